@@ -1,0 +1,73 @@
+"""Array types with named axes, checks at the boundary, and packed symmetric matrices.
+
+Axes have fixed names throughout: points, inputs, neurons, outputs, rank, layers. A packed
+symmetric matrix holds the upper triangle row by row with off-diagonal entries times sqrt 2, so
+that the Euclidean inner product of two packed matrices is their Frobenius inner product.
+"""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64
+
+from unweave.exceptions import InvalidInput
+
+
+Points = Float64[np.ndarray, "points inputs"]
+Values = Float64[np.ndarray, "points outputs"]
+Vector = Float64[np.ndarray, "inputs"]
+Gradients = Float64[np.ndarray, "points outputs inputs"]
+PackedHessians = Float64[np.ndarray, "points outputs packed"]
+Atoms = Float64[np.ndarray, "neurons inputs"]
+
+SQRT2 = float(np.sqrt(2.0))
+
+
+def as_float64(value: Any, *, name: str, ndim: int) -> np.ndarray:
+    """Return `value` as a finite float64 array of `ndim` axes, or say what is wrong with it."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{name} needs numbers, got {type(value).__name__}: {error}.") from error
+    if array.ndim != ndim:
+        raise InvalidInput(f"{name} needs {ndim} axes, got shape {array.shape}: reshape it.")
+    if not np.all(np.isfinite(array)):
+        bad = int(np.size(array) - np.count_nonzero(np.isfinite(array)))
+        raise InvalidInput(f"{name} needs finite numbers, got {bad} that are NaN or infinite.")
+    return array
+
+
+@lru_cache(maxsize=64)
+def upper_triangle(inputs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Row indices, column indices and isometry weights of the packed layout."""
+    rows, columns = np.triu_indices(inputs)
+    weights = np.where(rows == columns, 1.0, SQRT2)
+    return rows, columns, weights
+
+
+def packed_size(inputs: int) -> int:
+    """Number of entries of a packed symmetric matrix, which is the dimension of their space."""
+    return inputs * (inputs + 1) // 2
+
+
+def pack(matrices: Float64[np.ndarray, "*batch inputs inputs"]) -> Float64[np.ndarray, "*batch packed"]:
+    """Pack symmetric matrices; slight asymmetry is averaged out."""
+    rows, columns, weights = upper_triangle(matrices.shape[-1])
+    return 0.5 * (matrices[..., rows, columns] + matrices[..., columns, rows]) * weights
+
+
+def unpack(packed: Float64[np.ndarray, "*batch packed"], inputs: int) -> np.ndarray:
+    """Inverse of `pack`."""
+    rows, columns, weights = upper_triangle(inputs)
+    matrices = np.empty((*packed.shape[:-1], inputs, inputs))
+    entries = packed / weights
+    matrices[..., rows, columns] = entries
+    matrices[..., columns, rows] = entries
+    return matrices
+
+
+def pack_squares(vectors: Float64[np.ndarray, "*batch inputs"]) -> Float64[np.ndarray, "*batch packed"]:
+    """Pack the rank-one matrices ``u u^T`` of the given vectors."""
+    rows, columns, weights = upper_triangle(vectors.shape[-1])
+    return vectors[..., rows] * vectors[..., columns] * weights

@@ -1,0 +1,51 @@
+"""Every error that Unweave raises, on one screen.
+
+Wrong use raises at the boundary, before a query is spent. A mathematical failure (no gap, no
+convergence, budget too small) is not an error: it is the `Outcome` of the returned result, and
+`result.require()` turns it into `NotIdentified` for those who prefer an exception.
+"""
+
+
+class UnweaveError(Exception):
+    """Base class of every error raised by Unweave."""
+
+
+class InvalidInput(UnweaveError, ValueError):
+    """An argument has the wrong shape, type or range. Nothing was queried."""
+
+
+class OracleError(UnweaveError):
+    """The black box did not answer as an oracle must. `queries` were answered before."""
+
+    def __init__(self, message: str, *, queries: int = 0) -> None:
+        super().__init__(message)
+        self.queries = queries
+
+
+class OracleFailed(OracleError):
+    """The black box raised an exception of its own (kept as `__cause__`)."""
+
+
+class BadAnswer(OracleError):
+    """The black box returned an answer of the wrong shape or type, or one that is not finite."""
+
+
+class BudgetExhausted(UnweaveError):
+    """A stage asked for more queries than the budget has left. The batch was not sent."""
+
+    def __init__(self, *, needed: int, left: int, budget: int) -> None:
+        super().__init__(
+            f"the next step needs {needed} queries but only {left} of the budget of {budget} are left: "
+            f"raise the budget by at least {needed - left}."
+        )
+        self.needed = needed
+        self.left = left
+        self.budget = budget
+
+
+class NotIdentified(UnweaveError):
+    """Raised by `require()` on a result whose outcome is not `identified`."""
+
+
+class UnreadableFile(UnweaveError, ValueError):
+    """A file is not a network or a run that Unweave has written."""
