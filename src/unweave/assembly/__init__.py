@@ -1,0 +1,1 @@
+"""Directions -> network: neuron profiles, scales, biases, output weights and signs."""

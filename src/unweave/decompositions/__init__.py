@@ -1,0 +1,1 @@
+"""Statistics -> directions: the span of the Hessians and the rank-one matrices in it."""

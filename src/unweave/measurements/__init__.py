@@ -1,0 +1,1 @@
+"""Answers -> statistics: derivatives by finite differences with steps fitted to the noise."""

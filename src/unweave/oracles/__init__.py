@@ -1,0 +1,1 @@
+"""What may be asked: black boxes, their domains, their ledger and the noise of their answers."""

@@ -1,0 +1,172 @@
+"""Read every neuron off the Hessians that were already paid for.
+
+In the recovered atoms each Hessian is ``H(x_i) = sum_k c_ik u_k u_k^T``, and for a neuron
+``a g(s <u, x> + b)`` the coefficient is ``c_ik = a s^2 g''(s <u_k, x_i> + b)``: a profile over the
+line ``t_i = <u_k, x_i>``. A small separable fit gives scale, bias and output weight, and the misfit
+over the known activations tells which one it is.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from jaxtyping import Float64
+
+from unweave.activations import Activation
+from unweave.arrays import Atoms, pack_squares
+from unweave.measurements.derivatives import HessianSample
+
+# The search grid, for positions of unit spread; a neuron outside it is linear or saturated there.
+SCALE_GRID = np.geomspace(0.08, 8.0, 26)
+BIAS_GRID = np.linspace(-5.0, 5.0, 41)
+# Points that the grid search looks at, and starts that it hands to the fit.
+GRID_POINTS = 48
+GRID_STARTS = 4
+FIT_STEPS = 60
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """Second derivative of every neuron along its own direction, at every measured point.
+
+    Args:
+        positions: ``<u_k, x_i>``.
+        coefficients: ``c_ik`` for every output.
+        residual: part of the Hessians (root mean square, relative) that the atoms do not explain.
+    """
+
+    positions: Float64[np.ndarray, "points neurons"]
+    coefficients: Float64[np.ndarray, "points outputs neurons"]
+    residual: float
+
+
+@dataclass(frozen=True)
+class ProfileFit:
+    """The neurons ``curvature / s^2 g(s t + b)`` that fit the profiles best for one activation.
+
+    Args:
+        activation: the activation that was tried.
+        scales: ``s`` of every neuron, positive.
+        biases: ``b`` of every neuron.
+        curvatures: ``a s^2`` for every output and neuron.
+        misfits: relative root mean square misfit of every profile.
+    """
+
+    activation: Activation
+    scales: Float64[np.ndarray, "neurons"]
+    biases: Float64[np.ndarray, "neurons"]
+    curvatures: Float64[np.ndarray, "outputs neurons"]
+    misfits: Float64[np.ndarray, "neurons"]
+
+    @property
+    def typical_misfit(self) -> float:
+        """Median misfit over the neurons."""
+        return float(np.median(self.misfits)) if len(self.misfits) else 0.0
+
+
+def neuron_profiles(sample: HessianSample, atoms: Atoms) -> Profiles:
+    """Decompose every measured Hessian in the squares of the atoms (directions along the frame)."""
+    squares = pack_squares(atoms).T
+    flat = sample.hessians.reshape(-1, squares.shape[0])
+    coefficients = scipy.linalg.lstsq(squares, flat.T, lapack_driver="gelsy")[0]
+    unexplained = flat.T - squares @ coefficients
+    shape = (*sample.hessians.shape[:2], len(atoms))
+    return Profiles(
+        positions=sample.points @ (sample.frame @ atoms.T),
+        coefficients=coefficients.T.reshape(shape),
+        residual=float(np.linalg.norm(unexplained) / max(np.linalg.norm(flat), np.finfo(float).tiny)),
+    )
+
+
+def fit_profiles(profiles: Profiles, activation: Activation, *, neurons: np.ndarray | None = None) -> ProfileFit:
+    """Fit scale, bias and output weight of every neuron (or of the chosen ones) for one activation.
+
+    A grid search with the output weights eliminated gives starts; variable projection refines them.
+
+    Assumes: one neuron per direction. Guarantees: heuristic; the misfit says how well it fits.
+    """
+    chosen = np.arange(profiles.positions.shape[1]) if neurons is None else neurons
+    positions = np.ascontiguousarray(profiles.positions[:, chosen].T)
+    targets = np.ascontiguousarray(np.moveaxis(profiles.coefficients[:, :, chosen], 2, 0))
+    center, spread = positions.mean(axis=1, keepdims=True), positions.std(axis=1, keepdims=True)
+    spread = np.where(spread > 0, spread, 1.0)
+    standard = (positions - center) / spread
+    starts = np.array([_grid_starts(standard[k], targets[k], activation) for k in range(len(chosen))])
+    fits = [
+        _variable_projection(standard, targets, activation, scales=starts[:, j, 0], biases=starts[:, j, 1])
+        for j in range(starts.shape[1])
+    ]
+    best = np.argmin(np.array([misfits for _, _, _, misfits in fits]), axis=0)
+    pick = [np.array([fits[j][part][k] for k, j in enumerate(best)]) for part in range(4)]
+    scales, biases, curvatures, misfits = pick
+    return ProfileFit(
+        activation=activation,
+        scales=scales / spread[:, 0],
+        biases=biases - scales * center[:, 0] / spread[:, 0],
+        curvatures=curvatures.T,
+        misfits=misfits,
+    )
+
+
+def _grid_starts(positions: np.ndarray, targets: np.ndarray, activation: Activation) -> np.ndarray:
+    """The best few (scale, bias) of the grid for one profile."""
+    points = np.linspace(0, len(positions) - 1, min(GRID_POINTS, len(positions))).astype(int)
+    scales, biases = (grid.ravel() for grid in np.meshgrid(SCALE_GRID, BIAS_GRID, indexing="ij"))
+    shapes = activation(scales[:, None] * positions[points] + biases[:, None], 2)
+    power = np.maximum(np.sum(shapes**2, axis=1), np.finfo(float).tiny)
+    explained = np.sum((shapes @ targets[points]) ** 2, axis=1) / power
+    # Neighbours on the grid lead to the same fit: a start must beat the cells next to it.
+    surface = np.pad(explained.reshape(len(SCALE_GRID), -1), 1, constant_values=-np.inf)
+    inner = surface[1:-1, 1:-1]
+    is_peak = np.all([inner >= surface[i : i + inner.shape[0], j : j + inner.shape[1]]
+                      for i in range(3) for j in range(3)], axis=0).ravel()  # fmt: skip
+    order = np.argsort(np.where(is_peak, -explained, np.inf), kind="stable")[:GRID_STARTS]
+    order = np.where(is_peak[order], order, order[0])
+    return np.stack([scales[order], biases[order]], axis=1)
+
+
+def _variable_projection(
+    positions: np.ndarray, targets: np.ndarray, activation: Activation, *, scales: np.ndarray, biases: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Levenberg-Marquardt in (scale, bias) of all neurons at once, output weights eliminated (Kaufman)."""
+    damping = np.full(len(positions), 1e-3)
+    norms = np.maximum(np.linalg.norm(targets, axis=(1, 2)), np.finfo(float).tiny)
+    scales, biases = scales.copy(), biases.copy()
+    weights, loss, gram, slope = _projected_system(positions, targets, activation, scales, biases)
+    for _ in range(FIT_STEPS):
+        diagonal = np.einsum("kii->ki", gram)
+        floor = np.maximum(diagonal, 1e-30 + 1e-12 * diagonal.max(axis=1, keepdims=True))
+        damped = gram + damping[:, None, None] * (np.eye(2) * floor[:, :, None])
+        move = np.linalg.solve(damped, slope[:, :, None])[:, :, 0]
+        trial = _projected_system(
+            positions, targets, activation, trial_scales := scales + move[:, 0], trial_biases := biases + move[:, 1]
+        )
+        better = (trial[1] < loss) & (trial_scales > 0)
+        scales, biases = np.where(better, trial_scales, scales), np.where(better, trial_biases, biases)
+        weights, gram, slope = (
+            np.where(better.reshape(-1, *[1] * (new.ndim - 1)), new, old)
+            for new, old in ((trial[0], weights), (trial[2], gram), (trial[3], slope))
+        )
+        settled = better & (loss - trial[1] <= 1e-13 * loss)
+        loss = np.where(better, trial[1], loss)
+        damping = np.where(better, damping * 0.2, damping * 5.0)
+        if np.all(settled | (damping > 1e8)):
+            break
+    return scales, biases, weights, np.sqrt(loss) / norms
+
+
+def _projected_system(
+    positions: np.ndarray, targets: np.ndarray, activation: Activation, scales: np.ndarray, biases: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Best output weights, squared misfit, Gauss-Newton matrix and descent direction at (scale, bias)."""
+    arguments = scales[:, None] * positions + biases[:, None]
+    shape = activation(arguments, 2)
+    power = np.maximum(np.einsum("kp,kp->k", shape, shape), np.finfo(float).tiny)
+    weights = np.einsum("kp,kpo->ko", shape, targets) / power[:, None]
+    residuals = targets - shape[:, :, None] * weights[:, None, :]
+    bend = activation(arguments, 3)
+    columns = np.stack([bend * positions, bend], axis=2)
+    columns -= shape[:, :, None] * (np.einsum("kp,kpc->kc", shape, columns) / power[:, None])[:, None, :]
+    gram = np.einsum("kpc,kpd->kcd", columns, columns) * np.sum(weights**2, axis=1)[:, None, None]
+    slope = np.einsum("kpc,kpo,ko->kc", columns, residuals, weights)
+    return weights, np.sum(residuals**2, axis=(1, 2)), gram, slope

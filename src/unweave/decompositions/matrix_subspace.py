@@ -1,0 +1,125 @@
+"""The space of symmetric matrices that measured Hessians span, and its dimension."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from jaxtyping import Float64
+
+from unweave.arrays import packed_size
+from unweave.exceptions import InvalidInput
+
+# A gap below this factor is no evidence of a rank: random matrices show gaps of 2 to 3 at their edge.
+SMALLEST_GAP = 8.0
+# The predicted noise is right within this factor.
+NOISE_MARGIN = 30.0
+
+
+@dataclass(frozen=True)
+class MatrixSubspace:
+    """An orthonormal basis of packed symmetric matrices and of what is orthogonal to it.
+
+    Args:
+        basis: packed orthonormal matrices, one per column.
+        complement: packed orthonormal basis of the orthogonal complement.
+        singular_values: of the matrix of all Hessians, for the evidence.
+        matrices: number of Hessians that it was estimated from.
+        inputs: size of the matrices.
+    """
+
+    basis: Float64[np.ndarray, "packed rank"]
+    complement: Float64[np.ndarray, "packed rest"]
+    singular_values: Float64[np.ndarray, "values"]
+    matrices: int
+    inputs: int
+
+    @property
+    def rank(self) -> int:
+        """Dimension of the subspace."""
+        return self.basis.shape[1]
+
+    @property
+    def gap(self) -> float:
+        """Ratio of the last singular value inside to the first outside (infinite if there is none)."""
+        if self.rank == 0 or self.rank >= len(self.singular_values):
+            return np.inf if self.rank else 0.0
+        outside = self.singular_values[self.rank]
+        return float(self.singular_values[self.rank - 1] / outside) if outside > 0 else np.inf
+
+    @property
+    def error(self) -> float:
+        """Proxy for the subspace error: the inverse of the gap."""
+        return 0.0 if np.isinf(self.gap) else min(1.0, 1.0 / max(self.gap, 1e-300))
+
+    @property
+    def learnability(self) -> float:
+        """Smallest eigenvalue of the Hessians' second moment inside the span (alpha of the theory)."""
+        return float(self.singular_values[self.rank - 1] ** 2 / self.matrices) if self.rank else 0.0
+
+
+def span_of_hessians(
+    hessians: Float64[np.ndarray, "matrices packed"], *, inputs: int, rank: int | None = None, floor: float = 0.0
+) -> MatrixSubspace:
+    """Estimate the space of symmetric matrices that the Hessians span.
+
+    Every Hessian of a shallow network is a combination of the same matrices ``w w^T``, one per
+    neuron, so a truncated SVD recovers their span.
+
+    Args:
+        hessians: packed, one per row.
+        inputs: size of the matrices.
+        rank: dimension of the span; found from the largest gap if omitted.
+        floor: expected error of one entry of a Hessian; singular values that such errors explain
+            are never counted.
+
+    Returns:
+        An orthonormal basis, its complement, and the singular values that support the rank.
+
+    Raises:
+        InvalidInput: if there are fewer Hessians than `rank`.
+
+    Assumes: the matrices ``w w^T`` are linearly independent.
+    Guarantees: subspace error of order ``noise / gap`` [wedin1972].
+    """
+    size = packed_size(inputs)
+    if hessians.shape[1] != size:
+        raise InvalidInput(f"packed Hessians of {inputs} inputs have {size} entries, got {hessians.shape[1]}.")
+    if rank is not None and rank > min(len(hessians), size):
+        raise InvalidInput(
+            f"span_of_hessians needs at least rank={rank} Hessians of at least that many entries, "
+            f"got {len(hessians)} of {size}: measure at more points, or lower rank."
+        )
+    # With more Hessians than entries the triangular factor has the same left singular vectors.
+    tall = len(hessians) > size
+    left, values = _left_singular(scipy.linalg.qr(hessians, mode="r")[0][:size].T if tall else hessians.T)
+    # Errors of size `floor` per entry give a matrix of about this spectral norm.
+    explained = floor * (np.sqrt(len(hessians)) + np.sqrt(size))
+    found = _rank_at_gap(values, explained) if rank is None else rank
+    return MatrixSubspace(
+        basis=left[:, :found],
+        complement=left[:, found:],
+        singular_values=values,
+        matrices=len(hessians),
+        inputs=inputs,
+    )
+
+
+def _rank_at_gap(values: Float64[np.ndarray, "values"], explained: float) -> int:
+    """Largest gap whose far side is as small as noise; all values that noise does not explain if none."""
+    above = int(np.count_nonzero(values > explained))
+    if above == 0:
+        return 0
+    bounded = np.maximum(values, np.finfo(float).eps * values[0])
+    ratios = bounded[:above] / np.append(bounded[1:], np.inf)[:above]
+    # A large first singular value (a common mean) makes a gap too, but not one that ends in noise.
+    ratios[np.append(values[1:], np.inf)[:above] > NOISE_MARGIN * explained] = 0.0
+    return int(np.argmax(ratios)) + 1 if np.max(ratios) > SMALLEST_GAP else above
+
+
+def _left_singular(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """All left singular vectors; the slow driver helps where divide-and-conquer does not converge."""
+    try:
+        left, values, _ = scipy.linalg.svd(matrix, full_matrices=True, lapack_driver="gesdd")
+    except np.linalg.LinAlgError:
+        left, values, _ = scipy.linalg.svd(matrix, full_matrices=True, lapack_driver="gesvd")
+    return left, values

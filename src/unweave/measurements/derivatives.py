@@ -1,0 +1,154 @@
+"""Gradients, Hessians and directional derivatives by central differences.
+
+A Hessian costs D^2 + D + 1 queries: the centre, the axes on both sides, and one diagonal pair per
+pair of axes; its gradient and value come with it for free.
+"""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from jaxtyping import Float64
+
+from unweave.arrays import Gradients, PackedHessians, Points, Values, packed_size, upper_triangle
+from unweave.exceptions import InvalidInput
+from unweave.oracles.standard import StandardOracle
+
+# Numbers per block of stencil points that are in memory at once.
+BLOCK_NUMBERS = 2**23
+
+
+@dataclass(frozen=True)
+class HessianSample:
+    """Measured derivatives at points, along the columns of an orthonormal `frame`.
+
+    Args:
+        points: where they were measured, in all inputs.
+        values: the answers there.
+        gradients: first derivatives along the frame.
+        hessians: second derivatives along the frame, packed.
+        frame: orthonormal directions, one per column.
+        step: the finite-difference step.
+    """
+
+    points: Points
+    values: Values
+    gradients: Float64[np.ndarray, "points outputs directions"]
+    hessians: Float64[np.ndarray, "points outputs packed"]
+    frame: Float64[np.ndarray, "inputs directions"]
+    step: float
+
+    @property
+    def matrices(self) -> int:
+        """Number of measured Hessian matrices, points times outputs."""
+        return self.hessians.shape[0] * self.hessians.shape[1]
+
+    def extended(self, more: "HessianSample") -> "HessianSample":
+        """Both samples together; they share the frame."""
+        return HessianSample(
+            points=np.concatenate([self.points, more.points]),
+            values=np.concatenate([self.values, more.values]),
+            gradients=np.concatenate([self.gradients, more.gradients]),
+            hessians=np.concatenate([self.hessians, more.hessians]),
+            frame=self.frame,
+            step=self.step,
+        )
+
+
+def hessian_queries(directions: int) -> int:
+    """Queries that one Hessian costs."""
+    return directions**2 + directions + 1
+
+
+def measure_gradients(oracle: StandardOracle, points: Points, *, step: float) -> Gradients:
+    """Gradients by central differences, 2 D queries each."""
+    _check_step(step)
+    axes = np.eye(oracle.inputs)
+    values = _stencil_values(oracle, points, np.concatenate([axes, -axes]), step=step)
+    forward, backward = values[:, : oracle.inputs], values[:, oracle.inputs :]
+    return np.swapaxes(forward - backward, 1, 2) / (2 * step)
+
+
+def measure_hessians(
+    oracle: StandardOracle, points: Points, *, step: float, frame: np.ndarray | None = None
+) -> HessianSample:
+    """Values, gradients and Hessians along `frame` (all axes if omitted), d^2 + d + 1 queries each."""
+    _check_step(step)
+    frame = np.eye(oracle.inputs) if frame is None else frame
+    directions = frame.shape[1]
+    values = _stencil_values(oracle, points, hessian_stencil(directions) @ frame.T, step=step)
+    return HessianSample(
+        points=points,
+        values=values[:, 0],
+        gradients=np.swapaxes(values[:, 1 : directions + 1] - values[:, directions + 1 : 2 * directions + 1], 1, 2)
+        / (2 * step),
+        hessians=hessians_from_stencil(values, directions, step=step),
+        frame=frame,
+        step=step,
+    )
+
+
+@lru_cache(maxsize=16)
+def hessian_stencil(directions: int) -> Float64[np.ndarray, "stencil directions"]:
+    """Centre, +axes, -axes, +pairs, -pairs, in units of the step."""
+    axes = np.eye(directions)
+    rows, columns = np.triu_indices(directions, 1)
+    pairs = axes[rows] + axes[columns]
+    return np.concatenate([np.zeros((1, directions)), axes, -axes, pairs, -pairs])
+
+
+def hessians_from_stencil(
+    values: Float64[np.ndarray, "points stencil outputs"], directions: int, *, step: float
+) -> PackedHessians:
+    """Combine the answers on the Hessian stencil: second-order accurate, exact on cubics."""
+    rows, columns, weights = upper_triangle(directions)
+    center = values[:, :1]
+    axis_sums = values[:, 1 : directions + 1] + values[:, directions + 1 : 2 * directions + 1] - 2 * center
+    diagonal_pairs = values[:, 2 * directions + 1 :]
+    half = diagonal_pairs.shape[1] // 2
+    pair_sums = diagonal_pairs[:, :half] + diagonal_pairs[:, half:] - 2 * center
+    packed = np.empty((len(values), packed_size(directions), values.shape[2]))
+    is_diagonal = rows == columns
+    packed[:, is_diagonal] = axis_sums
+    off_rows, off_columns = rows[~is_diagonal], columns[~is_diagonal]
+    packed[:, ~is_diagonal] = 0.5 * (pair_sums - axis_sums[:, off_rows] - axis_sums[:, off_columns])
+    return np.swapaxes(packed * weights[:, None], 1, 2) / step**2
+
+
+def measure_directional(
+    oracle: StandardOracle, points: Points, directions: Points, *, order: int, step: float
+) -> Values:
+    """Derivative of order 1 to 3 at each point along its direction, by central differences.
+
+    Costs 2, 3 or 4 queries per point.
+    """
+    _check_step(step)
+    stencils = {
+        1: ([1, -1], [0.5, -0.5]),
+        2: ([1, 0, -1], [1.0, -2.0, 1.0]),
+        3: ([2, 1, -1, -2], [0.5, -1.0, 1.0, -0.5]),
+    }
+    if order not in stencils:
+        raise InvalidInput(f"measure_directional knows orders 1, 2 and 3, got {order}.")
+    if points.shape != directions.shape:
+        raise InvalidInput(f"one direction per point is needed: {points.shape} points, {directions.shape} directions.")
+    offsets, weights = stencils[order]
+    asked = points[:, None] + step * np.array(offsets, dtype=float)[:, None] * directions[:, None]
+    values = oracle.query(asked.reshape(-1, points.shape[1])).reshape(len(points), len(offsets), -1)
+    return np.einsum("pso,s->po", values, np.array(weights)) / step**order
+
+
+def _stencil_values(
+    oracle: StandardOracle, points: Points, stencil: np.ndarray, *, step: float
+) -> Float64[np.ndarray, "points stencil outputs"]:
+    block = max(1, BLOCK_NUMBERS // stencil.size)
+    parts = []
+    for first in range(0, len(points), block):
+        asked = points[first : first + block, None] + step * stencil
+        parts.append(oracle.query(asked.reshape(-1, oracle.inputs)).reshape(-1, len(stencil), oracle.outputs))
+    return np.concatenate(parts) if parts else np.empty((0, len(stencil), oracle.outputs))
+
+
+def _check_step(step: float) -> None:
+    if not (np.isfinite(step) and step > 0):
+        raise InvalidInput(f"a finite-difference step must be positive and finite, got {step}.")

@@ -1,0 +1,89 @@
+"""How exact the answers are: measured with a handful of queries, not assumed.
+
+Differences of high order along a short line see the noise and hardly the function (the ECNoise
+idea of Moré and Wild, 2011); asking a few points twice tells rounding from randomness.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64
+from scipy import special
+
+from unweave.arrays import Points, Values
+from unweave.oracles.oracle import Oracle
+
+LINE_POINTS = 9
+REPEATS = 3
+# Spacing in half-widths of the domain: its eighth power is below the rounding of float64, while
+# even float32 answers change from one point of the line to the next.
+LINE_SPACING = 4e-3
+ORDERS = range(4, 8)
+
+
+@dataclass(frozen=True)
+class NoiseFloor:
+    """Standard deviation of the error of one answer, per output, and what it was read from.
+
+    Args:
+        deviation: estimated standard deviation of the answers' error, per output.
+        repeat_spread: largest change when the same point was asked twice (0: deterministic).
+        magnitude: largest answer seen, per output.
+        points: what was asked for the estimate, so that no answer is lost.
+        values: what was answered.
+    """
+
+    deviation: Float64[np.ndarray, "outputs"]
+    repeat_spread: float
+    magnitude: Float64[np.ndarray, "outputs"]
+    points: Points
+    values: Values
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether asking twice gave the same answer."""
+        return self.repeat_spread == 0.0
+
+
+def measure_noise(oracle: Oracle, rng: np.random.Generator) -> NoiseFloor:
+    """Estimate the noise of the answers from 2 x 9 + 3 queries.
+
+    Assumes: the function is smooth over a few percent of the domain on one of two lines.
+    Guarantees: heuristic; the estimate is never below the rounding unit of the answers' type.
+    """
+    center, half_width = oracle.domain.frame(oracle.inputs)
+    starts = oracle.domain.sample_standard(rng, 2, oracle.inputs, LINE_SPACING * LINE_POINTS)
+    directions = rng.standard_normal((2, oracle.inputs))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    steps = LINE_SPACING * np.arange(LINE_POINTS)
+    lines = center + half_width * (starts[:, None] + steps[:, None] * directions[:, None])
+    first = oracle.query(lines[0])
+    # The second call repeats points of the first: a model with a memory shows itself here.
+    second = oracle.query(np.concatenate([lines[1], lines[0][:REPEATS]]))
+    repeated, second = second[LINE_POINTS:], second[:LINE_POINTS]
+
+    values = np.concatenate([first, second])
+    magnitude = np.max(np.abs(values), axis=0)
+    # A kink on a line raises its estimate, so the smaller of the two is the noise.
+    smooth = np.minimum(_line_noise(first), _line_noise(second))
+    change = np.abs(repeated - first[:REPEATS])
+    random = np.sqrt(np.mean(change**2, axis=0) / 2)
+    rounding = 0.3 * oracle.ledger.answer_digits * magnitude
+    deviation = np.maximum(np.maximum(smooth, random), np.maximum(rounding, np.finfo(float).tiny))
+    return NoiseFloor(
+        deviation=deviation,
+        repeat_spread=float(np.max(change)),
+        magnitude=magnitude,
+        points=np.concatenate([lines[0], lines[1]]),
+        values=values,
+    )
+
+
+def _line_noise(values: Values) -> Float64[np.ndarray, "outputs"]:
+    """Median over the orders of difference of the implied standard deviation of independent noise."""
+    deviations = []
+    for order in ORDERS:
+        differences = np.diff(values, n=order, axis=0)
+        gain = special.comb(2 * order, order)
+        deviations.append(np.sqrt(np.mean(differences**2, axis=0) / gain))
+    return np.median(np.array(deviations), axis=0)

@@ -1,0 +1,27 @@
+"""Seeds for every test: one by default, many with ``UNWEAVE_SEEDS=n``."""
+
+import os
+from collections.abc import Iterator
+
+import jaxtyping
+import pytest
+from hypothesis import settings
+
+SEEDS = int(os.environ.get("UNWEAVE_SEEDS", "1"))
+
+# One seed means a run that repeats exactly; asking for many asks for new examples, too.
+settings.register_profile("unweave", deadline=None, max_examples=30, derandomize=SEEDS == 1, database=None)
+settings.load_profile("unweave")
+
+
+@pytest.fixture(params=range(SEEDS))
+def seed(request: pytest.FixtureRequest) -> int:
+    return request.param
+
+
+@pytest.fixture
+def without_type_checks() -> Iterator[None]:
+    """Switch the run-time type checks of the tests off, so that wrong use meets the package's own checks."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
