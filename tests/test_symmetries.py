@@ -216,8 +216,7 @@ def test_an_error_is_found_with_its_size_in_its_group(activation: Activation, gr
     assert getattr(found.errors, group) == pytest.approx(1e-4, rel=1e-6)
     assert found.largest_error == getattr(found.errors, group)
     assert all(getattr(found.errors, other) < 1e-12 for other in GROUPS if other != group)
-    is_of_neuron = group in ("weights", "biases", "output_weights")
-    expected = np.where(np.arange(5) == 2, 1e-4 if is_of_neuron else 0.0, 0.0)
+    expected = 1e-4 * (np.arange(5) == 2) * (group in ("weights", "biases", "output_weights"))
     np.testing.assert_allclose(found.errors.neurons[0], expected, atol=1e-9)
 
 

@@ -112,7 +112,7 @@ def _relu_hermite(degree: int, *, scale: float, bias: float, order: int) -> Arra
     size, kink = abs(scale), -bias / abs(scale)
     density = np.exp(-0.5 * kink**2) / np.sqrt(2 * np.pi)
     mass = special.ndtr(-kink)
-    he = hermite_polynomials(np.array(kink), max(degree, 1))
+    he = hermite_polynomials(np.array([kink]), max(degree, 1))[:, 0]
     r = np.arange(degree + 1)
     coefficients = np.empty(degree + 1)
     if order == 0:
@@ -132,6 +132,8 @@ def _supremum(activation: Activation, order: int) -> float:
         return float("inf")
     if order == 0 and activation.reflection.slope != 0.0:
         return float("inf")
+    if (law := activation.rewriting) is not None and order > 0:
+        return abs(law.outer * law.inner**order) * _supremum(law.base, order)
     t = np.linspace(-40.0, 40.0, 320_001)
     return float(np.max(np.abs(activation(t, order))))
 
@@ -251,6 +253,7 @@ IDENTITY = Activation(
 
 def softplus(beta: float) -> Activation:
     """The activation ``log(1 + exp(beta t)) / beta``."""
+    beta = float(beta)
     if not (np.isfinite(beta) and beta > 0):
         raise InvalidInput(f"softplus needs a positive finite beta, got {beta}.")
     if beta == 1.0:
@@ -278,7 +281,8 @@ def activation_named(name: str) -> Activation:
         return NAMED[name]
     if name.startswith("softplus(") and name.endswith(")"):
         try:
-            return softplus(float(name[len("softplus(") : -1]))
+            beta = float(name[len("softplus(") : -1])
         except ValueError as error:
             raise InvalidInput(f"softplus needs a number in its parentheses, got {name!r}.") from error
+        return softplus(beta)
     raise InvalidInput(f"unknown activation {name!r}: use one of {', '.join(NAMED)} or softplus(beta).")

@@ -1,0 +1,46 @@
+"""What an identification returns."""
+
+from dataclasses import dataclass
+
+from unweave.certificates import Certificate
+from unweave.exceptions import NotIdentified
+from unweave.networks import Network
+from unweave.outcomes import Diagnostic, Outcome
+
+
+@dataclass(frozen=True, eq=False)
+class Identification:
+    """A network recovered from queries, or the reason why there is none.
+
+    Args:
+        outcome: identified, partly identified or not identified.
+        reason: one paragraph that says why, with the numbers.
+        network: the recovered network, in the oracle's own units; None if there is none.
+        certificate: what may be claimed about it; None if there is no network.
+        diagnostics: every assumption that was checked.
+        queries: how many answers it cost.
+        equivalent_activations: other names under which the same network can be written.
+        notes: facts about the network that a user should know (merged twins, free signs).
+        seconds: time per stage.
+    """
+
+    outcome: Outcome
+    reason: str
+    network: Network | None
+    certificate: Certificate | None
+    diagnostics: tuple[Diagnostic, ...]
+    queries: int
+    equivalent_activations: tuple[str, ...]
+    notes: tuple[str, ...]
+    seconds: dict[str, float]
+
+    @property
+    def is_identified(self) -> bool:
+        """Whether the whole network was recovered, with a certificate."""
+        return self.outcome is Outcome.IDENTIFIED
+
+    def require(self) -> "Identification":
+        """Return the result if it is identified, raise `NotIdentified` with the reason if not."""
+        if not self.is_identified:
+            raise NotIdentified(f"{self.outcome.value}: {self.reason}")
+        return self
