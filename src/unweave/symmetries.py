@@ -104,6 +104,26 @@ def rewrite(network: Network) -> Network:
     return network
 
 
+def express(network: Network, activation: Activation) -> Network:
+    """Write a network with `activation` in its hidden layers, where both share the same base (tanh as sigmoid).
+
+    Raises:
+        InvalidInput: if the hidden layers can't be written with it.
+    """
+    network = rewrite(network)
+    law = activation.rewriting
+    if any(layer.activation != base_of(activation) for layer in network.layers[:-1]):
+        raise InvalidInput(f"a network of {network.layers[0].activation} can't be written with {activation}.")
+    if law is None:
+        return network
+    for index in range(len(network.layers) - 1):
+        hidden, following = _hidden_and_following(network, index)
+        moved = Layer(hidden.weights / law.inner, hidden.biases / law.inner, activation)
+        outgoing = following.weights / law.outer
+        network = _replaced(network, index, moved, outgoing, following.biases - law.offset * outgoing.sum(axis=1))
+    return network
+
+
 def permute(network: Network, layer: int, order: Int[Array, "neurons"]) -> Network:
     """Put the neurons of a hidden layer into another order.
 

@@ -23,6 +23,8 @@ BIAS_GRID = np.linspace(-5.0, 5.0, 41)
 GRID_POINTS = 48
 GRID_STARTS = 4
 FIT_STEPS = 60
+# Power of a second derivative below which it is flat: nothing that small can be fitted.
+FLAT_POWER = 1e-40
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,7 @@ def _grid_starts(positions: np.ndarray, targets: np.ndarray, activation: Activat
     points = np.linspace(0, len(positions) - 1, min(GRID_POINTS, len(positions))).astype(int)
     scales, biases = (grid.ravel() for grid in np.meshgrid(SCALE_GRID, BIAS_GRID, indexing="ij"))
     shapes = activation(scales[:, None] * positions[points] + biases[:, None], 2)
-    power = np.maximum(np.sum(shapes**2, axis=1), np.finfo(float).tiny)
+    power = np.maximum(np.sum(shapes**2, axis=1), FLAT_POWER)
     explained = np.sum((shapes @ targets[points]) ** 2, axis=1) / power
     # Neighbours on the grid lead to the same fit: a start must beat the cells next to it.
     surface = np.pad(explained.reshape(len(SCALE_GRID), -1), 1, constant_values=-np.inf)
@@ -134,10 +136,7 @@ def _variable_projection(
     scales, biases = scales.copy(), biases.copy()
     weights, loss, gram, slope = _projected_system(positions, targets, activation, scales, biases)
     for _ in range(FIT_STEPS):
-        diagonal = np.einsum("kii->ki", gram)
-        floor = np.maximum(diagonal, 1e-30 + 1e-12 * diagonal.max(axis=1, keepdims=True))
-        damped = gram + damping[:, None, None] * (np.eye(2) * floor[:, :, None])
-        move = np.linalg.solve(damped, slope[:, :, None])[:, :, 0]
+        move = _solve_pairs(gram, slope, damping)
         trial = _projected_system(
             positions, targets, activation, trial_scales := scales + move[:, 0], trial_biases := biases + move[:, 1]
         )
@@ -155,13 +154,24 @@ def _variable_projection(
     return scales, biases, weights, np.sqrt(loss) / norms
 
 
+def _solve_pairs(gram: np.ndarray, slope: np.ndarray, damping: np.ndarray) -> np.ndarray:
+    """Damped 2 x 2 systems by Cramer's rule; a singular one (a flat profile) stays where it is."""
+    first, second = gram[:, 0, 0] * (1 + damping), gram[:, 1, 1] * (1 + damping)
+    determinant = first * second - gram[:, 0, 1] ** 2
+    is_regular = determinant > np.finfo(float).tiny
+    safe = np.where(is_regular, determinant, 1.0)
+    move = np.stack([second * slope[:, 0] - gram[:, 0, 1] * slope[:, 1],
+                     first * slope[:, 1] - gram[:, 0, 1] * slope[:, 0]], axis=1)  # fmt: skip
+    return np.where(is_regular[:, None], move / safe[:, None], 0.0)
+
+
 def _projected_system(
     positions: np.ndarray, targets: np.ndarray, activation: Activation, scales: np.ndarray, biases: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Best output weights, squared misfit, Gauss-Newton matrix and descent direction at (scale, bias)."""
     arguments = scales[:, None] * positions + biases[:, None]
     shape = activation(arguments, 2)
-    power = np.maximum(np.einsum("kp,kp->k", shape, shape), np.finfo(float).tiny)
+    power = np.maximum(np.einsum("kp,kp->k", shape, shape), FLAT_POWER)
     weights = np.einsum("kp,kpo->ko", shape, targets) / power[:, None]
     residuals = targets - shape[:, :, None] * weights[:, None, :]
     bend = activation(arguments, 3)

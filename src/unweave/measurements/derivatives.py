@@ -10,7 +10,7 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Gradients, PackedHessians, Points, Values, packed_size, upper_triangle
+from unweave.arrays import Gradients, PackedHessians, Points, Values, pack, packed_size, unpack, upper_triangle
 from unweave.exceptions import InvalidInput
 from unweave.oracles.standard import StandardOracle
 
@@ -42,6 +42,19 @@ class HessianSample:
     def matrices(self) -> int:
         """Number of measured Hessian matrices, points times outputs."""
         return self.hessians.shape[0] * self.hessians.shape[1]
+
+    def along(self, frame: Float64[np.ndarray, "inputs directions"]) -> "HessianSample":
+        """The same derivatives along fewer directions, inside those that were measured."""
+        inner = self.frame.T @ frame
+        matrices = unpack(self.hessians, self.frame.shape[1])
+        return HessianSample(
+            points=self.points,
+            values=self.values,
+            gradients=self.gradients @ inner,
+            hessians=pack(inner.T @ matrices @ inner),
+            frame=frame,
+            step=self.step,
+        )
 
     def extended(self, more: "HessianSample") -> "HessianSample":
         """Both samples together; they share the frame."""

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Points, Values
+from unweave.arrays import Values
+from unweave.oracles.oracle import Oracle
 from unweave.oracles.standard import StandardOracle
 
 # Half-widths of the second differences that look at the function, in half-widths of the domain.
@@ -22,16 +23,15 @@ class FunctionScale:
     Args:
         second: root mean square of the second derivative along random lines.
         fourth: root mean square of the fourth derivative (at least what the noise can hide).
+        roughness: relative change of the second difference from the finest rung to the next; small
+            for a smooth function, of order one across a kink.
         noise: standard deviation of an answer, root mean square over the outputs.
-        points: what was asked, so that no answer is lost.
-        values: what was answered.
     """
 
     second: float
     fourth: float
+    roughness: float
     noise: float
-    points: Points
-    values: Values
 
     @property
     def hessian_step(self) -> float:
@@ -59,24 +59,27 @@ class FunctionScale:
         return float(np.clip(step, SMALLEST_STEP, LARGEST_STEP))
 
 
-def measure_scale(
-    oracle: StandardOracle, noise: Float64[np.ndarray, "outputs"], rng: np.random.Generator
-) -> FunctionScale:
-    """Look at the function along two random lines, 18 queries.
+def scale_points(
+    oracle: Oracle, rng: np.random.Generator
+) -> Float64[np.ndarray, "points inputs"]:
+    """The points, in standard coordinates, whose answers `function_scale` needs: 9 on each of two lines."""
+    bases = oracle.domain.sample_standard(rng, BASE_POINTS, oracle.inputs, LADDER[-1])
+    directions = rng.standard_normal(bases.shape)
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    offsets = np.concatenate([[0.0], LADDER, -LADDER])
+    return (bases[:, None] + offsets[:, None] * directions[:, None]).reshape(-1, oracle.inputs)
+
+
+def function_scale(values: Values, *, noise: Float64[np.ndarray, "outputs"]) -> FunctionScale:
+    """Read the scale of the function off the answers at `scale_points`.
 
     The fourth derivative comes from pairs of second differences; the finest pair that rises above
     the noise is used.
 
     Assumes: the function is smooth on the scale of the domain. Guarantees: heuristic.
     """
-    bases = oracle.sample(rng, BASE_POINTS, margin=LADDER[-1])
-    directions = rng.standard_normal(bases.shape)
-    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    offsets = np.concatenate([[0.0], LADDER, -LADDER])
-    points = (bases[:, None] + offsets[:, None] * directions[:, None]).reshape(-1, oracle.inputs)
-    values = oracle.query(points)
-    table = values.reshape(BASE_POINTS, len(offsets), -1)
     rungs = len(LADDER)
+    table = values.reshape(BASE_POINTS, 2 * rungs + 1, -1)
     second = (table[:, 1 : rungs + 1] + table[:, rungs + 1 :] - 2 * table[:, :1]) / (LADDER**2)[:, None]
     fine, coarse = LADDER[:-1] ** 2, LADDER[1:] ** 2
     fourth = _root_mean_square(12.0 * np.diff(second, axis=1) / (coarse - fine)[:, None])
@@ -84,13 +87,35 @@ def measure_scale(
     hidden = 12.0 * 2.5 * level / (fine * (coarse - fine))
     visible = np.flatnonzero(fourth > 5 * hidden)
     chosen = visible[0] if len(visible) else len(fine) - 1
+    sizes = _root_mean_square(second)
+    change = float(_root_mean_square(np.diff(second, axis=1))[0])
     return FunctionScale(
-        second=float(_root_mean_square(second)[chosen]),
-        fourth=float(max(fourth[chosen], hidden[chosen] * 0.1, np.finfo(float).tiny)),
+        second=float(sizes[chosen]),
+        fourth=float(max(fourth[chosen], 0.1 * hidden[chosen], np.finfo(float).tiny)),
+        roughness=change / max(float(np.max(sizes)), 2.5 * level / LADDER[0] ** 2, np.finfo(float).tiny),
         noise=level,
-        points=points,
-        values=values,
     )
+
+
+def measure_flatness(oracle: StandardOracle, noise: float, rng: np.random.Generator, *, places: int = 16) -> float:
+    """Share of places where the function is straight on a short line but bent on a long one.
+
+    Close to 1 for piecewise linear functions, 0 for smooth curved ones and for affine ones.
+    Costs 5 queries per place.
+    """
+    short, long = 1e-3, 0.5
+    bases = oracle.sample(rng, places, margin=long)
+    directions = rng.standard_normal(bases.shape)
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    offsets = np.array([0.0, short, -short, long, -long])
+    points = (bases[:, None] + offsets[:, None] * directions[:, None]).reshape(-1, oracle.inputs)
+    table = oracle.query(points).reshape(places, len(offsets), -1)
+    bend_short = np.max(np.abs(table[:, 1] + table[:, 2] - 2 * table[:, 0]), axis=1)
+    bend_long = np.max(np.abs(table[:, 3] + table[:, 4] - 2 * table[:, 0]), axis=1)
+    # A smooth function bends by (short / long)^2 of the long bend; allow a hundredth of that.
+    is_straight = bend_short <= np.maximum(20 * noise, 0.01 * (short / long) ** 2 * bend_long)
+    is_bent = bend_long > 1e3 * noise
+    return float(np.count_nonzero(is_straight & is_bent) / max(np.count_nonzero(is_bent), 1))
 
 
 def _root_mean_square(table: np.ndarray) -> np.ndarray:

@@ -1,0 +1,80 @@
+"""The query door: point Unweave at a black box and get the network back."""
+
+from collections.abc import Callable
+
+from unweave.activations import Activation, activation_named
+from unweave.exceptions import InvalidInput
+from unweave.identification.result import Identification
+from unweave.identification.shallow import Progress, ShallowIdentifier
+from unweave.networks import Network
+from unweave.oracles.callables import CallableOracle
+from unweave.oracles.domains import Domain
+from unweave.oracles.oracle import Oracle
+
+
+def identify(
+    model: Oracle | Network | Callable[..., object],
+    *,
+    inputs: int | None = None,
+    outputs: int | None = None,
+    activation: str | Activation | None = None,
+    neurons: int | None = None,
+    domain: Domain | None = None,
+    budget: int | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Identification:
+    """Recover the network behind a black box from its answers.
+
+    Args:
+        model: a callable on a batch (points x inputs -> points x outputs), or an `Oracle`.
+        inputs: number of inputs; needed for a plain callable.
+        outputs: number of outputs; learnt from the first answer if omitted.
+        activation: the hidden activation, by name or as an object; chosen by evidence if omitted.
+        neurons: the number of hidden neurons; found if omitted.
+        domain: where the model may be asked, `Everywhere(scale=...)` or `Box(lower, upper)`.
+        budget: the largest number of queries; never exceeded.
+        seed: the same seed gives the same queries and the same result.
+        progress: called with the name of the stage and the queries so far.
+
+    Returns:
+        The outcome, the network with its certificate, the diagnostics and the cost.
+
+    Raises:
+        InvalidInput: wrong arguments; nothing was queried.
+        OracleError: the model raised or gave a bad answer.
+
+    Assumes: one hidden layer with a smooth activation; other functions end as "not identified".
+    """
+    if isinstance(activation, str):
+        activation = activation_named(activation)
+    if activation is not None and (not activation.is_smooth or activation.homogeneity is not None):
+        raise InvalidInput(
+            f"identify needs a smooth activation that bends, got {activation}: second derivatives do not determine "
+            "its neurons."
+        )
+    if neurons is not None and (isinstance(neurons, bool) or not isinstance(neurons, int) or neurons < 1):
+        raise InvalidInput(f"identify needs neurons to be a whole number of at least 1, got {neurons!r}.")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InvalidInput(f"identify needs a seed of at least 0, got {seed!r}.")
+    oracle = _as_oracle(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget)
+    return ShallowIdentifier(activation=activation, neurons=neurons)(oracle, seed=seed, progress=progress)
+
+
+def _as_oracle(
+    model: Oracle | Network | Callable[..., object],
+    *,
+    inputs: int | None,
+    outputs: int | None,
+    domain: Domain | None,
+    budget: int | None,
+) -> Oracle:
+    if isinstance(model, Oracle):
+        if any(setting is not None for setting in (inputs, outputs, domain, budget)):
+            raise InvalidInput("an Oracle carries its own inputs, outputs, domain and budget: leave them out.")
+        return model
+    if isinstance(model, Network) and inputs is None:
+        inputs = model.inputs
+    if inputs is None:
+        raise InvalidInput("identify needs inputs=, the number of inputs of the model.")
+    return CallableOracle(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget)

@@ -1,0 +1,118 @@
+"""The stages of the shallow pipeline that decide how much to measure, and when to give up."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+from jaxtyping import Float64
+
+from unweave.arrays import packed_size, unpack
+from unweave.decompositions.matrix_subspace import NOISE_MARGIN, MatrixSubspace, span_of_hessians
+from unweave.exceptions import UnweaveError
+from unweave.measurements.derivatives import HessianSample, measure_hessians
+from unweave.measurements.steps import FunctionScale
+from unweave.oracles.standard import StandardOracle
+
+# Hessians measured in all directions before a smaller set of directions is believed to be enough.
+FIRST_HESSIANS = 2
+# Matrices per dimension of their span: seen before the rank is believed, and measured in the end.
+BELIEVED_SURPLUS = 1.12
+FINAL_SURPLUS = 1.27
+# Along few directions Hessians are cheap and profiles want points.
+CHEAP_POINTS = 14
+
+
+class StageFailed(UnweaveError):
+    """A stage could not do its work for a mathematical reason; becomes the outcome of the run."""
+
+
+@dataclass(frozen=True)
+class Span:
+    """Measured Hessians and the matrix subspace that they span."""
+
+    sample: HessianSample
+    subspace: MatrixSubspace
+
+
+def active_frame(sample: HessianSample, *, error: float) -> Float64[np.ndarray, "inputs directions"]:
+    """Orthonormal directions along which the function bends: the column space of the Hessians.
+
+    With fewer neurons than inputs this is a proper subspace, and all further Hessians need only be
+    measured along it.
+    """
+    inputs = sample.points.shape[1]
+    matrices = unpack(sample.hessians.reshape(-1, sample.hessians.shape[2]), inputs)
+    left, values, _ = scipy.linalg.svd(np.hstack(list(matrices)), full_matrices=False)
+    floor = NOISE_MARGIN * error * np.sqrt(inputs)
+    above = int(np.count_nonzero(values > floor))
+    if above in (0, inputs):
+        return left[:, :above] if above == 0 else np.eye(inputs)
+    # Keep one decade of doubt: what is only just below the floor stays in.
+    return left[:, : int(np.count_nonzero(values > 0.3 * floor))]
+
+
+def measure_span(
+    oracle: StandardOracle, first: HessianSample, scale: FunctionScale, rng: np.random.Generator, *, neurons: int | None
+) -> Span:
+    """Measure Hessians until their span has shown its dimension, and then some more.
+
+    Raises:
+        StageFailed: if the span is too large for its rank-one matrices to be determined.
+    """
+    directions, outputs = first.frame.shape[1], oracle.outputs
+    is_reduced = directions < oracle.inputs
+    wanted = -(-int(1.25 * (neurons or directions)) // outputs)
+    if is_reduced:
+        wanted = max(wanted, CHEAP_POINTS)
+    sample = first
+    while True:
+        sample = _grow(oracle, sample, scale, rng, wanted - len(sample.points))
+        flat = sample.hessians.reshape(sample.matrices, -1)
+        if _may_be_complete(flat, scale.hessian_error):
+            subspace = span_of_hessians(flat, inputs=directions, floor=scale.hessian_error)
+            if sample.matrices >= max(subspace.rank + 1, BELIEVED_SURPLUS * subspace.rank):
+                break
+        _check_size(min(sample.matrices, packed_size(directions)), directions, is_certain=False)
+        wanted = len(sample.points) + max(1, int(0.12 * len(sample.points)))
+    final = int(FINAL_SURPLUS * subspace.rank) // outputs
+    sample = _grow(oracle, sample, scale, rng, final - len(sample.points))
+    flat = sample.hessians.reshape(sample.matrices, -1)
+    subspace = span_of_hessians(flat, inputs=directions, rank=neurons_within(neurons, directions), floor=scale.hessian_error)
+    _check_size(subspace.rank, directions, is_certain=True)
+    return Span(sample, subspace)
+
+
+def neurons_within(neurons: int | None, directions: int) -> int | None:
+    """A given number of neurons, unless no span along so few directions can have it."""
+    return neurons if neurons is not None and neurons <= packed_size(directions) else None
+
+
+def _grow(
+    oracle: StandardOracle, sample: HessianSample, scale: FunctionScale, rng: np.random.Generator, more: int
+) -> HessianSample:
+    if more <= 0:
+        return sample
+    points = oracle.sample(rng, more, margin=2 * sample.step)
+    return sample.extended(measure_hessians(oracle, points, step=sample.step, frame=sample.frame))
+
+
+def _may_be_complete(hessians: Float64[np.ndarray, "matrices packed"], error: float) -> bool:
+    """Cheap screening: whether the last Hessians lie in the span of the ones before."""
+    size = hessians.shape[1]
+    if len(hessians) > size:
+        return True
+    triangle = scipy.linalg.qr(hessians.T, mode="r")[0]
+    trailing = np.abs(np.diag(triangle))[-max(1, len(hessians) // 12) :]
+    return bool(np.min(trailing) < 1e3 * NOISE_MARGIN * error * np.sqrt(size))
+
+
+def _check_size(rank: int, directions: int, *, is_certain: bool) -> None:
+    """Refuse spans whose rank-one matrices are not determined, as soon as that is sure."""
+    limit = max(directions, directions * (directions - 1) // 2 - 1)
+    if rank <= limit or (not is_certain and rank < packed_size(directions)):
+        return
+    raise StageFailed(
+        f"the Hessians span at least {rank} dimensions along the {directions} directions in which the function "
+        f"bends, and neurons are determined by them only up to {limit}: the function is a shallow network with "
+        "more neurons than second derivatives can separate, or not a shallow network (for example a deep one)."
+    )

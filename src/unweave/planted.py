@@ -1,0 +1,36 @@
+"""Random networks to plant as secrets: for the demo, the tests and the benchmarks."""
+
+import numpy as np
+
+from unweave.activations import TANH, Activation
+from unweave.networks import Network
+
+
+def general_network(
+    rng: np.random.Generator, *, inputs: int, neurons: int, outputs: int = 1, activation: Activation = TANH
+) -> Network:
+    """A random shallow network in general form: scales 0.5 to 2, biases in [-1, 1], Gaussian output weights."""
+    directions = rng.standard_normal((neurons, inputs))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    return Network.shallow(
+        weights=rng.uniform(0.5, 2.0, (neurons, 1)) * directions,
+        biases=rng.uniform(-1.0, 1.0, neurons),
+        output_weights=rng.standard_normal((outputs, neurons)),
+        offset=rng.standard_normal(outputs),
+        activation=activation,
+    )
+
+
+def document_network(
+    rng: np.random.Generator, *, inputs: int, neurons: int, activation: Activation = TANH, largest_shift: float = 0.5
+) -> Network:
+    """The document's model: unit weights, output weights one, shifts uniform in [-0.5, 0.5]."""
+    directions = rng.standard_normal((neurons, inputs))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    return Network.shallow(
+        weights=directions,
+        biases=rng.uniform(-largest_shift, largest_shift, neurons),
+        output_weights=np.ones((1, neurons)),
+        offset=np.zeros(1),
+        activation=activation,
+    )
