@@ -25,6 +25,7 @@ class MatrixSubspace:
         singular_values: of the matrix of all Hessians, for the evidence.
         matrices: number of Hessians that it was estimated from.
         inputs: size of the matrices.
+        noise: singular value that the expected errors of the Hessians explain.
     """
 
     basis: Float64[np.ndarray, "packed rank"]
@@ -32,6 +33,7 @@ class MatrixSubspace:
     singular_values: Float64[np.ndarray, "values"]
     matrices: int
     inputs: int
+    noise: float = 0.0
 
     @property
     def rank(self) -> int:
@@ -48,8 +50,15 @@ class MatrixSubspace:
 
     @property
     def error(self) -> float:
-        """Proxy for the subspace error: the inverse of the gap."""
-        return 0.0 if np.isinf(self.gap) else min(1.0, 1.0 / max(self.gap, 1e-300))
+        """Proxy for the subspace error: what lies outside, or is expected to, over the least inside.
+
+        With hardly more Hessians than dimensions the singular values outside are smaller than the
+        errors that cause them, so these count, too.
+        """
+        if self.rank == 0:
+            return 1.0
+        outside = self.singular_values[self.rank] if self.rank < len(self.singular_values) else 0.0
+        return float(min(1.0, max(outside, self.noise) / max(self.singular_values[self.rank - 1], 1e-300)))
 
     @property
     def learnability(self) -> float:
@@ -101,6 +110,7 @@ def span_of_hessians(
         singular_values=values,
         matrices=len(hessians),
         inputs=inputs,
+        noise=explained,
     )
 
 

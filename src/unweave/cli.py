@@ -1,0 +1,400 @@
+"""The command line: arguments -> library call -> report. No numerics: they are imported by the commands.
+
+Results go to stdout (one JSON document with `--json`), progress and errors to stderr. Exit codes:
+0 identified, 1 not identified, 2 wrong use, 3 the oracle failed.
+"""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from unweave import __version__
+from unweave.exceptions import InvalidInput, OracleError, OracleFailed, UnweaveError
+
+if TYPE_CHECKING:
+    from unweave.identification.result import Identification
+    from unweave.networks import Network
+    from unweave.oracles.domains import Domain
+    from unweave.oracles.oracle import Oracle
+    from unweave.symmetries import Match
+
+IDENTIFIED, NOT_IDENTIFIED, WRONG_USE, ORACLE_FAILED = 0, 1, 2, 3
+WIDTH = 100
+# Largest relative error of a parameter up to which two networks are called the same.
+TOLERANCE = 1e-8
+
+app = typer.Typer(
+    help="Recover a neural network from its answers.",
+    epilog="Exit codes: 0 identified, 1 not identified, 2 wrong use, 3 the oracle failed.",
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout and nothing else.")]
+Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same queries and the same result.")]
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    try:
+        app(args=arguments, prog_name="unweave")
+    except SystemExit as leaving:
+        return leaving.code if isinstance(leaving.code, int) else WRONG_USE
+    except OracleError as error:
+        _complain(error)
+        return ORACLE_FAILED
+    except UnweaveError as error:
+        _complain(error)
+        return WRONG_USE
+    return IDENTIFIED
+
+
+def _show_version(is_wanted: bool) -> None:
+    if is_wanted:
+        typer.echo(f"unweave {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Recover a neural network from its answers."""
+
+
+@app.command()
+def demo(
+    inputs: Annotated[int, typer.Option(min=1, help="Inputs of the secret network.")] = 10,
+    neurons: Annotated[int, typer.Option(min=1, help="Its hidden neurons.")] = 14,
+    outputs: Annotated[int, typer.Option(min=1, help="Its outputs.")] = 1,
+    activation: Annotated[str, typer.Option(help="Its activation: tanh, gelu, softplus, sin, ...")] = "tanh",
+    seed: Seed = 0,
+    as_json: AsJson = False,
+) -> None:
+    """Plant a secret network, recover it from its answers alone, and compare digit by digit."""
+    with _progress() as show:
+        show("loading", 0)
+        import numpy as np
+
+        import unweave
+        from unweave.activations import activation_named
+        from unweave.planted import general_network
+
+        secret = general_network(
+            np.random.default_rng(seed),
+            inputs=inputs,
+            neurons=neurons,
+            outputs=outputs,
+            activation=activation_named(activation),
+        )
+        # A plain function: the pipeline gets to see answers, never the network, its width or its activation.
+        found = unweave.identify(lambda points: secret(points), inputs=inputs, seed=seed, progress=show)
+        match = None if found.network is None else unweave.match(found.network, secret)
+    if as_json:
+        from unweave.reports.files import as_document, network_shape
+
+        document = {
+            "planted": network_shape(secret),
+            "found": as_document(found),
+            "match": _match_document(match),
+        }
+        _print_json(document)
+    else:
+        from unweave.reports.text import demo_report
+
+        _print(demo_report(secret, found, match, tolerance=TOLERANCE))
+    is_recovered = found.is_identified and match is not None and match.largest_error <= TOLERANCE
+    raise typer.Exit(IDENTIFIED if is_recovered else NOT_IDENTIFIED)
+
+
+@app.command()
+def identify(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="TARGET",
+            help="module:function (found from the current directory), or a saved network file.",
+        ),
+    ],
+    inputs: Annotated[int | None, typer.Option(min=1, help="Number of inputs; a file knows it.")] = None,
+    outputs: Annotated[int | None, typer.Option(min=1, help="Number of outputs; learnt if omitted.")] = None,
+    activation: Annotated[str | None, typer.Option(help="Hidden activation; found if omitted.")] = None,
+    neurons: Annotated[int | None, typer.Option(min=1, help="Hidden neurons; found if omitted.")] = None,
+    budget: Annotated[int | None, typer.Option(min=1, help="Largest number of queries.")] = None,
+    seed: Seed = 0,
+    scale: Annotated[
+        float | None, typer.Option(help="How far from the center the function is interesting.")
+    ] = None,
+    center: Annotated[float | None, typer.Option(help="Where the function is interesting.")] = None,
+    box: Annotated[
+        tuple[float, float] | None, typer.Option(metavar="LOWER UPPER", help="Ask only between these bounds.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FOLDER", help="Write network, result and settings here.")
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace an earlier run in that folder.")
+    ] = False,
+    as_json: AsJson = False,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Only the outcome, without progress and tables.")
+    ] = False,
+) -> None:
+    """Recover the network behind a Python function, or say why that is not possible.
+
+    The function gets an array of one row per point and returns one row of answers per point.
+    """
+    settings: dict[str, Any] = {
+        "target": target,
+        "inputs": inputs,
+        "outputs": outputs,
+        "activation": activation,
+        "neurons": neurons,
+        "budget": budget,
+        "seed": seed,
+        "scale": scale,
+        "center": center,
+        "box": None if box is None else list(box),
+    }
+    with _progress(is_shown=not quiet) as show:
+        show("loading", 0)
+        found = _identify(settings, out, overwrite=overwrite, show=show)
+    if as_json:
+        from unweave.reports.files import as_document
+
+        _print_json(as_document(found))
+    else:
+        from unweave.reports.text import outcome, report
+
+        _print(outcome(found) if quiet else report(found))
+    if out is not None:
+        from unweave.reports.files import write_run
+
+        # After the report, so that a full disk does not cost the result.
+        write_run(out, found, settings, overwrite=overwrite)
+        if not (quiet or as_json):
+            typer.echo(f"The run is in {out}", err=True)
+    raise typer.Exit(IDENTIFIED if found.is_identified else NOT_IDENTIFIED)
+
+
+@app.command()
+def verify(
+    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, or a saved network file.")],
+    against: Annotated[Path, typer.Option(metavar="FILE", help="The true network: a file, or another run.")],
+    tolerance: Annotated[float, typer.Option(help="Largest relative error of a parameter.")] = TOLERANCE,
+    as_json: AsJson = False,
+) -> None:
+    """Compare a recovered network with the true one, up to the symmetries that no answer can tell."""
+    if not 0.0 <= tolerance < float("inf"):
+        raise InvalidInput(f"verify needs a tolerance of at least 0, got {tolerance}.")
+    from unweave.symmetries import match
+
+    recovered, truth = _read_network(folder), _read_network(against)
+    if truth is None:
+        raise InvalidInput(f"the run {against} holds no network: compare with another one.")
+    found = None if recovered is None else match(recovered, truth)
+    is_same = found is not None and found.largest_error <= tolerance
+    if as_json:
+        _print_json({"is_same": is_same, "tolerance": tolerance} | _match_document(found))
+    else:
+        from unweave.reports.text import verify_report
+
+        _print(verify_report(found, tolerance=tolerance))
+    raise typer.Exit(IDENTIFIED if is_same else NOT_IDENTIFIED)
+
+
+def _identify(
+    settings: dict[str, Any], out: Path | None, *, overwrite: bool, show: Callable[[str, int], None]
+) -> "Identification":
+    """Check everything that can be checked before a query is spent, then ask."""
+    import unweave
+    from unweave.reports.files import prepare_folder
+
+    domain = _domain(settings["scale"], settings["center"], settings["box"])
+    # What a model prints must not get between the results.
+    with redirect_stdout(sys.stderr):
+        model = _load_target(settings["target"])
+        inputs, outputs = _sizes(model, settings["inputs"], settings["outputs"])
+        if out is not None:
+            prepare_folder(out, overwrite=overwrite)
+        return unweave.identify(
+            model,
+            inputs=inputs,
+            outputs=outputs,
+            activation=settings["activation"],
+            neurons=settings["neurons"],
+            domain=domain,
+            budget=settings["budget"],
+            seed=settings["seed"],
+            progress=show,
+        )
+
+
+def _domain(scale: float | None, center: float | None, box: list[float] | None) -> "Domain | None":
+    if scale is None and center is None and box is None:
+        return None
+    from unweave.oracles.domains import Box, Everywhere
+
+    if box is None:
+        return Everywhere(1.0 if scale is None else scale, 0.0 if center is None else center)
+    if scale is not None or center is not None:
+        raise InvalidInput(
+            "a box says where to ask already: leave --scale and --center out, or leave --box out."
+        )
+    return Box(*box)
+
+
+def _load_target(target: str) -> "Network | Oracle | Callable[..., object]":
+    """The network of a file, or the function that ``module:function`` names."""
+    if ":" not in target:
+        if not (target.endswith(".safetensors") or Path(target).exists()):
+            raise InvalidInput(
+                f"TARGET needs to be module:function or the path of a saved network (.safetensors), "
+                f"got {target!r}."
+            )
+        network = _read_network(Path(target))
+        if network is None:
+            raise InvalidInput(f"the run {target} holds no network: name another.")
+        return network
+    module_name, _, path = target.partition(":")
+    value: Any = _imported(module_name, path)
+    for name in path.split("."):
+        try:
+            value = getattr(value, name)
+        except AttributeError as error:
+            raise InvalidInput(f"TARGET {target!r} needs {name!r}, but {error}: check the name.") from error
+    return _checked_target(target, value)
+
+
+def _imported(module_name: str, path: str) -> object:
+    if not all(part.isidentifier() for part in [*module_name.split("."), *path.split(".")]) or (
+        module_name.endswith(".py")
+    ):
+        raise InvalidInput(
+            f"TARGET needs a module and a function as in an import, such as package.models:predict, got "
+            f"{module_name + ':' + path!r}: name a file models.py of the current directory as models."
+        )
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        return import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise InvalidInput(f"importing {module_name} failed: {error}.") from error
+        raise InvalidInput(
+            f"there is no module {module_name!r} in {os.getcwd()} or among the installed packages: "
+            "check the name."
+        ) from error
+    except (Exception, SystemExit) as error:
+        raise InvalidInput(f"importing {module_name} raised {type(error).__name__}: {error}") from error
+
+
+def _checked_target(target: str, value: Any) -> "Network | Oracle | Callable[..., object]":
+    from unweave.networks import Network
+    from unweave.oracles.oracle import Oracle
+
+    if isinstance(value, Network | Oracle):
+        return value
+    if isinstance(value, type):
+        raise InvalidInput(
+            f"TARGET {target!r} is a class: name a function, or an instance that can be called."
+        )
+    if not callable(value):
+        raise InvalidInput(
+            f"TARGET {target!r} needs to be callable, got an object of type {type(value).__name__}."
+        )
+
+    def answer(points: object) -> object:
+        try:
+            return value(points)
+        except SystemExit as error:
+            # Otherwise the model would choose our exit code.
+            raise OracleFailed(f"the oracle left the program with sys.exit({error.code!r}).") from error
+
+    return answer
+
+
+def _sizes(model: object, inputs: int | None, outputs: int | None) -> tuple[int | None, int | None]:
+    """Check the sizes that were given against those that the model knows."""
+    from unweave.networks import Network
+    from unweave.oracles.oracle import Oracle
+
+    if isinstance(model, Network):
+        for name, given, needed in (("inputs", inputs, model.inputs), ("outputs", outputs, model.outputs)):
+            if given not in (None, needed):
+                raise InvalidInput(
+                    f"the network has {needed} {name}, but --{name} says {given}: leave it out."
+                )
+    elif inputs is None and not isinstance(model, Oracle):
+        raise InvalidInput("identify needs --inputs, the number of inputs of the function.")
+    return inputs, outputs
+
+
+def _read_network(path: Path) -> "Network | None":
+    """The network of a file or of a run folder; None for a run that found none."""
+    from unweave.networks import Network
+    from unweave.reports.files import read_run
+
+    return read_run(path).identification.network if path.is_dir() else Network.load(path)
+
+
+def _match_document(found: "Match | None") -> dict[str, Any]:
+    if found is None:
+        return {"reason": "there is no recovered network.", "largest_error": None, "errors": None}
+    from unweave.reports.files import json_number, plain
+    from unweave.reports.text import error_groups
+
+    largest, errors = json_number(found.largest_error), plain(error_groups(found))
+    return {"reason": found.reason, "largest_error": largest, "errors": errors}
+
+
+@contextmanager
+def _progress(*, is_shown: bool = True) -> Iterator[Callable[[str, int], None]]:
+    """Stage, queries so far and elapsed time on stderr, if that is a terminal."""
+    console = Console(stderr=True)
+    if not is_shown or not sys.stderr.isatty() or console.is_dumb_terminal:
+        yield lambda *_: None
+        return
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description:<22}"),
+        TextColumn("{task.fields[queries]:>9,} queries"),
+    )
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
+        task = progress.add_task("starting", total=None, queries=0)
+        yield lambda stage, queries: progress.update(task, description=stage, queries=queries)
+
+
+def _print(report: RenderableType) -> None:
+    console = Console(highlight=False)
+    is_wide = not (console.is_terminal or "COLUMNS" in os.environ) or console.width > WIDTH
+    (Console(highlight=False, width=WIDTH) if is_wide else console).print(report)
+
+
+def _print_json(document: dict[str, Any]) -> None:
+    from unweave.reports.files import as_json
+
+    typer.echo(as_json(document))
+
+
+def _complain(error: UnweaveError) -> None:
+    text = Text.assemble((type(error).__name__, "bold red"), ": ", str(error))
+    Console(stderr=True, highlight=False, soft_wrap=True).print(text)
+
+
+if __name__ == "__main__":
+    sys.exit(run())
