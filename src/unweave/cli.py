@@ -59,10 +59,11 @@ def run(arguments: list[str] | None = None) -> int:
     return IDENTIFIED
 
 
-def _show_version(is_wanted: bool) -> None:
+def _show_version(is_wanted: bool) -> bool:
     if is_wanted:
         typer.echo(f"unweave {__version__}")
         raise typer.Exit
+    return is_wanted
 
 
 @app.callback()
@@ -394,7 +395,3 @@ def _print_json(document: dict[str, Any]) -> None:
 def _complain(error: UnweaveError) -> None:
     text = Text.assemble((type(error).__name__, "bold red"), ": ", str(error))
     Console(stderr=True, highlight=False, soft_wrap=True).print(text)
-
-
-if __name__ == "__main__":
-    sys.exit(run())

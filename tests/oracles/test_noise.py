@@ -28,17 +28,21 @@ def planted(seed: int, *, outputs: int = 1) -> Network:
     return general_network(np.random.default_rng([seed, 1]), inputs=INPUTS, neurons=8, outputs=outputs)
 
 
-@pytest.mark.parametrize(("dtype", "exact"), [(np.float64, np.longdouble), (np.float32, np.float64)])
-def test_rounding_errors_are_estimated(dtype: type, exact: type, seed: int) -> None:
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_rounding_errors_are_estimated(dtype: type, seed: int) -> None:
     network = planted(seed)
-    model, truth = in_precision(network, dtype), in_precision(network, exact)
-    points = np.random.default_rng([seed, 2]).standard_normal((2_000, INPUTS))
+    model = in_precision(network, dtype)
     # The rounding of the parameters is no noise: both models have those of the coarser type.
-    truth = in_precision(network, exact) if dtype is np.float64 else rounded(network)
+    truth = in_precision(network, np.longdouble) if dtype is np.float64 else rounded(network)
+    points = np.random.default_rng([seed, 2]).standard_normal((2_000, INPUTS))
     actual = np.std((model(points) - truth(points)).astype(float))
-    found = measure_noise(CallableOracle(model, inputs=INPUTS), np.random.default_rng([seed, 3]))
-    assert actual / 5 < found.deviation[0] < 5 * actual
-    assert found.is_deterministic
+    probes = [
+        measure_noise(CallableOracle(model, inputs=INPUTS), np.random.default_rng([seed, 3, probe]))
+        for probe in range(9)
+    ]
+    assert all(probe.is_deterministic for probe in probes)
+    # Two lines are a small sample: most estimates, not all, are right within the factor.
+    assert actual / 5 < np.median([probe.deviation[0] for probe in probes]) < 5 * actual
 
 
 def rounded(network: Network) -> Callable[[np.ndarray], np.ndarray]:

@@ -238,7 +238,7 @@ def _refuse(constant: str) -> None:
 
 
 def _identification(result: Document, folder: Path) -> Identification:
-    certificate = _optional(result, "certificate")
+    certificate, seconds = _optional(result, "certificate"), _field(result, "seconds", dict)
     return Identification(
         outcome=_member(result, "outcome", Outcome),
         reason=_field(result, "reason", str),
@@ -248,7 +248,7 @@ def _identification(result: Document, folder: Path) -> Identification:
         queries=_field(result, "queries", int),
         equivalent_activations=_strings(result, "equivalent_activations"),
         notes=_strings(result, "notes"),
-        seconds={stage: _float(_field(result, "seconds", dict), stage) for stage in result["seconds"]},
+        seconds={stage: _float(seconds, stage) for stage in seconds},
     )
 
 

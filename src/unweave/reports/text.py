@@ -140,11 +140,11 @@ def errors_table(match: "Match", *, tolerance: float) -> Table:
         "offset": output.biases.size,
         "linear part": output.neurons * match.truth.inputs,
     }
-    table = _facts("largest relative error of")
+    table = _facts("largest relative error")
     table.columns[1].justify = "right"
     for name, error in error_groups(match).items():
         style = "green" if error <= tolerance else "bold red"
-        table.add_row(f"{counts[name]:,} {name}", Text(number(error), style))
+        table.add_row(f"{name} ({counts[name]:,})", Text(number(error), style))
     return table
 
 
@@ -212,8 +212,8 @@ def _demo_sentence(
         return Text.assemble(
             (found.outcome.value, OUTCOME_STYLES[found.outcome]),
             f": from {found.queries:,} answers Unweave found the activation ({match.truth.activations[0]}), "
-            f"the number of neurons ({match.truth.widths[0]:,}) and all {secret.parameters:,} parameters of a "
-            f"secret network of which it knew only the number of inputs ({secret.inputs:,}); the largest "
+            f"the number of neurons ({match.truth.widths[0]:,}) and all {secret.parameters:,} parameters of "
+            f"a secret network of which it knew only the number of inputs ({secret.inputs:,}); the largest "
             "relative error of a parameter is ",
             (error, "bold"),
             ".",

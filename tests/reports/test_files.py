@@ -1,0 +1,259 @@
+import dataclasses
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import unweave
+from unweave.activations import TANH
+from unweave.certificates import Certificate
+from unweave.exceptions import InvalidInput, UnreadableFile
+from unweave.identification.result import Identification
+from unweave.networks import Network
+from unweave.outcomes import Diagnostic, Outcome, Verdict
+from unweave.planted import general_network
+from unweave.reports.files import (
+    FORMAT,
+    as_document,
+    as_json,
+    json_number,
+    network_shape,
+    prepare_folder,
+    read_run,
+    write_run,
+)
+
+SETTINGS = {"target": "models:answer", "inputs": 4, "seed": 7, "box": [-1.0, 1.0], "budget": None}
+
+
+def planted(inputs: int = 4) -> Network:
+    return general_network(np.random.default_rng(0), inputs=inputs, neurons=3, outputs=2, activation=TANH)
+
+
+def identification(network: Network | None) -> Identification:
+    certificate = Certificate(
+        largest_error=1e-15,
+        rms_error=np.float64(2e-16),
+        fresh_queries=16,
+        confidence=0.95,
+        coverage=0.83,
+        noise=1e-16,
+        smallest_singular=0.1,
+        is_singular_estimated=False,
+        radius=np.inf,
+        isolation=0.0,
+    )
+    return Identification(
+        outcome=Outcome.PARTLY_IDENTIFIED if network else Outcome.NOT_IDENTIFIED,
+        reason="one [reason] with brackets, and an umlaut: ä",
+        network=network,
+        certificate=certificate if network else None,
+        diagnostics=(
+            Diagnostic("gap", 12.5, 3.0, Verdict.OK, "fine"),
+            Diagnostic("kinks", np.nan, -np.inf, Verdict.NOT_APPLICABLE, "not measured"),
+        ),
+        queries=123,
+        equivalent_activations=("sigmoid",) if network else (),
+        notes=("a note",),
+        seconds={"probing the answers": 0.25, "refining": np.float64(1.5)},
+    )
+
+
+def strict_json(text: str) -> Any:
+    def refuse(constant: str) -> None:
+        raise AssertionError(f"{constant} is not JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def edited(folder: Path, name: str, **changes: Any) -> None:
+    document = json.loads((folder / name).read_text(encoding="utf-8")) | changes
+    (folder / name).write_text(json.dumps(document), encoding="utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_run(tmp_path / "run", identification(planted()), SETTINGS)
+
+
+@pytest.mark.parametrize("has_network", [True, False])
+def test_what_is_read_is_what_was_written(tmp_path: Path, has_network: bool) -> None:
+    found = identification(planted() if has_network else None)
+    run = read_run(write_run(tmp_path / "a" / "run", found, SETTINGS))
+    read = run.identification
+    assert run.settings == SETTINGS
+    for name in ("outcome", "reason", "queries", "equivalent_activations", "notes", "seconds", "certificate"):
+        assert getattr(read, name) == getattr(found, name)
+    assert str(read.diagnostics) == str(found.diagnostics)
+    if found.network is None:
+        assert read.network is None
+        assert not (tmp_path / "a" / "run" / "network.safetensors").exists()
+    else:
+        assert read.network is not None
+        for layer, true in zip(read.network.layers, found.network.layers, strict=True):
+            np.testing.assert_array_equal(layer.weights, true.weights)
+            np.testing.assert_array_equal(layer.biases, true.biases)
+
+
+def test_settings_tell_what_is_needed_to_repeat_the_run(folder: Path) -> None:
+    environment = read_run(folder).environment
+    assert environment["versions"]["unweave"] == unweave.__version__
+    assert environment["versions"]["numpy"] == np.__version__
+    assert set(environment["versions"]) == {"unweave", "python", "numpy", "scipy", "jax"}
+    assert environment["platform"]
+    assert environment["date"].endswith("+00:00")
+
+
+def test_files_are_strict_json(folder: Path) -> None:
+    result = strict_json((folder / "result.json").read_text(encoding="utf-8"))
+    assert result["certificate"]["radius"] == "inf"
+    assert result["diagnostics"][1]["value"] == "nan"
+    assert result["diagnostics"][1]["threshold"] == "-inf"
+    assert result["diagnostics"][1]["verdict"] == "not applicable"
+    assert result["network"] == network_shape(planted())
+    strict_json((folder / "settings.json").read_text(encoding="utf-8"))
+
+
+@given(st.floats())
+def test_every_float_survives_json(value: float) -> None:
+    read = float(strict_json(as_json({"value": json_number(value)}))["value"])
+    assert read == value or (np.isnan(read) and np.isnan(value))
+
+
+def test_every_field_of_the_result_is_in_the_document() -> None:
+    document = as_document(identification(planted()))
+    assert set(document) - {"format", "format_version"} == {
+        field.name for field in dataclasses.fields(Identification)
+    }
+    assert set(document["certificate"]) == {field.name for field in dataclasses.fields(Certificate)}
+
+
+def test_a_foreign_folder_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").write_text("years of work")
+    (tmp_path / "result.json").write_text("{}")
+    for overwrite in (False, True):
+        with pytest.raises(InvalidInput, match="not empty and holds no run"):
+            write_run(tmp_path, identification(planted()), SETTINGS, overwrite=overwrite)
+    assert {path.name for path in tmp_path.iterdir()} == {"thesis.tex", "result.json"}
+    assert (tmp_path / "result.json").read_text() == "{}"
+
+
+def test_an_earlier_run_is_replaced_only_on_request(folder: Path) -> None:
+    (folder / "remarks.txt").write_text("mine")
+    with pytest.raises(InvalidInput, match="earlier run"):
+        write_run(folder, identification(None), SETTINGS)
+    assert read_run(folder).identification.network is not None
+    write_run(folder, identification(None), SETTINGS, overwrite=True)
+    assert read_run(folder).identification.network is None
+    # Neither the old network nor the user's own file may be mixed up with the new run.
+    assert {path.name for path in folder.iterdir()} == {"remarks.txt", "result.json", "settings.json"}
+
+
+def test_a_run_that_was_cut_short_is_not_read_but_may_be_replaced(folder: Path) -> None:
+    (folder / "result.json").unlink()
+    with pytest.raises(UnreadableFile, match=r"not a complete run of Unweave: it has no result\.json"):
+        read_run(folder)
+    write_run(folder, identification(planted()), SETTINGS, overwrite=True)
+    assert read_run(folder).identification.queries == 123
+
+
+def test_an_empty_folder_and_missing_parents_are_fine(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    assert prepare_folder(tmp_path / "empty") == tmp_path / "empty"
+    assert prepare_folder(tmp_path / "not" / "there").is_dir()
+
+
+def test_a_file_is_not_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InvalidInput, match="folder that can be written"):
+        prepare_folder(tmp_path / "file")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_protected_folder_is_refused_before_anything_is_asked(tmp_path: Path) -> None:
+    (tmp_path / "protected").mkdir(mode=0o500)
+    with pytest.raises(InvalidInput, match="protected"):
+        prepare_folder(tmp_path / "protected")
+
+
+def test_settings_that_json_can_not_hold_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="JSON"):
+        write_run(tmp_path / "run", identification(None), {"model": object()})
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFile, match="no such folder"):
+        read_run(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize("name", ["result.json", "settings.json"])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "Expecting property name"),
+        ("[1, 2]", "format"),
+        ("{}", "format"),
+        ('{"format": "unweave-run", "format_version": 99}', "format version is 99"),
+        ('{"format": "unweave-run", "format_version": 1, "queries": NaN}', "NaN is not JSON"),
+        ("[" * 100_000, "recursion"),
+        ("\udcff", "decode"),
+    ],
+)
+def test_text_that_is_no_document_is_refused(folder: Path, name: str, text: str, message: str) -> None:
+    (folder / name).write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(UnreadableFile, match=message) as caught:
+        read_run(folder)
+    assert str(folder / name) in str(caught.value)
+
+
+@pytest.mark.parametrize("key", sorted(set(as_document(identification(None))) - {"format", "format_version"}))
+@pytest.mark.parametrize("value", [None, 3.5, {"a": 1}, [[1]], True])
+def test_a_result_with_a_wrong_field_is_refused(folder: Path, key: str, value: Any) -> None:
+    if value is None and key in ("network", "certificate"):
+        pytest.skip("null means that there is none")
+    if isinstance(value, dict) and key == "seconds":
+        pytest.skip("this is a stage and its time")
+    edited(folder, "result.json", **{key: value})
+    with pytest.raises(UnreadableFile, match=r"result\.json needs to be a file of a run"):
+        read_run(folder)
+
+
+def test_a_certificate_with_a_wrong_number_is_refused(folder: Path) -> None:
+    certificate = json.loads((folder / "result.json").read_text(encoding="utf-8"))["certificate"]
+    for wrong in ("infinite", None, True, [], 10**400):
+        edited(folder, "result.json", certificate=certificate | {"radius": wrong})
+        with pytest.raises(UnreadableFile, match="radius"):
+            read_run(folder)
+    del certificate["noise"]
+    edited(folder, "result.json", certificate=certificate)
+    with pytest.raises(UnreadableFile, match="noise"):
+        read_run(folder)
+
+
+@pytest.mark.parametrize("key", ["settings", "environment"])
+def test_settings_with_a_missing_part_are_refused(folder: Path, key: str) -> None:
+    edited(folder, "settings.json", **{key: None})
+    with pytest.raises(UnreadableFile, match=key):
+        read_run(folder)
+
+
+def test_a_network_that_is_missing_or_another_one_is_refused(folder: Path) -> None:
+    planted(inputs=6).save(folder / "network.safetensors")
+    with pytest.raises(UnreadableFile, match="shape"):
+        read_run(folder)
+    (folder / "network.safetensors").write_bytes(b"no tensors")
+    with pytest.raises(UnreadableFile, match="written by Network"):
+        read_run(folder)
+    (folder / "network.safetensors").unlink()
+    with pytest.raises(UnreadableFile, match="no network"):
+        read_run(folder)
+
+
+def test_the_format_has_a_name() -> None:
+    assert as_document(identification(None))["format"] == FORMAT == "unweave-run"
