@@ -14,7 +14,9 @@ import pytest
 
 import unweave
 from unweave.cli import run
+from unweave.identification.result import Identification
 from unweave.networks import Network
+from unweave.outcomes import Outcome
 from unweave.planted import general_network
 from unweave.reports.files import read_run
 
@@ -34,9 +36,6 @@ number = 3
 def answer(points):
     print("a model that talks")
     return secret(points)
-
-def in_single_precision(points):
-    return secret(points).astype(np.float32)
 
 def raises(points):
     raise RuntimeError("the server is down")
@@ -183,7 +182,8 @@ def test_targets_that_can_be_identified(
     assert unweave.match(network, secret).largest_error < 1e-10
 
 
-def test_a_saved_network_knows_its_inputs(capsys: pytest.CaptureFixture[str], models: str) -> None:  # noqa: ARG001
+@pytest.mark.usefixtures("models")
+def test_a_saved_network_knows_its_inputs(capsys: pytest.CaptureFixture[str]) -> None:
     out, _ = output(capsys, "identify", "secret.safetensors", code=0)
     assert out.startswith("identified: ")
     assert "queries per parameter" in out
@@ -195,12 +195,23 @@ def test_what_a_model_prints_does_not_reach_stdout(capsys: pytest.CaptureFixture
     assert err.startswith("models are loading a model that talks")
 
 
-def test_quiet_prints_the_outcome_and_nothing_else(capsys: pytest.CaptureFixture[str], models: str) -> None:
-    target = f"{models}:in_single_precision"
-    out, err = output(capsys, "identify", target, "--inputs", str(INPUTS), "--quiet", "--out", "run", code=0)
+@pytest.mark.usefixtures("models")
+def test_quiet_prints_the_outcome_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
+    out, err = output(capsys, "identify", "secret.safetensors", "--quiet", "--out", "run", code=0)
     assert " ".join(out.split()).startswith(f"identified: {NEURONS} neurons of tanh;")
     assert "certificate" not in out
-    assert err == "models are loading"
+    assert err == ""
+
+
+def test_partly_identified_leaves_with_1_and_keeps_the_network(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, models: str, secret: Network
+) -> None:
+    partly = Identification(Outcome.PARTLY_IDENTIFIED, "too noisy.", secret, None, (), 9, (), (), {})
+    monkeypatch.setattr(unweave, "identify", lambda *_, **__: partly)
+    given = [f"{models}:never_asked", "--inputs", str(INPUTS), "--out", "run"]
+    out, _ = output(capsys, "identify", *given, code=1)
+    assert out.startswith("partly identified: too noisy.")
+    output(capsys, "verify", "run", "--against", "secret.safetensors", code=0)
 
 
 def test_a_run_folder_holds_every_setting_and_can_be_verified(
@@ -308,6 +319,7 @@ def test_a_box_is_respected(
 
     sys.path.insert(0, str(Path.cwd()))
     monkeypatch.setattr(import_module(models), "answer", answer)
+    capsys.readouterr()
     given = [f"{models}:answer", "--inputs", str(INPUTS), "--box", "-1.5", "1"]
     document(capsys, "identify", *given, code=0)
     points = np.concatenate(seen)
@@ -386,7 +398,8 @@ def test_what_can_be_refused_is_refused_before_a_query_is_spent(
     assert "Traceback" not in err
 
 
-def test_a_malformed_run_is_refused(capsys: pytest.CaptureFixture[str], models: str) -> None:  # noqa: ARG001
+@pytest.mark.usefixtures("models")
+def test_a_malformed_run_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     Path("run").mkdir()
     given = ["verify", "run", "--against", "secret.safetensors"]
     assert "UnreadableFile: run is not a complete run" in output(capsys, *given, code=2)[1]

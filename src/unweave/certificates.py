@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 import scipy.sparse.linalg
+from jaxtyping import Float64
 
 from unweave.arrays import Points, Values
 from unweave.networks import Network
@@ -21,8 +22,7 @@ from unweave.refinement.conjugate_gradients import HermitePreconditioner
 CONFIDENCE = 0.95
 # Parameters up to which the smallest singular value is computed; above it is estimated.
 EXACT_SINGULAR_LIMIT = 2_000
-NORMAL_SINGULAR_LIMIT = 4_000
-EIGENSOLVER_STEPS = 40
+EIGENSOLVER_STEPS = 25
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Certificate:
         confidence: probability of the claim on `coverage`.
         coverage: at least this share of the domain has errors of at most `largest_error`.
         noise: noise of one answer, same units.
-        smallest_singular: smallest singular value of the Jacobian per square root of its rows.
-        is_singular_estimated: whether that is an estimate (large networks) or computed.
+        smallest_singular: smallest singular value of the weighted Jacobian per square root of its rows.
+        is_singular_estimated: whether that is an estimate (large networks) or computed exactly.
         radius: relative error of any parameter of the exact network, if one lies within `isolation`.
         isolation: no other network with these answers is nearer than this, in the same units.
     """
@@ -56,76 +56,98 @@ class Certificate:
     @property
     def is_isolated(self) -> bool:
         """Whether the Newton-Kantorovich inequality holds, so that radius and isolation are finite."""
-        return np.isfinite(self.radius)
+        return bool(np.isfinite(self.radius))
 
 
 def certify(
-    network: Network, *, points: Points, values: Values, fresh_points: Points, fresh_values: Values, noise: float
+    network: Network,
+    *,
+    points: Points,
+    values: Values,
+    fresh_points: Float64[np.ndarray, "fresh inputs"],
+    fresh_values: Float64[np.ndarray, "fresh outputs"],
+    noise: float,
 ) -> Certificate:
     """Judge a network by the answers it was fitted to and by fresh ones.
 
     The coverage is distribution-free: if more than ``1 - coverage`` of the domain had larger errors,
     all of `fresh_queries` independent points would miss it with probability below ``1 - confidence``.
 
-    For the parameters: F(theta*) - F(theta) = J (theta* - theta) + R with ``|R| <= L r^2 / 2``, so
-    ``sigma r <= rho + L r^2 / 2`` for every exact network at distance r; the roots of that quadratic
-    are `radius` and `isolation`.
+    For the parameters: with the distance r weighted so that the residuals bend by at most r^2, every
+    exact network has ``F(theta*) - F(theta) = J (theta* - theta) + R``, ``|R| <= r^2 / 2``, so
+    ``sigma r <= rho + r^2 / 2``: r is below the smaller or above the larger root of that quadratic.
+    `rho` is the part of residuals and answer errors that parameters could explain.
+
+    Assumes: the errors of the answers have a root mean square of at most the noise.
     """
     errors = np.abs(fresh_values - network(fresh_points))
-    residual = float(np.linalg.norm(values - network(points)))
-    rows = values.size
-    sigma, is_estimated = _smallest_singular(network, points)
-    curvature = _curvature_bound(network, points)
-    rho = residual + noise * np.sqrt(rows)
-    discriminant = sigma**2 - 2 * curvature * rho
-    isolated = discriminant > 0 and curvature > 0
+    rms_error = float(np.sqrt(np.mean(errors**2)))
+    residuals = values - network(points)
+    weights = _curvature_weights(network, points)
+    # What the fit left over has no part in the columns of the Jacobian at its minimum; the errors
+    # of the answers may. Fresh answers tell how large those are if the noise was underestimated.
+    answer_error = max(noise, rms_error) * np.sqrt(values.size)
+    sigma, leftover, is_estimated = _singular_value(network, points, residuals, weights)
+    rho = leftover + answer_error
+    discriminant = sigma**2 - 2 * rho
     root = np.sqrt(max(discriminant, 0.0))
-    affine = curvature == 0.0 and sigma > 0
+    has_neurons = network.widths[0] > 0
+    is_isolated = discriminant > 0 or not has_neurons
+    # (sigma - root) without cancellation; dividing by the smallest weight gives a relative error.
     return Certificate(
         largest_error=float(np.max(errors)),
-        rms_error=float(np.sqrt(np.mean(errors**2))),
+        rms_error=rms_error,
         fresh_queries=len(fresh_points),
         confidence=CONFIDENCE,
         coverage=float((1 - CONFIDENCE) ** (1 / len(fresh_points))),
         noise=noise,
-        smallest_singular=sigma / np.sqrt(rows),
+        smallest_singular=float(sigma / np.sqrt(values.size)),
         is_singular_estimated=is_estimated,
-        # (sigma - root) / L without cancellation
-        radius=2 * rho / (sigma + root) if isolated or affine else np.inf,
-        isolation=np.inf if affine else (sigma + root) / curvature if isolated else 0.0,
+        radius=float(2 * rho / (sigma + root) / np.min(weights)) if is_isolated else np.inf,
+        isolation=(float((sigma + root) / np.max(weights)) if has_neurons else np.inf) if is_isolated else 0.0,
     )
 
 
-def _curvature_bound(network: Network, points: Points) -> float:
-    """Bound L on the second derivative of all residuals in the relative parameters.
+def _curvature_weights(network: Network, points: Points) -> Float64[np.ndarray, "parameters"]:
+    """One weight per parameter so that the residuals bend by at most ``|weights * step|^2`` in norm.
 
-    With ``q^2 = |x|^2 + 1`` a unit step of neuron k changes its argument by at most ``|w_k| q``, so one
-    value bends by at most ``|a_k| (sup|g''| |w_k|^2 q^2 + sup|g'| |w_k| q)``.
+    For neuron k a step changes the argument at x by ``delta . (x, 1)``. By the triangle inequality over
+    neurons the norm of the second derivative is at most ``sum_k L_k |step_k|^2`` with, in relative
+    parameters, ``L_k = |a_k| (sup|g''| |w_k|^2 sqrt(Q) + sup|g'| |w_k| sqrt(P))``, where P and Q are the
+    largest eigenvalues of ``sum (x,1)(x,1)^T`` and of the same sum weighted by ``|(x,1)|^2``. The
+    affine part does not bend; it shares the smallest weight.
     """
-    hidden = network.layers[0]
-    if hidden.neurons == 0:
-        return 0.0
     vector = ParameterVector(network)
-    slope, bend = hidden.activation.supremum(1), hidden.activation.supremum(2)
-    q = np.sqrt(np.sum(points**2, axis=1) + 1.0)[:, None] * vector.neuron_sizes
-    per_point = np.max(vector.output_sizes * (bend * q**2 + slope * q), axis=1)
-    return float(np.linalg.norm(per_point))
+    neurons, inputs, outputs = network.widths[0], network.inputs, network.outputs
+    if neurons == 0:
+        return np.ones(vector.count)
+    activation = network.layers[0].activation
+    lifted = np.hstack([points, np.ones((len(points), 1))])
+    second = np.linalg.eigvalsh(lifted.T @ lifted)[-1]
+    fourth = np.linalg.eigvalsh(lifted.T @ (lifted * np.sum(lifted**2, axis=1, keepdims=True)))[-1]
+    length, pull = vector.neuron_sizes, vector.output_sizes
+    bends = pull * (
+        activation.supremum(2) * length**2 * np.sqrt(fourth) + activation.supremum(1) * length * np.sqrt(second)
+    )
+    per_neuron = np.sqrt(bends)
+    affine = np.full(vector.count - neurons * (inputs + 1 + outputs), np.min(per_neuron))
+    return np.concatenate([np.repeat(per_neuron, inputs), per_neuron, np.tile(per_neuron, outputs), affine])
 
 
-def _smallest_singular(network: Network, points: Points) -> tuple[float, bool]:
-    """Smallest singular value of the Jacobian, and whether it is only an estimate."""
-    count = network.parameters
-    if count <= EXACT_SINGULAR_LIMIT:
-        triangle = scipy.linalg.qr(dense_jacobian(network, points), mode="r", overwrite_a=True)[0][:count]
-        return float(scipy.linalg.svdvals(triangle)[-1]), False
-    if count <= NORMAL_SINGULAR_LIMIT:
-        jacobian = dense_jacobian(network, points)
-        smallest = scipy.linalg.eigh(jacobian.T @ jacobian, eigvals_only=True, subset_by_index=(0, 0))[0]
-        return float(np.sqrt(max(smallest, 0.0))), False
-    return _estimated_singular(network, points), True
+def _singular_value(
+    network: Network, points: Points, residuals: Values, weights: Float64[np.ndarray, "parameters"]
+) -> tuple[float, float, bool]:
+    """Smallest singular value of the weighted Jacobian, the residual in its range, whether it is estimated."""
+    if network.parameters <= EXACT_SINGULAR_LIMIT:
+        jacobian = dense_jacobian(network, points) / weights
+        factor, triangle = scipy.linalg.qr(jacobian, mode="economic", overwrite_a=True)
+        leftover = float(np.linalg.norm(factor.T @ residuals.ravel()))
+        return float(scipy.linalg.svdvals(triangle)[-1]), leftover, False
+    # The estimate comes from above, within ten percent in practice: half of it is on the safe side.
+    return 0.5 * _estimated_singular(network, points, weights), float(np.linalg.norm(residuals)), True
 
 
-def _estimated_singular(network: Network, points: Points) -> float:
+def _estimated_singular(network: Network, points: Points, weights: Float64[np.ndarray, "parameters"]) -> float:
     """Preconditioned eigensolver on ``J^T J``: approaches the smallest singular value from above."""
     operator, preconditioner = JacobianOperator(network, points), HermitePreconditioner(network, points)
     count = network.parameters
@@ -135,14 +157,14 @@ def _estimated_singular(network: Network, points: Points) -> float:
             (count, count), matvec=lambda step: apply(np.ravel(step)), dtype=np.float64
         )
 
-    start = np.random.default_rng(0).standard_normal((count, 1))
+    start = (weights * preconditioner(np.random.default_rng(0).standard_normal(count)))[:, None]
     with warnings.catch_warnings():
         # It warns that it stopped before full accuracy, which is what was asked for.
         warnings.simplefilter("ignore", UserWarning)
         values, _ = scipy.sparse.linalg.lobpcg(
-            as_operator(lambda step: operator.backward(operator.forward(step))),
-            np.column_stack([preconditioner(column) for column in start.T]),
-            M=as_operator(preconditioner),
+            as_operator(lambda step: operator.backward(operator.forward(step / weights)) / weights),
+            start,
+            M=as_operator(lambda step: weights * preconditioner(weights * step)),
             largest=False,
             maxiter=EIGENSOLVER_STEPS,
             tol=0.0,

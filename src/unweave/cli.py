@@ -221,7 +221,7 @@ def _identify(
 ) -> "Identification":
     """Check everything that can be checked before a query is spent, then ask."""
     import unweave
-    from unweave.reports.files import prepare_folder
+    from unweave.reports.files import check_folder
 
     domain = _domain(settings["scale"], settings["center"], settings["box"])
     # What a model prints must not get between the results.
@@ -229,7 +229,7 @@ def _identify(
         model = _load_target(settings["target"])
         inputs, outputs = _sizes(model, settings["inputs"], settings["outputs"])
         if out is not None:
-            prepare_folder(out, overwrite=overwrite)
+            check_folder(out, overwrite=overwrite)
         return unweave.identify(
             model,
             inputs=inputs,
@@ -259,16 +259,16 @@ def _domain(scale: float | None, center: float | None, box: list[float] | None) 
 
 def _load_target(target: str) -> "Network | Oracle | Callable[..., object]":
     """The network of a file, or the function that ``module:function`` names."""
-    if ":" not in target:
-        if not (target.endswith(".safetensors") or Path(target).exists()):
-            raise InvalidInput(
-                f"TARGET needs to be module:function or the path of a saved network (.safetensors), "
-                f"got {target!r}."
-            )
+    if target.endswith(".safetensors") or Path(target).exists():
         network = _read_network(Path(target))
         if network is None:
             raise InvalidInput(f"the run {target} holds no network: name another.")
         return network
+    if ":" not in target:
+        raise InvalidInput(
+            f"TARGET needs to be module:function or the path of a saved network (.safetensors), "
+            f"got {target!r}."
+        )
     module_name, _, path = target.partition(":")
     value: Any = _imported(module_name, path)
     for name in path.split("."):
@@ -280,9 +280,8 @@ def _load_target(target: str) -> "Network | Oracle | Callable[..., object]":
 
 
 def _imported(module_name: str, path: str) -> object:
-    if not all(part.isidentifier() for part in [*module_name.split("."), *path.split(".")]) or (
-        module_name.endswith(".py")
-    ):
+    names = [*module_name.split("."), *path.split(".")]
+    if not all(name.isidentifier() for name in names) or module_name.endswith(".py"):
         raise InvalidInput(
             f"TARGET needs a module and a function as in an import, such as package.models:predict, got "
             f"{module_name + ':' + path!r}: name a file models.py of the current directory as models."

@@ -5,8 +5,9 @@ Unweave changes no global flag and no result depends on one.
 """
 
 import os
+from contextlib import AbstractContextManager
 
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_info, threadpool_limits
 
 
 def available_cores() -> int:
@@ -21,14 +22,15 @@ os.environ.setdefault("NPROC", str(available_cores()))
 import jax  # noqa: E402  (after the thread limit)
 
 
-def double_precision() -> jax.enable_x64:  # type: ignore[type-arg]
+def double_precision() -> AbstractContextManager:
     """Context in which JAX computes in float64, whatever the global flag says."""
     return jax.enable_x64(True)
 
 
-def limited_threads() -> threadpool_limits:
-    """Context in which BLAS uses no more threads than there are cores."""
-    return threadpool_limits(limits=available_cores(), user_api="blas")
+def limited_threads() -> AbstractContextManager:
+    """Context in which BLAS uses no more threads than there are cores (or than it was told to use)."""
+    pools = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    return threadpool_limits(limits=min([available_cores(), *pools]), user_api="blas")
 
 
 def padded_length(count: int) -> int:

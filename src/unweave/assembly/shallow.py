@@ -7,7 +7,6 @@ import scipy.linalg
 import scipy.optimize
 from jaxtyping import Float64
 
-from unweave.arrays import Atoms
 from unweave.assembly.profiles import ProfileFit
 from unweave.measurements.derivatives import HessianSample
 from unweave.networks import Network
@@ -15,7 +14,7 @@ from unweave.symmetries import reflect
 
 
 def assemble(
-    sample: HessianSample, atoms: Atoms, fit: ProfileFit, *, outside: Float64[np.ndarray, "outputs inputs"]
+    sample: HessianSample, atoms: Float64[np.ndarray, "neurons rank"], fit: ProfileFit, *, outside: Float64[np.ndarray, "outputs inputs"]
 ) -> Network:
     """Build ``f(x) = c + sum_k a_k g(s_k <u_k, x> + b_k) + B x`` from atoms along the sample's frame.
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from math import ceil, log
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool, Float64, Int
 
 from unweave._kernels import subspace_power as kernel
 from unweave.arrays import Atoms, pack_squares, unpack
@@ -191,11 +191,11 @@ def residuals_of(vectors: Atoms, subspace: MatrixSubspace) -> Float64[np.ndarray
 
 
 def distinct_directions(
-    vectors: Atoms, defects: Float64[np.ndarray, "neurons"], *, distance: float
-) -> tuple[Atoms, np.ndarray]:
+    ends: Float64[np.ndarray, "ends inputs"], defects: Float64[np.ndarray, "ends"], *, distance: float
+) -> tuple[Atoms, Int[np.ndarray, "neurons"]]:
     """One representative, that of smallest defect, per group of vectors equal up to sign, and group sizes."""
     order = np.argsort(defects, kind="stable")
-    rest = vectors[order]
+    rest = ends[order]
     kept, hits = [], []
     # min over signs of |u -+ v|^2 is 2 - 2 |<u, v>| for unit vectors.
     closeness = 1.0 - 0.5 * distance**2
@@ -205,12 +205,12 @@ def distinct_directions(
         kept.append(rest[0])
         hits.append(int(np.count_nonzero(is_same)))
         rest = rest[~is_same]
-    return np.array(kept).reshape(-1, vectors.shape[1]), np.array(hits, dtype=int)
+    return np.array(kept).reshape(-1, ends.shape[1]), np.array(hits, dtype=np.int64)
 
 
 def _collected(
     subspace: MatrixSubspace,
-    ends: Atoms,
+    ends: Float64[np.ndarray, "ends inputs"],
     *,
     distance: float,
     starts: int,

@@ -18,6 +18,9 @@ FIRST_HESSIANS = 2
 # Matrices per dimension of their span: seen before the rank is believed, and measured in the end.
 BELIEVED_SURPLUS = 1.12
 FINAL_SURPLUS = 1.27
+# With noisy answers the gap is sharpened by more matrices, as long as it is smaller than this.
+CLEAR_GAP = 1e3
+NOISY_SURPLUSES = (2.0, 3.5)
 # Along few directions Hessians are cheap and profiles want points.
 CHEAP_POINTS = 14
 
@@ -74,17 +77,23 @@ def measure_span(
                 break
         _check_size(min(sample.matrices, packed_size(directions)), directions, is_certain=False)
         wanted = len(sample.points) + max(1, int(0.12 * len(sample.points)))
-    final = int(FINAL_SURPLUS * subspace.rank) // outputs
-    sample = _grow(oracle, sample, scale, rng, final - len(sample.points))
-    flat = sample.hessians.reshape(sample.matrices, -1)
-    subspace = span_of_hessians(flat, inputs=directions, rank=neurons_within(neurons, directions), floor=scale.hessian_error)
+    for surplus in (FINAL_SURPLUS, *NOISY_SURPLUSES):
+        sample = _grow(oracle, sample, scale, rng, int(surplus * subspace.rank) // outputs - len(sample.points))
+        subspace = span_of_hessians(
+            sample.hessians.reshape(sample.matrices, -1),
+            inputs=directions,
+            rank=_possible_rank(neurons, sample.matrices, directions),
+            floor=scale.hessian_error,
+        )
+        if subspace.gap >= CLEAR_GAP:
+            break
     _check_size(subspace.rank, directions, is_certain=True)
     return Span(sample, subspace)
 
 
-def neurons_within(neurons: int | None, directions: int) -> int | None:
-    """A given number of neurons, unless no span along so few directions can have it."""
-    return neurons if neurons is not None and neurons <= packed_size(directions) else None
+def _possible_rank(neurons: int | None, matrices: int, directions: int) -> int | None:
+    """A given number of neurons, unless so few matrices or directions can't have it as their rank."""
+    return neurons if neurons is not None and neurons <= min(matrices, packed_size(directions)) else None
 
 
 def _grow(

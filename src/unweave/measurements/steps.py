@@ -103,7 +103,8 @@ def measure_flatness(oracle: StandardOracle, noise: float, rng: np.random.Genera
     Close to 1 for piecewise linear functions, 0 for smooth curved ones and for affine ones.
     Costs 5 queries per place.
     """
-    short, long = 1e-3, 0.5
+    # Short enough to miss kinks, long enough for a smooth function to bend visibly.
+    short, long = float(np.clip(30 * np.sqrt(noise), 1e-3, 0.15)), 0.5
     bases = oracle.sample(rng, places, margin=long)
     directions = rng.standard_normal(bases.shape)
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
@@ -112,10 +113,12 @@ def measure_flatness(oracle: StandardOracle, noise: float, rng: np.random.Genera
     table = oracle.query(points).reshape(places, len(offsets), -1)
     bend_short = np.max(np.abs(table[:, 1] + table[:, 2] - 2 * table[:, 0]), axis=1)
     bend_long = np.max(np.abs(table[:, 3] + table[:, 4] - 2 * table[:, 0]), axis=1)
-    # A smooth function bends by (short / long)^2 of the long bend; allow a hundredth of that.
-    is_straight = bend_short <= np.maximum(20 * noise, 0.01 * (short / long) ** 2 * bend_long)
-    is_bent = bend_long > 1e3 * noise
-    return float(np.count_nonzero(is_straight & is_bent) / max(np.count_nonzero(is_bent), 1))
+    # A smooth function bends by about (short / long)^2 of the long bend: a place where even a
+    # third of that would drown in the noise tells nothing.
+    smooth_bend = (short / long) ** 2 * bend_long
+    is_telling = 0.3 * smooth_bend > 20 * noise
+    is_straight = bend_short <= np.maximum(20 * noise, 0.01 * smooth_bend)
+    return float(np.count_nonzero(is_straight & is_telling) / max(np.count_nonzero(is_telling), 1))
 
 
 def _root_mean_square(table: np.ndarray) -> np.ndarray:

@@ -25,7 +25,7 @@ class Ledger:
     @property
     def left(self) -> float:
         """Queries that the budget still allows (infinite without a budget)."""
-        return np.inf if self.budget is None else self.budget - self.answered
+        return np.inf if self.budget is None else float(self.budget - self.answered)
 
     def reserve(self, queries: int) -> None:
         """Refuse a batch that the budget can't pay for, before any of it is sent."""

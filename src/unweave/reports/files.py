@@ -100,30 +100,29 @@ def as_json(document: Document) -> str:
     return json.dumps(document, indent=2, allow_nan=False)
 
 
-def prepare_folder(folder: str | Path, *, overwrite: bool = False) -> Path:
-    """Make sure that a run can be written to `folder`, before a query is spent on it.
+def check_folder(folder: str | Path, *, overwrite: bool = False) -> Path:
+    """Make sure that a run can be written to `folder`, before a query is spent on it. Nothing is changed.
 
     Raises:
         InvalidInput: if it holds something else, an earlier run without `overwrite`, or can't be written.
     """
     folder = Path(folder)
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        is_empty = not any(folder.iterdir())
-    except OSError as error:
+    existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not (existing.is_dir() and os.access(existing, os.R_OK | os.W_OK | os.X_OK)):
+        problem = "protected" if existing.is_dir() else "not a folder"
         raise InvalidInput(
-            f"a run needs a folder that can be written, but {folder} is none: {error}."
-        ) from error
-    if not is_empty and not _is_run(folder):
+            f"a run needs a folder that can be written, but {existing} is {problem}: name another."
+        )
+    if not folder.exists() or not any(folder.iterdir()):
+        return folder
+    if not _is_run(folder):
         raise InvalidInput(
             f"{folder} is not empty and holds no run of Unweave, so it is left alone: name another."
         )
-    if not is_empty and not overwrite:
+    if not overwrite:
         raise InvalidInput(
-            f"{folder} holds an earlier run: name another folder, or allow it to be overwritten."
+            f"{folder} holds an earlier run: name another folder, or say --overwrite (overwrite=True)."
         )
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise InvalidInput(f"a run needs a folder that can be written, but {folder} is protected.")
     return folder
 
 
@@ -148,8 +147,9 @@ def write_run(
         raise InvalidInput(
             f"settings need to be names, numbers and lists that JSON can hold: {error}."
         ) from error
-    folder = prepare_folder(folder, overwrite=overwrite)
+    folder = check_folder(folder, overwrite=overwrite)
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         # The result goes first and comes last: a folder with one is complete.
         (folder / RESULT).unlink(missing_ok=True)
         (folder / NETWORK).unlink(missing_ok=True)
