@@ -1,7 +1,7 @@
 """Recover a neural network from its answers.
 
-    found = unweave.identify(model, inputs=30, budget=20_000, seed=7)
-    found.outcome, found.network, found.certificate, found.queries
+found = unweave.identify(model, inputs=30, budget=20_000, seed=7)
+found.outcome, found.network, found.certificate, found.queries
 """
 
 from importlib import import_module

@@ -104,7 +104,9 @@ def certify(
         smallest_singular=float(sigma / np.sqrt(values.size)),
         is_singular_estimated=is_estimated,
         radius=float(2 * rho / (sigma + root) / np.min(weights)) if is_isolated else np.inf,
-        isolation=(float((sigma + root) / np.max(weights)) if has_neurons else np.inf) if is_isolated else 0.0,
+        isolation=(float((sigma + root) / np.max(weights)) if has_neurons else np.inf)
+        if is_isolated
+        else 0.0,
     )
 
 
@@ -127,7 +129,8 @@ def _curvature_weights(network: Network, points: Points) -> Float64[np.ndarray, 
     fourth = np.linalg.eigvalsh(lifted.T @ (lifted * np.sum(lifted**2, axis=1, keepdims=True)))[-1]
     length, pull = vector.neuron_sizes, vector.output_sizes
     bends = pull * (
-        activation.supremum(2) * length**2 * np.sqrt(fourth) + activation.supremum(1) * length * np.sqrt(second)
+        activation.supremum(2) * length**2 * np.sqrt(fourth)
+        + activation.supremum(1) * length * np.sqrt(second)
     )
     per_neuron = np.sqrt(bends)
     affine = np.full(vector.count - neurons * (inputs + 1 + outputs), np.min(per_neuron))
@@ -147,7 +150,9 @@ def _singular_value(
     return 0.5 * _estimated_singular(network, points, weights), float(np.linalg.norm(residuals)), True
 
 
-def _estimated_singular(network: Network, points: Points, weights: Float64[np.ndarray, "parameters"]) -> float:
+def _estimated_singular(
+    network: Network, points: Points, weights: Float64[np.ndarray, "parameters"]
+) -> float:
     """Preconditioned eigensolver on ``J^T J``: approaches the smallest singular value from above."""
     operator, preconditioner = JacobianOperator(network, points), HermitePreconditioner(network, points)
     count = network.parameters

@@ -1,5 +1,180 @@
-"""Every assumption of the theory that can be computed, with its number, threshold and advice."""
+"""Every assumption of the theory that can be computed, with its number, threshold and advice.
+
+Most bounds of the theory are far from sharp: a weak verdict is information, and only fresh answers
+decide (see `certificates.py`). Section and theorem numbers refer to the source dissertation.
+"""
+
+import numpy as np
+
+from unweave.assembly.profiles import ProfileFit
+from unweave.certificates import Certificate
+from unweave.decompositions.matrix_subspace import MatrixSubspace
+from unweave.decompositions.subspace_power import Directions
+from unweave.networks import Network
+from unweave.outcomes import Diagnostic, Verdict, at_least, at_most
 
 
-def diagnose(span, directions, fit, network, certificate):
-    return []
+def diagnose(
+    subspace: MatrixSubspace,
+    directions: Directions,
+    fit: ProfileFit,
+    network: Network,
+    certificate: Certificate,
+) -> list[Diagnostic]:
+    """Check the assumptions behind a recovered network on the estimates themselves."""
+    return [
+        *size_limits(directions.rank, subspace.inputs),
+        *span_quality(subspace),
+        *direction_quality(directions),
+        *incoherence(directions),
+        *profile_quality(fit),
+        *goodness_of_fit(certificate),
+        *conditioning(certificate, network),
+    ]
+
+
+def size_limits(neurons: int, inputs: int) -> list[Diagnostic]:
+    """How many neurons second derivatives can separate, and where the guarantees hold (section 2.7)."""
+    hard = max(inputs, inputs * (inputs - 1) // 2 - 1)
+    regime = neurons * np.log(max(neurons, 2)) ** 2
+    return [
+        at_most(
+            "neurons",
+            neurons,
+            hard,
+            "above this limit other rank-one matrices appear: identification is impossible",
+        ),
+        Diagnostic(
+            "neurons times their squared logarithm",
+            float(regime),
+            float(inputs**2),
+            Verdict.OK if regime <= inputs**2 else Verdict.WEAK,
+            "guaranteed for random weights below inputs squared; recovery usually works beyond",
+        ),
+    ]
+
+
+def span_quality(subspace: MatrixSubspace) -> list[Diagnostic]:
+    """Gap of the singular values and learnability (SNM3)."""
+    noise_share = subspace.matrices * (subspace.noise / np.sqrt(max(subspace.matrices, 1))) ** 2
+    return [
+        at_least(
+            "gap of the singular values",
+            subspace.gap,
+            100.0,
+            "a small gap means a wrong number of neurons, too few Hessians or noisy answers",
+            weak=10.0,
+        ),
+        at_least(
+            "learnability (smallest second moment of the Hessians)",
+            subspace.learnability,
+            float(10 * noise_share / max(subspace.matrices, 1)),
+            "some neuron hardly bends on this domain: more or wider points, or a smaller noise, would show it",
+        ),
+        at_most(
+            "subspace error",
+            subspace.error,
+            1e-2,
+            "directions are at best this exact before refinement",
+            weak=0.3,
+        ),
+    ]
+
+
+def direction_quality(directions: Directions) -> list[Diagnostic]:
+    """Completeness, defects and hit counts of the atoms."""
+    worst = float(np.max(directions.defects, initial=0.0))
+    rare = int(np.min(directions.hits)) if len(directions.hits) else 0
+    return [
+        at_least(
+            "directions found per dimension of the span",
+            len(directions.atoms) / max(directions.rank, 1),
+            1.0,
+            "missing directions: the function is not a shallow network, or noise has raised the dimension",
+            weak=0.5,
+        ),
+        at_most(
+            "largest distance of an atom to the span",
+            worst,
+            directions.defect_tol,
+            "spurious maximisers stay above",
+        ),
+        at_least(
+            "starts that met the rarest atom", rare, 2.0, "an atom met once only deserves suspicion", weak=1.0
+        ),
+    ]
+
+
+def incoherence(directions: Directions) -> list[Diagnostic]:
+    """Coherence, frame constant and Gramian of the atoms (Definition 2.3, condition 2.10)."""
+    atoms = directions.atoms
+    if len(atoms) == 0:
+        return []
+    cosines = atoms @ atoms.T
+    coherence = float(np.max(np.abs(cosines - np.eye(len(atoms)))))
+    smallest = float(np.linalg.eigvalsh(cosines**2)[0])
+    frame = float(np.linalg.norm(atoms, 2) ** 2 - 1.0)
+    welch = atoms.shape[1] / max(np.log(max(len(atoms), 2)), 1e-300)
+    return [
+        at_most("coherence (largest cosine)", coherence, 0.99, "nearly parallel neurons are hard to tell apart", weak=1.0),
+        Diagnostic(
+            "incoherence constant c2", coherence**2 * welch, 10.0, Verdict.OK if coherence**2 * welch <= 10 else Verdict.WEAK,
+            "squared coherence times inputs over the logarithm of the neurons; random weights stay below 10",
+        ),
+        at_least(
+            "smallest eigenvalue of the squared Gramian",
+            smallest,
+            1e-2,
+            "nearly dependent as rank-one matrices: errors are amplified by its inverse",
+            weak=1e-8,
+        ),
+        Diagnostic(
+            "frame constant",
+            frame,
+            1.0,
+            Verdict.OK if frame < 1.0 else Verdict.NOT_APPLICABLE,
+            "the deterministic theorems need a nearly tight frame; random weights rarely are one",
+        ),
+    ]  # fmt: skip
+
+
+def profile_quality(fit: ProfileFit) -> list[Diagnostic]:
+    """How well the neurons' second derivatives fit the activation."""
+    worst = float(np.max(fit.misfits, initial=0.0))
+    return [
+        at_most(
+            "typical misfit of the profiles",
+            fit.typical_misfit,
+            1e-3,
+            "the activation is another one",
+            weak=0.1,
+        ),
+        at_most(
+            "largest misfit of a profile",
+            worst,
+            1e-2,
+            "this neuron is weak, or not alone on its direction",
+            weak=1.0,
+        ),
+    ]
+
+
+def goodness_of_fit(certificate: Certificate) -> list[Diagnostic]:
+    """The decisive check: answers that no fit has seen."""
+    return [
+        at_most(
+            "error on fresh answers, relative to the noise",
+            certificate.rms_error / certificate.noise if certificate.noise > 0 else 0.0,
+            10.0,
+            "something is left that the network does not explain",
+            weak=100.0,
+        )
+    ]
+
+
+def conditioning(certificate: Certificate, network: Network) -> list[Diagnostic]:
+    """Whether the answers pin the parameters down."""
+    advice = "ask more answers, or accept that the weakest neurons are only roughly known"
+    return [
+        at_most("relative radius of the parameters", certificate.radius, 1e-3, advice, weak=1.0),
+    ]  # fmt: skip

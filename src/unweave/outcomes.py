@@ -40,7 +40,9 @@ class Diagnostic:
     advice: str
 
 
-def at_least(name: str, value: float, threshold: float, advice: str, *, weak: float | None = None) -> Diagnostic:
+def at_least(
+    name: str, value: float, threshold: float, advice: str, *, weak: float | None = None
+) -> Diagnostic:
     """A diagnostic that is ok above `threshold`, weak above `weak` and failed below."""
     if value >= threshold:
         verdict = Verdict.OK
@@ -49,7 +51,9 @@ def at_least(name: str, value: float, threshold: float, advice: str, *, weak: fl
     return Diagnostic(name, float(value), float(threshold), verdict, advice)
 
 
-def at_most(name: str, value: float, threshold: float, advice: str, *, weak: float | None = None) -> Diagnostic:
+def at_most(
+    name: str, value: float, threshold: float, advice: str, *, weak: float | None = None
+) -> Diagnostic:
     """A diagnostic that is ok below `threshold`, weak below `weak` and failed above."""
     if value <= threshold:
         verdict = Verdict.OK

@@ -59,7 +59,12 @@ class ParameterVector:
         )
 
     def joined(
-        self, weights: np.ndarray, biases: np.ndarray, output_weights: np.ndarray, residuals: np.ndarray, points: Points
+        self,
+        weights: np.ndarray,
+        biases: np.ndarray,
+        output_weights: np.ndarray,
+        residuals: np.ndarray,
+        points: Points,
     ) -> Float64[np.ndarray, "parameters"]:
         """``J^T w`` in relative units, from its parts in absolute ones and the residuals w themselves."""
         parts = [
@@ -103,7 +108,9 @@ def dense_jacobian(network: Network, points: Points) -> Float64[np.ndarray, "row
     first_offset = first_output + outputs * neurons
     for o in range(outputs):
         pulled = slopes * output.weights[o]
-        jacobian[:, o, : neurons * inputs] = (pulled[:, :, None] * points[:, None, :]).reshape(len(points), -1)
+        jacobian[:, o, : neurons * inputs] = (pulled[:, :, None] * points[:, None, :]).reshape(
+            len(points), -1
+        )
         jacobian[:, o, neurons * inputs : first_output] = pulled
         jacobian[:, o, first_output + o * neurons : first_output + (o + 1) * neurons] = values
         jacobian[:, o, first_offset + o] = 1.0

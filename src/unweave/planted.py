@@ -22,7 +22,12 @@ def general_network(
 
 
 def document_network(
-    rng: np.random.Generator, *, inputs: int, neurons: int, activation: Activation = TANH, largest_shift: float = 0.5
+    rng: np.random.Generator,
+    *,
+    inputs: int,
+    neurons: int,
+    activation: Activation = TANH,
+    largest_shift: float = 0.5,
 ) -> Network:
     """The document's model: unit weights, output weights one, shifts uniform in [-0.5, 0.5]."""
     directions = rng.standard_normal((neurons, inputs))

@@ -17,7 +17,9 @@ BLOCK = 2048
 class JacobianProducts:
     """Products ``J v`` and ``J^T w`` at fixed points and parameters; holds values and slopes once."""
 
-    def __init__(self, points: np.ndarray, values: np.ndarray, slopes: np.ndarray, output_weights: np.ndarray) -> None:
+    def __init__(
+        self, points: np.ndarray, values: np.ndarray, slopes: np.ndarray, output_weights: np.ndarray
+    ) -> None:
         """Take points (rows x inputs), ``g`` and ``g'`` there (rows x neurons), and A (outputs x neurons)."""
         self._rows = len(points)
         padding = -len(points) % BLOCK
@@ -32,7 +34,13 @@ class JacobianProducts:
         """``J v`` for a change of V, b and A: rows x outputs."""
         with double_precision():
             blocks = _forward(
-                self._points, self._values, self._slopes, self._output_weights, weights, biases, output_weights
+                self._points,
+                self._values,
+                self._slopes,
+                self._output_weights,
+                weights,
+                biases,
+                output_weights,
             )
             return np.asarray(blocks).reshape(-1, blocks.shape[2])[: self._rows]
 

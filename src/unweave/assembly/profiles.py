@@ -80,7 +80,9 @@ def neuron_profiles(sample: HessianSample, atoms: Atoms) -> Profiles:
     )
 
 
-def fit_profiles(profiles: Profiles, activation: Activation, *, neurons: np.ndarray | None = None) -> ProfileFit:
+def fit_profiles(
+    profiles: Profiles, activation: Activation, *, neurons: np.ndarray | None = None
+) -> ProfileFit:
     """Fit scale, bias and output weight of every neuron (or of the chosen ones) for one activation.
 
     A grid search with the output weights eliminated gives starts; variable projection refines them.
@@ -128,7 +130,12 @@ def _grid_starts(positions: np.ndarray, targets: np.ndarray, activation: Activat
 
 
 def _variable_projection(
-    positions: np.ndarray, targets: np.ndarray, activation: Activation, *, scales: np.ndarray, biases: np.ndarray
+    positions: np.ndarray,
+    targets: np.ndarray,
+    activation: Activation,
+    *,
+    scales: np.ndarray,
+    biases: np.ndarray,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Levenberg-Marquardt in (scale, bias) of all neurons at once, output weights eliminated (Kaufman)."""
     damping = np.full(len(positions), 1e-3)
@@ -138,7 +145,11 @@ def _variable_projection(
     for _ in range(FIT_STEPS):
         move = _solve_pairs(gram, slope, damping)
         trial = _projected_system(
-            positions, targets, activation, trial_scales := scales + move[:, 0], trial_biases := biases + move[:, 1]
+            positions,
+            targets,
+            activation,
+            trial_scales := scales + move[:, 0],
+            trial_biases := biases + move[:, 1],
         )
         better = (trial[1] < loss) & (trial_scales > 0)
         scales, biases = np.where(better, trial_scales, scales), np.where(better, trial_biases, biases)

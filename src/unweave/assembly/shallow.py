@@ -14,7 +14,11 @@ from unweave.symmetries import reflect
 
 
 def assemble(
-    sample: HessianSample, atoms: Float64[np.ndarray, "neurons rank"], fit: ProfileFit, *, outside: Float64[np.ndarray, "outputs inputs"]
+    sample: HessianSample,
+    atoms: Float64[np.ndarray, "neurons rank"],
+    fit: ProfileFit,
+    *,
+    outside: Float64[np.ndarray, "outputs inputs"],
 ) -> Network:
     """Build ``f(x) = c + sum_k a_k g(s_k <u_k, x> + b_k) + B x`` from atoms along the sample's frame.
 

@@ -67,7 +67,11 @@ class MatrixSubspace:
 
 
 def span_of_hessians(
-    hessians: Float64[np.ndarray, "matrices packed"], *, inputs: int, rank: int | None = None, floor: float = 0.0
+    hessians: Float64[np.ndarray, "matrices packed"],
+    *,
+    inputs: int,
+    rank: int | None = None,
+    floor: float = 0.0,
 ) -> MatrixSubspace:
     """Estimate the space of symmetric matrices that the Hessians span.
 
@@ -92,7 +96,9 @@ def span_of_hessians(
     """
     size = packed_size(inputs)
     if hessians.shape[1] != size:
-        raise InvalidInput(f"packed Hessians of {inputs} inputs have {size} entries, got {hessians.shape[1]}.")
+        raise InvalidInput(
+            f"packed Hessians of {inputs} inputs have {size} entries, got {hessians.shape[1]}."
+        )
     if rank is not None and rank > min(len(hessians), size):
         raise InvalidInput(
             f"span_of_hessians needs at least rank={rank} Hessians of at least that many entries, "

@@ -4,52 +4,44 @@ Every stage hands one frozen object to the next. A mathematical failure ends the
 and a reason, never with a wrong network.
 """
 
+import itertools
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from unweave._kernels import limited_threads
-from unweave.activations import ERF, GAUSSIAN, GELU, IDENTITY, SILU, SIN, SOFTPLUS, TANH, Activation
-from unweave.assembly.profiles import ProfileFit, Profiles, fit_profiles, neuron_profiles
-from unweave.assembly.shallow import absorb_skip, assemble, without_skip
+from unweave.activations import IDENTITY, Activation
 from unweave.certificates import Certificate, certify
 from unweave.decompositions.subspace_power import Directions, SubspacePower
 from unweave.diagnostics import diagnose
 from unweave.exceptions import BudgetExhausted
+from unweave.identification import verdicts
+from unweave.identification.answers import Answers
+from unweave.identification.candidates import EXPLAINED, Candidate, best_candidate, likely_networks
 from unweave.identification.result import Identification
 from unweave.identification.stages import FIRST_HESSIANS, Span, StageFailed, active_frame, measure_span
 from unweave.measurements.derivatives import HessianSample, measure_hessians
 from unweave.measurements.steps import FunctionScale, function_scale, measure_flatness, scale_points
-from unweave.networks import Layer, Network
+from unweave.networks import Network
 from unweave.oracles.noise import NoiseFloor, measure_noise
 from unweave.oracles.oracle import Oracle
 from unweave.oracles.standard import StandardOracle, standardise
 from unweave.outcomes import Diagnostic, Outcome, at_most
-from unweave.refinement import LevenbergMarquardt, Refinement
-from unweave.symmetries import base_of, equivalent_names, express
+from unweave.refinement import LevenbergMarquardt
+from unweave.symmetries import equivalent_names
 
 Progress = Callable[[str, int], None]
 
-KNOWN_ACTIVATIONS = (TANH, SOFTPLUS, GELU, ERF, SILU, SIN, GAUSSIAN)
-# Neurons whose profiles decide on the activation.
-JURY = 16
-# Activations that are tried to the end if the best profile fit does not lead to an exact network.
-TRIALS = 3
-# Residual, in units of the noise, up to which a network explains the answers.
-EXPLAINED = 10.0
-# Residual, relative to the spread, up to which a network that does not explain everything is shown.
-PARTLY_EXPLAINED = 1e-5
-# Relative change of second differences between two fine steps above which kinks are looked for.
-SMOOTH_ROUGHNESS = 0.2
-# Answers per parameter in the refinement, and fresh ones in the certificate.
-REFINEMENT_SURPLUS = 2.0
-CERTIFICATE_SHARE = 0.4
-SMALLEST_CERTIFICATE, LARGEST_CERTIFICATE = 16, 2_000
 # Change on asking again, relative to the spread of the answers, above which there is no function.
 LARGEST_REPEAT = 1e-2
+# Relative change of second differences between two fine steps above which kinks are looked for.
+SMOOTH_ROUGHNESS = 0.2
+MOSTLY_FLAT = 0.5
+# Residual, relative to the spread, up to which a first network is good enough to measure against.
+SECOND_LOOK = 0.3
 
 
 @dataclass(frozen=True)
@@ -75,24 +67,12 @@ class ShallowIdentifier:
             return run.result()
 
 
-@dataclass(frozen=True)
-class _Candidate:
-    """A refined network in standard coordinates, judged on fresh answers."""
-
-    refinement: Refinement
-    certificate: Certificate
-    fit: ProfileFit
-    floor: float
-
-    @property
-    def explains(self) -> bool:
-        return self.certificate.rms_error <= EXPLAINED * self.floor
-
-
 class _Run:
     """One identification: the oracle, the randomness, and what has been learnt so far."""
 
-    def __init__(self, settings: ShallowIdentifier, oracle: Oracle, rng: np.random.Generator, progress: Progress):
+    def __init__(
+        self, settings: ShallowIdentifier, oracle: Oracle, rng: np.random.Generator, progress: Progress
+    ) -> None:
         self._settings = settings
         self._raw = oracle
         # One stream per purpose, so that more Hessians do not change the fresh points.
@@ -112,28 +92,68 @@ class _Run:
 
     def _identify(self) -> Identification:
         with self._stage("probing the answers"):
-            noise = self._check_noise(measure_noise(self._raw, self._rng_probe))
-            oracle, scale = self._standard(noise)
+            oracle, answers, scale = self._probe()
+            if scale.roughness > SMOOTH_ROUGHNESS or scale.second < 1e3 * scale.noise:
+                self._check_kinks(oracle, scale)
         with self._stage("measuring Hessians"):
             first = self._first_hessians(oracle, scale)
             frame = active_frame(first, error=scale.hessian_error)
         if frame.shape[1] == 0:
-            return self._affine(oracle, scale)
+            return self._affine(oracle, answers, scale)
+        best = self._attempt(oracle, answers, scale, first)
+        if not best.explains and best.certificate.rms_error <= SECOND_LOOK:
+            best = self._second_look(oracle, answers, scale, best)
+        if not best.explains:
+            with suppress(BudgetExhausted):
+                self._check_kinks(oracle, scale)
+        return self._judge(oracle, best)
+
+    def _attempt(
+        self,
+        oracle: StandardOracle,
+        answers: Answers,
+        scale: FunctionScale,
+        first: HessianSample,
+        model: Network | None = None,
+    ) -> Candidate:
+        """All stages from the first Hessians to a refined network; with a `model`, measured against it."""
         with self._stage("measuring Hessians"):
+            frame = active_frame(first, error=scale.hessian_error)
             outside = np.mean(first.gradients - first.gradients @ frame @ frame.T, axis=0)
             span = measure_span(
-                oracle, first.along(frame), scale, self._rng_hessians, neurons=self._settings.neurons
+                oracle,
+                first.along(frame),
+                scale,
+                self._rng_hessians,
+                neurons=self._settings.neurons,
+                model=model,
             )
         with self._stage("finding directions"):
             directions = self._settings.power(span.subspace, self._rng_power)
-            self._check_directions(span, directions)
+            _check_directions(span, directions)
         with self._stage("reading neurons"):
-            profiles = neuron_profiles(span.sample, directions.atoms)
-            fits = self._ranked_fits(profiles)
+            networks = likely_networks(
+                span, directions, activation=self._settings.activation, outside=outside
+            )
+            likeliest = next(networks)
         with self._stage("refining"):
-            best = self._best_candidate(oracle, scale, span, directions, profiles, fits, outside)
-        self._diagnostics += diagnose(span, directions, best.fit, best.refinement.network, best.certificate)
-        return self._judge(oracle, best)
+            starts = itertools.chain([likeliest], networks)
+            return best_candidate(
+                starts, span, directions, answers, refine=self._settings.refine, noise=scale.noise
+            )
+
+    def _second_look(
+        self, oracle: StandardOracle, answers: Answers, scale: FunctionScale, best: Candidate
+    ) -> Candidate:
+        """Measure again, against the network found: what it misses shows at larger steps, with less noise."""
+        difference = scale.of_difference(best.certificate.rms_error)
+        try:
+            with self._stage("measuring Hessians"):
+                first = self._first_hessians(oracle, difference, model=best.network)
+            again = self._attempt(oracle, answers, difference, first, model=best.network)
+        except (StageFailed, BudgetExhausted):
+            return best
+        return min(best, again, key=lambda candidate: candidate.certificate.rms_error)
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
@@ -145,205 +165,99 @@ class _Run:
             self._seconds[name] = self._seconds.get(name, 0.0) + time.perf_counter() - start
             self._progress(name, self._raw.ledger.answered)
 
-    def _standard(self, noise: NoiseFloor) -> tuple[StandardOracle, FunctionScale]:
-        """Choose units, look at the function's scale, and keep all answers for the refinement."""
+    def _probe(self) -> tuple[StandardOracle, Answers, FunctionScale]:
+        """Measure the noise, choose units, and look at the function's scale; all answers are kept."""
+        noise = measure_noise(self._raw, self._rng_probe)
+        self._check_repeats(noise)
         center, half_width = self._raw.domain.frame(self._raw.inputs)
         points = scale_points(self._raw, self._rng_probe)
-        values = self._raw.query(center + half_width * points)
-        oracle = standardise(self._raw, np.concatenate([noise.values, values]))
-        self._known_points = np.concatenate([oracle.to_standard(noise.points), points])
-        self._known_values = (np.concatenate([noise.values, values]) - oracle.offset) / oracle.size
-        scale = function_scale((values - oracle.offset) / oracle.size, noise=noise.deviation / oracle.size)
-        return oracle, scale
+        values = np.concatenate([noise.values, self._raw.query(center + half_width * points)])
+        oracle = standardise(self._raw, values)
+        standard = (values - oracle.offset) / oracle.size
+        answers = Answers(oracle, self._rng_fit, self._rng_fresh)
+        answers.keep(np.concatenate([oracle.to_standard(noise.points), points]), standard, are_spread=False)
+        scale = function_scale(standard[len(noise.values) :], noise=noise.deviation / oracle.size)
+        return oracle, answers, scale
 
-    def _check_noise(self, noise: NoiseFloor) -> NoiseFloor:
+    def _check_repeats(self, noise: NoiseFloor) -> None:
         spread = float(np.max(np.std(noise.values, axis=0)))
-        if noise.repeat_spread > LARGEST_REPEAT * spread:
-            raise StageFailed(
-                f"the answers change between calls: asking the same points again moved them by "
-                f"{noise.repeat_spread:.3g}, while they spread by {spread:.3g}. A network that answers at random "
-                "(dropout, sampling, a model with a memory) can't be identified: query it in evaluation mode, or "
-                "average its answers."
+        self._diagnostics.append(
+            at_most(
+                "change when asked again, relative to the spread",
+                noise.repeat_spread / spread if spread > 0 else 0.0,
+                LARGEST_REPEAT,
+                "a black box that answers at random is not a function",
             )
-        return noise
-
-    def _first_hessians(self, oracle: StandardOracle, scale: FunctionScale) -> HessianSample:
-        is_suspicious = scale.roughness > SMOOTH_ROUGHNESS or scale.second < 1e3 * scale.noise
-        if is_suspicious:
-            self._check_kinks(oracle, scale)
-        points = oracle.sample(self._rng_hessians, FIRST_HESSIANS, margin=2 * scale.hessian_step)
-        return measure_hessians(oracle, points, step=scale.hessian_step)
+        )
+        if noise.repeat_spread > LARGEST_REPEAT * spread:
+            raise StageFailed(verdicts.changing_answers(noise, spread))
 
     def _check_kinks(self, oracle: StandardOracle, scale: FunctionScale) -> None:
         flatness = measure_flatness(oracle, scale.noise, self._rng_probe)
         self._diagnostics.append(
-            at_most("share of places that are straight nearby and bent farther away", flatness, 0.5,
-                    "piecewise linear activations (ReLU) have kinks instead of curvature")
-        )  # fmt: skip
-        if flatness > 0.5:
-            raise StageFailed(
-                f"the function is piecewise linear: at {flatness:.0%} of the places tried it is straight nearby and "
-                "bent farther away, as ReLU networks are. Second derivatives carry no information about its kinks."
+            at_most(
+                "share of places that are straight nearby and bent farther away",
+                flatness,
+                MOSTLY_FLAT,
+                "piecewise linear activations (ReLU) have kinks instead of curvature",
             )
+        )
+        if flatness > MOSTLY_FLAT:
+            raise StageFailed(verdicts.piecewise_linear(flatness))
 
-    def _affine(self, oracle: StandardOracle, scale: FunctionScale) -> Identification:
+    def _first_hessians(
+        self, oracle: StandardOracle, scale: FunctionScale, model: Network | None = None
+    ) -> HessianSample:
+        points = oracle.sample(self._rng_hessians, FIRST_HESSIANS, margin=2 * scale.hessian_step)
+        return measure_hessians(oracle, points, step=scale.hessian_step, model=model)
+
+    def _affine(self, oracle: StandardOracle, answers: Answers, scale: FunctionScale) -> Identification:
         """No curvature was seen: fit an affine function and let fresh answers judge it."""
         with self._stage("refining"):
-            count = 2 * (oracle.inputs + 1)
-            points, values = self._ask(oracle, count)
-            lifted = np.hstack([points, np.ones((count, 1))])
-            solution = np.linalg.lstsq(lifted, values, rcond=None)[0]
-            network = Network.shallow(
-                weights=np.empty((0, oracle.inputs)),
-                biases=np.empty(0),
-                output_weights=np.empty((oracle.outputs, 0)),
-                offset=solution[-1],
-                activation=IDENTITY,
-                skip=solution[:-1].T,
-            )
-            fresh_points, fresh_values = self._ask(oracle, max(SMALLEST_CERTIFICATE, count // 2))
+            answers.prepare((oracle.inputs + 1) * oracle.outputs)
+            lifted = np.hstack([answers.points, np.ones((len(answers.points), 1))])
+            solution = np.linalg.lstsq(lifted, answers.values, rcond=None)[0]
+            network = verdicts.affine_network(solution[:-1].T, solution[-1], IDENTITY)
             certificate = certify(
-                network, points=points, values=values, fresh_points=fresh_points, fresh_values=fresh_values,
+                network,
+                points=answers.points,
+                values=answers.values,
+                fresh_points=answers.fresh_points,
+                fresh_values=answers.fresh_values,
                 noise=scale.noise,
-            )  # fmt: skip
+            )
         if certificate.rms_error > EXPLAINED * max(scale.noise, 4 * np.finfo(float).eps):
             self._check_kinks(oracle, scale)
-            raise StageFailed(
-                f"no curvature was seen at the first {FIRST_HESSIANS} points, and yet the best affine function "
-                f"misses fresh answers by {certificate.rms_error:.2e} of their spread (noise {scale.noise:.1e}): "
-                "the neurons are saturated or linear there. Choose a domain (scale, center) where the function bends."
-            )
-        kind = "constant" if np.max(np.abs(network.skip), initial=0.0) < 1e-12 else "affine"
+            raise StageFailed(verdicts.hidden_bends(certificate.rms_error, scale.noise, FIRST_HESSIANS))
+        kind = "a constant" if np.max(np.abs(solution[:-1]), initial=0.0) < 1e-12 else "an affine"
         self._notes.append(
-            f"The answers are those of {'a' if kind == 'constant' else 'an'} {kind} function on this domain: "
-            "no hidden neuron is visible, so none is reported."
+            f"The answers are those of {kind} function on this domain: no hidden neuron is visible, so none is reported."
         )
+        reason = f"{kind} function: no neuron bends it."
         return self._finish(
-            Outcome.IDENTIFIED, f"the function is {kind}: no neuron bends it.", _in_oracle_units(network, oracle),
-            certificate,
-        )  # fmt: skip
-
-    def _check_directions(self, span: Span, directions: Directions) -> None:
-        if directions.is_complete:
-            return
-        found, rank = len(directions.atoms), directions.rank
-        evidence = (
-            f"{found} of {rank} directions found in the span of the Hessians (gap of the singular values "
-            f"{span.subspace.gap:.3g}, {directions.starts} starts, {directions.rejected} ended at matrices that are "
-            f"not of rank one, {directions.unconverged} did not settle)"
-        )
-        if found == 0 and rank == 1:
-            raise StageFailed(
-                f"every Hessian is a multiple of one matrix of higher rank: the function is quadratic, or a function "
-                f"of one quadratic form, and its neurons are determined only up to a rotation. {evidence}."
-            )
-        raise StageFailed(
-            f"{evidence}: the Hessians are not combinations of one rank-one matrix per neuron, so the function is "
-            "not a shallow network on this domain (a deep one, perhaps), or the answers are too noisy for its size."
+            Outcome.IDENTIFIED, reason, verdicts.in_oracle_units(network, oracle), certificate
         )
 
-    def _ranked_fits(self, profiles: Profiles) -> list[ProfileFit]:
-        """Fit a jury of the strongest neurons with every candidate activation, best first."""
-        given = self._settings.activation
-        candidates = KNOWN_ACTIVATIONS if given is None else (base_of(given),)
-        strength = np.linalg.norm(profiles.coefficients, axis=(0, 1))
-        jury = np.argsort(-strength)[:JURY]
-        fits = [fit_profiles(profiles, activation, neurons=jury) for activation in candidates]
-        return sorted(fits, key=lambda fit: fit.typical_misfit)
-
-    def _best_candidate(
-        self, oracle: StandardOracle, scale: FunctionScale, span: Span, directions: Directions,
-        profiles: Profiles, fits: list[ProfileFit], outside: np.ndarray,
-    ) -> _Candidate:  # fmt: skip
-        """Refine the most likely networks until one explains fresh answers; the best one if none does."""
-        centers = span.sample.points, span.sample.values
-        data = np.concatenate([self._known_points, centers[0]]), np.concatenate([self._known_values, centers[1]])
-        fresh: tuple[np.ndarray, np.ndarray] | None = None
-        tried: list[_Candidate] = []
-        for jury_fit in fits[:TRIALS]:
-            fit = fit_profiles(profiles, jury_fit.activation)
-            start = assemble(span.sample, directions.atoms, fit, outside=outside)
-            for network in _skip_variants(start, span):
-                data, fresh = self._enough_answers(oracle, network, data, fresh)
-                refinement = self._settings.refine(network, *data, floor=scale.noise)
-                certificate = certify(
-                    refinement.network, points=data[0], values=data[1], fresh_points=fresh[0], fresh_values=fresh[1],
-                    noise=scale.noise,
-                )  # fmt: skip
-                floor = max(scale.noise, _rounding(refinement.network, fresh[0]))
-                tried.append(_Candidate(refinement, certificate, fit, floor))
-                if tried[-1].explains:
-                    return tried[-1]
-        return min(tried, key=lambda candidate: candidate.certificate.rms_error)
-
-    def _enough_answers(
-        self, oracle: StandardOracle, network: Network, data: tuple[np.ndarray, np.ndarray],
-        fresh: tuple[np.ndarray, np.ndarray] | None,
-    ) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:  # fmt: skip
-        """Ask for what the fit still needs, and once for what the certificate needs."""
-        per_answer = network.parameters / oracle.outputs
-        spread_out = len(data[0]) - len(self._known_points)
-        wanted = int(np.ceil(REFINEMENT_SURPLUS * per_answer)) - len(data[0])
-        wanted = max(wanted, int(np.ceil(0.8 * per_answer)) - spread_out)
-        if wanted > 0:
-            points, values = self._ask(oracle, wanted)
-            data = np.concatenate([data[0], points]), np.concatenate([data[1], values])
-        if fresh is None:
-            count = int(np.clip(CERTIFICATE_SHARE * per_answer, SMALLEST_CERTIFICATE, LARGEST_CERTIFICATE))
-            points = oracle.sample(self._rng_fresh, count)
-            fresh = points, oracle.query(points)
-        return data, fresh
-
-    def _ask(self, oracle: StandardOracle, count: int) -> tuple[np.ndarray, np.ndarray]:
-        points = oracle.sample(self._rng_fit, count)
-        return points, oracle.query(points)
-
-    def _judge(self, oracle: StandardOracle, best: _Candidate) -> Identification:
-        certificate, network = best.certificate, best.refinement.network
-        error, noise = certificate.rms_error, best.floor
-        if not best.explains and error > PARTLY_EXPLAINED:
-            return self._finish(
-                Outcome.NOT_IDENTIFIED,
-                f"no network of the known kinds explains the answers: the best, {network.widths[0]} neurons of "
-                f"{best.fit.activation}, misses fresh answers by {error:.2e} of their spread, {error / noise:.1e} "
-                f"times the noise, and fits its neurons' profiles only to {best.fit.typical_misfit:.1e}. The "
-                "activation is not among the known ones, or the network is not shallow.",
-            )
-        tolerance = max(1e-9, 100 * certificate.radius if certificate.is_isolated else 1e-6)
-        network = absorb_skip(network, relative_tol=tolerance)
+    def _judge(self, oracle: StandardOracle, best: Candidate) -> Identification:
+        self._diagnostics += diagnose(
+            best.span.subspace, best.directions, best.fit, best.network, best.certificate
+        )
+        outcome, reason = verdicts.outcome_of(best)
+        if outcome is Outcome.NOT_IDENTIFIED:
+            return self._finish(outcome, reason)
+        network = verdicts.as_delivered(best, oracle, self._settings.activation)
         if network.skip is not None and network.layers[0].activation.reflection.slope != 0.0:
             self._notes.append(
-                "Signs are determined up to an affine part for this activation: the network carries one (skip)."
+                "This activation leaves the signs of neurons open up to an affine part: the network carries one (skip)."
             )
-        network = _in_oracle_units(network, oracle)
-        if self._settings.activation is not None:
-            network = express(network, self._settings.activation)
-        if not best.explains:
-            return self._finish(
-                Outcome.PARTLY_IDENTIFIED,
-                f"{network.widths[0]} neurons were found and reproduce fresh answers to {error:.2e} of their spread, "
-                f"but the noise is {noise:.1e}: something {error / noise:.1e} times larger than the noise is left "
-                "unexplained, such as a neuron with a tiny output weight.",
-                network, certificate,
-            )  # fmt: skip
-        if not certificate.is_isolated:
-            return self._finish(
-                Outcome.PARTLY_IDENTIFIED,
-                f"the network reproduces fresh answers to {error:.2e} of their spread, the noise, but its parameters "
-                f"are not pinned down: the smallest singular value of the Jacobian is "
-                f"{certificate.smallest_singular:.1e} per answer. Nearly parallel or nearly linear neurons can trade "
-                "weight with each other.",
-                network, certificate,
-            )  # fmt: skip
-        return self._finish(
-            Outcome.IDENTIFIED,
-            f"{network.widths[0]} neurons of {network.layers[0].activation}; fresh answers are met to {error:.1e} of "
-            f"their spread, and every parameter is within a relative {certificate.radius:.1e} of the exact one.",
-            network, certificate,
-        )  # fmt: skip
+        return self._finish(outcome, reason, network, best.certificate)
 
     def _finish(
-        self, outcome: Outcome, reason: str, network: Network | None = None, certificate: Certificate | None = None
+        self,
+        outcome: Outcome,
+        reason: str,
+        network: Network | None = None,
+        certificate: Certificate | None = None,
     ) -> Identification:
         has_neurons = network is not None and network.widths[0] > 0
         return Identification(
@@ -359,37 +273,7 @@ class _Run:
         )
 
 
-def _skip_variants(start: Network, span: Span) -> list[Network]:
-    """With or without an affine part: what the activation needs, then what the gradients suggest."""
-    if start.layers[0].activation.reflection.slope != 0.0:
-        return [start]
-    size = float(np.sqrt(np.mean(span.sample.gradients**2)))
-    plain = without_skip(start)
-    is_needed = float(np.max(np.abs(start.skip), initial=0.0)) > 1e-2 * size if start.skip is not None else False
-    return [start, plain] if is_needed else [plain, start]
-
-
-def _rounding(network: Network, points: np.ndarray) -> float:
-    """Rounding error of evaluating the network: one unit in the last place of its largest terms."""
-    hidden, output = network.layers
-    terms = np.abs(hidden.activation(hidden.preactivations(points[:64]))) @ np.abs(output.weights.T)
-    return float(np.finfo(float).eps * np.sqrt(np.mean((terms + np.abs(output.biases)) ** 2)))
-
-
-def _in_oracle_units(network: Network, oracle: StandardOracle) -> Network:
-    """Undo the standard coordinates: ``z = (x - center) / half_width`` and ``f = offset + size y``."""
-    hidden, output = network.layers
-    weights = hidden.weights / oracle.half_width
-    skip = None if network.skip is None else oracle.size[:, None] * network.skip / oracle.half_width
-    offset = oracle.offset + oracle.size * output.biases
-    return Network(
-        layers=(
-            Layer(weights, hidden.biases - weights @ oracle.center, hidden.activation),
-            replace(
-                output,
-                weights=oracle.size[:, None] * output.weights,
-                biases=offset if skip is None else offset - skip @ oracle.center,
-            ),
-        ),
-        skip=skip,
-    )
+def _check_directions(span: Span, directions: Directions) -> None:
+    """Go on with most of the atoms: a rank that noise has raised leaves some that do not exist."""
+    if 2 * len(directions.atoms) < directions.rank or len(directions.atoms) == 0:
+        raise StageFailed(verdicts.missing_directions(span, directions))

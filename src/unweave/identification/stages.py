@@ -11,6 +11,7 @@ from unweave.decompositions.matrix_subspace import NOISE_MARGIN, MatrixSubspace,
 from unweave.exceptions import UnweaveError
 from unweave.measurements.derivatives import HessianSample, measure_hessians
 from unweave.measurements.steps import FunctionScale
+from unweave.networks import Network
 from unweave.oracles.standard import StandardOracle
 
 # Hessians measured in all directions before a smaller set of directions is believed to be enough.
@@ -55,7 +56,13 @@ def active_frame(sample: HessianSample, *, error: float) -> Float64[np.ndarray, 
 
 
 def measure_span(
-    oracle: StandardOracle, first: HessianSample, scale: FunctionScale, rng: np.random.Generator, *, neurons: int | None
+    oracle: StandardOracle,
+    first: HessianSample,
+    scale: FunctionScale,
+    rng: np.random.Generator,
+    *,
+    neurons: int | None,
+    model: Network | None = None,
 ) -> Span:
     """Measure Hessians until their span has shown its dimension, and then some more.
 
@@ -69,7 +76,7 @@ def measure_span(
         wanted = max(wanted, CHEAP_POINTS)
     sample = first
     while True:
-        sample = _grow(oracle, sample, scale, rng, wanted - len(sample.points))
+        sample = _grow(oracle, sample, rng, wanted - len(sample.points), model)
         flat = sample.hessians.reshape(sample.matrices, -1)
         if _may_be_complete(flat, scale.hessian_error):
             subspace = span_of_hessians(flat, inputs=directions, floor=scale.hessian_error)
@@ -78,7 +85,9 @@ def measure_span(
         _check_size(min(sample.matrices, packed_size(directions)), directions, is_certain=False)
         wanted = len(sample.points) + max(1, int(0.12 * len(sample.points)))
     for surplus in (FINAL_SURPLUS, *NOISY_SURPLUSES):
-        sample = _grow(oracle, sample, scale, rng, int(surplus * subspace.rank) // outputs - len(sample.points))
+        sample = _grow(
+            oracle, sample, rng, int(surplus * subspace.rank) // outputs - len(sample.points), model
+        )
         subspace = span_of_hessians(
             sample.hessians.reshape(sample.matrices, -1),
             inputs=directions,
@@ -97,12 +106,14 @@ def _possible_rank(neurons: int | None, matrices: int, directions: int) -> int |
 
 
 def _grow(
-    oracle: StandardOracle, sample: HessianSample, scale: FunctionScale, rng: np.random.Generator, more: int
+    oracle: StandardOracle, sample: HessianSample, rng: np.random.Generator, more: int, model: Network | None
 ) -> HessianSample:
     if more <= 0:
         return sample
     points = oracle.sample(rng, more, margin=2 * sample.step)
-    return sample.extended(measure_hessians(oracle, points, step=sample.step, frame=sample.frame))
+    return sample.extended(
+        measure_hessians(oracle, points, step=sample.step, frame=sample.frame, model=model)
+    )
 
 
 def _may_be_complete(hessians: Float64[np.ndarray, "matrices packed"], error: float) -> bool:

@@ -10,8 +10,18 @@ from functools import lru_cache
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Gradients, PackedHessians, Points, Values, pack, packed_size, unpack, upper_triangle
+from unweave.arrays import (
+    Gradients,
+    PackedHessians,
+    Points,
+    Values,
+    pack,
+    packed_size,
+    unpack,
+    upper_triangle,
+)
 from unweave.exceptions import InvalidInput
+from unweave.networks import Network
 from unweave.oracles.standard import StandardOracle
 
 # Numbers per block of stencil points that are in memory at once.
@@ -83,22 +93,31 @@ def measure_gradients(oracle: StandardOracle, points: Points, *, step: float) ->
 
 
 def measure_hessians(
-    oracle: StandardOracle, points: Points, *, step: float, frame: np.ndarray | None = None
+    oracle: StandardOracle,
+    points: Points,
+    *,
+    step: float,
+    frame: np.ndarray | None = None,
+    model: Network | None = None,
 ) -> HessianSample:
-    """Values, gradients and Hessians along `frame` (all axes if omitted), d^2 + d + 1 queries each."""
+    """Values, gradients and Hessians along `frame` (all axes if omitted), d^2 + d + 1 queries each.
+
+    With a `model` that is nearly right only the difference to it is measured, and the exact
+    derivatives of the model are added: truncation then acts on the small difference alone, so that
+    larger steps, with less noise, are allowed.
+    """
     _check_step(step)
     frame = np.eye(oracle.inputs) if frame is None else frame
     directions = frame.shape[1]
-    values = _stencil_values(oracle, points, hessian_stencil(directions) @ frame.T, step=step)
-    return HessianSample(
-        points=points,
-        values=values[:, 0],
-        gradients=np.swapaxes(values[:, 1 : directions + 1] - values[:, directions + 1 : 2 * directions + 1], 1, 2)
-        / (2 * step),
-        hessians=hessians_from_stencil(values, directions, step=step),
-        frame=frame,
-        step=step,
-    )
+    values = _stencil_values(oracle, points, hessian_stencil(directions) @ frame.T, step=step, model=model)
+    forward, backward = values[:, 1 : directions + 1], values[:, directions + 1 : 2 * directions + 1]
+    center, gradients = values[:, 0], np.swapaxes(forward - backward, 1, 2) / (2 * step)
+    hessians = hessians_from_stencil(values, directions, step=step)
+    if model is not None:
+        center = center + model(points)
+        gradients = gradients + model.gradients(points) @ frame
+        hessians = hessians + pack(frame.T @ unpack(model.hessians(points), oracle.inputs) @ frame)
+    return HessianSample(points, center, gradients, hessians, frame, step)
 
 
 @lru_cache(maxsize=16)
@@ -144,7 +163,9 @@ def measure_directional(
     if order not in stencils:
         raise InvalidInput(f"measure_directional knows orders 1, 2 and 3, got {order}.")
     if points.shape != directions.shape:
-        raise InvalidInput(f"one direction per point is needed: {points.shape} points, {directions.shape} directions.")
+        raise InvalidInput(
+            f"one direction per point is needed: {points.shape} points, {directions.shape} directions."
+        )
     offsets, weights = stencils[order]
     asked = points[:, None] + step * np.array(offsets, dtype=float)[:, None] * directions[:, None]
     values = oracle.query(asked.reshape(-1, points.shape[1])).reshape(len(points), len(offsets), -1)
@@ -152,13 +173,14 @@ def measure_directional(
 
 
 def _stencil_values(
-    oracle: StandardOracle, points: Points, stencil: np.ndarray, *, step: float
+    oracle: StandardOracle, points: Points, stencil: np.ndarray, *, step: float, model: Network | None = None
 ) -> Float64[np.ndarray, "points stencil outputs"]:
     block = max(1, BLOCK_NUMBERS // stencil.size)
     parts = []
     for first in range(0, len(points), block):
-        asked = points[first : first + block, None] + step * stencil
-        parts.append(oracle.query(asked.reshape(-1, oracle.inputs)).reshape(-1, len(stencil), oracle.outputs))
+        asked = (points[first : first + block, None] + step * stencil).reshape(-1, oracle.inputs)
+        values = oracle.query(asked) if model is None else oracle.query(asked) - model(asked)
+        parts.append(values.reshape(-1, len(stencil), oracle.outputs))
     return np.concatenate(parts) if parts else np.empty((0, len(stencil), oracle.outputs))
 
 

@@ -1,6 +1,6 @@
 """How large a finite-difference step should be, from the noise and the function itself."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float64
@@ -55,13 +55,15 @@ class FunctionScale:
         h = self.hessian_step
         return 1.6 * self.noise / h**2 + h**2 * self.fourth / 6.0
 
+    def of_difference(self, share: float) -> "FunctionScale":
+        """The scale of what a model leaves unexplained, a small share of the function."""
+        return replace(self, second=share * self.second, fourth=share * self.fourth)
+
     def _clip(self, step: float) -> float:
         return float(np.clip(step, SMALLEST_STEP, LARGEST_STEP))
 
 
-def scale_points(
-    oracle: Oracle, rng: np.random.Generator
-) -> Float64[np.ndarray, "points inputs"]:
+def scale_points(oracle: Oracle, rng: np.random.Generator) -> Float64[np.ndarray, "points inputs"]:
     """The points, in standard coordinates, whose answers `function_scale` needs: 9 on each of two lines."""
     bases = oracle.domain.sample_standard(rng, BASE_POINTS, oracle.inputs, LADDER[-1])
     directions = rng.standard_normal(bases.shape)
@@ -97,7 +99,9 @@ def function_scale(values: Values, *, noise: Float64[np.ndarray, "outputs"]) -> 
     )
 
 
-def measure_flatness(oracle: StandardOracle, noise: float, rng: np.random.Generator, *, places: int = 16) -> float:
+def measure_flatness(
+    oracle: StandardOracle, noise: float, rng: np.random.Generator, *, places: int = 16
+) -> float:
     """Share of places where the function is straight on a short line but bent on a long one.
 
     Close to 1 for piecewise linear functions, 0 for smooth curved ones and for affine ones.

@@ -54,8 +54,12 @@ class Oracle(ABC):
         batch: int = 65_536,
     ) -> None:
         for name, count in (("inputs", inputs), ("outputs", outputs), ("budget", budget), ("batch", batch)):
-            if count is not None and (isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1):
-                raise InvalidInput(f"an oracle needs {name} to be a whole number of at least 1, got {count!r}.")
+            if count is not None and (
+                isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1
+            ):
+                raise InvalidInput(
+                    f"an oracle needs {name} to be a whole number of at least 1, got {count!r}."
+                )
         self.inputs = int(inputs)
         self.outputs = outputs
         self.domain = domain if domain is not None else Everywhere()

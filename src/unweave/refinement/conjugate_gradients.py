@@ -133,7 +133,10 @@ class HermitePreconditioner:
         )
 
     def _split(self, vector: np.ndarray) -> list[np.ndarray]:
-        neurons, edges = len(self._lengths), np.cumsum([len(self._lengths) * self._inputs, len(self._lengths)])
+        neurons, edges = (
+            len(self._lengths),
+            np.cumsum([len(self._lengths) * self._inputs, len(self._lengths)]),
+        )
         weights, biases, rest = np.split(vector, edges)
         output_weights, offset, skip = np.split(rest, np.cumsum([self._outputs * neurons, self._outputs]))
         return [
@@ -172,7 +175,9 @@ class HermitePreconditioner:
         for o in range(self._outputs):
             pull = self._output_weights[:, o]
             constant = pull @ (e2 * inner + e1 * biases) + e0 @ values[:, o] + parts[3][o]
-            linear = (pull * e1) @ weights + (pull * (e3 * inner + e2 * biases) + e1 * values[:, o]) @ self._weights
+            linear = (pull * e1) @ weights + (
+                pull * (e3 * inner + e2 * biases) + e1 * values[:, o]
+            ) @ self._weights
             if len(parts[4]):
                 linear = linear + self._spread * parts[4][o]
             mixed = (self._weights * (pull * e2)[:, None]).T @ weights
@@ -189,7 +194,10 @@ class HermitePreconditioner:
         biases, values = np.zeros(len(self._lengths)), np.zeros_like(self._output_weights)
         for o in range(self._outputs):
             pull, constant = self._output_weights[:, o], shared[o, 0]
-            linear, square = shared[o, 1 : 1 + self._inputs], unpack(shared[o, 1 + self._inputs :], self._inputs)
+            linear, square = (
+                shared[o, 1 : 1 + self._inputs],
+                unpack(shared[o, 1 + self._inputs :], self._inputs),
+            )
             turned = self._weights @ square / np.sqrt(2)
             along_linear = self._weights @ linear
             along_square = np.einsum("ki,ki->k", turned, self._weights)

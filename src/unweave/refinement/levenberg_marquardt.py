@@ -152,7 +152,12 @@ def _matrix_free_solver(
 
     def solve(damping: float) -> np.ndarray:
         return conjugate_gradients(
-            operator, preconditioner, residuals, damping=damping * len(points), floor=floor, iterations=iterations
+            operator,
+            preconditioner,
+            residuals,
+            damping=damping * len(points),
+            floor=floor,
+            iterations=iterations,
         )
 
     return solve

@@ -1,0 +1,139 @@
+"""What is said at the end of a run: the outcome and its reason, in words and numbers."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from unweave.activations import Activation
+from unweave.assembly.shallow import absorb_skip
+from unweave.decompositions.subspace_power import Directions
+from unweave.identification.candidates import Candidate
+from unweave.identification.stages import Span
+from unweave.networks import Layer, Network
+from unweave.oracles.noise import NoiseFloor
+from unweave.oracles.standard import StandardOracle
+from unweave.outcomes import Outcome
+from unweave.symmetries import express
+
+# Residual, relative to the spread, up to which a network that does not explain everything is shown.
+PARTLY_EXPLAINED = 1e-5
+
+
+def outcome_of(candidate: Candidate) -> tuple[Outcome, str]:
+    """Judge a refined network by its certificate."""
+    certificate, neurons = candidate.certificate, candidate.network.widths[0]
+    error, floor = certificate.rms_error, candidate.floor
+    if candidate.explains and certificate.is_isolated:
+        return Outcome.IDENTIFIED, (
+            f"{count(neurons)} of {candidate.fit.activation}; fresh answers are met to {error:.1e} of their spread, "
+            f"and every parameter is within a relative {certificate.radius:.1e} of the exact one."
+        )
+    if candidate.explains:
+        return Outcome.PARTLY_IDENTIFIED, (
+            f"the network of {count(neurons)} reproduces fresh answers to {error:.2e} of their spread, which is the "
+            f"noise, but its parameters are not pinned down at this noise: the smallest singular value of the "
+            f"Jacobian is {certificate.smallest_singular:.1e}. Weak, nearly parallel or nearly linear neurons can "
+            "trade weight with each other."
+        )
+    if error <= PARTLY_EXPLAINED:
+        return Outcome.PARTLY_IDENTIFIED, (
+            f"{count(neurons)} were found and reproduce fresh answers to {error:.2e} of their spread, but the noise "
+            f"is {floor:.1e}: something {error / floor:.1e} times larger is left unexplained, such as a neuron with "
+            "a tiny output weight."
+        )
+    return Outcome.NOT_IDENTIFIED, (
+        f"no network of the known kinds explains the answers: the best, {count(neurons)} of "
+        f"{candidate.fit.activation}, misses fresh answers by {error:.2e} of their spread, {error / floor:.1e} times "
+        f"the noise; its neurons fit their profiles to {candidate.fit.typical_misfit:.1e}. The activation is not "
+        "among the known ones, the network is not shallow, or the answers are too noisy for its size."
+    )
+
+
+def changing_answers(noise: NoiseFloor, spread: float) -> str:
+    """Why an oracle that answers at random can't be identified."""
+    return (
+        f"the answers change between calls: asking the same points again moved them by {noise.repeat_spread:.3g}, "
+        f"while they spread by {spread:.3g}. A network that answers at random (dropout, sampling, a model with a "
+        "memory) can't be identified: query it in evaluation mode, or average its answers."
+    )
+
+
+def piecewise_linear(flatness: float) -> str:
+    """Why a function with kinks can't be identified from second derivatives."""
+    return (
+        f"the function is piecewise linear: at {flatness:.0%} of the places tried it is straight nearby and bent "
+        "farther away, as ReLU networks are. Second derivatives carry no information about its kinks."
+    )
+
+
+def missing_directions(span: Span, directions: Directions) -> str:
+    """Why the span of the Hessians does not show the neurons."""
+    found, rank = len(directions.atoms), directions.rank
+    evidence = (
+        f"{found} of {rank} directions found in the span of the Hessians (gap of the singular values "
+        f"{span.subspace.gap:.3g}, {directions.starts} starts, {directions.rejected} ended at matrices that are not "
+        f"of rank one, {directions.unconverged} did not settle)"
+    )
+    if found == 0 and rank == 1:
+        return (
+            "every Hessian is a multiple of one matrix of higher rank: the function is quadratic, or a function of "
+            f"one quadratic form, and its neurons are determined only up to a rotation. {evidence}."
+        )
+    return (
+        f"{evidence}: the Hessians are not combinations of one rank-one matrix per neuron, so the function is not a "
+        "shallow network on this domain (a deep one, perhaps), or the answers are too noisy for its size."
+    )
+
+
+def hidden_bends(rms_error: float, noise: float, places: int) -> str:
+    """Why a function that is flat where it was looked at, and yet not affine, can't be identified."""
+    return (
+        f"no curvature was seen at the first {places} points, and yet the best affine function misses fresh answers "
+        f"by {rms_error:.2e} of their spread (noise {noise:.1e}): the neurons are saturated or linear there. Choose "
+        "a domain (scale, center) where the function bends."
+    )
+
+
+def count(neurons: int) -> str:
+    """The number of neurons in words."""
+    return f"{neurons} neuron" if neurons == 1 else f"{neurons} neurons"
+
+
+def in_oracle_units(network: Network, oracle: StandardOracle) -> Network:
+    """Undo the standard coordinates: ``z = (x - center) / half_width`` and ``f = offset + size y``."""
+    hidden, output = network.layers
+    weights = hidden.weights / oracle.half_width
+    skip = None if network.skip is None else oracle.size[:, None] * network.skip / oracle.half_width
+    offset = oracle.offset + oracle.size * output.biases
+    return Network(
+        layers=(
+            Layer(weights, hidden.biases - weights @ oracle.center, hidden.activation),
+            replace(
+                output,
+                weights=oracle.size[:, None] * output.weights,
+                biases=offset if skip is None else offset - skip @ oracle.center,
+            ),
+        ),
+        skip=skip,
+    )
+
+
+def as_delivered(candidate: Candidate, oracle: StandardOracle, activation: Activation | None) -> Network:
+    """The network in the oracle's units, without an affine part where signs can absorb it."""
+    certificate = candidate.certificate
+    tolerance = max(1e-9, 100 * certificate.radius) if certificate.is_isolated else 1e-6
+    network = in_oracle_units(absorb_skip(candidate.network, relative_tol=tolerance), oracle)
+    return network if activation is None else express(network, activation)
+
+
+def affine_network(slope: np.ndarray, offset: np.ndarray, activation: Activation) -> Network:
+    """A network without hidden neurons."""
+    outputs, inputs = slope.shape
+    return Network.shallow(
+        weights=np.empty((0, inputs)),
+        biases=np.empty(0),
+        output_weights=np.empty((outputs, 0)),
+        offset=offset,
+        activation=activation,
+        skip=slope,
+    )

@@ -1,0 +1,132 @@
+from dataclasses import replace
+
+import jax
+import numpy as np
+import pytest
+
+from unweave.activations import GELU, IDENTITY, SIN, TANH, Activation
+from unweave.exceptions import InvalidInput
+from unweave.networks import Layer, Network
+from unweave.parameters import JacobianOperator, ParameterVector, dense_jacobian
+from unweave.planted import general_network
+
+INPUTS, NEURONS = 3, 4
+
+
+def planted(
+    seed: int, *, outputs: int = 2, has_skip: bool = True, activation: Activation = TANH
+) -> tuple[Network, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    network = general_network(rng, inputs=INPUTS, neurons=NEURONS, outputs=outputs, activation=activation)
+    if has_skip:
+        network = replace(network, skip=rng.normal(size=(outputs, INPUTS)))
+    return network, rng.standard_normal((9, INPUTS))
+
+
+@pytest.mark.parametrize("outputs", [1, 2, 3])
+@pytest.mark.parametrize("has_skip", [False, True])
+@pytest.mark.parametrize("activation", [TANH, GELU, SIN], ids=str)
+def test_the_jacobian_agrees_with_differences(
+    outputs: int, has_skip: bool, activation: Activation, seed: int
+) -> None:
+    network, points = planted(seed, outputs=outputs, has_skip=has_skip, activation=activation)
+    vector = ParameterVector(network)
+    h = 1e-5
+    columns = [
+        (vector.moved(h * unit)(points) - vector.moved(-h * unit)(points)).ravel() / (2 * h)
+        for unit in np.eye(vector.count)
+    ]
+    jacobian = dense_jacobian(network, points)
+    assert jacobian.shape == (9 * outputs, network.parameters)
+    np.testing.assert_allclose(jacobian, np.stack(columns, axis=1), atol=1e-8)
+
+
+@pytest.mark.parametrize("outputs", [1, 2, 3])
+@pytest.mark.parametrize("has_skip", [False, True])
+def test_the_operator_is_the_dense_jacobian(outputs: int, has_skip: bool, seed: int) -> None:
+    network, points = planted(seed, outputs=outputs, has_skip=has_skip)
+    dense, operator = dense_jacobian(network, points), JacobianOperator(network, points)
+    assert operator.shape == dense.shape
+    rng = np.random.default_rng([seed, 1])
+    step, rows = rng.normal(size=dense.shape[1]), rng.normal(size=dense.shape[0])
+    np.testing.assert_allclose(operator.forward(step), dense @ step, atol=1e-13)
+    np.testing.assert_allclose(operator.backward(rows), dense.T @ rows, atol=1e-13)
+
+
+def test_the_operator_handles_more_points_than_fit_in_a_block(seed: int) -> None:
+    network, _ = planted(seed)
+    points = np.random.default_rng(seed).standard_normal((2_050, INPUTS))
+    dense, operator = dense_jacobian(network, points), JacobianOperator(network, points)
+    step, rows = np.ones(dense.shape[1]), np.ones(dense.shape[0])
+    np.testing.assert_allclose(operator.forward(step), dense @ step, atol=1e-11)
+    np.testing.assert_allclose(operator.backward(rows), dense.T @ rows, atol=1e-10)
+
+
+@pytest.mark.parametrize("flag", [False, True])
+def test_products_are_float64_whatever_the_global_flag(flag: bool, seed: int) -> None:
+    network, points = planted(seed)
+    dense = dense_jacobian(network, points)
+    with jax.enable_x64(flag):
+        operator = JacobianOperator(network, points)
+        forward, backward = operator.forward(np.ones(dense.shape[1])), operator.backward(np.ones(len(dense)))
+    for product, expected in ((forward, dense.sum(axis=1)), (backward, dense.sum(axis=0))):
+        assert type(product) is np.ndarray
+        assert product.dtype == np.float64
+        np.testing.assert_allclose(product, expected, atol=1e-13)
+
+
+@pytest.mark.parametrize("has_skip", [False, True])
+def test_a_step_is_counted_in_the_sizes_of_the_neurons(has_skip: bool, seed: int) -> None:
+    network, _ = planted(seed, has_skip=has_skip)
+    vector = ParameterVector(network)
+    assert vector.count == network.parameters
+    hidden, output = network.layers
+    # The network itself, in its own units: weights of length one, output weights of length one.
+    own = [
+        hidden.weights / np.linalg.norm(hidden.weights, axis=1, keepdims=True),
+        hidden.biases / np.linalg.norm(hidden.weights, axis=1),
+        output.weights / np.linalg.norm(output.weights, axis=0),
+        output.biases,
+        *([network.skip] if network.skip is not None else []),
+    ]
+    doubled = vector.moved(np.concatenate([part.ravel() for part in own]))
+    np.testing.assert_allclose(doubled.layers[0].weights, 2 * hidden.weights)
+    np.testing.assert_allclose(doubled.layers[0].biases, 2 * hidden.biases)
+    np.testing.assert_allclose(doubled.layers[1].weights, 2 * output.weights)
+    np.testing.assert_allclose(doubled.layers[1].biases, 2 * output.biases)
+    if network.skip is not None:
+        np.testing.assert_allclose(doubled.skip, 2 * network.skip)
+    else:
+        assert doubled.skip is None
+
+
+def test_no_step_changes_nothing(seed: int) -> None:
+    network, points = planted(seed)
+    vector = ParameterVector(network)
+    np.testing.assert_array_equal(vector.moved(np.zeros(vector.count))(points), network(points))
+
+
+def test_a_neuron_of_size_zero_counts_in_absolute_units() -> None:
+    network = Network.shallow(np.zeros((1, 2)), np.ones(1), np.zeros((1, 1)), np.zeros(1), TANH)
+    vector = ParameterVector(network)
+    np.testing.assert_array_equal(vector.neuron_sizes, [1.0])
+    np.testing.assert_array_equal(vector.output_sizes, [1.0])
+
+
+def test_a_network_without_neurons_has_an_affine_jacobian(seed: int) -> None:
+    points = np.random.default_rng(seed).normal(size=(4, 2))
+    network = Network.shallow(
+        np.zeros((0, 2)), np.zeros(0), np.zeros((1, 0)), np.zeros(1), TANH, np.ones((1, 2))
+    )
+    expected = np.hstack([np.ones((4, 1)), points])
+    np.testing.assert_array_equal(dense_jacobian(network, points), expected)
+
+
+def test_only_shallow_networks_have_this_vector(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    layers = [
+        Layer(rng.normal(size=(3, 3)), np.zeros(3), activation) for activation in (TANH, TANH, IDENTITY)
+    ]
+    for wrong in (tuple(layers), tuple(layers[:2]), (layers[2],)):
+        with pytest.raises(InvalidInput, match="one hidden layer"):
+            ParameterVector(Network(wrong))
