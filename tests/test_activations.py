@@ -67,9 +67,7 @@ def test_rewriting_law_holds(activation: Activation, seed: int) -> None:
 def test_homogeneity_is_stated_exactly_where_it_holds(activation: Activation, seed: int) -> None:
     t = sample(seed)
     scales = np.array([0.3, 2.0, 7.0])[:, None]
-    degrees = [
-        p for p in (0, 1, 2, 3) if np.allclose(activation(scales * t), scales**p * activation(t), atol=1e-9)
-    ]
+    degrees = [p for p in (0, 1, 2, 3) if np.allclose(activation(scales * t), scales**p * activation(t), atol=1e-9)]
     assert degrees == ([] if activation.homogeneity is None else [activation.homogeneity])
 
 
@@ -173,9 +171,7 @@ def test_softplus_of_beta_one_is_softplus() -> None:
     assert IDENTITY != "identity"
 
 
-@pytest.mark.parametrize(
-    "name", ["swish", "", "softplus()", "softplus(two)", "softplus(-1)", "softplus(nan)"]
-)
+@pytest.mark.parametrize("name", ["swish", "", "softplus()", "softplus(two)", "softplus(-1)", "softplus(nan)"])
 def test_unknown_names_are_refused(name: str) -> None:
     with pytest.raises(InvalidInput):
         activation_named(name)

@@ -66,9 +66,7 @@ def test_every_module_has_its_place() -> None:
     assert stages() <= set().union(*ORDER)
 
 
-@pytest.mark.parametrize(
-    "module", [m for m in MODULES if m.name != "__init__.py" or len(m.parts) > 1], ids=str
-)
+@pytest.mark.parametrize("module", [m for m in MODULES if m.name != "__init__.py" or len(m.parts) > 1], ids=str)
 def test_a_stage_imports_only_from_earlier_stages(module: Path) -> None:
     level = level_of(stage_of(module))
     later = {stage for stage in stages_imported_by(module) & stages() if level_of(stage) > level}
@@ -102,9 +100,7 @@ def test_unknown_names_are_refused() -> None:
         _ = unweave.no_such_name  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize(
-    "module", [m for m in MODULES if m.name not in {"__init__.py", "__main__.py"}], ids=str
-)
+@pytest.mark.parametrize("module", [m for m in MODULES if m.name not in {"__init__.py", "__main__.py"}], ids=str)
 def test_every_module_can_be_imported(module: Path) -> None:
     importlib.import_module(".".join(["unweave", *module.with_suffix("").parts]))
 

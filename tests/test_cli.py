@@ -145,9 +145,7 @@ def test_the_demo_recovers_what_it_planted(capsys: pytest.CaptureFixture[str]) -
     out, err = output(capsys, "demo", "--inputs", str(INPUTS), "--neurons", str(NEURONS), code=0)
     assert err == ""
     assert out.startswith("identified: from ")
-    assert all(
-        word in out for word in ("planted", "recovered", "difference", "certificate", "queries per parameter")
-    )
+    assert all(word in out for word in ("planted", "recovered", "difference", "certificate", "queries per parameter"))
     assert max(map(len, out.splitlines())) <= 100
 
 
@@ -214,9 +212,7 @@ def test_partly_identified_leaves_with_1_and_keeps_the_network(
     output(capsys, "verify", "run", "--against", "secret.safetensors", code=0)
 
 
-def test_a_run_folder_holds_every_setting_and_can_be_verified(
-    capsys: pytest.CaptureFixture[str], models: str
-) -> None:
+def test_a_run_folder_holds_every_setting_and_can_be_verified(capsys: pytest.CaptureFixture[str], models: str) -> None:
     target = f"{models}:answer"
     given = [
         "--inputs",
@@ -230,9 +226,7 @@ def test_a_run_folder_holds_every_setting_and_can_be_verified(
         "--neurons",
         "3",
     ]
-    _, err = output(
-        capsys, "identify", target, *given, "--scale", "1.5", "--center", "-0.1", "--out", "run", code=0
-    )
+    _, err = output(capsys, "identify", target, *given, "--scale", "1.5", "--center", "-0.1", "--out", "run", code=0)
     assert err.endswith("The run is in run")
     written = read_run("run")
     assert written.settings == {
@@ -263,13 +257,9 @@ def test_a_run_folder_holds_every_setting_and_can_be_verified(
     assert "widths differ" in wider["reason"]
 
 
-def test_the_tolerance_of_verify_decides(
-    capsys: pytest.CaptureFixture[str], secret: Network, tmp_path: Path
-) -> None:
+def test_the_tolerance_of_verify_decides(capsys: pytest.CaptureFixture[str], secret: Network, tmp_path: Path) -> None:
     hidden, last = secret.layers
-    moved = Network.shallow(
-        hidden.weights, hidden.biases + 1e-5, last.weights, last.biases, hidden.activation
-    )
+    moved = Network.shallow(hidden.weights, hidden.biases + 1e-5, last.weights, last.biases, hidden.activation)
     secret.save(tmp_path / "secret.safetensors")
     moved.save(tmp_path / "moved.safetensors")
     paths = [str(tmp_path / "moved.safetensors"), "--against", str(tmp_path / "secret.safetensors")]
@@ -278,9 +268,7 @@ def test_the_tolerance_of_verify_decides(
     output(capsys, "verify", *paths, "--tolerance", "1e-4", code=0)
 
 
-def test_an_earlier_run_is_kept_unless_told_otherwise(
-    capsys: pytest.CaptureFixture[str], models: str
-) -> None:
+def test_an_earlier_run_is_kept_unless_told_otherwise(capsys: pytest.CaptureFixture[str], models: str) -> None:
     kinked = [f"{models}:kinked", "--inputs", str(INPUTS), "--out", "run"]
     output(capsys, "identify", *kinked, code=1)
     never = [f"{models}:never_asked", "--inputs", str(INPUTS), "--out"]
@@ -404,9 +392,7 @@ def test_a_malformed_run_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     given = ["verify", "run", "--against", "secret.safetensors"]
     assert "UnreadableFile: run is not a complete run" in output(capsys, *given, code=2)[1]
     Path("run", "settings.json").write_text("[")
-    assert (
-        "UnreadableFile: run/settings.json needs to be a file of a run" in output(capsys, *given, code=2)[1]
-    )
+    assert "UnreadableFile: run/settings.json needs to be a file of a run" in output(capsys, *given, code=2)[1]
 
 
 def test_progress_goes_to_a_terminal_on_stderr_and_leaves_stdout_clean() -> None:

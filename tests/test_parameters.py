@@ -26,9 +26,7 @@ def planted(
 @pytest.mark.parametrize("outputs", [1, 2, 3])
 @pytest.mark.parametrize("has_skip", [False, True])
 @pytest.mark.parametrize("activation", [TANH, GELU, SIN], ids=str)
-def test_the_jacobian_agrees_with_differences(
-    outputs: int, has_skip: bool, activation: Activation, seed: int
-) -> None:
+def test_the_jacobian_agrees_with_differences(outputs: int, has_skip: bool, activation: Activation, seed: int) -> None:
     network, points = planted(seed, outputs=outputs, has_skip=has_skip, activation=activation)
     vector = ParameterVector(network)
     h = 1e-5
@@ -115,18 +113,14 @@ def test_a_neuron_of_size_zero_counts_in_absolute_units() -> None:
 
 def test_a_network_without_neurons_has_an_affine_jacobian(seed: int) -> None:
     points = np.random.default_rng(seed).normal(size=(4, 2))
-    network = Network.shallow(
-        np.zeros((0, 2)), np.zeros(0), np.zeros((1, 0)), np.zeros(1), TANH, np.ones((1, 2))
-    )
+    network = Network.shallow(np.zeros((0, 2)), np.zeros(0), np.zeros((1, 0)), np.zeros(1), TANH, np.ones((1, 2)))
     expected = np.hstack([np.ones((4, 1)), points])
     np.testing.assert_array_equal(dense_jacobian(network, points), expected)
 
 
 def test_only_shallow_networks_have_this_vector(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    layers = [
-        Layer(rng.normal(size=(3, 3)), np.zeros(3), activation) for activation in (TANH, TANH, IDENTITY)
-    ]
+    layers = [Layer(rng.normal(size=(3, 3)), np.zeros(3), activation) for activation in (TANH, TANH, IDENTITY)]
     for wrong in (tuple(layers), tuple(layers[:2]), (layers[2],)):
         with pytest.raises(InvalidInput, match="one hidden layer"):
             ParameterVector(Network(wrong))

@@ -106,9 +106,7 @@ def hermite_polynomials(t: Array, degree: int) -> Float64[Array, "degrees points
 def _relu_hermite(degree: int, *, scale: float, bias: float, order: int) -> Array:
     """Closed form: integrate ``He_r phi = (-1)^r phi^(r)`` by parts once or twice."""
     if order > 1:
-        raise InvalidInput(
-            "relu has Hermite coefficients of order 0 and 1 only: its second derivative is a measure."
-        )
+        raise InvalidInput("relu has Hermite coefficients of order 0 and 1 only: its second derivative is a measure.")
     if scale == 0.0:
         return np.concatenate([[max(bias, 0.0) if order == 0 else float(bias > 0)], np.zeros(degree)])
     size, kink = abs(scale), -bias / abs(scale)
@@ -119,9 +117,7 @@ def _relu_hermite(degree: int, *, scale: float, bias: float, order: int) -> Arra
     coefficients = np.empty(degree + 1)
     if order == 0:
         coefficients[:2] = np.array([size * density + bias * mass, size * mass])[: degree + 1]
-        coefficients[2:] = (
-            size * density * he[: degree - 1] / np.sqrt(r[2:] * (r[2:] - 1)) if degree >= 2 else 0.0
-        )
+        coefficients[2:] = size * density * he[: degree - 1] / np.sqrt(r[2:] * (r[2:] - 1)) if degree >= 2 else 0.0
     else:
         coefficients[0] = mass
         coefficients[1:] = density * he[:degree] / np.sqrt(r[1:])
@@ -262,9 +258,7 @@ def softplus(beta: float) -> Activation:
         raise InvalidInput(f"softplus needs a positive finite beta, got {beta}.")
     if beta == 1.0:
         return SOFTPLUS
-    scaled = tuple(
-        (lambda t, order=order: beta ** (order - 1) * SOFTPLUS(beta * t, order)) for order in range(4)
-    )
+    scaled = tuple((lambda t, order=order: beta ** (order - 1) * SOFTPLUS(beta * t, order)) for order in range(4))
     return Activation(
         f"softplus({beta!r})",
         scaled,

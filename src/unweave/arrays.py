@@ -13,7 +13,6 @@ from jaxtyping import Float64
 
 from unweave.exceptions import InvalidInput
 
-
 Points = Float64[np.ndarray, "points inputs"]
 Values = Float64[np.ndarray, "points outputs"]
 Vector = Float64[np.ndarray, "inputs"]

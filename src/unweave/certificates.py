@@ -104,9 +104,7 @@ def certify(
         smallest_singular=float(sigma / np.sqrt(values.size)),
         is_singular_estimated=is_estimated,
         radius=float(2 * rho / (sigma + root) / np.min(weights)) if is_isolated else np.inf,
-        isolation=(float((sigma + root) / np.max(weights)) if has_neurons else np.inf)
-        if is_isolated
-        else 0.0,
+        isolation=(float((sigma + root) / np.max(weights)) if has_neurons else np.inf) if is_isolated else 0.0,
     )
 
 
@@ -129,8 +127,7 @@ def _curvature_weights(network: Network, points: Points) -> Float64[np.ndarray, 
     fourth = np.linalg.eigvalsh(lifted.T @ (lifted * np.sum(lifted**2, axis=1, keepdims=True)))[-1]
     length, pull = vector.neuron_sizes, vector.output_sizes
     bends = pull * (
-        activation.supremum(2) * length**2 * np.sqrt(fourth)
-        + activation.supremum(1) * length * np.sqrt(second)
+        activation.supremum(2) * length**2 * np.sqrt(fourth) + activation.supremum(1) * length * np.sqrt(second)
     )
     per_neuron = np.sqrt(bends)
     affine = np.full(vector.count - neurons * (inputs + 1 + outputs), np.min(per_neuron))
@@ -143,23 +140,24 @@ def _singular_value(
     """Smallest singular value of the weighted Jacobian, the residual in its range, whether it is estimated."""
     if network.parameters <= EXACT_SINGULAR_LIMIT:
         jacobian = dense_jacobian(network, points) / weights
-        factor, triangle = scipy.linalg.qr(jacobian, mode="economic", overwrite_a=True)
+        factor, triangle = np.linalg.qr(jacobian)
         leftover = float(np.linalg.norm(factor.T @ residuals.ravel()))
         return float(scipy.linalg.svdvals(triangle)[-1]), leftover, False
     # The estimate comes from above, within ten percent in practice: half of it is on the safe side.
     return 0.5 * _estimated_singular(network, points, weights), float(np.linalg.norm(residuals)), True
 
 
-def _estimated_singular(
-    network: Network, points: Points, weights: Float64[np.ndarray, "parameters"]
-) -> float:
+def _estimated_singular(network: Network, points: Points, weights: Float64[np.ndarray, "parameters"]) -> float:
     """Preconditioned eigensolver on ``J^T J``: approaches the smallest singular value from above."""
     operator, preconditioner = JacobianOperator(network, points), HermitePreconditioner(network, points)
     count = network.parameters
 
     def as_operator(apply: Callable[[np.ndarray], np.ndarray]) -> scipy.sparse.linalg.LinearOperator:
-        return scipy.sparse.linalg.LinearOperator(
-            (count, count), matvec=lambda step: apply(np.ravel(step)), dtype=np.float64
+        # The stubs describe the class, not what its constructor returns for a shape and functions.
+        return scipy.sparse.linalg.LinearOperator(  # pyright: ignore[reportCallIssue]
+            (count, count),
+            matvec=lambda step: apply(np.ravel(step)),  # pyright: ignore[reportCallIssue]
+            dtype=np.float64,  # pyright: ignore[reportCallIssue]
         )
 
     start = (weights * preconditioner(np.random.default_rng(0).standard_normal(count)))[:, None]

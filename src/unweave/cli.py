@@ -135,23 +135,15 @@ def identify(
     neurons: Annotated[int | None, typer.Option(min=1, help="Hidden neurons; found if omitted.")] = None,
     budget: Annotated[int | None, typer.Option(min=1, help="Largest number of queries.")] = None,
     seed: Seed = 0,
-    scale: Annotated[
-        float | None, typer.Option(help="How far from the center the function is interesting.")
-    ] = None,
+    scale: Annotated[float | None, typer.Option(help="How far from the center the function is interesting.")] = None,
     center: Annotated[float | None, typer.Option(help="Where the function is interesting.")] = None,
     box: Annotated[
         tuple[float, float] | None, typer.Option(metavar="LOWER UPPER", help="Ask only between these bounds.")
     ] = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FOLDER", help="Write network, result and settings here.")
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace an earlier run in that folder.")
-    ] = False,
+    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write network, result and settings here.")] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in that folder.")] = False,
     as_json: AsJson = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Only the outcome, without progress and tables.")
-    ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Only the outcome, without progress and tables.")] = False,
 ) -> None:
     """Recover the network behind a Python function, or say why that is not possible.
 
@@ -251,9 +243,7 @@ def _domain(scale: float | None, center: float | None, box: list[float] | None) 
     if box is None:
         return Everywhere(1.0 if scale is None else scale, 0.0 if center is None else center)
     if scale is not None or center is not None:
-        raise InvalidInput(
-            "a box says where to ask already: leave --scale and --center out, or leave --box out."
-        )
+        raise InvalidInput("a box says where to ask already: leave --scale and --center out, or leave --box out.")
     return Box(*box)
 
 
@@ -266,8 +256,7 @@ def _load_target(target: str) -> "Network | Oracle | Callable[..., object]":
         return network
     if ":" not in target:
         raise InvalidInput(
-            f"TARGET needs to be module:function or the path of a saved network (.safetensors), "
-            f"got {target!r}."
+            f"TARGET needs to be module:function or the path of a saved network (.safetensors), got {target!r}."
         )
     module_name, _, path = target.partition(":")
     value: Any = _imported(module_name, path)
@@ -294,8 +283,7 @@ def _imported(module_name: str, path: str) -> object:
         if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
             raise InvalidInput(f"importing {module_name} failed: {error}.") from error
         raise InvalidInput(
-            f"there is no module {module_name!r} in {os.getcwd()} or among the installed packages: "
-            "check the name."
+            f"there is no module {module_name!r} in {os.getcwd()} or among the installed packages: check the name."
         ) from error
     except (Exception, SystemExit) as error:
         raise InvalidInput(f"importing {module_name} raised {type(error).__name__}: {error}") from error
@@ -308,13 +296,9 @@ def _checked_target(target: str, value: Any) -> "Network | Oracle | Callable[...
     if isinstance(value, Network | Oracle):
         return value
     if isinstance(value, type):
-        raise InvalidInput(
-            f"TARGET {target!r} is a class: name a function, or an instance that can be called."
-        )
+        raise InvalidInput(f"TARGET {target!r} is a class: name a function, or an instance that can be called.")
     if not callable(value):
-        raise InvalidInput(
-            f"TARGET {target!r} needs to be callable, got an object of type {type(value).__name__}."
-        )
+        raise InvalidInput(f"TARGET {target!r} needs to be callable, got an object of type {type(value).__name__}.")
 
     def answer(points: object) -> object:
         try:
@@ -334,9 +318,7 @@ def _sizes(model: object, inputs: int | None, outputs: int | None) -> tuple[int 
     if isinstance(model, Network):
         for name, given, needed in (("inputs", inputs, model.inputs), ("outputs", outputs, model.outputs)):
             if given not in (None, needed):
-                raise InvalidInput(
-                    f"the network has {needed} {name}, but --{name} says {given}: leave it out."
-                )
+                raise InvalidInput(f"the network has {needed} {name}, but --{name} says {given}: leave it out.")
     elif inputs is None and not isinstance(model, Oracle):
         raise InvalidInput("identify needs --inputs, the number of inputs of the function.")
     return inputs, outputs

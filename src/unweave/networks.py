@@ -389,9 +389,7 @@ def _read_tensors(file: safe_open, *, layers: int) -> dict[str, Array]:
     found = set(file.keys())
     if found - {"skip"} != needed:
         strange = sorted((found - {"skip"}) ^ needed)
-        raise InvalidInput(
-            f"its {layers} layers do not fit its tensors (missing or too many: {strange[:4]})."
-        )
+        raise InvalidInput(f"its {layers} layers do not fit its tensors (missing or too many: {strange[:4]}).")
     for name in sorted(found):
         dtype = file.get_slice(name).get_dtype()
         if dtype != "F64":

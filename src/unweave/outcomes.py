@@ -40,23 +40,15 @@ class Diagnostic:
     advice: str
 
 
-def at_least(
-    name: str, value: float, threshold: float, advice: str, *, weak: float | None = None
-) -> Diagnostic:
+def at_least(name: str, value: float, threshold: float, advice: str, *, weak: float | None = None) -> Diagnostic:
     """A diagnostic that is ok above `threshold`, weak above `weak` and failed below."""
-    if value >= threshold:
-        verdict = Verdict.OK
-    else:
-        verdict = Verdict.WEAK if weak is not None and value >= weak else Verdict.FAIL
+    is_weak = weak is not None and value >= weak
+    verdict = Verdict.OK if value >= threshold else Verdict.WEAK if is_weak else Verdict.FAIL
     return Diagnostic(name, float(value), float(threshold), verdict, advice)
 
 
-def at_most(
-    name: str, value: float, threshold: float, advice: str, *, weak: float | None = None
-) -> Diagnostic:
+def at_most(name: str, value: float, threshold: float, advice: str, *, weak: float | None = None) -> Diagnostic:
     """A diagnostic that is ok below `threshold`, weak below `weak` and failed above."""
-    if value <= threshold:
-        verdict = Verdict.OK
-    else:
-        verdict = Verdict.WEAK if weak is not None and value <= weak else Verdict.FAIL
+    is_weak = weak is not None and value <= weak
+    verdict = Verdict.OK if value <= threshold else Verdict.WEAK if is_weak else Verdict.FAIL
     return Diagnostic(name, float(value), float(threshold), verdict, advice)

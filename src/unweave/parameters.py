@@ -108,9 +108,7 @@ def dense_jacobian(network: Network, points: Points) -> Float64[np.ndarray, "row
     first_offset = first_output + outputs * neurons
     for o in range(outputs):
         pulled = slopes * output.weights[o]
-        jacobian[:, o, : neurons * inputs] = (pulled[:, :, None] * points[:, None, :]).reshape(
-            len(points), -1
-        )
+        jacobian[:, o, : neurons * inputs] = (pulled[:, :, None] * points[:, None, :]).reshape(len(points), -1)
         jacobian[:, o, neurons * inputs : first_output] = pulled
         jacobian[:, o, first_output + o * neurons : first_output + (o + 1) * neurons] = values
         jacobian[:, o, first_offset + o] = 1.0

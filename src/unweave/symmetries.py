@@ -120,9 +120,7 @@ def express(network: Network, activation: Activation) -> Network:
         hidden, following = _hidden_and_following(network, index)
         moved = Layer(hidden.weights / law.inner, hidden.biases / law.inner, activation)
         outgoing = following.weights / law.outer
-        network = _replaced(
-            network, index, moved, outgoing, following.biases - law.offset * outgoing.sum(axis=1)
-        )
+        network = _replaced(network, index, moved, outgoing, following.biases - law.offset * outgoing.sum(axis=1))
     return network
 
 

@@ -26,9 +26,7 @@ def planted(
 ) -> tuple[Network, np.ndarray, np.ndarray]:
     """A network of the document's model, its directions with random signs, and these signs."""
     rng = np.random.default_rng(seed)
-    network = document_network(
-        rng, inputs=INPUTS, neurons=NEURONS, activation=activation, largest_shift=largest_shift
-    )
+    network = document_network(rng, inputs=INPUTS, neurons=NEURONS, activation=activation, largest_shift=largest_shift)
     signs = rng.choice([-1.0, 1.0], size=NEURONS)
     return network, signs[:, None] * network.layers[0].weights, signs
 
@@ -77,10 +75,7 @@ def test_it_costs_four_queries_per_neuron_and_one_more() -> None:
 def test_the_error_of_the_shifts_falls_with_the_square_of_the_step(seed: int) -> None:
     network, atoms, _ = planted(seed, largest_shift=0.4)
     steps = np.geomspace(5e-3, 4e-2, 4)
-    errors = [
-        np.linalg.norm(found_by(network, atoms, step=step).shifts - network.layers[0].biases)
-        for step in steps
-    ]
+    errors = [np.linalg.norm(found_by(network, atoms, step=step).shifts - network.layers[0].biases) for step in steps]
     assert np.polyfit(np.log(steps), np.log(errors), 1)[0] == pytest.approx(2.0, abs=0.1)
 
 
@@ -164,9 +159,7 @@ def test_values_without_an_inverse_go_to_the_nearer_end() -> None:
     [(TANH, 0.66), (SIGMOID, 1.5), (SOFTPLUS, 0.1), (TANH, 0.0), (TANH, -0.1), (TANH, np.nan)],
     ids=str,
 )
-def test_shifts_beyond_the_monotone_interval_are_refused(
-    activation: Activation, largest_shift: float
-) -> None:
+def test_shifts_beyond_the_monotone_interval_are_refused(activation: Activation, largest_shift: float) -> None:
     network, atoms, _ = planted(0)
     oracle = CallableOracle(network, inputs=INPUTS)
     with pytest.raises(InvalidInput, match="largest shift above 0 and at most"):

@@ -95,9 +95,7 @@ def test_positions_and_atoms_are_along_the_frame(seed: int) -> None:
     frame = np.linalg.qr(rng.normal(size=(INPUTS, 4)))[0]
     inner = general_network(rng, inputs=4, neurons=6)
     hidden, output = inner.layers
-    network = Network.shallow(
-        hidden.weights @ frame.T, hidden.biases, output.weights, output.biases, hidden.activation
-    )
+    network = Network.shallow(hidden.weights @ frame.T, hidden.biases, output.weights, output.biases, hidden.activation)
     points = rng.standard_normal((POINTS, INPUTS))
     sample = HessianSample(
         points, network(points), network.gradients(points), network.hessians(points), np.eye(INPUTS), 1e-3

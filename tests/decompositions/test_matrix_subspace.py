@@ -10,9 +10,7 @@ INPUTS = 6
 SIZE = packed_size(INPUTS)
 
 
-def planted_hessians(
-    seed: int, *, matrices: int, neurons: int, noise: float = 0.0
-) -> tuple[np.ndarray, np.ndarray]:
+def planted_hessians(seed: int, *, matrices: int, neurons: int, noise: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
     """Packed Hessians with random coefficients in random atoms, and the packed atoms."""
     rng = np.random.default_rng(seed)
     atoms = rng.normal(size=(neurons, INPUTS))
@@ -48,9 +46,7 @@ def test_singular_values_are_those_of_all_hessians(seed: int) -> None:
     for matrices in (9, 60):
         hessians, _ = planted_hessians(seed, matrices=matrices, neurons=7, noise=1e-3)
         span = span_of_hessians(hessians, inputs=INPUTS, rank=7)
-        np.testing.assert_allclose(
-            span.singular_values, scipy.linalg.svdvals(hessians), rtol=1e-10, atol=1e-13
-        )
+        np.testing.assert_allclose(span.singular_values, scipy.linalg.svdvals(hessians), rtol=1e-10, atol=1e-13)
         assert span.gap == pytest.approx(span.singular_values[6] / span.singular_values[7])
         assert span.learnability == pytest.approx(span.singular_values[6] ** 2 / matrices)
 

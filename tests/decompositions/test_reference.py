@@ -144,9 +144,7 @@ def test_too_many_ends_leave_those_that_were_met_most_often(seed: int) -> None:
 
 
 def test_fewer_atoms_than_dimensions_are_incomplete(seed: int) -> None:
-    found = FixedSubspacePower()(
-        random_span(np.random.default_rng(seed), NEURONS), np.random.default_rng(seed)
-    )
+    found = FixedSubspacePower()(random_span(np.random.default_rng(seed), NEURONS), np.random.default_rng(seed))
     assert not found.is_complete
     assert found.rejected > 0
 
@@ -186,9 +184,7 @@ def test_starts_have_unit_norm_and_their_spectral_norm_as_eigenvalue(seed: int) 
     values, vectors = top_eigenpairs(coefficients, span)
     np.testing.assert_allclose(np.linalg.norm(matrices, axis=(1, 2)), 1.0, atol=1e-12)
     np.testing.assert_allclose(values, np.linalg.norm(matrices, 2, axis=(1, 2)), atol=1e-12)
-    np.testing.assert_allclose(
-        np.einsum("sij,sj->si", matrices, vectors), values[:, None] * vectors, atol=1e-12
-    )
+    np.testing.assert_allclose(np.einsum("sij,sj->si", matrices, vectors), values[:, None] * vectors, atol=1e-12)
 
 
 def test_an_ascent_that_may_not_finish_is_unconverged(seed: int) -> None:

@@ -151,10 +151,7 @@ def test_a_step_goes_along_the_gradient(seed: int) -> None:
     atoms, vectors = random_atoms(seed), unit_vectors(seed, 20)
     span, h = span_of(atoms), 1e-5
     gradient = np.stack(
-        [
-            (closed_form(vectors + h * e, atoms) - closed_form(vectors - h * e, atoms)) / (2 * h)
-            for e in np.eye(INPUTS)
-        ],
+        [(closed_form(vectors + h * e, atoms) - closed_form(vectors - h * e, atoms)) / (2 * h) for e in np.eye(INPUTS)],
         axis=1,
     )
     for step in (0.5, 2.0):
@@ -233,9 +230,7 @@ def test_the_ascent_turns_with_the_coordinates(seed: int) -> None:
     atoms, starts = random_atoms(seed), unit_vectors(seed, 20)
     rotation = np.linalg.qr(np.random.default_rng([seed, 3]).normal(size=(INPUTS, INPUTS)))[0]
     plain = kernel.ascend(starts, span_of(atoms).basis, is_complement=False, step=2.0, steps=10)
-    turned = kernel.ascend(
-        starts @ rotation, span_of(atoms @ rotation).basis, is_complement=False, step=2.0, steps=10
-    )
+    turned = kernel.ascend(starts @ rotation, span_of(atoms @ rotation).basis, is_complement=False, step=2.0, steps=10)
     np.testing.assert_allclose(turned.points, plain.points @ rotation, atol=1e-9)
 
 

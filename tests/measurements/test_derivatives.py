@@ -51,8 +51,7 @@ class Polynomial:
             powers = [tensor]
             for _ in range(degree):
                 powers = [
-                    (powers[k] @ point if k < len(powers) else 0.0)
-                    + (powers[k - 1] @ direction if k > 0 else 0.0)
+                    (powers[k] @ point if k < len(powers) else 0.0) + (powers[k - 1] @ direction if k > 0 else 0.0)
                     for k in range(len(powers) + 1)
                 ]
             if order < len(powers):
@@ -94,9 +93,7 @@ def test_directional_derivatives_are_exact_up_to_their_degree(order: int, degree
     rng = np.random.default_rng(seed)
     polynomial = Polynomial(rng, degree)
     points, directions = rng.normal(size=(2, 6, INPUTS))
-    measured = measure_directional(
-        in_own_units(polynomial, outputs=2), points, directions, order=order, step=0.4
-    )
+    measured = measure_directional(in_own_units(polynomial, outputs=2), points, directions, order=order, step=0.4)
     np.testing.assert_allclose(measured, polynomial.derivative(points, directions, order), atol=1e-10)
 
 
@@ -114,9 +111,7 @@ def test_derivatives_agree_with_the_exact_ones_of_a_network(outputs: int, seed: 
     np.testing.assert_allclose(sample.hessians, network.hessians(points), atol=1e-3)
     np.testing.assert_allclose(sample.gradients, network.gradients(points), atol=1e-4)
     np.testing.assert_allclose(sample.values, network(points), rtol=1e-13)
-    np.testing.assert_allclose(
-        measure_gradients(oracle, points, step=1e-5), network.gradients(points), atol=1e-8
-    )
+    np.testing.assert_allclose(measure_gradients(oracle, points, step=1e-5), network.gradients(points), atol=1e-8)
     directions = np.random.default_rng(seed).normal(size=points.shape)
     for order, atol in ((1, 1e-3), (2, 1e-2), (3, 1e-1)):
         np.testing.assert_allclose(
@@ -137,12 +132,8 @@ def test_errors_fall_with_the_square_of_the_step(seed: int) -> None:
     steps = np.geomspace(5e-3, 2e-2, 5)
     samples = [measure_hessians(oracle, points, step=step) for step in steps]
     exact_hessians, exact_gradients = network.hessians(points), network.gradients(points)
-    assert slope(steps, [np.linalg.norm(s.hessians - exact_hessians) for s in samples]) == pytest.approx(
-        2, abs=0.1
-    )
-    assert slope(steps, [np.linalg.norm(s.gradients - exact_gradients) for s in samples]) == pytest.approx(
-        2, abs=0.1
-    )
+    assert slope(steps, [np.linalg.norm(s.hessians - exact_hessians) for s in samples]) == pytest.approx(2, abs=0.1)
+    assert slope(steps, [np.linalg.norm(s.gradients - exact_gradients) for s in samples]) == pytest.approx(2, abs=0.1)
     for order in (1, 2, 3):
         exact = network.directional_derivatives(points, directions, order)
         errors = [
@@ -210,9 +201,7 @@ def test_small_blocks_give_the_same_derivatives(seed: int, monkeypatch: pytest.M
     _, oracle, points = planted(seed)
     whole = measure_hessians(oracle, points, step=1e-2)
     monkeypatch.setattr(derivatives, "BLOCK_NUMBERS", 200)
-    np.testing.assert_allclose(
-        measure_hessians(oracle, points, step=1e-2).hessians, whole.hessians, atol=1e-9
-    )
+    np.testing.assert_allclose(measure_hessians(oracle, points, step=1e-2).hessians, whole.hessians, atol=1e-9)
     np.testing.assert_allclose(measure_gradients(oracle, points, step=1e-2), whole.gradients, atol=1e-12)
 
 

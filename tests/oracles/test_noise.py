@@ -52,9 +52,7 @@ def rounded(network: Network) -> Callable[[np.ndarray], np.ndarray]:
         array.astype(np.float32).astype(float)
         for array in (hidden.weights, hidden.biases, output.weights, output.biases)
     )
-    return lambda x: (
-        np.tanh(x.astype(np.float32).astype(float) @ weights.T + biases) @ output_weights.T + offset
-    )
+    return lambda x: np.tanh(x.astype(np.float32).astype(float) @ weights.T + biases) @ output_weights.T + offset
 
 
 @pytest.mark.parametrize("level", [1e-8, 1e-4])
@@ -104,16 +102,12 @@ def test_it_costs_two_lines_and_the_repeats_and_hands_the_answers_on(seed: int) 
 
 
 def test_a_constant_has_the_noise_of_its_rounding() -> None:
-    found = measure_noise(
-        CallableOracle(lambda points: np.full(len(points), 3.0), inputs=2), np.random.default_rng(0)
-    )
+    found = measure_noise(CallableOracle(lambda points: np.full(len(points), 3.0), inputs=2), np.random.default_rng(0))
     assert 0 < found.deviation[0] < 3 * np.finfo(float).eps * 3.0
 
 
 def test_zero_still_has_positive_noise() -> None:
-    found = measure_noise(
-        CallableOracle(lambda points: 0.0 * points[:, 0], inputs=2), np.random.default_rng(0)
-    )
+    found = measure_noise(CallableOracle(lambda points: 0.0 * points[:, 0], inputs=2), np.random.default_rng(0))
     assert found.deviation[0] > 0
 
 

@@ -127,9 +127,7 @@ def test_every_float_survives_json(value: float) -> None:
 
 def test_every_field_of_the_result_is_in_the_document() -> None:
     document = as_document(identification(planted()))
-    assert set(document) - {"format", "format_version"} == {
-        field.name for field in dataclasses.fields(Identification)
-    }
+    assert set(document) - {"format", "format_version"} == {field.name for field in dataclasses.fields(Identification)}
     assert set(document["certificate"]) == {field.name for field in dataclasses.fields(Certificate)}
 
 

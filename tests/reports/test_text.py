@@ -30,9 +30,7 @@ CERTIFICATE = Certificate(
 
 
 def planted(activation: Activation = TANH, outputs: int = 1) -> Network:
-    return general_network(
-        np.random.default_rng(0), inputs=6, neurons=5, outputs=outputs, activation=activation
-    )
+    return general_network(np.random.default_rng(0), inputs=6, neurons=5, outputs=outputs, activation=activation)
 
 
 def identification(
@@ -145,9 +143,7 @@ def test_the_certificate_of_an_affine_function_is_isolated_from_all_others() -> 
 
 
 def test_affine_and_deep_networks_have_a_table() -> None:
-    affine = Network.shallow(
-        np.zeros((0, 3)), np.zeros(0), np.zeros((2, 0)), np.zeros(2), TANH, np.ones((2, 3))
-    )
+    affine = Network.shallow(np.zeros((0, 3)), np.zeros(0), np.zeros((2, 0)), np.zeros(2), TANH, np.ones((2, 3)))
     assert "neurons 0 outputs 2 linear part (skip) yes" in words(text.network_table(affine))
     layers = Layer(np.ones((4, 3)), np.ones(4), SIN), Layer(np.ones((2, 4)), np.ones(2), TANH)
     deep = Network((*layers, Layer(np.ones((1, 2)), np.ones(1), IDENTITY)))
@@ -158,9 +154,7 @@ def test_affine_and_deep_networks_have_a_table() -> None:
 
 def test_the_demo_shows_planted_and_recovered_digits() -> None:
     secret = planted()
-    report = shown(
-        text.demo_report(secret, identification(network=secret), match(secret, secret), tolerance=1e-8)
-    )
+    report = shown(text.demo_report(secret, identification(network=secret), match(secret, secret), tolerance=1e-8))
     sentence = " ".join(report.split())
     assert sentence.startswith(
         "identified: from 1,234 answers Unweave found the activation (tanh), the number of neurons (5) and "
@@ -180,14 +174,10 @@ def test_the_demo_shows_planted_and_recovered_digits() -> None:
 
 def test_the_demo_says_when_it_is_wrong() -> None:
     wrong = general_network(np.random.default_rng(1), inputs=6, neurons=5)
-    report = words(
-        text.demo_report(planted(), identification(network=wrong), match(wrong, planted()), tolerance=1e-8)
-    )
+    report = words(text.demo_report(planted(), identification(network=wrong), match(wrong, planted()), tolerance=1e-8))
     assert "This is not the secret network: a parameter differs by a relative" in report
     other = general_network(np.random.default_rng(1), inputs=6, neurons=4)
-    report = words(
-        text.demo_report(planted(), identification(network=other), match(other, planted()), tolerance=1e-8)
-    )
+    report = words(text.demo_report(planted(), identification(network=other), match(other, planted()), tolerance=1e-8))
     assert "This is not the secret network: the widths differ" in report
 
 
@@ -200,22 +190,16 @@ def test_the_demo_without_a_network_gives_the_reason() -> None:
 
 def test_the_demo_explains_another_writing() -> None:
     secret = planted(SIGMOID, outputs=2)
-    report = words(
-        text.demo_report(secret, identification(network=secret), match(secret, secret), tolerance=1e-8)
-    )
+    report = words(text.demo_report(secret, identification(network=secret), match(secret, secret), tolerance=1e-8))
     assert "A sigmoid network is a tanh network in other units" in report
     assert "weight to output 1" in report
 
 
 def test_verify_tells_the_same_from_another() -> None:
     same, other = match(planted(), planted()), match(planted(SIN), planted())
-    assert words(text.verify_report(same, tolerance=1e-8)).startswith(
-        "the same network: the largest relative error"
-    )
+    assert words(text.verify_report(same, tolerance=1e-8)).startswith("the same network: the largest relative error")
     assert "activations differ" in words(text.verify_report(other, tolerance=1e-8))
-    assert (
-        words(text.verify_report(None, tolerance=1e-8)) == "not the same network: the run holds no network."
-    )
+    assert words(text.verify_report(None, tolerance=1e-8)) == "not the same network: the run holds no network."
 
 
 def test_errors_beyond_the_tolerance_are_red() -> None:

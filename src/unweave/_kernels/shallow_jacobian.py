@@ -17,9 +17,7 @@ BLOCK = 2048
 class JacobianProducts:
     """Products ``J v`` and ``J^T w`` at fixed points and parameters; holds values and slopes once."""
 
-    def __init__(
-        self, points: np.ndarray, values: np.ndarray, slopes: np.ndarray, output_weights: np.ndarray
-    ) -> None:
+    def __init__(self, points: np.ndarray, values: np.ndarray, slopes: np.ndarray, output_weights: np.ndarray) -> None:
         """Take points (rows x inputs), ``g`` and ``g'`` there (rows x neurons), and A (outputs x neurons)."""
         self._rows = len(points)
         padding = -len(points) % BLOCK

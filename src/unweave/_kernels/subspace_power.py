@@ -31,9 +31,7 @@ class Ascent(NamedTuple):
     steps: int
 
 
-def ascend(
-    starts: np.ndarray, columns: np.ndarray, *, is_complement: bool, step: float, steps: int
-) -> Ascent:
+def ascend(starts: np.ndarray, columns: np.ndarray, *, is_complement: bool, step: float, steps: int) -> Ascent:
     """Take a fixed number of power steps ``u <- normalise(u + 2 step P(u u^T) u)`` from every start."""
     layout, padded, pool = _layout(starts.shape[1]), _pad_columns(columns), _pool_size(starts)
     parts = []
@@ -46,9 +44,7 @@ def ascend(
     return Ascent(points, defects, residuals, steps)
 
 
-def polish(
-    starts: np.ndarray, columns: np.ndarray, *, is_complement: bool, residual_tol: float, steps: int
-) -> Ascent:
+def polish(starts: np.ndarray, columns: np.ndarray, *, is_complement: bool, residual_tol: float, steps: int) -> Ascent:
     """Damped Gauss-Newton on ``1 - Phi`` until the residual of every start is below `residual_tol`.
 
     ``1 - Phi`` is a sum of squares that vanishes at the atoms of the span, so the steps converge

@@ -91,9 +91,7 @@ def signs_and_shifts(
     conditions = [_condition(gramian, atoms) for gramian in gramians]
     second, third = (
         scipy.linalg.cho_solve(scipy.linalg.cho_factor(gramian), derivative)
-        for gramian, derivative in zip(
-            gramians, _derivatives_at_origin(oracle, atoms, step=step), strict=True
-        )
+        for gramian, derivative in zip(gramians, _derivatives_at_origin(oracle, atoms, step=step), strict=True)
     )
     signs = np.where(third * activation(np.zeros(1), 3)[0] < 0, -1.0, 1.0)
     ends = np.sort(activation(np.array([-largest_shift, largest_shift]), 2))
@@ -176,9 +174,7 @@ def _derivatives_at_origin(
     points = (offsets[:, None, None] * atoms).reshape(-1, atoms.shape[1])
     answers = oracle.query(np.concatenate([np.zeros((1, atoms.shape[1])), points]))
     if answers.shape[1] != 1:
-        raise InvalidInput(
-            f"signs_and_shifts needs one output, got {answers.shape[1]}: the model sums its neurons."
-        )
+        raise InvalidInput(f"signs_and_shifts needs one output, got {answers.shape[1]}: the model sums its neurons.")
     center = answers[0, 0]
     plus, minus, far_plus, far_minus = answers[1:, 0].reshape(4, -1)
     second = (plus - 2.0 * center + minus) / step**2
@@ -215,9 +211,7 @@ def _check(
     if not (np.isfinite(step) and step > 0):
         raise InvalidInput(f"a finite-difference step must be positive and finite, got {step}.")
     if oracle.outputs not in (None, 1):
-        raise InvalidInput(
-            f"signs_and_shifts needs one output, got {oracle.outputs}: the model sums its neurons."
-        )
+        raise InvalidInput(f"signs_and_shifts needs one output, got {oracle.outputs}: the model sums its neurons.")
     if atoms.shape[1] != oracle.inputs:
         raise InvalidInput(f"atoms need {oracle.inputs} columns, one per input, got shape {atoms.shape}.")
     if not np.allclose(np.linalg.norm(atoms, axis=1), 1.0, atol=1e-6):

@@ -9,7 +9,6 @@ over the known activations tells which one it is.
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 from jaxtyping import Float64
 
 from unweave.activations import Activation
@@ -23,6 +22,7 @@ BIAS_GRID = np.linspace(-5.0, 5.0, 41)
 GRID_POINTS = 48
 GRID_STARTS = 4
 FIT_STEPS = 60
+LONGEST_MOVE = 2.0
 # Power of a second derivative below which it is flat: nothing that small can be fitted.
 FLAT_POWER = 1e-40
 
@@ -70,7 +70,7 @@ def neuron_profiles(sample: HessianSample, atoms: Atoms) -> Profiles:
     """Decompose every measured Hessian in the squares of the atoms (directions along the frame)."""
     squares = pack_squares(atoms).T
     flat = sample.hessians.reshape(-1, squares.shape[0])
-    coefficients = scipy.linalg.lstsq(squares, flat.T, lapack_driver="gelsy")[0]
+    coefficients = np.linalg.lstsq(squares, flat.T, rcond=None)[0]
     unexplained = flat.T - squares @ coefficients
     shape = (*sample.hessians.shape[:2], len(atoms))
     return Profiles(
@@ -80,9 +80,7 @@ def neuron_profiles(sample: HessianSample, atoms: Atoms) -> Profiles:
     )
 
 
-def fit_profiles(
-    profiles: Profiles, activation: Activation, *, neurons: np.ndarray | None = None
-) -> ProfileFit:
+def fit_profiles(profiles: Profiles, activation: Activation, *, neurons: np.ndarray | None = None) -> ProfileFit:
     """Fit scale, bias and output weight of every neuron (or of the chosen ones) for one activation.
 
     A grid search with the output weights eliminated gives starts; variable projection refines them.
@@ -144,14 +142,11 @@ def _variable_projection(
     weights, loss, gram, slope = _projected_system(positions, targets, activation, scales, biases)
     for _ in range(FIT_STEPS):
         move = _solve_pairs(gram, slope, damping)
-        trial = _projected_system(
-            positions,
-            targets,
-            activation,
-            trial_scales := scales + move[:, 0],
-            trial_biases := biases + move[:, 1],
-        )
-        better = (trial[1] < loss) & (trial_scales > 0)
+        # Flat profiles suggest absurd moves; a bounded one can still go anywhere in a few steps.
+        trial_scales = np.clip(scales + move[:, 0], 0.3 * scales, 3.0 * scales)
+        trial_biases = biases + np.clip(move[:, 1], -LONGEST_MOVE, LONGEST_MOVE)
+        trial = _projected_system(positions, targets, activation, trial_scales, trial_biases)
+        better = trial[1] < loss
         scales, biases = np.where(better, trial_scales, scales), np.where(better, trial_biases, biases)
         weights, gram, slope = (
             np.where(better.reshape(-1, *[1] * (new.ndim - 1)), new, old)

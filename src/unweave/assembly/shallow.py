@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import numpy as np
-import scipy.linalg
 import scipy.optimize
 from jaxtyping import Float64
 
@@ -83,7 +82,7 @@ def absorb_skip(network: Network, *, relative_tol: float) -> Network:
 def _binary_solution(matrix: np.ndarray, target: np.ndarray) -> np.ndarray | None:
     """Solve ``matrix z = target`` with z in {0, 1}, or None."""
     # An orthogonal factor shrinks the equations to at most as many as unknowns, and well scaled.
-    factor, triangle = scipy.linalg.qr(matrix, mode="economic")
+    factor, triangle = np.linalg.qr(matrix)
     reduced = factor.T @ target
     result = scipy.optimize.linprog(
         np.zeros(matrix.shape[1]), A_eq=triangle, b_eq=reduced, bounds=(0, 1), method="highs"

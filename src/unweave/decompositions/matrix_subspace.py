@@ -96,9 +96,7 @@ def span_of_hessians(
     """
     size = packed_size(inputs)
     if hessians.shape[1] != size:
-        raise InvalidInput(
-            f"packed Hessians of {inputs} inputs have {size} entries, got {hessians.shape[1]}."
-        )
+        raise InvalidInput(f"packed Hessians of {inputs} inputs have {size} entries, got {hessians.shape[1]}.")
     if rank is not None and rank > min(len(hessians), size):
         raise InvalidInput(
             f"span_of_hessians needs at least rank={rank} Hessians of at least that many entries, "
@@ -106,7 +104,7 @@ def span_of_hessians(
         )
     # With more Hessians than entries the triangular factor has the same left singular vectors.
     tall = len(hessians) > size
-    left, values = _left_singular(scipy.linalg.qr(hessians, mode="r")[0][:size].T if tall else hessians.T)
+    left, values = _left_singular(np.asarray(np.linalg.qr(hessians, mode="r")).T if tall else hessians.T)
     # Errors of size `floor` per entry give a matrix of about this spectral norm.
     explained = floor * (np.sqrt(len(hessians)) + np.sqrt(size))
     found = _rank_at_gap(values, explained) if rank is None else rank

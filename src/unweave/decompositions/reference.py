@@ -53,9 +53,7 @@ class FixedSubspacePower:
         starts /= np.linalg.norm(starts, axis=1, keepdims=True)
         defect_tol = 1.0 - self.accepted_value(subspace)
         if len(starts) == 0:
-            return _collected(
-                subspace, starts, distance=self.merging_distance, starts=0, defect_tol=defect_tol
-            )
+            return _collected(subspace, starts, distance=self.merging_distance, starts=0, defect_tol=defect_tol)
         ascent = kernel.ascend(starts, subspace.basis, is_complement=False, step=self.step, steps=self.steps)
         converged = ascent.residuals <= self.residual_tol
         accepted = converged & (ascent.defects < defect_tol)

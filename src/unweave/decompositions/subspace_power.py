@@ -9,7 +9,6 @@ in `reference.py`.
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
 from jaxtyping import Float64, Int
 
 from unweave._kernels import subspace_power as kernel
@@ -93,9 +92,7 @@ class SubspacePower:
 
     def _climb(self, subspace: MatrixSubspace, starts: np.ndarray) -> kernel.Ascent:
         columns, is_complement = _smaller(subspace.basis, subspace.complement)
-        warm = kernel.ascend(
-            starts, columns, is_complement=is_complement, step=self.step, steps=self.power_steps
-        )
+        warm = kernel.ascend(starts, columns, is_complement=is_complement, step=self.step, steps=self.power_steps)
         return kernel.polish(
             warm.points,
             columns,
@@ -184,6 +181,6 @@ def _smaller(basis: np.ndarray, complement: np.ndarray) -> tuple[np.ndarray, boo
 def _without(subspace: MatrixSubspace, atoms: Atoms) -> tuple[np.ndarray, np.ndarray]:
     """Basis and complement of the part of the span that is orthogonal to the atoms' squares."""
     inside = subspace.basis.T @ pack_squares(atoms).T
-    rotation = scipy.linalg.qr(inside)[0]
+    rotation = np.linalg.qr(inside, mode="complete")[0]
     taken = subspace.basis @ rotation[:, : len(atoms)]
     return subspace.basis @ rotation[:, len(atoms) :], np.hstack([subspace.complement, taken])

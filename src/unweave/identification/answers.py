@@ -18,9 +18,7 @@ FEWEST_FRESH, MOST_FRESH = 16, 2_000
 class Answers:
     """All answers in standard coordinates: those that may be fitted, and fresh ones that never are."""
 
-    def __init__(
-        self, oracle: StandardOracle, rng_fit: np.random.Generator, rng_fresh: np.random.Generator
-    ) -> None:
+    def __init__(self, oracle: StandardOracle, rng_fit: np.random.Generator, rng_fresh: np.random.Generator) -> None:
         self._oracle = oracle
         self._rng_fit, self._rng_fresh = rng_fit, rng_fresh
         self.points, self.values = np.empty((0, oracle.inputs)), np.empty((0, oracle.outputs))
@@ -57,8 +55,6 @@ class Answers:
     def floor(self, network: Network, noise: float) -> float:
         """The smallest residual that a right network can have: the noise, or its own rounding."""
         hidden, output = network.layers
-        terms = np.abs(hidden.activation(hidden.preactivations(self.fresh_points[:64]))) @ np.abs(
-            output.weights.T
-        )
+        terms = np.abs(hidden.activation(hidden.preactivations(self.fresh_points[:64]))) @ np.abs(output.weights.T)
         rounding = np.finfo(float).eps * np.sqrt(np.mean((terms + np.abs(output.biases)) ** 2))
         return float(max(noise, rounding))

@@ -71,9 +71,7 @@ def _as_oracle(
 ) -> Oracle:
     if isinstance(model, Oracle):
         if any(setting is not None for setting in (inputs, outputs, domain, budget)):
-            raise InvalidInput(
-                "an Oracle carries its own inputs, outputs, domain and budget: leave them out."
-            )
+            raise InvalidInput("an Oracle carries its own inputs, outputs, domain and budget: leave them out.")
         return model
     if isinstance(model, Network) and inputs is None:
         inputs = model.inputs

@@ -62,7 +62,7 @@ class ShallowIdentifier:
 
     def __call__(self, oracle: Oracle, *, seed: int = 0, progress: Progress | None = None) -> Identification:
         """Recover the network behind `oracle`, or say why that is not possible."""
-        run = _Run(self, oracle, np.random.default_rng(seed), progress or (lambda stage, queries: None))
+        run = _Run(self, oracle, np.random.default_rng(seed), progress or (lambda *_: None))
         with limited_threads():
             return run.result()
 
@@ -132,15 +132,11 @@ class _Run:
             directions = self._settings.power(span.subspace, self._rng_power)
             _check_directions(span, directions)
         with self._stage("reading neurons"):
-            networks = likely_networks(
-                span, directions, activation=self._settings.activation, outside=outside
-            )
+            networks = likely_networks(span, directions, activation=self._settings.activation, outside=outside)
             likeliest = next(networks)
         with self._stage("refining"):
             starts = itertools.chain([likeliest], networks)
-            return best_candidate(
-                starts, span, directions, answers, refine=self._settings.refine, noise=scale.noise
-            )
+            return best_candidate(starts, span, directions, answers, refine=self._settings.refine, noise=scale.noise)
 
     def _second_look(
         self, oracle: StandardOracle, answers: Answers, scale: FunctionScale, best: Candidate
@@ -231,17 +227,13 @@ class _Run:
             raise StageFailed(verdicts.hidden_bends(certificate.rms_error, scale.noise, FIRST_HESSIANS))
         kind = "a constant" if np.max(np.abs(solution[:-1]), initial=0.0) < 1e-12 else "an affine"
         self._notes.append(
-            f"The answers are those of {kind} function on this domain: no hidden neuron is visible, so none is reported."
+            f"The answers are those of {kind} function on this domain: no hidden neuron is visible, none is reported."
         )
         reason = f"{kind} function: no neuron bends it."
-        return self._finish(
-            Outcome.IDENTIFIED, reason, verdicts.in_oracle_units(network, oracle), certificate
-        )
+        return self._finish(Outcome.IDENTIFIED, reason, verdicts.in_oracle_units(network, oracle), certificate)
 
     def _judge(self, oracle: StandardOracle, best: Candidate) -> Identification:
-        self._diagnostics += diagnose(
-            best.span.subspace, best.directions, best.fit, best.network, best.certificate
-        )
+        self._diagnostics += diagnose(best.span.subspace, best.directions, best.fit, best.certificate)
         outcome, reason = verdicts.outcome_of(best)
         if outcome is Outcome.NOT_IDENTIFIED:
             return self._finish(outcome, reason)
@@ -259,7 +251,7 @@ class _Run:
         network: Network | None = None,
         certificate: Certificate | None = None,
     ) -> Identification:
-        has_neurons = network is not None and network.widths[0] > 0
+        names = equivalent_names(network.layers[0].activation) if network is not None and network.widths[0] > 0 else ()
         return Identification(
             outcome=outcome,
             reason=reason,
@@ -267,7 +259,7 @@ class _Run:
             certificate=certificate,
             diagnostics=tuple(self._diagnostics),
             queries=self._raw.ledger.answered,
-            equivalent_activations=equivalent_names(network.layers[0].activation) if has_neurons else (),
+            equivalent_activations=names,
             notes=tuple(self._notes),
             seconds=dict(self._seconds),
         )

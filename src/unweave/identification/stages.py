@@ -85,9 +85,7 @@ def measure_span(
         _check_size(min(sample.matrices, packed_size(directions)), directions, is_certain=False)
         wanted = len(sample.points) + max(1, int(0.12 * len(sample.points)))
     for surplus in (FINAL_SURPLUS, *NOISY_SURPLUSES):
-        sample = _grow(
-            oracle, sample, rng, int(surplus * subspace.rank) // outputs - len(sample.points), model
-        )
+        sample = _grow(oracle, sample, rng, int(surplus * subspace.rank) // outputs - len(sample.points), model)
         subspace = span_of_hessians(
             sample.hessians.reshape(sample.matrices, -1),
             inputs=directions,
@@ -111,9 +109,7 @@ def _grow(
     if more <= 0:
         return sample
     points = oracle.sample(rng, more, margin=2 * sample.step)
-    return sample.extended(
-        measure_hessians(oracle, points, step=sample.step, frame=sample.frame, model=model)
-    )
+    return sample.extended(measure_hessians(oracle, points, step=sample.step, frame=sample.frame, model=model))
 
 
 def _may_be_complete(hessians: Float64[np.ndarray, "matrices packed"], error: float) -> bool:

@@ -163,9 +163,7 @@ def measure_directional(
     if order not in stencils:
         raise InvalidInput(f"measure_directional knows orders 1, 2 and 3, got {order}.")
     if points.shape != directions.shape:
-        raise InvalidInput(
-            f"one direction per point is needed: {points.shape} points, {directions.shape} directions."
-        )
+        raise InvalidInput(f"one direction per point is needed: {points.shape} points, {directions.shape} directions.")
     offsets, weights = stencils[order]
     asked = points[:, None] + step * np.array(offsets, dtype=float)[:, None] * directions[:, None]
     values = oracle.query(asked.reshape(-1, points.shape[1])).reshape(len(points), len(offsets), -1)

@@ -99,9 +99,7 @@ def function_scale(values: Values, *, noise: Float64[np.ndarray, "outputs"]) -> 
     )
 
 
-def measure_flatness(
-    oracle: StandardOracle, noise: float, rng: np.random.Generator, *, places: int = 16
-) -> float:
+def measure_flatness(oracle: StandardOracle, noise: float, rng: np.random.Generator, *, places: int = 16) -> float:
     """Share of places where the function is straight on a short line but bent on a long one.
 
     Close to 1 for piecewise linear functions, 0 for smooth curved ones and for affine ones.

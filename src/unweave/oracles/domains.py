@@ -51,9 +51,7 @@ class Box:
     def __post_init__(self) -> None:
         lower, upper = np.asarray(self.lower, dtype=np.float64), np.asarray(self.upper, dtype=np.float64)
         if not (np.all(np.isfinite(lower)) and np.all(np.isfinite(upper)) and np.all(lower < upper)):
-            raise InvalidInput(
-                f"Box needs finite bounds with lower < upper, got {self.lower} and {self.upper}."
-            )
+            raise InvalidInput(f"Box needs finite bounds with lower < upper, got {self.lower} and {self.upper}.")
 
     def frame(self, inputs: int) -> tuple[Vector, Vector]:
         """Centre and half-width per input: the unit of length of every measurement."""

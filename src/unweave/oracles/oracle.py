@@ -54,12 +54,8 @@ class Oracle(ABC):
         batch: int = 65_536,
     ) -> None:
         for name, count in (("inputs", inputs), ("outputs", outputs), ("budget", budget), ("batch", batch)):
-            if count is not None and (
-                isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1
-            ):
-                raise InvalidInput(
-                    f"an oracle needs {name} to be a whole number of at least 1, got {count!r}."
-                )
+            if count is not None and (isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1):
+                raise InvalidInput(f"an oracle needs {name} to be a whole number of at least 1, got {count!r}.")
         self.inputs = int(inputs)
         self.outputs = outputs
         self.domain = domain if domain is not None else Everywhere()
@@ -105,6 +101,7 @@ class Oracle(ABC):
 
     def _checked(self, raw: object, points: int) -> Values:
         values = np.asarray(raw)
+        shape = values.shape
         if values.dtype.kind not in "fiu":
             raise self._bad(f"answers must be real numbers, got dtype {values.dtype}")
         if values.ndim == 1:
@@ -112,11 +109,11 @@ class Oracle(ABC):
         wanted = f"({points}, {self.outputs if self.outputs is not None else 'outputs'})"
         if values.ndim != 2 or len(values) != points or values.shape[1] < 1:
             hint = "it must take a batch of points, one per row, and answer one row per point"
-            raise self._bad(f"{points} points need answers of shape {wanted}, got {np.shape(raw)}: {hint}")
+            raise self._bad(f"{points} points need answers of shape {wanted}, got {shape}: {hint}")
         if self.outputs is None:
             self.outputs = values.shape[1]
         if values.shape[1] != self.outputs:
-            raise self._bad(f"{points} points need answers of shape {wanted}, got {np.shape(raw)}")
+            raise self._bad(f"{points} points need answers of shape {wanted}, got {shape}")
         if values.dtype.kind == "f":
             self.ledger.answer_digits = max(self.ledger.answer_digits, float(np.finfo(values.dtype).eps))
         values = values.astype(np.float64)

@@ -175,9 +175,7 @@ class HermitePreconditioner:
         for o in range(self._outputs):
             pull = self._output_weights[:, o]
             constant = pull @ (e2 * inner + e1 * biases) + e0 @ values[:, o] + parts[3][o]
-            linear = (pull * e1) @ weights + (
-                pull * (e3 * inner + e2 * biases) + e1 * values[:, o]
-            ) @ self._weights
+            linear = (pull * e1) @ weights + (pull * (e3 * inner + e2 * biases) + e1 * values[:, o]) @ self._weights
             if len(parts[4]):
                 linear = linear + self._spread * parts[4][o]
             mixed = (self._weights * (pull * e2)[:, None]).T @ weights

@@ -113,14 +113,14 @@ def _rms(residuals: np.ndarray) -> float:
 
 def _orthogonal_solver(jacobian: np.ndarray, residuals: np.ndarray) -> Solver:
     """One factorisation serves every damping: the damped problem has the size of the triangle."""
-    factor, triangle = scipy.linalg.qr(jacobian, mode="economic", overwrite_a=True)
+    factor, triangle = np.linalg.qr(jacobian)
     target = factor.T @ residuals
     scale = np.linalg.norm(triangle, 2)
 
     def solve(damping: float) -> np.ndarray:
         rows = [triangle] if damping == 0.0 else [triangle, np.sqrt(damping) * scale * np.eye(len(target))]
         right = np.concatenate([target, np.zeros(len(target) * (len(rows) - 1))])
-        return scipy.linalg.lstsq(np.vstack(rows), right, cond=1e-15, lapack_driver="gelsy")[0]
+        return np.linalg.lstsq(np.vstack(rows), right, rcond=1e-15)[0]
 
     return solve
 

@@ -110,19 +110,13 @@ def check_folder(folder: str | Path, *, overwrite: bool = False) -> Path:
     existing = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     if not (existing.is_dir() and os.access(existing, os.R_OK | os.W_OK | os.X_OK)):
         problem = "protected" if existing.is_dir() else "not a folder"
-        raise InvalidInput(
-            f"a run needs a folder that can be written, but {existing} is {problem}: name another."
-        )
+        raise InvalidInput(f"a run needs a folder that can be written, but {existing} is {problem}: name another.")
     if not folder.exists() or not any(folder.iterdir()):
         return folder
     if not _is_run(folder):
-        raise InvalidInput(
-            f"{folder} is not empty and holds no run of Unweave, so it is left alone: name another."
-        )
+        raise InvalidInput(f"{folder} is not empty and holds no run of Unweave, so it is left alone: name another.")
     if not overwrite:
-        raise InvalidInput(
-            f"{folder} holds an earlier run: name another folder, or say --overwrite (overwrite=True)."
-        )
+        raise InvalidInput(f"{folder} holds an earlier run: name another folder, or say --overwrite (overwrite=True).")
     return folder
 
 
@@ -144,9 +138,7 @@ def write_run(
     try:
         settings_text = as_json(head | {"settings": plain(settings), "environment": environment()})
     except (TypeError, ValueError) as error:
-        raise InvalidInput(
-            f"settings need to be names, numbers and lists that JSON can hold: {error}."
-        ) from error
+        raise InvalidInput(f"settings need to be names, numbers and lists that JSON can hold: {error}.") from error
     folder = check_folder(folder, overwrite=overwrite)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -257,9 +249,7 @@ def _network(shape: Document | None, folder: Path) -> Network | None:
         return None
     network = Network.load(folder / NETWORK)
     if network_shape(network) != shape:
-        raise InvalidInput(
-            f"it tells of a network of the shape {shape}, but {NETWORK} holds {network_shape(network)}."
-        )
+        raise InvalidInput(f"it tells of a network of the shape {shape}, but {NETWORK} holds {network_shape(network)}.")
     return network
 
 
@@ -313,6 +303,4 @@ def _member(document: Document, name: str, kind: type[Member]) -> Member:
     try:
         return kind(document.get(name))
     except ValueError as error:
-        raise InvalidInput(
-            f"its {name!r} needs to be one of {[each.value for each in kind]}: {error}."
-        ) from error
+        raise InvalidInput(f"its {name!r} needs to be one of {[each.value for each in kind]}: {error}.") from error

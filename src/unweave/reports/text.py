@@ -202,9 +202,7 @@ def demo_report(
     return spaced(parts)
 
 
-def _demo_sentence(
-    secret: "Network", found: "Identification", match: "Match | None", *, tolerance: float
-) -> Text:
+def _demo_sentence(secret: "Network", found: "Identification", match: "Match | None", *, tolerance: float) -> Text:
     if match is None:
         return outcome(found)
     error = number(match.largest_error)
@@ -282,9 +280,7 @@ def _isolation(certificate: "Certificate") -> str:
 
 
 def _table() -> Table:
-    return Table(
-        box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False, header_style="bold"
-    )
+    return Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False, header_style="bold")
 
 
 def _facts(title: str) -> Table:
