@@ -326,7 +326,7 @@ class TestWrongUse:
         ],
     )
     def test_nothing_is_queried(self, settings: dict, message: str) -> None:
-        def model(points: np.ndarray) -> np.ndarray:
+        def model(_: np.ndarray) -> np.ndarray:
             raise AssertionError("queried")
 
         with pytest.raises(InvalidInput, match=message):
