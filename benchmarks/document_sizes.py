@@ -44,10 +44,12 @@ def main() -> None:
         signs = int(np.sum(match.aligned.layers[1].weights > 0)) if match is not None and match.is_comparable else 0
         limit = 1.3 * neurons * (inputs**2 + inputs + 1) + 3 * truth.parameters
         refining = found.seconds.get("refining", 0.0)
+        before = time.perf_counter() - start - refining
         print(
-            f"{inputs:3d} {neurons:4d} {found.outcome.value:12s} {error:.1e} {signs:4d}/{neurons:4d} {found.queries:8d} "
-            f"{found.queries / limit:8.3f} {found.queries / document_queries(inputs, neurons):10.3f} "
-            f"{time.perf_counter() - start - refining:16.1f} ({DOCUMENT_SECONDS.get(inputs, np.nan):5.1f}) {refining:15.1f}",
+            f"{inputs:3d} {neurons:4d} {found.outcome.value:12s} {error:.1e} {signs:4d}/{neurons:4d} "
+            f"{found.queries:8d} {found.queries / limit:8.3f} "
+            f"{found.queries / document_queries(inputs, neurons):10.3f} "
+            f"{before:16.1f} ({DOCUMENT_SECONDS.get(inputs, np.nan):5.1f}) {refining:15.1f}",
             flush=True,
         )
 

@@ -36,9 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--inputs", type=int, nargs="*", default=[20, 25, 30])
     options = parser.parse_args()
-    print(
-        f"{'D':>3} {'m':>5} {'default s':>10} {'found':>6} {'starts':>7} {'reference s':>12} {'found':>6} {'starts':>7} {'ratio':>7}"
-    )
+    print("  D     m  default s  found  starts  reference s  found  starts   ratio")
     for inputs in options.inputs:
         neurons = int(0.4 * inputs**2)
         atoms, subspace = exact_subspace(np.random.default_rng(inputs), inputs, neurons)

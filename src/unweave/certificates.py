@@ -39,7 +39,9 @@ class Certificate:
         smallest_singular: smallest singular value of the weighted Jacobian per square root of its rows.
         is_singular_estimated: whether that is an estimate (large networks) or computed exactly.
         radius: relative error of any parameter of the exact network, if one lies within `isolation`.
-        isolation: no other network with these answers is nearer than this, in the same units.
+        isolation: no other network with these answers is nearer than this. Both speak of the worst
+            neuron for their purpose, so that the radius of a weak neuron may exceed the isolation of
+            a strong one.
     """
 
     largest_error: float

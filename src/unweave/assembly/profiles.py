@@ -88,6 +88,9 @@ def fit_profiles(profiles: Profiles, activation: Activation, *, neurons: np.ndar
     Assumes: one neuron per direction. Guarantees: heuristic; the misfit says how well it fits.
     """
     chosen = np.arange(profiles.positions.shape[1]) if neurons is None else neurons
+    if len(chosen) == 0:
+        none = np.empty(0)
+        return ProfileFit(activation, none, none, np.empty((profiles.coefficients.shape[1], 0)), none)
     positions = np.ascontiguousarray(profiles.positions[:, chosen].T)
     targets = np.ascontiguousarray(np.moveaxis(profiles.coefficients[:, :, chosen], 2, 0))
     center, spread = positions.mean(axis=1, keepdims=True), positions.std(axis=1, keepdims=True)

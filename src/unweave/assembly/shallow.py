@@ -11,6 +11,10 @@ from unweave.measurements.derivatives import HessianSample
 from unweave.networks import Network
 from unweave.symmetries import reflect
 
+# Branches of the search for flips, and neurons per equation up to which it is tried.
+NODE_LIMIT = 5_000
+MOST_UNKNOWNS = 2.5
+
 
 def assemble(
     sample: HessianSample,
@@ -55,38 +59,41 @@ def absorb_skip(network: Network, *, relative_tol: float) -> Network:
     """Flip neurons so that the affine part vanishes, where some choice of signs does that.
 
     For activations with ``g(-t) = g(t) - t`` flipping neuron k adds a known multiple of its weights
-    to the affine part. Which flips cancel it is a linear system with unknowns 0 or 1; its box
-    relaxation has one solution, the integer one, for up to twice as many neurons as equations in
-    general position, so a linear programme finds it.
+    to the affine part. Which flips cancel it is a linear system with unknowns 0 or 1, one equation
+    per input and output; an integer programme solves it. With many more neurons than equations
+    several choices could come close, so none is tried.
 
     Returns:
         The network with flipped neurons and no skip, or the network unchanged if no flips cancel it.
     """
     hidden, output = network.layers
     slope = hidden.activation.reflection.slope
-    if network.skip is None or slope == 0.0 or hidden.neurons == 0:
+    if network.skip is None or slope == 0.0 or not 0 < hidden.neurons <= MOST_UNKNOWNS * network.skip.size:
         return network
     # Flipping neuron k changes the skip by -slope a_k w_k (outputs x inputs).
     changes = -slope * (output.weights.T[:, :, None] * hidden.weights[:, None, :]).reshape(hidden.neurons, -1)
     scale = max(float(np.max(np.abs(changes))), np.finfo(float).tiny)
     target = -network.skip.ravel()
-    flips = _binary_solution(changes.T / scale, target / scale)
+    size = float(np.linalg.norm(changes, axis=1).max())
+    allowed = relative_tol * size / scale * np.sqrt(target.size)
+    flips = _binary_solution(changes.T / scale, target / scale, tolerance=allowed)
     if flips is None:
         return network
     flipped = reflect(network, 0, flips)
-    size = np.linalg.norm(changes, axis=1).max()
     remaining = 0.0 if flipped.skip is None else float(np.max(np.abs(flipped.skip)))
     return replace(flipped, skip=None) if remaining <= relative_tol * size else network
 
 
-def _binary_solution(matrix: np.ndarray, target: np.ndarray) -> np.ndarray | None:
-    """Solve ``matrix z = target`` with z in {0, 1}, or None."""
+def _binary_solution(matrix: np.ndarray, target: np.ndarray, *, tolerance: float) -> np.ndarray | None:
+    """Solve ``matrix z = target`` up to the tolerance with z in {0, 1}, or None."""
     # An orthogonal factor shrinks the equations to at most as many as unknowns, and well scaled.
     factor, triangle = np.linalg.qr(matrix)
     reduced = factor.T @ target
-    result = scipy.optimize.linprog(
-        np.zeros(matrix.shape[1]), A_eq=triangle, b_eq=reduced, bounds=(0, 1), method="highs"
+    result = scipy.optimize.milp(
+        np.zeros(matrix.shape[1]),
+        constraints=scipy.optimize.LinearConstraint(triangle, reduced - tolerance, reduced + tolerance),
+        bounds=scipy.optimize.Bounds(0.0, 1.0),
+        integrality=np.ones(matrix.shape[1]),
+        options={"node_limit": NODE_LIMIT},
     )
-    if result.x is None:
-        return None
-    return np.round(result.x).astype(bool)
+    return None if result.x is None else np.round(result.x).astype(bool)

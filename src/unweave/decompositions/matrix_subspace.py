@@ -11,8 +11,8 @@ from unweave.exceptions import InvalidInput
 
 # A gap below this factor is no evidence of a rank: random matrices show gaps of 2 to 3 at their edge.
 SMALLEST_GAP = 8.0
-# The predicted noise is right within this factor.
-NOISE_MARGIN = 30.0
+# The predicted noise is right within this factor: it comes from a handful of queries.
+NOISE_MARGIN = 300.0
 
 
 @dataclass(frozen=True)
@@ -106,8 +106,9 @@ def span_of_hessians(
     tall = len(hessians) > size
     left, values = _left_singular(np.asarray(np.linalg.qr(hessians, mode="r")).T if tall else hessians.T)
     # Errors of size `floor` per entry give a matrix of about this spectral norm.
-    explained = floor * (np.sqrt(len(hessians)) + np.sqrt(size))
-    found = _rank_at_gap(values, explained) if rank is None else rank
+    rounding = np.finfo(float).eps * max(hessians.shape) * np.max(values, initial=0.0)
+    explained = max(floor * (np.sqrt(len(hessians)) + np.sqrt(size)), rounding)
+    found = rank_at_gap(values, explained) if rank is None else rank
     return MatrixSubspace(
         basis=left[:, :found],
         complement=left[:, found:],
@@ -118,7 +119,7 @@ def span_of_hessians(
     )
 
 
-def _rank_at_gap(values: Float64[np.ndarray, "values"], explained: float) -> int:
+def rank_at_gap(values: Float64[np.ndarray, "values"], explained: float) -> int:
     """Largest gap whose far side is as small as noise; all values that noise does not explain if none."""
     above = int(np.count_nonzero(values > explained))
     if above == 0:

@@ -9,7 +9,7 @@ from unweave.oracles.standard import StandardOracle
 # Answers per parameter in the refinement. Answers on a few lines or near each other count less, so
 # that many must be spread over the domain.
 REFINEMENT_SURPLUS = 2.0
-SPREAD_SURPLUS = 0.8
+SPREAD_SURPLUS = 1.1
 # Fresh answers per parameter in the certificate, with bounds.
 FRESH_SHARE = 0.4
 FEWEST_FRESH, MOST_FRESH = 16, 2_000
@@ -51,6 +51,10 @@ class Answers:
             points = self._oracle.sample(self._rng_fresh, fresh)
             self.fresh_points = np.concatenate([self.fresh_points, points])
             self.fresh_values = np.concatenate([self.fresh_values, self._oracle.query(points)])
+
+    def ask_more(self, parameters: int) -> None:
+        """Ask once more as many answers as there are parameters: the fit needs a better foundation."""
+        self.ask(int(np.ceil(parameters / self._oracle.outputs)))
 
     def floor(self, network: Network, noise: float) -> float:
         """The smallest residual that a right network can have: the noise, or its own rounding."""

@@ -1,7 +1,7 @@
 """From directions to refined networks, judged on fresh answers: the most likely ones, best first."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float64
@@ -14,7 +14,7 @@ from unweave.certificates import Certificate, certify
 from unweave.decompositions.subspace_power import Directions
 from unweave.identification.answers import Answers
 from unweave.identification.stages import Span
-from unweave.networks import Network
+from unweave.networks import Layer, Network
 from unweave.refinement import LevenbergMarquardt, Refinement
 from unweave.symmetries import base_of
 
@@ -55,6 +55,11 @@ class Candidate:
         return self.refinement.network
 
     @property
+    def fits(self) -> bool:
+        """Whether the fitted answers are met up to the noise."""
+        return self.refinement.residual <= EXPLAINED * self.floor
+
+    @property
     def explains(self) -> bool:
         """Whether fresh answers are met up to the noise."""
         return self.certificate.rms_error <= EXPLAINED * self.floor
@@ -72,8 +77,8 @@ def best_candidate(
     """Refine networks until one explains fresh answers; the best one if none does."""
     tried: list[Candidate] = []
     answers.keep(span.sample.points, span.sample.values, are_spread=True)
-    for fit, start in starts:
-        answers.prepare(start.parameters)
+
+    def judge(fit: ProfileFit, start: Network) -> Candidate:
         refinement = refine(start, answers.points, answers.values, floor=noise)
         floor = answers.floor(refinement.network, noise)
         certificate = certify(
@@ -84,10 +89,42 @@ def best_candidate(
             fresh_values=answers.fresh_values,
             noise=noise,
         )
-        tried.append(Candidate(refinement, certificate, fit, span, directions, floor))
-        if tried[-1].explains:
-            return tried[-1]
+        return Candidate(refinement, certificate, fit, span, directions, floor)
+
+    for fit, start in starts:
+        answers.prepare(start.parameters)
+        candidate = judge(fit, start)
+        if candidate.fits and not candidate.explains:
+            # The fitted answers are met and fresh ones are not: these were too few, or too close together.
+            answers.ask_more(start.parameters)
+            candidate = judge(fit, candidate.network)
+        tried.append(candidate)
+        if candidate.explains:
+            return _pruned(candidate, lambda network, fit=fit: judge(fit, network))
     return min(tried, key=lambda candidate: candidate.certificate.rms_error)
+
+
+def _pruned(candidate: Candidate, judge: Callable[[Network], Candidate]) -> Candidate:
+    """Drop neurons that noise has added, as long as the answers stay explained: the weakest first.
+
+    Only where the parameters are not isolated: a neuron that the answers need is never tried.
+    """
+    while not candidate.certificate.is_isolated and candidate.network.widths[0] > 1:
+        hidden, output = candidate.network.layers
+        weakest = int(np.argmin(np.linalg.norm(output.weights, axis=0)))
+        smaller = judge(
+            replace(
+                candidate.network,
+                layers=(
+                    Layer(np.delete(hidden.weights, weakest, 0), np.delete(hidden.biases, weakest), hidden.activation),
+                    replace(output, weights=np.delete(output.weights, weakest, 1)),
+                ),
+            )
+        )
+        if not smaller.explains:
+            break
+        candidate = smaller
+    return candidate
 
 
 def likely_networks(

@@ -7,7 +7,7 @@ import scipy.linalg
 from jaxtyping import Float64
 
 from unweave.arrays import packed_size, unpack
-from unweave.decompositions.matrix_subspace import NOISE_MARGIN, MatrixSubspace, span_of_hessians
+from unweave.decompositions.matrix_subspace import MatrixSubspace, rank_at_gap, span_of_hessians
 from unweave.exceptions import UnweaveError
 from unweave.measurements.derivatives import HessianSample, measure_hessians
 from unweave.measurements.steps import FunctionScale
@@ -22,8 +22,12 @@ FINAL_SURPLUS = 1.27
 # With noisy answers the gap is sharpened by more matrices, as long as it is smaller than this.
 CLEAR_GAP = 1e3
 NOISY_SURPLUSES = (2.0, 3.5)
-# Along few directions Hessians are cheap and profiles want points.
-CHEAP_POINTS = 14
+# Along few directions Hessians are cheap and profiles want points; in any case they need some, which
+# matters where several outputs give several Hessians per point.
+CHEAP_DIRECTIONS, CHEAP_POINTS = 3, 14
+PROFILE_POINTS = 8
+# Distance to the span of the Hessians before, in expected errors, above which a Hessian is surely new.
+SCREENING_MARGIN = 3e4
 
 
 class StageFailed(UnweaveError):
@@ -47,12 +51,8 @@ def active_frame(sample: HessianSample, *, error: float) -> Float64[np.ndarray, 
     inputs = sample.points.shape[1]
     matrices = unpack(sample.hessians.reshape(-1, sample.hessians.shape[2]), inputs)
     left, values, _ = scipy.linalg.svd(np.hstack(list(matrices)), full_matrices=False)
-    floor = NOISE_MARGIN * error * np.sqrt(inputs)
-    above = int(np.count_nonzero(values > floor))
-    if above in (0, inputs):
-        return left[:, :above] if above == 0 else np.eye(inputs)
-    # Keep one decade of doubt: what is only just below the floor stays in.
-    return left[:, : int(np.count_nonzero(values > 0.3 * floor))]
+    bending = rank_at_gap(values, error * (np.sqrt(inputs) + np.sqrt(matrices.shape[0] * inputs)))
+    return left[:, :bending] if bending < inputs else np.eye(inputs)
 
 
 def measure_span(
@@ -70,9 +70,9 @@ def measure_span(
         StageFailed: if the span is too large for its rank-one matrices to be determined.
     """
     directions, outputs = first.frame.shape[1], oracle.outputs
-    is_reduced = directions < oracle.inputs
+    is_cheap = directions < oracle.inputs or directions <= CHEAP_DIRECTIONS
     wanted = -(-int(1.25 * (neurons or directions)) // outputs)
-    if is_reduced:
+    if is_cheap:
         wanted = max(wanted, CHEAP_POINTS)
     sample = first
     while True:
@@ -85,7 +85,8 @@ def measure_span(
         _check_size(min(sample.matrices, packed_size(directions)), directions, is_certain=False)
         wanted = len(sample.points) + max(1, int(0.12 * len(sample.points)))
     for surplus in (FINAL_SURPLUS, *NOISY_SURPLUSES):
-        sample = _grow(oracle, sample, rng, int(surplus * subspace.rank) // outputs - len(sample.points), model)
+        wanted = max(int(surplus * subspace.rank) // outputs, min(PROFILE_POINTS, int(surplus * subspace.rank)))
+        sample = _grow(oracle, sample, rng, wanted - len(sample.points), model)
         subspace = span_of_hessians(
             sample.hessians.reshape(sample.matrices, -1),
             inputs=directions,
@@ -119,7 +120,7 @@ def _may_be_complete(hessians: Float64[np.ndarray, "matrices packed"], error: fl
         return True
     triangle = scipy.linalg.qr(hessians.T, mode="r")[0]
     trailing = np.abs(np.diag(triangle))[-max(1, len(hessians) // 12) :]
-    return bool(np.min(trailing) < 1e3 * NOISE_MARGIN * error * np.sqrt(size))
+    return bool(np.min(trailing) < SCREENING_MARGIN * error * np.sqrt(size))
 
 
 def _check_size(rank: int, directions: int, *, is_certain: bool) -> None:

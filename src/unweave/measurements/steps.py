@@ -22,7 +22,7 @@ class FunctionScale:
 
     Args:
         second: root mean square of the second derivative along random lines.
-        fourth: root mean square of the fourth derivative (at least what the noise can hide).
+        fourth: size of the fourth derivative, the largest seen (at least what the noise can hide).
         roughness: relative change of the second difference from the finest rung to the next; small
             for a smooth function, of order one across a kink.
         noise: standard deviation of an answer, root mean square over the outputs.
@@ -75,8 +75,7 @@ def scale_points(oracle: Oracle, rng: np.random.Generator) -> Float64[np.ndarray
 def function_scale(values: Values, *, noise: Float64[np.ndarray, "outputs"]) -> FunctionScale:
     """Read the scale of the function off the answers at `scale_points`.
 
-    The fourth derivative comes from pairs of second differences; the finest pair that rises above
-    the noise is used.
+    The fourth derivative comes from pairs of second differences that rise above the noise.
 
     Assumes: the function is smooth on the scale of the domain. Guarantees: heuristic.
     """
@@ -84,16 +83,18 @@ def function_scale(values: Values, *, noise: Float64[np.ndarray, "outputs"]) -> 
     table = values.reshape(BASE_POINTS, 2 * rungs + 1, -1)
     second = (table[:, 1 : rungs + 1] + table[:, rungs + 1 :] - 2 * table[:, :1]) / (LADDER**2)[:, None]
     fine, coarse = LADDER[:-1] ** 2, LADDER[1:] ** 2
-    fourth = _root_mean_square(12.0 * np.diff(second, axis=1) / (coarse - fine)[:, None])
+    # Per line and pair of rungs; one line may cross a zero, so the larger line counts.
+    pairs = 12.0 * np.diff(second, axis=1) / (coarse - fine)[:, None]
+    fourth = np.max(np.sqrt(np.mean(pairs**2, axis=2)), axis=0)
     level = float(np.sqrt(np.mean(noise**2)))
     hidden = 12.0 * 2.5 * level / (fine * (coarse - fine))
-    visible = np.flatnonzero(fourth > 5 * hidden)
-    chosen = visible[0] if len(visible) else len(fine) - 1
+    visible = fourth > 5 * hidden
     sizes = _root_mean_square(second)
     change = float(_root_mean_square(np.diff(second, axis=1))[0])
     return FunctionScale(
-        second=float(sizes[chosen]),
-        fourth=float(max(fourth[chosen], 0.1 * hidden[chosen], np.finfo(float).tiny)),
+        second=float(sizes[int(np.argmax(visible)) if np.any(visible) else -1]),
+        # A step that is too small costs little, one that is too large shows neurons that do not exist.
+        fourth=float(max(np.max(fourth[visible], initial=0.1 * hidden[-1]), np.finfo(float).tiny)),
         roughness=change / max(float(np.max(sizes)), 2.5 * level / LADDER[0] ** 2, np.finfo(float).tiny),
         noise=level,
     )

@@ -17,7 +17,7 @@ LINE_POINTS = 9
 REPEATS = 3
 # Spacing in half-widths of the domain: its eighth power is below the rounding of float64, while
 # even float32 answers change from one point of the line to the next.
-LINE_SPACING = 4e-3
+LINE_SPACING = 1e-3
 ORDERS = range(4, 8)
 
 

@@ -54,7 +54,9 @@ class Oracle(ABC):
         batch: int = 65_536,
     ) -> None:
         for name, count in (("inputs", inputs), ("outputs", outputs), ("budget", budget), ("batch", batch)):
-            if count is not None and (isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1):
+            if count is None and name in ("outputs", "budget"):
+                continue
+            if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
                 raise InvalidInput(f"an oracle needs {name} to be a whole number of at least 1, got {count!r}.")
         self.inputs = int(inputs)
         self.outputs = outputs
@@ -100,7 +102,10 @@ class Oracle(ABC):
         return self._checked(raw, len(points))
 
     def _checked(self, raw: object, points: int) -> Values:
-        values = np.asarray(raw)
+        try:
+            values = np.asarray(raw)
+        except Exception as error:
+            raise self._bad(f"answers must be an array, got {type(raw).__name__}: {error}") from error
         shape = values.shape
         if values.dtype.kind not in "fiu":
             raise self._bad(f"answers must be real numbers, got dtype {values.dtype}")
