@@ -5,24 +5,34 @@ decide (see `certificates.py`). Section and theorem numbers refer to the source 
 """
 
 import numpy as np
+from jaxtyping import Float64
 
+from unweave.activations import hermite_polynomials
+from unweave.arrays import pack_squares
 from unweave.assembly.profiles import ProfileFit
 from unweave.certificates import Certificate
 from unweave.decompositions.matrix_subspace import MatrixSubspace
 from unweave.decompositions.subspace_power import Directions
+from unweave.networks import Network
 from unweave.outcomes import Diagnostic, Verdict, at_least, at_most
+
+# Degrees of the Hermite expansions, and where the part begins that low-degree polynomials lack.
+HIGHEST_DEGREE = 40
+HIGH_DEGREE = 4
 
 
 def diagnose(
-    subspace: MatrixSubspace, directions: Directions, fit: ProfileFit, certificate: Certificate
+    subspace: MatrixSubspace, directions: Directions, fit: ProfileFit, network: Network, certificate: Certificate
 ) -> list[Diagnostic]:
     """Check the assumptions behind a recovered network on the estimates themselves."""
     return [
         *size_limits(directions.rank, subspace.inputs),
         *span_quality(subspace),
         *direction_quality(directions),
+        *consistency(subspace, directions),
         *incoherence(directions),
         *profile_quality(fit),
+        *excitation(network),
         *goodness_of_fit(certificate),
         *conditioning(certificate),
     ]
@@ -97,6 +107,23 @@ def direction_quality(directions: Directions) -> list[Diagnostic]:
     ]
 
 
+def consistency(subspace: MatrixSubspace, directions: Directions) -> list[Diagnostic]:
+    """Distance between the span of the atoms' squares and the measured span (a check on the search itself)."""
+    if not directions.is_complete or len(directions.atoms) == 0:
+        return []
+    squares = np.linalg.qr(pack_squares(directions.atoms).T)[0]
+    distance = float(np.linalg.norm(squares - subspace.basis @ (subspace.basis.T @ squares), 2))
+    return [
+        at_most(
+            "distance of the atoms' span to the measured span",
+            distance,
+            max(100 * subspace.error, 1e-9),
+            "wrong or doubled directions among those found",
+            weak=1.0,
+        )
+    ]
+
+
 def incoherence(directions: Directions) -> list[Diagnostic]:
     """Coherence, frame constant and Gramian of the atoms (Definition 2.3, condition 2.10)."""
     atoms = directions.atoms
@@ -106,6 +133,9 @@ def incoherence(directions: Directions) -> list[Diagnostic]:
     coherence = float(np.max(np.abs(cosines - np.eye(len(atoms)))))
     smallest = float(np.linalg.eigvalsh(cosines**2)[0])
     frame = float(np.linalg.norm(atoms, 2) ** 2 - 1.0)
+    # Babel function: sums of the largest cosines of one atom with others; below one means independent.
+    largest = -np.sort(-np.abs(cosines - np.eye(len(atoms))), axis=1)
+    independent = int(np.count_nonzero(np.max(np.cumsum(largest, axis=1), axis=0) < 1.0)) + 1
     per_logarithm = atoms.shape[1] / np.log(max(len(atoms), 2))
     return [
         at_most("coherence (largest cosine)", coherence, 0.99, "nearly parallel neurons are hard to separate", weak=1),
@@ -122,6 +152,13 @@ def incoherence(directions: Directions) -> list[Diagnostic]:
             1e-2,
             "nearly dependent as rank-one matrices: errors are amplified by its inverse",
             weak=1e-8,
+        ),
+        at_least(
+            "atoms that are surely independent (spark bound)",
+            independent,
+            min(len(atoms) // 2 + 2, len(atoms)),
+            "below half of the atoms the deterministic uniqueness theorem does not apply",
+            weak=0,
         ),
         Diagnostic(
             "frame constant",
@@ -152,6 +189,74 @@ def profile_quality(fit: ProfileFit) -> list[Diagnostic]:
             weak=1.0,
         ),
     ]
+
+
+def excitation(network: Network) -> list[Diagnostic]:
+    """Hermite content of the neurons under Gaussian points: SNM2, SNM3 and the shift problem (3.98, F12).
+
+    Uses the recovered scales, biases and output weights in standard coordinates.
+    """
+    hidden, output = network.layers
+    if hidden.neurons == 0:
+        return []
+    lengths = np.linalg.norm(hidden.weights, axis=1)
+    pull = np.linalg.norm(output.weights, axis=0)
+    cosines = np.clip((hidden.weights @ hidden.weights.T) / np.outer(lengths, lengths), -1.0, 1.0)
+    slopes = hermite_table(network, order=1) * pull[:, None]
+    bends = hermite_table(network, order=2) * (pull * lengths**2)[:, None]
+    moment, shifts = _second_moment(bends, cosines), _second_moment(slopes, cosines)
+    lower = np.linalg.cholesky(cosines**2 + 1e-13 * np.eye(len(cosines)))
+    learnability = float(np.linalg.eigvalsh(lower.T @ moment @ lower)[0])
+    spread = np.linalg.eigvalsh(shifts)
+    size = float(np.max(np.sum(bends**2, axis=1)))
+    return [
+        at_least(
+            "largest derivative of the activation is bounded",
+            1.0 / max(hidden.activation.supremum(order) for order in (1, 2, 3)),
+            1e-6,
+            "the theory needs three bounded derivatives",
+        ),
+        at_least(
+            "curvature of degree four and more, weakest neuron",
+            float(np.min(np.sum(bends[:, HIGH_DEGREE:] ** 2, axis=1))) / size,
+            1e-8,
+            "a neuron too close to a cubic polynomial on this domain: widen the domain",
+            weak=0.0,
+        ),
+        at_least(
+            "learnability of the recovered network, relative",
+            learnability / size,
+            1e-8,
+            "some neurons bend alike on this domain: expect them to be exact only after refinement",
+            weak=-np.inf,
+        ),
+        at_most(
+            "condition number of the shift problem",
+            float(spread[-1] / max(spread[0], 1e-300)),
+            1e8,
+            "neurons are hard to tell apart by their biases: the joint refinement has to do it",
+            weak=np.inf,
+        ),
+    ]
+
+
+def hermite_table(network: Network, *, order: int) -> Float64[np.ndarray, "neurons degrees"]:
+    """Hermite coefficients of ``g^(order)(|w| t + b)`` for every neuron of a shallow network."""
+    hidden = network.layers[0]
+    lengths = np.linalg.norm(hidden.weights, axis=1)
+    t = np.linspace(-12.0, 12.0, 769)
+    density = np.exp(-0.5 * t**2) / np.sqrt(2 * np.pi) * (t[1] - t[0])
+    values = hidden.activation(lengths[:, None] * t + hidden.biases[:, None], order)
+    return (values * density) @ hermite_polynomials(t, HIGHEST_DEGREE).T
+
+
+def _second_moment(table: np.ndarray, cosines: np.ndarray) -> Float64[np.ndarray, "neurons neurons"]:
+    """``E[q_k q_l] = sum_r mu_r(q_k) mu_r(q_l) <u_k, u_l>^r`` (Lemma 3.8)."""
+    total, power = np.zeros_like(cosines), np.ones_like(cosines)
+    for column in table.T:
+        total += np.outer(column, column) * power
+        power = power * cosines
+    return total
 
 
 def goodness_of_fit(certificate: Certificate) -> list[Diagnostic]:

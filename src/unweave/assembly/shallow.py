@@ -89,9 +89,15 @@ def _binary_solution(matrix: np.ndarray, target: np.ndarray, *, tolerance: float
     # An orthogonal factor shrinks the equations to at most as many as unknowns, and well scaled.
     factor, triangle = np.linalg.qr(matrix)
     reduced = factor.T @ target
+    # The stubs know bounds as numbers only.
+    band = scipy.optimize.LinearConstraint(
+        triangle,
+        reduced - tolerance,  # pyright: ignore[reportArgumentType]
+        reduced + tolerance,  # pyright: ignore[reportArgumentType]
+    )
     result = scipy.optimize.milp(
         np.zeros(matrix.shape[1]),
-        constraints=scipy.optimize.LinearConstraint(triangle, reduced - tolerance, reduced + tolerance),
+        constraints=band,
         bounds=scipy.optimize.Bounds(0.0, 1.0),
         integrality=np.ones(matrix.shape[1]),
         options={"node_limit": NODE_LIMIT},

@@ -233,7 +233,7 @@ class _Run:
         return self._finish(Outcome.IDENTIFIED, reason, verdicts.in_oracle_units(network, oracle), certificate)
 
     def _judge(self, oracle: StandardOracle, best: Candidate) -> Identification:
-        self._diagnostics += diagnose(best.span.subspace, best.directions, best.fit, best.certificate)
+        self._diagnostics += diagnose(best.span.subspace, best.directions, best.fit, best.network, best.certificate)
         outcome, reason = verdicts.outcome_of(best)
         if outcome is Outcome.NOT_IDENTIFIED:
             return self._finish(outcome, reason)

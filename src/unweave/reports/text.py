@@ -105,7 +105,7 @@ def diagnostics_table(diagnostics: "tuple[Diagnostic, ...]") -> Table:
     table.add_column("value", justify="right", no_wrap=True)
     table.add_column("threshold", justify="right", no_wrap=True)
     table.add_column("verdict")
-    table.add_column("what it means", ratio=3)
+    table.add_column("if it is not ok", ratio=3)
     for each in diagnostics:
         verdict = Text(each.verdict.value, VERDICT_STYLES[each.verdict])
         table.add_row(Text(each.name), number(each.value), number(each.threshold), verdict, Text(each.advice))

@@ -1,0 +1,103 @@
+"""Diagnostics against Monte Carlo, and verdicts that change when an assumption breaks."""
+
+import numpy as np
+import pytest
+
+import unweave
+from unweave import diagnostics
+from unweave.activations import SIGMOID, TANH
+from unweave.arrays import pack_squares
+from unweave.decompositions.matrix_subspace import span_of_hessians
+from unweave.decompositions.subspace_power import Directions
+from unweave.networks import Network
+from unweave.outcomes import Verdict
+from unweave.planted import document_network, general_network
+
+
+def directions_of(atoms: np.ndarray) -> Directions:
+    count = len(atoms)
+    return Directions(
+        atoms=atoms,
+        defects=np.zeros(count),
+        residuals=np.zeros(count),
+        hits=np.full(count, 3),
+        rank=count,
+        starts=3 * count,
+        rejected=0,
+        unconverged=0,
+        defect_tol=1e-8,
+    )
+
+
+def verdicts(found: list) -> dict[str, Verdict]:
+    return {diagnostic.name: diagnostic.verdict for diagnostic in found}
+
+
+@pytest.mark.parametrize("activation", [TANH, SIGMOID])
+@pytest.mark.parametrize("order", [1, 2])
+def test_second_moments_agree_with_monte_carlo(activation, order: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    network = general_network(rng, inputs=5, neurons=4, activation=activation)
+    hidden = network.layers[0]
+    units = hidden.weights / np.linalg.norm(hidden.weights, axis=1, keepdims=True)
+    exact = diagnostics._second_moment(diagnostics.hermite_table(network, order=order), units @ units.T)
+    samples = activation(hidden.preactivations(rng.standard_normal((400_000, 5))), order)
+    np.testing.assert_allclose(exact, samples.T @ samples / len(samples), atol=0.01 * np.max(np.abs(exact)))
+
+
+def test_hermite_table_agrees_with_the_activation(seed: int) -> None:
+    network = general_network(np.random.default_rng(seed), inputs=5, neurons=3)
+    hidden = network.layers[0]
+    table = diagnostics.hermite_table(network, order=1)
+    for k in range(3):
+        scale, bias = float(np.linalg.norm(hidden.weights[k])), float(hidden.biases[k])
+        expected = TANH.hermite_coefficients(diagnostics.HIGHEST_DEGREE, scale=scale, bias=bias, order=1)
+        np.testing.assert_allclose(table[k], expected, atol=1e-12)
+
+
+def test_learnability_matches_the_figure_of_the_specification() -> None:
+    """D = 20, m = 36 gave 5.96e-2 for one draw of the document's model; the scale must agree."""
+    network = document_network(np.random.default_rng(0), inputs=20, neurons=36)
+    found = {item.name: item.value for item in diagnostics.excitation(network)}
+    table = diagnostics.hermite_table(network, order=2)
+    learnability = found["learnability of the recovered network, relative"] * np.max(np.sum(table**2, axis=1))
+    assert 0.02 < learnability < 0.12
+
+
+def test_too_many_neurons_fail_the_size_limit() -> None:
+    assert verdicts(diagnostics.size_limits(9, 5))["neurons"] is Verdict.OK
+    assert verdicts(diagnostics.size_limits(10, 5))["neurons"] is Verdict.FAIL
+
+
+def test_parallel_atoms_fail_incoherence(seed: int) -> None:
+    atoms = np.random.default_rng(seed).standard_normal((4, 6))
+    atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)
+    apart = verdicts(diagnostics.incoherence(directions_of(atoms)))
+    assert apart["smallest eigenvalue of the squared Gramian"] is Verdict.OK
+    atoms[1] = atoms[0]
+    parallel = verdicts(diagnostics.incoherence(directions_of(atoms)))
+    assert parallel["smallest eigenvalue of the squared Gramian"] is Verdict.FAIL
+    assert parallel["coherence (largest cosine)"] is not Verdict.OK
+
+
+def test_wrong_atoms_fail_consistency(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    atoms, others = (a / np.linalg.norm(a, axis=1, keepdims=True) for a in rng.standard_normal((2, 4, 6)))
+    subspace = span_of_hessians(rng.standard_normal((9, 4)) @ pack_squares(atoms), inputs=6, rank=4)
+    (right,) = diagnostics.consistency(subspace, directions_of(atoms))
+    (wrong,) = diagnostics.consistency(subspace, directions_of(others))
+    assert right.verdict is Verdict.OK
+    assert wrong.verdict is not Verdict.OK
+
+
+def test_every_diagnostic_of_a_clean_run_is_finite_and_explained(seed: int) -> None:
+    truth = general_network(np.random.default_rng(seed), inputs=6, neurons=7)
+    found = unweave.identify(truth, seed=seed)
+    assert len(found.diagnostics) >= 18
+    assert all(np.isfinite(item.value) and item.advice for item in found.diagnostics)
+    assert Verdict.FAIL not in {item.verdict for item in found.diagnostics}
+
+
+def test_network_without_neurons_has_no_excitation() -> None:
+    empty = Network.shallow(np.empty((0, 3)), np.empty(0), np.empty((1, 0)), np.zeros(1), TANH)
+    assert diagnostics.excitation(empty) == []
