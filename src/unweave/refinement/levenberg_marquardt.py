@@ -93,7 +93,7 @@ class LevenbergMarquardt:
             network, residuals, solve, steps = trial, trial_residuals, None, steps + 1
             history.append(_rms(residuals))
             damping = 0.0 if damping < 1e-7 else 0.1 * damping
-            is_at_floor = history[-1] <= 2 * floor and gain < 0.5 * history[-2]
+            is_at_floor = history[-1] <= 0.5 * floor or (history[-1] <= 2 * floor and gain < 0.5 * history[-2])
             if is_at_floor or gain < 1e-9 * history[-2]:
                 has_converged = True
                 break
