@@ -22,7 +22,11 @@ BIAS_GRID = np.linspace(-5.0, 5.0, 41)
 GRID_POINTS = 48
 GRID_STARTS = 4
 FIT_STEPS = 60
+# Starts are compared on a subset of the points; the best one is polished on all of them.
+MOST_FIT_POINTS = 160
+POLISH_STEPS = 12
 LONGEST_MOVE = 2.0
+LARGEST_DAMPING = 1e8
 # Power of a second derivative below which it is flat: nothing that small can be fitted.
 FLAT_POWER = 1e-40
 
@@ -97,13 +101,16 @@ def fit_profiles(profiles: Profiles, activation: Activation, *, neurons: np.ndar
     spread = np.where(spread > 0, spread, 1.0)
     standard = (positions - center) / spread
     starts = np.array([_grid_starts(standard[k], targets[k], activation) for k in range(len(chosen))])
+    few = slice(None, MOST_FIT_POINTS)
     fits = [
-        _variable_projection(standard, targets, activation, scales=starts[:, j, 0], biases=starts[:, j, 1])
-        for j in range(starts.shape[1])
+        _variable_projection(standard[:, few], targets[:, few], activation, scales=start[:, 0], biases=start[:, 1])
+        for start in np.moveaxis(starts, 1, 0)
     ]
     best = np.argmin(np.array([misfits for _, _, _, misfits in fits]), axis=0)
-    pick = [np.array([fits[j][part][k] for k, j in enumerate(best)]) for part in range(4)]
-    scales, biases, curvatures, misfits = pick
+    scales, biases = (np.array([fits[j][part][k] for k, j in enumerate(best)]) for part in range(2))
+    scales, biases, curvatures, misfits = _variable_projection(
+        standard, targets, activation, scales=scales, biases=biases, steps=POLISH_STEPS
+    )
     return ProfileFit(
         activation=activation,
         scales=scales / spread[:, 0],
@@ -137,29 +144,28 @@ def _variable_projection(
     *,
     scales: np.ndarray,
     biases: np.ndarray,
+    steps: int = FIT_STEPS,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Levenberg-Marquardt in (scale, bias) of all neurons at once, output weights eliminated (Kaufman)."""
-    damping = np.full(len(positions), 1e-3)
-    norms = np.maximum(np.linalg.norm(targets, axis=(1, 2)), np.finfo(float).tiny)
-    scales, biases = scales.copy(), biases.copy()
+    scales, biases, damping = scales.copy(), biases.copy(), np.full(len(positions), 1e-3)
     weights, loss, gram, slope = _projected_system(positions, targets, activation, scales, biases)
-    for _ in range(FIT_STEPS):
-        move = _solve_pairs(gram, slope, damping)
+    active = np.arange(len(positions))
+    for _ in range(steps):
+        move = _solve_pairs(gram[active], slope[active], damping[active])
         # Flat profiles suggest absurd moves; a bounded one can still go anywhere in a few steps.
-        trial_scales = np.clip(scales + move[:, 0], 0.3 * scales, 3.0 * scales)
-        trial_biases = biases + np.clip(move[:, 1], -LONGEST_MOVE, LONGEST_MOVE)
-        trial = _projected_system(positions, targets, activation, trial_scales, trial_biases)
-        better = trial[1] < loss
-        scales, biases = np.where(better, trial_scales, scales), np.where(better, trial_biases, biases)
-        weights, gram, slope = (
-            np.where(better.reshape(-1, *[1] * (new.ndim - 1)), new, old)
-            for new, old in ((trial[0], weights), (trial[2], gram), (trial[3], slope))
-        )
-        settled = better & (loss - trial[1] <= 1e-13 * loss)
-        loss = np.where(better, trial[1], loss)
-        damping = np.where(better, damping * 0.2, damping * 5.0)
-        if np.all(settled | (damping > 1e8)):
+        trial_scales = scales[active] * np.clip(1.0 + move[:, 0] / scales[active], 0.3, 3.0)
+        trial_biases = biases[active] + np.clip(move[:, 1], -LONGEST_MOVE, LONGEST_MOVE)
+        trial = _projected_system(positions[active], targets[active], activation, trial_scales, trial_biases)
+        better = trial[1] < loss[active]
+        is_settled = better & (loss[active] - trial[1] <= 1e-13 * loss[active])
+        moved = active[better]
+        scales[moved], biases[moved] = trial_scales[better], trial_biases[better]
+        weights[moved], loss[moved], gram[moved], slope[moved] = (part[better] for part in trial)
+        damping[active] *= np.where(better, 0.2, 5.0)
+        active = active[~is_settled & (damping[active] < LARGEST_DAMPING)]
+        if len(active) == 0:
             break
+    norms = np.maximum(np.linalg.norm(targets, axis=(1, 2)), np.finfo(float).tiny)
     return scales, biases, weights, np.sqrt(loss) / norms
 
 

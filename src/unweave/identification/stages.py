@@ -26,8 +26,10 @@ NOISY_SURPLUSES = (2.0, 3.5)
 # matters where several outputs give several Hessians per point.
 CHEAP_DIRECTIONS, CHEAP_POINTS = 3, 14
 PROFILE_POINTS = 8
-# Distance to the span of the Hessians before, in expected errors, above which a Hessian is surely new.
-SCREENING_MARGIN = 3e4
+# Distance of a Hessian to the span of those before, in expected errors and relative to the typical
+# distance: above both it is surely new, and the singular values need not be computed.
+SCREENING_MARGIN = 30.0
+SCREENING_SHARE = 1e-3
 
 
 class StageFailed(UnweaveError):
@@ -118,9 +120,9 @@ def _may_be_complete(hessians: Float64[np.ndarray, "matrices packed"], error: fl
     size = hessians.shape[1]
     if len(hessians) > size:
         return True
-    triangle = scipy.linalg.qr(hessians.T, mode="r")[0]
-    trailing = np.abs(np.diag(triangle))[-max(1, len(hessians) // 12) :]
-    return bool(np.min(trailing) < SCREENING_MARGIN * error * np.sqrt(size))
+    distances = np.abs(np.diag(np.asarray(np.linalg.qr(hessians.T, mode="r"))))
+    nearest = np.min(distances[-max(1, len(hessians) // 12) :])
+    return bool(nearest < max(SCREENING_MARGIN * error * np.sqrt(size), SCREENING_SHARE * np.median(distances)))
 
 
 def _check_size(rank: int, directions: int, *, is_certain: bool) -> None:
