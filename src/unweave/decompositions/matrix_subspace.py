@@ -13,6 +13,8 @@ from unweave.exceptions import InvalidInput
 SMALLEST_GAP = 8.0
 # The predicted noise is right within this factor: it comes from a handful of queries.
 NOISE_MARGIN = 300.0
+# If nothing is larger than this many times the predicted noise, nothing but noise was seen.
+NOISE_ALONE = 30.0
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ def span_of_hessians(
 def rank_at_gap(values: Float64[np.ndarray, "values"], explained: float) -> int:
     """Largest gap whose far side is as small as noise; all values that noise does not explain if none."""
     above = int(np.count_nonzero(values > explained))
-    if above == 0:
+    if above == 0 or values[0] <= NOISE_ALONE * explained:
         return 0
     bounded = np.maximum(values, np.finfo(float).eps * values[0])
     ratios = bounded[:above] / np.append(bounded[1:], np.inf)[:above]

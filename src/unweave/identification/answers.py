@@ -59,6 +59,10 @@ class Answers:
     def floor(self, network: Network, noise: float) -> float:
         """The smallest residual that a right network can have: the noise, or its own rounding."""
         hidden, output = network.layers
-        terms = np.abs(hidden.activation(hidden.preactivations(self.fresh_points[:64]))) @ np.abs(output.weights.T)
-        rounding = np.finfo(float).eps * np.sqrt(np.mean((terms + np.abs(output.biases)) ** 2))
-        return float(max(noise, rounding))
+        points = self.fresh_points[:64]
+        terms = np.abs(hidden.activation(hidden.preactivations(points))) @ np.abs(output.weights.T)
+        if network.skip is not None:
+            terms = terms + np.abs(points) @ np.abs(network.skip.T)
+        # The oracle's own rounding is that of its answers before they were centred.
+        terms = terms + np.abs(output.biases) + np.abs(self._oracle.offset / self._oracle.size)
+        return float(max(noise, np.finfo(float).eps * np.sqrt(np.mean(terms**2))))

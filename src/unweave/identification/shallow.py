@@ -222,7 +222,7 @@ class _Run:
                 fresh_values=answers.fresh_values,
                 noise=scale.noise,
             )
-        if certificate.rms_error > EXPLAINED * max(scale.noise, 4 * np.finfo(float).eps):
+        if certificate.rms_error > EXPLAINED * answers.floor(network, scale.noise):
             self._check_kinks(oracle, scale)
             raise StageFailed(verdicts.hidden_bends(certificate.rms_error, scale.noise, FIRST_HESSIANS))
         kind = "a constant" if np.max(np.abs(solution[:-1]), initial=0.0) < 1e-12 else "an affine"
