@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float64
@@ -9,7 +10,7 @@ from jaxtyping import Float64
 from unweave.activations import ERF, GAUSSIAN, GELU, SILU, SIN, SOFTPLUS, TANH, Activation
 from unweave.assembly.collinear import split_collinear
 from unweave.assembly.profiles import ProfileFit, Profiles, fit_profiles, neuron_profiles
-from unweave.assembly.shallow import assemble, without_skip
+from unweave.assembly.shallow import absorb_skip, assemble, without_skip
 from unweave.certificates import Certificate, certify
 from unweave.decompositions.subspace_power import Directions
 from unweave.identification.answers import Answers
@@ -27,6 +28,9 @@ TRIALS = 3
 EXPLAINED = 10.0
 # Mean gradient of the remainder, relative to the gradients, above which an affine part comes first.
 VISIBLE_SKIP = 1e-2
+# An affine part that vanishes up to this many radii, or up to this share if there is no radius, may be zero.
+SKIP_MARGIN = 3.0
+LOOSE_SKIP = 1e-4
 
 
 @dataclass(frozen=True)
@@ -100,7 +104,8 @@ def best_candidate(
             candidate = judge(fit, candidate.network)
         tried.append(candidate)
         if candidate.explains:
-            return _pruned(candidate, lambda network, fit=fit: judge(fit, network))
+            rejudge = partial(judge, fit)
+            return _without_affine_part(_pruned(candidate, rejudge), rejudge)
     return min(tried, key=lambda candidate: candidate.certificate.rms_error)
 
 
@@ -125,6 +130,17 @@ def _pruned(candidate: Candidate, judge: Callable[[Network], Candidate]) -> Cand
             break
         candidate = smaller
     return candidate
+
+
+def _without_affine_part(candidate: Candidate, judge: Callable[[Network], Candidate]) -> Candidate:
+    """Choose signs that leave no affine part, if the network still explains the answers without it."""
+    certificate = candidate.certificate
+    tolerance = max(1e-9, SKIP_MARGIN * certificate.radius) if certificate.is_isolated else LOOSE_SKIP
+    network = absorb_skip(candidate.network, relative_tol=tolerance)
+    if candidate.network.skip is None or network.skip is not None:
+        return candidate
+    smaller = judge(network)
+    return smaller if smaller.explains else candidate
 
 
 def likely_networks(

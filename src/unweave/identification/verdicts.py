@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 
 from unweave.activations import Activation
-from unweave.assembly.shallow import absorb_skip
 from unweave.decompositions.subspace_power import Directions
 from unweave.identification.candidates import Candidate
 from unweave.identification.stages import Span
@@ -119,10 +118,8 @@ def in_oracle_units(network: Network, oracle: StandardOracle) -> Network:
 
 
 def as_delivered(candidate: Candidate, oracle: StandardOracle, activation: Activation | None) -> Network:
-    """The network in the oracle's units, without an affine part where signs can absorb it."""
-    certificate = candidate.certificate
-    tolerance = max(1e-9, 100 * certificate.radius) if certificate.is_isolated else 1e-6
-    network = in_oracle_units(absorb_skip(candidate.network, relative_tol=tolerance), oracle)
+    """The network in the oracle's units, written with the activation that was asked for."""
+    network = in_oracle_units(candidate.network, oracle)
     return network if activation is None else express(network, activation)
 
 
