@@ -96,9 +96,11 @@ def test_the_scale_of_a_sine_is_read_off(seed: int) -> None:
     # Along a random line the sine has the frequency times the cosine of a random angle.
     cosines = np.random.default_rng(0).standard_normal((100_000, INPUTS))
     cosines = frequency * cosines[:, 0] / np.linalg.norm(cosines, axis=1)
-    for power, sizes in ((2, [f.second for f in found]), (4, [f.fourth for f in found])):
-        expected = np.sqrt(0.5 * np.mean(cosines ** (2 * power)))
-        assert root_mean_square(np.array(sizes)) == pytest.approx(expected, rel=0.5)
+    second, fourth = (np.sqrt(0.5 * np.mean(cosines ** (2 * power))) for power in (2, 4))
+    assert root_mean_square(np.array([f.second for f in found])) == pytest.approx(second, rel=0.5)
+    # The fourth derivative is the larger of two lines: above the typical size, by no more than sqrt 2 on average
+    # plus what the coarse rungs add.
+    assert fourth <= root_mean_square(np.array([f.fourth for f in found])) <= 2 * fourth
 
 
 def test_the_scale_costs_eighteen_queries() -> None:
