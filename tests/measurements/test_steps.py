@@ -92,7 +92,7 @@ def test_the_scale_of_a_sine_is_read_off(seed: int) -> None:
     frequency = 2.0
     oracle = CallableOracle(lambda x: np.sin(frequency * x.sum(axis=1) / np.sqrt(INPUTS)), inputs=INPUTS)
     rng = np.random.default_rng(seed)
-    found = [function_scale(oracle.query(scale_points(oracle, rng)), noise=np.array([1e-16])) for _ in range(40)]
+    found = [function_scale(oracle.query(scale_points(oracle, rng)), noise=np.array([1e-16])) for _ in range(400)]
     # Along a random line the sine has the frequency times the cosine of a random angle.
     cosines = np.random.default_rng(0).standard_normal((100_000, INPUTS))
     cosines = frequency * cosines[:, 0] / np.linalg.norm(cosines, axis=1)
