@@ -5,7 +5,7 @@ import pytest
 
 from unweave.activations import ERF, GAUSSIAN, GELU, SILU, SIN, SOFTPLUS, TANH, Activation, softplus
 from unweave.assembly.profiles import fit_profiles, neuron_profiles
-from unweave.assembly.shallow import absorb_skip, assemble, with_skip, without_skip
+from unweave.assembly.shallow import absorb_skip, assemble
 from unweave.measurements.derivatives import HessianSample
 from unweave.networks import Network
 from unweave.planted import general_network
@@ -66,17 +66,6 @@ def test_along_a_frame_the_slope_outside_is_added(seed: int) -> None:
     atoms = directions_of(inner)
     found = assemble(sample, atoms, fit_profiles(neuron_profiles(sample, atoms), TANH), outside=outside)
     assert match(found, network).largest_error < 1e-8
-
-
-def test_the_affine_part_can_be_dropped_and_added(seed: int) -> None:
-    network = general_network(np.random.default_rng(seed), inputs=3, neurons=2, outputs=2)
-    points = np.random.default_rng(seed).normal(size=(5, 3))
-    wide = with_skip(network)
-    assert wide.skip is not None
-    assert wide.skip.shape == (2, 3)
-    np.testing.assert_array_equal(wide(points), network(points))
-    assert with_skip(wide) is wide
-    assert without_skip(wide).skip is None
 
 
 def reflected_at_random(network: Network, rng: np.random.Generator) -> Network:

@@ -48,13 +48,6 @@ def without_skip(network: Network) -> Network:
     return replace(network, skip=None)
 
 
-def with_skip(network: Network) -> Network:
-    """The same network with an affine part, zero if it had none."""
-    return network if network.skip is not None else replace(
-        network, skip=np.zeros((network.outputs, network.inputs))
-    )  # fmt: skip
-
-
 def absorb_skip(network: Network, *, relative_tol: float) -> Network:
     """Flip neurons so that the affine part vanishes, where some choice of signs does that.
 

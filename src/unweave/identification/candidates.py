@@ -1,6 +1,7 @@
 """From directions to refined networks, judged on fresh answers: the most likely ones, best first."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -13,6 +14,7 @@ from unweave.assembly.profiles import ProfileFit, Profiles, fit_profiles, neuron
 from unweave.assembly.shallow import absorb_skip, assemble, without_skip
 from unweave.certificates import Certificate, certify
 from unweave.decompositions.subspace_power import Directions
+from unweave.exceptions import BudgetExhausted
 from unweave.identification.answers import Answers
 from unweave.identification.stages import Span
 from unweave.networks import Layer, Network
@@ -96,12 +98,18 @@ def best_candidate(
         return Candidate(refinement, certificate, fit, span, directions, floor)
 
     for fit, start in starts:
-        answers.prepare(start.parameters)
+        try:
+            answers.prepare(start.parameters)
+        except BudgetExhausted:
+            if not tried:
+                raise
+            break
         candidate = judge(fit, start)
         if candidate.fits and not candidate.explains:
             # The fitted answers are met and fresh ones are not: these were too few, or too close together.
-            answers.ask_more(start.parameters)
-            candidate = judge(fit, candidate.network)
+            with suppress(BudgetExhausted):
+                answers.ask_more(start.parameters)
+                candidate = judge(fit, candidate.network)
         tried.append(candidate)
         if candidate.explains:
             rejudge = partial(judge, fit)

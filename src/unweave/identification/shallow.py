@@ -235,6 +235,8 @@ class _Run:
     def _judge(self, oracle: StandardOracle, best: Candidate) -> Identification:
         self._diagnostics += diagnose(best.span.subspace, best.directions, best.fit, best.network, best.certificate)
         outcome, reason = verdicts.outcome_of(best)
+        if not best.explains and self._raw.ledger.left < best.network.parameters:
+            self._notes.append("The budget was used up before anything else could be tried: raise it.")
         if outcome is Outcome.NOT_IDENTIFIED:
             return self._finish(outcome, reason)
         network = verdicts.as_delivered(best, oracle, self._settings.activation)
