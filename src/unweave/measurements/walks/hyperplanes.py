@@ -1,0 +1,136 @@
+"""The hyperplanes behind the kinks on a line: gradients on both sides of a kink differ by its neuron."""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64
+
+from unweave.arrays import Points, Values, Vector
+from unweave.measurements.walks.kinks import MARGIN, KinkedLine, KinkWalk
+from unweave.measurements.walks.rounds import Ask, Search, run_together
+
+# Relative error that a gradient may have, where the noise allows it: good enough to refine from.
+GRADIENT_ERROR = 1e-5
+# Steps of the differences relative to the distance of the nearest kink on the line. A step along an
+# axis crosses the kink's hyperplane if that is nearly parallel to the line, so smaller is safer.
+SMALLEST_SHARE, LARGEST_SHARE = 1e-6, 0.03
+# A smaller step for gradients that do not fit the slope along the line.
+SECOND_STEP = 0.1
+# How far from the outermost kinks their gradients are measured, as an angle.
+OUTER_ANGLE = 0.3
+
+
+@dataclass(frozen=True)
+class Hyperplanes:
+    """Kinked terms ``jump max(0, normal x + offset)`` whose sum bends like the function on a line.
+
+    Args:
+        normals: unit vectors, pointing forward along the line they were found on.
+        offsets: distance of the origin.
+        jumps: change of the gradient along the normal, per output.
+        slope: gradient before the first kink, where it is known.
+        value: value of the affine function with that gradient at the origin.
+        error: expected error of a gradient.
+        unresolved: kinks on the line that could not be read.
+    """
+
+    normals: Float64[np.ndarray, "neurons inputs"]
+    offsets: Float64[np.ndarray, "neurons"]
+    jumps: Float64[np.ndarray, "neurons outputs"]
+    slope: Float64[np.ndarray, "outputs inputs"] | None
+    value: Float64[np.ndarray, "outputs"] | None
+    error: float
+    unresolved: int
+
+
+@dataclass(frozen=True)
+class _Side:
+    """The gradient in the middle of an affine piece."""
+
+    index: int
+    point: Vector
+    value: Float64[np.ndarray, "outputs"]
+    gradient: Float64[np.ndarray, "outputs inputs"]
+    error: float
+
+
+def measure_hyperplanes(ask: Ask, walked: KinkedLine, settings: KinkWalk) -> Hyperplanes:
+    """Measure the gradient in every affine piece of a line and read the neurons off the differences.
+
+    A piece costs one query per input and one more.
+
+    Assumes: every kink is a hyperplane (a network with one hidden layer).
+    """
+    searches = [_side(walked, settings, index) for index in range(len(walked.pieces))]
+    sides = {side.index: side for side in run_together(searches, ask)}
+    normals, offsets, jumps = [], [], []
+    for index, kink in enumerate(walked.kinks):
+        before, after = sides.get(index), sides.get(index + 1)
+        if not kink.is_resolved or before is None or after is None:
+            continue
+        left, values, right = np.linalg.svd(after.gradient - before.gradient, full_matrices=False)
+        if values[0] <= MARGIN * (before.error + after.error):
+            continue
+        forward = 1.0 if right[0] @ walked.line.direction > 0 else -1.0
+        normals.append(forward * right[0])
+        offsets.append(-normals[-1] @ walked.line.points(np.array([kink.position]))[0])
+        jumps.append(forward * values[0] * left[:, 0])
+    first = sides.get(0)
+    inputs, outputs = len(walked.line.base), next(iter(sides.values())).gradient.shape[0] if sides else 1
+    return Hyperplanes(
+        normals=np.array(normals).reshape(-1, inputs),
+        offsets=np.array(offsets),
+        jumps=np.array(jumps).reshape(-1, outputs),
+        slope=None if first is None else first.gradient,
+        value=None if first is None else first.value - first.gradient @ first.point,
+        error=max((side.error for side in sides.values()), default=0.0),
+        unresolved=len(walked.kinks) - len(normals),
+    )
+
+
+def _side(walked: KinkedLine, settings: KinkWalk, index: int) -> Search:
+    """Measure one gradient, and check it against the slope along the line."""
+    piece, line = walked.pieces[index], walked.line
+    place = _middle(walked, index)
+    if piece is None or place is None:
+        return []
+    position, room = place
+    point = line.points(np.array([position]))[0]
+    size = max(float(np.max(np.abs(piece.slope))), np.finfo(float).tiny)
+    error = settings.noise + settings.rounding * (float(np.max(np.abs(piece.at(position)))) + size * abs(position))
+    step = room * float(np.clip(error / (GRADIENT_ERROR * size * room), SMALLEST_SHARE, LARGEST_SHARE))
+    value, gradient = yield from _differences(point, step)
+    expected, doubt = piece.slope, piece.error(position) / max(piece.last - piece.first, 1e-300)
+    if not np.all(np.abs(gradient @ line.direction - expected) <= MARGIN * (2 * error / step + doubt)):
+        step = SECOND_STEP * step
+        _, finer = yield from _differences(point, step)
+        crossed = np.any(np.abs(gradient - finer) > MARGIN * 2 * error / step, axis=0)
+        gradient = np.where(crossed, finer, gradient)
+        if not np.all(np.abs(gradient @ line.direction - expected) <= MARGIN * (2 * error / step + doubt)):
+            return []
+    return [_Side(index, point, value, gradient, 2 * error / step)]
+
+
+def _differences(point: Vector, step: float) -> Generator[Points, Values, tuple[np.ndarray, np.ndarray]]:
+    """Value and gradient by differences towards the centre of the domain, which a box contains."""
+    steps = np.where(point > 0, -step, step)
+    moved = point + np.diag(steps)
+    values = yield np.concatenate([point[None], moved])
+    return values[0], ((values[1:] - values[0]) / (np.diag(moved) - point)[:, None]).T
+
+
+def _middle(walked: KinkedLine, index: int) -> tuple[float, float] | None:
+    """The middle of an affine piece, and how far the kinks are."""
+    line, kinks = walked.line, walked.kinks
+    low = kinks[index - 1] if index > 0 else None
+    high = kinks[index] if index < len(kinks) else None
+    if low is None and high is None:
+        return line.position(0.5 * (line.first + line.last)), line.unit
+    first = line.angle(low.position + low.width) if low else max(line.first, line.angle(high.position) - OUTER_ANGLE)
+    last = line.angle(high.position - high.width) if high else min(line.last, line.angle(low.position) + OUTER_ANGLE)
+    if not first < last:
+        return None
+    position = line.position(0.5 * (first + last))
+    edges = [kink.position - np.sign(kink.position - position) * kink.width for kink in (low, high) if kink]
+    return position, float(min(abs(edge - position) for edge in edges))

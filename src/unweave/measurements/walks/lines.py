@@ -1,0 +1,80 @@
+"""Straight lines through the domain, out to where they have met nearly every hyperplane."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64
+
+from unweave.arrays import Points, Vector
+from unweave.oracles.domains import Box, Domain
+
+# A line ends this close (in radians) to the direction it approaches; a random hyperplane is met
+# beyond with a probability of two thirds of that.
+OUTER_ANGLE = 1e-5
+
+
+@dataclass(frozen=True)
+class Line:
+    """The points ``base + position direction``, with positions ``unit tan(angle)``.
+
+    Seen from `unit` away, angles are those of a half circle: hyperplanes in general position are met
+    once, at angles that are spread evenly. Searches therefore halve angles, while the function is
+    affine in the position.
+
+    Args:
+        base: the point at angle zero, in standard coordinates.
+        direction: a unit vector.
+        unit: the distance at which the angle is 45 degrees.
+        first, last: the range of angles.
+    """
+
+    base: Vector
+    direction: Vector
+    unit: float
+    first: float = -np.pi / 2 + OUTER_ANGLE
+    last: float = np.pi / 2 - OUTER_ANGLE
+
+    def points(self, positions: Float64[np.ndarray, "points"]) -> Points:
+        """The points at these positions."""
+        return self.base + np.asarray(positions, dtype=np.float64)[:, None] * self.direction
+
+    def angle(self, position: float) -> float:
+        """The angle of a position."""
+        return float(np.arctan(position / self.unit))
+
+    def position(self, angle: float) -> float:
+        """The position at an angle."""
+        return float(self.unit * np.tan(angle))
+
+    def length(self, position: float, angle: float) -> float:
+        """The length on the line that a small `angle` has at a position."""
+        return float(self.unit * (1.0 + (position / self.unit) ** 2) * angle)
+
+
+def random_line(domain: Domain, inputs: int, rng: np.random.Generator, *, radius: float | None = None) -> Line:
+    """A line through the domain in a random direction; with a `radius`, one that far from its centre."""
+    base = domain.sample_standard(rng, 1, inputs, 0.0)[0]
+    direction = rng.standard_normal(inputs)
+    direction /= np.linalg.norm(direction)
+    if radius is None:
+        return clipped(Line(base, direction, unit=float(np.sqrt(inputs))), domain)
+    base -= (base @ direction) * direction
+    base *= radius / np.linalg.norm(base)
+    return Line(base, direction, unit=radius)
+
+
+def line_between(start: Vector, end: Vector, domain: Domain) -> Line:
+    """The line through two points, with its base at the first."""
+    distance = float(np.linalg.norm(end - start))
+    return clipped(Line(start, (end - start) / distance, unit=distance), domain)
+
+
+def clipped(line: Line, domain: Domain) -> Line:
+    """The part of the line inside a box, a little away from its faces."""
+    if not isinstance(domain, Box):
+        return line
+    with np.errstate(divide="ignore"):
+        faces = (np.array([[-1.0], [1.0]]) - line.base) / line.direction
+    lower, upper = np.max(np.min(faces, axis=0)), np.min(np.max(faces, axis=0))
+    margin = 1e-9 * (upper - lower)
+    return Line(line.base, line.direction, line.unit, line.angle(lower + margin), line.angle(upper - margin))
