@@ -1,9 +1,13 @@
+import itertools
+
 import numpy as np
 import pytest
 from scipy import integrate, optimize, special
 
 from unweave.activations import (
+    HARD_TANH,
     IDENTITY,
+    LEAKY_RELU,
     NAMED,
     QUADRATIC,
     RELU,
@@ -14,12 +18,14 @@ from unweave.activations import (
     Activation,
     activation_named,
     hermite_polynomials,
+    leaky_relu,
     softplus,
 )
 from unweave.exceptions import InvalidInput
 
-ALL = [*NAMED.values(), softplus(2.5), softplus(0.3)]
+ALL = [*NAMED.values(), softplus(2.5), softplus(0.3), leaky_relu(0.3), leaky_relu(-0.4), leaky_relu(-1.0)]
 SMOOTH = [activation for activation in ALL if activation.is_smooth]
+KINKED = [activation for activation in ALL if not activation.is_smooth]
 
 
 def sample(seed: int, size: int = 200) -> np.ndarray:
@@ -32,6 +38,46 @@ def test_derivatives_agree_with_central_differences(activation: Activation, orde
     t, step = sample(seed), 1e-5
     difference = (activation(t + step, order - 1) - activation(t - step, order - 1)) / (2 * step)
     np.testing.assert_allclose(activation(t, order), difference, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("activation", KINKED, ids=repr)
+def test_a_kinked_activation_is_linear_between_its_kinks_and_bends_at_each(activation: Activation, seed: int) -> None:
+    t, step = sample(seed), 1e-6
+    away = np.min(np.abs(t[:, None] - np.array(activation.kinks)), axis=1) > 1e-4
+    difference = (activation(t + step) - activation(t - step)) / (2 * step)
+    np.testing.assert_allclose(activation(t, 1)[away], difference[away], atol=1e-8)
+    for order in (2, 3):
+        np.testing.assert_array_equal(activation(t, order), np.zeros_like(t))
+    kinks = np.array(activation.kinks)
+    assert np.all(np.abs(activation(kinks + 1e-9, 1) - activation(kinks - 1e-9, 1)) > 0.1)
+
+
+@pytest.mark.parametrize("slope", [0.01, 0.7, -0.5])
+def test_leaky_relu_is_the_larger_of_two_lines(slope: float, seed: int) -> None:
+    t = sample(seed)
+    np.testing.assert_array_equal(leaky_relu(slope)(t), np.where(t > 0, t, slope * t))
+    np.testing.assert_array_equal(leaky_relu(slope)(t, 1), np.where(t > 0, 1.0, slope))
+
+
+def test_special_slopes_of_leaky_relu(seed: int) -> None:
+    t = sample(seed)
+    assert leaky_relu(0.0) is RELU
+    np.testing.assert_array_equal(leaky_relu(-1.0)(t), np.abs(t))
+    assert activation_named("leaky_relu") is LEAKY_RELU
+    assert activation_named("leaky_relu(0.25)") == leaky_relu(0.25)
+    assert activation_named("leaky_relu(0)") is RELU
+
+
+@pytest.mark.parametrize("slope", [1.0, -1.1, np.inf, np.nan])
+def test_leaky_relu_needs_a_slope_that_bends_upwards(slope: float) -> None:
+    with pytest.raises(InvalidInput, match="slope from -1 to below 1"):
+        leaky_relu(slope)
+
+
+def test_hard_tanh_is_clipped(seed: int) -> None:
+    t = sample(seed)
+    np.testing.assert_array_equal(HARD_TANH(t), np.where(t > 1, 1.0, np.where(t < -1, -1.0, t)))
+    np.testing.assert_array_equal(HARD_TANH(t, 1), np.where(np.abs(t) < 1, 1.0, 0.0))
 
 
 def test_relu_has_the_derivatives_of_its_two_sides(seed: int) -> None:
@@ -87,19 +133,22 @@ def test_hermite_polynomials_are_orthonormal() -> None:
 
 
 def hermite_by_quad(activation: Activation, degree: int, *, scale: float, bias: float, order: int) -> float:
-    """Adaptive quadrature, split at the kink that relu has."""
+    """Adaptive quadrature, split at the kinks (or anywhere, if there are none)."""
     polynomial = special.hermitenorm(degree)
 
     def integrand(z: float) -> float:
         value = float(activation(np.array([scale * z + bias]), order)[0])
         return value * polynomial(z) * np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi * special.factorial(degree))
 
-    kink = float(np.clip(-bias / scale, -11.0, 11.0))
-    left = integrate.quad(integrand, -12.0, kink, epsabs=1e-13, epsrel=1e-12, limit=200)[0]
-    return left + integrate.quad(integrand, kink, 12.0, epsabs=1e-13, epsrel=1e-12, limit=200)[0]
+    splits = np.sort([np.clip((kink - bias) / scale, -11.0, 11.0) for kink in activation.kinks or (0.0,)])
+    edges = [-12.0, *splits.tolist(), 12.0]
+    return sum(
+        integrate.quad(integrand, left, right, epsabs=1e-13, epsrel=1e-12, limit=200)[0]
+        for left, right in itertools.pairwise(edges)
+    )
 
 
-@pytest.mark.parametrize("activation", [TANH, SIGMOID, softplus(2.5), SIN, RELU, QUADRATIC], ids=repr)
+@pytest.mark.parametrize("activation", [TANH, SIGMOID, softplus(2.5), SIN, QUADRATIC, *KINKED], ids=repr)
 @pytest.mark.parametrize(
     ("scale", "bias", "order"), [(1.0, 0.0, 0), (1.7, -0.8, 0), (-0.6, 0.5, 1), (-2.0, 1.0, 0), (1.2, 0.4, 1)]
 )
@@ -112,7 +161,7 @@ def test_hermite_coefficients_agree_with_adaptive_quadrature(
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2, 3])
-@pytest.mark.parametrize("activation", [TANH, RELU], ids=repr)
+@pytest.mark.parametrize("activation", [TANH, *KINKED], ids=repr)
 def test_hermite_coefficients_of_every_degree_have_their_length(activation: Activation, degree: int) -> None:
     longer = activation.hermite_coefficients(5, scale=1.3, bias=0.2)
     shorter = activation.hermite_coefficients(degree, scale=1.3, bias=0.2)
@@ -151,9 +200,11 @@ def test_supremum_agrees_with_a_bounded_search(activation: Activation, order: in
     assert supremum == pytest.approx(found, rel=1e-6, abs=1e-12)
 
 
-def test_supremum_of_relu() -> None:
-    assert RELU.supremum(0) == np.inf
-    assert RELU.supremum(1) == 1.0
+@pytest.mark.parametrize("activation", KINKED, ids=repr)
+def test_suprema_of_kinked_activations(activation: Activation) -> None:
+    assert activation.supremum(0) == (1.0 if activation == HARD_TANH else np.inf)
+    assert activation.supremum(1) == 1.0
+    assert activation.supremum(2) == activation.supremum(3) == 0.0
 
 
 @pytest.mark.parametrize("activation", ALL, ids=repr)
@@ -171,7 +222,13 @@ def test_softplus_of_beta_one_is_softplus() -> None:
     assert IDENTITY != "identity"
 
 
-@pytest.mark.parametrize("name", ["swish", "", "softplus()", "softplus(two)", "softplus(-1)", "softplus(nan)"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("swish", "", "softplus()", "softplus(two)", "softplus(-1)", "softplus(nan)", "softplus(2", "relu(0.1)"),
+        *("leaky_relu()", "leaky_relu(1)", "leaky_relu(nan)", "leaky_relu(-2)"),
+    ],
+)
 def test_unknown_names_are_refused(name: str) -> None:
     with pytest.raises(InvalidInput):
         activation_named(name)
@@ -183,6 +240,7 @@ def test_softplus_needs_a_positive_finite_beta(beta: float) -> None:
         softplus(beta)
 
 
-def test_relu_has_no_hermite_coefficients_of_its_second_derivative() -> None:
+@pytest.mark.parametrize("activation", KINKED, ids=repr)
+def test_a_kink_leaves_no_hermite_coefficients_of_the_second_derivative(activation: Activation) -> None:
     with pytest.raises(InvalidInput, match="measure"):
-        RELU.hermite_coefficients(4, order=2)
+        activation.hermite_coefficients(4, order=2)

@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from unweave import certificates
-from unweave.activations import GELU, SIN, SOFTPLUS, TANH, Activation
+from unweave.activations import GELU, HARD_TANH, LEAKY_RELU, RELU, SIN, SOFTPLUS, TANH, Activation
 from unweave.certificates import Certificate, certify
-from unweave.networks import Network
-from unweave.parameters import ParameterVector, dense_jacobian
+from unweave.networks import Layer, Network
+from unweave.parameters import ParameterVector, dense_jacobian, scale_directions
 from unweave.planted import general_network
 from unweave.refinement import LevenbergMarquardt
+from unweave.symmetries import rescale
 
 INPUTS, NEURONS = 5, 6
 
@@ -215,14 +216,164 @@ def test_an_affine_function_is_certified_everywhere(seed: int) -> None:
     assert 0 < certificate.radius < 1e-10
 
 
+@pytest.mark.parametrize("activation", [TANH, RELU, LEAKY_RELU], ids=str)
 @pytest.mark.parametrize("has_skip", [False, True])
 def test_the_estimated_singular_value_is_on_the_safe_side(
-    has_skip: bool, seed: int, monkeypatch: pytest.MonkeyPatch
+    has_skip: bool, activation: Activation, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    network, points, fresh = planted(seed, has_skip=has_skip)
+    plant = planted if activation.is_smooth else planted_kinks
+    network, points, fresh = plant(seed, has_skip=has_skip, activation=activation)
     exact = certified(network, network, points, fresh, noise=1e-15)
     assert not exact.is_singular_estimated
     monkeypatch.setattr(certificates, "EXACT_SINGULAR_LIMIT", 0)
     estimated = certified(network, network, points, fresh, noise=1e-15)
     assert estimated.is_singular_estimated
     assert 0.3 * exact.smallest_singular < estimated.smallest_singular <= exact.smallest_singular
+
+
+# Piecewise-linear activations
+
+
+def planted_kinks(
+    seed: int, *, activation: Activation = RELU, outputs: int = 1, has_skip: bool = False
+) -> tuple[Network, np.ndarray, np.ndarray]:
+    """A network whose neurons are active at a sixth of the points at least, points to fit it to, and fresh ones."""
+    network, points, fresh = planted(seed, activation=activation, outputs=outputs, has_skip=has_skip)
+    # Long weights, so that a hard tanh reaches both of its kinks.
+    weights = 2 * network.layers[0].weights
+    biases = 0.9 * network.layers[0].biases * np.linalg.norm(weights, axis=1)
+    return replace(network, layers=(Layer(weights, biases, activation), network.layers[1])), points, fresh
+
+
+def in_the_scales_of(found: Network, truth: Network) -> Network:
+    """The truth with neurons scaled so that the step to it has no part along their scales, solved by halving."""
+    low, high = np.full(NEURONS, 0.5), np.full(NEURONS, 2.0)
+    for _ in range(60):
+        middle = 0.5 * (low + high)
+        hidden, output = rescale(truth, 0, 1 / middle).layers
+        incoming = np.column_stack([hidden.weights, hidden.biases]) - np.column_stack(
+            [found.layers[0].weights, found.layers[0].biases]
+        )
+        vector = ParameterVector(found)
+        outgoing = (output.weights - found.layers[1].weights).T / vector.output_sizes[:, None]
+        step = np.hstack([incoming / vector.neuron_sizes[:, None], outgoing])
+        is_above = np.einsum("kj,kj->k", step, scale_directions(found)) > 0
+        low, high = np.where(is_above, low, middle), np.where(is_above, middle, high)
+    return rescale(truth, 0, 2 / (low + high))
+
+
+def test_the_scales_are_found_again(seed: int) -> None:
+    network, _, _ = planted_kinks(seed)
+    factors = np.random.default_rng(seed).uniform(0.7, 1.4, NEURONS)
+    again = in_the_scales_of(network, rescale(network, 0, factors))
+    assert np.max(np.abs(relative_step(network, again))) < 1e-12
+    other, _, _ = planted_kinks(seed + 1)
+    assert np.max(np.abs(relative_step(network, in_the_scales_of(network, other)))) > 0.1
+
+
+@pytest.mark.parametrize("activation", [RELU, LEAKY_RELU, HARD_TANH], ids=str)
+@pytest.mark.parametrize(("outputs", "has_skip"), [(1, False), (2, True)])
+@pytest.mark.parametrize("noise", [1e-15, 1e-8])
+@pytest.mark.parametrize("number", range(3))
+def test_the_true_error_of_a_kinked_network_is_below_the_radius(
+    activation: Activation, outputs: int, has_skip: bool, noise: float, number: int, seed: int
+) -> None:
+    network, points, fresh = planted_kinks(
+        100 * seed + number, activation=activation, outputs=outputs, has_skip=has_skip
+    )
+    rng = np.random.default_rng([seed, number])
+    values, fresh_values = (
+        network(asked) + noise * rng.standard_normal((len(asked), outputs)) for asked in (points, fresh)
+    )
+    start = ParameterVector(network).moved(1e-6 * rng.standard_normal(network.parameters))
+    found = LevenbergMarquardt()(start, points, values, floor=noise).network
+    certificate = certify(
+        found, points=points, values=values, fresh_points=fresh, fresh_values=fresh_values, noise=noise
+    )
+    assert certificate.is_isolated
+    truth = network if activation == HARD_TANH else in_the_scales_of(found, network)
+    assert np.max(np.abs(relative_step(found, truth))) <= certificate.radius < certificate.isolation
+
+
+@pytest.mark.parametrize("activation", [RELU, HARD_TANH], ids=str)
+@pytest.mark.parametrize("outputs", [1, 2])
+def test_kinked_residuals_bend_by_no_more_than_the_bound_within_the_reach(
+    activation: Activation, outputs: int, seed: int
+) -> None:
+    network, points, _ = planted_kinks(seed, activation=activation, outputs=outputs, has_skip=True)
+    kept, reach = certificates._steady_points(network, points)
+    points = points[kept]
+    weights, vector = certificates._curvature_weights(network, points), ParameterVector(network)
+    jacobian = dense_jacobian(network, points)[: points.shape[0] * outputs]
+    rng = np.random.default_rng([seed, 3])
+    is_active = network.layers[0].preactivations(points) > 0
+    for _ in range(20):
+        step = rng.standard_normal(vector.count) * (rng.random(vector.count) < rng.random())
+        incoming = np.column_stack([part.reshape(NEURONS, -1) for part in vector.split(step)[:2]])
+        step *= 0.999 * reach / np.max(np.linalg.norm(incoming, axis=1) / vector.neuron_sizes, initial=1e-3)
+        moved = vector.moved(step)
+        bend = (moved(points) - network(points)).ravel() - jacobian @ step
+        assert np.linalg.norm(bend) <= 0.5 * np.sum((weights * step) ** 2) + 1e-12
+        if activation == RELU:
+            np.testing.assert_array_equal(moved.layers[0].preactivations(points) > 0, is_active)
+
+
+def test_the_reach_is_that_of_the_nearest_point_kept() -> None:
+    # One neuron with the kink x_1 = 0; the distance in units of |(x, 1)| by hand.
+    network = Network.shallow(np.array([[2.0, 0.0]]), np.zeros(1), np.ones((1, 1)), np.zeros(1), RELU)
+    points = np.column_stack([np.linspace(0.01, 1.0, 40), np.zeros(40)])
+    kept, reach = certificates._steady_points(network, points)
+    np.testing.assert_array_equal(kept, np.arange(4, 40))
+    assert reach == pytest.approx(points[4, 0] / np.hypot(points[4, 0], 1.0))
+    few, _ = certificates._steady_points(network, points[:5])
+    np.testing.assert_array_equal(few, np.arange(5))
+
+
+def test_a_kinked_network_is_no_farther_isolated_than_its_points_keep_their_pattern(seed: int) -> None:
+    network, points, fresh = planted_kinks(seed)
+    certificate = certified(network, network, points, fresh, noise=1e-15)
+    assert 0 < certificate.isolation <= certificates._steady_points(network, points)[1]
+    # Noise whose radius would reach over the kinks leaves no claim.
+    assert not certified(network, network, points, fresh, noise=1e-3).is_isolated
+
+
+@pytest.mark.parametrize("activation", [RELU, LEAKY_RELU], ids=str)
+def test_a_network_without_one_of_the_neurons_is_not_certified(activation: Activation, seed: int) -> None:
+    network, points, fresh = planted_kinks(seed, activation=activation)
+    hidden, output = network.layers
+    fewer = Network.shallow(hidden.weights[1:], hidden.biases[1:], output.weights[:, 1:], output.biases, activation)
+    values = network(points)
+    found = LevenbergMarquardt(steps=10)(fewer, points, values, floor=1e-15).network
+    certificate = certified(found, network, points, fresh, noise=1e-15)
+    assert certificate.rms_error > 1e-3
+    assert not certificate.is_isolated
+
+
+@pytest.mark.parametrize("side", [-1.0, 1.0])
+@pytest.mark.parametrize("limit", [10_000, 0])
+def test_a_neuron_that_hardly_bends_is_not_certified(
+    side: float, limit: int, seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(certificates, "EXACT_SINGULAR_LIMIT", limit)
+    network, points, fresh = planted_kinks(seed, has_skip=True)
+    hidden, output = network.layers
+    arguments = np.sort(side * points @ hidden.weights[0])
+    # Four points beyond the kink do not determine the five weights and the bias.
+    biases = np.append(-side * np.mean(arguments[-5:-3]), hidden.biases[1:])
+    rare = replace(network, layers=(replace(hidden, biases=biases), output))
+    assert certified(network, network, points, fresh, noise=1e-15).is_isolated
+    assert not certified(rare, rare, points, fresh, noise=1e-15).is_isolated
+
+
+@pytest.mark.slow
+def test_the_estimate_of_a_medium_relu_network_is_half_of_the_exact_value(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng = np.random.default_rng(seed)
+    network = general_network(rng, inputs=60, neurons=40, activation=RELU)
+    points, fresh = rng.standard_normal((5_400, 60)), rng.standard_normal((100, 60))
+    found = []
+    for limit in (10_000, 0):
+        monkeypatch.setattr(certificates, "EXACT_SINGULAR_LIMIT", limit)
+        found.append(certified(network, network, points, fresh, noise=1e-15).smallest_singular)
+    assert 0.5 * found[0] * (1 - 1e-9) <= found[1] < 0.6 * found[0]

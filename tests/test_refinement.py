@@ -3,12 +3,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from unweave.activations import GELU, SIN, SOFTPLUS, TANH, Activation
+from unweave.activations import GELU, HARD_TANH, LEAKY_RELU, RELU, SIN, SOFTPLUS, TANH, Activation, leaky_relu
 from unweave.exceptions import InvalidInput
-from unweave.networks import Network
+from unweave.networks import Layer, Network
 from unweave.parameters import JacobianOperator, ParameterVector, dense_jacobian
 from unweave.planted import document_network, general_network
 from unweave.refinement import LevenbergMarquardt, ShiftDescent
+from unweave.refinement import conjugate_gradients as matrix_free
 from unweave.refinement.conjugate_gradients import HermitePreconditioner, conjugate_gradients
 from unweave.symmetries import match
 
@@ -118,12 +119,99 @@ def test_another_function_is_not_reached(seed: int) -> None:
     assert np.all(np.diff(found.history) <= 0)
 
 
+# Piecewise-linear activations
+
+
+def planted_kinks(
+    seed: int, *, inputs: int, neurons: int, outputs: int, activation: Activation, has_skip: bool = False
+) -> tuple[Network, np.ndarray, np.ndarray]:
+    """A network whose neurons are all active at a sixth of the points at least, and answers at six per parameter."""
+    rng = np.random.default_rng(seed)
+    network = general_network(rng, inputs=inputs, neurons=neurons, outputs=outputs, activation=activation)
+    # Long weights, so that a hard tanh reaches both of its kinks.
+    weights = 2 * network.layers[0].weights
+    biases = rng.uniform(-0.9, 0.9, neurons) * np.linalg.norm(weights, axis=1)
+    skip = rng.normal(size=(outputs, inputs)) if has_skip else None
+    network = Network((Layer(weights, biases, activation), network.layers[1]), skip)
+    points = rng.standard_normal((6 * network.parameters // outputs, inputs))
+    return network, points, network(points)
+
+
+@pytest.mark.parametrize("activation", [RELU, LEAKY_RELU, leaky_relu(-1.0), HARD_TANH], ids=str)
+@pytest.mark.parametrize(("inputs", "neurons", "outputs"), [(10, 5, 1), (20, 10, 3), (5, 10, 1)])
+@pytest.mark.parametrize("has_skip", [False, True])
+def test_kinked_networks_are_refined_to_rounding(
+    activation: Activation, inputs: int, neurons: int, outputs: int, has_skip: bool, seed: int
+) -> None:
+    network, points, values = planted_kinks(
+        seed, inputs=inputs, neurons=neurons, outputs=outputs, activation=activation, has_skip=has_skip
+    )
+    found = LevenbergMarquardt()(perturbed(network, seed, 1e-6), points, values, floor=1e-15)
+    assert found.residual < 1e-13
+    assert parameter_error(found.network, network) < 1e-12
+    # Steps after that move by rounding only.
+    assert min(found.history[:4]) < 1e-13
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("activation", [RELU, LEAKY_RELU], ids=str)
+@pytest.mark.parametrize(("outputs", "has_skip"), [(1, False), (2, True)])
+def test_all_solvers_find_the_same_kinked_network(
+    solver: str, activation: Activation, outputs: int, has_skip: bool, seed: int
+) -> None:
+    network, points, values = planted_kinks(
+        seed, inputs=12, neurons=8, outputs=outputs, activation=activation, has_skip=has_skip
+    )
+    found = SOLVERS[solver](perturbed(network, seed, 1e-6), points, values, floor=1e-15)
+    assert found.residual < 1e-12
+    assert parameter_error(found.network, network) < 1e-11
+
+
+@pytest.mark.parametrize("number", range(8))
+@pytest.mark.parametrize("activation", [RELU, LEAKY_RELU], ids=str)
+def test_points_that_change_their_pattern_do_not_stop_the_refinement(
+    activation: Activation, number: int, seed: int
+) -> None:
+    network, points, _ = planted_kinks(100 * seed + number, inputs=10, neurons=5, outputs=1, activation=activation)
+    hidden = network.layers[0]
+    # Some points all but on the kink of the first neuron, so that the start sees them on the wrong side.
+    near = hidden.preactivations(points[:10])[:, :1] / np.sum(hidden.weights[0] ** 2)
+    points[:10] -= (1 - 1e-5) * near * hidden.weights[0]
+    start = perturbed(network, number, 1e-4)
+    sides = [each.layers[0].preactivations(points) > 0 for each in (start, network)]
+    assert np.any(sides[0] != sides[1])
+    found = LevenbergMarquardt()(start, points, network(points), floor=1e-15)
+    assert parameter_error(found.network, network) < 1e-12
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("inputs", "neurons", "answers"), [(784, 32, 55_000), (200, 100, 44_500)])
+def test_large_relu_networks_are_refined_without_their_jacobian(
+    inputs: int, neurons: int, answers: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    network = general_network(rng, inputs=inputs, neurons=neurons, activation=RELU)
+    points = rng.standard_normal((answers, inputs))
+    found = LevenbergMarquardt()(perturbed(network, seed, 1e-6), points, network(points), floor=5e-15)
+    assert parameter_error(found.network, network) < 1e-11
+
+
 # The preconditioned conjugate gradients
 
 
 @pytest.mark.parametrize(("outputs", "has_skip"), [(1, False), (2, True)])
-def test_the_preconditioner_is_symmetric_and_positive(outputs: int, has_skip: bool, seed: int) -> None:
-    network, points, _ = planted(seed, outputs=outputs, has_skip=has_skip)
+@pytest.mark.parametrize("activation", [TANH, RELU, LEAKY_RELU, HARD_TANH], ids=str)
+@pytest.mark.parametrize("shared_limit", [0, 15_000])
+def test_the_preconditioner_is_symmetric_and_positive(
+    outputs: int,
+    has_skip: bool,
+    activation: Activation,
+    shared_limit: int,
+    seed: int,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(matrix_free, "SHARED_LIMIT", shared_limit)
+    network, points, _ = planted(seed, outputs=outputs, has_skip=has_skip, activation=activation)
     apply = HermitePreconditioner(network, points)
     matrix = np.stack([apply(unit) for unit in np.eye(network.parameters)], axis=1)
     np.testing.assert_allclose(matrix, matrix.T, atol=1e-9 * np.max(np.abs(matrix)))
@@ -140,6 +228,20 @@ def test_the_preconditioner_improves_the_condition_of_wide_networks(seed: int) -
     factor = np.linalg.cholesky(0.5 * (inverse + inverse.T))
     before, after = np.linalg.cond(jacobian), np.linalg.cond(jacobian @ factor)
     assert after < 0.3 * before
+
+
+@pytest.mark.parametrize(("inputs", "neurons", "outputs"), [(16, 6, 1), (16, 6, 2), (8, 12, 1)])
+def test_the_preconditioner_is_nearly_the_inverse_for_many_points(
+    inputs: int, neurons: int, outputs: int, seed: int
+) -> None:
+    network, _, _ = planted_kinks(seed, inputs=inputs, neurons=neurons, outputs=outputs, activation=RELU)
+    points = np.random.default_rng([seed, 5]).standard_normal((8_000, inputs))
+    jacobian = dense_jacobian(network, points)
+    apply = HermitePreconditioner(network, points)
+    inverse = np.stack([apply(unit) for unit in np.eye(network.parameters)], axis=1)
+    factor = np.linalg.cholesky(0.5 * (inverse + inverse.T))
+    before, after = np.linalg.cond(jacobian), np.linalg.cond(jacobian @ factor)
+    assert after < min(12.0, 0.5 * before)
 
 
 def test_conjugate_gradients_solve_the_least_squares_problem(seed: int) -> None:

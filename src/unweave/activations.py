@@ -50,7 +50,7 @@ class Activation:
         name: how it is written in files and on the command line.
         derivatives: the function and its first three derivatives.
         reflection: how it behaves under ``t -> -t``.
-        is_smooth: whether the three derivatives exist everywhere.
+        kinks: where a piecewise-linear activation bends, in ascending order; none for a smooth one.
         homogeneity: ``p`` if ``g(r t) = r^p g(t)`` for every r > 0.
         period: the period, for a periodic activation.
         rewriting: a simpler activation that gives the same networks, if there is one.
@@ -59,7 +59,7 @@ class Activation:
     name: str
     derivatives: Derivatives
     reflection: Reflection
-    is_smooth: bool = True
+    kinks: tuple[float, ...] = ()
     homogeneity: int | None = None
     period: float | None = None
     rewriting: Rewriting | None = None
@@ -77,15 +77,23 @@ class Activation:
     def __repr__(self) -> str:
         return self.name
 
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the three derivatives exist everywhere."""
+        return not self.kinks
+
     def hermite_coefficients(
         self, degree: int, *, scale: float = 1.0, bias: float = 0.0, order: int = 0
     ) -> Float64[Array, "degrees"]:
         """Coefficients ``E[g^(order)(scale Z + bias) h_r(Z)]`` for r = 0 to `degree`, Z standard normal.
 
         The polynomials ``h_r = He_r / sqrt(r!)`` are orthonormal.
+
+        Raises:
+            InvalidInput: for an `order` above 1 if there are kinks.
         """
         if not self.is_smooth:
-            return _relu_hermite(degree, scale=scale, bias=bias, order=order)
+            return _piecewise_hermite(self, degree, scale=scale, bias=bias, order=order)
         t = np.arange(-QUADRATURE_RANGE, QUADRATURE_RANGE + QUADRATURE_SPACING / 2, QUADRATURE_SPACING)
         density = np.exp(-0.5 * t**2) / np.sqrt(2 * np.pi) * QUADRATURE_SPACING
         return hermite_polynomials(t, degree) @ (density * self(scale * t + bias, order))
@@ -103,10 +111,24 @@ def hermite_polynomials(t: Array, degree: int) -> Float64[Array, "degrees points
     return np.array(rows[: degree + 1])
 
 
+def _piecewise_hermite(activation: Activation, degree: int, *, scale: float, bias: float, order: int) -> Array:
+    """Closed form: a piecewise-linear function is affine plus one relu per kink, times its change of slope."""
+    if order > 1:
+        raise InvalidInput(
+            f"{activation} has Hermite coefficients of order 0 and 1 only: its second derivative is a measure."
+        )
+    kinks = np.array(activation.kinks)
+    slopes = activation(np.concatenate([[kinks[0] - 1], (kinks[1:] + kinks[:-1]) / 2, [kinks[-1] + 1]]), 1)
+    value = activation(kinks)[0] + slopes[0] * (bias - kinks[0])
+    affine = [value, slopes[0] * scale] if order == 0 else [slopes[0], 0.0]
+    coefficients = np.concatenate([affine, np.zeros(max(degree - 1, 0))])[: degree + 1]
+    for kink, bend in zip(kinks, np.diff(slopes), strict=True):
+        coefficients += bend * _relu_hermite(degree, scale=scale, bias=bias - float(kink), order=order)
+    return coefficients
+
+
 def _relu_hermite(degree: int, *, scale: float, bias: float, order: int) -> Array:
     """Closed form: integrate ``He_r phi = (-1)^r phi^(r)`` by parts once or twice."""
-    if order > 1:
-        raise InvalidInput("relu has Hermite coefficients of order 0 and 1 only: its second derivative is a measure.")
     if scale == 0.0:
         return np.concatenate([[max(bias, 0.0) if order == 0 else float(bias > 0)], np.zeros(degree)])
     size, kink = abs(scale), -bias / abs(scale)
@@ -234,8 +256,19 @@ RELU = Activation(
     "relu",
     (lambda t: np.maximum(t, 0.0), lambda t: (t > 0).astype(np.float64), np.zeros_like, np.zeros_like),
     Reflection(sign=1, slope=-1.0),
-    is_smooth=False,
     homogeneity=1,
+    kinks=(0.0,),
+)
+HARD_TANH = Activation(
+    "hard_tanh",
+    (
+        lambda t: np.clip(t, -1.0, 1.0),
+        lambda t: (np.abs(t) < 1).astype(np.float64),
+        np.zeros_like,
+        np.zeros_like,
+    ),
+    Reflection(sign=-1),
+    kinks=(-1.0, 1.0),
 )
 QUADRATIC = Activation(
     "quadratic",
@@ -267,20 +300,64 @@ def softplus(beta: float) -> Activation:
     )
 
 
+def leaky_relu(slope: float) -> Activation:
+    """The activation ``max(t, slope t)``: relu for a slope of 0, the absolute value for one of -1."""
+    slope = float(slope)
+    if not -1.0 <= slope < 1.0:
+        raise InvalidInput(f"leaky_relu needs a slope from -1 to below 1, got {slope}.")
+    if slope == 0.0:
+        return RELU
+    return Activation(
+        f"leaky_relu({slope!r})",
+        (
+            lambda t: np.maximum(t, slope * t),
+            lambda t: np.where(t > 0, 1.0, slope),
+            np.zeros_like,
+            np.zeros_like,
+        ),
+        Reflection(sign=1, slope=-(1.0 + slope)),
+        homogeneity=1,
+        kinks=(0.0,),
+    )
+
+
+# The slope that the large frameworks take if none is given.
+LEAKY_RELU = leaky_relu(0.01)
+
 NAMED = {
     activation.name: activation
-    for activation in (TANH, SIGMOID, SOFTPLUS, ERF, GELU, SILU, SIN, GAUSSIAN, RELU, QUADRATIC, IDENTITY)
+    for activation in (
+        TANH,
+        SIGMOID,
+        SOFTPLUS,
+        ERF,
+        GELU,
+        SILU,
+        SIN,
+        GAUSSIAN,
+        RELU,
+        LEAKY_RELU,
+        HARD_TANH,
+        QUADRATIC,
+        IDENTITY,
+    )
 }
+FAMILIES = {"softplus": softplus, "leaky_relu": leaky_relu}
 
 
 def activation_named(name: str) -> Activation:
-    """Look an activation up by name; `softplus(2.0)` carries its beta."""
+    """Look an activation up by name; `softplus(2.0)` carries its beta, `leaky_relu(0.1)` its slope."""
+    if name == "leaky_relu":
+        return LEAKY_RELU
     if name in NAMED:
         return NAMED[name]
-    if name.startswith("softplus(") and name.endswith(")"):
+    family, _, number = name.partition("(")
+    if family in FAMILIES and number.endswith(")"):
         try:
-            beta = float(name[len("softplus(") : -1])
+            value = float(number[:-1])
         except ValueError as error:
-            raise InvalidInput(f"softplus needs a number in its parentheses, got {name!r}.") from error
-        return softplus(beta)
-    raise InvalidInput(f"unknown activation {name!r}: use one of {', '.join(NAMED)} or softplus(beta).")
+            raise InvalidInput(f"{family} needs a number in its parentheses, got {name!r}.") from error
+        return FAMILIES[family](value)
+    raise InvalidInput(
+        f"unknown activation {name!r}: use one of {', '.join(NAMED)}, softplus(beta) or leaky_relu(slope)."
+    )

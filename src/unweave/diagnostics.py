@@ -21,10 +21,8 @@ HIGHEST_DEGREE = 40
 HIGH_DEGREE = 4
 
 
-def diagnose(
-    subspace: MatrixSubspace, directions: Directions, fit: ProfileFit, network: Network, certificate: Certificate
-) -> list[Diagnostic]:
-    """Check the assumptions behind a recovered network on the estimates themselves."""
+def hessian_quality(subspace: MatrixSubspace, directions: Directions, fit: ProfileFit) -> list[Diagnostic]:
+    """Check the assumptions behind neurons that were found in the span of the Hessians."""
     return [
         *size_limits(directions.rank, subspace.inputs),
         *span_quality(subspace),
@@ -32,7 +30,14 @@ def diagnose(
         *consistency(subspace, directions),
         *incoherence(directions),
         *profile_quality(fit),
-        *excitation(network),
+    ]
+
+
+def network_quality(network: Network, certificate: Certificate) -> list[Diagnostic]:
+    """Check the assumptions behind a recovered network on the network itself."""
+    bends = network.layers[0].activation.is_smooth
+    return [
+        *(excitation(network) if bends else []),
         *goodness_of_fit(certificate),
         *conditioning(certificate),
     ]

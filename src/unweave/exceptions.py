@@ -49,3 +49,7 @@ class NotIdentified(UnweaveError):
 
 class UnreadableFile(UnweaveError, ValueError):
     """A file is not a network or a run that Unweave has written."""
+
+
+class StageFailed(UnweaveError):
+    """A stage could not do its work for a mathematical reason; becomes the outcome of a run, never leaves it."""

@@ -3,17 +3,11 @@
 from dataclasses import replace
 
 import numpy as np
-import scipy.optimize
 from jaxtyping import Float64
 
 from unweave.assembly.profiles import ProfileFit
 from unweave.measurements.derivatives import HessianSample
 from unweave.networks import Network
-from unweave.symmetries import reflect
-
-# Branches of the search for flips, and neurons per equation up to which it is tried.
-NODE_LIMIT = 5_000
-MOST_UNKNOWNS = 2.5
 
 
 def assemble(
@@ -46,53 +40,3 @@ def assemble(
 def without_skip(network: Network) -> Network:
     """The same neurons without the affine part."""
     return replace(network, skip=None)
-
-
-def absorb_skip(network: Network, *, relative_tol: float) -> Network:
-    """Flip neurons so that the affine part vanishes, where some choice of signs does that.
-
-    For activations with ``g(-t) = g(t) - t`` flipping neuron k adds a known multiple of its weights
-    to the affine part. Which flips cancel it is a linear system with unknowns 0 or 1, one equation
-    per input and output; an integer programme solves it. With many more neurons than equations
-    several choices could come close, so none is tried.
-
-    Returns:
-        The network with flipped neurons and no skip, or the network unchanged if no flips cancel it.
-    """
-    hidden, output = network.layers
-    slope = hidden.activation.reflection.slope
-    if network.skip is None or slope == 0.0 or not 0 < hidden.neurons <= MOST_UNKNOWNS * network.skip.size:
-        return network
-    # Flipping neuron k changes the skip by -slope a_k w_k (outputs x inputs).
-    changes = -slope * (output.weights.T[:, :, None] * hidden.weights[:, None, :]).reshape(hidden.neurons, -1)
-    scale = max(float(np.max(np.abs(changes))), np.finfo(float).tiny)
-    target = -network.skip.ravel()
-    size = float(np.linalg.norm(changes, axis=1).max())
-    allowed = relative_tol * size / scale * np.sqrt(target.size)
-    flips = _binary_solution(changes.T / scale, target / scale, tolerance=allowed)
-    if flips is None:
-        return network
-    flipped = reflect(network, 0, flips)
-    remaining = 0.0 if flipped.skip is None else float(np.max(np.abs(flipped.skip)))
-    return replace(flipped, skip=None) if remaining <= relative_tol * size else network
-
-
-def _binary_solution(matrix: np.ndarray, target: np.ndarray, *, tolerance: float) -> np.ndarray | None:
-    """Solve ``matrix z = target`` up to the tolerance with z in {0, 1}, or None."""
-    # An orthogonal factor shrinks the equations to at most as many as unknowns, and well scaled.
-    factor, triangle = np.linalg.qr(matrix)
-    reduced = factor.T @ target
-    # The stubs know bounds as numbers only.
-    band = scipy.optimize.LinearConstraint(
-        triangle,
-        reduced - tolerance,  # pyright: ignore[reportArgumentType]
-        reduced + tolerance,  # pyright: ignore[reportArgumentType]
-    )
-    result = scipy.optimize.milp(
-        np.zeros(matrix.shape[1]),
-        constraints=band,
-        bounds=scipy.optimize.Bounds(0.0, 1.0),
-        integrality=np.ones(matrix.shape[1]),
-        options={"node_limit": NODE_LIMIT},
-    )
-    return None if result.x is None else np.round(result.x).astype(bool)

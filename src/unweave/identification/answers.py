@@ -1,9 +1,12 @@
 """The answers that a run has paid for, kept for every later stage."""
 
 import numpy as np
+from jaxtyping import Float64
 
+from unweave.activations import Activation
 from unweave.arrays import Points, Values
 from unweave.networks import Network
+from unweave.oracles.domains import Box
 from unweave.oracles.standard import StandardOracle
 
 # Answers per parameter in the refinement. Answers on a few lines or near each other count less, so
@@ -13,6 +16,11 @@ SPREAD_SURPLUS = 1.1
 # Fresh answers per parameter in the certificate, with bounds.
 FRESH_SHARE = 0.4
 FEWEST_FRESH, MOST_FRESH = 16, 2_000
+# Answers that show a neuron bend, per input; how far its argument must vary over them, and how far
+# from the domain, in its half-widths, they are looked for.
+TELLING_SHARE = 2.0
+TELLING_ARGUMENT, TELLING_SPREAD = 2.5, 0.5
+FARTHEST = 100.0
 
 
 class Answers:
@@ -52,6 +60,28 @@ class Answers:
             self.fresh_points = np.concatenate([self.fresh_points, points])
             self.fresh_values = np.concatenate([self.fresh_values, self._oracle.query(points)])
 
+    def excite(self, network: Network) -> None:
+        """Ask around neurons that bend outside the domain, or hardly inside: no answer tells of them otherwise.
+
+        Only where the domain has no end. Neurons that are very far away are left alone.
+        """
+        if isinstance(self._oracle.oracle.domain, Box):
+            return
+        hidden = network.layers[0]
+        wanted = int(TELLING_SHARE * (self._oracle.inputs + 2))
+        for weights, bias in zip(hidden.weights, hidden.biases, strict=True):
+            length = np.linalg.norm(weights)
+            if length == 0.0 or abs(bias) > FARTHEST * length or FARTHEST * length < TELLING_ARGUMENT:
+                continue
+            arguments = self.points @ weights + bias
+            targets = _telling_arguments(hidden.activation, arguments, wanted, self._rng_fit)
+            if len(targets) == 0:
+                continue
+            points = self._oracle.sample(self._rng_fit, len(targets))
+            moves = targets * (length if hidden.activation.homogeneity else 1.0) - (points @ weights + bias)
+            points = points + (moves / length**2)[:, None] * weights
+            self.keep(points, self._oracle.query(points), are_spread=False)
+
     def ask_more(self, parameters: int) -> None:
         """Ask once more as many answers as there are parameters: the fit needs a better foundation."""
         self.ask(int(np.ceil(parameters / self._oracle.outputs)))
@@ -66,3 +96,18 @@ class Answers:
         # The oracle's own rounding is that of its answers before they were centred.
         terms = terms + np.abs(output.biases) + np.abs(self._oracle.offset / self._oracle.size)
         return float(max(noise, np.finfo(float).eps * np.sqrt(np.mean(terms**2))))
+
+
+def _telling_arguments(
+    activation: Activation, arguments: np.ndarray, wanted: int, rng: np.random.Generator
+) -> Float64[np.ndarray, "missing"]:
+    """Arguments of a neuron at which it should be asked, if those seen say too little about it."""
+    if activation.homogeneity:
+        before, after = np.count_nonzero(arguments < 0), np.count_nonzero(arguments > 0)
+        missing = wanted - min(before, after)
+        side = -1.0 if before < after else 1.0
+        return side * np.abs(rng.standard_normal(max(missing, 0)))
+    near = arguments[np.abs(arguments) < TELLING_ARGUMENT]
+    if len(near) >= wanted and np.std(near) > TELLING_SPREAD:
+        return np.empty(0)
+    return rng.uniform(-TELLING_ARGUMENT, TELLING_ARGUMENT, wanted)

@@ -2,10 +2,11 @@
 
 from collections.abc import Callable
 
-from unweave.activations import Activation, activation_named
+from unweave.activations import IDENTITY, QUADRATIC, Activation, activation_named
 from unweave.exceptions import InvalidInput
 from unweave.identification.result import Identification
-from unweave.identification.shallow import Progress, ShallowIdentifier
+from unweave.identification.run import Progress
+from unweave.identification.shallow import ShallowIdentifier
 from unweave.networks import Network
 from unweave.oracles.callables import CallableOracle
 from unweave.oracles.domains import Domain
@@ -48,11 +49,8 @@ def identify(
     """
     if isinstance(activation, str):
         activation = activation_named(activation)
-    if activation is not None and (not activation.is_smooth or activation.homogeneity is not None):
-        raise InvalidInput(
-            f"identify needs a smooth activation that bends, got {activation}: second derivatives do not determine "
-            "its neurons."
-        )
+    if activation in (IDENTITY, QUADRATIC):
+        raise InvalidInput(f"identify needs an activation that determines its neurons, got {activation}: it does not.")
     if neurons is not None and (isinstance(neurons, bool) or not isinstance(neurons, int) or neurons < 1):
         raise InvalidInput(f"identify needs neurons to be a whole number of at least 1, got {neurons!r}.")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:

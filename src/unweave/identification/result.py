@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from unweave.certificates import Certificate
 from unweave.exceptions import NotIdentified
-from unweave.networks import Network
+from unweave.networks import Layer, Network
 from unweave.outcomes import Diagnostic, Outcome
 
 
@@ -22,6 +22,9 @@ class Identification:
         equivalent_activations: other names under which the same network can be written.
         notes: facts about the network that a user should know (merged twins, free signs).
         seconds: time per stage.
+        route: how the neurons were found: Hessians, saturation walk or kink walk.
+        first_layer: the first hidden layer of a network that is not shallow, where a walk has found it:
+            directions exactly, lengths and biases as the profiles suggest.
     """
 
     outcome: Outcome
@@ -33,6 +36,8 @@ class Identification:
     equivalent_activations: tuple[str, ...]
     notes: tuple[str, ...]
     seconds: dict[str, float]
+    route: str = ""
+    first_layer: Layer | None = None
 
     @property
     def is_identified(self) -> bool:

@@ -8,7 +8,7 @@ from jaxtyping import Float64
 
 from unweave.arrays import packed_size, unpack
 from unweave.decompositions.matrix_subspace import MatrixSubspace, rank_at_gap, span_of_hessians
-from unweave.exceptions import UnweaveError
+from unweave.exceptions import StageFailed
 from unweave.measurements.derivatives import HessianSample, measure_hessians
 from unweave.measurements.steps import FunctionScale
 from unweave.networks import Network
@@ -30,10 +30,6 @@ PROFILE_POINTS = 8
 # distance: above both it is surely new, and the singular values need not be computed.
 SCREENING_MARGIN = 30.0
 SCREENING_SHARE = 1e-3
-
-
-class StageFailed(UnweaveError):
-    """A stage could not do its work for a mathematical reason; becomes the outcome of the run."""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from unweave.activations import Activation
+from unweave.assembly.signs import KinkExplanation
 from unweave.decompositions.subspace_power import Directions
 from unweave.identification.candidates import Candidate
 from unweave.identification.stages import Span
@@ -22,9 +23,10 @@ def outcome_of(candidate: Candidate) -> tuple[Outcome, str]:
     """Judge a refined network by its certificate."""
     certificate, neurons = candidate.certificate, candidate.network.widths[0]
     error, floor = certificate.rms_error, candidate.floor
+    activation = candidate.network.layers[0].activation
     if candidate.explains and certificate.is_isolated:
         return Outcome.IDENTIFIED, (
-            f"{count(neurons)} of {candidate.fit.activation}; fresh answers are met to {error:.1e} of their spread, "
+            f"{count(neurons)} of {activation}; fresh answers are met to {error:.1e} of their spread, "
             f"and every parameter is within a relative {certificate.radius:.1e} of the exact one."
         )
     if candidate.explains:
@@ -42,8 +44,8 @@ def outcome_of(candidate: Candidate) -> tuple[Outcome, str]:
         )
     return Outcome.NOT_IDENTIFIED, (
         f"no network of the known kinds explains the answers: the best, {count(neurons)} of "
-        f"{candidate.fit.activation}, misses fresh answers by {error:.2e} of their spread, {error / floor:.1e} times "
-        f"the noise; its neurons fit their profiles to {candidate.fit.typical_misfit:.1e}. The activation is not "
+        f"{activation}, misses fresh answers by {error:.2e} of their spread, {error / floor:.1e} times "
+        f"the noise; its neurons fit their profiles to {candidate.start.misfit:.1e}. The activation is not "
         "among the known ones, the network is not shallow, or the answers are too noisy for its size."
     )
 
@@ -57,11 +59,47 @@ def changing_answers(noise: NoiseFloor, spread: float) -> str:
     )
 
 
-def piecewise_linear(flatness: float) -> str:
-    """Why a function with kinks can't be identified from second derivatives."""
+def no_kinks() -> str:
+    """Why a function that looked piecewise linear has no neurons to show."""
     return (
-        f"the function is piecewise linear: at {flatness:.0%} of the places tried it is straight nearby and bent "
-        "farther away, as ReLU networks are. Second derivatives carry no information about its kinks."
+        "the function is straight nearby and bent farther away, but no kink on the lines walked could be resolved: "
+        "the kinks are too close together or too weak for the noise."
+    )
+
+
+def no_slabs() -> str:
+    """Why a function that is constant far out has no neurons to show there."""
+    return "far from the centre the answers never change, or change smoothly: no neuron switches there."
+
+
+def strange_profiles(jumps: int, clear: int, misfit: float) -> str:
+    """Why jumps far out are not those of a shallow network."""
+    return (
+        f"{clear} of {jumps} jumps far from the centre have the profile of a single tanh or erf neuron (typical misfit "
+        f"{misfit:.1e}): the network is not shallow, so that upper layers bend what its first layer says, or its "
+        "activation is not among the known ones."
+    )
+
+
+def strange_corners(kinks: int, misfit: float) -> str:
+    """Why far kinks are not those of a shallow network."""
+    return (
+        f"the function has {kinks} kinks far from the centre, but they are not rounded off like softplus, GELU or SiLU "
+        f"(typical misfit {misfit:.1e}): the network is not shallow, or its activation is not among the known ones."
+    )
+
+
+def open_signs(explained: KinkExplanation) -> str:
+    """What is left open about the signs of a piecewise linear network."""
+    if explained.solutions == 0:
+        return (
+            f"{explained.reason} The network carries an affine part (skip): every neuron could be flipped with a "
+            "change of that part."
+        )
+    neurons = ", ".join(str(k) for k in np.flatnonzero(explained.open_signs))
+    return (
+        f"{explained.reason} The signs of the neurons {neurons} are not determined by the answers: several choices "
+        "give the same function. The network carries an affine part (skip) instead of a guess."
     )
 
 

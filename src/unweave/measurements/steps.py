@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64
 
 from unweave.arrays import Values
 from unweave.oracles.oracle import Oracle
@@ -25,12 +25,14 @@ class FunctionScale:
         fourth: size of the fourth derivative, the largest seen (at least what the noise can hide).
         roughness: relative change of the second difference from the finest rung to the next; small
             for a smooth function, of order one across a kink.
+        is_straight: whether the function was straight on a short line and bent on a longer one around it.
         noise: standard deviation of an answer, root mean square over the outputs.
     """
 
     second: float
     fourth: float
     roughness: float
+    is_straight: bool
     noise: float
 
     @property
@@ -96,8 +98,38 @@ def function_scale(values: Values, *, noise: Float64[np.ndarray, "outputs"]) -> 
         # A step that is too small costs little, one that is too large shows neurons that do not exist.
         fourth=float(max(np.max(fourth[visible], initial=0.1 * hidden[-1]), np.finfo(float).tiny)),
         roughness=change / max(float(np.max(sizes)), 2.5 * level / LADDER[0] ** 2, np.finfo(float).tiny),
+        is_straight=_is_straight_somewhere(np.max(np.abs(second), axis=2) * LADDER**2, level),
         noise=level,
     )
+
+
+def _is_straight_somewhere(bends: Float64[np.ndarray, "lines rungs"], noise: float) -> bool:
+    """Whether some line is straight up to one rung of the ladder and bent on a later one."""
+    return any(
+        bool(np.any(straight_but_bent(bends[:, short], bends[:, long], LADDER[short] / LADDER[long], noise)[0]))
+        for short in range(len(LADDER))
+        for long in range(short + 1, len(LADDER))
+    )
+
+
+def straight_but_bent(
+    short: np.ndarray, long: np.ndarray, ratio: float, noise: float
+) -> tuple[Bool[np.ndarray, "places"], Bool[np.ndarray, "places"]]:
+    """Whether second differences over a short distance vanish where those over a long one do not.
+
+    Args:
+        short, long: absolute second differences.
+        ratio: of the short distance to the long one.
+        noise: of an answer.
+
+    Returns:
+        Whether each place is straight nearby and bent farther away, and whether it could tell.
+    """
+    # A smooth function bends by about ratio^2 of the long bend: a place where even a third of that
+    # would drown in the noise tells nothing.
+    smooth = ratio**2 * long
+    is_telling = 0.3 * smooth > 20 * noise
+    return is_telling & (short <= np.maximum(20 * noise, 0.01 * smooth)), is_telling
 
 
 def measure_flatness(oracle: StandardOracle, noise: float, rng: np.random.Generator, *, places: int = 16) -> float:
@@ -116,12 +148,8 @@ def measure_flatness(oracle: StandardOracle, noise: float, rng: np.random.Genera
     table = oracle.query(points).reshape(places, len(offsets), -1)
     bend_short = np.max(np.abs(table[:, 1] + table[:, 2] - 2 * table[:, 0]), axis=1)
     bend_long = np.max(np.abs(table[:, 3] + table[:, 4] - 2 * table[:, 0]), axis=1)
-    # A smooth function bends by about (short / long)^2 of the long bend: a place where even a
-    # third of that would drown in the noise tells nothing.
-    smooth_bend = (short / long) ** 2 * bend_long
-    is_telling = 0.3 * smooth_bend > 20 * noise
-    is_straight = bend_short <= np.maximum(20 * noise, 0.01 * smooth_bend)
-    return float(np.count_nonzero(is_straight & is_telling) / max(np.count_nonzero(is_telling), 1))
+    is_straight, is_telling = straight_but_bent(bend_short, bend_long, short / long, noise)
+    return float(np.count_nonzero(is_straight) / max(np.count_nonzero(is_telling), 1))
 
 
 def _root_mean_square(table: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from jaxtyping import Float64
 from unweave.arrays import Points, Values
 from unweave.exceptions import InvalidInput
 from unweave.networks import Network
-from unweave.parameters import JacobianOperator, ParameterVector, dense_jacobian
+from unweave.parameters import JacobianOperator, ParameterVector, dense_jacobian, with_gauge
 from unweave.refinement.conjugate_gradients import HermitePreconditioner, conjugate_gradients
 
 Solver = Callable[[float], Float64[np.ndarray, "parameters"]]
@@ -79,7 +79,7 @@ class LevenbergMarquardt:
         solve = None
         for _ in range(self.steps):
             if solve is None:
-                solve = self._solver(network, points, residuals.ravel(), floor)
+                solve = self._solver(network, points, with_gauge(network, residuals), floor)
             step = solve(damping)
             trial = ParameterVector(network).moved(step) if np.all(np.isfinite(step)) else network
             trial_residuals = values - trial(points)

@@ -12,9 +12,10 @@ from unweave.measurements.walks.rounds import Ask, Search, run_together
 
 # Relative error that a gradient may have, where the noise allows it: good enough to refine from.
 GRADIENT_ERROR = 1e-5
-# Steps of the differences relative to the distance of the nearest kink on the line. A step along an
-# axis crosses the kink's hyperplane if that is nearly parallel to the line, so smaller is safer.
-SMALLEST_SHARE, LARGEST_SHARE = 1e-6, 0.03
+# Largest step of the differences, relative to the distance of the nearest kink on the line.
+LARGEST_STEP = 0.03
+# A normal with a larger error is not worth keeping.
+LARGEST_ERROR = 0.1
 # A smaller step for gradients that do not fit the slope along the line.
 SECOND_STEP = 0.1
 # How far from the outermost kinks their gradients are measured, as an angle.
@@ -29,19 +30,17 @@ class Hyperplanes:
         normals: unit vectors, pointing forward along the line they were found on.
         offsets: distance of the origin.
         jumps: change of the gradient along the normal, per output.
-        slope: gradient before the first kink, where it is known.
-        value: value of the affine function with that gradient at the origin.
-        error: expected error of a gradient.
+        errors: expected relative error of the normals.
         unresolved: kinks on the line that could not be read.
+        kinks: index of the kink on the line, per neuron.
     """
 
     normals: Float64[np.ndarray, "neurons inputs"]
     offsets: Float64[np.ndarray, "neurons"]
     jumps: Float64[np.ndarray, "neurons outputs"]
-    slope: Float64[np.ndarray, "outputs inputs"] | None
-    value: Float64[np.ndarray, "outputs"] | None
-    error: float
+    errors: Float64[np.ndarray, "neurons"]
     unresolved: int
+    kinks: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -49,8 +48,6 @@ class _Side:
     """The gradient in the middle of an affine piece."""
 
     index: int
-    point: Vector
-    value: Float64[np.ndarray, "outputs"]
     gradient: Float64[np.ndarray, "outputs inputs"]
     error: float
 
@@ -64,28 +61,32 @@ def measure_hyperplanes(ask: Ask, walked: KinkedLine, settings: KinkWalk) -> Hyp
     """
     searches = [_side(walked, settings, index) for index in range(len(walked.pieces))]
     sides = {side.index: side for side in run_together(searches, ask)}
-    normals, offsets, jumps = [], [], []
+    normals, offsets, jumps, errors, read = [], [], [], [], []
     for index, kink in enumerate(walked.kinks):
         before, after = sides.get(index), sides.get(index + 1)
-        if not kink.is_resolved or before is None or after is None:
+        if before is None or after is None:
             continue
         left, values, right = np.linalg.svd(after.gradient - before.gradient, full_matrices=False)
-        if values[0] <= MARGIN * (before.error + after.error):
+        error = np.hypot(before.error, after.error) * np.sqrt(len(walked.line.base)) / values[0]
+        if not error < LARGEST_ERROR:
             continue
+        if not kink.is_resolved:
+            # Perhaps a weak kink, perhaps several: any clear reading on another line is better.
+            error = LARGEST_ERROR
         forward = 1.0 if right[0] @ walked.line.direction > 0 else -1.0
         normals.append(forward * right[0])
         offsets.append(-normals[-1] @ walked.line.points(np.array([kink.position]))[0])
         jumps.append(forward * values[0] * left[:, 0])
-    first = sides.get(0)
+        errors.append(error)
+        read.append(index)
     inputs, outputs = len(walked.line.base), next(iter(sides.values())).gradient.shape[0] if sides else 1
     return Hyperplanes(
         normals=np.array(normals).reshape(-1, inputs),
         offsets=np.array(offsets),
         jumps=np.array(jumps).reshape(-1, outputs),
-        slope=None if first is None else first.gradient,
-        value=None if first is None else first.value - first.gradient @ first.point,
-        error=max((side.error for side in sides.values()), default=0.0),
-        unresolved=len(walked.kinks) - len(normals),
+        errors=np.array(errors),
+        unresolved=len(walked.kinks) - int(np.count_nonzero(np.array(errors) < LARGEST_ERROR)),
+        kinks=tuple(read),
     )
 
 
@@ -99,25 +100,25 @@ def _side(walked: KinkedLine, settings: KinkWalk, index: int) -> Search:
     point = line.points(np.array([position]))[0]
     size = max(float(np.max(np.abs(piece.slope))), np.finfo(float).tiny)
     error = settings.noise + settings.rounding * (float(np.max(np.abs(piece.at(position)))) + size * abs(position))
-    step = room * float(np.clip(error / (GRADIENT_ERROR * size * room), SMALLEST_SHARE, LARGEST_SHARE))
-    value, gradient = yield from _differences(point, step)
+    step = room * float(np.clip(error / (GRADIENT_ERROR * size * room), settings.step, LARGEST_STEP))
+    gradient = yield from _differences(point, step)
     expected, doubt = piece.slope, piece.error(position) / max(piece.last - piece.first, 1e-300)
     if not np.all(np.abs(gradient @ line.direction - expected) <= MARGIN * (2 * error / step + doubt)):
         step = SECOND_STEP * step
-        _, finer = yield from _differences(point, step)
+        finer = yield from _differences(point, step)
         crossed = np.any(np.abs(gradient - finer) > MARGIN * 2 * error / step, axis=0)
         gradient = np.where(crossed, finer, gradient)
         if not np.all(np.abs(gradient @ line.direction - expected) <= MARGIN * (2 * error / step + doubt)):
             return []
-    return [_Side(index, point, value, gradient, 2 * error / step)]
+    return [_Side(index, gradient, 2 * error / step)]
 
 
-def _differences(point: Vector, step: float) -> Generator[Points, Values, tuple[np.ndarray, np.ndarray]]:
-    """Value and gradient by differences towards the centre of the domain, which a box contains."""
+def _differences(point: Vector, step: float) -> Generator[Points, Values, np.ndarray]:
+    """Gradient by differences towards the centre of the domain, which a box contains."""
     steps = np.where(point > 0, -step, step)
     moved = point + np.diag(steps)
     values = yield np.concatenate([point[None], moved])
-    return values[0], ((values[1:] - values[0]) / (np.diag(moved) - point)[:, None]).T
+    return ((values[1:] - values[0]) / (np.diag(moved) - point)[:, None]).T
 
 
 def _middle(walked: KinkedLine, index: int) -> tuple[float, float] | None:

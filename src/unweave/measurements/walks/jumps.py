@@ -83,7 +83,7 @@ class JumpWalk:
         for k in np.flatnonzero(self._differ(values[:-1], values[1:])):
             low, high = (line.position(angles[i]) for i in (k, k + 1))
             searches.append(self._narrow(line, low, values[k], high, values[k + 1]))
-        return sorted(run_together(searches, ask), key=lambda jump: jump.position)
+        return _distinct(sorted(run_together(searches, ask), key=lambda jump: jump.position))
 
     def _differ(self, first: Values, second: Values) -> np.ndarray:
         return np.max(np.abs(first - second), axis=-1) > MARGIN * self.noise
@@ -152,6 +152,17 @@ class JumpWalk:
                 break
             place, rate = jump.position, jump.rate
         return [jump]
+
+
+def _distinct(jumps: list[Jump]) -> list[Jump]:
+    """A slab that spans several of the first angles is found from each side of them: once is enough."""
+    kept: list[Jump] = []
+    for jump in jumps:
+        if kept and (jump.position - kept[-1].position) * max(jump.rate, kept[-1].rate) < 1.0:
+            kept[-1] = min(kept[-1], jump, key=lambda one: one.misfit)
+        else:
+            kept.append(jump)
+    return kept
 
 
 def fit_jump(positions: np.ndarray, values: Values, place: float, rate: float, activation: Activation) -> Jump:

@@ -8,7 +8,7 @@ goes on with a piece measured in the middle.
 
 import itertools
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -122,11 +122,16 @@ class KinkWalk:
         noise: standard deviation of an answer.
         rounding: error of an answer relative to the size of the terms that it adds up.
         blur: half-width, as an angle, of a kink that is rounded off (0: sharp).
+        step: smallest step of gradients beside a kink, relative to the distance of the next one. A step
+            along an axis crosses the hyperplane of a kink that is nearly parallel to the line, so that
+            smaller is safer; far out, where a small error of a direction is a large one of a place,
+            larger is more exact.
     """
 
     noise: float
     rounding: float
     blur: float = 0.0
+    step: float = 1e-6
 
     def __call__(self, ask: Ask, line: Line) -> KinkedLine:
         """Find all kinks on a line.
@@ -156,7 +161,7 @@ class _Walk:
         angles = np.concatenate([[self._line.first], angles, [self._line.last]])
         pieces = run_together((self._first_piece(angle, margin) for angle in angles), self._recorded)
         pieces.sort(key=lambda piece: piece.first)
-        searches = [self._between(left, right) for left, right in zip(pieces, pieces[1:], strict=False)]
+        searches = [self._between(left, right) for left, right in itertools.pairwise(pieces)]
         kinks = run_together(searches, self._recorded)
         kinks.sort(key=lambda kink: kink.position)
         return self._fitted(_merged(kinks))
@@ -273,8 +278,9 @@ class _Walk:
         pieces = [_part(everything, low, high) for low, high in zip(lower, upper, strict=True)]
         met = []
         for kink, left, right in zip(kinks, pieces, pieces[1:], strict=False):
-            meeting = self._meeting(left, right) if kink.is_resolved and left and right else None
-            met.append(Kink(meeting[0], True, kink.width) if meeting else kink)
+            meeting = self._meeting(left, right) if left and right else None
+            is_near = meeting is not None and abs(meeting[0] - kink.position) <= 2 * kink.width
+            met.append(replace(kink, position=meeting[0]) if meeting and (kink.is_resolved or is_near) else kink)
         return KinkedLine(self._line, tuple(met), tuple(pieces))
 
 

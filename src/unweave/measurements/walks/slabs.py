@@ -27,7 +27,7 @@ PLATEAU = 40.0
 
 
 @dataclass(frozen=True)
-class SlabNeuron:
+class Slab:
     """A neuron ``height g(weights x + bias)`` in standard coordinates, and how well the slab agrees with it.
 
     Args:
@@ -45,7 +45,7 @@ class SlabNeuron:
     mismatch: float
 
 
-def measure_slabs(ask: Ask, line: Line, jumps: list[Jump]) -> list[SlabNeuron]:
+def measure_slabs(ask: Ask, line: Line, jumps: list[Jump]) -> list[Slab]:
     """Read the neuron behind every jump: one query per input and about five more."""
     return run_together((_neuron(line, jump) for jump in jumps), ask)
 
@@ -70,7 +70,7 @@ def _neuron(line: Line, jump: Jump) -> Search:
     along = float(weights @ line.direction)
     shift = yield from _mirror(line, jump, -point)
     bias = -0.5 * jump.rate * shift if shift is not None else float(-weights @ point)
-    return [SlabNeuron(weights, bias, jump.height, jump, abs(along - jump.rate) / jump.rate)]
+    return [Slab(weights, bias, jump.height, jump, abs(along - jump.rate) / jump.rate)]
 
 
 def _mirror(line: Line, jump: Jump, center: Points) -> Search:

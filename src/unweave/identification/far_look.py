@@ -1,0 +1,66 @@
+"""What a function does far from the centre: whether it saturates, becomes piecewise affine, or neither."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from unweave.identification.run import Probe
+from unweave.oracles.standard import StandardOracle
+
+RAYS = 4
+FACTORS = np.array([1.0, 1.5, 2.0])
+MARGIN = 30.0
+# Half-widths of the domain, and the rounding error of arguments that limits them where models
+# calculate in single precision.
+FARTHEST = 2e6
+ARGUMENT_ERROR = 6e-4
+
+
+class FarBehaviour(Enum):
+    """How a function continues along rays."""
+
+    JUMPS = "constant, up to an affine part, between jumps"
+    KINKS = "affine between kinks"
+    NEITHER = "neither constant nor affine"
+
+
+@dataclass(frozen=True)
+class FarLook:
+    """The behaviour, the radius where it was seen, and the slope of an affine part if there is one."""
+
+    behaviour: FarBehaviour
+    radius: float
+    is_sloped: bool
+
+
+def far_radius(probe: Probe) -> float:
+    """Far enough for thin slabs, near enough for the arguments of neurons to keep some digits."""
+    return float(min(FARTHEST, ARGUMENT_ERROR / probe.oracle.oracle.ledger.answer_digits))
+
+
+def look_far(probe: Probe, rng: np.random.Generator) -> FarLook:
+    """Ask along a few rays and their opposites, 6 queries each.
+
+    Along a ray a saturated function is constant and one with affine tails is affine. Their even parts tell an
+    affine part, which has none, from kinks, whose even part grows with the distance.
+    """
+    oracle, radius = probe.oracle, far_radius(probe)
+    directions = rng.standard_normal((RAYS, oracle.inputs))
+    directions *= radius / np.linalg.norm(directions, axis=1, keepdims=True)
+    points = np.concatenate([directions, -directions])[:, None] * FACTORS[:, None]
+    values = oracle.query(points.reshape(-1, oracle.inputs)).reshape(2 * RAYS, len(FACTORS), -1)
+    error = MARGIN * (probe.scale.noise + probe.rounding * (_offset(oracle) + np.max(np.abs(values))))
+    bends = np.abs(values[:, 0] - 2 * values[:, 1] + values[:, 2])
+    slopes = np.abs(values[:, 2] - values[:, 0])
+    even = values[:RAYS] + values[RAYS:]
+    if np.max(bends) > error:
+        return FarLook(FarBehaviour.NEITHER, radius, is_sloped=False)
+    if np.max(np.abs(even[:, 2] - even[:, 0])) > error:
+        return FarLook(FarBehaviour.KINKS, radius, is_sloped=True)
+    return FarLook(FarBehaviour.JUMPS, radius, is_sloped=bool(np.max(slopes) > error))
+
+
+def _offset(oracle: StandardOracle) -> float:
+    """The size of what was subtracted from the answers, which is rounded with them."""
+    return float(np.max(np.abs(oracle.offset / oracle.size)))

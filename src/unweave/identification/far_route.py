@@ -1,0 +1,125 @@
+"""Neurons from far away: for activations with constant or affine tails, where the domain has no end.
+
+On a line far from the centre every neuron is in its tails but in a thin slab around its hyperplane, and
+the slabs are met one by one. What a line could not resolve is looked for on the next one, in the
+answers minus what is known, until a line shows nothing new.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64
+
+from unweave.arrays import Points, Values
+from unweave.assembly.far_neurons import FarNeuron, merged, network_of, with_affine_part
+from unweave.exceptions import StageFailed
+from unweave.identification import verdicts
+from unweave.identification.candidates import Candidate, Judge, Start
+from unweave.identification.far_look import FarBehaviour, FarLook
+from unweave.identification.far_readers import JumpReader, KinkReader, Reader, Reading
+from unweave.identification.run import Probe, Run
+from unweave.measurements.walks.lines import random_line
+from unweave.networks import Network
+from unweave.outcomes import Diagnostic, at_least, at_most
+from unweave.symmetries import base_of
+
+# Share of the events on the first line that must have the profile of a single neuron.
+SHALLOW_SHARE = 0.5
+# What known neurons leave on the next line: relative to the largest of them, and in units of the noise.
+LEFTOVER, LEFTOVER_NOISE = 1e-6, 100.0
+
+
+@dataclass(frozen=True)
+class FarRoute:
+    """Settings of the walk along far lines.
+
+    Args:
+        far: where and how the function continues.
+        lines: the largest number of lines.
+    """
+
+    far: FarLook
+    lines: int = 10
+    name = "saturation walk"
+
+    def __call__(self, run: Run, probe: Probe, judge: Judge) -> Candidate:
+        """The best network found.
+
+        Raises:
+            StageFailed: if nothing happens far out, or most of it is not what a single neuron does.
+        """
+        with run.stage("walking far lines"):
+            start = self._walk(run, probe)
+        with run.stage("refining"):
+            return judge.best([start])
+
+    def _walk(self, run: Run, probe: Probe) -> Start:
+        oracle, answers = probe.oracle, probe.answers
+        reader: Reader = JumpReader() if self.far.behaviour is FarBehaviour.JUMPS else KinkReader()
+        activations = reader.known if run.activation is None else (base_of(run.activation),)
+        slope, noise = self._slope(run, probe), probe.scale.noise
+        neurons: list[FarNeuron] = []
+        misfits: list[float] = []
+        model, lines, reading = network_of([], activations[0], slope=slope), 0, None
+        for lines in range(1, self.lines + 1):
+
+            def ask(points: Points, model: Network = model) -> Values:
+                return oracle.query(points) - model(points)
+
+            line = random_line(run.oracle.domain, oracle.inputs, run.rng_walk, radius=self.far.radius)
+            reading = reader(ask, line, noise=noise, rounding=probe.rounding, activations=activations)
+            if lines == 1:
+                _check(reading)
+            elif reading.events == 0:
+                break
+            activations = (reading.activation,)
+            misfits += list(reading.misfits)
+            neurons = merged(neurons, reading.neurons)
+            model = network_of(neurons, reading.activation, slope=slope)
+            leftover = LEFTOVER * max((float(np.max(np.abs(neuron.height))) for neuron in neurons), default=0.0)
+            noise = max(LEFTOVER_NOISE * probe.scale.noise, leftover)
+        answers.excite(model)
+        model = with_affine_part(model, answers.points, answers.values)
+        misfit = float(np.median(misfits))
+        return Start(model, misfit, tuple(_checks(misfit, lines, reading.events if reading else 0)))
+
+    def _slope(self, run: Run, probe: Probe) -> Float64[np.ndarray, "outputs inputs"]:
+        """The slope of an affine part, on a plateau."""
+        inputs = probe.oracle.inputs
+        if self.far.behaviour is not FarBehaviour.JUMPS or not self.far.is_sloped:
+            return np.zeros((probe.oracle.outputs, inputs))
+        line = random_line(run.oracle.domain, inputs, run.rng_walk, radius=self.far.radius)
+        values = probe.oracle.query(line.base + np.vstack([np.zeros(inputs), np.eye(inputs)]))
+        return (values[1:] - values[0]).T
+
+
+def _check(reading: Reading) -> None:
+    if reading.events == 0:
+        raise StageFailed(verdicts.no_slabs())
+    if len(reading.neurons) < SHALLOW_SHARE * reading.events:
+        raise StageFailed(reading.doubt)
+
+
+def _checks(misfit: float, lines: int, events: int) -> list[Diagnostic]:
+    return [
+        at_most(
+            "typical misfit of the profiles far out",
+            misfit,
+            1e-3,
+            "the activation is another one, or the network is not shallow",
+            weak=1e-1,
+        ),
+        at_least(
+            "far lines walked",
+            lines,
+            2.0,
+            "the last one only confirms that nothing new appears",
+        ),
+        at_most(
+            "events on the last far line that no known neuron explains",
+            events,
+            0.0,
+            "neurons are missing, or some were read poorly",
+            weak=np.inf,
+        ),
+    ]

@@ -1,0 +1,117 @@
+"""Neurons from kinks: for piecewise linear activations, on any domain.
+
+One line through the domain meets the hyperplane of every neuron. Its kinks give places, gradients on
+both sides of them give directions and output weights; what a line could not resolve is looked for
+on the next one, in the answers minus what is known. The affine part is fitted last, and signs are
+those that explain it.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from unweave.assembly.kinked import KinkedTerms
+from unweave.assembly.signs import KinkExplanation, explain_kinks
+from unweave.exceptions import StageFailed
+from unweave.identification import verdicts
+from unweave.identification.answers import Answers
+from unweave.identification.candidates import Candidate, Judge, Start
+from unweave.identification.run import Probe, Run
+from unweave.measurements.walks.hyperplanes import Hyperplanes, measure_hyperplanes
+from unweave.measurements.walks.kinks import KinkWalk
+from unweave.measurements.walks.lines import random_line
+from unweave.outcomes import at_most
+
+# Answers per input that judge the terms found so far; the refinement uses them again.
+ANSWERS_PER_INPUT = 3
+FEWEST_ANSWERS = 48
+# Residual, relative to the spread, up to which a refinement is worth its time.
+ROUGHLY = 0.03
+# Relative errors of the terms before refinement, for the choice of signs.
+ROUGH_SIGNS = 1e-3
+
+
+@dataclass(frozen=True)
+class KinkRoute:
+    """Settings of the walk along kinks.
+
+    Args:
+        lines: the largest number of lines.
+        attempts: the largest number of refinements, each with the terms of one line more.
+    """
+
+    lines: int = 16
+    attempts: int = 10
+    name = "kink walk"
+
+    def __call__(self, run: Run, probe: Probe, judge: Judge) -> Candidate:
+        """The best network found.
+
+        Raises:
+            StageFailed: if no kink could be read.
+        """
+        oracle, answers = probe.oracle, probe.answers
+        settings = KinkWalk(noise=probe.scale.noise, rounding=probe.rounding)
+        terms, tried = KinkedTerms.none(oracle.inputs, oracle.outputs), []
+        for number in range(self.lines):
+            with run.stage("walking along kinks"):
+                if number == 0:
+                    answers.ask(max(FEWEST_ANSWERS, ANSWERS_PER_INPUT * (oracle.inputs + 1)))
+                line = random_line(run.oracle.domain, oracle.inputs, run.rng_walk)
+                met = measure_hyperplanes(oracle.query, settings(oracle.query, line), settings)
+                terms = terms.extended(met)
+                answers.excite(terms.network())
+                start = _start(terms, met, answers)
+            if start.network.widths[0] == 0 or (start.misfit > ROUGHLY and number < self.lines - 1):
+                continue
+            with run.stage("refining"):
+                tried.append(self._refined(run, judge, start))
+            if tried[-1].explains or len(tried) == self.attempts:
+                break
+        if not tried:
+            raise StageFailed(verdicts.no_kinks())
+        return min(tried, key=lambda candidate: candidate.certificate.rms_error)
+
+    def _refined(self, run: Run, judge: Judge, start: Start) -> Candidate:
+        """Refine without an affine part if signs explain it, and with one if not."""
+        explained = explain_kinks(start.network, relative_tol=ROUGH_SIGNS, activation=run.activation)
+        if explained.solutions == 1:
+            candidate = judge(replace(start, network=explained.network))
+            if candidate.explains:
+                return candidate
+        candidate = judge(start)
+        if not candidate.explains:
+            return candidate
+        explained = explain_kinks(candidate.network, relative_tol=candidate.skip_tol, activation=run.activation)
+        _report_signs(run, explained)
+        if explained.solutions != 1:
+            return candidate
+        smaller = judge.again(candidate, explained.network)
+        return smaller if smaller.explains else candidate
+
+
+def _start(terms: KinkedTerms, met: Hyperplanes, answers: Answers) -> Start:
+    network = terms.fitted(answers.points, answers.values)
+    misfit = float(np.sqrt(np.mean((answers.values - network(answers.points)) ** 2)))
+    checks = (
+        at_most(
+            "kinks that could not be read on the last line",
+            met.unresolved,
+            0.0,
+            "kinks close together or weak ones; another line may show them apart",
+            weak=np.inf,
+        ),
+        at_most(
+            "what the kinks leave unexplained before refinement",
+            misfit,
+            ROUGHLY,
+            "kinks are missing, or do not lie on hyperplanes as those of one hidden layer do",
+            weak=1.0,
+        ),
+    )
+    return Start(network, misfit, checks)
+
+
+def _report_signs(run: Run, explained: KinkExplanation) -> None:
+    if explained.solutions != 1:
+        run.notes.append(verdicts.open_signs(explained))

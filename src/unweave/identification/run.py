@@ -1,0 +1,154 @@
+"""One identification while it runs: the oracle, the randomness, and what has been learnt so far."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+
+from unweave.activations import Activation
+from unweave.certificates import Certificate
+from unweave.exceptions import StageFailed
+from unweave.identification import verdicts
+from unweave.identification.answers import Answers
+from unweave.identification.result import Identification
+from unweave.measurements.steps import FunctionScale, function_scale, measure_flatness, scale_points
+from unweave.networks import Layer, Network
+from unweave.oracles.noise import NoiseFloor, measure_noise
+from unweave.oracles.oracle import Oracle
+from unweave.oracles.standard import StandardOracle, standardise
+from unweave.outcomes import Diagnostic, Outcome, at_most
+from unweave.symmetries import equivalent_names
+
+Progress = Callable[[str, int], None]
+
+# Change on asking again, relative to the spread of the answers, above which there is no function.
+LARGEST_REPEAT = 1e-2
+# Share of places that are straight nearby and bent farther away, above which there are kinks.
+MOSTLY_FLAT = 0.25
+# Rounding of answers against the terms that they add up, in units of the last digit: what is seen
+# for sums of a few hundred terms in float64, and for answers that were only rounded in the end.
+DOUBLE_ROUNDING, SINGLE_ROUNDING = 4.0, 0.5
+
+
+@dataclass(frozen=True)
+class Probe:
+    """What the first answers say: units, noise, and the scale of the function.
+
+    Args:
+        oracle: in standard coordinates.
+        answers: all answers that may be fitted.
+        scale: of the function, near the centre of the domain.
+        rounding: error of an answer relative to the size of the terms that it adds up.
+    """
+
+    oracle: StandardOracle
+    answers: Answers
+    scale: FunctionScale
+    rounding: float
+
+
+class Run:
+    """The oracle of a run, its random streams, and its record: time, notes and diagnostics."""
+
+    def __init__(
+        self,
+        oracle: Oracle,
+        rng: np.random.Generator,
+        progress: Progress,
+        *,
+        activation: Activation | None,
+        neurons: int | None,
+    ) -> None:
+        self.oracle, self.activation, self.neurons = oracle, activation, neurons
+        # One stream per purpose, so that more Hessians do not change the fresh points.
+        self.rng_probe, self.rng_hessians, self.rng_power, self.rng_fit, self.rng_fresh, self.rng_walk = rng.spawn(6)
+        self.diagnostics: list[Diagnostic] = []
+        self.notes: list[str] = []
+        self.route = ""
+        self._progress = progress
+        self._seconds: dict[str, float] = {}
+
+    def choose(self, route: str, why: str) -> None:
+        """Note which way to the neurons is taken, and why."""
+        self.route = route
+        self.notes.append(f"Route: {route}, because {why}")
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time a stage, and report its beginning and end."""
+        self._progress(name, self.oracle.ledger.answered)
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._seconds[name] = self._seconds.get(name, 0.0) + time.perf_counter() - start
+            self._progress(name, self.oracle.ledger.answered)
+
+    def probe(self) -> Probe:
+        """Measure the noise, choose units, and look at the function's scale; all answers are kept."""
+        noise = measure_noise(self.oracle, self.rng_probe)
+        self._check_repeats(noise)
+        center, half_width = self.oracle.domain.frame(self.oracle.inputs)
+        points = scale_points(self.oracle, self.rng_probe)
+        values = np.concatenate([noise.values, self.oracle.query(center + half_width * points)])
+        oracle = standardise(self.oracle, values)
+        standard = (values - oracle.offset) / oracle.size
+        answers = Answers(oracle, self.rng_fit, self.rng_fresh)
+        answers.keep(np.concatenate([oracle.to_standard(noise.points), points]), standard, are_spread=False)
+        scale = function_scale(standard[len(noise.values) :], noise=noise.deviation / oracle.size)
+        digits = self.oracle.ledger.answer_digits
+        rounding = DOUBLE_ROUNDING if digits < 1e-12 else SINGLE_ROUNDING
+        return Probe(oracle, answers, scale, rounding * digits)
+
+    def has_kinks(self, probe: Probe) -> bool:
+        """Whether the function is straight nearby and bent farther away."""
+        flatness = measure_flatness(probe.oracle, probe.scale.noise, self.rng_probe)
+        self.diagnostics.append(
+            at_most(
+                "share of places that are straight nearby and bent farther away",
+                flatness,
+                MOSTLY_FLAT,
+                "piecewise linear activations (ReLU) have kinks instead of curvature: they are walked along",
+                weak=1.0,
+            )
+        )
+        return flatness > MOSTLY_FLAT
+
+    def _check_repeats(self, noise: NoiseFloor) -> None:
+        spread = float(np.max(np.std(noise.values, axis=0)))
+        self.diagnostics.append(
+            at_most(
+                "change when asked again, relative to the spread",
+                noise.repeat_spread / spread if spread > 0 else 0.0,
+                LARGEST_REPEAT,
+                "a black box that answers at random is not a function",
+            )
+        )
+        if noise.repeat_spread > LARGEST_REPEAT * spread:
+            raise StageFailed(verdicts.changing_answers(noise, spread))
+
+    def finish(
+        self,
+        outcome: Outcome,
+        reason: str,
+        network: Network | None = None,
+        certificate: Certificate | None = None,
+        first_layer: Layer | None = None,
+    ) -> Identification:
+        """The result of the run, with its record."""
+        names = equivalent_names(network.layers[0].activation) if network is not None and network.widths[0] > 0 else ()
+        return Identification(
+            outcome=outcome,
+            reason=reason,
+            network=network,
+            certificate=certificate,
+            diagnostics=tuple(self.diagnostics),
+            queries=self.oracle.ledger.answered,
+            equivalent_activations=names,
+            notes=tuple(self.notes),
+            seconds=dict(self._seconds),
+            route=self.route,
+            first_layer=first_layer,
+        )
