@@ -6,7 +6,6 @@ from enum import Enum
 import numpy as np
 
 from unweave.identification.run import Probe
-from unweave.oracles.standard import StandardOracle
 
 RAYS = 4
 FACTORS = np.array([1.0, 1.5, 2.0])
@@ -27,11 +26,19 @@ class FarBehaviour(Enum):
 
 @dataclass(frozen=True)
 class FarLook:
-    """The behaviour, the radius where it was seen, and the slope of an affine part if there is one."""
+    """What was seen on far rays.
+
+    Args:
+        behaviour: how the function continues.
+        radius: where it was seen.
+        is_sloped: whether it grows.
+        size: the largest answer, with what was subtracted from it to centre the answers.
+    """
 
     behaviour: FarBehaviour
     radius: float
     is_sloped: bool
+    size: float
 
 
 def far_radius(probe: Probe) -> float:
@@ -50,17 +57,13 @@ def look_far(probe: Probe, rng: np.random.Generator) -> FarLook:
     directions *= radius / np.linalg.norm(directions, axis=1, keepdims=True)
     points = np.concatenate([directions, -directions])[:, None] * FACTORS[:, None]
     values = oracle.query(points.reshape(-1, oracle.inputs)).reshape(2 * RAYS, len(FACTORS), -1)
-    error = MARGIN * (probe.scale.noise + probe.rounding * (_offset(oracle) + np.max(np.abs(values))))
+    size = float(np.max(np.abs(oracle.offset / oracle.size)) + np.max(np.abs(values)))
+    error = MARGIN * (probe.scale.noise + probe.rounding * size)
     bends = np.abs(values[:, 0] - 2 * values[:, 1] + values[:, 2])
     slopes = np.abs(values[:, 2] - values[:, 0])
     even = values[:RAYS] + values[RAYS:]
     if np.max(bends) > error:
-        return FarLook(FarBehaviour.NEITHER, radius, is_sloped=False)
+        return FarLook(FarBehaviour.NEITHER, radius, False, size)
     if np.max(np.abs(even[:, 2] - even[:, 0])) > error:
-        return FarLook(FarBehaviour.KINKS, radius, is_sloped=True)
-    return FarLook(FarBehaviour.JUMPS, radius, is_sloped=bool(np.max(slopes) > error))
-
-
-def _offset(oracle: StandardOracle) -> float:
-    """The size of what was subtracted from the answers, which is rounded with them."""
-    return float(np.max(np.abs(oracle.offset / oracle.size)))
+        return FarLook(FarBehaviour.KINKS, radius, True, size)
+    return FarLook(FarBehaviour.JUMPS, radius, bool(np.max(slopes) > error), size)

@@ -67,10 +67,16 @@ class JumpReader:
     known = tuple(SATURATING)
 
     def __call__(
-        self, ask: Ask, line: Line, *, noise: float, rounding: float, activations: tuple[Activation, ...]
+        self,
+        ask: Ask,
+        line: Line,
+        *,
+        noise: float,
+        rounding: float,  # noqa: ARG002
+        activations: tuple[Activation, ...],
     ) -> Reading:
         """Find the jumps on a line and read every clear one in its slab."""
-        jumps = JumpWalk(noise + rounding, activations)(ask, line)
+        jumps = JumpWalk(noise, activations)(ask, line)
         misfits = np.array([jump.misfit for jump in jumps])
         votes = Counter(jump.activation for jump in jumps if jump.misfit < TAIL)
         activation = votes.most_common(1)[0][0] if votes else activations[0]

@@ -27,6 +27,8 @@ from unweave.symmetries import base_of
 SHALLOW_SHARE = 0.5
 # What known neurons leave on the next line: relative to the largest of them, and in units of the noise.
 LEFTOVER, LEFTOVER_NOISE = 1e-6, 100.0
+# Step of the differences that measure the slope of an affine part, relative to the radius.
+SLOPE_STEP = 1e-3
 
 
 @dataclass(frozen=True)
@@ -57,7 +59,8 @@ class FarRoute:
         oracle, answers = probe.oracle, probe.answers
         reader: Reader = JumpReader() if self.far.behaviour is FarBehaviour.JUMPS else KinkReader()
         activations = reader.known if run.activation is None else (base_of(run.activation),)
-        slope, noise = self._slope(run, probe), probe.scale.noise
+        slope = self._slope(run, probe)
+        noise = first_noise = self._noise(probe)
         neurons: list[FarNeuron] = []
         misfits: list[float] = []
         model, lines, reading = network_of([], activations[0], slope=slope), 0, None
@@ -77,11 +80,19 @@ class FarRoute:
             neurons = merged(neurons, reading.neurons)
             model = network_of(neurons, reading.activation, slope=slope)
             leftover = LEFTOVER * max((float(np.max(np.abs(neuron.height))) for neuron in neurons), default=0.0)
-            noise = max(LEFTOVER_NOISE * probe.scale.noise, leftover)
+            noise = max(LEFTOVER_NOISE * first_noise, leftover)
         answers.excite(model)
         model = with_affine_part(model, answers.points, answers.values)
         misfit = float(np.median(misfits))
         return Start(model, misfit, tuple(_checks(misfit, lines, reading.events if reading else 0)))
+
+    def _noise(self, probe: Probe) -> float:
+        """Expected error of answers far out, with that of a slope which was subtracted."""
+        if self.far.behaviour is FarBehaviour.KINKS:
+            # Growing answers carry their rounding with them; the walk knows that.
+            return probe.scale.noise
+        steps = 1.0 / SLOPE_STEP if self.far.is_sloped else 1.0
+        return probe.scale.noise + probe.rounding * self.far.size * steps
 
     def _slope(self, run: Run, probe: Probe) -> Float64[np.ndarray, "outputs inputs"]:
         """The slope of an affine part, on a plateau."""
@@ -89,8 +100,9 @@ class FarRoute:
         if self.far.behaviour is not FarBehaviour.JUMPS or not self.far.is_sloped:
             return np.zeros((probe.oracle.outputs, inputs))
         line = random_line(run.oracle.domain, inputs, run.rng_walk, radius=self.far.radius)
-        values = probe.oracle.query(line.base + np.vstack([np.zeros(inputs), np.eye(inputs)]))
-        return (values[1:] - values[0]).T
+        step = SLOPE_STEP * self.far.radius
+        values = probe.oracle.query(line.base + step * np.vstack([np.zeros(inputs), np.eye(inputs)]))
+        return (values[1:] - values[0]).T / step
 
 
 def _check(reading: Reading) -> None:

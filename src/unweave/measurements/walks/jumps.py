@@ -12,7 +12,8 @@ from jaxtyping import Float64
 from scipy import special
 
 from unweave.activations import ERF, TANH, Activation
-from unweave.arrays import Values
+from unweave.arrays import Points, Values
+from unweave.exceptions import StageFailed
 from unweave.measurements.walks.lines import Line
 from unweave.measurements.walks.rounds import Ask, Search, run_together
 
@@ -21,6 +22,9 @@ SATURATING = {TANH: np.arctanh, ERF: special.erfinv}
 # show up between equal plateaus.
 FIRST_ANGLES = 24
 ANGLES_PER_JUMP = 4
+MOST_ANGLES = 100_000
+# Queries on one line per angle looked at; what is seen for a thousand neurons is eight.
+QUERIES_PER_ANGLE = 60
 MARGIN = 6.0
 # An answer this close to a plateau, relative to the jump, belongs to it.
 TAIL = 1e-3
@@ -79,6 +83,7 @@ class JumpWalk:
         Guarantees: heuristic; jumps that cancel within a quarter of the typical distance can hide.
         """
         angles, values = self._plateaus(ask, line)
+        ask = _limited(ask, QUERIES_PER_ANGLE * len(angles))
         searches = []
         for k in np.flatnonzero(self._differ(values[:-1], values[1:])):
             low, high = (line.position(angles[i]) for i in (k, k + 1))
@@ -92,7 +97,9 @@ class JumpWalk:
         """Answers at evenly spread angles, more of them as more jumps are seen."""
         angles = np.linspace(line.first, line.last, FIRST_ANGLES)
         values = ask(line.points(line.unit * np.tan(angles)))
-        while len(angles) < ANGLES_PER_JUMP * np.count_nonzero(self._differ(values[:-1], values[1:])):
+        while len(angles) < MOST_ANGLES and len(angles) < ANGLES_PER_JUMP * np.count_nonzero(
+            self._differ(values[:-1], values[1:])
+        ):
             between = 0.5 * (angles[1:] + angles[:-1])
             more = ask(line.points(line.unit * np.tan(between)))
             order = np.argsort(np.concatenate([angles, between]))
@@ -152,6 +159,23 @@ class JumpWalk:
                 break
             place, rate = jump.position, jump.rate
         return [jump]
+
+
+def _limited(ask: Ask, limit: int) -> Ask:
+    """Stop a search that does not end: between any two answers that differ there are others."""
+    asked = 0
+
+    def limited(points: Points) -> Values:
+        nonlocal asked
+        asked += len(points)
+        if asked > limit:
+            raise StageFailed(
+                f"the answers far from the centre have no plateaus: the search between them did not come to an end in "
+                f"{limit} queries. They drift, or are noisier there than near the centre."
+            )
+        return ask(points)
+
+    return limited
 
 
 def _distinct(jumps: list[Jump]) -> list[Jump]:

@@ -6,12 +6,13 @@ it one weight, without a finite-difference error. The bias comes from the slab's
 hyperplane is met at x and near -x, and the distance to -x is twice its distance from the centre.
 """
 
+from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Points
+from unweave.arrays import Points, Values, Vector
 from unweave.measurements.walks.jumps import Jump
 from unweave.measurements.walks.lines import Line
 from unweave.measurements.walks.rounds import Ask, Search, run_together
@@ -73,7 +74,7 @@ def _neuron(line: Line, jump: Jump) -> Search:
     return [Slab(weights, bias, jump.height, jump, abs(along - jump.rate) / jump.rate)]
 
 
-def _mirror(line: Line, jump: Jump, center: Points) -> Search:
+def _mirror(line: Line, jump: Jump, center: Vector) -> Generator[Points, Values, float | None]:
     """How far from the mirrored point, along the line, the hyperplane is met again; None if it is not seen."""
     reach = PLATEAU / jump.rate
     left, value, right = yield center + np.array([-reach, 0.0, reach])[:, None] * line.direction
