@@ -68,13 +68,15 @@ class Answers:
         if isinstance(self._oracle.oracle.domain, Box):
             return
         hidden = network.layers[0]
-        wanted = int(TELLING_SHARE * (self._oracle.inputs + 2))
+        # The refinement will ask more: what counts is the share of answers that tell of a neuron.
+        planned = REFINEMENT_SURPLUS * network.parameters / self._oracle.outputs
+        wanted = TELLING_SHARE * (self._oracle.inputs + 2) * min(1.0, len(self.points) / planned)
         for weights, bias in zip(hidden.weights, hidden.biases, strict=True):
             length = np.linalg.norm(weights)
             if length == 0.0 or abs(bias) > FARTHEST * length or FARTHEST * length < TELLING_ARGUMENT:
                 continue
             arguments = self.points @ weights + bias
-            targets = _telling_arguments(hidden.activation, arguments, wanted, self._rng_fit)
+            targets = _telling_arguments(hidden.activation, arguments, int(np.ceil(wanted)), self._rng_fit)
             if len(targets) == 0:
                 continue
             points = self._oracle.sample(self._rng_fit, len(targets))

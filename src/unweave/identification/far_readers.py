@@ -40,6 +40,7 @@ class Reading:
         misfits: of all profiles, relative.
         activation: the one that fits most of them.
         doubt: what it means if most profiles are not clear.
+        finds_jumps: whether the events are jumps, not kinks.
     """
 
     events: int
@@ -47,6 +48,7 @@ class Reading:
     misfits: Float64[np.ndarray, "events"]
     activation: Activation
     doubt: str
+    finds_jumps: bool
 
 
 class Reader(Protocol):
@@ -87,7 +89,7 @@ class JumpReader:
             if slab.mismatch < LARGEST_MISMATCH
         ]
         doubt = verdicts.strange_profiles(len(jumps), len(clear), float(np.median(misfits)) if len(jumps) else 0.0)
-        return Reading(len(jumps), neurons, misfits, activation, doubt)
+        return Reading(len(jumps), neurons, misfits, activation, doubt, finds_jumps=True)
 
 
 class KinkReader:
@@ -112,4 +114,4 @@ class KinkReader:
             if misfit < CLEAR_CORNER
         ]
         doubt = verdicts.strange_corners(len(walked.kinks), fit.typical_misfit)
-        return Reading(len(walked.kinks), neurons, fit.misfits, fit.activation, doubt)
+        return Reading(len(walked.kinks), neurons, fit.misfits, fit.activation, doubt, finds_jumps=False)

@@ -5,7 +5,7 @@ the slabs are met one by one. What a line could not resolve is looked for on the
 answers minus what is known, until a line shows nothing new.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float64
@@ -17,18 +17,26 @@ from unweave.identification import verdicts
 from unweave.identification.candidates import Candidate, Judge, Start
 from unweave.identification.far_look import FarBehaviour, FarLook
 from unweave.identification.far_readers import JumpReader, KinkReader, Reader, Reading
+from unweave.identification.first_layer import find_first_layer
+from unweave.identification.result import Identification
 from unweave.identification.run import Probe, Run
 from unweave.measurements.walks.lines import random_line
 from unweave.networks import Network
-from unweave.outcomes import Diagnostic, at_least, at_most
+from unweave.outcomes import Diagnostic, Outcome, at_least, at_most
 from unweave.symmetries import base_of
 
 # Share of the events on the first line that must have the profile of a single neuron.
 SHALLOW_SHARE = 0.5
+# Misfit, in units of the noise, above which it is the profile that is strange and not the noise.
+STRANGE_NOISE = 1e3
 # What known neurons leave on the next line: relative to the largest of them, and in units of the noise.
 LEFTOVER, LEFTOVER_NOISE = 1e-6, 100.0
 # Step of the differences that measure the slope of an affine part, relative to the radius.
 SLOPE_STEP = 1e-3
+
+
+class NotShallow(StageFailed):
+    """The jumps far out are clear, and are not those of single neurons."""
 
 
 @dataclass(frozen=True)
@@ -44,14 +52,17 @@ class FarRoute:
     lines: int = 10
     name = "saturation walk"
 
-    def __call__(self, run: Run, probe: Probe, judge: Judge) -> Candidate:
-        """The best network found.
+    def __call__(self, run: Run, probe: Probe, judge: Judge) -> Candidate | Identification:
+        """The best network found; the first layer of a network that is not shallow is a result of its own.
 
         Raises:
             StageFailed: if nothing happens far out, or most of it is not what a single neuron does.
         """
         with run.stage("walking far lines"):
-            start = self._walk(run, probe)
+            try:
+                start = self._walk(run, probe)
+            except NotShallow as failure:
+                return self._first_layer(run, probe, str(failure))
         with run.stage("refining"):
             return judge.best([start])
 
@@ -72,7 +83,7 @@ class FarRoute:
             line = random_line(run.oracle.domain, oracle.inputs, run.rng_walk, radius=self.far.radius)
             reading = reader(ask, line, noise=noise, rounding=probe.rounding, activations=activations)
             if lines == 1:
-                _check(reading)
+                _check(reading, noise)
             elif reading.events == 0:
                 break
             activations = (reading.activation,)
@@ -85,6 +96,15 @@ class FarRoute:
         model = with_affine_part(model, answers.points, answers.values)
         misfit = float(np.median(misfits))
         return Start(model, misfit, tuple(_checks(misfit, lines, reading.events if reading else 0)))
+
+    def _first_layer(self, run: Run, probe: Probe, why: str) -> Identification:
+        """What can be said of a network whose upper layers bend what its first layer says."""
+        layer, check = find_first_layer(run, probe, radius=self.far.radius, noise=self._noise(probe))
+        run.diagnostics.append(check)
+        reason = verdicts.first_layer(layer.neurons, why, is_complete=check.value == 0)
+        scaled = replace(layer, weights=layer.weights / probe.oracle.half_width)
+        first_layer = replace(scaled, biases=layer.biases - scaled.weights @ probe.oracle.center)
+        return run.finish(Outcome.PARTLY_IDENTIFIED, reason, first_layer=first_layer)
 
     def _noise(self, probe: Probe) -> float:
         """Expected error of answers far out, with that of a slope which was subtracted."""
@@ -105,11 +125,14 @@ class FarRoute:
         return (values[1:] - values[0]).T / step
 
 
-def _check(reading: Reading) -> None:
+def _check(reading: Reading, noise: float) -> None:
     if reading.events == 0:
         raise StageFailed(verdicts.no_slabs())
-    if len(reading.neurons) < SHALLOW_SHARE * reading.events:
-        raise StageFailed(reading.doubt)
+    if len(reading.neurons) >= SHALLOW_SHARE * reading.events:
+        return
+    if reading.finds_jumps and np.median(reading.misfits) > STRANGE_NOISE * noise:
+        raise NotShallow(reading.doubt)
+    raise StageFailed(reading.doubt)
 
 
 def _checks(misfit: float, lines: int, events: int) -> list[Diagnostic]:

@@ -27,8 +27,9 @@ ANSWERS_PER_INPUT = 3
 FEWEST_ANSWERS = 48
 # Residual, relative to the spread, up to which a refinement is worth its time.
 ROUGHLY = 0.03
-# Relative errors of the terms before refinement, for the choice of signs.
-ROUGH_SIGNS = 1e-3
+# Errors of the terms before refinement up to which signs can be chosen, and the margin that they get.
+LARGEST_ERROR = 1e-5
+ERROR_MARGIN = 10.0
 
 
 @dataclass(frozen=True)
@@ -65,20 +66,21 @@ class KinkRoute:
             if start.network.widths[0] == 0 or (start.misfit > ROUGHLY and number < self.lines - 1):
                 continue
             with run.stage("refining"):
-                tried.append(self._refined(run, judge, start))
+                tried.append(self._refined(run, judge, start, error=float(np.max(terms.errors))))
             if tried[-1].explains or len(tried) == self.attempts:
                 break
         if not tried:
             raise StageFailed(verdicts.no_kinks())
         return min(tried, key=lambda candidate: candidate.certificate.rms_error)
 
-    def _refined(self, run: Run, judge: Judge, start: Start) -> Candidate:
+    def _refined(self, run: Run, judge: Judge, start: Start, *, error: float) -> Candidate:
         """Refine without an affine part if signs explain it, and with one if not."""
-        explained = explain_kinks(start.network, relative_tol=ROUGH_SIGNS, activation=run.activation)
-        if explained.solutions == 1:
-            candidate = judge(replace(start, network=explained.network))
-            if candidate.explains:
-                return candidate
+        if error < LARGEST_ERROR:
+            explained = explain_kinks(start.network, relative_tol=ERROR_MARGIN * error, activation=run.activation)
+            if explained.solutions == 1:
+                candidate = judge(replace(start, network=explained.network))
+                if candidate.explains:
+                    return candidate
         candidate = judge(start)
         if not candidate.explains:
             return candidate

@@ -81,6 +81,15 @@ def strange_profiles(jumps: int, clear: int, misfit: float) -> str:
     )
 
 
+def first_layer(neurons: int, why: str, *, is_complete: bool) -> str:
+    """What was found of a network that is not shallow."""
+    rest = "and the last line showed no other" if is_complete else "and there may be more"
+    return (
+        f"{why} The first layer was read off far from the centre: {count(neurons)}, {rest}; their directions are "
+        "exact, their lengths come from the tails, their biases are rough. The layers above are not identified."
+    )
+
+
 def strange_corners(kinks: int, misfit: float) -> str:
     """Why far kinks are not those of a shallow network."""
     return (

@@ -124,14 +124,15 @@ def _differences(point: Vector, step: float) -> Generator[Points, Values, np.nda
 def _middle(walked: KinkedLine, index: int) -> tuple[float, float] | None:
     """The middle of an affine piece, and how far the kinks are."""
     line, kinks = walked.line, walked.kinks
-    low = kinks[index - 1] if index > 0 else None
-    high = kinks[index] if index < len(kinks) else None
-    if low is None and high is None:
+    before, after = kinks[index - 1 : index] if index > 0 else (), kinks[index : index + 1]
+    first = max((line.angle(kink.position + kink.width) for kink in before), default=None)
+    last = min((line.angle(kink.position - kink.width) for kink in after), default=None)
+    if first is None and last is None:
         return line.position(0.5 * (line.first + line.last)), line.unit
-    first = line.angle(low.position + low.width) if low else max(line.first, line.angle(high.position) - OUTER_ANGLE)
-    last = line.angle(high.position - high.width) if high else min(line.last, line.angle(low.position) + OUTER_ANGLE)
-    if not first < last:
+    low = first if first is not None else max(line.first, (last or 0.0) - OUTER_ANGLE)
+    high = last if last is not None else min(line.last, (first or 0.0) + OUTER_ANGLE)
+    if not low < high:
         return None
-    position = line.position(0.5 * (first + last))
-    edges = [kink.position - np.sign(kink.position - position) * kink.width for kink in (low, high) if kink]
+    position = line.position(0.5 * (low + high))
+    edges = [kink.position + kink.width for kink in before] + [kink.position - kink.width for kink in after]
     return position, float(min(abs(edge - position) for edge in edges))

@@ -1,0 +1,112 @@
+"""Networks recovered along paths: success over seeds, queries per parameter, errors, CPU seconds.
+
+    python benchmarks/walks.py                                  ReLU at the peers' shapes, 20 seeds each
+    python benchmarks/walks.py --shapes 784-32-1 --seeds 3      a large first layer
+    python benchmarks/walks.py --activation tanh --answers noise --shapes 10-5-1 20-10-1
+    python benchmarks/walks.py --activation sigmoid --general --shapes 50-1000-1 --seeds 1
+
+Weights are N(0, 1) / sqrt(fan-in) and biases 0.3 N(0, 1) as in the peers' comparison, or of general
+form (`--general`: scales, biases and output weights of random size). Neither width nor activation is
+given. A network counts as identified if the outcome says so and every parameter is within `--atol`
+of the planted one up to symmetry; it is wrong if the outcome says so and that is not true.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+import unweave
+from unweave.activations import Activation, activation_named
+from unweave.networks import Network
+from unweave.planted import general_network
+
+NOISE = 1e-8
+
+
+def planted(activation: Activation, shape: tuple[int, int, int], seed: int, *, is_general: bool) -> Network:
+    inputs, neurons, outputs = shape
+    rng = np.random.default_rng(seed)
+    if is_general:
+        return general_network(rng, inputs=inputs, neurons=neurons, outputs=outputs, activation=activation)
+    return Network.shallow(
+        weights=rng.standard_normal((neurons, inputs)) / np.sqrt(inputs),
+        biases=0.3 * rng.standard_normal(neurons),
+        output_weights=rng.standard_normal((outputs, neurons)) / np.sqrt(neurons),
+        offset=0.3 * rng.standard_normal(outputs),
+        activation=activation,
+    )
+
+
+def answered(network: Network, answers: str, seed: int) -> Callable[[np.ndarray], np.ndarray]:
+    """The network with exact, noisy or float32 answers, or evaluated in float32 throughout."""
+    rng = np.random.default_rng([seed, 1])
+    hidden, output = network.layers
+    if answers == "noise":
+        return lambda points: network(points) + NOISE * rng.standard_normal((len(points), network.outputs))
+    if answers == "float32":
+        return lambda points: network(points).astype(np.float32)
+    if answers == "float32-model":
+        weights, biases, pull, offset = (
+            array.astype(np.float32) for array in (hidden.weights, hidden.biases, output.weights, output.biases)
+        )
+
+        def single(points: np.ndarray) -> np.ndarray:
+            arguments = points.astype(np.float32) @ weights.T + biases
+            return hidden.activation(arguments).astype(np.float32) @ pull.T + offset
+
+        return single
+    return network
+
+
+def run(args: argparse.Namespace, shape: tuple[int, int, int]) -> None:
+    activation = activation_named(args.activation)
+    identified, wrong, errors, costs, seconds = 0, 0, [], [], []
+    for seed in range(args.first, args.first + args.seeds):
+        truth = planted(activation, shape, seed, is_general=args.general)
+        model = answered(truth, args.answers, seed)
+        start = time.process_time()
+        found = unweave.identify(model, inputs=truth.inputs, seed=seed)
+        seconds.append(time.process_time() - start)
+        costs.append(found.queries / truth.parameters)
+        error = np.inf
+        if found.network is not None and found.network.widths == truth.widths:
+            error = unweave.match(found.network, truth).largest_error
+        if found.is_identified and error <= args.atol:
+            identified += 1
+            errors.append(error)
+        else:
+            wrong += found.is_identified
+            print(f"    seed {seed}: {found.outcome.value} ({found.route}, error {error:.1e}): {found.reason[:200]}")
+    name = f"{args.activation} {'-'.join(map(str, shape))}"
+    print(
+        f"{name:22} {args.answers:8} {identified:3d} of {args.seeds:3d} {wrong:6d} "
+        f"{np.median(costs):9.2f} {np.max(costs):7.2f} "
+        f"{np.median(errors) if errors else np.nan:10.1e} {max(errors, default=np.nan):9.1e} {np.median(seconds):8.2f}",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shapes", nargs="+", default=["10-5-1", "20-10-1", "50-25-1", "5-10-1"])
+    parser.add_argument("--activation", default="relu")
+    parser.add_argument("--answers", choices=["exact", "noise", "float32", "float32-model"], default="exact")
+    parser.add_argument("--general", action="store_true", help="general form instead of the peers' distribution")
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--atol", type=float, default=None, help="1e-10 for exact answers, 1e-3 for others")
+    args = parser.parse_args()
+    args.atol = args.atol or (1e-10 if args.answers == "exact" else 1e-3)
+    print(
+        f"{'network':22} {'answers':8} {'identified':>10} {'wrong':>6} {'q/param':>9} {'largest':>7} "
+        f"{'error':>10} {'largest':>9} {'CPU s':>8}"
+    )
+    for shape in args.shapes:
+        inputs, neurons, outputs = (int(part) for part in shape.split("-"))
+        run(args, (inputs, neurons, outputs))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""The first layer of a network that is not shallow: the door to deep networks.
+
+Far out, upper layers see saturated neurons only, so that their answers are constant between the slabs
+of first-layer neurons. Directions are exact whatever the upper layers do; lengths come from the tails,
+biases only to about the width of a slab, because upper layers can absorb the rest.
+"""
+
+import numpy as np
+
+from unweave.activations import TANH
+from unweave.identification.run import Probe, Run
+from unweave.measurements.walks.jumps import JumpWalk
+from unweave.measurements.walks.lines import random_line
+from unweave.measurements.walks.ridges import Ridge, measure_ridges
+from unweave.networks import Layer
+from unweave.outcomes import Diagnostic, at_most
+
+FEWEST_LINES, LINES = 3, 8
+# Two directions are one if their difference is below this. A true hyperplane is met on nearly every
+# line; a reading in two slabs that overlap is met once.
+SAME_DIRECTION = 1e-3
+SIGHTINGS = 2
+
+
+def find_first_layer(run: Run, probe: Probe, *, radius: float, noise: float) -> tuple[Layer, Diagnostic]:
+    """Walk far lines until one shows no new hyperplane that was met twice."""
+    oracle = probe.oracle
+    found: list[list[Ridge]] = []
+    new = 0
+    for number in range(1, LINES + 1):
+        line = random_line(run.oracle.domain, oracle.inputs, run.rng_walk, radius=radius)
+        jumps = JumpWalk(noise, (TANH,))(oracle.query, line)
+        before = sum(len(sightings) >= SIGHTINGS for sightings in found)
+        for ridge in measure_ridges(oracle.query, line, jumps):
+            same = next((sightings for sightings in found if _is_same(ridge, sightings[0])), None)
+            if same is None:
+                found.append([ridge])
+            else:
+                same.append(ridge)
+        new = sum(len(sightings) >= SIGHTINGS for sightings in found) - before
+        if new == 0 and number >= FEWEST_LINES:
+            break
+    seen = [_mean(sightings) for sightings in found if len(sightings) >= SIGHTINGS]
+    lengths = np.array([ridge.length for ridge in seen])
+    layer = Layer(
+        weights=lengths[:, None] * np.array([ridge.normal for ridge in seen]).reshape(-1, oracle.inputs),
+        biases=lengths * np.array([ridge.offset for ridge in seen]),
+        activation=TANH,
+    )
+    return layer, at_most(
+        "hyperplanes that the last far line was the second to show",
+        new,
+        0.0,
+        "others may be missing: the first layer is not complete",
+    )
+
+
+def _mean(sightings: list[Ridge]) -> Ridge:
+    """The median reading of one hyperplane, with the sign of the first."""
+    signs = [1.0 if ridge.normal @ sightings[0].normal > 0 else -1.0 for ridge in sightings]
+    normal = np.median([sign * ridge.normal for sign, ridge in zip(signs, sightings, strict=True)], axis=0)
+    offset = float(np.median([sign * ridge.offset for sign, ridge in zip(signs, sightings, strict=True)]))
+    length = float(np.median([ridge.length for ridge in sightings]))
+    return Ridge(normal / np.linalg.norm(normal), offset, length)
+
+
+def _is_same(one: Ridge, other: Ridge) -> bool:
+    sign = 1.0 if one.normal @ other.normal > 0 else -1.0
+    return bool(np.linalg.norm(one.normal - sign * other.normal) < SAME_DIRECTION)
