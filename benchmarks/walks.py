@@ -26,6 +26,7 @@ NOISE = 1e-8
 
 
 def planted(activation: Activation, shape: tuple[int, int, int], seed: int, *, is_general: bool) -> Network:
+    """The secret network of a seed."""
     inputs, neurons, outputs = shape
     rng = np.random.default_rng(seed)
     if is_general:
@@ -61,6 +62,7 @@ def answered(network: Network, answers: str, seed: int) -> Callable[[np.ndarray]
 
 
 def run(args: argparse.Namespace, shape: tuple[int, int, int]) -> None:
+    """Recover the networks of one shape and print a line about them."""
     activation = activation_named(args.activation)
     identified, wrong, errors, costs, seconds = 0, 0, [], [], []
     for seed in range(args.first, args.first + args.seeds):
@@ -89,6 +91,7 @@ def run(args: argparse.Namespace, shape: tuple[int, int, int]) -> None:
 
 
 def main() -> None:
+    """Run all shapes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shapes", nargs="+", default=["10-5-1", "20-10-1", "50-25-1", "5-10-1"])
     parser.add_argument("--activation", default="relu")

@@ -46,8 +46,8 @@ def leaves(points):
 def not_a_number(points):
     return np.full(len(points), np.nan)
 
-def kinked(points):
-    return np.maximum(points @ np.arange(1.0, 6.0) - 1.0, 0.0)
+def bowl(points):
+    return np.sum((points + 1.0) ** 2 * np.arange(1.0, 6.0), axis=1)
 
 def never_asked(points):
     raise AssertionError("a query was spent")
@@ -161,9 +161,9 @@ def test_the_demo_in_json_compares_with_the_truth(capsys: pytest.CaptureFixture[
 
 def test_a_demo_that_fails_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     sizes = ["--inputs", str(INPUTS), "--neurons", str(NEURONS)]
-    out, _ = output(capsys, "demo", *sizes, "--activation", "relu", code=1)
+    out, _ = output(capsys, "demo", *sizes, "--activation", "quadratic", code=1)
     assert out.startswith("not identified: ")
-    result = document(capsys, "demo", *sizes, "--activation", "relu", code=1)
+    result = document(capsys, "demo", *sizes, "--activation", "quadratic", code=1)
     assert result["match"]["largest_error"] is None
 
 
@@ -269,19 +269,19 @@ def test_the_tolerance_of_verify_decides(capsys: pytest.CaptureFixture[str], sec
 
 
 def test_an_earlier_run_is_kept_unless_told_otherwise(capsys: pytest.CaptureFixture[str], models: str) -> None:
-    kinked = [f"{models}:kinked", "--inputs", str(INPUTS), "--out", "run"]
-    output(capsys, "identify", *kinked, code=1)
+    bowl = [f"{models}:bowl", "--inputs", str(INPUTS), "--out", "run"]
+    output(capsys, "identify", *bowl, code=1)
     never = [f"{models}:never_asked", "--inputs", str(INPUTS), "--out"]
     assert "earlier run" in output(capsys, "identify", *never, "run", code=2)[1]
     assert "left alone" in output(capsys, "identify", *never, ".", "--overwrite", code=2)[1]
-    output(capsys, "identify", f"{models}:answer", *kinked[1:], "--overwrite", code=0)
+    output(capsys, "identify", f"{models}:answer", *bowl[1:], "--overwrite", code=0)
     assert read_run("run").identification.is_identified
 
 
 def test_not_identified_leaves_with_1_and_a_run_without_network(
     capsys: pytest.CaptureFixture[str], models: str
 ) -> None:
-    given = [f"{models}:kinked", "--inputs", str(INPUTS)]
+    given = [f"{models}:bowl", "--inputs", str(INPUTS)]
     out, _ = output(capsys, "identify", *given, "--out", "run", code=1)
     assert out.startswith("not identified: ")
     assert document(capsys, "verify", "run", "--against", "secret.safetensors", code=1)["errors"] is None
@@ -360,7 +360,7 @@ def test_a_broken_oracle_leaves_with_3(
         ("{models}:never_asked", [], "needs --inputs"),
         ("{models}:never_asked", ["--inputs", "0"], "'--inputs'"),
         ("{models}:never_asked", ["--inputs", "5", "--activation", "swoosh"], "unknown activation 'swoosh'"),
-        ("{models}:never_asked", ["--inputs", "5", "--activation", "relu"], "smooth activation"),
+        ("{models}:never_asked", ["--inputs", "5", "--activation", "quadratic"], "determines its neurons"),
         ("{models}:never_asked", ["--inputs", "5", "--scale", "-1"], "positive finite scale"),
         ("{models}:never_asked", ["--inputs", "5", "--center", "nan"], "finite center"),
         ("{models}:never_asked", ["--inputs", "5", "--box", "1", "-1"], "lower < upper"),
@@ -410,7 +410,7 @@ def test_progress_goes_to_a_terminal_on_stderr_and_leaves_stdout_clean() -> None
 
 
 def test_no_progress_where_stderr_is_no_terminal() -> None:
-    sizes = ["--inputs", str(INPUTS), "--neurons", "2", "--activation", "relu"]
+    sizes = ["--inputs", str(INPUTS), "--neurons", "2", "--activation", "quadratic"]
     process = in_process("demo", *sizes, stderr=subprocess.PIPE, FORCE_COLOR="1")
     out, err = process.communicate()
     assert process.returncode == 1

@@ -5,7 +5,7 @@ import pytest
 
 import unweave
 from unweave import diagnostics
-from unweave.activations import SIGMOID, TANH
+from unweave.activations import RELU, SIGMOID, SOFTPLUS, TANH, Activation
 from unweave.arrays import pack_squares
 from unweave.decompositions.matrix_subspace import span_of_hessians
 from unweave.decompositions.subspace_power import Directions
@@ -90,11 +90,19 @@ def test_wrong_atoms_fail_consistency(seed: int) -> None:
     assert wrong.verdict is not Verdict.OK
 
 
-def test_every_diagnostic_of_a_clean_run_is_finite_and_explained(seed: int) -> None:
-    truth = general_network(np.random.default_rng(seed), inputs=6, neurons=7)
-    found = unweave.identify(truth, seed=seed)
-    assert len(found.diagnostics) >= 18
+@pytest.mark.parametrize(
+    ("activation", "domain", "fewest"),
+    [(TANH, unweave.Box(-2.0, 2.0), 18), (TANH, None, 10), (SOFTPLUS, None, 9), (RELU, None, 5)],
+)
+def test_every_diagnostic_of_a_clean_run_is_finite_and_explained(
+    activation: Activation, domain: unweave.Box | None, fewest: int, seed: int
+) -> None:
+    truth = general_network(np.random.default_rng(seed), inputs=6, neurons=7, activation=activation)
+    found = unweave.identify(truth, domain=domain, seed=seed)
+    assert found.is_identified, found.reason
+    assert len(found.diagnostics) >= fewest
     assert all(np.isfinite(item.value) and item.advice for item in found.diagnostics)
+    assert len({item.name for item in found.diagnostics}) == len(found.diagnostics)
     assert Verdict.FAIL not in {item.verdict for item in found.diagnostics}
 
 

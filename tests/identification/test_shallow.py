@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 import unweave
-from unweave.activations import ERF, GAUSSIAN, GELU, SIGMOID, SILU, SIN, SOFTPLUS, TANH, Activation, softplus
+from unweave.activations import ERF, GAUSSIAN, GELU, RELU, SIGMOID, SILU, SIN, SOFTPLUS, TANH, Activation, softplus
 from unweave.exceptions import InvalidInput, NotIdentified
+from unweave.identification.shallow import ShallowIdentifier
 from unweave.networks import Network
+from unweave.oracles.callables import CallableOracle
 from unweave.planted import document_network, general_network
 
 EXACT = 1e-8
@@ -29,6 +31,22 @@ def test_assertion_fails_on_a_wrong_network(seed: int) -> None:
     found = unweave.identify(truth, seed=seed)
     with pytest.raises(AssertionError):
         assert_recovered(found, other)
+
+
+def assert_are_among(weights: np.ndarray, truth: np.ndarray, *, atol: float = 1e-4) -> None:
+    """Every row has the direction of a different row of the truth, up to sign."""
+    rows, truth = (each / np.linalg.norm(each, axis=1, keepdims=True) for each in (weights, truth))
+    cosines = np.abs(rows @ truth.T)
+    assert np.all(np.max(cosines, axis=1) > 1 - atol**2)
+    assert len(set(np.argmax(cosines, axis=1))) == len(rows)
+
+
+def test_assertion_on_directions_can_fail(seed: int) -> None:
+    truth = np.random.default_rng(seed).standard_normal((3, 5))
+    assert_are_among(-2 * truth[[2, 0]], truth)
+    for wrong in (truth + [[1e-2, 0, 0, 0, 0]], truth[[0, 0]]):
+        with pytest.raises(AssertionError):
+            assert_are_among(wrong, truth)
 
 
 @pytest.mark.parametrize("activation", [TANH, SIGMOID, SOFTPLUS, softplus(2.5), ERF, GELU, SILU, SIN, GAUSSIAN])
@@ -56,9 +74,57 @@ def test_small_sweep(number: int, seed: int) -> None:
 @pytest.mark.parametrize(("inputs", "neurons"), [(4, 4), (4, 5), (6, 6), (6, 12)])
 def test_query_bound_with_at_least_as_many_neurons_as_inputs(inputs: int, neurons: int, seed: int) -> None:
     truth = general_network(np.random.default_rng([seed, 4]), inputs=inputs, neurons=neurons)
+    found = ShallowIdentifier(walks=False)(CallableOracle(truth, inputs=inputs), seed=seed)
+    assert_recovered(found, truth)
+    assert found.route == "Hessians"
+    assert found.queries <= 1.3 * neurons * (inputs**2 + inputs + 1) + 3 * truth.parameters
+
+
+@pytest.mark.parametrize("activation", [TANH, SOFTPLUS, RELU])
+def test_query_bound_of_walks(activation: Activation, seed: int) -> None:
+    """A fixed number of queries per parameter, however many inputs there are."""
+    truth = general_network(np.random.default_rng([seed, 10]), inputs=10, neurons=20, activation=activation)
     found = unweave.identify(truth, seed=seed)
     assert_recovered(found, truth)
-    assert found.queries <= 1.3 * neurons * (inputs**2 + inputs + 1) + 3 * truth.parameters
+    assert found.route in ("saturation walk", "kink walk")
+    assert found.queries <= 12 * truth.parameters
+
+
+@pytest.mark.parametrize("neurons", [10, 11, 14, 30])
+def test_more_neurons_than_second_derivatives_can_separate(neurons: int, seed: int) -> None:
+    truth = general_network(np.random.default_rng(seed), inputs=5, neurons=neurons)
+    found = unweave.identify(truth, seed=seed)
+    assert_recovered(found, truth)
+    assert found.route == "saturation walk"
+
+
+def relu_network(neurons: int, seed: int, *, outputs: int = 1) -> Network:
+    """Gaussian weights, small biases, and all output weights one."""
+    rng = np.random.default_rng(seed)
+    weights, biases = rng.standard_normal((neurons, 5)), 0.3 * rng.standard_normal(neurons)
+    signs = np.ones((1, neurons)) if outputs == 1 else rng.choice([-1.0, 1.0], (outputs, neurons))
+    return Network.shallow(weights, biases, signs, np.zeros(outputs), RELU)
+
+
+@pytest.mark.parametrize(("neurons", "outputs"), [(1, 1), (5, 1), (20, 1), (40, 4)])
+def test_recovers_relu(neurons: int, outputs: int, seed: int) -> None:
+    truth = relu_network(neurons, seed, outputs=outputs)
+    found = unweave.identify(truth, seed=seed)
+    assert_recovered(found, truth)
+    assert found.route == "kink walk"
+    assert found.network is not None
+    assert found.network.skip is None
+    assert found.network.layers[0].activation == RELU
+
+
+@pytest.mark.slow
+def test_many_relu_neurons_of_one_output_have_their_signs_or_say_so(seed: int) -> None:
+    """40 signs and 5 equations: one choice explains the affine part, or the affine part is kept and reported."""
+    truth = relu_network(40, seed)
+    found = unweave.identify(truth, seed=seed)
+    assert_recovered(found, truth)
+    assert found.network is not None
+    assert found.network.skip is None or any("signs" in note for note in found.notes)
 
 
 def test_queries_are_counted_exactly(seed: int) -> None:
@@ -228,30 +294,25 @@ class TestHonestFailures:
         assert found.is_identified
         assert "constant" in found.reason
 
-    @pytest.mark.parametrize("neurons", [1, 5, 40])
-    def test_relu_network(self, neurons: int, seed: int) -> None:
-        rng = np.random.default_rng(seed)
-        weights, biases = rng.standard_normal((neurons, 5)), 0.3 * rng.standard_normal(neurons)
-        found = unweave.identify(
-            lambda points: np.maximum(points @ weights.T + biases, 0).sum(axis=1), inputs=5, seed=seed
-        )
-        assert found.outcome is unweave.Outcome.NOT_IDENTIFIED
-        assert "piecewise linear" in found.reason
-
     @pytest.mark.parametrize("width", [1, 3, 8])
     def test_deep_network(self, width: int, seed: int) -> None:
+        """No network is claimed, and at most the first layer: then its directions are the planted ones."""
         rng = np.random.default_rng(seed)
         first, second = rng.standard_normal((width, 5)) / 2, rng.standard_normal((4, width))
         found = unweave.identify(
             lambda points: np.tanh(np.tanh(points @ first.T + 0.1) @ second.T + 0.2).sum(axis=1), inputs=5, seed=seed
         )
-        assert found.outcome is unweave.Outcome.NOT_IDENTIFIED
+        assert not found.is_identified
+        assert found.network is None
         assert "shallow" in found.reason
+        assert (found.outcome is unweave.Outcome.PARTLY_IDENTIFIED) == (found.first_layer is not None)
+        if found.first_layer is not None:
+            assert_are_among(found.first_layer.weights, first)
 
     @pytest.mark.parametrize("neurons", [10, 11, 14, 30])
-    def test_too_many_neurons(self, neurons: int, seed: int) -> None:
+    def test_too_many_neurons_for_second_derivatives(self, neurons: int, seed: int) -> None:
         truth = general_network(np.random.default_rng(seed), inputs=5, neurons=neurons)
-        found = unweave.identify(truth, seed=seed)
+        found = unweave.identify(truth, domain=unweave.Box(-2.0, 2.0), seed=seed)
         assert found.outcome is unweave.Outcome.NOT_IDENTIFIED
         assert "more neurons than second derivatives can separate" in found.reason
 
@@ -317,7 +378,8 @@ class TestWrongUse:
         [
             ({}, "needs inputs="),
             ({"inputs": 0}, "inputs to be a whole number"),
-            ({"inputs": 3, "activation": "relu"}, "smooth activation"),
+            ({"inputs": 3, "activation": "identity"}, "determines its neurons"),
+            ({"inputs": 3, "activation": "quadratic"}, "determines its neurons"),
             ({"inputs": 3, "activation": "nonsense"}, "unknown activation"),
             ({"inputs": 3, "neurons": 0}, "neurons to be a whole number"),
             ({"inputs": 3, "budget": 0}, "budget to be a whole number"),

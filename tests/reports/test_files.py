@@ -218,7 +218,7 @@ WRONG_FIELDS = [
     for key in sorted(set(as_document(identification(None))) - {"format", "format_version"})
     for value in (None, 3.5, {"a": "b"}, [[1]], True)
     # Null means that there is none.
-    if not (value is None and key in ("network", "certificate"))
+    if not (value is None and key in ("network", "certificate", "first_layer"))
 ]
 
 
@@ -256,7 +256,7 @@ def test_a_network_that_is_missing_or_another_one_is_refused(folder: Path) -> No
     with pytest.raises(UnreadableFile, match="written by Network"):
         read_run(folder)
     (folder / "network.safetensors").unlink()
-    with pytest.raises(UnreadableFile, match="no network"):
+    with pytest.raises(UnreadableFile, match="there is no network"):
         read_run(folder)
 
 

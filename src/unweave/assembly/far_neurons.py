@@ -28,7 +28,7 @@ def merged(neurons: list[FarNeuron], more: list[FarNeuron]) -> list[FarNeuron]:
     """Neurons and what a later line adds to them: a neuron that was met before is corrected, not doubled."""
     result = list(neurons)
     for neuron in more:
-        same = next((k for k, other in enumerate(result) if _is_same(other, neuron)), None)
+        same = _index_of(neuron, result)
         if same is None:
             result.append(neuron)
             continue
@@ -42,11 +42,16 @@ def merged(neurons: list[FarNeuron], more: list[FarNeuron]) -> list[FarNeuron]:
     return result
 
 
-def _is_same(one: FarNeuron, other: FarNeuron) -> bool:
-    sign = 1.0 if one.weights @ other.weights > 0 else -1.0
-    size = np.linalg.norm(one.weights)
-    difference = np.linalg.norm(one.weights - sign * other.weights)
-    return bool(max(difference, abs(one.bias - sign * other.bias)) < SAME * size)
+def _index_of(neuron: FarNeuron, others: list[FarNeuron]) -> int | None:
+    """The neuron with the same weights and bias, up to sign, if there is one."""
+    if not others:
+        return None
+    weights = np.array([other.weights for other in others])
+    signs = np.where(weights @ neuron.weights > 0, 1.0, -1.0)
+    differences = np.linalg.norm(weights - signs[:, None] * neuron.weights, axis=1)
+    shifts = np.abs(np.array([other.bias for other in others]) - signs * neuron.bias)
+    same = np.maximum(differences, shifts) < SAME * np.linalg.norm(weights, axis=1)
+    return int(np.argmax(same)) if np.any(same) else None
 
 
 def network_of(

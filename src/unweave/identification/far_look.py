@@ -59,11 +59,13 @@ def look_far(probe: Probe, rng: np.random.Generator) -> FarLook:
     values = oracle.query(points.reshape(-1, oracle.inputs)).reshape(2 * RAYS, len(FACTORS), -1)
     size = float(np.max(np.abs(oracle.offset / oracle.size)) + np.max(np.abs(values)))
     error = MARGIN * (probe.scale.noise + probe.rounding * size)
-    bends = np.abs(values[:, 0] - 2 * values[:, 1] + values[:, 2])
-    slopes = np.abs(values[:, 2] - values[:, 0])
+    # Medians, because with many neurons some ray passes through a slab.
+    bend = np.median(np.max(np.abs(values[:, 0] - 2 * values[:, 1] + values[:, 2]), axis=1))
+    slope = np.median(np.max(np.abs(values[:, 2] - values[:, 0]), axis=1))
     even = values[:RAYS] + values[RAYS:]
-    if np.max(bends) > error:
+    growth = np.median(np.max(np.abs(even[:, 2] - even[:, 0]), axis=1))
+    if bend > error:
         return FarLook(FarBehaviour.NEITHER, radius, False, size)
-    if np.max(np.abs(even[:, 2] - even[:, 0])) > error:
+    if growth > error:
         return FarLook(FarBehaviour.KINKS, radius, True, size)
-    return FarLook(FarBehaviour.JUMPS, radius, bool(np.max(slopes) > error), size)
+    return FarLook(FarBehaviour.JUMPS, radius, bool(slope > error), size)

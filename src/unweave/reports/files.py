@@ -27,12 +27,13 @@ from unweave import __version__
 from unweave.certificates import Certificate
 from unweave.exceptions import InvalidInput, UnreadableFile
 from unweave.identification.result import Identification
-from unweave.networks import Network
+from unweave.networks import Layer, Network
 from unweave.outcomes import Diagnostic, Outcome, Verdict
 
 FORMAT = "unweave-run"
 FORMAT_VERSION = 1
 NETWORK, RESULT, SETTINGS = "network.safetensors", "result.json", "settings.json"
+FIRST_LAYER = "first_layer.safetensors"
 NOT_FINITE = ("inf", "-inf", "nan")
 
 Document = dict[str, Any]
@@ -63,7 +64,9 @@ def as_document(found: Identification) -> Document:
         "format_version": FORMAT_VERSION,
         "outcome": found.outcome.value,
         "reason": found.reason,
+        "route": found.route,
         "network": None if found.network is None else network_shape(found.network),
+        "first_layer": None if found.first_layer is None else network_shape(_alone(found.first_layer)),
         "equivalent_activations": list(found.equivalent_activations),
         "certificate": None if certificate is None else plain(vars(certificate)),
         "diagnostics": [plain(vars(each)) | {"verdict": each.verdict.value} for each in found.diagnostics],
@@ -144,10 +147,13 @@ def write_run(
         folder.mkdir(parents=True, exist_ok=True)
         # The result goes first and comes last: a folder with one is complete.
         (folder / RESULT).unlink(missing_ok=True)
-        (folder / NETWORK).unlink(missing_ok=True)
+        for network in (NETWORK, FIRST_LAYER):
+            (folder / network).unlink(missing_ok=True)
         (folder / SETTINGS).write_text(settings_text + "\n", encoding="utf-8")
         if found.network is not None:
             found.network.save(folder / NETWORK)
+        if found.first_layer is not None:
+            _alone(found.first_layer).save(folder / FIRST_LAYER)
         (folder / RESULT).write_text(as_json(as_document(found)) + "\n", encoding="utf-8")
     except OSError as error:
         raise InvalidInput(f"the run could not be written to {folder}: {error}.") from error
@@ -231,25 +237,35 @@ def _refuse(constant: str) -> None:
 
 def _identification(result: Document, folder: Path) -> Identification:
     certificate, seconds = _optional(result, "certificate"), _field(result, "seconds", dict)
+    first_layer = _network(_optional(result, "first_layer"), folder / FIRST_LAYER)
     return Identification(
         outcome=_member(result, "outcome", Outcome),
         reason=_field(result, "reason", str),
-        network=_network(_optional(result, "network"), folder),
+        network=_network(_optional(result, "network"), folder / NETWORK),
         certificate=None if certificate is None else _certificate(certificate),
         diagnostics=tuple(_diagnostic(each) for each in _field(result, "diagnostics", list)),
         queries=_field(result, "queries", int),
         equivalent_activations=_strings(result, "equivalent_activations"),
         notes=_strings(result, "notes"),
         seconds={stage: _float(seconds, stage) for stage in seconds},
+        route=_field(result, "route", str),
+        first_layer=None if first_layer is None else first_layer.layers[0],
     )
 
 
-def _network(shape: Document | None, folder: Path) -> Network | None:
+def _alone(layer: Layer) -> Network:
+    """A layer as a network without anything above it."""
+    return Network((layer,))
+
+
+def _network(shape: Document | None, path: Path) -> Network | None:
     if shape is None:
         return None
-    network = Network.load(folder / NETWORK)
-    if network_shape(network) != shape:
-        raise InvalidInput(f"it tells of a network of the shape {shape}, but {NETWORK} holds {network_shape(network)}.")
+    if not path.exists():
+        raise InvalidInput(f"it tells of a network of the shape {shape}, but there is no {path.name}.")
+    network = Network.load(path)
+    if (held := network_shape(network)) != shape:
+        raise InvalidInput(f"it tells of a network of the shape {shape}, but {path.name} holds {held}.")
     return network
 
 

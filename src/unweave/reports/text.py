@@ -18,7 +18,7 @@ from unweave.outcomes import Outcome, Verdict
 if TYPE_CHECKING:
     from unweave.certificates import Certificate
     from unweave.identification.result import Identification
-    from unweave.networks import Network
+    from unweave.networks import Layer, Network
     from unweave.outcomes import Diagnostic
     from unweave.symmetries import Match
 
@@ -43,6 +43,8 @@ def report(found: "Identification") -> RenderableType:
     parts: list[RenderableType] = [outcome(found)]
     if found.network is not None:
         parts.append(network_table(found.network, found.equivalent_activations))
+    if found.first_layer is not None:
+        parts.append(first_layer_table(found.first_layer))
     if found.certificate is not None:
         parts.append(certificate_table(found.certificate))
     if found.diagnostics:
@@ -75,6 +77,16 @@ def network_table(network: "Network", equivalent_activations: tuple[str, ...] = 
     table.add_row("outputs", str(network.outputs))
     table.add_row("linear part (skip)", "no" if network.skip is None else "yes")
     table.add_row("parameters", str(network.parameters))
+    return table
+
+
+def first_layer_table(layer: "Layer") -> Table:
+    """What is known of a network that is not shallow."""
+    table = _facts("first layer")
+    table.add_row("inputs", str(layer.inputs))
+    table.add_row("neurons found", str(layer.neurons))
+    table.add_row("directions", "exact")
+    table.add_row("lengths and biases", "rough: upper layers hide the rest")
     return table
 
 
@@ -116,6 +128,8 @@ def cost_table(found: "Identification") -> Table:
     """Queries, queries per parameter and the time of every stage."""
     table = _facts("cost")
     table.columns[1].justify = "right"
+    if found.route:
+        table.add_row("route", found.route)
     table.add_row("queries", f"{found.queries:,}")
     if found.network is not None:
         table.add_row("queries per parameter", f"{found.queries / found.network.parameters:.1f}")
@@ -194,6 +208,8 @@ def demo_report(
         parts.append(neurons_table(match, shown=SHOWN_NEURONS))
         parts.append(_demo_remark(secret, match))
         tables.insert(0, errors_table(match, tolerance=tolerance))
+    if found.first_layer is not None:
+        parts.append(first_layer_table(found.first_layer))
     if found.certificate is not None:
         parts.append(certificate_table(found.certificate))
     parts.append(Columns(tables, padding=(0, 8)))

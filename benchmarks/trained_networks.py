@@ -1,0 +1,93 @@
+"""Networks that scikit-learn has trained on its bundled data, recovered through `predict` only.
+
+python benchmarks/trained_networks.py
+python benchmarks/trained_networks.py --data diabetes --widths 5 10 --states 5
+"""
+
+import argparse
+import time
+import warnings
+
+import numpy as np
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.neural_network import MLPRegressor
+from sklearn.preprocessing import StandardScaler
+
+import unweave
+from unweave.activations import RELU, SIGMOID, TANH
+from unweave.networks import Network
+
+DATA = {"diabetes": load_diabetes, "cancer": load_breast_cancer, "digits": load_digits}
+ACTIVATIONS = {"tanh": TANH, "logistic": SIGMOID, "relu": RELU}
+SOLVERS = ("lbfgs", "adam")
+# Error of a parameter above which a network called identified would be wrong.
+WRONG = 1e-6
+
+
+def main() -> None:
+    """Train, ask, compare; one line per data set and activation, and one per network that is not identified."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", nargs="+", choices=DATA, default=list(DATA))
+    parser.add_argument("--widths", nargs="+", type=int, default=[5, 10, 20, 40])
+    parser.add_argument("--states", type=int, default=3, help="values of random_state")
+    settings = parser.parse_args()
+    print("data, activation: networks, identified / partly / not, wrong | queries per parameter | error | seconds")
+    for data in settings.data:
+        points, target = DATA[data](return_X_y=True)
+        points = StandardScaler().fit_transform(points)
+        target = (target - target.mean()) / target.std()
+        for activation in ACTIVATIONS:
+            models = [
+                fitted(points, target, activation, width, solver, state)
+                for width in settings.widths
+                for solver in SOLVERS
+                for state in range(settings.states)
+            ]
+            report(f"{data}, {activation}", [recovered(model, points) for model in models])
+
+
+def fitted(
+    points: np.ndarray, target: np.ndarray, activation: str, width: int, solver: str, state: int
+) -> MLPRegressor:
+    """A model with scikit-learn's default settings, stopped after 200 iterations."""
+    model = MLPRegressor(hidden_layer_sizes=(width,), activation=activation, solver=solver, random_state=state)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return model.fit(points, target)
+
+
+def recovered(model: MLPRegressor, points: np.ndarray) -> tuple[str, float, float, float]:
+    """Outcome, queries per parameter, largest error of a parameter, seconds."""
+    truth = Network.shallow(
+        weights=model.coefs_[0].T,
+        biases=model.intercepts_[0],
+        output_weights=model.coefs_[1].T,
+        offset=model.intercepts_[1],
+        activation=ACTIVATIONS[model.activation],
+    )
+    start = time.perf_counter()
+    found = unweave.identify(model.predict, inputs=points.shape[1])
+    seconds = time.perf_counter() - start
+    error = np.inf if found.network is None else unweave.match(found.network, truth).largest_error
+    if not found.is_identified:
+        print(f"  {found.outcome.value}: width {truth.widths[0]}, {model.solver}, random_state {model.random_state}: ")
+        print(f"    error {error:.0e}, {found.queries} queries, {seconds:.1f} s; {found.reason}", flush=True)
+    return found.outcome.value, found.queries / truth.parameters, error, seconds
+
+
+def report(name: str, rows: list[tuple[str, float, float, float]]) -> None:
+    """Summarise the networks of one data set and activation."""
+    outcomes, queries, errors, seconds = zip(*rows, strict=True)
+    counts = " / ".join(str(outcomes.count(outcome.value)) for outcome in unweave.Outcome)
+    identified = [error for outcome, error in zip(outcomes, errors, strict=True) if outcome == "identified"]
+    wrong = sum(error > WRONG for error in identified)
+    print(
+        f"{name}: {len(rows)}, {counts}, {wrong} wrong | {np.median(queries):.1f} | "
+        f"{max(identified, default=np.nan):.0e} | median {np.median(seconds):.1f}, largest {max(seconds):.1f}",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()
