@@ -301,7 +301,7 @@ def test_kinked_residuals_bend_by_no_more_than_the_bound_within_the_reach(
     activation: Activation, outputs: int, seed: int
 ) -> None:
     network, points, _ = planted_kinks(seed, activation=activation, outputs=outputs, has_skip=True)
-    kept, reach = certificates._steady_points(network, points)
+    kept, reach = certificates._steady_points(network, points, 0.1)
     points = points[kept]
     weights, vector = certificates._curvature_weights(network, points), ParameterVector(network)
     jacobian = dense_jacobian(network, points)[: points.shape[0] * outputs]
@@ -322,17 +322,17 @@ def test_the_reach_is_that_of_the_nearest_point_kept() -> None:
     # One neuron with the kink x_1 = 0; the distance in units of |(x, 1)| by hand.
     network = Network.shallow(np.array([[2.0, 0.0]]), np.zeros(1), np.ones((1, 1)), np.zeros(1), RELU)
     points = np.column_stack([np.linspace(0.01, 1.0, 40), np.zeros(40)])
-    kept, reach = certificates._steady_points(network, points)
+    kept, reach = certificates._steady_points(network, points, 0.1)
     np.testing.assert_array_equal(kept, np.arange(4, 40))
     assert reach == pytest.approx(points[4, 0] / np.hypot(points[4, 0], 1.0))
-    few, _ = certificates._steady_points(network, points[:5])
+    few, _ = certificates._steady_points(network, points[:5], 0.1)
     np.testing.assert_array_equal(few, np.arange(5))
 
 
 def test_a_kinked_network_is_no_farther_isolated_than_its_points_keep_their_pattern(seed: int) -> None:
     network, points, fresh = planted_kinks(seed)
     certificate = certified(network, network, points, fresh, noise=1e-15)
-    assert 0 < certificate.isolation <= certificates._steady_points(network, points)[1]
+    assert 0 < certificate.isolation <= certificates._steady_points(network, points, 0.1)[1]
     # Noise whose radius would reach over the kinks leaves no claim.
     assert not certified(network, network, points, fresh, noise=1e-3).is_isolated
 

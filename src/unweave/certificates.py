@@ -28,8 +28,9 @@ EIGENSOLVER_ROUNDS = 12
 # Points per weight on each side of a neuron's kinks below which its singular value is not estimated: with
 # 1.1 the eigensolver was seen to end at the double of the exact value, with 1.25 at 1.002 of it.
 POINTS_PER_SIDE = 1.25
-# Share of the points that a certificate leaves out because they are nearest to a kink of a neuron.
-NEAR_KINKS = 0.1
+# Shares of the points that a certificate may leave out because they are nearest to a kink of a neuron: more
+# allow larger steps of the others, but between nearly parallel neurons just those points tell them apart.
+NEAR_KINKS = (0.1, 0.03, 0.0)
 
 
 @dataclass(frozen=True)
@@ -91,28 +92,23 @@ def certify(
     A piecewise-linear network is bilinear in its parameters as long as no point changes its pattern of
     active neurons. A relative step d of neuron k moves its argument at x by at most ``d |w_k| |(x, 1)|``,
     so that every point allows steps up to the distance of its arguments from the kinks in that unit. The
-    tenth of the points that allow least takes no part in the claim on the parameters; the radius has to
-    be below what the others allow, and the isolation is no more than that.
+    tenth of the points that allow least (or fewer, if that leaves too little) takes no part in the claim
+    on the parameters; the radius has to be below what the others allow, the isolation no more than that.
 
     Assumes: the errors of the answers have a root mean square of at most the noise.
     """
     errors = np.abs(fresh_values - network(fresh_points))
     rms_error = float(np.sqrt(np.mean(errors**2)))
-    kept, reach = _steady_points(network, points)
-    points, residuals = points[kept], values[kept] - network(points[kept])
-    weights = _curvature_weights(network, points)
-    # What the fit left over has no part in the columns of the Jacobian at its minimum; the errors
-    # of the answers may. Fresh answers tell how large those are if the noise was underestimated.
-    answer_error = max(noise, rms_error) * np.sqrt(values.size)
-    sigma, leftover, is_estimated = _singular_value(network, points, residuals, weights)
-    rho = leftover + answer_error
-    discriminant = sigma**2 - 2 * rho
-    root = np.sqrt(max(discriminant, 0.0))
-    has_neurons = network.widths[0] > 0
-    # (sigma - root) without cancellation; dividing by the smallest weight gives a relative error.
-    radius = float(2 * rho / (sigma + root) / np.min(weights)) if sigma > 0 else np.inf
-    isolation = min(float((sigma + root) / np.max(weights)), reach) if has_neurons else np.inf
-    is_isolated = (discriminant > 0 and radius < reach) or not has_neurons
+    # Fresh answers tell how large the errors of the answers are if the noise was underestimated.
+    answer_error = max(noise, rms_error)
+    is_large = network.parameters > EXACT_SINGULAR_LIMIT
+    shares = NEAR_KINKS[:1] if network.layers[0].activation.is_smooth or is_large else NEAR_KINKS
+    claims = (_parameter_claim(network, points, values, answer_error, share) for share in shares)
+    claim = next(claims)
+    for other in claims:
+        if claim.is_made:
+            break
+        claim = other
     return Certificate(
         largest_error=float(np.max(errors)),
         rms_error=rms_error,
@@ -120,14 +116,47 @@ def certify(
         confidence=CONFIDENCE,
         coverage=float((1 - CONFIDENCE) ** (1 / len(fresh_points))),
         noise=noise,
-        smallest_singular=float(sigma / np.sqrt(residuals.size)),
-        is_singular_estimated=is_estimated,
-        radius=radius if is_isolated else np.inf,
-        isolation=isolation if is_isolated else 0.0,
+        smallest_singular=claim.smallest_singular,
+        is_singular_estimated=is_large,
+        radius=claim.radius if claim.is_made else np.inf,
+        isolation=claim.isolation if claim.is_made else 0.0,
     )
 
 
-def _steady_points(network: Network, points: Points) -> tuple[slice | np.ndarray, float]:
+@dataclass(frozen=True)
+class _ParameterClaim:
+    """What the Jacobian at the points that are kept says about the parameters."""
+
+    smallest_singular: float
+    radius: float
+    isolation: float
+    is_made: bool
+
+
+def _parameter_claim(
+    network: Network, points: Points, values: Values, answer_error: float, share: float
+) -> _ParameterClaim:
+    kept, reach = _steady_points(network, points, share)
+    points, residuals = points[kept], values[kept] - network(points[kept])
+    weights = _curvature_weights(network, points)
+    sigma, leftover = _singular_value(network, points, residuals, weights)
+    # What the fit left over has no part in the columns of the Jacobian at its minimum; the errors
+    # of the answers may.
+    rho = leftover + answer_error * np.sqrt(residuals.size)
+    discriminant = sigma**2 - 2 * rho
+    root = np.sqrt(max(discriminant, 0.0))
+    has_neurons = network.widths[0] > 0
+    # (sigma - root) without cancellation; dividing by the smallest weight gives a relative error.
+    radius = float(2 * rho / (sigma + root) / np.min(weights)) if sigma > 0 else np.inf
+    return _ParameterClaim(
+        smallest_singular=float(sigma / np.sqrt(residuals.size)),
+        radius=radius,
+        isolation=min(float((sigma + root) / np.max(weights)), reach) if has_neurons else np.inf,
+        is_made=bool(discriminant > 0 and radius < reach) or not has_neurons,
+    )
+
+
+def _steady_points(network: Network, points: Points, share: float) -> tuple[slice | np.ndarray, float]:
     """Points to keep, and the relative step of any neuron below which none of them changes its pattern."""
     hidden = network.layers[0]
     if hidden.activation.is_smooth or hidden.neurons == 0:
@@ -137,7 +166,7 @@ def _steady_points(network: Network, points: Points) -> tuple[slice | np.ndarray
     reach = gaps / np.sqrt(1 + np.einsum("pi,pi->p", points, points))
     # With fewer numbers than parameters nothing could be claimed at all.
     spare = len(points) - -(-network.parameters // network.outputs)
-    kept = np.sort(np.argsort(reach)[max(0, min(int(NEAR_KINKS * len(points)), spare)) :])
+    kept = np.sort(np.argsort(reach)[max(0, min(int(share * len(points)), spare)) :])
     return kept, float(np.min(reach[kept]))
 
 
@@ -169,16 +198,16 @@ def _curvature_weights(network: Network, points: Points) -> Float64[np.ndarray, 
 
 def _singular_value(
     network: Network, points: Points, residuals: Values, weights: Float64[np.ndarray, "parameters"]
-) -> tuple[float, float, bool]:
-    """Smallest singular value of the weighted Jacobian, the residual in its range, whether it is estimated."""
+) -> tuple[float, float]:
+    """Smallest singular value of the weighted Jacobian, and the residual in its range."""
     if network.parameters <= EXACT_SINGULAR_LIMIT:
         jacobian = dense_jacobian(network, points) / weights
         factor, triangle = np.linalg.qr(jacobian)
         leftover = float(np.linalg.norm(factor.T @ with_gauge(network, residuals)))
-        return float(scipy.linalg.svdvals(triangle)[-1]), leftover, False
+        return float(scipy.linalg.svdvals(triangle)[-1]), leftover
     # The estimate comes from above, within ten percent in practice: half of it is on the safe side.
     sigma = 0.5 * _estimated_singular(network, points, weights) if _has_both_sides(network, points) else 0.0
-    return sigma, float(np.linalg.norm(residuals)), True
+    return sigma, float(np.linalg.norm(residuals))
 
 
 def _has_both_sides(network: Network, points: Points) -> bool:

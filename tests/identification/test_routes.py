@@ -48,7 +48,9 @@ def assert_recovered(found: unweave.Identification, truth: Network, *, route: st
 def assert_route(found: unweave.Identification, route: str) -> None:
     """The route is named, and the last note on routes says why."""
     assert found.route == route
-    assert [note for note in found.notes if note.startswith("Route: ")][-1].startswith(f"Route: {route}, because ")
+    notes = [note for note in found.notes if note.startswith("Route: ")]
+    assert notes
+    assert notes[-1].startswith(f"Route: {route}, because ")
 
 
 def test_the_assertions_can_fail(seed: int) -> None:
@@ -113,9 +115,11 @@ def test_a_box_is_never_left(activation: Activation, seed: int) -> None:
     assert model.largest <= 2.0 + 1e-9
 
 
-@pytest.mark.parametrize(("activation", "route"), [(TANH, HESSIANS), (SOFTPLUS, HESSIANS), (RELU, KINKS)])
-def test_one_input_has_no_far_lines(activation: Activation, route: str, seed: int) -> None:
-    truth = planted(activation, seed, inputs=1, neurons=2)
+@pytest.mark.parametrize(
+    ("activation", "neurons", "route"), [(TANH, 2, HESSIANS), (SOFTPLUS, 1, HESSIANS), (RELU, 2, KINKS)]
+)
+def test_one_input_has_no_far_lines(activation: Activation, neurons: int, route: str, seed: int) -> None:
+    truth = planted(activation, seed, inputs=1, neurons=neurons)
     assert_recovered(unweave.identify(truth, seed=seed), truth, route=route)
 
 
@@ -145,6 +149,13 @@ def test_a_model_that_does_not_answer_far_away_is_identified_nearby(
     assert_recovered(found, truth, route=HESSIANS)
     assert any("does not answer far from the centre" in note for note in found.notes)
     assert found.queries <= model.asked
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_a_single_relu_neuron_is_found_wherever_it_bends(number: int, seed: int) -> None:
+    """A first look at 16 places may miss its only kink."""
+    truth = planted(RELU, 10 * seed + number, neurons=1)
+    assert_recovered(unweave.identify(truth, seed=seed), truth, route=KINKS)
 
 
 @pytest.mark.parametrize("activation", [TANH, SOFTPLUS])

@@ -44,7 +44,7 @@ def assert_are_among(weights: np.ndarray, truth: np.ndarray, *, atol: float = 1e
 def test_assertion_on_directions_can_fail(seed: int) -> None:
     truth = np.random.default_rng(seed).standard_normal((3, 5))
     assert_are_among(-2 * truth[[2, 0]], truth)
-    for wrong in (truth + [[1e-2, 0, 0, 0, 0]], truth[[0, 0]]):
+    for wrong in (truth + 1e-2 * np.eye(5)[0], truth[[0, 0]]):
         with pytest.raises(AssertionError):
             assert_are_among(wrong, truth)
 

@@ -19,6 +19,7 @@ from unweave.networks import Network
 EXACT = 1e-8
 LOADERS = {"diabetes": load_diabetes, "breast cancer": load_breast_cancer, "digits": load_digits}
 LEAVES_THE_BOX = pytest.mark.xfail(reason="kink walks leave the box", raises=InvalidInput)
+TOO_FEW_TELLING = pytest.mark.xfail(reason="too few answers are asked where saturated neurons bend")
 ACTIVATIONS = {"tanh": TANH, "logistic": SIGMOID, "relu": RELU}
 
 
@@ -126,7 +127,7 @@ def test_weights_that_training_never_moved_are_recovered() -> None:
 
 
 @pytest.mark.parametrize("activation", ["tanh", "relu"])
-def test_raw_units(activation: str) -> None:
+def test_units_of_the_inputs_do_not_matter(activation: str) -> None:
     points, target = data_set("breast cancer", is_scaled=False)
     points = points[:, :10] / points[:, :10].std(axis=0) * np.logspace(-2, 2, 10)
     scale = points.std(axis=0)
@@ -134,6 +135,14 @@ def test_raw_units(activation: str) -> None:
     # The same network in the units of the data.
     model.coefs_[0] = model.coefs_[0] / scale[:, None]
     domain = unweave.Everywhere(scale=scale, center=points.mean(axis=0))
+    assert_recovered(ask(model, points, domain=domain), model, points)
+
+
+@pytest.mark.parametrize("activation", [pytest.param("tanh", marks=TOO_FEW_TELLING), "logistic"])
+def test_network_trained_on_unscaled_inputs(activation: str) -> None:
+    points, target = data_set("diabetes", is_scaled=False)
+    model = fitted(points, target, activation, hidden_layer_sizes=(8,), solver="lbfgs", max_iter=500)
+    domain = unweave.Everywhere(scale=points.std(axis=0), center=points.mean(axis=0))
     assert_recovered(ask(model, points, domain=domain), model, points)
 
 
@@ -165,11 +174,11 @@ def test_kinks_beyond_the_data() -> None:
     assert_recovered(ask(model, points, domain=domain), model, points)
 
 
-@pytest.mark.xfail(reason="the certificate drops the answers that pin a neuron down")
 def test_relu_neuron_that_few_answers_pin_down() -> None:
     points, target = data_set("diabetes")
     model = fitted(points, target, "relu", solver="lbfgs", max_iter=200, random_state=1)
-    assert_recovered(ask(model, points), model, points)
+    for seed in range(4):
+        assert_recovered(ask(model, points, seed=seed), model, points)
 
 
 @cache

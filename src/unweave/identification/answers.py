@@ -18,9 +18,11 @@ FRESH_SHARE = 0.4
 FEWEST_FRESH, MOST_FRESH = 16, 2_000
 # Answers that show a neuron bend, per input; how far its argument must vary over them, and how far
 # from the domain, in its half-widths, they are looked for.
-TELLING_SHARE = 2.0
+TELLING_SHARE = 3.0
 TELLING_ARGUMENT, TELLING_SPREAD = 2.5, 0.5
 FARTHEST = 100.0
+# Standard deviation of rounding, in units of the last digit.
+ANSWER_ROUNDING = 0.29
 
 
 class Answers:
@@ -96,8 +98,15 @@ class Answers:
         if network.skip is not None:
             terms = terms + np.abs(points) @ np.abs(network.skip.T)
         # The oracle's own rounding is that of its answers before they were centred.
-        terms = terms + np.abs(output.biases) + np.abs(self._oracle.offset / self._oracle.size)
-        return float(max(noise, np.finfo(float).eps * np.sqrt(np.mean(terms**2))))
+        centre = np.abs(self._oracle.offset / self._oracle.size)
+        terms = terms + np.abs(output.biases) + centre
+        digits = self._oracle.oracle.ledger.answer_digits
+        rounded = ANSWER_ROUNDING * digits * _rms(np.abs(self.fresh_values) + centre)
+        return float(max(noise, rounded, np.finfo(float).eps * _rms(terms)))
+
+
+def _rms(values: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(values**2)))
 
 
 def _telling_arguments(

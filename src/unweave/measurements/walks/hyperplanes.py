@@ -67,7 +67,7 @@ def measure_hyperplanes(ask: Ask, walked: KinkedLine, settings: KinkWalk) -> Hyp
         if before is None or after is None:
             continue
         left, values, right = np.linalg.svd(after.gradient - before.gradient, full_matrices=False)
-        error = np.hypot(before.error, after.error) * np.sqrt(len(walked.line.base)) / values[0]
+        error = np.hypot(before.error, after.error) * np.sqrt(len(walked.line.base)) / max(values[0], 1e-300)
         if not error < LARGEST_ERROR:
             continue
         if not kink.is_resolved:

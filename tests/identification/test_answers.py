@@ -1,0 +1,92 @@
+"""Answers that tell of neurons which bend outside the domain."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from unweave.activations import RELU, TANH, Activation
+from unweave.identification.answers import FARTHEST, Answers
+from unweave.networks import Network
+from unweave.oracles.callables import CallableOracle
+from unweave.oracles.domains import Box
+from unweave.oracles.standard import StandardOracle
+from unweave.planted import general_network
+
+INPUTS = 4
+WANTED = 2 * (INPUTS + 2)
+
+
+def planted(seed: int, activation: Activation, distance: float) -> Network:
+    """Three neurons, the first of which bends that far from the centre."""
+    network = general_network(np.random.default_rng([seed, 81]), inputs=INPUTS, neurons=3, activation=activation)
+    hidden, output = network.layers
+    biases = hidden.biases.copy()
+    biases[0] = -distance * np.linalg.norm(hidden.weights[0])
+    return Network((replace(hidden, biases=biases), output))
+
+
+def answers_about(network: Network, seed: int, *, domain: Box | None = None, asked: int = 200) -> Answers:
+    oracle = CallableOracle(network, inputs=INPUTS, outputs=1, domain=domain)
+    unit = StandardOracle(oracle, np.zeros(INPUTS), np.ones(INPUTS), np.zeros(1), np.ones(1))
+    answers = Answers(unit, np.random.default_rng([seed, 82]), np.random.default_rng([seed, 83]))
+    answers.ask(asked)
+    return answers
+
+
+def arguments(network: Network, answers: Answers) -> np.ndarray:
+    return network.layers[0].preactivations(answers.points)
+
+
+@pytest.mark.parametrize("distance", [6.0, 30.0, 0.9 * FARTHEST])
+def test_a_smooth_neuron_far_away_is_seen_bending(distance: float, seed: int) -> None:
+    truth = planted(seed, TANH, distance)
+    answers = answers_about(truth, seed)
+    assert np.count_nonzero(np.abs(arguments(truth, answers)[:, 0]) < 2.5) < WANTED
+    answers.excite(truth)
+    near = np.abs(arguments(truth, answers)[:, 0]) < 2.5 + 1e-9
+    assert np.count_nonzero(near) >= WANTED
+    assert np.std(arguments(truth, answers)[near, 0]) > 0.5
+
+
+@pytest.mark.parametrize("distance", [6.0, 30.0, -30.0])
+def test_both_sides_of_a_far_kink_are_seen(distance: float, seed: int) -> None:
+    truth = planted(seed, RELU, distance)
+    answers = answers_about(truth, seed)
+    answers.excite(truth)
+    seen = arguments(truth, answers)[:, 0]
+    assert min(np.count_nonzero(seen < 0), np.count_nonzero(seen > 0)) >= WANTED
+
+
+def test_what_is_asked_is_kept_and_right(seed: int) -> None:
+    truth = planted(seed, RELU, 30.0)
+    answers = answers_about(truth, seed)
+    answers.excite(truth)
+    assert len(answers.points) > 200
+    np.testing.assert_array_equal(answers.values, truth(answers.points))
+
+
+def test_neurons_that_bend_in_the_domain_cost_nothing(seed: int) -> None:
+    for activation in (TANH, RELU):
+        truth = planted(seed, activation, 0.1)
+        answers = answers_about(truth, seed, asked=400)
+        answers.excite(truth)
+        answers.excite(truth)
+        assert len(answers.points) == 400
+
+
+def test_excited_neurons_are_not_asked_again(seed: int) -> None:
+    truth = planted(seed, RELU, 30.0)
+    answers = answers_about(truth, seed)
+    answers.excite(truth)
+    count = len(answers.points)
+    answers.excite(truth)
+    assert len(answers.points) == count
+
+
+def test_a_box_and_very_far_neurons_are_left_alone(seed: int) -> None:
+    for distance, domain in ((30.0, Box(-1.0, 1.0)), (2 * FARTHEST, None)):
+        truth = planted(seed, TANH, distance)
+        answers = answers_about(truth, seed, domain=domain, asked=400)
+        answers.excite(truth)
+        assert len(answers.points) == 400
