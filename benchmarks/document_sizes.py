@@ -1,6 +1,9 @@
 """The document's model at its sizes: D = 20, 25, 30, 40, 50 with m = 0.4 D^2 tanh neurons.
 
     python benchmarks/document_sizes.py --inputs 20 25 30 40 50
+    python benchmarks/document_sizes.py --inputs 20 25 30 40 50 --hessians
+
+The second runs without walks, by Hessians as the document does.
 
 The document's Table 3.2 gives seconds on a P100 GPU for weights and initial shifts, Hessians included.
 The general form is identified here (width, activation, scales and output weights not given), and
@@ -13,6 +16,8 @@ import time
 import numpy as np
 
 import unweave
+from unweave.identification.shallow import ShallowIdentifier
+from unweave.oracles.callables import CallableOracle
 from unweave.planted import document_network
 
 DOCUMENT_SECONDS = {20: 7.63, 25: 11.4, 30: 17.4, 35: 27.5, 40: 43.1, 45: 70.8, 50: 113.0}
@@ -29,6 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--inputs", type=int, nargs="*", default=[20, 25, 30, 40, 50])
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--hessians", action="store_true", help="no walks")
     options = parser.parse_args()
     print(
         "  D    m outcome      error    signs  queries   of limit  of document's  before refining s (GPU)   refining s"
@@ -37,7 +43,8 @@ def main() -> None:
         neurons = int(0.4 * inputs**2)
         truth = document_network(np.random.default_rng([options.seed, inputs]), inputs=inputs, neurons=neurons)
         start = time.perf_counter()
-        found = unweave.identify(truth, seed=options.seed)
+        identify = ShallowIdentifier(walks=not options.hessians)
+        found = identify(CallableOracle(truth, inputs=inputs), seed=options.seed)
         match = unweave.match(found.network, truth) if found.network is not None else None
         error = match.largest_error if match is not None else np.inf
         # Output weights are one in this model, so a wrong sign would show as an output weight of -1.

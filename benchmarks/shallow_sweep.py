@@ -1,8 +1,10 @@
 """Identify many random shallow networks, width and activation not given, and count the successes.
 
     python benchmarks/shallow_sweep.py --networks 200 --seed 0
+    python benchmarks/shallow_sweep.py --networks 200 --seed 0 --hessians
 
-Prints one line per network and a summary; exits with 1 if any wrong network was called identified.
+The second runs without walks, by Hessians alone. Prints one line per network and a summary;
+exits with 1 if any wrong network was called identified.
 """
 
 import argparse
@@ -13,6 +15,8 @@ import numpy as np
 
 import unweave
 from unweave.activations import ERF, GELU, SIGMOID, SOFTPLUS, TANH
+from unweave.identification.shallow import ShallowIdentifier
+from unweave.oracles.callables import CallableOracle
 from unweave.planted import general_network
 
 ACTIVATIONS = (TANH, SIGMOID, SOFTPLUS, ERF, GELU)
@@ -39,12 +43,14 @@ def main() -> int:
     parser.add_argument("--networks", type=int, default=200)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--hessians", action="store_true", help="no walks")
     options = parser.parse_args()
+    identify = ShallowIdentifier(walks=not options.hessians)
     exact = wrong = over_budget = 0
     errors, per_parameter, start = [], [], time.perf_counter()
     for number in range(options.first, options.first + options.networks):
         truth = planted_case(options.seed, number)
-        found = unweave.identify(truth, seed=number)
+        found = identify(CallableOracle(truth, inputs=truth.inputs), seed=number)
         error = unweave.match(found.network, truth).largest_error if found.network is not None else np.inf
         inputs, neurons = truth.inputs, truth.widths[0]
         limit = 1.3 * neurons * (inputs**2 + inputs + 1) + 3 * truth.parameters

@@ -213,7 +213,7 @@ def excitation(network: Network) -> list[Diagnostic]:
     lower = np.linalg.cholesky(cosines**2 + 1e-13 * np.eye(len(cosines)))
     learnability = float(np.linalg.eigvalsh(lower.T @ moment @ lower)[0])
     spread = np.linalg.eigvalsh(shifts)
-    size = float(np.max(np.sum(bends**2, axis=1)))
+    size = max(float(np.max(np.sum(bends**2, axis=1))), np.finfo(float).tiny)
     return [
         at_least(
             "largest derivative of the activation is bounded",

@@ -110,9 +110,11 @@ def test_functions_without_neurons_end_with_hessians(model: Model, word: str, se
 def test_a_box_is_never_left(activation: Activation, seed: int) -> None:
     truth = planted(activation, seed)
     model = Counted(truth)
-    found = unweave.identify(model, inputs=INPUTS, domain=unweave.Box(-2.0, 2.0), seed=seed)
+    # Wide enough for all neurons to bend inside: one that hardly does is found, but not pinned down.
+    width = 2.0 if activation.is_smooth else 4.0
+    found = unweave.identify(model, inputs=INPUTS, domain=unweave.Box(-width, width), seed=seed)
     assert_recovered(found, truth, route=HESSIANS if activation.is_smooth else KINKS)
-    assert model.largest <= 2.0 + 1e-9
+    assert model.largest <= width * (1 + 1e-9)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.activations import Activation
-from unweave.arrays import Points, Values
+from unweave.arrays import Points, Values, Vector
 from unweave.networks import Network
 from unweave.oracles.domains import Box
 from unweave.oracles.standard import StandardOracle
@@ -21,6 +21,8 @@ FEWEST_FRESH, MOST_FRESH = 16, 2_000
 TELLING_SHARE = 3.0
 TELLING_ARGUMENT, TELLING_SPREAD = 2.5, 0.5
 FARTHEST = 100.0
+SAMPLE = 2_048
+SAME_HYPERPLANE = 0.01
 # Standard deviation of rounding, in units of the last digit.
 ANSWER_ROUNDING = 0.29
 
@@ -33,6 +35,7 @@ class Answers:
         self._rng_fit, self._rng_fresh = rng_fit, rng_fresh
         self.points, self.values = np.empty((0, oracle.inputs)), np.empty((0, oracle.outputs))
         self._spread_out = 0
+        self._excited: list[tuple[Vector, float]] = []
         self.fresh_points, self.fresh_values = self.points, self.values
 
     def keep(self, points: Points, values: Values, *, are_spread: bool) -> None:
@@ -70,21 +73,33 @@ class Answers:
         if isinstance(self._oracle.oracle.domain, Box):
             return
         hidden = network.layers[0]
-        # The refinement will ask more: what counts is the share of answers that tell of a neuron.
         planned = REFINEMENT_SURPLUS * network.parameters / self._oracle.outputs
-        wanted = TELLING_SHARE * (self._oracle.inputs + 2) * min(1.0, len(self.points) / planned)
+        wanted = int(TELLING_SHARE * (self._oracle.inputs + 2))
+        # What the answers of the refinement will tell of a neuron is known before they are asked.
+        sample = self._oracle.sample(self._rng_fit, SAMPLE)
         for weights, bias in zip(hidden.weights, hidden.biases, strict=True):
-            length = np.linalg.norm(weights)
+            length = float(np.linalg.norm(weights))
             if length == 0.0 or abs(bias) > FARTHEST * length or FARTHEST * length < TELLING_ARGUMENT:
                 continue
-            arguments = self.points @ weights + bias
-            targets = _telling_arguments(hidden.activation, arguments, int(np.ceil(wanted)), self._rng_fit)
-            if len(targets) == 0:
+            arguments = sample @ weights + bias
+            targets = _telling_arguments(hidden.activation, arguments, planned / SAMPLE, wanted, self._rng_fit)
+            if len(targets) == 0 or self._is_excited(weights / length, bias / length):
                 continue
             points = self._oracle.sample(self._rng_fit, len(targets))
             moves = targets * (length if hidden.activation.homogeneity else 1.0) - (points @ weights + bias)
             points = points + (moves / length**2)[:, None] * weights
             self.keep(points, self._oracle.query(points), are_spread=False)
+
+    def _is_excited(self, normal: Vector, offset: float) -> bool:
+        """Whether a hyperplane was asked around before; if not, remember that it is now."""
+        seen = any(
+            np.linalg.norm(normal - np.sign(normal @ other) * other) < SAME_HYPERPLANE
+            and abs(offset - np.sign(normal @ other) * distance) < SAME_HYPERPLANE * (1.0 + abs(offset))
+            for other, distance in self._excited
+        )
+        if not seen:
+            self._excited.append((normal, offset))
+        return seen
 
     def ask_more(self, parameters: int) -> None:
         """Ask once more as many answers as there are parameters: the fit needs a better foundation."""
@@ -110,15 +125,15 @@ def _rms(values: np.ndarray) -> float:
 
 
 def _telling_arguments(
-    activation: Activation, arguments: np.ndarray, wanted: int, rng: np.random.Generator
+    activation: Activation, arguments: np.ndarray, share: float, wanted: int, rng: np.random.Generator
 ) -> Float64[np.ndarray, "missing"]:
-    """Arguments of a neuron at which it should be asked, if those seen say too little about it."""
+    """Arguments at which a neuron should be asked, if a share of those in a sample say too little about it."""
     if activation.homogeneity:
         before, after = np.count_nonzero(arguments < 0), np.count_nonzero(arguments > 0)
-        missing = wanted - min(before, after)
+        missing = wanted - int(share * min(before, after))
         side = -1.0 if before < after else 1.0
         return side * np.abs(rng.standard_normal(max(missing, 0)))
     near = arguments[np.abs(arguments) < TELLING_ARGUMENT]
-    if len(near) >= wanted and np.std(near) > TELLING_SPREAD:
+    if share * len(near) >= wanted and np.std(near) > TELLING_SPREAD:
         return np.empty(0)
     return rng.uniform(-TELLING_ARGUMENT, TELLING_ARGUMENT, wanted)

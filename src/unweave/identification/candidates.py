@@ -142,6 +142,10 @@ class Judge:
     def _without_affine_part(self, candidate: Candidate) -> Candidate:
         """Choose signs that leave no affine part, if the network still explains the answers without it."""
         network = absorb_skip(candidate.network, relative_tol=candidate.skip_tol)
+        hidden = network.layers[0]
+        if network.skip is not None and hidden.activation.reflection.slope == 0.0:
+            is_zero = float(np.max(np.abs(network.skip))) <= candidate.skip_tol
+            network = replace(network, skip=None) if is_zero else network
         if candidate.network.skip is None or network.skip is not None:
             return candidate
         smaller = self.again(candidate, network)

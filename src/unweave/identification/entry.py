@@ -45,7 +45,8 @@ def identify(
         InvalidInput: wrong arguments; nothing was queried.
         OracleError: the model raised or gave a bad answer.
 
-    Assumes: one hidden layer with a smooth activation; other functions end as "not identified".
+    Assumes: one hidden layer, with an activation that is smooth or piecewise linear. Other functions end as
+    "not identified"; of deeper networks with saturating activations the first layer is returned.
     """
     if isinstance(activation, str):
         activation = activation_named(activation)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float64
 
+from unweave.activations import Activation
 from unweave.arrays import Points, Values
 from unweave.assembly.far_neurons import FarNeuron, merged, network_of, with_affine_part
 from unweave.exceptions import StageFailed
@@ -20,7 +21,7 @@ from unweave.identification.far_readers import JumpReader, KinkReader, Reader, R
 from unweave.identification.first_layer import find_first_layer
 from unweave.identification.result import Identification
 from unweave.identification.run import Probe, Run
-from unweave.measurements.walks.lines import random_line
+from unweave.measurements.walks.lines import far_line
 from unweave.networks import Network
 from unweave.outcomes import Diagnostic, Outcome, at_least, at_most
 from unweave.symmetries import base_of
@@ -33,6 +34,8 @@ STRANGE_NOISE = 1e3
 LEFTOVER, LEFTOVER_NOISE = 1e-6, 100.0
 # Step of the differences that measure the slope of an affine part, relative to the radius.
 SLOPE_STEP = 1e-3
+# Angle at which far lines end, before their last direction.
+OUTER, OUTER_SLOPED = 1e-3, 0.1
 
 
 class NotShallow(StageFailed):
@@ -52,6 +55,14 @@ class FarRoute:
     lines: int = 10
     name = "saturation walk"
 
+    def suits(self, activation: Activation | None) -> bool:
+        """Whether an activation that is given continues as the function does."""
+        return activation is None or base_of(activation) in self._reader.known
+
+    @property
+    def _reader(self) -> Reader:
+        return JumpReader() if self.far.behaviour is FarBehaviour.JUMPS else KinkReader()
+
     def __call__(self, run: Run, probe: Probe, judge: Judge) -> Candidate | Identification:
         """The best network found; the first layer of a network that is not shallow is a result of its own.
 
@@ -68,7 +79,7 @@ class FarRoute:
 
     def _walk(self, run: Run, probe: Probe) -> Start:
         oracle, answers = probe.oracle, probe.answers
-        reader: Reader = JumpReader() if self.far.behaviour is FarBehaviour.JUMPS else KinkReader()
+        reader = self._reader
         activations = reader.known if run.activation is None else (base_of(run.activation),)
         slope = self._slope(run, probe)
         noise = first_noise = self._noise(probe)
@@ -80,7 +91,7 @@ class FarRoute:
             def ask(points: Points, model: Network = model) -> Values:
                 return oracle.query(points) - model(points)
 
-            line = random_line(run.oracle.domain, oracle.inputs, run.rng_walk, radius=self.far.radius)
+            line = far_line(oracle.inputs, run.rng_walk, radius=self.far.radius, outer=self._outer)
             reading = reader(ask, line, noise=noise, rounding=probe.rounding, activations=activations)
             if lines == 1:
                 _check(reading, noise)
@@ -97,6 +108,11 @@ class FarRoute:
         misfit = float(np.median(misfits))
         return Start(model, misfit, tuple(_checks(misfit, lines, reading.events if reading else 0)))
 
+    @property
+    def _outer(self) -> float:
+        """Where lines end: earlier if an affine part was subtracted, whose error grows along the line."""
+        return OUTER_SLOPED if self.far.is_sloped and self.far.behaviour is FarBehaviour.JUMPS else OUTER
+
     def _first_layer(self, run: Run, probe: Probe, why: str) -> Identification:
         """What can be said of a network whose upper layers bend what its first layer says."""
         layer, check = find_first_layer(run, probe, radius=self.far.radius, noise=self._noise(probe))
@@ -111,15 +127,15 @@ class FarRoute:
         if self.far.behaviour is FarBehaviour.KINKS:
             # Growing answers carry their rounding with them; the walk knows that.
             return probe.scale.noise
-        steps = 1.0 / SLOPE_STEP if self.far.is_sloped else 1.0
-        return probe.scale.noise + probe.rounding * self.far.size * steps
+        growth = 1.0 / (SLOPE_STEP * self._outer) if self.far.is_sloped else 1.0
+        return probe.scale.noise + probe.rounding * self.far.size * growth
 
     def _slope(self, run: Run, probe: Probe) -> Float64[np.ndarray, "outputs inputs"]:
         """The slope of an affine part, on a plateau."""
         inputs = probe.oracle.inputs
         if self.far.behaviour is not FarBehaviour.JUMPS or not self.far.is_sloped:
             return np.zeros((probe.oracle.outputs, inputs))
-        line = random_line(run.oracle.domain, inputs, run.rng_walk, radius=self.far.radius)
+        line = far_line(inputs, run.rng_walk, radius=self.far.radius, outer=self._outer)
         step = SLOPE_STEP * self.far.radius
         values = probe.oracle.query(line.base + step * np.vstack([np.zeros(inputs), np.eye(inputs)]))
         return (values[1:] - values[0]).T / step

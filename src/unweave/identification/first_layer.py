@@ -10,7 +10,7 @@ import numpy as np
 from unweave.activations import TANH
 from unweave.identification.run import Probe, Run
 from unweave.measurements.walks.jumps import JumpWalk
-from unweave.measurements.walks.lines import random_line
+from unweave.measurements.walks.lines import far_line
 from unweave.measurements.walks.ridges import Ridge, measure_ridges
 from unweave.networks import Layer
 from unweave.outcomes import Diagnostic, at_most
@@ -20,6 +20,8 @@ FEWEST_LINES, LINES = 3, 8
 # line; a reading in two slabs that overlap is met once.
 SAME_DIRECTION = 1e-3
 SIGHTINGS = 2
+# Angle at which lines end, before their last direction.
+OUTER = 1e-2
 
 
 def find_first_layer(run: Run, probe: Probe, *, radius: float, noise: float) -> tuple[Layer, Diagnostic]:
@@ -28,7 +30,7 @@ def find_first_layer(run: Run, probe: Probe, *, radius: float, noise: float) -> 
     found: list[list[Ridge]] = []
     new = 0
     for number in range(1, LINES + 1):
-        line = random_line(run.oracle.domain, oracle.inputs, run.rng_walk, radius=radius)
+        line = far_line(oracle.inputs, run.rng_walk, radius=radius, outer=OUTER)
         jumps = JumpWalk(noise, (TANH,))(oracle.query, line)
         before = sum(len(sightings) >= SIGHTINGS for sightings in found)
         for ridge in measure_ridges(oracle.query, line, jumps):

@@ -119,7 +119,7 @@ def _affine(run: Run, probe: Probe) -> Identification:
             fresh_values=answers.fresh_values,
             noise=noise,
         )
-    if certificate.rms_error > EXPLAINED * answers.floor(network, noise):
+    if run.bends_far or certificate.rms_error > EXPLAINED * answers.floor(network, noise):
         raise StageFailed(verdicts.hidden_bends(certificate.rms_error, noise, FIRST_HESSIANS))
     kind = "a constant" if np.max(np.abs(solution[:-1]), initial=0.0) < 1e-12 else "an affine"
     run.notes.append(

@@ -20,6 +20,7 @@ from unweave.identification.run import Probe, Run
 from unweave.measurements.walks.hyperplanes import Hyperplanes, measure_hyperplanes
 from unweave.measurements.walks.kinks import KinkWalk
 from unweave.measurements.walks.lines import random_line
+from unweave.oracles.domains import Box
 from unweave.outcomes import at_most
 
 # Answers per input that judge the terms found so far; the refinement uses them again.
@@ -38,10 +39,12 @@ class KinkRoute:
 
     Args:
         lines: the largest number of lines.
+        lines_in_box: the same in a box, where a line meets only some of the hyperplanes.
         attempts: the largest number of refinements, each with the terms of one line more.
     """
 
     lines: int = 16
+    lines_in_box: int = 64
     attempts: int = 10
     name = "kink walk"
 
@@ -54,7 +57,8 @@ class KinkRoute:
         oracle, answers = probe.oracle, probe.answers
         settings = KinkWalk(noise=probe.scale.noise, rounding=probe.rounding)
         terms, tried = KinkedTerms.none(oracle.inputs, oracle.outputs), []
-        for number in range(self.lines):
+        lines = self.lines_in_box if isinstance(run.oracle.domain, Box) else self.lines
+        for number in range(lines):
             with run.stage("walking along kinks"):
                 if number == 0:
                     answers.ask(max(FEWEST_ANSWERS, ANSWERS_PER_INPUT * (oracle.inputs + 1)))
@@ -63,7 +67,7 @@ class KinkRoute:
                 terms = terms.extended(met)
                 answers.excite(terms.network())
                 start = _start(terms, met, answers)
-            if start.network.widths[0] == 0 or (start.misfit > ROUGHLY and number < self.lines - 1):
+            if start.network.widths[0] == 0 or (start.misfit > ROUGHLY and number < lines - 1):
                 continue
             with run.stage("refining"):
                 tried.append(self._refined(run, judge, start, error=float(np.max(terms.errors))))

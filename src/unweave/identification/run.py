@@ -27,6 +27,8 @@ Progress = Callable[[str, int], None]
 LARGEST_REPEAT = 1e-2
 # Share of places that are straight nearby and bent farther away, above which there are kinks.
 MOSTLY_FLAT = 0.25
+# Places that the units of the answers are chosen from, beside those of the first lines.
+SPREAD_POINTS = 12
 # Rounding of answers against the terms that they add up, in units of the last digit: what is seen
 # for sums of a few hundred terms in float64, and for answers that were only rounded in the end.
 DOUBLE_ROUNDING, SINGLE_ROUNDING = 4.0, 0.5
@@ -67,6 +69,8 @@ class Run:
         self.diagnostics: list[Diagnostic] = []
         self.notes: list[str] = []
         self.route = ""
+        # Whether the function was seen to bend far from the centre, where an affine function does not.
+        self.bends_far = False
         self._progress = progress
         self._seconds: dict[str, float] = {}
 
@@ -91,13 +95,17 @@ class Run:
         noise = measure_noise(self.oracle, self.rng_probe)
         self._check_repeats(noise)
         center, half_width = self.oracle.domain.frame(self.oracle.inputs)
-        points = scale_points(self.oracle, self.rng_probe)
-        values = np.concatenate([noise.values, self.oracle.query(center + half_width * points)])
+        lines = scale_points(self.oracle, self.rng_probe)
+        spread = self.oracle.domain.sample_standard(self.rng_probe, SPREAD_POINTS, self.oracle.inputs, 0.0)
+        asked = np.concatenate([lines, spread])
+        values = np.concatenate([noise.values, self.oracle.query(center + half_width * asked)])
         oracle = standardise(self.oracle, values)
         standard = (values - oracle.offset) / oracle.size
+        first, last = len(noise.values), len(noise.values) + len(lines)
         answers = Answers(oracle, self.rng_fit, self.rng_fresh)
-        answers.keep(np.concatenate([oracle.to_standard(noise.points), points]), standard, are_spread=False)
-        scale = function_scale(standard[len(noise.values) :], noise=noise.deviation / oracle.size)
+        answers.keep(np.concatenate([oracle.to_standard(noise.points), lines]), standard[:last], are_spread=False)
+        answers.keep(spread, standard[last:], are_spread=True)
+        scale = function_scale(standard[first:last], noise=noise.deviation / oracle.size)
         digits = self.oracle.ledger.answer_digits
         rounding = DOUBLE_ROUNDING if digits < 1e-12 else SINGLE_ROUNDING
         return Probe(oracle, answers, scale, rounding * digits)

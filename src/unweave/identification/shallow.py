@@ -67,7 +67,7 @@ class ShallowIdentifier:
         with run.stage("probing the answers"):
             probe = run.probe()
         judge = Judge(probe.answers, self.refine, probe.scale.noise)
-        best: Candidate | None = None
+        best: tuple[Candidate, str] | None = None
         failure: StageFailed | None = None
         for route in self._routes(run, probe):
             try:
@@ -76,31 +76,45 @@ class ShallowIdentifier:
                 run.notes.append(f"The {run.route} ended without a network: {reason}")
                 failure = failure or reason
                 continue
+            except OracleError as problem:
+                if isinstance(route, HessianRoute):
+                    raise
+                run.notes.append(f"The {run.route} asked far from the centre, where the model failed: {problem}")
+                continue
             if isinstance(result, Identification):
                 return result
-            if best is None or result.certificate.rms_error < best.certificate.rms_error:
-                best = result
-            if best.explains:
+            if best is None or result.certificate.rms_error < best[0].certificate.rms_error:
+                best = result, run.route
+            if result.explains:
                 break
         if best is None:
             raise failure or StageFailed("no way to the neurons of this function is known.")
-        return _judged(run, probe, best)
+        candidate, run.route = best
+        return _judged(run, probe, candidate)
 
     def _routes(self, run: Run, probe: Probe) -> Iterator[Route]:
         """The ways to the neurons, best first; the next one is tried if one fails."""
+        far = self._look_far(run, probe)
+        if far is not None and far.behaviour is FarBehaviour.JUMPS and FarRoute(far).suits(run.activation):
+            run.choose(FarRoute.name, f"inputs may be large, and far out the answers are {far.behaviour.value}.")
+            yield FarRoute(far)
         has_looked, has_kinks = self._look_for_kinks(run, probe)
         if has_kinks and self.walks:
             run.choose(KinkRoute.name, "the function is straight nearby and bent farther away, as kinks make it.")
             yield KinkRoute()
-            return
-        if self.walks and not isinstance(run.oracle.domain, Box) and run.oracle.inputs > 1:
-            far = self._look_far(run, probe)
-            if far is not None and far.behaviour is not FarBehaviour.NEITHER:
+        if far is not None and far.behaviour is FarBehaviour.KINKS:
+            run.bends_far = True
+            if not has_kinks and FarRoute(far).suits(run.activation):
                 run.choose(FarRoute.name, f"inputs may be large, and far out the answers are {far.behaviour.value}.")
                 yield FarRoute(far)
+                run.choose(KinkRoute.name, "far out the answers have kinks that are not rounded off.")
+                yield KinkRoute()
+                return
+        if has_kinks and self.walks:
+            return
         run.choose(HessianRoute.name, self._why_hessians(run))
         yield HessianRoute(self.power)
-        if not has_looked and run.has_kinks(probe):
+        if not has_looked and self.walks and run.has_kinks(probe):
             run.choose(KinkRoute.name, "the Hessians do not explain a function that is straight nearby.")
             yield KinkRoute()
 
@@ -115,6 +129,8 @@ class ShallowIdentifier:
         return False, False
 
     def _look_far(self, run: Run, probe: Probe) -> FarLook | None:
+        if not self.walks or isinstance(run.oracle.domain, Box) or run.oracle.inputs == 1:
+            return None
         try:
             with run.stage("probing the answers"):
                 return look_far(probe, run.rng_walk)
@@ -137,7 +153,11 @@ def _judged(run: Run, probe: Probe, best: Candidate) -> Identification:
         run.notes.append("The budget was used up before anything else could be tried: raise it.")
     if outcome is Outcome.NOT_IDENTIFIED:
         return run.finish(outcome, reason)
+    if run.neurons is not None and best.network.widths[0] != run.neurons:
+        run.notes.append(verdicts.other_width(best.network.widths[0], run.neurons))
     network = verdicts.as_delivered(best, probe.oracle, run.activation)
+    if run.activation is not None and network.layers[0].activation != run.activation:
+        run.notes.append(f"The answers are not those of a {run.activation} network without an affine part.")
     if network.skip is not None and network.layers[0].activation.reflection.slope != 0.0:
         run.notes.append(
             "This activation leaves the signs of neurons open up to an affine part: the network carries one (skip)."

@@ -13,7 +13,7 @@ from unweave.networks import Layer, Network
 from unweave.oracles.noise import NoiseFloor
 from unweave.oracles.standard import StandardOracle
 from unweave.outcomes import Outcome
-from unweave.symmetries import express
+from unweave.symmetries import base_of, express
 
 # Residual, relative to the spread, up to which a network that does not explain everything is shown.
 PARTLY_EXPLAINED = 1e-5
@@ -140,6 +140,17 @@ def hidden_bends(rms_error: float, noise: float, places: int) -> str:
     )
 
 
+def other_width(found: int, given: int) -> str:
+    """What it means if another number of neurons was found than was given."""
+    if found < given:
+        return (
+            f"{count(given)} were given and {found} are visible. The others do not change the answers: they are dead "
+            "(no output weight, no input weights), duplicates that count as one with summed output weights, or weaker "
+            "than the noise."
+        )
+    return f"{count(given)} were given, but the answers need {found}."
+
+
 def count(neurons: int) -> str:
     """The number of neurons in words."""
     return f"{neurons} neuron" if neurons == 1 else f"{neurons} neurons"
@@ -165,9 +176,11 @@ def in_oracle_units(network: Network, oracle: StandardOracle) -> Network:
 
 
 def as_delivered(candidate: Candidate, oracle: StandardOracle, activation: Activation | None) -> Network:
-    """The network in the oracle's units, written with the activation that was asked for."""
+    """The network in the oracle's units, written with the activation that was asked for where it can be."""
     network = in_oracle_units(candidate.network, oracle)
-    return network if activation is None else express(network, activation)
+    if activation is None or base_of(activation) != base_of(network.layers[0].activation):
+        return network
+    return express(network, activation)
 
 
 def affine_network(slope: np.ndarray, offset: np.ndarray, activation: Activation) -> Network:

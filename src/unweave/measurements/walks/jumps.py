@@ -22,7 +22,8 @@ SATURATING = {TANH: np.arctanh, ERF: special.erfinv}
 # show up between equal plateaus.
 FIRST_ANGLES = 24
 ANGLES_PER_JUMP = 4
-MOST_ANGLES = 100_000
+# With so many angles most neighbours are alike, up to several thousand jumps.
+MANY_ANGLES, MOSTLY_DIFFERENT = 3_000, 0.9
 # Queries on one line per angle looked at; what is seen for a thousand neurons is eight.
 QUERIES_PER_ANGLE = 60
 MARGIN = 6.0
@@ -97,14 +98,18 @@ class JumpWalk:
         """Answers at evenly spread angles, more of them as more jumps are seen."""
         angles = np.linspace(line.first, line.last, FIRST_ANGLES)
         values = ask(line.points(line.unit * np.tan(angles)))
-        while len(angles) < MOST_ANGLES and len(angles) < ANGLES_PER_JUMP * np.count_nonzero(
-            self._differ(values[:-1], values[1:])
-        ):
+        while True:
+            differing = int(np.count_nonzero(self._differ(values[:-1], values[1:])))
+            if len(angles) >= ANGLES_PER_JUMP * differing:
+                return angles, values
+            if len(angles) > MANY_ANGLES and differing > MOSTLY_DIFFERENT * len(angles):
+                raise StageFailed(
+                    f"the answers far from the centre have no plateaus: {differing} of {len(angles)} neighbours differ."
+                )
             between = 0.5 * (angles[1:] + angles[:-1])
             more = ask(line.points(line.unit * np.tan(between)))
             order = np.argsort(np.concatenate([angles, between]))
             angles, values = np.concatenate([angles, between])[order], np.concatenate([values, more])[order]
-        return angles, values
 
     def _narrow(self, line: Line, low: float, before: np.ndarray, high: float, after: np.ndarray) -> Search:
         """Halve the interval between two plateaus until an answer lies in the slab between them."""
@@ -118,7 +123,7 @@ class JumpWalk:
             elif np.max(np.abs(value - after)) <= tail:
                 high = place
             else:
-                beside = place + NEARBY * (high - low)
+                beside = place + NEARBY * min(high - place, place - low)
                 second = (yield line.points(np.array([beside])))[0]
                 if np.max(np.abs(second - value)) <= MARGIN * self.noise:
                     return [

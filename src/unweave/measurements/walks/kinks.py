@@ -15,6 +15,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.arrays import Points, Values
+from unweave.exceptions import StageFailed
 from unweave.measurements.walks.lines import Line
 from unweave.measurements.walks.rounds import Ask, Search, run_together
 
@@ -24,6 +25,8 @@ FIRST_PIECES = 4
 MARGIN = 6.0
 # Kinks closer than this angle are not told apart.
 SMALLEST_ANGLE = 1e-9
+# A search that asks more does not end: between any two places the function bends. About ten are normal.
+FREE_QUERIES, QUERIES_PER_KINK = 2_000, 100
 # A kink is believed if its place is known to this share of the angle that was searched.
 SHARP = 0.02
 
@@ -150,6 +153,8 @@ class _Walk:
         self._positions: list[np.ndarray] = []
         self._values: list[np.ndarray] = []
         self._size = self._slope = 0.0
+        self._ends = line.position(line.first), line.position(line.last)
+        self._asked = self._resolved = 0
         # The share of an interval over which a slope is measured: wide enough for the noise, narrow
         # enough to miss kinks.
         relative = max(settings.noise, settings.rounding)
@@ -167,6 +172,12 @@ class _Walk:
         return self._fitted(_merged(kinks))
 
     def _recorded(self, points: Points) -> Values:
+        self._asked += len(points)
+        if self._asked > FREE_QUERIES + QUERIES_PER_KINK * self._resolved:
+            raise StageFailed(
+                f"the function is not piecewise linear: {self._asked - len(points)} queries on one line showed "
+                f"{self._resolved} kinks with straight pieces on both sides."
+            )
         values = self._ask(points)
         self._positions.append((points - self._line.base) @ self._line.direction)
         self._values.append(values)
@@ -197,6 +208,7 @@ class _Walk:
         for attempt in range(4):
             reach = self._line.length(position, self._share * angle) * 0.3**attempt
             center = position + attempt * 3.3 * reach * (-1) ** attempt
+            center = float(np.clip(center, self._ends[0] + 2 * reach, self._ends[1] - 2 * reach))
             positions = center + reach * np.array([-1.0, 0.0, 1.0])
             values = yield self._line.points(positions)
             slope = (values[2] - values[0]) / (2 * reach)
@@ -225,6 +237,7 @@ class _Walk:
                 values = yield self._line.points(around)
                 before, after = self._seen(around[:1], values[:1]), self._seen(around[1:], values[1:])
                 if self._agrees(left, before) and self._agrees(right, after):
+                    self._resolved += 1
                     return [Kink(position, is_resolved=True, width=width)]
                 centers = [position]
             else:
@@ -245,9 +258,9 @@ class _Walk:
             piece = yield from self._piece(self._line.position(angle), gap)
             if piece is None or not pieces[-1].last < piece.first < piece.last < right.first:
                 continue
-            if self._agrees(pieces[-1], piece):
+            if self._agrees(pieces[-1], piece) and self._agrees(piece, pieces[-1]):
                 pieces[-1] = pieces[-1].joined(piece)
-            elif self._agrees(right, piece):
+            elif self._agrees(right, piece) and self._agrees(piece, right):
                 right = piece.joined(right)
             else:
                 pieces.append(piece)

@@ -11,6 +11,10 @@ from unweave.oracles.domains import Box, Domain
 # A line ends this close (in radians) to the direction it approaches; a random hyperplane is met
 # beyond with a probability of two thirds of that.
 OUTER_ANGLE = 1e-5
+# A line in a box ends before its faces, as a share of its length.
+BOX_MARGIN = 1e-6
+# Share of the axes along which a line in a box comes back to the side where it began.
+TURNED = 0.25
 
 
 @dataclass(frozen=True)
@@ -51,16 +55,27 @@ class Line:
         return float(self.unit * (1.0 + (position / self.unit) ** 2) * angle)
 
 
-def random_line(domain: Domain, inputs: int, rng: np.random.Generator, *, radius: float | None = None) -> Line:
-    """A line through the domain in a random direction; with a `radius`, one that far from its centre."""
+def far_line(inputs: int, rng: np.random.Generator, *, radius: float, outer: float) -> Line:
+    """A line in a random direction, at a distance of `radius` from the centre, to within `outer` of its end."""
+    base, direction = np.linalg.qr(rng.standard_normal((inputs, 2)))[0].T
+    return Line(radius * base, direction, unit=radius, first=outer - np.pi / 2, last=np.pi / 2 - outer)
+
+
+def random_line(domain: Domain, inputs: int, rng: np.random.Generator) -> Line:
+    """A line through the domain in a random direction.
+
+    In a box it leads from near a corner to near one that is mostly opposite: other lines are short, and
+    meet few hyperplanes.
+    """
+    if isinstance(domain, Box):
+        corner = rng.choice([-1.0, 1.0], inputs)
+        opposite = -corner * np.where(rng.random(inputs) < TURNED, -1.0, 1.0)
+        ends = np.stack([corner, opposite]) * rng.uniform(0.3, 1.0, (2, inputs))
+        return line_between(ends[0], ends[1], domain)
     base = domain.sample_standard(rng, 1, inputs, 0.0)[0]
     direction = rng.standard_normal(inputs)
     direction /= np.linalg.norm(direction)
-    if radius is None:
-        return clipped(Line(base, direction, unit=float(np.sqrt(inputs))), domain)
-    base -= (base @ direction) * direction
-    base *= radius / np.linalg.norm(base)
-    return Line(base, direction, unit=radius)
+    return Line(base, direction, unit=float(np.sqrt(inputs)))
 
 
 def line_between(start: Vector, end: Vector, domain: Domain) -> Line:
@@ -76,5 +91,5 @@ def clipped(line: Line, domain: Domain) -> Line:
     with np.errstate(divide="ignore"):
         faces = (np.array([[-1.0], [1.0]]) - line.base) / line.direction
     lower, upper = np.max(np.min(faces, axis=0)), np.min(np.max(faces, axis=0))
-    margin = 1e-9 * (upper - lower)
+    margin = BOX_MARGIN * (upper - lower)
     return Line(line.base, line.direction, line.unit, line.angle(lower + margin), line.angle(upper - margin))
