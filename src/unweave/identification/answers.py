@@ -73,7 +73,7 @@ class Answers:
         if isinstance(self._oracle.oracle.domain, Box):
             return
         hidden = network.layers[0]
-        planned = REFINEMENT_SURPLUS * network.parameters / self._oracle.outputs
+        planned = max(REFINEMENT_SURPLUS * network.parameters / self._oracle.outputs, self._spread_out)
         wanted = int(TELLING_SHARE * (self._oracle.inputs + 2))
         # What the answers of the refinement will tell of a neuron is known before they are asked.
         sample = self._oracle.sample(self._rng_fit, SAMPLE)

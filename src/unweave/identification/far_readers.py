@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float64
@@ -51,6 +51,7 @@ class Reading:
     finds_jumps: bool
 
 
+@runtime_checkable
 class Reader(Protocol):
     """Walks along a line and reads the neurons that it meets."""
 

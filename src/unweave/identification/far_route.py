@@ -19,11 +19,10 @@ from unweave.identification.candidates import Candidate, Judge, Start
 from unweave.identification.far_look import FarBehaviour, FarLook
 from unweave.identification.far_readers import JumpReader, KinkReader, Reader, Reading
 from unweave.identification.first_layer import find_first_layer
-from unweave.identification.result import Identification
 from unweave.identification.run import Probe, Run
 from unweave.measurements.walks.lines import far_line
 from unweave.networks import Network
-from unweave.outcomes import Diagnostic, Outcome, at_least, at_most
+from unweave.outcomes import Diagnostic, at_least, at_most
 from unweave.symmetries import base_of
 
 # Share of the events on the first line that must have the profile of a single neuron.
@@ -36,6 +35,8 @@ LEFTOVER, LEFTOVER_NOISE = 1e-6, 100.0
 SLOPE_STEP = 1e-3
 # Angle at which far lines end, before their last direction.
 OUTER, OUTER_SLOPED = 1e-3, 0.1
+# Distance of lines where there is an affine part, relative to the usual one.
+NEARER = 0.01
 
 
 class NotShallow(StageFailed):
@@ -63,8 +64,8 @@ class FarRoute:
     def _reader(self) -> Reader:
         return JumpReader() if self.far.behaviour is FarBehaviour.JUMPS else KinkReader()
 
-    def __call__(self, run: Run, probe: Probe, judge: Judge) -> Candidate | Identification:
-        """The best network found; the first layer of a network that is not shallow is a result of its own.
+    def __call__(self, run: Run, probe: Probe, judge: Judge) -> Candidate:
+        """The best network found; of a network that is not shallow the run is told the first layer.
 
         Raises:
             StageFailed: if nothing happens far out, or most of it is not what a single neuron does.
@@ -73,7 +74,8 @@ class FarRoute:
             try:
                 start = self._walk(run, probe)
             except NotShallow as failure:
-                return self._first_layer(run, probe, str(failure))
+                self._read_first_layer(run, probe, str(failure))
+                raise
         with run.stage("refining"):
             return judge.best([start])
 
@@ -91,7 +93,7 @@ class FarRoute:
             def ask(points: Points, model: Network = model) -> Values:
                 return oracle.query(points) - model(points)
 
-            line = far_line(oracle.inputs, run.rng_walk, radius=self.far.radius, outer=self._outer)
+            line = far_line(oracle.inputs, run.rng_walk, radius=self._radius, outer=self._outer)
             reading = reader(ask, line, noise=noise, rounding=probe.rounding, activations=activations)
             if lines == 1:
                 _check(reading, noise)
@@ -109,34 +111,42 @@ class FarRoute:
         return Start(model, misfit, tuple(_checks(misfit, lines, reading.events if reading else 0)))
 
     @property
+    def _has_affine_part(self) -> bool:
+        return self.far.is_sloped and self.far.behaviour is FarBehaviour.JUMPS
+
+    @property
     def _outer(self) -> float:
         """Where lines end: earlier if an affine part was subtracted, whose error grows along the line."""
-        return OUTER_SLOPED if self.far.is_sloped and self.far.behaviour is FarBehaviour.JUMPS else OUTER
+        return OUTER_SLOPED if self._has_affine_part else OUTER
 
-    def _first_layer(self, run: Run, probe: Probe, why: str) -> Identification:
+    @property
+    def _radius(self) -> float:
+        """How far away lines are: nearer if an affine part hides jumps behind its rounding."""
+        return NEARER * self.far.radius if self._has_affine_part else self.far.radius
+
+    def _read_first_layer(self, run: Run, probe: Probe, why: str) -> None:
         """What can be said of a network whose upper layers bend what its first layer says."""
-        layer, check = find_first_layer(run, probe, radius=self.far.radius, noise=self._noise(probe))
+        layer, check = find_first_layer(run, probe, radius=self._radius, noise=self._noise(probe))
         run.diagnostics.append(check)
-        reason = verdicts.first_layer(layer.neurons, why, is_complete=check.value == 0)
         scaled = replace(layer, weights=layer.weights / probe.oracle.half_width)
         first_layer = replace(scaled, biases=layer.biases - scaled.weights @ probe.oracle.center)
-        return run.finish(Outcome.PARTLY_IDENTIFIED, reason, first_layer=first_layer)
+        run.first_layer = first_layer, verdicts.first_layer(layer.neurons, why, is_complete=check.value == 0)
 
     def _noise(self, probe: Probe) -> float:
         """Expected error of answers far out, with that of a slope which was subtracted."""
         if self.far.behaviour is FarBehaviour.KINKS:
             # Growing answers carry their rounding with them; the walk knows that.
             return probe.scale.noise
-        growth = 1.0 / (SLOPE_STEP * self._outer) if self.far.is_sloped else 1.0
+        growth = NEARER / (SLOPE_STEP * self._outer) if self._has_affine_part else 1.0
         return probe.scale.noise + probe.rounding * self.far.size * growth
 
     def _slope(self, run: Run, probe: Probe) -> Float64[np.ndarray, "outputs inputs"]:
         """The slope of an affine part, on a plateau."""
         inputs = probe.oracle.inputs
-        if self.far.behaviour is not FarBehaviour.JUMPS or not self.far.is_sloped:
+        if not self._has_affine_part:
             return np.zeros((probe.oracle.outputs, inputs))
-        line = far_line(inputs, run.rng_walk, radius=self.far.radius, outer=self._outer)
-        step = SLOPE_STEP * self.far.radius
+        line = far_line(inputs, run.rng_walk, radius=self._radius, outer=self._outer)
+        step = SLOPE_STEP * self._radius
         values = probe.oracle.query(line.base + step * np.vstack([np.zeros(inputs), np.eye(inputs)]))
         return (values[1:] - values[0]).T / step
 

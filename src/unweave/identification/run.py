@@ -71,6 +71,8 @@ class Run:
         self.route = ""
         # Whether the function was seen to bend far from the centre, where an affine function does not.
         self.bends_far = False
+        # The first layer of a network that is not shallow, and what is said about it.
+        self.first_layer: tuple[Layer, str] | None = None
         self._progress = progress
         self._seconds: dict[str, float] = {}
 
@@ -143,7 +145,6 @@ class Run:
         reason: str,
         network: Network | None = None,
         certificate: Certificate | None = None,
-        first_layer: Layer | None = None,
     ) -> Identification:
         """The result of the run, with its record."""
         names = equivalent_names(network.layers[0].activation) if network is not None and network.widths[0] > 0 else ()
@@ -158,5 +159,5 @@ class Run:
             notes=tuple(self.notes),
             seconds=dict(self._seconds),
             route=self.route,
-            first_layer=first_layer,
+            first_layer=self.first_layer[0] if self.first_layer is not None and network is None else None,
         )

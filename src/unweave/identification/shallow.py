@@ -79,7 +79,9 @@ class ShallowIdentifier:
             except OracleError as problem:
                 if isinstance(route, HessianRoute):
                     raise
-                run.notes.append(f"The {run.route} asked far from the centre, where the model failed: {problem}")
+                run.notes.append(
+                    f"The model does not answer far from the centre, so no {run.route} was made: {problem}"
+                )
                 continue
             if isinstance(result, Identification):
                 return result
@@ -87,6 +89,8 @@ class ShallowIdentifier:
                 best = result, run.route
             if result.explains:
                 break
+        if run.first_layer is not None and (best is None or not best[0].explains):
+            return run.finish(Outcome.PARTLY_IDENTIFIED, run.first_layer[1])
         if best is None:
             raise failure or StageFailed("no way to the neurons of this function is known.")
         candidate, run.route = best
@@ -109,8 +113,7 @@ class ShallowIdentifier:
                 yield FarRoute(far)
                 run.choose(KinkRoute.name, "far out the answers have kinks that are not rounded off.")
                 yield KinkRoute()
-                return
-        if has_kinks and self.walks:
+        if (has_kinks and self.walks) or run.first_layer is not None:
             return
         run.choose(HessianRoute.name, self._why_hessians(run))
         yield HessianRoute(self.power)

@@ -8,9 +8,8 @@ from unweave.assembly.corners import fit_corners
 from unweave.measurements.walks.corners import DISTANCES, Corners, measure_corners
 from unweave.measurements.walks.hyperplanes import Hyperplanes, measure_hyperplanes
 from unweave.measurements.walks.kinks import KinkWalk
-from unweave.measurements.walks.lines import Line, random_line
+from unweave.measurements.walks.lines import Line, far_line
 from unweave.networks import Network
-from unweave.oracles.domains import Everywhere
 from unweave.planted import general_network
 
 EPS = float(np.finfo(float).eps)
@@ -25,7 +24,7 @@ def planted(activation: Activation, seed: int, *, outputs: int = 1) -> Network:
 
 
 def walked_corners(truth: Network, seed: int) -> tuple[Line, Hyperplanes, Corners, int]:
-    line = random_line(Everywhere(), 4, np.random.default_rng([seed, 42]), radius=2e6)
+    line = far_line(4, np.random.default_rng([seed, 42]), radius=2e6, outer=1e-5)
     walked = FAR(truth, line)
     met = measure_hyperplanes(truth, walked, FAR)
     asked = 0

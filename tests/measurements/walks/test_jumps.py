@@ -8,10 +8,9 @@ import pytest
 from unweave.activations import ERF, TANH, Activation
 from unweave.exceptions import StageFailed
 from unweave.measurements.walks.jumps import FIRST_ANGLES, QUERIES_PER_ANGLE, TAIL, Jump, JumpWalk, fit_jump
-from unweave.measurements.walks.lines import Line, random_line
+from unweave.measurements.walks.lines import Line, far_line
 from unweave.measurements.walks.rounds import Ask
 from unweave.networks import Network
-from unweave.oracles.domains import Everywhere
 from unweave.planted import document_network, general_network
 
 RADIUS = 2e6
@@ -19,8 +18,8 @@ NOISE = 1e-14
 INPUTS = 5
 
 
-def far_line(seed: int) -> Line:
-    return random_line(Everywhere(), INPUTS, np.random.default_rng([seed, 21]), radius=RADIUS)
+def line_of(seed: int) -> Line:
+    return far_line(INPUTS, np.random.default_rng([seed, 21]), radius=RADIUS, outer=1e-5)
 
 
 def planted(seed: int, *, neurons: int = 9, outputs: int = 1, activation: Activation = TANH) -> Network:
@@ -49,7 +48,7 @@ def assert_jumps(jumps: list[Jump], network: Network, line: Line, *, atol: float
 
 
 def test_the_assertion_on_jumps_can_fail(seed: int) -> None:
-    truth, line = planted(seed), far_line(seed)
+    truth, line = planted(seed), line_of(seed)
     jumps = JumpWalk(NOISE)(truth, line)
     assert_jumps(jumps, truth, line)
     hidden, output = truth.layers
@@ -66,14 +65,14 @@ def test_the_assertion_on_jumps_can_fail(seed: int) -> None:
 @pytest.mark.parametrize("activation", [TANH, ERF])
 @pytest.mark.parametrize(("neurons", "outputs"), [(1, 1), (9, 1), (6, 3), (40, 1)])
 def test_planted_jumps_are_found(activation: Activation, neurons: int, outputs: int, seed: int) -> None:
-    truth, line = planted(seed, neurons=neurons, outputs=outputs, activation=activation), far_line(seed)
+    truth, line = planted(seed, neurons=neurons, outputs=outputs, activation=activation), line_of(seed)
     jumps = JumpWalk(NOISE)(truth, line)
     assert_jumps(jumps, truth, line)
     assert all(jump.misfit < 1e-6 for jump in jumps)
 
 
 def test_a_jump_costs_less_than_sixty_queries(seed: int) -> None:
-    truth, line = planted(seed, neurons=30), far_line(seed)
+    truth, line = planted(seed, neurons=30), line_of(seed)
     asked = 0
 
     def ask(points: np.ndarray) -> np.ndarray:
@@ -97,7 +96,7 @@ def test_the_argument_is_the_inverse_of_the_profile() -> None:
 @pytest.mark.parametrize("neurons", [10, 40])
 def test_neighbours_that_cancel_are_found_or_left_for_another_line(neurons: int, seed: int) -> None:
     """Unit output weights: plateaus on both sides of two opposite jumps are equal."""
-    truth, line = document_network(np.random.default_rng([seed, 23]), inputs=INPUTS, neurons=neurons), far_line(seed)
+    truth, line = document_network(np.random.default_rng([seed, 23]), inputs=INPUTS, neurons=neurons), line_of(seed)
     positions, rates, heights = planted_jumps(truth, line)
     clear = [jump for jump in JumpWalk(NOISE)(truth, line) if jump.misfit < TAIL]
     nearest = [int(np.argmin(np.abs(positions - jump.position))) for jump in clear]
@@ -110,7 +109,7 @@ def test_neighbours_that_cancel_are_found_or_left_for_another_line(neurons: int,
 
 def test_two_slabs_that_overlap_fit_poorly(seed: int) -> None:
     """Both hyperplanes meet the line at one place, with different rates: no single neuron does that."""
-    line = far_line(seed)
+    line = line_of(seed)
     weights = np.random.default_rng([seed, 24]).standard_normal((2, INPUTS))
     weights[1] *= 3.0 * (weights[0] @ line.direction) / (weights[1] @ line.direction)
     place = line.points(np.array([0.3 * RADIUS]))[0]
@@ -125,7 +124,7 @@ def test_two_slabs_that_overlap_fit_poorly(seed: int) -> None:
 
 def test_two_jumps_beyond_the_last_angle_are_told_apart() -> None:
     """The outermost interval ends at 1e5 radii: what is near there must be near as an angle."""
-    line = far_line(3)
+    line = line_of(3)
     weights = np.random.default_rng(26).standard_normal((3, INPUTS))
     weights -= np.outer(weights @ line.direction, line.direction)
     # Places where the arguments vanish, in radii.
@@ -158,7 +157,7 @@ def test_a_constant_has_no_jumps(seed: int) -> None:
         asked += len(points)
         return np.full((len(points), 1), 2.0)
 
-    assert JumpWalk(NOISE)(ask, far_line(seed)) == []
+    assert JumpWalk(NOISE)(ask, line_of(seed)) == []
     assert asked == FIRST_ANGLES
 
 
@@ -182,7 +181,7 @@ def assert_given_up(ask: Ask, line: Line) -> None:
 
 def test_the_assertion_on_giving_up_can_fail(seed: int) -> None:
     with pytest.raises(AssertionError):
-        assert_given_up(planted(seed), far_line(seed))
+        assert_given_up(planted(seed), line_of(seed))
 
 
 @pytest.mark.parametrize("drift", [drift_at_the_ends, drift_everywhere])
@@ -196,7 +195,7 @@ def test_a_function_that_drifts_is_given_up_after_few_queries(drift, seed: int) 
             pytest.fail("more than 50000 queries on one line")
         return drift(points)
 
-    assert_given_up(ask, far_line(seed))
+    assert_given_up(ask, line_of(seed))
 
 
 def test_a_search_that_does_not_end_is_stopped(seed: int) -> None:
@@ -212,5 +211,5 @@ def test_a_search_that_does_not_end_is_stopped(seed: int) -> None:
             (len(points), 1)
         )
 
-    assert_given_up(ask, far_line(seed))
+    assert_given_up(ask, line_of(seed))
     assert asked <= QUERIES_PER_ANGLE * FIRST_ANGLES + FIRST_ANGLES

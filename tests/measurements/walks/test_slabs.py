@@ -5,18 +5,17 @@ import pytest
 
 from unweave.activations import ERF, TANH, Activation
 from unweave.measurements.walks.jumps import TAIL, JumpWalk
-from unweave.measurements.walks.lines import Line, random_line
+from unweave.measurements.walks.lines import Line, far_line
 from unweave.measurements.walks.slabs import Slab, measure_slabs
 from unweave.networks import Network
-from unweave.oracles.domains import Everywhere
 from unweave.planted import general_network
 
 RADIUS = 2e6
 NOISE = 1e-14
 
 
-def far_line(seed: int, inputs: int) -> Line:
-    return random_line(Everywhere(), inputs, np.random.default_rng([seed, 31]), radius=RADIUS)
+def line_of(seed: int, inputs: int) -> Line:
+    return far_line(inputs, np.random.default_rng([seed, 31]), radius=RADIUS, outer=1e-5)
 
 
 def planted(
@@ -47,7 +46,7 @@ def assert_slabs(slabs: list[Slab], network: Network, line: Line, *, atol: float
 
 
 def test_the_assertion_on_slabs_can_fail(seed: int) -> None:
-    truth, line = planted(seed), far_line(seed, 5)
+    truth, line = planted(seed), line_of(seed, 5)
     slabs = measure_slabs(truth, line, JumpWalk(NOISE)(truth, line))
     assert_slabs(slabs, truth, line)
     hidden, output = truth.layers
@@ -66,13 +65,13 @@ def test_the_assertion_on_slabs_can_fail(seed: int) -> None:
 @pytest.mark.parametrize(("inputs", "neurons", "outputs"), [(2, 1, 1), (5, 9, 1), (4, 6, 3), (12, 10, 1)])
 def test_planted_neurons_are_read(activation: Activation, inputs: int, neurons: int, outputs: int, seed: int) -> None:
     truth = planted(seed, inputs=inputs, neurons=neurons, outputs=outputs, activation=activation)
-    line = far_line(seed, inputs)
+    line = line_of(seed, inputs)
     slabs = measure_slabs(truth, line, JumpWalk(NOISE)(truth, line))
     assert_slabs(slabs, truth, line)
 
 
 def test_a_neuron_costs_one_query_per_input_and_a_few_more(seed: int) -> None:
-    truth, line = planted(seed, inputs=12, neurons=8), far_line(seed, 12)
+    truth, line = planted(seed, inputs=12, neurons=8), line_of(seed, 12)
     jumps = JumpWalk(NOISE)(truth, line)
     asked = []
 
@@ -88,7 +87,7 @@ def test_a_neuron_costs_one_query_per_input_and_a_few_more(seed: int) -> None:
 def test_weights_of_very_different_size_are_read(seed: int) -> None:
     """A step that is right for the smallest weight saturates the neuron along the largest."""
     rng = np.random.default_rng([seed, 33])
-    line = far_line(seed, 4)
+    line = line_of(seed, 4)
     weights = rng.standard_normal((3, 4))
     weights[:, 1] *= 40.0
     # Nearly parallel to the line, so that the rate is small against the largest weight.
@@ -104,4 +103,4 @@ def test_no_jumps_no_queries(seed: int) -> None:
     def ask(points: np.ndarray) -> np.ndarray:
         raise AssertionError(f"{len(points)} queries")
 
-    assert measure_slabs(ask, far_line(seed, 5), []) == []
+    assert measure_slabs(ask, line_of(seed, 5), []) == []

@@ -20,7 +20,7 @@ from unweave.measurements.walks.rounds import Ask, Search, run_together
 # Step along the axes, in units of the slab's width along the line; arguments beyond the largest are
 # asked again with a step that is this much smaller.
 STEP = 0.6
-LARGEST_ARGUMENT = 3.5
+LARGEST_ARGUMENT = 2.5
 SHRINK = 0.05
 ATTEMPTS = 4
 # How far on both sides of the mirror image its plateaus are looked for, in arguments.
