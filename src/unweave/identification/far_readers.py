@@ -26,8 +26,10 @@ BLUR = 3e-4
 FAR_STEP = 3e-3
 # Misfit of a rounded kink up to which its neuron is believed.
 CLEAR_CORNER = 1e-2
+# Misfit of a jump up to which its neuron is believed: in any case, and in units of the typical one.
+SMALL_MISFIT, TYPICAL_MISFITS = 1e-7, 100.0
 # Weights along the line and rate of the profile must agree, relatively.
-LARGEST_MISMATCH = 1e-2
+LARGEST_MISMATCH = 1e-3
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,9 @@ class JumpReader:
         misfits = np.array([jump.misfit for jump in jumps])
         votes = Counter(jump.activation for jump in jumps if jump.misfit < TAIL)
         activation = votes.most_common(1)[0][0] if votes else activations[0]
-        clear = [jump for jump in jumps if jump.misfit < TAIL and jump.activation == activation]
+        # Slabs that overlap a little fit a little worse than the others: another line shows them apart.
+        limit = min(TAIL, max(SMALL_MISFIT, TYPICAL_MISFITS * float(np.median(misfits)))) if len(jumps) else TAIL
+        clear = [jump for jump in jumps if jump.misfit < limit and jump.activation == activation]
         neurons = [
             FarNeuron(slab.weights, slab.bias, slab.height)
             for slab in measure_slabs(ask, line, clear)

@@ -70,6 +70,9 @@ def _neuron(line: Line, jump: Jump) -> Search:
         return []
     along = float(weights @ line.direction)
     shift = yield from _mirror(line, jump, -point)
+    if shift is None and abs(weights @ point) < 0.4 * PLATEAU:
+        # The mirror image should have been seen, but for another slab across it: another line will do.
+        return []
     bias = -0.5 * jump.rate * shift if shift is not None else float(-weights @ point)
     return [Slab(weights, bias, jump.height, jump, abs(along - jump.rate) / jump.rate)]
 
