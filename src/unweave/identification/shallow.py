@@ -146,7 +146,7 @@ class ShallowIdentifier:
             return "the domain is a box, which excludes far paths."
         if run.oracle.inputs == 1 or not self.walks:
             return "no path was walked."
-        return "far out the answers are neither constant nor affine, or a walk found nothing."
+        return "no walk has led to a network: far out the answers are not constant or affine, or the walk failed."
 
 
 def _judged(run: Run, probe: Probe, best: Candidate) -> Identification:
