@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import unweave
 from unweave.activations import GAUSSIAN, GELU, HARD_TANH, RELU, SIN, SOFTPLUS, TANH, Activation, leaky_relu
+from unweave.exceptions import OracleFailed
 from unweave.identification.shallow import ShallowIdentifier
 from unweave.networks import Network
 from unweave.oracles.callables import CallableOracle
@@ -315,3 +316,16 @@ class TestLaws:
         )
         found = unweave.identify(moved, seed=number % 100)
         assert_recovered(found, moved, route=KINKS)
+
+
+def test_a_model_that_fails_on_the_only_way_is_an_error_and_not_an_outcome(seed: int) -> None:
+    truth, calls = planted(RELU, seed), []
+
+    def model(points: np.ndarray) -> np.ndarray:
+        calls.append(len(points))
+        if sum(calls) > 120:
+            raise ConnectionError("the server is gone")
+        return truth(points)
+
+    with pytest.raises(OracleFailed, match="the server is gone"):
+        unweave.identify(model, inputs=INPUTS, domain=unweave.Box(-4.0, 4.0), activation="relu", seed=seed)

@@ -2,8 +2,8 @@
 
 One line through the domain meets the hyperplane of every neuron. Its kinks give places, gradients on
 both sides of them give directions and output weights; what a line could not resolve is looked for
-on the next one, in the answers minus what is known. The affine part is fitted last, and signs are
-those that explain it.
+on the next one, and of two readings of a hyperplane the better one counts. The affine part is fitted
+last, and signs are those that explain it.
 """
 
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ import numpy as np
 
 from unweave.assembly.kinked import KinkedTerms
 from unweave.assembly.signs import KinkExplanation, explain_kinks
-from unweave.exceptions import StageFailed
+from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification import verdicts
 from unweave.identification.answers import Answers
 from unweave.identification.candidates import Candidate, Judge, Start
@@ -59,18 +59,23 @@ class KinkRoute:
         terms, tried = KinkedTerms.none(oracle.inputs, oracle.outputs), []
         lines = self.lines_in_box if isinstance(run.oracle.domain, Box) else self.lines
         for number in range(lines):
-            with run.stage("walking along kinks"):
-                if number == 0:
-                    answers.ask(max(FEWEST_ANSWERS, ANSWERS_PER_INPUT * (oracle.inputs + 1)))
-                line = random_line(run.oracle.domain, oracle.inputs, run.rng_walk)
-                met = measure_hyperplanes(oracle.query, settings(oracle.query, line), settings)
-                terms = terms.extended(met)
-                answers.excite(terms.network())
-                start = _start(terms, met, answers)
-            if start.network.widths[0] == 0 or (start.misfit > ROUGHLY and number < lines - 1):
-                continue
-            with run.stage("refining"):
-                tried.append(self._refined(run, judge, start, error=float(np.max(terms.errors))))
+            try:
+                with run.stage("walking along kinks"):
+                    if number == 0:
+                        answers.ask(max(FEWEST_ANSWERS, ANSWERS_PER_INPUT * (oracle.inputs + 1)))
+                    line = random_line(run.oracle.domain, oracle.inputs, run.rng_walk)
+                    met = measure_hyperplanes(oracle.query, settings(oracle.query, line), settings)
+                    terms = terms.extended(met)
+                    answers.excite(terms.network())
+                    start = _start(terms, met, answers)
+                if start.network.widths[0] == 0 or (start.misfit > ROUGHLY and number < lines - 1):
+                    continue
+                with run.stage("refining"):
+                    tried.append(self._refined(run, judge, start, error=float(np.max(terms.errors))))
+            except BudgetExhausted:
+                if not tried:
+                    raise
+                break
             if tried[-1].explains or len(tried) == self.attempts:
                 break
         if not tried:

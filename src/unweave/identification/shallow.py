@@ -68,7 +68,7 @@ class ShallowIdentifier:
             probe = run.probe()
         judge = Judge(probe.answers, self.refine, probe.scale.noise)
         best: tuple[Candidate, str] | None = None
-        failure: StageFailed | None = None
+        failure: StageFailed | OracleError | None = None
         for route in self._routes(run, probe):
             try:
                 result = route(run, probe, judge)
@@ -82,7 +82,13 @@ class ShallowIdentifier:
                 run.notes.append(
                     f"The model does not answer far from the centre, so no {run.route} was made: {problem}"
                 )
+                # A model that fails on the only way there is has failed, and is not unidentifiable.
+                failure = failure or problem
                 continue
+            except BudgetExhausted:
+                if best is None:
+                    raise
+                break
             if isinstance(result, Identification):
                 return result
             if best is None or result.certificate.rms_error < best[0].certificate.rms_error:
