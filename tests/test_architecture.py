@@ -16,7 +16,7 @@ SOURCE = Path(unweave.__file__).parent
 ORDER = [
     {"exceptions", "outcomes", "arrays", "activations"},
     {"_kernels"},
-    {"networks", "symmetries", "parameters"},
+    {"networks", "symmetries", "parameters", "entangled", "entangled_metrics"},
     {"oracles"},
     {"measurements"},
     {"decompositions"},

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from unweave.activations import TANH, Activation
-from unweave.networks import Network
+from unweave.activations import IDENTITY, TANH, Activation
+from unweave.networks import Layer, Network
 
 
 def general_network(
@@ -39,3 +39,26 @@ def document_network(
         offset=np.zeros(1),
         activation=activation,
     )
+
+
+def deep_network(
+    rng: np.random.Generator,
+    *,
+    inputs: int,
+    widths: tuple[int, ...],
+    outputs: int,
+    activation: Activation = TANH,
+    output_activation: Activation = IDENTITY,
+    shift_deviation: float = 0.05,
+) -> Network:
+    """The document's deep teacher (Section 4.4): unit weight vectors in every layer, Gaussian shifts.
+
+    The document writes N(0, 0.05); only as a standard deviation does this agree with its tables.
+    """
+    layers, before = [], inputs
+    for neurons, g in [*((width, activation) for width in widths), (outputs, output_activation)]:
+        directions = rng.standard_normal((neurons, before))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        layers.append(Layer(directions, shift_deviation * rng.standard_normal(neurons), g))
+        before = neurons
+    return Network(tuple(layers))
