@@ -69,7 +69,8 @@ def hessian_coefficients(network: Network, point: Vector) -> LayerTables:
 
 def hessians_from_entangled(rows: LayerRows, coefficients: LayerTables) -> Float64[np.ndarray, "outputs packed"]:
     """The Hessian of every output, packed, as the sum over all neurons of coefficient times ``v v^T`` (4.26)."""
-    return sum(table @ pack_squares(layer) for layer, table in zip(rows, coefficients, strict=True))
+    parts = [table @ pack_squares(layer) for layer, table in zip(rows, coefficients, strict=True)]
+    return np.sum(parts, axis=0)
 
 
 def normalised(rows: Float64[np.ndarray, "neurons inputs"]) -> Float64[np.ndarray, "neurons inputs"]:

@@ -11,7 +11,7 @@ are two equations for n and z. For tanh ``n^2 = 3 p^2 / 4 - q / 2`` and ``tanh z
 
 import numpy as np
 from jaxtyping import Float64
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 
 from unweave.activations import IDENTITY, TANH, Activation
 from unweave.arrays import Atoms, Points, Vector
@@ -98,9 +98,9 @@ def inverse_values(activation: Activation, values: Float64[np.ndarray, "outputs"
         return values
     low, high = activation(np.array([-INVERSION_RANGE, INVERSION_RANGE]))
     inside = np.clip(values, low + 1e-15, high - 1e-15)
-    return np.array(
-        [brentq(lambda t, v=v: float(activation(t) - v), -INVERSION_RANGE, INVERSION_RANGE, xtol=1e-14) for v in inside]
-    )
+    ends = (-INVERSION_RANGE, INVERSION_RANGE)
+    roots = [root_scalar(lambda t, v=v: float(activation(t) - v), bracket=ends, xtol=1e-14) for v in inside]
+    return np.array([found.root for found in roots])
 
 
 def _coefficient_lines(
@@ -138,7 +138,8 @@ def _solved(p: float, q: float, activation: Activation) -> tuple[float, float]:
         fallback = float(np.nan_to_num(length(0.0), nan=1.0))
         return max(fallback, SMALLEST_LENGTH), 0.0
     nearest = changes[np.argmin(np.abs(grid[changes]))]
-    root = float(brentq(lambda z: float(misfit(z)), grid[nearest], grid[nearest + 1], xtol=1e-14))
+    ends = (grid[nearest], grid[nearest + 1])
+    root = float(root_scalar(lambda z: float(misfit(z)), bracket=ends, xtol=1e-14).root)
     return float(length(root)), root
 
 
