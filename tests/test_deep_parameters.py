@@ -1,6 +1,7 @@
 """Parameters and Jacobians of networks of any depth, against differences and dense products."""
 
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -31,7 +32,7 @@ def planted(
             0.3 * rng.normal(size=neurons),
             output if index == len(shape) - 2 else hidden,
         )
-        for index, (inputs, neurons) in enumerate(zip(shape, shape[1:], strict=False))
+        for index, (inputs, neurons) in enumerate(pairwise(shape))
     )
     skip = rng.normal(size=(shape[-1], shape[0])) if has_skip else None
     return Network(layers, skip), rng.standard_normal((points, shape[0]))

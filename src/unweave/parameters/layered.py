@@ -92,9 +92,13 @@ class LayeredJacobian:
                 pulled = np.einsum("pok,po->pk", one.sensitivities, part)
                 target[starts[i] : starts[i + 1]] += (pulled.T @ one.incoming).ravel()
                 for j, other in enumerate(blocks[: i + 1]):
-                    gram[starts[i] : starts[i + 1], starts[j] : starts[j + 1]] += _cross_gram(one, other)
-        gram = np.tril(gram) + np.tril(gram, -1).T
-        gram = gram[np.ix_(self._order, self._order)] * np.outer(self._units, self._units)
+                    product = _cross_gram(one, other)
+                    gram[starts[i] : starts[i + 1], starts[j] : starts[j + 1]] += product
+                    if j < i:
+                        gram[starts[j] : starts[j + 1], starts[i] : starts[i + 1]] += product.T
+        gram = gram[np.ix_(self._order, self._order)]
+        gram *= self._units
+        gram *= self._units[:, None]
         directions = self.gauge_directions()
         if len(directions):
             gram += self._gauge_size(float(np.trace(gram)), len(directions)) ** 2 * directions.T @ directions
