@@ -342,7 +342,26 @@ NAMED = {
         IDENTITY,
     )
 }
+# Activations that can be undone: values in their range, arguments out.
+INVERSES: dict[Activation, Callable[[Array], Array]] = {
+    IDENTITY: np.positive,
+    TANH: np.arctanh,
+    SIGMOID: special.logit,
+}
 FAMILIES = {"softplus": softplus, "leaky_relu": leaky_relu}
+
+
+def inverse_of(activation: Activation) -> Callable[[Array], Array]:
+    """The inverse function of an activation that can be undone in closed form.
+
+    Raises:
+        InvalidInput: if it can't.
+    """
+    if activation not in INVERSES:
+        raise InvalidInput(
+            f"{activation} can't be undone: known are {', '.join(sorted(known.name for known in INVERSES))}."
+        )
+    return INVERSES[activation]
 
 
 def activation_named(name: str) -> Activation:

@@ -31,12 +31,20 @@ class Answers:
     """All answers in standard coordinates: those that may be fitted, and fresh ones that never are."""
 
     def __init__(self, oracle: StandardOracle, rng_fit: np.random.Generator, rng_fresh: np.random.Generator) -> None:
-        self._oracle = oracle
+        self.oracle = oracle
         self._rng_fit, self._rng_fresh = rng_fit, rng_fresh
         self.points, self.values = np.empty((0, oracle.inputs)), np.empty((0, oracle.outputs))
         self._spread_out = 0
         self._excited: list[tuple[Vector, float]] = []
         self.fresh_points, self.fresh_values = self.points, self.values
+
+    def in_units(self, oracle: StandardOracle, offset: np.ndarray, size: np.ndarray) -> "Answers":
+        """The same answers in the units of another oracle of the same domain, ``offset + size`` times as large."""
+        other = Answers(oracle, self._rng_fit, self._rng_fresh)
+        other.points, other.fresh_points = self.points, self.fresh_points
+        other.values, other.fresh_values = offset + size * self.values, offset + size * self.fresh_values
+        other._spread_out, other._excited = self._spread_out, self._excited
+        return other
 
     def keep(self, points: Points, values: Values, *, are_spread: bool) -> None:
         """Keep answers that another stage has asked for."""
@@ -48,12 +56,12 @@ class Answers:
 
     def ask(self, count: int) -> None:
         """Ask `count` random points of the domain."""
-        points = self._oracle.sample(self._rng_fit, count)
-        self.keep(points, self._oracle.query(points), are_spread=True)
+        points = self.oracle.sample(self._rng_fit, count)
+        self.keep(points, self.oracle.query(points), are_spread=True)
 
     def prepare(self, parameters: int) -> None:
         """Ask what a fit of so many parameters still needs, and what its certificate still needs."""
-        per_answer = parameters / self._oracle.outputs
+        per_answer = parameters / self.oracle.outputs
         missing = max(
             REFINEMENT_SURPLUS * per_answer - len(self.points), SPREAD_SURPLUS * per_answer - self._spread_out
         )
@@ -61,22 +69,22 @@ class Answers:
             self.ask(int(np.ceil(missing)))
         fresh = int(np.clip(FRESH_SHARE * per_answer, FEWEST_FRESH, MOST_FRESH)) - len(self.fresh_points)
         if fresh > 0:
-            points = self._oracle.sample(self._rng_fresh, fresh)
+            points = self.oracle.sample(self._rng_fresh, fresh)
             self.fresh_points = np.concatenate([self.fresh_points, points])
-            self.fresh_values = np.concatenate([self.fresh_values, self._oracle.query(points)])
+            self.fresh_values = np.concatenate([self.fresh_values, self.oracle.query(points)])
 
     def excite(self, network: Network) -> None:
         """Ask around neurons that bend outside the domain, or hardly inside: no answer tells of them otherwise.
 
         Only where the domain has no end. Neurons that are very far away are left alone.
         """
-        if isinstance(self._oracle.oracle.domain, Box):
+        if isinstance(self.oracle.oracle.domain, Box):
             return
         hidden = network.layers[0]
-        planned = max(REFINEMENT_SURPLUS * network.parameters / self._oracle.outputs, self._spread_out)
-        wanted = int(TELLING_SHARE * (self._oracle.inputs + 2))
+        planned = max(REFINEMENT_SURPLUS * network.parameters / self.oracle.outputs, self._spread_out)
+        wanted = int(TELLING_SHARE * (self.oracle.inputs + 2))
         # What the answers of the refinement will tell of a neuron is known before they are asked.
-        sample = self._oracle.sample(self._rng_fit, SAMPLE)
+        sample = self.oracle.sample(self._rng_fit, SAMPLE)
         for weights, bias in zip(hidden.weights, hidden.biases, strict=True):
             length = float(np.linalg.norm(weights))
             if length == 0.0 or abs(bias) > FARTHEST * length or FARTHEST * length < TELLING_ARGUMENT:
@@ -85,10 +93,10 @@ class Answers:
             targets = _telling_arguments(hidden.activation, arguments, planned / SAMPLE, wanted, self._rng_fit)
             if len(targets) == 0 or self._is_excited(weights / length, bias / length):
                 continue
-            points = self._oracle.sample(self._rng_fit, len(targets))
+            points = self.oracle.sample(self._rng_fit, len(targets))
             moves = targets * (length if hidden.activation.homogeneity else 1.0) - (points @ weights + bias)
             points = points + (moves / length**2)[:, None] * weights
-            self.keep(points, self._oracle.query(points), are_spread=False)
+            self.keep(points, self.oracle.query(points), are_spread=False)
 
     def _is_excited(self, normal: Vector, offset: float) -> bool:
         """Whether a hyperplane was asked around before; if not, remember that it is now."""
@@ -103,19 +111,22 @@ class Answers:
 
     def ask_more(self, parameters: int) -> None:
         """Ask once more as many answers as there are parameters: the fit needs a better foundation."""
-        self.ask(int(np.ceil(parameters / self._oracle.outputs)))
+        self.ask(int(np.ceil(parameters / self.oracle.outputs)))
 
     def floor(self, network: Network, noise: float) -> float:
         """The smallest residual that a right network can have: the noise, or its own rounding."""
-        hidden, output = network.layers
         points = self.fresh_points[:64]
-        terms = np.abs(hidden.activation(hidden.preactivations(points))) @ np.abs(output.weights.T)
+        *hidden, output = network.layers
+        values = points
+        for layer in hidden:
+            values = layer.activation(layer.preactivations(values))
+        terms = np.abs(values) @ np.abs(output.weights.T)
         if network.skip is not None:
             terms = terms + np.abs(points) @ np.abs(network.skip.T)
         # The oracle's own rounding is that of its answers before they were centred.
-        centre = np.abs(self._oracle.offset / self._oracle.size)
+        centre = np.abs(self.oracle.offset / self.oracle.size)
         terms = terms + np.abs(output.biases) + centre
-        digits = self._oracle.oracle.ledger.answer_digits
+        digits = self.oracle.oracle.ledger.answer_digits
         rounded = ANSWER_ROUNDING * digits * _rms(np.abs(self.fresh_values) + centre)
         return float(max(noise, rounded, np.finfo(float).eps * _rms(terms)))
 

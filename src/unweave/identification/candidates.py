@@ -11,6 +11,7 @@ from unweave.certificates import Certificate, certify
 from unweave.exceptions import BudgetExhausted
 from unweave.identification.answers import Answers
 from unweave.networks import Layer, Network
+from unweave.oracles.standard import StandardOracle
 from unweave.outcomes import Diagnostic
 from unweave.refinement import LevenbergMarquardt, Refinement
 
@@ -45,12 +46,14 @@ class Candidate:
         certificate: what fresh answers say about it.
         floor: the smallest residual that a right network can have.
         start: what it was refined from.
+        units: the coordinates that it is written in.
     """
 
     refinement: Refinement
     certificate: Certificate
     floor: float
     start: Start
+    units: StandardOracle
 
     @property
     def network(self) -> Network:
@@ -119,7 +122,7 @@ class Judge:
             fresh_values=answers.fresh_values,
             noise=self.noise,
         )
-        return Candidate(refinement, certificate, answers.floor(refinement.network, self.noise), start)
+        return Candidate(refinement, certificate, answers.floor(refinement.network, self.noise), start, answers.oracle)
 
     def again(self, candidate: Candidate, network: Network) -> Candidate:
         """The same evidence with a changed network."""

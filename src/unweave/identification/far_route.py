@@ -5,7 +5,7 @@ the slabs are met one by one. What a line could not resolve is looked for on the
 answers minus what is known, until a line shows nothing new.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64
@@ -19,7 +19,7 @@ from unweave.identification.candidates import Candidate, Judge, Start
 from unweave.identification.far_look import FarBehaviour, FarLook
 from unweave.identification.far_readers import JumpReader, KinkReader, Reader, Reading
 from unweave.identification.first_layer import find_first_layer
-from unweave.identification.run import Probe, Run
+from unweave.identification.run import FirstLayer, Probe, Run
 from unweave.measurements.walks.lines import far_line
 from unweave.networks import Network
 from unweave.outcomes import Diagnostic, at_least, at_most
@@ -128,9 +128,11 @@ class FarRoute:
         """What can be said of a network whose upper layers bend what its first layer says."""
         layer, check = find_first_layer(run, probe, radius=self._radius, noise=self._noise(probe))
         run.diagnostics.append(check)
-        scaled = replace(layer, weights=layer.weights / probe.oracle.half_width)
-        first_layer = replace(scaled, biases=layer.biases - scaled.weights @ probe.oracle.center)
-        run.first_layer = first_layer, verdicts.first_layer(layer.neurons, why, is_complete=check.value == 0)
+        run.first_layer = FirstLayer(
+            standard=layer,
+            layer=verdicts.layer_in_oracle_units(layer, probe.oracle),
+            reason=verdicts.first_layer(layer.neurons, why, is_complete=check.value == 0),
+        )
 
     def _noise(self, probe: Probe) -> float:
         """Expected error of answers far out, with that of a slope which was subtracted."""

@@ -21,6 +21,22 @@ from unweave.oracles.standard import StandardOracle, standardise
 from unweave.outcomes import Diagnostic, Outcome, at_most
 from unweave.symmetries import equivalent_names
 
+
+@dataclass(frozen=True)
+class FirstLayer:
+    """The first hidden layer of a network that is not shallow.
+
+    Args:
+        standard: in standard coordinates.
+        layer: in the oracle's units.
+        reason: what is said about it if nothing more is found.
+    """
+
+    standard: Layer
+    layer: Layer
+    reason: str
+
+
 Progress = Callable[[str, int], None]
 
 # Change on asking again, relative to the spread of the answers, above which there is no function.
@@ -71,8 +87,8 @@ class Run:
         self.route = ""
         # Whether the function was seen to bend far from the centre, where an affine function does not.
         self.bends_far = False
-        # The first layer of a network that is not shallow, and what is said about it.
-        self.first_layer: tuple[Layer, str] | None = None
+        # Known as soon as a walk has shown that the network is not shallow.
+        self.first_layer: FirstLayer | None = None
         self._progress = progress
         self._seconds: dict[str, float] = {}
 
@@ -159,5 +175,5 @@ class Run:
             notes=tuple(self.notes),
             seconds=dict(self._seconds),
             route=self.route,
-            first_layer=self.first_layer[0] if self.first_layer is not None and network is None else None,
+            first_layer=self.first_layer.layer if self.first_layer is not None and network is None else None,
         )

@@ -16,6 +16,7 @@ from unweave.diagnostics import network_quality
 from unweave.exceptions import BudgetExhausted, OracleError, StageFailed
 from unweave.identification import verdicts
 from unweave.identification.candidates import Candidate, Judge
+from unweave.identification.deep_route import DeepRoute
 from unweave.identification.far_look import FarBehaviour, FarLook, look_far
 from unweave.identification.far_route import FarRoute
 from unweave.identification.hessian_route import HessianRoute
@@ -96,11 +97,11 @@ class ShallowIdentifier:
             if result.explains:
                 break
         if run.first_layer is not None and (best is None or not best[0].explains):
-            return run.finish(Outcome.PARTLY_IDENTIFIED, run.first_layer[1])
+            return run.finish(Outcome.PARTLY_IDENTIFIED, run.first_layer.reason)
         if best is None:
             raise failure or StageFailed("no way to the neurons of this function is known.")
         candidate, run.route = best
-        return _judged(run, probe, candidate)
+        return _judged(run, candidate)
 
     def _routes(self, run: Run, probe: Probe) -> Iterator[Route]:
         """The ways to the neurons, best first; the next one is tried if one fails."""
@@ -108,6 +109,10 @@ class ShallowIdentifier:
         if far is not None and far.behaviour is FarBehaviour.JUMPS and FarRoute(far).suits(run.activation):
             run.choose(FarRoute.name, f"inputs may be large, and far out the answers are {far.behaviour.value}.")
             yield FarRoute(far)
+            if run.first_layer is not None:
+                run.choose(DeepRoute.name, "the jumps far out are not those of single neurons: there are layers above.")
+                yield DeepRoute(self.power)
+                return
         has_looked, has_kinks = self._look_for_kinks(run, probe)
         if has_kinks and self.walks:
             run.choose(KinkRoute.name, "the function is straight nearby and bent farther away, as kinks make it.")
@@ -119,7 +124,7 @@ class ShallowIdentifier:
                 yield FarRoute(far)
                 run.choose(KinkRoute.name, "far out the answers have kinks that are not rounded off.")
                 yield KinkRoute()
-        if (has_kinks and self.walks) or run.first_layer is not None:
+        if has_kinks and self.walks:
             return
         run.choose(HessianRoute.name, self._why_hessians(run))
         yield HessianRoute(self.power)
@@ -155,7 +160,7 @@ class ShallowIdentifier:
         return "no walk has led to a network: far out the answers are not constant or affine, or the walk failed."
 
 
-def _judged(run: Run, probe: Probe, best: Candidate) -> Identification:
+def _judged(run: Run, best: Candidate) -> Identification:
     run.diagnostics += [*best.start.checks, *network_quality(best.network, best.certificate)]
     outcome, reason = verdicts.outcome_of(best)
     if not best.explains and run.oracle.ledger.left < best.network.parameters:
@@ -164,7 +169,7 @@ def _judged(run: Run, probe: Probe, best: Candidate) -> Identification:
         return run.finish(outcome, reason)
     if run.neurons is not None and best.network.widths[0] != run.neurons:
         run.notes.append(verdicts.other_width(best.network.widths[0], run.neurons))
-    network = verdicts.as_delivered(best, probe.oracle, run.activation)
+    network = verdicts.as_delivered(best, run.activation)
     if run.activation is not None and network.layers[0].activation != run.activation:
         run.notes.append(f"The answers are not those of a {run.activation} network without an affine part.")
     if network.skip is not None and network.layers[0].activation.reflection.slope != 0.0:

@@ -90,6 +90,22 @@ def first_layer(neurons: int, why: str, *, is_complete: bool) -> str:
     )
 
 
+def too_wide(layer: Layer) -> str:
+    """Why nothing above a wide first layer can be asked for."""
+    return (
+        f"the first layer has {count(layer.neurons)} and {layer.inputs} inputs: its values can't be chosen freely, so "
+        "that the layers above can't be asked alone."
+    )
+
+
+def nothing_above(layer: Layer) -> str:
+    """Why the layers above a first layer stay unknown."""
+    return (
+        f"above the first layer of {count(layer.neurons)} no network was found: its Hessians show no clear number of "
+        "neurons, or there are too few outputs to tell the layers apart."
+    )
+
+
 def strange_corners(kinks: int, misfit: float) -> str:
     """Why far kinks are not those of a shallow network."""
     return (
@@ -156,15 +172,21 @@ def count(neurons: int) -> str:
     return f"{neurons} neuron" if neurons == 1 else f"{neurons} neurons"
 
 
+def layer_in_oracle_units(layer: Layer, oracle: StandardOracle) -> Layer:
+    """A first layer in the oracle's inputs."""
+    weights = layer.weights / oracle.half_width
+    return Layer(weights, layer.biases - weights @ oracle.center, layer.activation)
+
+
 def in_oracle_units(network: Network, oracle: StandardOracle) -> Network:
     """Undo the standard coordinates: ``z = (x - center) / half_width`` and ``f = offset + size y``."""
-    hidden, output = network.layers
-    weights = hidden.weights / oracle.half_width
+    first, *between, output = network.layers
     skip = None if network.skip is None else oracle.size[:, None] * network.skip / oracle.half_width
     offset = oracle.offset + oracle.size * output.biases
     return Network(
         layers=(
-            Layer(weights, hidden.biases - weights @ oracle.center, hidden.activation),
+            layer_in_oracle_units(first, oracle),
+            *between,
             replace(
                 output,
                 weights=oracle.size[:, None] * output.weights,
@@ -175,9 +197,9 @@ def in_oracle_units(network: Network, oracle: StandardOracle) -> Network:
     )
 
 
-def as_delivered(candidate: Candidate, oracle: StandardOracle, activation: Activation | None) -> Network:
+def as_delivered(candidate: Candidate, activation: Activation | None) -> Network:
     """The network in the oracle's units, written with the activation that was asked for where it can be."""
-    network = in_oracle_units(candidate.network, oracle)
+    network = in_oracle_units(candidate.network, candidate.units)
     if activation is None or base_of(activation) != base_of(network.layers[0].activation):
         return network
     return express(network, activation)

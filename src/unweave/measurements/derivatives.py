@@ -4,6 +4,7 @@ A Hessian costs D^2 + D + 1 queries: the centre, the axes on both sides, and one
 pair of axes; its gradient and value come with it for free.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -22,7 +23,7 @@ from unweave.arrays import (
 )
 from unweave.exceptions import InvalidInput
 from unweave.networks import Network
-from unweave.oracles.standard import StandardOracle
+from unweave.oracles.standard import Queryable
 
 # Numbers per block of stencil points that are in memory at once.
 BLOCK_NUMBERS = 2**23
@@ -83,7 +84,48 @@ def hessian_queries(directions: int) -> int:
     return directions**2 + directions + 1
 
 
-def measure_gradients(oracle: StandardOracle, points: Points, *, step: float) -> Gradients:
+@dataclass(frozen=True)
+class Stencil:
+    """Answers on the stencil of a Hessian around points, before anything is made of them.
+
+    The same answers serve several guesses about the output activation, which is undone before the
+    differences are taken.
+
+    Args:
+        points: the centres, in all inputs.
+        answers: at the centre, on the axes and on the diagonals of `hessian_stencil`.
+        frame: orthonormal directions, one per column.
+        step: the finite-difference step.
+    """
+
+    points: Points
+    answers: Float64[np.ndarray, "points stencil outputs"]
+    frame: Float64[np.ndarray, "inputs directions"]
+    step: float
+
+    def sample(self, undo: Callable[[np.ndarray], np.ndarray]) -> HessianSample:
+        """Values, gradients and Hessians of `undo` after the answers."""
+        values, directions = undo(self.answers), self.frame.shape[1]
+        forward, backward = values[:, 1 : directions + 1], values[:, directions + 1 : 2 * directions + 1]
+        return HessianSample(
+            points=self.points,
+            values=values[:, 0],
+            gradients=np.swapaxes(forward - backward, 1, 2) / (2 * self.step),
+            hessians=hessians_from_stencil(values, directions, step=self.step),
+            frame=self.frame,
+            step=self.step,
+        )
+
+
+def measure_stencil(oracle: Queryable, points: Points, *, step: float, frame: np.ndarray) -> Stencil:
+    """Ask the stencil of a Hessian along `frame`, d^2 + d + 1 queries per point."""
+    _check_step(step)
+    return Stencil(
+        points, _stencil_values(oracle, points, hessian_stencil(frame.shape[1]) @ frame.T, step=step), frame, step
+    )
+
+
+def measure_gradients(oracle: Queryable, points: Points, *, step: float) -> Gradients:
     """Gradients by central differences, 2 D queries each."""
     _check_step(step)
     axes = np.eye(oracle.inputs)
@@ -93,7 +135,7 @@ def measure_gradients(oracle: StandardOracle, points: Points, *, step: float) ->
 
 
 def measure_hessians(
-    oracle: StandardOracle,
+    oracle: Queryable,
     points: Points,
     *,
     step: float,
@@ -148,7 +190,7 @@ def hessians_from_stencil(
 
 
 def measure_directional(
-    oracle: StandardOracle, points: Points, directions: Points, *, order: int, step: float
+    oracle: Queryable, points: Points, directions: Points, *, order: int, step: float
 ) -> Values:
     """Derivative of order 1 to 3 at each point along its direction, by central differences.
 
@@ -171,7 +213,7 @@ def measure_directional(
 
 
 def _stencil_values(
-    oracle: StandardOracle, points: Points, stencil: np.ndarray, *, step: float, model: Network | None = None
+    oracle: Queryable, points: Points, stencil: np.ndarray, *, step: float, model: Network | None = None
 ) -> Float64[np.ndarray, "points stencil outputs"]:
     block = max(1, BLOCK_NUMBERS // stencil.size)
     parts = []

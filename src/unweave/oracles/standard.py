@@ -5,12 +5,32 @@ All measurements are made here, so that no later stage needs to know units: a bo
 """
 
 from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float64
 
 from unweave.arrays import Points, Values, Vector
 from unweave.oracles.oracle import Oracle
+
+
+@runtime_checkable
+class Queryable(Protocol):
+    """What measurements need: a function that answers batches of points."""
+
+    @property
+    def inputs(self) -> int:
+        """Number of inputs."""
+        ...
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs."""
+        ...
+
+    def query(self, points: Points) -> Values:
+        """Answers at points."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,161 @@
+"""Deep networks recovered layer by layer: success over seeds, queries per parameter, errors, CPU seconds.
+
+    python benchmarks/deep.py                                        the document's six set-ups, 10 seeds each
+    python benchmarks/deep.py --shapes 50-50-35-25-10 --shift 0.22   with larger shifts
+    python benchmarks/deep.py --shapes 50-50-40-30-20-10 --seeds 3   five layers
+    python benchmarks/deep.py --sweep 100                            random small pyramids
+
+Teachers have unit weight vectors, Gaussian shifts, tanh hidden layers, and a tanh or identity output. Nothing is
+given but the number of inputs. A network counts as identified if the outcome says so and every parameter is
+within `--atol` of the planted one up to symmetry; it is wrong if the outcome says so and that is not true.
+"""
+
+import argparse
+import time
+from dataclasses import dataclass, field
+
+import numpy as np
+
+import unweave
+from unweave.activations import activation_named
+from unweave.networks import Network
+from unweave.planted import deep_network
+
+SHAPES = ["50-50-25-10", "50-50-25-50", "50-50-35-25-10"]
+# The document's queries for its Hessians at these set-ups: twice 4 m at 2 D (D + 1) each.
+DOCUMENT_QUERIES = {"50-50-25-10": 3_468_000, "50-50-25-50": 5_100_000, "50-50-35-25-10": 4_896_000}
+
+
+@dataclass
+class Tally:
+    """What happened to the networks of one kind."""
+
+    identified: int = 0
+    wrong: int = 0
+    runs: int = 0
+    errors: list[float] = field(default_factory=list)
+    costs: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+
+    def add(self, truth: Network, seed: int, *, atol: float, name: str) -> None:
+        """Recover one network and compare."""
+        start = time.process_time()
+        found = unweave.identify(truth, inputs=truth.inputs, seed=seed)
+        self.seconds.append(time.process_time() - start)
+        self.costs.append(found.queries / truth.parameters)
+        self.runs += 1
+        error = np.inf
+        if found.network is not None and found.network.widths == truth.widths:
+            error = unweave.match(found.network, truth).largest_error
+        if found.is_identified and error <= atol:
+            self.identified += 1
+            self.errors.append(error)
+        else:
+            self.wrong += found.is_identified
+            widths = None if found.network is None else found.network.widths
+            print(f"    {name}, seed {seed}: {found.outcome.value} (error {error:.1e}, widths {widths}): {found.reason}")
+
+    def merge(self, other: "Tally") -> None:
+        """Count another tally in."""
+        self.identified, self.wrong, self.runs = (
+            self.identified + other.identified,
+            self.wrong + other.wrong,
+            self.runs + other.runs,
+        )
+        self.errors += other.errors
+        self.costs += other.costs
+        self.seconds += other.seconds
+
+    def line(self, name: str) -> str:
+        """One row of the table."""
+        return (
+            f"{name:32} {self.identified:3d} of {self.runs:3d} {self.wrong:6d} {np.median(self.costs):9.2f} "
+            f"{np.max(self.costs):8.2f} {np.median(self.errors) if self.errors else np.nan:10.1e} "
+            f"{max(self.errors, default=np.nan):9.1e} {np.median(self.seconds):8.1f}"
+        )
+
+
+def header() -> str:
+    """Names of the columns."""
+    return (
+        f"{'network':32} {'identified':>10} {'wrong':>6} {'q/param':>9} {'largest':>8} {'error':>10} {'largest':>9} "
+        f"{'CPU s':>8}"
+    )
+
+
+def set_ups(args: argparse.Namespace) -> None:
+    """The document's teachers, or others of that kind."""
+    for shape in args.shapes:
+        inputs, *widths, outputs = (int(part) for part in shape.split("-"))
+        for output in args.outputs:
+            tally = Tally()
+            name = f"{shape} {output}, shifts {args.shift}"
+            for seed in range(args.first, args.first + args.seeds):
+                truth = deep_network(
+                    np.random.default_rng(seed),
+                    inputs=inputs,
+                    widths=tuple(widths),
+                    outputs=outputs,
+                    output_activation=activation_named(output),
+                    shift_deviation=args.shift,
+                )
+                tally.add(truth, seed, atol=args.atol, name=name)
+            print(tally.line(name), flush=True)
+            if shape in DOCUMENT_QUERIES:
+                print(f"    the document asks {DOCUMENT_QUERIES[shape] / truth.parameters:.0f} queries per parameter")
+
+
+def pyramid(seed: int, *, most_outputs: int, fewest_outputs: int, shift: float) -> Network:
+    """A random network of 5 to 20 inputs and one to three hidden layers that do not widen."""
+    rng = np.random.default_rng([seed, 7])
+    inputs = int(rng.integers(5, 21))
+    widths, widest = [], inputs
+    for _ in range(int(rng.integers(1, 4))):
+        widest = int(rng.integers(min(3, widest), widest + 1))
+        widths.append(widest)
+    return deep_network(
+        rng,
+        inputs=inputs,
+        widths=tuple(widths),
+        outputs=int(rng.integers(fewest_outputs, most_outputs + 1)),
+        output_activation=activation_named("tanh" if rng.random() < 0.5 else "identity"),
+        shift_deviation=shift,
+    )
+
+
+def sweep(args: argparse.Namespace) -> None:
+    """Random small pyramids, by depth and in all."""
+    tallies: dict[str, Tally] = {}
+    for seed in range(args.first, args.first + args.sweep):
+        truth = pyramid(seed, most_outputs=args.most_outputs, fewest_outputs=args.fewest_outputs, shift=args.shift)
+        shape = "-".join(map(str, (truth.inputs, *truth.widths, truth.outputs)))
+        kind = Tally()
+        kind.add(truth, seed, atol=args.atol, name=f"{shape} {truth.activations[-1]}")
+        for name in (f"{len(truth.widths)} hidden layers", "all"):
+            tallies.setdefault(name, Tally()).merge(kind)
+    for name in sorted(tallies):
+        print(tallies[name].line(f"pyramids, {name}"))
+
+
+def main() -> None:
+    """Run the set-ups or the sweep."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--shapes", nargs="+", default=SHAPES)
+    parser.add_argument("--outputs", nargs="+", default=["tanh", "identity"])
+    parser.add_argument("--shift", type=float, default=0.05, help="standard deviation of the shifts")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--sweep", type=int, default=0, help="so many random small pyramids instead")
+    parser.add_argument("--fewest-outputs", type=int, default=2)
+    parser.add_argument("--most-outputs", type=int, default=6)
+    parser.add_argument("--atol", type=float, default=1e-8)
+    args = parser.parse_args()
+    print(header())
+    if args.sweep:
+        sweep(args)
+    else:
+        set_ups(args)
+
+
+if __name__ == "__main__":
+    main()

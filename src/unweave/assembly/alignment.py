@@ -1,0 +1,155 @@
+"""Lengths and biases of a layer under unknown upper layers, from gradients alone.
+
+Let ``t`` be the arguments of a layer of m neurons and ``y = g(t)`` its values. The gradients in t of all outputs at
+all points are ``g'(t) * (W^T r)`` with the weights W of the next layer and some r that depends on the point. Divided
+by ``g'(t)`` they lie in the row space of W, which is the same everywhere, and a proper subspace if the next layer is
+narrower. Wrong lengths or biases put wrong factors ``g'(t)``, and the gradients leave the subspace: the right ones are
+those for which the matrix of all divided gradients has the rank of W. That rank is the width of the next layer.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64
+
+from unweave.activations import Activation
+from unweave.arrays import Points
+
+# Ranks that are tried: those with the largest gaps at the given lengths and biases.
+TRIED_RANKS = 20
+# Ratio of singular values at the rank from which lengths and biases are believed.
+CLEAR_GAP = 100.0
+NEWTON_STEPS = 30
+FIRST_DAMPING, SMALLEST_DAMPING, LARGEST_DAMPING = 1e-2, 1e-12, 1e6
+# How far lengths (relative) and biases may be from what was given.
+TRUSTED = (0.05, 0.45)
+CONVERGED_MOVE = 1e-10
+RIDGE = 1e-10
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """A layer's lengths and biases for which the gradients above it have low rank.
+
+    Args:
+        scales: factors of the weights that were given.
+        biases: the biases.
+        frame: orthonormal basis of the row space of the next layer's weights.
+        gap: ratio of the singular values on both sides of the rank.
+    """
+
+    scales: Float64[np.ndarray, "neurons"]
+    biases: Float64[np.ndarray, "neurons"]
+    frame: Float64[np.ndarray, "neurons rank"]
+    gap: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the gap leaves no doubt."""
+        return self.gap >= CLEAR_GAP
+
+
+def align(
+    projections: Points,
+    gradients: Float64[np.ndarray, "points outputs inputs"],
+    biases: Float64[np.ndarray, "inputs"],
+    activation: Activation,
+) -> Alignment:
+    """Find lengths and biases from gradients above a layer; the rank is found, too.
+
+    Args:
+        projections: arguments of the layer's neurons without their biases, at every point.
+        gradients: of all outputs in these arguments.
+        biases: first guess, a few tenths of an argument's unit off at most.
+        activation: of the layer.
+
+    Returns:
+        The alignment with the smallest rank that is clear, or else the one with the largest gap; the gap is zero
+        if the next layer is not narrower.
+
+    Assumes: more gradients than neurons, spread over arguments of order one.
+    Guarantees: exact for exact gradients if the next layer is narrower and the guess is good enough; heuristic.
+    """
+    neurons = len(biases)
+    problem = _Ranks(projections, gradients, activation)
+    values = np.linalg.svd(problem.divided(np.ones(neurons), biases), compute_uv=False)
+    ratios = values[:-1] / np.maximum(values[1:], np.finfo(float).tiny)
+    tried = [problem.solved(int(rank), biases) for rank in sorted(np.argsort(-ratios)[:TRIED_RANKS] + 1)]
+    clear = next((alignment for alignment in tried if alignment.is_clear), None)
+    if clear is not None or not tried:
+        return clear or Alignment(np.ones(neurons), biases, np.eye(neurons), 0.0)
+    return max(tried, key=lambda alignment: alignment.gap)
+
+
+@dataclass(frozen=True)
+class _Ranks:
+    """The nonlinear least-squares problem: what is left of the divided gradients outside a rank."""
+
+    projections: Points
+    gradients: Float64[np.ndarray, "points outputs inputs"]
+    activation: Activation
+
+    def divided(self, scales: np.ndarray, biases: np.ndarray) -> Float64[np.ndarray, "inputs columns"]:
+        """Gradients divided by the slopes, one column per point and output."""
+        return self._columns(1.0 / self.activation(scales * self.projections + biases, 1))
+
+    def solved(self, rank: int, biases: Float64[np.ndarray, "inputs"]) -> Alignment:
+        """Damped Gauss-Newton with both singular subspaces eliminated: on the biases alone, then on all."""
+        neurons = len(biases)
+        state = np.concatenate([np.ones(neurons), biases])
+        given = state
+        for is_free in (np.arange(2 * neurons) >= neurons, np.ones(2 * neurons, dtype=bool)):
+            state = self._descended(rank, state, is_free, given=given)
+        scales, found = state[:neurons], state[neurons:]
+        left, values, _ = np.linalg.svd(self.divided(scales, found))
+        gap = float(values[rank - 1] / max(values[rank], np.finfo(float).eps * values[0]))
+        return Alignment(scales, found, left[:, :rank], gap)
+
+    def _descended(self, rank: int, state: np.ndarray, is_free: np.ndarray, *, given: np.ndarray) -> np.ndarray:
+        damping, tail = FIRST_DAMPING, self._tail(rank, state)
+        for _ in range(NEWTON_STEPS):
+            gram, gradient = self._normal_equations(rank, state)
+            gram, gradient = gram[np.ix_(is_free, is_free)], gradient[is_free]
+            size = np.diag(gram) + RIDGE * float(np.max(np.diag(gram)))
+            while damping < LARGEST_DAMPING:
+                move = np.zeros(len(state))
+                move[is_free] = -np.linalg.solve(gram + damping * np.diag(size), gradient)
+                is_near = np.all(np.abs(state + move - given) < np.repeat(TRUSTED, len(state) // 2))
+                trial = self._tail(rank, state + move) if is_near else np.inf
+                if trial < tail:
+                    break
+                damping *= 8
+            else:
+                return state
+            state, tail, damping = state + move, trial, max(damping / 10, SMALLEST_DAMPING)
+            if np.max(np.abs(move)) < CONVERGED_MOVE:
+                break
+        return state
+
+    def _tail(self, rank: int, state: np.ndarray) -> float:
+        """Share of the divided gradients outside the rank."""
+        values = np.linalg.svd(self.divided(*np.split(state, 2)), compute_uv=False)
+        return float(np.linalg.norm(values[rank:]) / np.linalg.norm(values))
+
+    def _normal_equations(self, rank: int, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        scales, biases = np.split(state, 2)
+        left, _, right = np.linalg.svd(self.divided(scales, biases), full_matrices=False)
+        outside, inside = left[:, rank:], right[:rank]
+        arguments = scales * self.projections + biases
+        change = -self.activation(arguments, 2) / self.activation(arguments, 1) ** 2
+
+        def beyond(columns: np.ndarray) -> np.ndarray:
+            return columns - (columns @ inside.T) @ inside
+
+        residual = (outside.T @ beyond(self.divided(scales, biases))).ravel()
+        # A change of neuron k moves row k alone.
+        blocks = [
+            np.einsum("ka,kc->ack", outside, beyond(self._columns(factor))).reshape(len(residual), -1)
+            for factor in (change * self.projections, change)
+        ]
+        jacobian = np.hstack(blocks)
+        return jacobian.T @ jacobian, jacobian.T @ residual
+
+    def _columns(self, factors: Float64[np.ndarray, "points inputs"]) -> Float64[np.ndarray, "inputs columns"]:
+        weighted = factors[:, None, :] * self.gradients
+        return np.ascontiguousarray(weighted.reshape(-1, weighted.shape[2]).T)
