@@ -53,7 +53,9 @@ class Tally:
         else:
             self.wrong += found.is_identified
             widths = None if found.network is None else found.network.widths
-            print(f"    {name}, seed {seed}: {found.outcome.value} (error {error:.1e}, widths {widths}): {found.reason}")
+            print(
+                f"    {name}, seed {seed}: {found.outcome.value} (error {error:.1e}, widths {widths}): {found.reason}"
+            )
 
     def merge(self, other: "Tally") -> None:
         """Count another tally in."""

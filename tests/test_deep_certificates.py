@@ -65,8 +65,8 @@ def test_the_true_error_is_below_the_radius(
     truth, points, fresh = planted(100 * seed + number, shape=shape, hidden=hidden, output=output)
     found, certificate = fitted(truth, points, fresh, noise=noise, start=1e-3, seed=seed)
     error = float(np.max(np.abs(ParameterVector(found).step_to(truth))))
-    if hidden is TANH or noise < 1e-12:
-        # The slopes of two or three sigmoid layers are too small for larger noise.
+    if hidden is TANH:
+        # Sigmoid layers have slopes of a quarter at most: several of them leave little to tell neurons by.
         assert certificate.is_isolated
         assert certificate.radius < certificate.isolation
     assert error <= certificate.radius

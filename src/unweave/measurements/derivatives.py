@@ -189,9 +189,7 @@ def hessians_from_stencil(
     return np.swapaxes(packed * weights[:, None], 1, 2) / step**2
 
 
-def measure_directional(
-    oracle: Queryable, points: Points, directions: Points, *, order: int, step: float
-) -> Values:
+def measure_directional(oracle: Queryable, points: Points, directions: Points, *, order: int, step: float) -> Values:
     """Derivative of order 1 to 3 at each point along its direction, by central differences.
 
     Costs 2, 3 or 4 queries per point.
