@@ -254,6 +254,7 @@ class _Run:
         points = self.rng.standard_normal((self.settings.fresh_points, self.architecture.inputs))
         error = uniform_error(network(points), self.oracle.query(points))
         self._diagnose(checks.fit_quality(completion, fresh_error=error, tolerance=self.settings.tolerance))
+        self._diagnose(checks.span_bounds(network, self._recovery()))
         is_exact = error <= self.settings.tolerance
         outcome = Outcome.IDENTIFIED if is_exact else Outcome.PARTLY_IDENTIFIED
         self._update(outcome=outcome, reason=f"fresh answers differ by {error:.1e} of the largest at most.")
