@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from unweave._kernels import subspace_power as kernel
-from unweave.arrays import pack_squares
+from unweave.arrays import pack_squares, unpack
 from unweave.decompositions.matrix_subspace import MatrixSubspace, span_of_hessians
 from unweave.decompositions.power_ends import ManyStartsPower
 from unweave.entangled_metrics import worst_of_found, worst_of_truth
@@ -58,6 +58,20 @@ def test_ends_are_local_maximisers(seed: int) -> None:
         near = vector + 1e-3 * rng.standard_normal((50, INPUTS))
         near /= np.linalg.norm(near, axis=1, keepdims=True)
         assert np.all(np.linalg.norm(pack_squares(near) @ subspace.basis, axis=1) ** 2 <= value + 1e-12)
+
+
+def test_ends_satisfy_the_second_order_condition(seed: int) -> None:
+    # Lemma 2.16: Phi(u) >= 2 ||P(u v^T)||^2 + v^T P(u u^T) v for all unit v orthogonal to u.
+    subspace = span_of(orthonormal(seed), noise=0.05)
+    ends = ManyStartsPower()(subspace, np.random.default_rng(seed), starts=12)
+    matrices = unpack(subspace.basis.T, INPUTS)
+    for vector, value in zip(ends.vectors, ends.values, strict=True):
+        images = matrices @ vector
+        projected = np.einsum("k,kij->ij", images @ vector, matrices)
+        assert np.allclose(projected @ vector, value * vector, atol=1e-7)
+        across = np.eye(INPUTS) - np.outer(vector, vector)
+        form = across @ (2.0 * images.T @ images + projected) @ across
+        assert np.linalg.eigvalsh(form)[-1] <= value + 1e-9
 
 
 def test_ends_below_the_threshold_are_dropped(seed: int) -> None:

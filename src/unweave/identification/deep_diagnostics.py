@@ -54,7 +54,7 @@ def recovery_quality(recovery: EntangledRecovery, architecture: Architecture) ->
     values, rank = recovery.subspace.singular_values, architecture.visible
     ratios = values[:-1] / np.maximum(values[1:], np.finfo(float).tiny)
     largest = 1 + int(np.argmax(ratios[rank // 2 : 2 * rank])) + rank // 2
-    ends, outputs = recovery.ends, recovery.output_directions
+    ends, outputs, distinct = recovery.ends, recovery.output_directions, recovery.distinct_ends()
     found = [
         at_least(
             "gap of the singular values at the number of neurons",
@@ -74,9 +74,9 @@ def recovery_quality(recovery: EntangledRecovery, architecture: Architecture) ->
         at_most("share of ascents below the threshold", ends.rejected_share, 0.05, "the span is inaccurate", weak=0.5),
         Diagnostic(
             "distinct hidden directions",
-            float(recovery.distinct_ends()),
+            float(distinct),
             float(architecture.hidden),
-            Verdict.OK if recovery.distinct_ends() == architecture.hidden else Verdict.FAIL,
+            Verdict.OK if distinct == architecture.hidden else Verdict.FAIL,
             "fewer: use more starts; more: there are false ones among them",
         ),
     ]
