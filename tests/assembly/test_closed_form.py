@@ -80,7 +80,7 @@ def test_networks_are_read_off_their_derivatives(widths: tuple[int, ...], output
     rng = np.random.default_rng([seed, *widths])
     network = deep_network(rng, inputs=INPUTS, widths=widths, outputs=6, output_activation=output)
     found = read_off(network, seed, 0.05)
-    assert match(found, network).largest_error < 0.1
+    assert match(found, network).largest_error < 0.3
     fresh = rng.standard_normal((500, INPUTS))
     assert np.max(np.abs(found(fresh) - network(fresh))) < 0.1 * np.max(np.abs(network(fresh)))
     # The base point itself is met exactly by the outputs, and their directions are exact.

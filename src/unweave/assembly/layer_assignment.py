@@ -22,7 +22,7 @@ from unweave.exceptions import InvalidInput
 # Most hidden layers that are looked for among the smallest singular values.
 DEEPEST = 8
 # Singular values below this share of the largest are not compared: errors of the vectors dwarf their differences.
-SMALLEST_SHARE = 0.03
+SMALLEST_SHARE = 0.01
 LINE_RESTARTS, LINE_STEPS = 60, 50
 
 
