@@ -1,7 +1,7 @@
-"""How far recovered entangled weights, layers and networks are from known ones (Section 4.4 of the dissertation).
+"""Distances of spans, directions, layers and networks to others (Section 4.4 of the dissertation).
 
-For tests and benchmarks, which hold the truth. Directions are compared up to sign, and distances are norms of
-differences: computed from a cosine they could not fall below 1.5e-8.
+Where the others are true ones, only tests and benchmarks can hold them. Directions are compared up to sign, and
+distances are norms of differences: computed from a cosine they could not fall below 1.5e-8.
 """
 
 import numpy as np

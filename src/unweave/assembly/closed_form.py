@@ -9,9 +9,10 @@ gradients have coefficient ``alpha_k ~ n g'(z)`` on ``v_k a_k^T``. The Hessian c
 are two equations for n and z. For tanh ``n^2 = 3 p^2 / 4 - q / 2`` and ``tanh z = -p / (2 n)``.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from jaxtyping import Float64
-from scipy.optimize import root_scalar
 
 from unweave.activations import IDENTITY, TANH, Activation
 from unweave.arrays import Atoms, Points, Vector
@@ -27,6 +28,8 @@ LARGEST_TANH = 0.995
 SMALLEST_LENGTH = 1e-3
 # Where strictly increasing output activations are inverted.
 INVERSION_RANGE = 40.0
+# Halvings after which an interval of that range is as short as float64 can tell.
+HALVINGS = 60
 
 
 def closed_form_network(
@@ -88,19 +91,15 @@ def lengths_and_preactivations(
         squares = np.maximum(0.75 * p**2 - 0.5 * q, np.maximum((0.5 * p / LARGEST_TANH) ** 2, SMALLEST_LENGTH**2))
         lengths = np.sqrt(squares)
         return lengths, np.arctanh(-0.5 * p / lengths)
-    pairs = np.array([_solved(a, b, activation) for a, b in zip(p, q, strict=True)]).reshape(-1, 2)
-    return pairs[:, 0], pairs[:, 1]
+    return _solved(p, q, activation)
 
 
 def inverse_values(activation: Activation, values: Float64[np.ndarray, "outputs"]) -> Float64[np.ndarray, "outputs"]:
     """Pre-activations of given values of a strictly increasing activation; the ends of the range if outside."""
     if activation == IDENTITY:
         return values
-    low, high = activation(np.array([-INVERSION_RANGE, INVERSION_RANGE]))
-    inside = np.clip(values, low + 1e-15, high - 1e-15)
-    ends = (-INVERSION_RANGE, INVERSION_RANGE)
-    roots = [root_scalar(lambda t, v=v: float(activation(t) - v), bracket=ends, xtol=1e-14) for v in inside]
-    return np.array([found.root for found in roots])
+    ends = np.full(len(values), INVERSION_RANGE)
+    return _bisected(lambda t: activation(t) - values, -ends, ends)
 
 
 def _coefficient_lines(
@@ -120,27 +119,35 @@ def _gradient_factors(directions: Atoms, effects: np.ndarray, gradients: np.ndar
     return np.linalg.lstsq(products.T, gradients.T.ravel(), rcond=None)[0]
 
 
-def _solved(p: float, q: float, activation: Activation) -> tuple[float, float]:
-    """The solution with the smallest ``|z|``: n from the second equation, a root of the first in z."""
+def _solved(p: np.ndarray, q: np.ndarray, activation: Activation) -> tuple[np.ndarray, np.ndarray]:
+    """The solutions with the smallest ``|z|``: n from the second equation, a root of the first in z."""
 
-    def length(z: float | np.ndarray) -> np.ndarray:
-        ratio = q * activation(np.asarray(z), 1) / activation(np.asarray(z), 3)
-        return np.sqrt(np.where(ratio > 0, ratio, np.nan))
+    def lengths(z: np.ndarray) -> np.ndarray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            squares = q * activation(z, 1) / activation(z, 3)
+        return np.sqrt(np.where(squares > 0, squares, np.nan))
 
-    def misfit(z: float | np.ndarray) -> np.ndarray:
-        return length(z) * activation(np.asarray(z), 2) / activation(np.asarray(z), 1) - p
+    def misfits(z: np.ndarray) -> np.ndarray:
+        return lengths(z) * activation(z, 2) / activation(z, 1) - p
 
     grid = np.linspace(-LARGEST_PREACTIVATION, LARGEST_PREACTIVATION, GRID_POINTS)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        misfits = misfit(grid)
-    changes = np.flatnonzero(misfits[:-1] * misfits[1:] <= 0)
-    if len(changes) == 0:
-        fallback = float(np.nan_to_num(length(0.0), nan=1.0))
-        return max(fallback, SMALLEST_LENGTH), 0.0
-    nearest = changes[np.argmin(np.abs(grid[changes]))]
-    ends = (grid[nearest], grid[nearest + 1])
-    root = float(root_scalar(lambda z: float(misfit(z)), bracket=ends, xtol=1e-14).root)
-    return float(length(root)), root
+    table = np.array([misfits(np.full(len(p), z)) for z in grid])
+    # Beyond the inflection of g'' there is no length, and NaN is no change of sign.
+    changes = table[:-1] * table[1:] <= 0
+    nearest = np.argmin(np.where(changes, np.abs(grid[:-1])[:, None], np.inf), axis=0)
+    roots = _bisected(misfits, grid[nearest], grid[nearest + 1])
+    roots = np.where(np.any(changes, axis=0), roots, 0.0)
+    return np.maximum(np.nan_to_num(lengths(roots), nan=1.0), SMALLEST_LENGTH), roots
+
+
+def _bisected(function: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """A root of every component between its ends; the end nearer to one where the sign does not change."""
+    rises = function(high) > function(low)
+    for _ in range(HALVINGS):
+        middle = 0.5 * (low + high)
+        is_below = (function(middle) < 0) == rises
+        low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)
+    return 0.5 * (low + high)
 
 
 def _assembled(

@@ -16,12 +16,13 @@ import numpy as np
 from jaxtyping import Float64, Int
 
 from unweave.arrays import Atoms, PackedHessians, pack_squares
+from unweave.entangled import LayerRows
 from unweave.exceptions import InvalidInput
 
 # Most hidden layers that are looked for among the smallest singular values.
 DEEPEST = 8
 # Singular values below this share of the largest are not compared: errors of the vectors dwarf their differences.
-SMALLEST_SHARE = 0.03
+SMALLEST_SHARE = 0.01
 LINE_RESTARTS, LINE_STEPS = 60, 50
 
 
@@ -45,7 +46,7 @@ class LayerAssignment:
     layers: int
     order_margin: float = 1.0
 
-    def groups(self, directions: Atoms) -> tuple[Atoms, ...]:
+    def groups(self, directions: Atoms) -> LayerRows:
         """The directions of every layer, in order."""
         return tuple(directions[self.labels == layer] for layer in range(self.layers))
 
@@ -80,7 +81,7 @@ def first_layer_by_scores(scores: Float64[np.ndarray, "neurons"], *, neurons: in
 
 
 def effects_on_outputs(
-    directions: Atoms, hessians: PackedHessians, output_directions: Atoms | None
+    directions: Atoms, hessians: PackedHessians, output_directions: Float64[np.ndarray, "outputs inputs"] | None
 ) -> tuple[Float64[np.ndarray, "neurons outputs"], Float64[np.ndarray, "neurons points outputs"]]:
     """Direction ``a_k`` of every neuron's effect on the outputs, and its Hessian coefficients at every point.
 
@@ -132,7 +133,7 @@ def null_space_layers(
     left, values, _ = np.linalg.svd(matrix, full_matrices=False)
     layers = hidden_layers_from(values) if layers is None else layers
     labels, strengths = lines_through(left[:-1, -layers:], lines=layers, rng=rng)
-    order, margin = nesting_order([directions[labels == line] for line in range(layers)])
+    order, margin = nesting_order(tuple(directions[labels == line] for line in range(layers)))
     ranks = np.argsort(order)
     gap = float(values[-layers - 1] / max(values[-layers], np.finfo(float).tiny))
     return LayerAssignment(ranks[labels], gap, strengths, values, layers, margin)
@@ -172,7 +173,7 @@ def lines_through(
     return np.argmax(cosines, axis=1), margins
 
 
-def nesting_residual(outer: Atoms, inner: Atoms) -> float:
+def nesting_residual(outer: Float64[np.ndarray, "outer inputs"], inner: Float64[np.ndarray, "inner inputs"]) -> float:
     """Share of `inner` outside the row space of `outer`: zero if `inner` is a later layer (G17)."""
     if len(outer) == 0 or len(inner) == 0:
         return 1.0
@@ -180,7 +181,7 @@ def nesting_residual(outer: Atoms, inner: Atoms) -> float:
     return float(np.linalg.norm(inner - (inner @ basis.T) @ basis) / np.linalg.norm(inner))
 
 
-def nesting_order(groups: list[Atoms]) -> tuple[Int[np.ndarray, "layers"], float]:
+def nesting_order(groups: LayerRows) -> tuple[Int[np.ndarray, "layers"], float]:
     """Order of layers in which each lies in the row space of the one before, and the smallest margin.
 
     The margin of two neighbours is the difference of the nesting residuals of both orders. It is near zero for

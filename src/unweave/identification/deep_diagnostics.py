@@ -10,9 +10,10 @@ import numpy as np
 
 from unweave.arrays import Atoms, pack_squares, packed_size
 from unweave.assembly.layer_assignment import LayerAssignment, nesting_residual
-from unweave.entangled import LayerRows
+from unweave.entangled import LayerRows, a_posteriori_bound, drift_constant, measured_drift
 from unweave.entangled_metrics import distances_up_to_sign
 from unweave.identification.deep_labels import Architecture, EntangledRecovery
+from unweave.networks import Network
 from unweave.outcomes import Diagnostic, Verdict, at_least, at_most
 from unweave.refinement.diagonal_descent import Completion
 
@@ -53,7 +54,7 @@ def recovery_quality(recovery: EntangledRecovery, architecture: Architecture) ->
     values, rank = recovery.subspace.singular_values, architecture.visible
     ratios = values[:-1] / np.maximum(values[1:], np.finfo(float).tiny)
     largest = 1 + int(np.argmax(ratios[rank // 2 : 2 * rank])) + rank // 2
-    ends, outputs = recovery.ends, recovery.output_directions
+    ends, outputs, distinct = recovery.ends, recovery.output_directions, recovery.distinct_ends()
     found = [
         at_least(
             "gap of the singular values at the number of neurons",
@@ -73,9 +74,9 @@ def recovery_quality(recovery: EntangledRecovery, architecture: Architecture) ->
         at_most("share of ascents below the threshold", ends.rejected_share, 0.05, "the span is inaccurate", weak=0.5),
         Diagnostic(
             "distinct hidden directions",
-            float(recovery.distinct_ends()),
+            float(distinct),
             float(architecture.hidden),
-            Verdict.OK if recovery.distinct_ends() == architecture.hidden else Verdict.FAIL,
+            Verdict.OK if distinct == architecture.hidden else Verdict.FAIL,
             "fewer: use more starts; more: there are false ones among them",
         ),
     ]
@@ -170,6 +171,30 @@ def differentiation_quality(*, learnability: float, hessian_error: float, spread
 def radius_quality(angle: float) -> list[Diagnostic]:
     """Whether the span changes with the radius of the points (G8)."""
     return [at_most("change of the span at a third of the radius", angle, 0.1, "drift is not controlled", weak=0.5)]
+
+
+def span_bounds(network: Network, recovery: EntangledRecovery) -> list[Diagnostic]:
+    """Bounds on the error of the span if the recovered network were the true one, and differences exact (G6).
+
+    The first is computed from the drift of its Hessians, the second from norms of its weights alone; that one
+    is far above 1 in all experiments, which says nothing against them.
+    """
+    smallest = float(np.sqrt(recovery.subspace.learnability))
+    drift = measured_drift(network, recovery.points, recovery.center)
+    distances = np.linalg.norm(recovery.points - recovery.center, axis=1)
+    worst = drift_constant(network) * float(np.sqrt(np.mean(distances**2)))
+    advice = "above 1 it says nothing"
+    measured = a_posteriori_bound(smallest=smallest, drift=drift)
+    return [
+        at_most("bound on the error of the span, given the network", measured, 1.0, advice, weak=np.inf),
+        at_most(
+            "bound on the error of the span from norms of weights",
+            a_posteriori_bound(smallest=smallest, drift=worst),
+            1.0,
+            advice,
+            weak=np.inf,
+        ),
+    ]
 
 
 def _gap_diagnostic(assignment: LayerAssignment, *, is_by_scores: bool) -> Diagnostic:

@@ -30,7 +30,7 @@ from unweave.entangled_metrics import projector_gap, uniform_error
 from unweave.exceptions import InvalidInput, StageFailed
 from unweave.identification import deep_diagnostics as checks
 from unweave.identification.deep_labels import Architecture, EntangledRecovery, FarHessianLabels, Labelling
-from unweave.measurements.sources import DerivativeSource, DocumentDifferences
+from unweave.measurements.sources import DOCUMENT_STEP, DerivativeSource, DocumentDifferences
 from unweave.networks import Network
 from unweave.oracles.oracle import Oracle
 from unweave.outcomes import Diagnostic, Outcome, Verdict
@@ -254,6 +254,7 @@ class _Run:
         points = self.rng.standard_normal((self.settings.fresh_points, self.architecture.inputs))
         error = uniform_error(network(points), self.oracle.query(points))
         self._diagnose(checks.fit_quality(completion, fresh_error=error, tolerance=self.settings.tolerance))
+        self._diagnose(checks.span_bounds(network, self._recovery()))
         is_exact = error <= self.settings.tolerance
         outcome = Outcome.IDENTIFIED if is_exact else Outcome.PARTLY_IDENTIFIED
         self._update(outcome=outcome, reason=f"fresh answers differ by {error:.1e} of the largest at most.")
@@ -263,7 +264,7 @@ class _Run:
         recovery = self._recovery()
         twice = np.zeros((2, self.architecture.inputs))
         spread = float(np.max(np.abs(np.diff(self.oracle.query(twice), axis=0))))
-        halved = DocumentDifferences(self.oracle, step=0.5 * DocumentDifferences.step)
+        halved = DocumentDifferences(self.oracle, step=0.5 * DOCUMENT_STEP)
         whole = DocumentDifferences(self.oracle)
         difference = whole.hessians(recovery.center[None]) - halved.hessians(recovery.center[None])
         # An error of second order falls to a quarter, so that the difference is three quarters of it.

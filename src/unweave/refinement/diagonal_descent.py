@@ -24,6 +24,7 @@ class Completion:
     Args:
         model: the best model found.
         residual: root mean square of its residuals on the answers it was fitted to.
+        mean_error: mean distance of its outputs to these answers (4.81).
         steps: gradient steps, or accepted Levenberg-Marquardt steps.
         has_converged: whether the residual stopped falling before the last allowed step.
         history: residual, or root mean square over a round of minibatches, in the course of the fit.
@@ -31,6 +32,7 @@ class Completion:
 
     model: ReparametrisedNetwork
     residual: float
+    mean_error: float
     steps: int
     has_converged: bool
     history: tuple[float, ...]
@@ -51,7 +53,8 @@ class DiagonalDescent:
         patience: rounds that a fall may take.
         is_inverse_outside: outer diagonals are the inverses of the right ones (second form), as in the dissertation;
             otherwise ones (first form).
-        averages_outputs: the loss is the mean over outputs, not the sum; the dissertation does not say.
+        averages_outputs: the loss of a point is the mean over outputs, not the sum. The dissertation writes squared
+            norms, which are sums, and does not say how it averages; over a batch it is the mean here.
     """
 
     rate: float = 0.005
@@ -61,7 +64,7 @@ class DiagonalDescent:
     plateau: float = 0.0
     patience: int = 4
     is_inverse_outside: bool = True
-    averages_outputs: bool = True
+    averages_outputs: bool = False
 
     def __call__(
         self, model: ReparametrisedNetwork, points: Points, values: Values, *, rng: np.random.Generator
@@ -86,12 +89,14 @@ class DiagonalDescent:
                 diagonals, model.matrices, names, points, values, batches,
                 rate=self.rate, is_inverse_outside=self.is_inverse_outside, averages_outputs=self.averages_outputs,
             )  # fmt: skip
-            history.append(float(np.sqrt(loss)))
+            outputs = 1 if self.averages_outputs else values.shape[1]
+            history.append(float(np.sqrt(loss / outputs)))
             steps += count
             if self._is_flat(history):
                 break
         final = self._with(model, diagonals)
-        return Completion(final, _rms(final(points) - values), steps, self._is_flat(history), tuple(history))
+        errors = final(points) - values
+        return Completion(final, _rms(errors), _mean_norm(errors), steps, self._is_flat(history), tuple(history))
 
     def _is_flat(self, history: list[float]) -> bool:
         if self.plateau <= 0 or len(history) <= self.patience:
@@ -152,7 +157,7 @@ class DiagonalLevenbergMarquardt:
             if gain < self.gain_tol * history[-2]:
                 has_converged = True
                 break
-        return Completion(model, history[-1], accepted, has_converged, tuple(history))
+        return Completion(model, history[-1], _mean_norm(residuals), accepted, has_converged, tuple(history))
 
 
 def diagonal_jacobian(model: ReparametrisedNetwork, points: Points) -> np.ndarray:
@@ -228,3 +233,7 @@ def _checked_plain(model: ReparametrisedNetwork) -> ReparametrisedNetwork:
 
 def _rms(residuals: np.ndarray) -> float:
     return float(np.sqrt(np.mean(residuals**2)))
+
+
+def _mean_norm(residuals: np.ndarray) -> float:
+    return float(np.mean(np.linalg.norm(residuals, axis=1)))
