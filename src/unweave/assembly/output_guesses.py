@@ -6,9 +6,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.activations import IDENTITY, SIGMOID, TANH, Activation, inverse_of
+from unweave.activations import IDENTITY, SIGMOID, TANH, Activation, Rewriting, inverse_of
 from unweave.arrays import Values
+from unweave.networks import Layer, Network
 
+# Difference of output weights from a permutation that is taken for an error.
+WHOLE = 1e-6
 # Ranges in which all answers must lie, ends excluded.
 RANGES = {TANH: (-1.0, 1.0), SIGMOID: (0.0, 1.0)}
 
@@ -39,6 +42,34 @@ class OutputGuess:
             return np.positive
         inverse = inverse_of(self.activation)
         return lambda values: inverse(self.offset + self.size * values)
+
+
+def as_output_activation(network: Network, offset: np.ndarray, size: np.ndarray) -> tuple[Network, Activation] | None:
+    """A last hidden layer that only feeds one output each, unchanged, is the activation of the output layer.
+
+    Args:
+        network: with an identity output layer, in measured units.
+        offset, size: an answer is ``offset + size`` times what is measured.
+
+    Returns:
+        The network without that hidden layer, to the arguments of its output layer, and the output activation; None
+        if the last hidden layer is more than that.
+    """
+    *below, hidden, output = network.layers
+    pull, rest = size[:, None] * output.weights, offset + size * output.biases
+    partners = np.argmax(np.abs(pull), axis=1)
+    if not below or len(pull) != hidden.neurons or len(set(partners)) != len(partners):
+        return None
+    signs = np.sign(pull[np.arange(len(pull)), partners])
+    matrix = np.zeros_like(pull)
+    matrix[np.arange(len(pull)), partners] = signs
+    for activation in RANGES:
+        law = activation.rewriting or Rewriting(base=activation, inner=1.0, outer=1.0, offset=0.0)
+        is_whole = np.allclose(pull, law.outer * matrix, atol=WHOLE) and np.allclose(rest, law.offset, atol=WHOLE)
+        if is_whole and hidden.activation == law.base:
+            last = Layer(matrix @ hidden.weights / law.inner, matrix @ hidden.biases / law.inner, IDENTITY)
+            return Network((*below, last)), activation
+    return None
 
 
 def output_guesses(values: Values, offset: np.ndarray, size: np.ndarray) -> tuple[OutputGuess, ...]:

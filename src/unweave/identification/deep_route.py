@@ -4,19 +4,21 @@ The walk far out has given the directions of the first layer. Gradients give its
 them every pattern of its values can be asked for: what is above is a smaller network on a cube.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from unweave.activations import IDENTITY
 from unweave.assembly.alignment import CLEAR_GAP, Alignment, align
-from unweave.assembly.output_guesses import OutputGuess, output_guesses
+from unweave.assembly.output_guesses import OutputGuess, as_output_activation, output_guesses
 from unweave.decompositions.subspace_power import SubspacePower
 from unweave.exceptions import StageFailed
 from unweave.identification import verdicts
 from unweave.identification.candidates import Candidate, Judge, Start
 from unweave.identification.run import Probe, Run
 from unweave.identification.upper_layers import UpperLayers, UpperStart
+from unweave.identification.wide_starts import WideStarts
 from unweave.networks import Layer, Network
 from unweave.oracles.peeled import PeeledOracle
 from unweave.oracles.standard import StandardOracle
@@ -25,6 +27,8 @@ from unweave.outcomes import Diagnostic, at_least
 # Gradients above the first layer: columns per neuron, some more, and the largest argument.
 COLUMNS_PER_NEURON, MORE_POINTS, LARGEST_ARGUMENT = 4.0, 5, 1.0
 SMALLEST_STEP = 1e-4
+# Neurons that students have more than a layer can have, and their answers per parameter, over those of a refinement.
+MORE_WIDTH, STUDENT_SURPLUS = 2, 1.25
 
 
 @dataclass(frozen=True)
@@ -33,9 +37,13 @@ class DeepRoute:
 
     Args:
         power: how directions are found in the span of the Hessians.
+        wide: how small networks are found where Hessians do not tell.
+        most_layers_above: hidden layers above the first that wide students may have.
     """
 
     power: SubspacePower = field(default_factory=SubspacePower)
+    wide: WideStarts = field(default_factory=WideStarts)
+    most_layers_above: int = 3
     name = "peeling of layers"
 
     def __call__(self, run: Run, probe: Probe, judge: Judge) -> Candidate:
@@ -44,8 +52,8 @@ class DeepRoute:
         Raises:
             StageFailed: if the first layer can't be inverted, or nothing is found above it.
         """
-        if run.first_layer is None:
-            raise StageFailed("there is no first layer to peel off.")
+        if run.first_layer is None or run.first_layer.standard.neurons == 0:
+            raise StageFailed("far out there is no first layer to peel off.")
         layer = run.first_layer.standard
         if layer.neurons > layer.inputs:
             raise StageFailed(verdicts.too_wide(layer))
@@ -60,21 +68,67 @@ class DeepRoute:
             self.power,
         )
         best: Candidate | None = None
-        starts = upper.starts(run.rng_power)
-        while True:
-            with run.stage("finding the layers above"):
-                start = next(starts, None)
-            if start is None:
-                break
+        for start in self._starts(run, judge, upper, layer, is_exact=alignment.is_clear):
             with run.stage("refining"):
-                candidate = _refined(probe, judge, layer, start)
+                candidate = _refined(probe, judge, start)
             if best is None or candidate.certificate.rms_error < best.certificate.rms_error:
                 best = candidate
-            if best.explains:
-                return best
+            if candidate.explains and candidate.certificate.is_isolated:
+                with run.stage("refining"):
+                    return _with_output_activation(probe, judge, candidate) or candidate
         if best is None:
             raise StageFailed(verdicts.nothing_above(layer))
         return best
+
+    def _starts(
+        self, run: Run, judge: Judge, upper: UpperLayers, layer: Layer, *, is_exact: bool
+    ) -> Iterator[UpperStart]:
+        """Whole networks to refine: from Hessians, then from wide students if these are small enough."""
+        from_hessians = upper.starts(run.rng_power)
+        while True:
+            with run.stage("finding the layers above"):
+                start = next(from_hessians, None)
+            if start is None:
+                break
+            yield replace(start, network=Network((layer, *start.network.layers)))
+        for depth in range(1, self.most_layers_above + 1):
+            for guess in upper.guesses:
+                students = self._students(run, judge, upper, layer, guess, depth, is_exact=is_exact)
+                while True:
+                    with run.stage("fitting wide students"):
+                        network = next(students, None)
+                    if network is None:
+                        break
+                    yield UpperStart(network, guess, ())
+
+    def _students(
+        self,
+        run: Run,
+        judge: Judge,
+        upper: UpperLayers,
+        layer: Layer,
+        guess: OutputGuess,
+        depth: int,
+        *,
+        is_exact: bool,
+    ) -> Iterator[Network]:
+        width = upper.frame.shape[1] + MORE_WIDTH
+        size = self.wide.parameters(layer, outputs=upper.peeled.outputs, width=width, depth=depth)
+        if size > self.wide.most_parameters:
+            return
+        judge.answers.prepare(int(STUDENT_SURPLUS * size))
+        if not guess.allows(judge.answers.values):
+            return
+        yield from self.wide(
+            layer,
+            judge.answers.points,
+            guess.undo(judge.answers.values),
+            width=width,
+            depth=depth,
+            is_below_exact=is_exact,
+            floor=judge.noise,
+            rng=run.rng_walk,
+        )
 
 
 def _guesses(probe: Probe) -> tuple[OutputGuess, ...]:
@@ -109,16 +163,29 @@ def _alignment_check(alignment: Alignment) -> Diagnostic:
     )
 
 
-def _refined(probe: Probe, judge: Judge, layer: Layer, start: UpperStart) -> Candidate:
+def _refined(probe: Probe, judge: Judge, start: UpperStart) -> Candidate:
     """Fit the layers above alone, then all of them, in units that the output activation allows."""
-    output = replace(start.network.layers[-1], activation=start.guess.activation)
-    network = Network((layer, *start.network.layers[:-1], output))
+    layers = start.network.layers
+    network = Network((*layers[:-1], replace(layers[-1], activation=start.guess.activation)))
     if start.guess.activation != IDENTITY:
         judge = _in_raw_units(probe, judge)
     judge.answers.prepare(network.parameters)
     points, values = judge.answers.points, judge.answers.values
-    above = judge.refine(network, points, values, floor=judge.noise, layers=range(1, len(network.layers)))
+    above = judge.refine(network, points, values, floor=judge.noise, layers=range(1, len(layers)))
     return judge.best([Start(above.network, above.residual, start.checks)])
+
+
+def _with_output_activation(probe: Probe, judge: Judge, candidate: Candidate) -> Candidate | None:
+    """The same network with one layer less, if its last hidden layer is an output activation."""
+    if candidate.network.activations[-1] != IDENTITY:
+        return None
+    offset, size = candidate.units.offset, candidate.units.size
+    shorter = as_output_activation(candidate.network, offset, size)
+    if shorter is None:
+        return None
+    guess = OutputGuess(shorter[1], offset, size)
+    again = _refined(probe, judge, UpperStart(shorter[0], guess, candidate.start.checks))
+    return again if again.explains and again.certificate.is_isolated else None
 
 
 def _in_raw_units(probe: Probe, judge: Judge) -> Judge:

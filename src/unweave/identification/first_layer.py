@@ -33,7 +33,7 @@ def find_first_layer(run: Run, probe: Probe, *, radius: float, noise: float) -> 
         line = far_line(oracle.inputs, run.rng_walk, radius=radius, outer=OUTER)
         jumps = JumpWalk(noise, (TANH,))(oracle.query, line)
         before = sum(len(sightings) >= SIGHTINGS for sightings in found)
-        for ridge in measure_ridges(oracle.query, line, jumps):
+        for ridge in measure_ridges(oracle.query, line, jumps, noise=noise):
             same = next((sightings for sightings in found if _is_same(ridge, sightings[0])), None)
             if same is None:
                 found.append([ridge])

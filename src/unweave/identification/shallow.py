@@ -109,14 +109,14 @@ class ShallowIdentifier:
         if far is not None and far.behaviour is FarBehaviour.JUMPS and FarRoute(far).suits(run.activation):
             run.choose(FarRoute.name, f"inputs may be large, and far out the answers are {far.behaviour.value}.")
             yield FarRoute(far)
-            if run.first_layer is not None:
-                run.choose(DeepRoute.name, "the jumps far out are not those of single neurons: there are layers above.")
-                yield DeepRoute(self.power)
-                return
         has_looked, has_kinks = self._look_for_kinks(run, probe)
         if has_kinks and self.walks:
             run.choose(KinkRoute.name, "the function is straight nearby and bent farther away, as kinks make it.")
             yield KinkRoute()
+        if run.first_layer is not None:
+            run.choose(DeepRoute.name, "the jumps far out are not those of single neurons: there are layers above.")
+            yield DeepRoute(self.power)
+            return
         if far is not None and far.behaviour is FarBehaviour.KINKS:
             run.bends_far = True
             if not has_kinks and FarRoute(far).suits(run.activation):

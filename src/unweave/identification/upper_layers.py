@@ -46,10 +46,10 @@ SMALLEST_STEP = 5e-3
 
 @dataclass(frozen=True)
 class UpperStart:
-    """A network above a layer, close enough to be refined.
+    """A network, close enough to be refined.
 
     Args:
-        network: from the layer's values to the arguments of the output layer.
+        network: to the arguments of the output layer: from the values of a known layer, or from the inputs.
         guess: the output activation that was assumed.
         checks: the assumptions of the way it was found.
     """

@@ -18,8 +18,11 @@ from unweave.measurements.walks.rounds import Ask, Search, run_together
 # Where the steepest place is looked for, and the step of the gradient there, in widths of the slab.
 PLACES = np.linspace(-2.0, 2.0, 9)
 STEP = 1e-3
-# Arguments at which the tails are sampled, and where they have come to an end.
-TAIL = np.array([3.0, 4.5, 14.0])
+# Arguments at which the tails are sampled: as far out as the noise allows, between these, and so much farther again.
+# Upper layers bend a tail by its own size, so that farther is better.
+NEAREST_TAIL, FARTHEST_TAIL, TAIL_STEP = 3.0, 5.5, 1.5
+# Size of the farther sample in units of the noise, and the argument at which tails have come to an end.
+TAIL_CLEARANCE, TAIL_END = 1e5, 14.0
 # Half-width of the search around the mirror image, in widths of the slab.
 MIRROR = np.linspace(-12.0, 12.0, 25)
 
@@ -39,12 +42,12 @@ class Ridge:
     length: float
 
 
-def measure_ridges(ask: Ask, line: Line, jumps: list[Jump]) -> list[Ridge]:
+def measure_ridges(ask: Ask, line: Line, jumps: list[Jump], *, noise: float) -> list[Ridge]:
     """The hyperplanes behind jumps of any profile, two queries per input and forty more each."""
-    return run_together((_ridge(line, jump) for jump in jumps), ask)
+    return run_together((_ridge(line, jump, noise) for jump in jumps), ask)
 
 
-def _ridge(line: Line, jump: Jump) -> Search:
+def _ridge(line: Line, jump: Jump, noise: float) -> Search:
     width = 1.0 / jump.rate
     places = jump.position + width * PLACES
     values = yield line.points(places)
@@ -56,7 +59,7 @@ def _ridge(line: Line, jump: Jump) -> Search:
     if along == 0.0:
         return []
     normal = np.sign(along) * gradient / size
-    rate = yield from _tail_rate(line, jump)
+    rate = yield from _tail_rate(line, jump, noise)
     shift = yield from _mirror_shift(line, jump, -line.points(np.array([jump.position]))[0])
     if rate is None or shift is None:
         return []
@@ -73,15 +76,18 @@ def _gradient(point: Vector, step: float) -> Generator[Points, Values, Float64[n
     return left[:, 0]
 
 
-def _tail_rate(line: Line, jump: Jump) -> Generator[Points, Values, float | None]:
+def _tail_rate(line: Line, jump: Jump, noise: float) -> Generator[Points, Values, float | None]:
     """How fast the function approaches its plateaus: ``exp(-2 |t|)`` for tanh, on the clearer side."""
-    offsets = np.concatenate([TAIL, -TAIL]) / jump.rate
+    visible = -0.5 * np.log(max(TAIL_CLEARANCE * noise, np.finfo(float).tiny)) - TAIL_STEP
+    first = float(np.clip(visible, NEAREST_TAIL, FARTHEST_TAIL))
+    tail = np.array([first, first + TAIL_STEP, TAIL_END])
+    offsets = np.concatenate([tail, -tail]) / jump.rate
     values = yield line.points(jump.position + offsets)
     best: tuple[float, float] | None = None
     for side in (values[:3], values[3:]):
         near, far = (float(np.linalg.norm(side[k] - side[2])) for k in (0, 1))
         if near > far > 0 and (best is None or far > best[0]):
-            best = far, float(np.log(near / far)) / (2 * (TAIL[1] - TAIL[0])) * jump.rate
+            best = far, float(np.log(near / far)) / (2 * TAIL_STEP) * jump.rate
     return None if best is None else best[1]
 
 
