@@ -16,7 +16,7 @@ import time
 import numpy as np
 
 import unweave
-from unweave.identification.shallow import ShallowIdentifier
+from unweave.identification.identifier import Identifier
 from unweave.oracles.callables import CallableOracle
 from unweave.planted import document_network
 
@@ -43,7 +43,7 @@ def main() -> None:
         neurons = int(0.4 * inputs**2)
         truth = document_network(np.random.default_rng([options.seed, inputs]), inputs=inputs, neurons=neurons)
         start = time.perf_counter()
-        identify = ShallowIdentifier(walks=not options.hessians)
+        identify = Identifier(walks=not options.hessians)
         found = identify(CallableOracle(truth, inputs=inputs), seed=options.seed)
         match = unweave.match(found.network, truth) if found.network is not None else None
         error = match.largest_error if match is not None else np.inf

@@ -15,7 +15,7 @@ import numpy as np
 
 import unweave
 from unweave.activations import ERF, GELU, SIGMOID, SOFTPLUS, TANH
-from unweave.identification.shallow import ShallowIdentifier
+from unweave.identification.identifier import Identifier
 from unweave.oracles.callables import CallableOracle
 from unweave.planted import general_network
 
@@ -45,7 +45,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--hessians", action="store_true", help="no walks")
     options = parser.parse_args()
-    identify = ShallowIdentifier(walks=not options.hessians)
+    identify = Identifier(walks=not options.hessians)
     exact = wrong = over_budget = 0
     errors, per_parameter, start = [], [], time.perf_counter()
     for number in range(options.first, options.first + options.networks):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import unweave
 from unweave.activations import GAUSSIAN, GELU, HARD_TANH, RELU, SIN, SOFTPLUS, TANH, Activation, leaky_relu
 from unweave.exceptions import OracleFailed
-from unweave.identification.shallow import ShallowIdentifier
+from unweave.identification.identifier import Identifier
 from unweave.networks import Network
 from unweave.oracles.callables import CallableOracle
 from unweave.planted import general_network
@@ -165,7 +165,7 @@ def test_a_single_relu_neuron_is_found_wherever_it_bends(number: int, seed: int)
 def test_walks_can_be_switched_off(activation: Activation, seed: int) -> None:
     truth = planted(activation, seed)
     model = Counted(truth)
-    found = ShallowIdentifier(walks=False)(CallableOracle(model, inputs=INPUTS), seed=seed)
+    found = Identifier(walks=False)(CallableOracle(model, inputs=INPUTS), seed=seed)
     assert_recovered(found, truth, route=HESSIANS)
     assert model.largest < 20.0
 

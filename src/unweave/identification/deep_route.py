@@ -16,7 +16,7 @@ from unweave.decompositions.subspace_power import SubspacePower
 from unweave.exceptions import StageFailed
 from unweave.identification import verdicts
 from unweave.identification.candidates import Candidate, Judge, Start
-from unweave.identification.run import Probe, Run
+from unweave.identification.run import FirstLayer, Probe, Run
 from unweave.identification.upper_layers import UpperLayers, UpperStart
 from unweave.identification.wide_starts import WideStarts
 from unweave.networks import Layer, Network
@@ -60,6 +60,12 @@ class DeepRoute:
         with run.stage("peeling the first layer"):
             layer, alignment = _aligned(run, probe, layer)
             run.diagnostics.append(_alignment_check(alignment))
+            if alignment.is_clear:
+                run.first_layer = FirstLayer(
+                    standard=layer,
+                    layer=verdicts.layer_in_oracle_units(layer, probe.oracle),
+                    reason=verdicts.aligned_first_layer(layer, alignment.frame.shape[1]),
+                )
         upper = UpperLayers(
             PeeledOracle(probe.oracle, layer),
             alignment.frame,

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from unweave.activations import IDENTITY, QUADRATIC, Activation, activation_named
 from unweave.exceptions import InvalidInput
+from unweave.identification.identifier import Identifier
 from unweave.identification.result import Identification
 from unweave.identification.run import Progress
-from unweave.identification.shallow import ShallowIdentifier
 from unweave.networks import Network
 from unweave.oracles.callables import CallableOracle
 from unweave.oracles.domains import Domain
@@ -45,8 +45,9 @@ def identify(
         InvalidInput: wrong arguments; nothing was queried.
         OracleError: the model raised or gave a bad answer.
 
-    Assumes: one hidden layer, with an activation that is smooth or piecewise linear. Other functions end as
-    "not identified"; of deeper networks with saturating activations the first layer is returned.
+    Assumes: one hidden layer, with an activation that is smooth or piecewise linear; or several layers of tanh or
+    sigmoid, none wider than the one before, with an identity, tanh or sigmoid output. Other functions end as "not
+    identified", or as partly identified with the first layer.
     """
     if isinstance(activation, str):
         activation = activation_named(activation)
@@ -57,7 +58,7 @@ def identify(
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InvalidInput(f"identify needs a seed of at least 0, got {seed!r}.")
     oracle = _as_oracle(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget)
-    return ShallowIdentifier(activation=activation, neurons=neurons)(oracle, seed=seed, progress=progress)
+    return Identifier(activation=activation, neurons=neurons)(oracle, seed=seed, progress=progress)
 
 
 def _as_oracle(

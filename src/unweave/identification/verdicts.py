@@ -93,6 +93,15 @@ def first_layer(neurons: int, why: str, *, is_complete: bool) -> str:
     )
 
 
+def aligned_first_layer(layer: Layer, following: int) -> str:
+    """What was found of a deep network whose upper layers stay unknown."""
+    return (
+        f"the network is deep. Its first layer of {count(layer.neurons)} was read off far from the centre, directions, "
+        f"lengths and biases to a few digits, and the second layer has {count(following)}: that is the rank of the "
+        "gradients above the first. The layers above are not identified."
+    )
+
+
 def too_wide(layer: Layer) -> str:
     """Why nothing above a wide first layer can be asked for."""
     return (

@@ -8,7 +8,7 @@ import pytest
 import unweave
 from unweave.activations import ERF, GAUSSIAN, GELU, RELU, SIGMOID, SILU, SIN, SOFTPLUS, TANH, Activation, softplus
 from unweave.exceptions import InvalidInput, NotIdentified
-from unweave.identification.shallow import ShallowIdentifier
+from unweave.identification.identifier import Identifier
 from unweave.networks import Network
 from unweave.oracles.callables import CallableOracle
 from unweave.planted import document_network, general_network
@@ -74,7 +74,7 @@ def test_small_sweep(number: int, seed: int) -> None:
 @pytest.mark.parametrize(("inputs", "neurons"), [(4, 4), (4, 5), (6, 6), (6, 12)])
 def test_query_bound_with_at_least_as_many_neurons_as_inputs(inputs: int, neurons: int, seed: int) -> None:
     truth = general_network(np.random.default_rng([seed, 4]), inputs=inputs, neurons=neurons)
-    found = ShallowIdentifier(walks=False)(CallableOracle(truth, inputs=inputs), seed=seed)
+    found = Identifier(walks=False)(CallableOracle(truth, inputs=inputs), seed=seed)
     assert_recovered(found, truth)
     assert found.route == "Hessians"
     assert found.queries <= 1.3 * neurons * (inputs**2 + inputs + 1) + 3 * truth.parameters

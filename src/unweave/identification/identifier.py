@@ -1,4 +1,4 @@
-"""Identify a shallow network from queries: choose a way to its neurons, refine, judge.
+"""Identify a network from queries: choose a way to its neurons, refine, judge.
 
 Every stage hands one frozen object to the next. A mathematical failure ends the run with an outcome
 and a reason, never with a wrong network.
@@ -35,8 +35,8 @@ SMOOTH_ROUGHNESS = 0.2
 
 
 @dataclass(frozen=True)
-class ShallowIdentifier:
-    """Settings of the pipeline for shallow networks.
+class Identifier:
+    """Settings of the query pipeline.
 
     Args:
         activation: the activation, if it is known.
@@ -62,6 +62,9 @@ class ShallowIdentifier:
             except StageFailed as failure:
                 return run.finish(Outcome.NOT_IDENTIFIED, str(failure))
             except BudgetExhausted as failure:
+                if run.first_layer is not None:
+                    reason = f"{run.first_layer.reason} The budget is too small for more: {failure}"
+                    return run.finish(Outcome.PARTLY_IDENTIFIED, reason)
                 return run.finish(Outcome.NOT_IDENTIFIED, f"the budget is too small: {failure}")
 
     def _identify(self, run: Run) -> Identification:
