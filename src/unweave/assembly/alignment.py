@@ -18,7 +18,7 @@ from unweave.arrays import Points
 # Ranks that are tried: those with the largest gaps at the given lengths and biases.
 TRIED_RANKS = 20
 # Ratio of singular values at the rank from which lengths and biases are believed.
-CLEAR_GAP = 100.0
+CLEAR_GAP = 200.0
 NEWTON_STEPS = 30
 FIRST_DAMPING, SMALLEST_DAMPING, LARGEST_DAMPING = 1e-2, 1e-12, 1e6
 # How far lengths (relative) and biases may be from what was given.

@@ -59,9 +59,12 @@ class Answers:
         points = self.oracle.sample(self._rng_fit, count)
         self.keep(points, self.oracle.query(points), are_spread=True)
 
-    def prepare(self, parameters: int) -> None:
-        """Ask what a fit of so many parameters still needs, and what its certificate still needs."""
-        per_answer = parameters / self.oracle.outputs
+    def prepare(self, parameters: int, *, narrowest: int | None = None) -> None:
+        """Ask what a fit of so many parameters still needs, and what its certificate still needs.
+
+        An answer tells as many numbers as there are outputs, or as the narrowest layer on the way has neurons.
+        """
+        per_answer = parameters / min(self.oracle.outputs, narrowest or self.oracle.outputs)
         missing = max(
             REFINEMENT_SURPLUS * per_answer - len(self.points), SPREAD_SURPLUS * per_answer - self._spread_out
         )

@@ -103,7 +103,7 @@ class Judge:
 
     def __call__(self, start: Start) -> Candidate:
         """Refine one start, with more answers if it meets those that it was fitted to and no others."""
-        self.answers.prepare(start.network.parameters)
+        self.answers.prepare(start.network.parameters, narrowest=_narrowest(start.network))
         candidate = self._once(start)
         if candidate.fits and not candidate.explains:
             # The fitted answers were too few, or too close together.
@@ -172,6 +172,11 @@ def weakest_neuron(network: Network) -> tuple[int, int]:
         if share < smallest:
             weakest, smallest = (index, int(np.argmin(pulls))), share
     return weakest
+
+
+def _narrowest(network: Network) -> int | None:
+    """Neurons of the narrowest layer that lies between parameters and the outputs; None for a shallow network."""
+    return min(network.widths[1:], default=None)
 
 
 def without_neuron(network: Network, neuron: int, *, layer: int = 0) -> Network:

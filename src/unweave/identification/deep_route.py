@@ -29,6 +29,23 @@ COLUMNS_PER_NEURON, MORE_POINTS, LARGEST_ARGUMENT = 4.0, 5, 1.0
 SMALLEST_STEP = 1e-4
 # Neurons that students have more than a layer can have, and their answers per parameter, over those of a refinement.
 MORE_WIDTH, STUDENT_SURPLUS = 2, 1.25
+# Students are given answers as if a layer above were so narrow.
+NARROW = 4
+
+
+@dataclass(frozen=True)
+class Foundation:
+    """A first layer that students are built on.
+
+    Args:
+        layer: the layer.
+        width: of the layer above, at most.
+        is_exact: whether lengths and biases were found from gradients.
+    """
+
+    layer: Layer
+    width: int
+    is_exact: bool
 
 
 @dataclass(frozen=True)
@@ -54,11 +71,11 @@ class DeepRoute:
         """
         if run.first_layer is None or run.first_layer.standard.neurons == 0:
             raise StageFailed("far out there is no first layer to peel off.")
-        layer = run.first_layer.standard
-        if layer.neurons > layer.inputs:
-            raise StageFailed(verdicts.too_wide(layer))
+        rough = run.first_layer.standard
+        if rough.neurons > rough.inputs:
+            raise StageFailed(verdicts.too_wide(rough))
         with run.stage("peeling the first layer"):
-            layer, alignment = _aligned(run, probe, layer)
+            layer, alignment = _aligned(run, probe, rough)
             run.diagnostics.append(_alignment_check(alignment))
             if alignment.is_clear:
                 run.first_layer = FirstLayer(
@@ -73,8 +90,11 @@ class DeepRoute:
             probe.scale.noise,
             self.power,
         )
+        foundations = [Foundation(rough, rough.neurons, is_exact=False)]
+        if alignment.is_clear:
+            foundations.insert(0, Foundation(layer, alignment.frame.shape[1], is_exact=True))
         best: Candidate | None = None
-        for start in self._starts(run, judge, upper, layer, is_exact=alignment.is_clear):
+        for start in self._starts(run, judge, upper, foundations):
             with run.stage("refining"):
                 candidate = _refined(probe, judge, start)
             if best is None or candidate.certificate.rms_error < best.certificate.rms_error:
@@ -87,7 +107,7 @@ class DeepRoute:
         return best
 
     def _starts(
-        self, run: Run, judge: Judge, upper: UpperLayers, layer: Layer, *, is_exact: bool
+        self, run: Run, judge: Judge, upper: UpperLayers, foundations: list[Foundation]
     ) -> Iterator[UpperStart]:
         """Whole networks to refine: from Hessians, then from wide students if these are small enough."""
         from_hessians = upper.starts(run.rng_power)
@@ -96,42 +116,35 @@ class DeepRoute:
                 start = next(from_hessians, None)
             if start is None:
                 break
-            yield replace(start, network=Network((layer, *start.network.layers)))
-        for depth in range(1, self.most_layers_above + 1):
-            for guess in upper.guesses:
-                students = self._students(run, judge, upper, layer, guess, depth, is_exact=is_exact)
-                while True:
-                    with run.stage("fitting wide students"):
-                        network = next(students, None)
-                    if network is None:
-                        break
-                    yield UpperStart(network, guess, ())
+            yield replace(start, network=Network((upper.peeled.layer, *start.network.layers)))
+        for foundation in foundations:
+            for depth in range(1, self.most_layers_above + 1):
+                for guess in upper.guesses:
+                    students = self._students(run, judge, guess, foundation, depth)
+                    while True:
+                        with run.stage("fitting wide students"):
+                            network = next(students, None)
+                        if network is None:
+                            break
+                        yield UpperStart(network, guess, ())
 
     def _students(
-        self,
-        run: Run,
-        judge: Judge,
-        upper: UpperLayers,
-        layer: Layer,
-        guess: OutputGuess,
-        depth: int,
-        *,
-        is_exact: bool,
+        self, run: Run, judge: Judge, guess: OutputGuess, foundation: Foundation, depth: int
     ) -> Iterator[Network]:
-        width = upper.frame.shape[1] + MORE_WIDTH
-        size = self.wide.parameters(layer, outputs=upper.peeled.outputs, width=width, depth=depth)
+        width = foundation.width + MORE_WIDTH
+        size = self.wide.parameters(foundation.layer, outputs=len(guess.size), width=width, depth=depth)
         if size > self.wide.most_parameters:
             return
-        judge.answers.prepare(int(STUDENT_SURPLUS * size))
+        judge.answers.prepare(int(STUDENT_SURPLUS * size), narrowest=min(width, NARROW))
         if not guess.allows(judge.answers.values):
             return
         yield from self.wide(
-            layer,
+            foundation.layer,
             judge.answers.points,
             guess.undo(judge.answers.values),
             width=width,
             depth=depth,
-            is_below_exact=is_exact,
+            is_below_exact=foundation.is_exact,
             floor=judge.noise,
             rng=run.rng_walk,
         )
@@ -175,7 +188,7 @@ def _refined(probe: Probe, judge: Judge, start: UpperStart) -> Candidate:
     network = Network((*layers[:-1], replace(layers[-1], activation=start.guess.activation)))
     if start.guess.activation != IDENTITY:
         judge = _in_raw_units(probe, judge)
-    judge.answers.prepare(network.parameters)
+    judge.answers.prepare(network.parameters, narrowest=min(network.widths[1:], default=None))
     points, values = judge.answers.points, judge.answers.values
     above = judge.refine(network, points, values, floor=judge.noise, layers=range(1, len(layers)))
     return judge.best([Start(above.network, above.residual, start.checks)])

@@ -5,6 +5,8 @@ of first-layer neurons. Directions are exact whatever the upper layers do; lengt
 biases only to about the width of a slab, because upper layers can absorb the rest.
 """
 
+from itertools import combinations
+
 import numpy as np
 
 from unweave.activations import TANH
@@ -17,9 +19,11 @@ from unweave.outcomes import Diagnostic, at_most
 
 FEWEST_LINES, LINES = 3, 8
 # Two directions are one if their difference is below this. A true hyperplane is met on nearly every
-# line; a reading in two slabs that overlap is met once.
-SAME_DIRECTION = 1e-3
+# line; a reading in two slabs that overlap a little is off by as much, one where they overlap more is met once.
+SAME_DIRECTION = 5e-3
 SIGHTINGS = 2
+# Lines are walked until the two best sightings of every hyperplane agree so well.
+AGREEMENT = 3e-5
 # Angle at which lines end, before their last direction.
 OUTER = 1e-2
 
@@ -40,7 +44,9 @@ def find_first_layer(run: Run, probe: Probe, *, radius: float, noise: float) -> 
             else:
                 same.append(ridge)
         new = sum(len(sightings) >= SIGHTINGS for sightings in found) - before
-        if new == 0 and number >= FEWEST_LINES:
+        confirmed = [sightings for sightings in found if len(sightings) >= SIGHTINGS]
+        is_settled = all(_best_pair(sightings)[0] < AGREEMENT for sightings in confirmed)
+        if new == 0 and is_settled and number >= FEWEST_LINES:
             break
     seen = [_mean(sightings) for sightings in found if len(sightings) >= SIGHTINGS]
     lengths = np.array([ridge.length for ridge in seen])
@@ -58,14 +64,26 @@ def find_first_layer(run: Run, probe: Probe, *, radius: float, noise: float) -> 
 
 
 def _mean(sightings: list[Ridge]) -> Ridge:
-    """The median reading of one hyperplane, with the sign of the first."""
-    signs = [1.0 if ridge.normal @ sightings[0].normal > 0 else -1.0 for ridge in sightings]
-    normal = np.median([sign * ridge.normal for sign, ridge in zip(signs, sightings, strict=True)], axis=0)
-    offset = float(np.median([sign * ridge.offset for sign, ridge in zip(signs, sightings, strict=True)]))
-    length = float(np.median([ridge.length for ridge in sightings]))
-    return Ridge(normal / np.linalg.norm(normal), offset, length)
+    """One reading of a hyperplane: direction and length of the two that agree best, the median offset."""
+    _, one, other = _best_pair(sightings)
+    normal = one.normal + _sign(one, other) * other.normal
+    offset = float(np.median([_sign(one, ridge) * ridge.offset for ridge in sightings]))
+    return Ridge(normal / np.linalg.norm(normal), offset, 0.5 * (one.length + other.length))
+
+
+def _best_pair(sightings: list[Ridge]) -> tuple[float, Ridge, Ridge]:
+    """The two sightings whose directions agree best, and by how much they differ."""
+    pairs = [(_distance(one, other), one, other) for one, other in combinations(sightings, 2)]
+    return min(pairs, key=lambda pair: pair[0])
 
 
 def _is_same(one: Ridge, other: Ridge) -> bool:
-    sign = 1.0 if one.normal @ other.normal > 0 else -1.0
-    return bool(np.linalg.norm(one.normal - sign * other.normal) < SAME_DIRECTION)
+    return _distance(one, other) < SAME_DIRECTION
+
+
+def _distance(one: Ridge, other: Ridge) -> float:
+    return float(np.linalg.norm(one.normal - _sign(one, other) * other.normal))
+
+
+def _sign(one: Ridge, other: Ridge) -> float:
+    return 1.0 if one.normal @ other.normal > 0 else -1.0
