@@ -47,9 +47,7 @@ class KinkedTerms:
             terms = terms._with(normal, float(offset), jump, float(error))
         return terms
 
-    def at(
-        self, points: Points, widths: Float64[np.ndarray, "points"]
-    ) -> Int[np.ndarray, "points"]:
+    def at(self, points: Points, widths: Float64[np.ndarray, "points"]) -> Int[np.ndarray, "points"]:
         """The term whose hyperplane passes each point, within a width and the expected errors; -1 if none does."""
         if len(self.offsets) == 0:
             return np.full(len(points), -1)

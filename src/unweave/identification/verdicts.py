@@ -158,21 +158,21 @@ def count(neurons: int) -> str:
 
 def in_oracle_units(network: Network, oracle: StandardOracle) -> Network:
     """Undo the standard coordinates: ``z = (x - center) / half_width`` and ``f = offset + size y``."""
-    hidden, output = network.layers
-    weights = hidden.weights / oracle.half_width
     skip = None if network.skip is None else oracle.size[:, None] * network.skip / oracle.half_width
+    *hidden, output = network.layers
     offset = oracle.offset + oracle.size * output.biases
-    return Network(
-        layers=(
-            Layer(weights, hidden.biases - weights @ oracle.center, hidden.activation),
-            replace(
-                output,
-                weights=oracle.size[:, None] * output.weights,
-                biases=offset if skip is None else offset - skip @ oracle.center,
-            ),
-        ),
-        skip=skip,
+    output = replace(
+        output,
+        weights=oracle.size[:, None] * output.weights,
+        biases=offset if skip is None else offset - skip @ oracle.center,
     )
+    return Network((layer_in_oracle_units(hidden[0], oracle), *hidden[1:], output), skip)
+
+
+def layer_in_oracle_units(first: Layer, oracle: StandardOracle) -> Layer:
+    """A first layer as a function of the oracle's own inputs."""
+    weights = first.weights / oracle.half_width
+    return Layer(weights, first.biases - weights @ oracle.center, first.activation)
 
 
 def as_delivered(candidate: Candidate, oracle: StandardOracle, activation: Activation | None) -> Network:

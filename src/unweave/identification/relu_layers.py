@@ -1,0 +1,194 @@
+"""Networks with two hidden layers of relu or leaky relu: first layer, peel, second layer, join, verify.
+
+What is returned as a network has met fresh answers at several distances from the centre. Everything less is the
+first layer, with the reason why there is no more.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float64
+
+from unweave.activations import RELU
+from unweave.arrays import Points, Values
+from unweave.assembly.joined import join
+from unweave.assembly.orientation import orient
+from unweave.exceptions import BudgetExhausted, StageFailed
+from unweave.identification.first_relu_layer import OUTER, FirstReluLayer, FirstReluLayerSearch
+from unweave.identification.run import Probe, Run
+from unweave.identification.upper_relu_layer import UpperReluLayer
+from unweave.identification.verdicts import count
+from unweave.measurements.walks.kinks import KinkWalk
+from unweave.measurements.walks.lines import far_line
+from unweave.measurements.walks.parallels import share_of_common_bends
+from unweave.networks import Layer, Network
+from unweave.oracles.domains import Box
+from unweave.outcomes import Diagnostic, Outcome, at_most
+from unweave.refinement import LevenbergMarquardt
+
+# Fresh answers per parameter, with bounds, and their distances from the centre.
+FRESH_SHARE = 0.4
+FEWEST_FRESH, MOST_FRESH = 128, 2_000
+FRESH_SCALES = (0.3, 1.0, 3.0)
+# Error of a fresh answer, relative to the spread of all, up to which a network meets it.
+VERIFIED = 1e-8
+# Lines through values that the network misses, per round, and rounds.
+LINES_THROUGH_MISSES, ROUNDS = 4, 6
+# Share of bends on two parallel lines that a shallow network has in common, with a margin for bends beyond the
+# ends of the lines. Those of a deep network hardly ever agree.
+SHALLOW_SHARE = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class ReluLayers:
+    """What was found of a network with two hidden layers, in standard coordinates.
+
+    Args:
+        outcome: identified if the network is complete and unique, partly identified if only the function, or only
+            the first layer is known.
+        reason: one paragraph in plain words.
+        network: reproduces fresh answers, or None.
+        first_layer: unit weights; with signs and activation if `has_signs`. None if nothing was found.
+        has_signs: whether the signs of the first layer are known.
+        fresh_error: largest error of a fresh answer, relative to the spread; infinite without a network.
+        checks: the assumptions that were checked.
+    """
+
+    outcome: Outcome
+    reason: str
+    network: Network | None
+    first_layer: Layer | None
+    has_signs: bool
+    fresh_error: float
+    checks: tuple[Diagnostic, ...]
+
+
+def looks_shallow(run: Run, probe: Probe) -> bool:
+    """Whether a piecewise linear function bends alike on two parallel lines, as shallow networks do.
+
+    Costs about ten queries per kink on two lines, whatever the number of inputs.
+
+    Raises:
+        StageFailed: if it is not piecewise linear.
+
+    Assumes: the domain has no end, and there are two inputs at least.
+    """
+    inputs = probe.oracle.inputs
+    line = far_line(inputs, run.rng_walk, radius=float(np.sqrt(inputs)), outer=OUTER)
+    settings = KinkWalk(noise=probe.scale.noise, rounding=probe.rounding)
+    share = share_of_common_bends(probe.oracle.query, line, run.rng_walk.standard_normal(inputs), settings)
+    run.diagnostics.append(
+        at_most(
+            "share of bends that differ on two parallel lines",
+            1.0 - share,
+            SHALLOW_SHARE,
+            "neurons of a shallow network bend all parallel lines alike: there are further layers",
+            weak=1.0,
+        )
+    )
+    return 1.0 - share <= SHALLOW_SHARE
+
+
+@dataclass(frozen=True)
+class DeepKinkRoute:
+    """Settings of the way to two hidden layers along kinks.
+
+    Args:
+        first: how the first layer is found.
+        refine: how the upper layers are refined.
+    """
+
+    first: FirstReluLayerSearch = field(default_factory=FirstReluLayerSearch)
+    refine: LevenbergMarquardt = field(default_factory=LevenbergMarquardt)
+    name = "kink walk through two layers"
+
+    def __call__(self, run: Run, probe: Probe) -> ReluLayers:
+        """Recover both hidden layers, or the first one.
+
+        Raises:
+            StageFailed: if no hyperplane goes on everywhere, or the domain is a box.
+            BudgetExhausted: before the first layer was found.
+        """
+        if isinstance(run.oracle.domain, Box):
+            raise StageFailed("the hidden layers of a network are told apart far from the centre, which a box excludes.")
+        with run.stage("walking to the first layer"):
+            found = self.first(run, probe)
+        if found.neurons == 0:
+            raise StageFailed("no kink was seen whose hyperplane goes on everywhere.")
+        layer, has_signs = Layer(found.terms.normals, found.terms.offsets, RELU), False
+        try:
+            layer, has_signs = orient(found.terms.normals, found.terms.offsets, list(found.bends)), True
+            return self._peeled(run, probe, found, layer)
+        except (StageFailed, BudgetExhausted) as failure:
+            reason = f"the first layer has {count(found.neurons)}; the layers above were not found: {failure}"
+            return ReluLayers(Outcome.PARTLY_IDENTIFIED, reason, None, layer, has_signs, np.inf, found.checks)
+
+    def _peeled(self, run: Run, probe: Probe, found: FirstReluLayer, first: Layer) -> ReluLayers:
+        with run.stage("walking through the second layer"):
+            upper = UpperReluLayer(probe.oracle, first, run.rng_walk.spawn(1)[0], self.refine)
+            network, is_unique = _joined(first, upper.network(upper.search()))
+        fresh = _Fresh(run, probe, network.parameters)
+        for _ in range(ROUNDS):
+            errors = fresh.errors(network)
+            if np.all(errors <= VERIFIED) or first.activation != RELU:
+                break
+            with run.stage("walking through the second layer"):
+                candidate = upper.search_between(*fresh.values_beside_misses(first, errors))
+                network, is_unique = _joined(first, upper.network(candidate))
+        return _judged(network, is_unique, fresh.errors(network), found, first)
+
+
+def _joined(first: Layer, upper: Network) -> tuple[Network, bool]:
+    """The whole network, and whether no affine part had to be made up."""
+    return join(first, upper), upper.skip is None
+
+
+class _Fresh:
+    """Answers that nothing was fitted to, at several distances from the centre."""
+
+    def __init__(self, run: Run, probe: Probe, parameters: int) -> None:
+        wanted = int(np.clip(FRESH_SHARE * parameters / probe.oracle.outputs, FEWEST_FRESH, MOST_FRESH))
+        per_scale = -(-wanted // len(FRESH_SCALES))
+        self.points = np.concatenate([scale * probe.oracle.sample(run.rng_fresh, per_scale) for scale in FRESH_SCALES])
+        self.values = probe.oracle.query(self.points)
+        self._rng = run.rng_walk
+
+    def errors(self, network: Network) -> Float64[np.ndarray, "points"]:
+        """Largest error at every point, relative to the spread of the answers."""
+        spread = max(float(np.max(np.std(self.values, axis=0))), np.finfo(float).tiny)
+        return np.max(np.abs(network(self.points) - self.values), axis=1) / spread
+
+    def values_beside_misses(self, first: Layer, errors: np.ndarray) -> tuple[Points, Points]:
+        """Values of the first layer where the answers are met, and such where they are missed."""
+        met, missed = np.flatnonzero(errors <= VERIFIED), np.flatnonzero(errors > VERIFIED)
+        starts = self._rng.choice(met if len(met) else missed, LINES_THROUGH_MISSES)
+        ends = self._rng.choice(missed, LINES_THROUGH_MISSES)
+        values = first.activation(first.preactivations(self.points))
+        return values[starts], values[ends]
+
+
+def _judged(network: Network, is_unique: bool, errors: np.ndarray, found: FirstReluLayer, first: Layer) -> ReluLayers:
+    error = float(np.max(errors))
+    check = at_most(
+        "largest error of a fresh answer, relative to the spread",
+        error,
+        VERIFIED,
+        "a neuron above the first layer is missing, or there are more than two hidden layers",
+    )
+    checks, widths = (*found.checks, check), " and ".join(str(width) for width in network.widths)
+    if error > VERIFIED:
+        reason = (
+            f"the first layer has {count(found.neurons)}; what was found above it misses fresh answers by up to "
+            f"{error:.1e} of their spread. There are more than two hidden layers, or neurons that hardly switch."
+        )
+        return ReluLayers(Outcome.PARTLY_IDENTIFIED, reason, None, first, True, error, checks)
+    reason = f"two hidden layers of {widths} neurons of {first.activation}; {len(errors)} fresh answers are met to "
+    reason += f"{error:.1e} of their spread"
+    if is_unique:
+        return ReluLayers(Outcome.IDENTIFIED, f"{reason}.", network, first, True, error, checks)
+    reason += (
+        ", but no choice of signs of the second layer explains it without neurons that are always active: those, "
+        "and the signs, are not determined by the answers."
+    )
+    return ReluLayers(Outcome.PARTLY_IDENTIFIED, reason, network, first, True, error, checks)
