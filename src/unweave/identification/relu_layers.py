@@ -5,7 +5,7 @@ first layer, with the reason why there is no more.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float64
@@ -15,6 +15,7 @@ from unweave.arrays import Points, Values
 from unweave.assembly.joined import join
 from unweave.assembly.orientation import orient
 from unweave.exceptions import BudgetExhausted, StageFailed
+from unweave.identification.candidates import Candidate
 from unweave.identification.first_relu_layer import OUTER, FirstReluLayer, FirstReluLayerSearch
 from unweave.identification.run import Probe, Run
 from unweave.identification.upper_relu_layer import UpperReluLayer
@@ -24,7 +25,7 @@ from unweave.measurements.walks.lines import far_line
 from unweave.measurements.walks.parallels import share_of_common_bends
 from unweave.networks import Layer, Network
 from unweave.oracles.domains import Box
-from unweave.outcomes import Diagnostic, Outcome, at_most
+from unweave.outcomes import Diagnostic, Outcome, at_least, at_most
 from unweave.refinement import LevenbergMarquardt
 
 # Fresh answers per parameter, with bounds, and their distances from the centre.
@@ -35,9 +36,10 @@ FRESH_SCALES = (0.3, 1.0, 3.0)
 VERIFIED = 1e-8
 # Lines through values that the network misses, per round, and rounds.
 LINES_THROUGH_MISSES, ROUNDS = 4, 6
-# Share of bends on two parallel lines that a shallow network has in common, with a margin for bends beyond the
-# ends of the lines. Those of a deep network hardly ever agree.
-SHALLOW_SHARE = 0.5
+# Share of bends that two parallel lines through a shallow network have in common, with a margin for bends beyond
+# their ends; and how much farther from the centre the second line is.
+SHALLOW_SHARE = 0.75
+PARALLEL = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,20 +76,21 @@ def looks_shallow(run: Run, probe: Probe) -> bool:
 
     Assumes: the domain has no end, and there are two inputs at least.
     """
-    inputs = probe.oracle.inputs
-    line = far_line(inputs, run.rng_walk, radius=float(np.sqrt(inputs)), outer=OUTER)
+    near = far_line(probe.oracle.inputs, run.rng_walk, radius=float(np.sqrt(probe.oracle.inputs)), outer=OUTER)
+    # Far apart, so that most upper neurons are met on one side by the one and on the other by the other.
+    far = replace(near, base=-PARALLEL * near.base, unit=PARALLEL * near.unit)
     settings = KinkWalk(noise=probe.scale.noise, rounding=probe.rounding)
-    share = share_of_common_bends(probe.oracle.query, line, run.rng_walk.standard_normal(inputs), settings)
+    share = share_of_common_bends(settings(probe.oracle.query, near), settings(probe.oracle.query, far))
     run.diagnostics.append(
-        at_most(
-            "share of bends that differ on two parallel lines",
-            1.0 - share,
+        at_least(
+            "share of bends that two parallel lines have in common",
+            share,
             SHALLOW_SHARE,
             "neurons of a shallow network bend all parallel lines alike: there are further layers",
-            weak=1.0,
+            weak=0.0,
         )
     )
-    return 1.0 - share <= SHALLOW_SHARE
+    return share >= SHALLOW_SHARE
 
 
 @dataclass(frozen=True)
@@ -127,7 +130,7 @@ class DeepKinkRoute:
     def _peeled(self, run: Run, probe: Probe, found: FirstReluLayer, first: Layer) -> ReluLayers:
         with run.stage("walking through the second layer"):
             upper = UpperReluLayer(probe.oracle, first, run.rng_walk.spawn(1)[0], self.refine)
-            network, is_unique = _joined(first, upper.network(upper.search()))
+            network, is_unique = _joined(first, upper, upper.search())
         fresh = _Fresh(run, probe, network.parameters)
         for _ in range(ROUNDS):
             errors = fresh.errors(network)
@@ -135,13 +138,14 @@ class DeepKinkRoute:
                 break
             with run.stage("walking through the second layer"):
                 candidate = upper.search_between(*fresh.values_beside_misses(first, errors))
-                network, is_unique = _joined(first, upper.network(candidate))
+                network, is_unique = _joined(first, upper, candidate)
         return _judged(network, is_unique, fresh.errors(network), found, first)
 
 
-def _joined(first: Layer, upper: Network) -> tuple[Network, bool]:
-    """The whole network, and whether no affine part had to be made up."""
-    return join(first, upper), upper.skip is None
+def _joined(first: Layer, upper: UpperReluLayer, candidate: Candidate) -> tuple[Network, bool]:
+    """The whole network, and whether its upper layers are the only ones: isolated, and without a made-up part."""
+    network = upper.network(candidate)
+    return join(first, network), network.skip is None and candidate.certificate.is_isolated
 
 
 class _Fresh:

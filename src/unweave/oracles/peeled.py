@@ -21,7 +21,7 @@ class PeeledOracle(Oracle):
     Args:
         oracle: the whole network; its ledger counts every query, the one of the peeled oracle only its own.
         first: the first layer, in the coordinates of `oracle`.
-        size: values are asked up to this size (relu), or typically of this size (leaky relu).
+        size: values of relu are asked up to this size; of leaky relu they are typically of size one.
 
     Raises:
         InvalidInput: if the rows of the weights are linearly dependent.
@@ -52,4 +52,4 @@ class PeeledOracle(Oracle):
 
 
 def _values_of(first: Layer, size: float) -> Domain:
-    return Box(0.0, size) if first.activation == RELU else Everywhere(scale=size)
+    return Box(0.0, size) if first.activation == RELU else Everywhere()

@@ -4,40 +4,27 @@ Each neuron of a shallow network bends every line in one direction by the same a
 lies. Under further layers the bends depend on what those let through.
 """
 
-from dataclasses import replace
-
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Vector
-from unweave.measurements.walks.kinks import KinkedLine, KinkWalk
-from unweave.measurements.walks.lines import Line
-from unweave.measurements.walks.rounds import Ask
+from unweave.measurements.walks.kinks import KinkedLine
 
 # Bends are the same if they differ by this share of the largest one.
 SAME_BEND = 1e-6
 
 
-def share_of_common_bends(ask: Ask, line: Line, other_base: Vector, settings: KinkWalk) -> float:
-    """Share of the bends on a line that a parallel line has as well: about 1 for shallow networks.
+def share_of_common_bends(one: KinkedLine, other: KinkedLine) -> float:
+    """Share of the bends on a line that a parallel one has as well: about 1 for shallow networks.
 
-    Args:
-        ask: the function.
-        line: the first line.
-        other_base: a point of the second one.
-        settings: of the walks.
-
-    Returns:
-        The share; 1 if there are no bends.
+    Where the lines have different numbers of bends, the share of the larger number; 1 if there are none.
     """
-    first = _bends(settings(ask, line))
-    second = _bends(settings(ask, replace(line, base=other_base)))
+    first, second = _bends(one), _bends(other)
     if len(first) == 0 or len(second) == 0:
         return float(len(first) == len(second))
     distances = np.max(np.abs(first[:, None] - second[None]), axis=2)
     allowed = SAME_BEND * max(float(np.max(np.abs(first))), float(np.max(np.abs(second))))
     common = np.count_nonzero(np.min(distances, axis=1) <= allowed)
-    return float(common / len(first))
+    return float(common / max(len(first), len(second)))
 
 
 def _bends(walked: KinkedLine) -> Float64[np.ndarray, "kinks outputs"]:
