@@ -182,9 +182,9 @@ def test_a_network_without_neurons_has_an_affine_jacobian(seed: int) -> None:
     np.testing.assert_array_equal(dense_jacobian(network, points), expected)
 
 
-def test_only_shallow_networks_have_this_vector(seed: int) -> None:
+def test_only_shallow_networks_have_products_without_a_matrix(seed: int) -> None:
     rng = np.random.default_rng(seed)
     layers = [Layer(rng.normal(size=(3, 3)), np.zeros(3), activation) for activation in (TANH, TANH, IDENTITY)]
     for wrong in (tuple(layers), tuple(layers[:2]), (layers[2],)):
         with pytest.raises(InvalidInput, match="one hidden layer"):
-            ParameterVector(Network(wrong))
+            JacobianOperator(Network(wrong), np.zeros((1, 3)))

@@ -1,9 +1,13 @@
 """Random networks to plant as secrets: for the demo, the tests and the benchmarks."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 
-from unweave.activations import TANH, Activation
-from unweave.networks import Network
+from unweave.activations import IDENTITY, TANH, Activation
+from unweave.networks import Layer, Network
 
 
 def general_network(
@@ -39,3 +43,28 @@ def document_network(
         offset=np.zeros(1),
         activation=activation,
     )
+
+
+def deep_network(
+    rng: np.random.Generator,
+    *,
+    shape: Sequence[int],
+    activation: Activation = TANH,
+    output_activation: Activation = IDENTITY,
+    shift_spread: float = 0.3,
+) -> Network:
+    """A random network of any depth: unit weights in every neuron, Gaussian shifts.
+
+    Args:
+        rng: source of the numbers.
+        shape: the number of inputs, the widths of the hidden layers and the number of outputs.
+        activation: of the hidden layers.
+        output_activation: of the output layer.
+        shift_spread: standard deviation of the shifts.
+    """
+    layers = []
+    for inputs, neurons in pairwise(shape):
+        weights = rng.standard_normal((neurons, inputs))
+        weights /= np.linalg.norm(weights, axis=1, keepdims=True)
+        layers.append(Layer(weights, shift_spread * rng.standard_normal(neurons), activation))
+    return Network((*layers[:-1], replace(layers[-1], activation=output_activation)))

@@ -1,10 +1,11 @@
-"""Levenberg-Marquardt on all parameters of a shallow network, to the float64 floor.
+"""Levenberg-Marquardt on the parameters of a network, to the float64 floor.
 
-Dense factorisations for small networks; above, conjugate gradients with products only and a
-preconditioner that knows the Hermite expansion of the network.
+Deep networks, and some layers alone, are the business of `layered.py`. For shallow ones: dense
+factorisations if they are small; above, conjugate gradients with products only and a preconditioner
+that knows the Hermite expansion of the network.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,29 +15,12 @@ from jaxtyping import Float64
 from unweave.arrays import Points, Values
 from unweave.exceptions import InvalidInput
 from unweave.networks import Network
-from unweave.parameters import JacobianOperator, ParameterVector, dense_jacobian, with_gauge
+from unweave.parameters import JacobianOperator, ParameterVector, dense_jacobian, is_shallow, with_gauge
 from unweave.refinement.conjugate_gradients import HermitePreconditioner, conjugate_gradients
+from unweave.refinement.layered import refine_layers
+from unweave.refinement.refined import Refinement
 
 Solver = Callable[[float], Float64[np.ndarray, "parameters"]]
-
-
-@dataclass(frozen=True)
-class Refinement:
-    """A refined network and how it got there.
-
-    Args:
-        network: the best network found.
-        residual: root mean square of its residuals on the answers it was fitted to.
-        steps: accepted steps.
-        has_converged: whether the last step changed nothing any more.
-        history: residual before every step, and after the last.
-    """
-
-    network: Network
-    residual: float
-    steps: int
-    has_converged: bool
-    history: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -48,32 +32,63 @@ class LevenbergMarquardt:
         orthogonal_limit: parameters up to which steps are solved by an orthogonal factorisation.
         dense_limit: parameters up to which the normal equations are factorised; above, matrix-free.
         solve_steps: largest number of iterations of a matrix-free step.
+        deep_steps: largest number of attempted steps for a deep network, whose starts may be farther off.
+        deep_limit: parameters up to which the normal equations of a deep network are factorised.
     """
 
     steps: int = 40
     orthogonal_limit: int = 1_200
     dense_limit: int = 2_500
     solve_steps: int = 250
+    deep_steps: int = 120
+    deep_limit: int = 12_000
 
-    def __call__(self, network: Network, points: Points, values: Values, *, floor: float) -> Refinement:
-        """Fit all parameters to the answers.
+    def __call__(
+        self,
+        network: Network,
+        points: Points,
+        values: Values,
+        *,
+        floor: float,
+        layers: Collection[int] | None = None,
+    ) -> Refinement:
+        """Fit the parameters to the answers.
 
         Args:
-            network: a shallow network, close enough for its residuals to lead to the solution.
+            network: close enough for its residuals to lead to the solution.
             points: where answers are known.
             values: the answers.
             floor: noise of one answer; below it there is nothing left to fit.
+            layers: the layers that may change (the output layer is the last, with the skip); all if omitted.
 
         Raises:
-            InvalidInput: if there are fewer numbers in the answers than parameters.
+            InvalidInput: if there are fewer numbers in the answers than free parameters, there is no such
+                layer, or more parameters of a deep network than `deep_limit`.
 
         Assumes: the answers determine the parameters (full column rank of the Jacobian).
         Guarantees: quadratic convergence near an exact solution; the residual never grows.
         """
-        if values.size < network.parameters:
+        free = network.parameters if layers is None else int(np.sum(ParameterVector(network).of_layers(layers)))
+        if values.size < free:
+            raise InvalidInput(f"refinement needs at least {free} numbers for as many parameters, got {values.size}.")
+        if layers is None and is_shallow(network):
+            return self._shallow(network, points, values, floor=floor)
+        if free > self.deep_limit:
             raise InvalidInput(
-                f"refinement needs at least {network.parameters} numbers for as many parameters, got {values.size}."
+                f"refinement of deep networks holds matrices of up to {self.deep_limit} parameters, got {free}: "
+                "refine some layers at a time, or raise deep_limit."
             )
+        return refine_layers(
+            network,
+            points,
+            values,
+            floor=floor,
+            layers=layers,
+            steps=self.deep_steps,
+            orthogonal_limit=self.orthogonal_limit,
+        )
+
+    def _shallow(self, network: Network, points: Points, values: Values, *, floor: float) -> Refinement:
         residuals = values - network(points)
         history, damping, steps, has_converged = [_rms(residuals)], 0.0, 0, False
         solve = None

@@ -6,7 +6,7 @@ import numpy as np
 
 from unweave.arrays import Points, Values
 from unweave.networks import Network
-from unweave.refinement.levenberg_marquardt import Refinement
+from unweave.refinement.refined import Refinement
 
 
 @dataclass(frozen=True)

@@ -1,101 +1,17 @@
-"""The parameters of a shallow network as one vector, and the Jacobian of its values in them.
-
-Parameters are counted in relative units: a change of 1 is a change by the size of the neuron (its
-weights and bias together by the norm of the weights, its output weights by their norm) or, for the
-affine part, of the output. Singular values of the Jacobian and error radii then speak of relative
-errors.
+"""The Jacobian of a shallow network: as one matrix, and as products for those that do not fit in memory.
 
 A homogeneous activation leaves the scale of each neuron undetermined: weights and bias can grow by
 what the output weights lose. The Jacobian gets one more row per neuron that forbids this direction,
 so that it has full rank and a step changes no scale.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Points, Values
+from unweave.arrays import Points
 from unweave.exceptions import InvalidInput
 from unweave.networks import Network
-
-
-@dataclass(frozen=True)
-class ParameterVector:
-    """Maps between a shallow network and the vector of its parameters in relative units.
-
-    The order is: weights (neuron by neuron), biases, output weights (output by output), offset, skip.
-    """
-
-    network: Network
-
-    def __post_init__(self) -> None:
-        if len(self.network.layers) != 2 or self.network.layers[1].activation.name != "identity":
-            raise InvalidInput("a shallow network has one hidden layer and an identity output layer.")
-
-    @property
-    def count(self) -> int:
-        """Number of parameters."""
-        return self.network.parameters
-
-    @property
-    def neuron_sizes(self) -> Float64[np.ndarray, "neurons"]:
-        """Unit of the weights and bias of each neuron."""
-        return _positive(np.linalg.norm(self.network.layers[0].weights, axis=1))
-
-    @property
-    def output_sizes(self) -> Float64[np.ndarray, "neurons"]:
-        """Unit of the output weights of each neuron."""
-        return _positive(np.linalg.norm(self.network.layers[1].weights, axis=0))
-
-    def split(self, vector: Float64[np.ndarray, "parameters"]) -> tuple[np.ndarray, ...]:
-        """Weights, biases, output weights, offset and (possibly empty) skip, in absolute units."""
-        inputs, outputs, neurons = self.network.inputs, self.network.outputs, self.network.widths[0]
-        sizes = [neurons * inputs, neurons, outputs * neurons, outputs]
-        weights, biases, output_weights, offset, skip = np.split(vector, np.cumsum(sizes))
-        return (
-            weights.reshape(neurons, inputs) * self.neuron_sizes[:, None],
-            biases * self.neuron_sizes,
-            output_weights.reshape(outputs, neurons) * self.output_sizes,
-            offset,
-            skip.reshape(-1, inputs),
-        )
-
-    def joined(
-        self,
-        weights: np.ndarray,
-        biases: np.ndarray,
-        output_weights: np.ndarray,
-        residuals: np.ndarray,
-        points: Points,
-    ) -> Float64[np.ndarray, "parameters"]:
-        """``J^T w`` in relative units, from its parts in absolute ones and the residuals w themselves."""
-        parts = [
-            weights * self.neuron_sizes[:, None],
-            biases * self.neuron_sizes,
-            output_weights * self.output_sizes,
-            residuals.sum(axis=0),
-        ]
-        if self.network.skip is not None:
-            parts.append(residuals.T @ points)
-        return np.concatenate([part.ravel() for part in parts])
-
-    def moved(self, step: Float64[np.ndarray, "parameters"]) -> Network:
-        """The network after a step in relative units."""
-        weights, biases, output_weights, offset, skip = self.split(step)
-        hidden, output = self.network.layers
-        return Network.shallow(
-            weights=hidden.weights + weights,
-            biases=hidden.biases + biases,
-            output_weights=output.weights + output_weights,
-            offset=output.biases + offset,
-            activation=hidden.activation,
-            skip=None if self.network.skip is None else self.network.skip + skip,
-        )
-
-
-def _positive(sizes: np.ndarray) -> np.ndarray:
-    return np.where(sizes > 0, sizes, 1.0)
+from unweave.parameters.vector import ParameterVector, is_shallow, positive
 
 
 def scale_directions(network: Network) -> Float64[np.ndarray, "neurons entries"]:
@@ -111,12 +27,7 @@ def scale_directions(network: Network) -> Float64[np.ndarray, "neurons entries"]
         return np.empty((0, network.inputs + 1 + network.outputs))
     incoming = np.column_stack([hidden.weights, hidden.biases]) / vector.neuron_sizes[:, None]
     directions = np.hstack([incoming, -degree * output.weights.T / vector.output_sizes[:, None]])
-    return directions / _positive(np.linalg.norm(directions, axis=1))[:, None]
-
-
-def with_gauge(network: Network, residuals: Values) -> Float64[np.ndarray, "rows"]:
-    """The right-hand side that belongs to the rows of the Jacobian: no step changes the scale of a neuron."""
-    return np.concatenate([residuals.ravel(), np.zeros(len(scale_directions(network)))])
+    return directions / positive(np.linalg.norm(directions, axis=1))[:, None]
 
 
 class _Tables:
@@ -146,7 +57,7 @@ class _Tables:
         return vector.output_sizes * np.sqrt(squares / (network.inputs + outputs))
 
 
-def dense_jacobian(network: Network, points: Points) -> Float64[np.ndarray, "rows parameters"]:
+def shallow_jacobian(network: Network, points: Points) -> Float64[np.ndarray, "rows parameters"]:
     """Jacobian of all values (point by point, output by output) in the relative parameters, then the gauge."""
     vector, tables = ParameterVector(network), _Tables(network, points)
     slopes, values = tables.slopes * vector.neuron_sizes, tables.values * vector.output_sizes
@@ -177,6 +88,8 @@ class JacobianOperator:
     """
 
     def __init__(self, network: Network, points: Points) -> None:
+        if not is_shallow(network):
+            raise InvalidInput("products without a matrix need one hidden layer and an identity output layer.")
         self.vector, self._tables = ParameterVector(network), _Tables(network, points)
         self._output_weights = network.layers[1].weights
         self._lifted = np.hstack([points, np.ones((len(points), 1))])
