@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from unweave.arrays import Points, Vector
+from unweave.arrays import Points
 from unweave.assembly.kinked import KinkedTerms
 from unweave.assembly.orientation import Bend
 from unweave.exceptions import StageFailed
@@ -29,8 +29,8 @@ OUTER = 0.02
 STEP = 0.01
 # Lines that show nothing new, after which no more are walked if nothing else tells that all were found.
 QUIET_LINES = 2
-# Hyperplanes are read again on further lines until their expected error is below this, on a few lines.
-EXACT, LINES_FOR_EXACTNESS = 1e-11, 4
+# Hyperplanes with a larger expected error are read again where another line meets them.
+EXACT = 1e-11
 # A worse reading does not tell the sign of a neuron.
 CLEAR = 1e-6
 # Places at which the function is compared along directions that no neuron sees, and their distances.
@@ -64,10 +64,12 @@ class FirstReluLayerSearch:
     """Settings of the search.
 
     Args:
-        lines: the largest number of lines.
+        lines: the largest number of lines on which neurons are looked for.
+        more_readings: the largest number of lines on which hyperplanes are read again.
     """
 
     lines: int = 24
+    more_readings: int = 4
 
     def __call__(self, run: Run, probe: Probe) -> FirstReluLayer:
         """Walk lines until the first layer is complete.
@@ -82,9 +84,19 @@ class FirstReluLayerSearch:
         progress = _Progress(run, probe)
         for _ in range(self.lines):
             progress.walk(progress.next_line())
-            if progress.is_complete() and progress.is_exact():
+            if progress.is_complete():
                 break
         return progress.result()
+
+    def read_again(self, run: Run, probe: Probe, found: FirstReluLayer) -> FirstReluLayer:
+        """The same hyperplanes, each at its best reading on some lines more: for layers that nothing refines."""
+        progress = _Progress(run, probe, list(found.bends), found.later_kinks)
+        progress.terms = found.terms
+        for _ in range(self.more_readings):
+            if np.all(progress.terms.errors <= EXACT):
+                break
+            progress.walk(progress.next_line(), is_complete=True)
+        return replace(found, terms=progress.terms, bends=tuple(progress.bends))
 
 
 @dataclass
@@ -105,24 +117,26 @@ class _Progress:
         self.settings = KinkWalk(noise=self.probe.scale.noise, rounding=self.probe.rounding, step=STEP)
 
     def next_line(self) -> Line:
-        """A random line, or one that known neurons do not see if only others are missing."""
+        """A random line, or after the first one that known neurons do not see, if there is one."""
         inputs, rng = self.probe.oracle.inputs, self.run.rng_walk
         line = far_line(inputs, rng, radius=float(np.sqrt(inputs)), outer=OUTER)
         unseen = self._unseen_directions()
-        if self.lines == 0 or self.is_complete() or len(unseen) == 0:
+        if self.lines == 0 or len(unseen) == 0:
             return line
         direction = rng.standard_normal(len(unseen)) @ unseen
         return replace(line, base=rng.standard_normal(inputs), direction=direction / np.linalg.norm(direction))
 
-    def walk(self, line: Line) -> None:
-        """Read the kinks of a line that are not known exactly, and keep those of the first layer."""
+    def walk(self, line: Line, *, is_complete: bool = False) -> None:
+        """Read the kinks of a line that are not known exactly, and keep those of the first layer.
+
+        Once the layer is complete, kinks on other hyperplanes are those of later layers.
+        """
         ask = self.probe.oracle.query
         walked = self.settings(ask, line)
         points = _places(walked)
         known = self.terms.at(points, np.array([kink.width for kink in walked.kinks]))
         is_rough = np.isin(known, np.flatnonzero(self.terms.errors > EXACT))
-        # Once no neuron is missing, kinks on other hyperplanes are those of later layers.
-        is_open = is_rough if self.lines > 0 and self.is_complete() else is_rough | (known < 0)
+        is_open = is_rough if is_complete else is_rough | (known < 0)
         pieces = {side for index in np.flatnonzero(is_open) for side in (int(index), int(index) + 1)}
         sides = measure_sides(ask, walked, self.settings, sorted(pieces))
         met = hyperplanes_between(sides, walked)
@@ -155,10 +169,6 @@ class _Progress:
         planes = [Plane(row, points[row], met.normals[row], float(met.errors[row])) for row in rows]
         searches = [continues_everywhere(plane, accuracy, self.run.rng_walk) for plane in planes]
         return set(run_together(searches, self.probe.oracle.query))
-
-    def is_exact(self) -> bool:
-        """Whether readings are as exact as they will be."""
-        return bool(np.all(self.terms.errors <= EXACT)) or self.lines >= LINES_FOR_EXACTNESS
 
     def is_complete(self) -> bool:
         """Whether nothing depends on directions that no neuron sees; if there are none, whether lines stay quiet."""

@@ -4,14 +4,14 @@ What is returned as a network has met fresh answers at several distances from th
 first layer, with the reason why there is no more.
 """
 
-from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float64
 
 from unweave.activations import RELU
-from unweave.arrays import Points, Values
+from unweave.arrays import Points
 from unweave.assembly.joined import join
 from unweave.assembly.orientation import orient
 from unweave.exceptions import BudgetExhausted, StageFailed
@@ -99,11 +99,14 @@ class DeepKinkRoute:
 
     Args:
         first: how the first layer is found.
-        refine: how the upper layers are refined.
+        refine: how the upper layers, and in the end all layers, are refined.
+        largest_polish: parameters up to which all layers are refined together; above, that takes too long for
+            what it gains.
     """
 
     first: FirstReluLayerSearch = field(default_factory=FirstReluLayerSearch)
     refine: LevenbergMarquardt = field(default_factory=LevenbergMarquardt)
+    largest_polish: int = 2_500
     name = "kink walk through two layers"
 
     def __call__(self, run: Run, probe: Probe) -> ReluLayers:
@@ -114,32 +117,67 @@ class DeepKinkRoute:
             BudgetExhausted: before the first layer was found.
         """
         if isinstance(run.oracle.domain, Box):
-            raise StageFailed("the hidden layers of a network are told apart far from the centre, which a box excludes.")
+            raise StageFailed(
+                "the hidden layers of a network are told apart far from the centre, which a box excludes."
+            )
         with run.stage("walking to the first layer"):
             found = self.first(run, probe)
         if found.neurons == 0:
             raise StageFailed("no kink was seen whose hyperplane goes on everywhere.")
-        layer, has_signs = Layer(found.terms.normals, found.terms.offsets, RELU), False
         try:
-            layer, has_signs = orient(found.terms.normals, found.terms.offsets, list(found.bends)), True
-            return self._peeled(run, probe, found, layer)
+            return self._peeled(run, probe, found)
         except (StageFailed, BudgetExhausted) as failure:
-            reason = f"the first layer has {count(found.neurons)}; the layers above were not found: {failure}"
-            return ReluLayers(Outcome.PARTLY_IDENTIFIED, reason, None, layer, has_signs, np.inf, found.checks)
+            return self._first_only(run, probe, found, f"the layers above were not found: {failure}")
 
-    def _peeled(self, run: Run, probe: Probe, found: FirstReluLayer, first: Layer) -> ReluLayers:
+    def _first_only(self, run: Run, probe: Probe, found: FirstReluLayer, why: str) -> ReluLayers:
+        """The first layer as exact as it can be read, with its signs if they can be told."""
+        with suppress(BudgetExhausted), run.stage("walking to the first layer"):
+            found = self.first.read_again(run, probe, found)
+        layer, has_signs = Layer(found.terms.normals, found.terms.offsets, RELU), False
+        with suppress(StageFailed):
+            layer, has_signs = orient(found.terms.normals, found.terms.offsets, list(found.bends)), True
+        reason = f"the first layer has {count(found.neurons)}; {why}"
+        return ReluLayers(Outcome.PARTLY_IDENTIFIED, reason, None, layer, has_signs, np.inf, found.checks)
+
+    def _peeled(self, run: Run, probe: Probe, found: FirstReluLayer) -> ReluLayers:
+        first = orient(found.terms.normals, found.terms.offsets, list(found.bends))
         with run.stage("walking through the second layer"):
             upper = UpperReluLayer(probe.oracle, first, run.rng_walk.spawn(1)[0], self.refine)
             network, is_unique = _joined(first, upper, upper.search())
         fresh = _Fresh(run, probe, network.parameters)
-        for _ in range(ROUNDS):
+        for _ in range(ROUNDS if first.activation == RELU else 0):
             errors = fresh.errors(network)
-            if np.all(errors <= VERIFIED) or first.activation != RELU:
+            if np.all(errors <= VERIFIED):
                 break
             with run.stage("walking through the second layer"):
                 candidate = upper.search_between(*fresh.values_beside_misses(first, errors))
                 network, is_unique = _joined(first, upper, candidate)
-        return _judged(network, is_unique, fresh.errors(network), found, first)
+        error = float(np.max(fresh.errors(network)))
+        if error > VERIFIED:
+            why = (
+                f"what was found above it misses fresh answers by up to {error:.1e} of their spread. There are more "
+                "than two hidden layers, or neurons that hardly switch."
+            )
+            return self._first_only(run, probe, found, why)
+        with run.stage("refining"):
+            network = self._polished(probe, upper, network, fresh)
+        return _judged(network, is_unique, fresh.errors(network), found)
+
+    def _polished(self, probe: Probe, upper: UpperReluLayer, network: Network, fresh: "_Fresh") -> Network:
+        """Refine all layers together, if that is cheap and fresh answers are met better for it."""
+        before = fresh.errors(network)
+        if network.parameters > self.largest_polish:
+            return network
+        try:
+            probe.answers.excite(network)
+            probe.answers.prepare(network.parameters)
+        except BudgetExhausted:
+            return network
+        points, values = upper.answers()
+        points = np.concatenate([points, probe.answers.points])
+        values = np.concatenate([values, probe.answers.values])
+        polished = self.refine(network, points, values, floor=probe.scale.noise).network
+        return polished if np.max(fresh.errors(polished)) < np.max(before) else network
 
 
 def _joined(first: Layer, upper: UpperReluLayer, candidate: Candidate) -> tuple[Network, bool]:
@@ -172,27 +210,22 @@ class _Fresh:
         return values[starts], values[ends]
 
 
-def _judged(network: Network, is_unique: bool, errors: np.ndarray, found: FirstReluLayer, first: Layer) -> ReluLayers:
-    error = float(np.max(errors))
+def _judged(network: Network, is_unique: bool, errors: np.ndarray, found: FirstReluLayer) -> ReluLayers:
+    error, widths = float(np.max(errors)), " and ".join(str(width) for width in network.widths)
     check = at_most(
         "largest error of a fresh answer, relative to the spread",
         error,
         VERIFIED,
         "a neuron above the first layer is missing, or there are more than two hidden layers",
     )
-    checks, widths = (*found.checks, check), " and ".join(str(width) for width in network.widths)
-    if error > VERIFIED:
-        reason = (
-            f"the first layer has {count(found.neurons)}; what was found above it misses fresh answers by up to "
-            f"{error:.1e} of their spread. There are more than two hidden layers, or neurons that hardly switch."
-        )
-        return ReluLayers(Outcome.PARTLY_IDENTIFIED, reason, None, first, True, error, checks)
-    reason = f"two hidden layers of {widths} neurons of {first.activation}; {len(errors)} fresh answers are met to "
-    reason += f"{error:.1e} of their spread"
-    if is_unique:
-        return ReluLayers(Outcome.IDENTIFIED, f"{reason}.", network, first, True, error, checks)
-    reason += (
-        ", but no choice of signs of the second layer explains it without neurons that are always active: those, "
-        "and the signs, are not determined by the answers."
+    reason = (
+        f"two hidden layers of {widths} neurons of {network.layers[0].activation}; {len(errors)} fresh answers are met "
+        f"to {error:.1e} of their spread"
     )
-    return ReluLayers(Outcome.PARTLY_IDENTIFIED, reason, network, first, True, error, checks)
+    outcome = Outcome.IDENTIFIED if is_unique else Outcome.PARTLY_IDENTIFIED
+    if not is_unique:
+        reason += (
+            ", but its upper layers are not the only ones: a neuron there is always active or hardly ever switches, so "
+            "that its parameters, and signs of others, stay open"
+        )
+    return ReluLayers(outcome, f"{reason}.", network, network.layers[0], True, error, (*found.checks, check))

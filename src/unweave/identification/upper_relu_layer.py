@@ -7,20 +7,20 @@ and the walk is that of any shallow network.
 
 import numpy as np
 
-from unweave.activations import RELU
 from unweave.arrays import Points, Values
 from unweave.assembly.kinked import KinkedTerms
 from unweave.assembly.signs import explain_kinks
 from unweave.exceptions import StageFailed
 from unweave.identification.candidates import Candidate, Judge, Start
-from unweave.identification.kink_route import KinkRoute, refined_with_signs
+from unweave.identification.kink_route import refined_with_signs
 from unweave.identification.run import Run
 from unweave.identification.verdicts import in_oracle_units
 from unweave.measurements.walks.hyperplanes import hyperplanes_between, measure_sides
 from unweave.measurements.walks.kinks import KinkWalk
-from unweave.measurements.walks.lines import Line, line_between
+from unweave.measurements.walks.lines import Line, line_between, random_line
 from unweave.measurements.walks.orthants import edge_lines, scattered_around
 from unweave.networks import Layer, Network
+from unweave.oracles.domains import Box
 from unweave.oracles.peeled import PeeledOracle
 from unweave.oracles.standard import StandardOracle
 from unweave.refinement import LevenbergMarquardt
@@ -32,6 +32,8 @@ SIZE = 30.0
 STEP = 0.01
 # Answers around the kink of a neuron, per unknown of it.
 ANSWERS_PER_UNKNOWN = 3.0
+# Lines in a space without end: those that show nothing new before it is enough, and the largest number.
+QUIET_LINES, LINES = 2, 16
 # Tolerance of signs relative to the terms: what rounding leaves of them after refinement, with room to spare.
 SIGN_TOL = 1e-8
 # Distance from the faces of the orthant, in half-widths: on them a line has no inside.
@@ -64,10 +66,18 @@ class UpperReluLayer:
         Raises:
             StageFailed: if nothing bends.
         """
-        if self._first.activation != RELU:
-            return KinkRoute()(self.run, self._probe, self._judge)
-        for line in edge_lines(self.run.oracle.domain, self._first.neurons, self.run.rng_walk):
-            self._walk(line)
+        domain, neurons, rng = self.run.oracle.domain, self._first.neurons, self.run.rng_walk
+        if isinstance(domain, Box):
+            for line in edge_lines(domain, neurons, rng):
+                self._walk(line)
+            return self._fitted()
+        quiet = 0
+        for _ in range(LINES):
+            before = len(self._terms.offsets)
+            self._walk(random_line(domain, neurons, rng))
+            quiet = quiet + 1 if len(self._terms.offsets) == before else 0
+            if quiet == QUIET_LINES:
+                break
         return self._fitted()
 
     def search_between(self, starts: Points, ends: Points) -> Candidate:
@@ -106,7 +116,10 @@ class UpperReluLayer:
         self._terms = self._terms.extended(met)
         count = int(ANSWERS_PER_UNKNOWN * (self._first.neurons + 1 + self._probe.oracle.outputs))
         for kink in met.kinks if len(self._terms.offsets) > before else ():
-            around = scattered_around(points[kink], count, rng)
+            if isinstance(self.run.oracle.domain, Box):
+                around = scattered_around(points[kink], count, rng)
+            else:
+                around = points[kink] + rng.standard_normal((count, len(points[kink])))
             self._probe.answers.keep(around, ask(around), are_spread=True)
 
     def _fitted(self) -> Candidate:
