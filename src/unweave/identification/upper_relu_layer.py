@@ -5,9 +5,11 @@ are positive, so its kinks are looked for along the edges of the orthant; for le
 and the walk is that of any shallow network.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
-from unweave.arrays import Points, Values
+from unweave.arrays import Points, Values, Vector
 from unweave.assembly.kinked import KinkedTerms
 from unweave.assembly.signs import explain_kinks
 from unweave.exceptions import StageFailed
@@ -17,17 +19,19 @@ from unweave.identification.run import Run
 from unweave.identification.verdicts import in_oracle_units
 from unweave.measurements.walks.hyperplanes import hyperplanes_between, measure_sides
 from unweave.measurements.walks.kinks import KinkWalk
-from unweave.measurements.walks.lines import Line, line_between, random_line
-from unweave.measurements.walks.orthants import edge_lines, scattered_around
+from unweave.measurements.walks.lines import Line, random_line
+from unweave.measurements.walks.orthants import edge_lines, points_beside, segment
 from unweave.networks import Layer, Network
 from unweave.oracles.domains import Box
 from unweave.oracles.peeled import PeeledOracle
 from unweave.oracles.standard import StandardOracle
 from unweave.refinement import LevenbergMarquardt
 
-# Size of the box of first-layer values, in units of the domain: neurons above switch at values of a few units,
-# and between axes of the orthant only if the axes are longer.
+# Size of the box of first-layer values that are asked at random, in units of the domain.
 SIZE = 30.0
+# Length of the axes of the orthant: a neuron with one small weight of its sign switches only far out on that axis.
+# Lines between the axes are this close to them.
+AXIS, BESIDE_AXIS = 3_000.0, 0.3
 # Steps of gradients, relative to the distance of the next kink.
 STEP = 0.01
 # Answers around the kink of a neuron, per unknown of it.
@@ -36,8 +40,6 @@ ANSWERS_PER_UNKNOWN = 3.0
 QUIET_LINES, LINES = 2, 16
 # Tolerance of signs relative to the terms: what rounding leaves of them after refinement, with room to spare.
 SIGN_TOL = 1e-8
-# Distance from the faces of the orthant, in half-widths: on them a line has no inside.
-OFF_FACES = 1e-5
 
 
 class UpperReluLayer:
@@ -54,8 +56,11 @@ class UpperReluLayer:
         self, oracle: StandardOracle, first: Layer, rng: np.random.Generator, refine: LevenbergMarquardt
     ) -> None:
         self._peeled = PeeledOracle(oracle, first, size=SIZE)
+        self._has_corner = isinstance(self._peeled.domain, Box)
         self.run = Run(self._peeled, rng, lambda *_: None, activation=first.activation, neurons=None)
         self._first, self._probe = first, self.run.probe()
+        # The same coordinates, as far as the axes reach.
+        self._oracle = replace(self._probe.oracle, oracle=PeeledOracle(oracle, first, size=AXIS))
         self._judge = Judge(self._probe.answers, refine, self._probe.scale.noise)
         self._settings = KinkWalk(noise=self._probe.scale.noise, rounding=self._probe.rounding, step=STEP)
         self._terms = KinkedTerms.none(first.neurons, oracle.outputs)
@@ -66,27 +71,24 @@ class UpperReluLayer:
         Raises:
             StageFailed: if nothing bends.
         """
-        domain, neurons, rng = self.run.oracle.domain, self._first.neurons, self.run.rng_walk
-        if isinstance(domain, Box):
-            for line in edge_lines(domain, neurons, rng):
-                self._walk(line)
+        neurons, rng = self._first.neurons, self.run.rng_walk
+        if self._has_corner:
+            for line in edge_lines(neurons, rng, axis=AXIS, ray=SIZE, beside=BESIDE_AXIS):
+                self._walk(self._in_standard(line))
             return self._fitted()
         quiet = 0
         for _ in range(LINES):
             before = len(self._terms.offsets)
-            self._walk(random_line(domain, neurons, rng))
+            self._walk(random_line(self.run.oracle.domain, neurons, rng))
             quiet = quiet + 1 if len(self._terms.offsets) == before else 0
             if quiet == QUIET_LINES:
                 break
         return self._fitted()
 
     def search_between(self, starts: Points, ends: Points) -> Candidate:
-        """Walk through pairs of values of the first layer, and fit again."""
-        inside = OFF_FACES - 1.0
+        """Walk between values of the first layer, and fit again."""
         for start, end in zip(starts, ends, strict=True):
-            pair = self._probe.oracle.to_standard(np.stack([start, end]))
-            pair = np.clip(pair, inside * (1.0 - OFF_FACES * self.run.rng_walk.random(pair.shape)), -inside)
-            self._walk(line_between(pair[0], pair[1], self.run.oracle.domain))
+            self._walk(self._in_standard(segment(start, end)))
         return self._fitted()
 
     def network(self, candidate: Candidate) -> Network:
@@ -103,9 +105,14 @@ class UpperReluLayer:
         values = oracle.center + oracle.half_width * answers.points
         return self._peeled.origins(values), oracle.offset + oracle.size * answers.values
 
+    def _in_standard(self, line: Line) -> Line:
+        """A line of values in standard coordinates, which have the same unit along all axes."""
+        base = self._oracle.to_standard(line.base[None])[0]
+        return replace(line, base=base, unit=line.unit / float(self._oracle.half_width[0]))
+
     def _walk(self, line: Line) -> None:
         """Read the kinks of a line that are not known yet, and ask around them."""
-        ask, rng = self._probe.oracle.query, self.run.rng_walk
+        ask = self._oracle.query
         walked = self._settings(ask, line)
         points = line.points(np.array([kink.position for kink in walked.kinks]))
         known = self._terms.at(points, np.array([kink.width for kink in walked.kinks]))
@@ -114,13 +121,19 @@ class UpperReluLayer:
         met = met.chosen([row for row, kink in enumerate(met.kinks) if known[kink] < 0])
         before = len(self._terms.offsets)
         self._terms = self._terms.extended(met)
-        count = int(ANSWERS_PER_UNKNOWN * (self._first.neurons + 1 + self._probe.oracle.outputs))
-        for kink in met.kinks if len(self._terms.offsets) > before else ():
-            if isinstance(self.run.oracle.domain, Box):
-                around = scattered_around(points[kink], count, rng)
-            else:
-                around = points[kink] + rng.standard_normal((count, len(points[kink])))
+        for number in range(before, len(self._terms.offsets)):
+            around = self._points_beside(self._terms.normals[number], float(self._terms.offsets[number]))
             self._probe.answers.keep(around, ask(around), are_spread=True)
+
+    def _points_beside(self, normal: Vector, offset: float) -> Points:
+        """Points on both sides of a hyperplane."""
+        count, rng = int(ANSWERS_PER_UNKNOWN * (len(normal) + 1 + self._oracle.outputs)), self.run.rng_walk
+        if not self._has_corner:
+            points = rng.standard_normal((count, len(normal)))
+            return points + (rng.standard_normal(count) - points @ normal - offset)[:, None] * normal
+        center, half_width = self._oracle.center, self._oracle.half_width
+        values = points_beside(normal, float(half_width[0] * offset - normal @ center), count, rng)
+        return (np.minimum(values, AXIS) - center) / half_width
 
     def _fitted(self) -> Candidate:
         if len(self._terms.offsets) == 0:
