@@ -95,7 +95,7 @@ class FirstReluLayerSearch:
         for _ in range(self.more_readings):
             if np.all(progress.terms.errors <= EXACT):
                 break
-            progress.walk(progress.next_line(), is_complete=True)
+            progress.walk(progress.random_line(), is_complete=True)
         return replace(found, terms=progress.terms, bends=tuple(progress.bends))
 
 
@@ -116,10 +116,14 @@ class _Progress:
         self.terms = KinkedTerms.none(self.probe.oracle.inputs, self.probe.oracle.outputs)
         self.settings = KinkWalk(noise=self.probe.scale.noise, rounding=self.probe.rounding, step=STEP)
 
+    def random_line(self) -> Line:
+        """A line near the centre, in any direction."""
+        inputs = self.probe.oracle.inputs
+        return far_line(inputs, self.run.rng_walk, radius=float(np.sqrt(inputs)), outer=OUTER)
+
     def next_line(self) -> Line:
         """A random line, or after the first one that known neurons do not see, if there is one."""
-        inputs, rng = self.probe.oracle.inputs, self.run.rng_walk
-        line = far_line(inputs, rng, radius=float(np.sqrt(inputs)), outer=OUTER)
+        inputs, rng, line = self.probe.oracle.inputs, self.run.rng_walk, self.random_line()
         unseen = self._unseen_directions()
         if self.lines == 0 or len(unseen) == 0:
             return line

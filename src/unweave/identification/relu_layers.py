@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.activations import RELU
-from unweave.arrays import Points
+from unweave.arrays import Points, Values
 from unweave.assembly.joined import join
 from unweave.assembly.orientation import orient
 from unweave.exceptions import BudgetExhausted, StageFailed
@@ -28,14 +28,20 @@ from unweave.oracles.domains import Box
 from unweave.outcomes import Diagnostic, Outcome, at_least, at_most
 from unweave.refinement import LevenbergMarquardt
 
-# Fresh answers per parameter, with bounds, and their distances from the centre.
+# Answers that are looked at for neurons that are missing still; fresh answers per parameter that judge in the end,
+# with bounds; and the distances of both from the centre.
+SCOUTS = 96
 FRESH_SHARE = 0.4
-FEWEST_FRESH, MOST_FRESH = 128, 2_000
-FRESH_SCALES = (0.3, 1.0, 3.0)
-# Error of a fresh answer, relative to the spread of all, up to which a network meets it.
-VERIFIED = 1e-8
+FEWEST_FRESH, MOST_FRESH = 96, 2_000
+SCALES = (0.3, 1.0, 3.0)
+# Answers per parameter when all layers are refined.
+SURPLUS = 2.0
+# Error of a fresh answer, relative to the spread of all, up to which a network meets it: small against the share
+# of any neuron that could be seen; or that many standard deviations of the noise.
+VERIFIED, VERIFIED_NOISE = 1e-8, 10.0
 # Lines through values that the network misses, per round, and rounds.
 LINES_THROUGH_MISSES, ROUNDS = 4, 6
+SHIFT = 1e-3
 # Share of bends that two parallel lines through a shallow network have in common, with a margin for bends beyond
 # their ends; and how much farther from the centre the second line is.
 SHALLOW_SHARE = 0.75
@@ -141,43 +147,48 @@ class DeepKinkRoute:
 
     def _peeled(self, run: Run, probe: Probe, found: FirstReluLayer) -> ReluLayers:
         first = orient(found.terms.normals, found.terms.offsets, list(found.bends))
+        if first.activation != RELU:
+            # Values of both signs are asked, so that errors of the first layer bend the answers.
+            found = self.first.read_again(run, probe, found)
+            first = orient(found.terms.normals, found.terms.offsets, list(found.bends))
         with run.stage("walking through the second layer"):
             upper = UpperReluLayer(probe.oracle, first, run.rng_walk.spawn(1)[0], self.refine)
             network, is_unique = _joined(first, upper, upper.search())
-        fresh = _Fresh(run, probe, network.parameters)
-        for _ in range(ROUNDS if first.activation == RELU else 0):
-            errors = fresh.errors(network)
-            if np.all(errors <= VERIFIED):
-                break
-            with run.stage("walking through the second layer"):
-                candidate = upper.search_between(*fresh.values_beside_misses(first, errors))
+            scouts = _Sample.asked(probe, run.rng_fit, SCOUTS)
+            for _ in range(ROUNDS if first.activation == RELU else 0):
+                errors = scouts.errors(network)
+                if np.all(errors <= scouts.tolerance):
+                    break
+                candidate = upper.search_between(*scouts.values_beside_misses(first, errors, run.rng_walk))
                 network, is_unique = _joined(first, upper, candidate)
+        if np.all(scouts.errors(network) <= scouts.tolerance):
+            with run.stage("refining"):
+                network = self._polished(probe, upper, network, scouts)
+        wanted = int(np.clip(FRESH_SHARE * network.parameters / probe.oracle.outputs, FEWEST_FRESH, MOST_FRESH))
+        fresh = _Sample.asked(probe, run.rng_fresh, wanted)
         error = float(np.max(fresh.errors(network)))
-        if error > VERIFIED:
+        if error > fresh.tolerance:
             why = (
                 f"what was found above it misses fresh answers by up to {error:.1e} of their spread. There are more "
                 "than two hidden layers, or neurons that hardly switch."
             )
             return self._first_only(run, probe, found, why)
-        with run.stage("refining"):
-            network = self._polished(probe, upper, network, fresh)
-        return _judged(network, is_unique, fresh.errors(network), found)
+        return _judged(network, is_unique, fresh, found)
 
-    def _polished(self, probe: Probe, upper: UpperReluLayer, network: Network, fresh: "_Fresh") -> Network:
-        """Refine all layers together, if that is cheap and fresh answers are met better for it."""
-        before = fresh.errors(network)
+    def _polished(self, probe: Probe, upper: UpperReluLayer, network: Network, scouts: "_Sample") -> Network:
+        """Refine all layers together, if that does not take long."""
+        answers = probe.answers
         if network.parameters > self.largest_polish:
             return network
+        answers.keep(scouts.points, scouts.values, are_spread=True)
         try:
-            probe.answers.excite(network)
-            probe.answers.prepare(network.parameters)
+            answers.excite(network)
+            answers.ask(max(int(SURPLUS * network.parameters / probe.oracle.outputs) - len(answers.points), 1))
         except BudgetExhausted:
             return network
         points, values = upper.answers()
-        points = np.concatenate([points, probe.answers.points])
-        values = np.concatenate([values, probe.answers.values])
-        polished = self.refine(network, points, values, floor=probe.scale.noise).network
-        return polished if np.max(fresh.errors(polished)) < np.max(before) else network
+        points, values = np.concatenate([points, answers.points]), np.concatenate([values, answers.values])
+        return self.refine(network, points, values, floor=probe.scale.noise).network
 
 
 def _joined(first: Layer, upper: UpperReluLayer, candidate: Candidate) -> tuple[Network, bool]:
@@ -186,36 +197,52 @@ def _joined(first: Layer, upper: UpperReluLayer, candidate: Candidate) -> tuple[
     return join(first, network), network.skip is None and candidate.certificate.is_isolated
 
 
-class _Fresh:
-    """Answers that nothing was fitted to, at several distances from the centre."""
+@dataclass(frozen=True)
+class _Sample:
+    """Answers at several distances from the centre."""
 
-    def __init__(self, run: Run, probe: Probe, parameters: int) -> None:
-        wanted = int(np.clip(FRESH_SHARE * parameters / probe.oracle.outputs, FEWEST_FRESH, MOST_FRESH))
-        per_scale = -(-wanted // len(FRESH_SCALES))
-        self.points = np.concatenate([scale * probe.oracle.sample(run.rng_fresh, per_scale) for scale in FRESH_SCALES])
-        self.values = probe.oracle.query(self.points)
-        self._rng = run.rng_walk
+    points: Points
+    values: Values
+    noise: float
+
+    @staticmethod
+    def asked(probe: Probe, rng: np.random.Generator, count: int) -> "_Sample":
+        per_scale = -(-count // len(SCALES))
+        points = np.concatenate([scale * probe.oracle.sample(rng, per_scale) for scale in SCALES])
+        return _Sample(points, probe.oracle.query(points), probe.scale.noise)
+
+    @property
+    def spread(self) -> float:
+        return max(float(np.max(np.std(self.values, axis=0))), float(np.finfo(float).tiny))
+
+    @property
+    def tolerance(self) -> float:
+        """Error up to which a network meets an answer."""
+        return max(VERIFIED, VERIFIED_NOISE * self.noise / self.spread)
 
     def errors(self, network: Network) -> Float64[np.ndarray, "points"]:
         """Largest error at every point, relative to the spread of the answers."""
-        spread = max(float(np.max(np.std(self.values, axis=0))), np.finfo(float).tiny)
-        return np.max(np.abs(network(self.points) - self.values), axis=1) / spread
+        return np.max(np.abs(network(self.points) - self.values), axis=1) / self.spread
 
-    def values_beside_misses(self, first: Layer, errors: np.ndarray) -> tuple[Points, Points]:
+    def values_beside_misses(
+        self, first: Layer, errors: Float64[np.ndarray, "points"], rng: np.random.Generator
+    ) -> tuple[Points, Points]:
         """Values of the first layer where the answers are met, and such where they are missed."""
-        met, missed = np.flatnonzero(errors <= VERIFIED), np.flatnonzero(errors > VERIFIED)
-        starts = self._rng.choice(met if len(met) else missed, LINES_THROUGH_MISSES)
-        ends = self._rng.choice(missed, LINES_THROUGH_MISSES)
+        met, missed = np.flatnonzero(errors <= self.tolerance), np.flatnonzero(errors > self.tolerance)
+        starts = rng.choice(met if len(met) else missed, LINES_THROUGH_MISSES)
+        ends = rng.choice(missed, LINES_THROUGH_MISSES)
         values = first.activation(first.preactivations(self.points))
-        return values[starts], values[ends]
+        # Not the same place twice: a line needs two.
+        return values[starts] + SHIFT * rng.random(values[starts].shape), values[ends]
 
 
-def _judged(network: Network, is_unique: bool, errors: np.ndarray, found: FirstReluLayer) -> ReluLayers:
+def _judged(network: Network, is_unique: bool, fresh: _Sample, found: FirstReluLayer) -> ReluLayers:
+    errors = fresh.errors(network)
     error, widths = float(np.max(errors)), " and ".join(str(width) for width in network.widths)
     check = at_most(
         "largest error of a fresh answer, relative to the spread",
         error,
-        VERIFIED,
+        fresh.tolerance,
         "a neuron above the first layer is missing, or there are more than two hidden layers",
     )
     reason = (

@@ -5,6 +5,7 @@ are positive, so its kinks are looked for along the edges of the orthant; for le
 and the walk is that of any shallow network.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -38,8 +39,10 @@ STEP = 0.01
 ANSWERS_PER_UNKNOWN = 3.0
 # Lines in a space without end: those that show nothing new before it is enough, and the largest number.
 QUIET_LINES, LINES = 2, 16
-# Tolerance of signs relative to the terms: what rounding leaves of them after refinement, with room to spare.
-SIGN_TOL = 1e-8
+# Tolerances of signs relative to the terms, and what a network may miss for errors of the first layer alone. Fresh
+# answers of the whole network judge it in the end.
+SIGN_TOLS = (1e-8, 1e-6, 1e-4)
+LARGEST_MISFIT = 1e-8
 
 
 class UpperReluLayer:
@@ -92,12 +95,8 @@ class UpperReluLayer:
         return self._fitted()
 
     def network(self, candidate: Candidate) -> Network:
-        """The upper layers as a function of the values of the first, without an affine part if signs remove it."""
-        network, tolerance = candidate.network, max(SIGN_TOL, candidate.skip_tol)
-        if network.skip is not None:
-            explained = explain_kinks(network, relative_tol=tolerance, activation=self._first.activation)
-            network = explained.network if explained.solutions == 1 else network
-        return in_oracle_units(network, self._probe.oracle)
+        """The upper layers as a function of the values of the first."""
+        return in_oracle_units(candidate.network, self._probe.oracle)
 
     def answers(self) -> tuple[Points, Values]:
         """All answers that were fitted, as answers of the whole network."""
@@ -121,9 +120,13 @@ class UpperReluLayer:
         met = met.chosen([row for row, kink in enumerate(met.kinks) if known[kink] < 0])
         before = len(self._terms.offsets)
         self._terms = self._terms.extended(met)
-        for number in range(before, len(self._terms.offsets)):
-            around = self._points_beside(self._terms.normals[number], float(self._terms.offsets[number]))
-            self._probe.answers.keep(around, ask(around), are_spread=True)
+        self._ask_beside(range(before, len(self._terms.offsets)))
+
+    def _ask_beside(self, numbers: Iterable[int]) -> None:
+        """Ask on both sides of the hyperplanes of some terms."""
+        for number in numbers:
+            beside = self._points_beside(self._terms.normals[number], float(self._terms.offsets[number]))
+            self._probe.answers.keep(beside, self._oracle.query(beside), are_spread=True)
 
     def _points_beside(self, normal: Vector, offset: float) -> Points:
         """Points on both sides of a hyperplane."""
@@ -142,4 +145,20 @@ class UpperReluLayer:
         network = self._terms.fitted(answers.points, answers.values)
         misfit = float(np.sqrt(np.mean((answers.values - network(answers.points)) ** 2)))
         error = float(np.max(self._terms.errors))
-        return refined_with_signs(self.run, self._judge, Start(network, misfit), error=error)
+        candidate = refined_with_signs(self.run, self._judge, Start(network, misfit), error=error)
+        if candidate.network.skip is not None:
+            candidate = self._without_skip(candidate)
+        if not candidate.certificate.is_isolated:
+            # Twice as many answers tell more often than not.
+            self._ask_beside(range(len(self._terms.offsets)))
+            candidate = self._judge.again(candidate, candidate.network)
+        return candidate
+
+    def _without_skip(self, candidate: Candidate) -> Candidate:
+        """Signs that leave no affine part, where errors of the first layer have hidden them."""
+        for tolerance in SIGN_TOLS:
+            explained = explain_kinks(candidate.network, relative_tol=tolerance, activation=self._first.activation)
+            if explained.solutions == 1:
+                without = self._judge.again(candidate, explained.network)
+                return without if without.certificate.rms_error <= LARGEST_MISFIT else candidate
+        return candidate
