@@ -152,7 +152,8 @@ class DeepKinkRoute:
             found = self.first.read_again(run, probe, found)
             first = orient(found.terms.normals, found.terms.offsets, list(found.bends))
         with run.stage("walking through the second layer"):
-            upper = UpperReluLayer(probe.oracle, first, run.rng_walk.spawn(1)[0], self.refine)
+            error, rng = float(np.max(found.terms.errors)), run.rng_walk.spawn(1)[0]
+            upper = UpperReluLayer(probe.oracle, first, rng, self.refine, first_error=error)
             network, is_unique = _joined(first, upper, upper.search())
             scouts = _Sample.asked(probe, run.rng_fit, SCOUTS)
             for _ in range(ROUNDS if first.activation == RELU else 0):

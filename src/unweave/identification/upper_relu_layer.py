@@ -53,10 +53,17 @@ class UpperReluLayer:
         first: its first layer, of full row rank and in the coordinates of `oracle`.
         rng: the randomness of the search.
         refine: how the upper layers are refined.
+        first_error: of the hyperplanes of the first layer.
     """
 
     def __init__(
-        self, oracle: StandardOracle, first: Layer, rng: np.random.Generator, refine: LevenbergMarquardt
+        self,
+        oracle: StandardOracle,
+        first: Layer,
+        rng: np.random.Generator,
+        refine: LevenbergMarquardt,
+        *,
+        first_error: float,
     ) -> None:
         self._peeled = PeeledOracle(oracle, first, size=SIZE)
         self._has_corner = isinstance(self._peeled.domain, Box)
@@ -64,8 +71,13 @@ class UpperReluLayer:
         self._first, self._probe = first, self.run.probe()
         # The same coordinates, as far as the axes reach.
         self._oracle = replace(self._probe.oracle, oracle=PeeledOracle(oracle, first, size=AXIS))
-        self._judge = Judge(self._probe.answers, refine, self._probe.scale.noise)
-        self._settings = KinkWalk(noise=self._probe.scale.noise, rounding=self._probe.rounding, step=STEP)
+        noise = self._probe.scale.noise
+        if not self._has_corner:
+            # Where values change their sign the answers bend beside the place that an inexact first layer tells, by
+            # its error times the size of the inputs that small values below zero need.
+            noise = max(noise, first_error / abs(float(first.activation(np.array([-1.0]), 1)[0])))
+        self._judge = Judge(self._probe.answers, refine, noise)
+        self._settings = KinkWalk(noise=noise, rounding=self._probe.rounding, step=STEP)
         self._terms = KinkedTerms.none(first.neurons, oracle.outputs)
 
     def search(self) -> Candidate:
