@@ -45,9 +45,10 @@ def orient(
     """The layer of unit weights on these hyperplanes, with the signs and the activation that the bends show.
 
     Raises:
-        StageFailed: if the weights are linearly dependent, or the neurons do not agree on a relu or leaky relu.
+        StageFailed: if the weights are linearly dependent, a neuron has no bend, or the neurons do not agree on a
+            relu or leaky relu.
 
-    Assumes: every neuron has a bend, and no neuron of the layer is missing.
+    Assumes: no neuron of the layer is missing.
     """
     neurons, inputs = normals.shape
     if neurons > inputs or np.linalg.matrix_rank(normals) < neurons:
@@ -55,6 +56,8 @@ def orient(
             f"{neurons} neurons of the first layer in {inputs} inputs are linearly dependent: their signs, and the "
             "layers above, are not determined by gradients."
         )
+    if len({bend.neuron for bend in bends}) < neurons:
+        raise StageFailed("some kinks of the first layer were not read well enough to tell the signs of their neurons.")
     dual = np.linalg.pinv(normals)
     signs, slopes = np.zeros(neurons), np.zeros(len(bends))
     for index, bend in enumerate(bends):

@@ -20,7 +20,7 @@ from unweave.measurements.walks.hyperplanes import Hyperplanes, Side, hyperplane
 from unweave.measurements.walks.kinks import MARGIN, KinkedLine, KinkWalk
 from unweave.measurements.walks.lines import Line, far_line
 from unweave.measurements.walks.rounds import run_together
-from unweave.outcomes import Diagnostic, at_most
+from unweave.outcomes import Diagnostic, Verdict, at_most
 
 # Angle at which lines end, before their last direction: kinks farther out are not read exactly.
 OUTER = 0.02
@@ -57,6 +57,11 @@ class FirstReluLayer:
     def neurons(self) -> int:
         """Number of neurons."""
         return len(self.terms.offsets)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no neuron seems to be missing."""
+        return all(check.verdict is Verdict.OK for check in self.checks)
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,8 @@ class DeepKinkRoute:
         layer, has_signs = Layer(found.terms.normals, found.terms.offsets, RELU), False
         with suppress(StageFailed):
             layer, has_signs = orient(found.terms.normals, found.terms.offsets, list(found.bends)), True
-        reason = f"the first layer has {count(found.neurons)}; {why}"
+        rest = "" if found.is_complete else ", and there may be more"
+        reason = f"the first layer shows {count(found.neurons)}{rest}; {why}"
         return ReluLayers(Outcome.PARTLY_IDENTIFIED, reason, None, layer, has_signs, np.inf, found.checks)
 
     def _peeled(self, run: Run, probe: Probe, found: FirstReluLayer) -> ReluLayers:

@@ -77,7 +77,9 @@ class UpperReluLayer:
             # its error times the size of the inputs that small values below zero need.
             noise = max(noise, first_error / abs(float(first.activation(np.array([-1.0]), 1)[0])))
         self._judge = Judge(self._probe.answers, refine, noise)
-        self._settings = KinkWalk(noise=noise, rounding=self._probe.rounding, step=STEP)
+        # Inputs that give the values are larger than the values, and so is their rounding.
+        rounding = self._probe.rounding * float(np.linalg.cond(first.weights))
+        self._settings = KinkWalk(noise=noise, rounding=rounding, step=STEP)
         self._terms = KinkedTerms.none(first.neurons, oracle.outputs)
 
     def search(self) -> Candidate:
@@ -152,7 +154,7 @@ class UpperReluLayer:
 
     def _fitted(self) -> Candidate:
         if len(self._terms.offsets) == 0:
-            raise StageFailed("above its first layer the function does not bend: the network is shallow.")
+            raise StageFailed("no kink above the first layer could be read: none, or none that is clear.")
         answers = self._probe.answers
         network = self._terms.fitted(answers.points, answers.values)
         misfit = float(np.sqrt(np.mean((answers.values - network(answers.points)) ** 2)))

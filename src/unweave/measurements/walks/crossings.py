@@ -19,11 +19,13 @@ from unweave.measurements.walks.rounds import Search
 # Distance of the two ends, in distances of the kink from the centre. A given hyperplane in general
 # position is met beyond with a probability of about its inverse.
 FAR = 300.0
-# Half-width of a look across the hyperplane, relative to the distance: a hundredth of what is there
-# between other kinks.
-LOOK = 1e-3
+# Half-width of a look across the hyperplane, relative to the distance: much smaller than the unit of the domain, so
+# that no parallel kink is in sight.
+LOOK = 1e-5
 # Pairs of ends; where upper layers are dead nothing is seen at an end, so that one pair is too few.
-FIRST_PAIRS, PAIRS = 2, 8
+FIRST_PAIRS, PAIRS = 2, 16
+# A kink is on the hyperplane if its place there is known to this share of the width.
+SHARP = 0.05
 # Doubled answers are added up with weights 1, 2, 1 in a second difference.
 SECOND_DIFFERENCE = 4.0
 
@@ -101,7 +103,9 @@ def _is_kinked(plane: Plane, point: Vector, accuracy: Accuracy) -> Generator[Poi
     left, right = 2 * halves[0] - values[0], 2 * halves[1] - values[2]
     jump = 2 * ((values[2] - halves[1]) - (halves[0] - values[0])) / width
     shift, doubt = _meeting(left, right, jump, SECOND_DIFFERENCE * error)
-    if not abs(shift) <= MARGIN * (doubt + plane.error * distance):
+    allowed = MARGIN * (doubt + plane.error * distance)
+    # If any kink in sight would do, it is no evidence.
+    if not abs(shift) <= allowed <= SHARP * width:
         return False
     # The two pieces meet in the middle; if there is no other kink, the answer there is where they meet.
     rest = np.abs(values[1] - 0.5 * (left + right))
