@@ -94,13 +94,16 @@ class FirstReluLayerSearch:
         return progress.result()
 
     def read_again(self, run: Run, probe: Probe, found: FirstReluLayer) -> FirstReluLayer:
-        """The same hyperplanes, each at its best reading on some lines more: for layers that nothing refines."""
+        """The hyperplanes at their best readings on some lines more, and others that appear there.
+
+        Neurons that depend linearly on others show in no direction of their own, only on further lines.
+        """
         progress = _Progress(run, probe, list(found.bends), found.later_kinks)
         progress.terms = found.terms
-        for _ in range(self.more_readings):
-            if np.all(progress.terms.errors <= EXACT):
+        for number in range(self.more_readings):
+            if number > 0 and progress.quiet > 0 and np.all(progress.terms.errors <= EXACT):
                 break
-            progress.walk(progress.random_line(), is_complete=True)
+            progress.walk(progress.random_line())
         return replace(found, terms=progress.terms, bends=tuple(progress.bends))
 
 
@@ -135,17 +138,13 @@ class _Progress:
         direction = rng.standard_normal(len(unseen)) @ unseen
         return replace(line, base=rng.standard_normal(inputs), direction=direction / np.linalg.norm(direction))
 
-    def walk(self, line: Line, *, is_complete: bool = False) -> None:
-        """Read the kinks of a line that are not known exactly, and keep those of the first layer.
-
-        Once the layer is complete, kinks on other hyperplanes are those of later layers.
-        """
+    def walk(self, line: Line) -> None:
+        """Read the kinks of a line that are not known exactly, and keep those of the first layer."""
         ask = self.probe.oracle.query
         walked = self.settings(ask, line)
         points = _places(walked)
         known = self.terms.at(points, np.array([kink.width for kink in walked.kinks]))
-        is_rough = np.isin(known, np.flatnonzero(self.terms.errors > EXACT))
-        is_open = is_rough if is_complete else is_rough | (known < 0)
+        is_open = (known < 0) | np.isin(known, np.flatnonzero(self.terms.errors > EXACT))
         pieces = {side for index in np.flatnonzero(is_open) for side in (int(index), int(index) + 1)}
         sides = measure_sides(ask, walked, self.settings, sorted(pieces))
         met = hyperplanes_between(sides, walked)

@@ -133,18 +133,15 @@ class DeepKinkRoute:
         try:
             return self._peeled(run, probe, found)
         except (StageFailed, BudgetExhausted) as failure:
-            return self._first_only(run, probe, found, f"the layers above were not found: {failure}")
-
-    def _first_only(self, run: Run, probe: Probe, found: FirstReluLayer, why: str) -> ReluLayers:
-        """The first layer as exact as it can be read, with its signs if they can be told."""
+            why, fewer = str(failure), found.neurons
         with suppress(BudgetExhausted), run.stage("walking to the first layer"):
             found = self.first.read_again(run, probe, found)
-        layer, has_signs = Layer(found.terms.normals, found.terms.offsets, RELU), False
-        with suppress(StageFailed):
-            layer, has_signs = orient(found.terms.normals, found.terms.offsets, list(found.bends)), True
-        rest = "" if found.is_complete else ", and there may be more"
-        reason = f"the first layer shows {count(found.neurons)}{rest}; {why}"
-        return ReluLayers(Outcome.PARTLY_IDENTIFIED, reason, None, layer, has_signs, np.inf, found.checks)
+        if found.neurons > fewer:
+            try:
+                return self._peeled(run, probe, found)
+            except (StageFailed, BudgetExhausted) as failure:
+                why = str(failure)
+        return _first_only(found, why)
 
     def _peeled(self, run: Run, probe: Probe, found: FirstReluLayer) -> ReluLayers:
         first = orient(found.terms.normals, found.terms.offsets, list(found.bends))
@@ -170,11 +167,10 @@ class DeepKinkRoute:
         fresh = _Sample.asked(probe, run.rng_fresh, wanted)
         error = float(np.max(fresh.errors(network)))
         if error > fresh.tolerance:
-            why = (
-                f"what was found above it misses fresh answers by up to {error:.1e} of their spread. There are more "
-                "than two hidden layers, or neurons that hardly switch."
+            raise StageFailed(
+                f"what was seen of them misses fresh answers by up to {error:.1e} of their spread. There are more than "
+                "two hidden layers, or neurons that hardly switch."
             )
-            return self._first_only(run, probe, found, why)
         return _judged(network, is_unique, fresh, found)
 
     def _polished(self, probe: Probe, upper: UpperReluLayer, network: Network, scouts: "_Sample") -> Network:
@@ -236,6 +232,16 @@ class _Sample:
         values = first.activation(first.preactivations(self.points))
         # Not the same place twice: a line needs two.
         return values[starts] + SHIFT * rng.random(values[starts].shape), values[ends]
+
+
+def _first_only(found: FirstReluLayer, why: str) -> ReluLayers:
+    """The first layer, with its signs if they can be told."""
+    layer, has_signs = Layer(found.terms.normals, found.terms.offsets, RELU), False
+    with suppress(StageFailed):
+        layer, has_signs = orient(found.terms.normals, found.terms.offsets, list(found.bends)), True
+    rest = "" if found.is_complete else ", and there may be more"
+    reason = f"the first layer shows {count(found.neurons)}{rest}; the layers above were not found: {why}"
+    return ReluLayers(Outcome.PARTLY_IDENTIFIED, reason, None, layer, has_signs, np.inf, found.checks)
 
 
 def _judged(network: Network, is_unique: bool, fresh: _Sample, found: FirstReluLayer) -> ReluLayers:

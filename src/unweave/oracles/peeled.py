@@ -19,7 +19,8 @@ class PeeledOracle(Oracle):
     ``x = W^+ (g^{-1}(y) - b)``. For relu these are all positive ones: a box in the orthant.
 
     Args:
-        oracle: the whole network; its ledger counts every query, the one of the peeled oracle only its own.
+        oracle: the whole network; its ledger counts every query and keeps the budget, the one of the peeled oracle
+            counts its own.
         first: the first layer, in the coordinates of `oracle`.
         size: values of relu are asked up to this size; of leaky relu they are typically of size one.
 
@@ -30,13 +31,7 @@ class PeeledOracle(Oracle):
     def __init__(self, oracle: StandardOracle, first: Layer, *, size: float) -> None:
         if first.neurons > first.inputs or np.linalg.matrix_rank(first.weights) < first.neurons:
             raise InvalidInput(f"PeeledOracle needs weights of full row rank, got shape {first.weights.shape}.")
-        left = oracle.oracle.ledger.left
-        super().__init__(
-            inputs=first.neurons,
-            outputs=oracle.outputs,
-            domain=_values_of(first, size),
-            budget=max(int(left), 1) if np.isfinite(left) else None,
-        )
+        super().__init__(inputs=first.neurons, outputs=oracle.outputs, domain=_values_of(first, size))
         self.ledger.answer_digits = oracle.oracle.ledger.answer_digits
         self._oracle, self._first = oracle, first
         self._inverse = np.linalg.pinv(first.weights)
