@@ -108,3 +108,16 @@ def test_a_term_that_the_answers_do_not_need_vanishes(seed: int) -> None:
     # Seen twice it is believed, and with fewer answers than unknowns nothing can be said against it.
     assert terms.extended(wrong).fitted(points, truth(points)).widths == (6,)
     assert terms.fitted(points[:11], truth(points[:11])).widths == (6,)
+
+
+def test_points_on_hyperplanes_are_known(seed: int) -> None:
+    _, met = planted(seed)
+    terms = KinkedTerms.none(INPUTS, 2).extended(met)
+    rng = np.random.default_rng([seed, 62])
+    points = 10.0 * rng.standard_normal((5, INPUTS))
+    on = points - np.sum((met.normals * points).T, axis=0)[:, None] * met.normals - met.offsets[:, None] * met.normals
+    numbers = terms.at(on, np.zeros(5))
+    np.testing.assert_array_equal(numbers, np.arange(5))
+    np.testing.assert_array_equal(terms.at(on + 0.01 * met.normals, np.zeros(5)), np.full(5, -1))
+    np.testing.assert_array_equal(terms.at(on + 0.01 * met.normals, np.full(5, 0.02)), np.arange(5))
+    np.testing.assert_array_equal(KinkedTerms.none(INPUTS, 2).at(on, np.zeros(5)), np.full(5, -1))

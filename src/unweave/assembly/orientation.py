@@ -16,6 +16,8 @@ from unweave.arrays import Vector
 from unweave.exceptions import StageFailed
 from unweave.networks import Layer
 
+# Smallest singular value of unit normals below which they count as dependent: errors hide what is smaller.
+DEPENDENT = 1e-6
 # Slopes of neurons of one layer that differ by more are different.
 SAME_SLOPE = 1e-4
 # Slopes are chosen by people: few decimals within the error are no accident.
@@ -51,7 +53,7 @@ def orient(
     Assumes: no neuron of the layer is missing.
     """
     neurons, inputs = normals.shape
-    if neurons > inputs or np.linalg.matrix_rank(normals) < neurons:
+    if neurons > inputs or np.linalg.matrix_rank(normals, tol=DEPENDENT) < neurons:
         raise StageFailed(
             f"{neurons} neurons of the first layer in {inputs} inputs are linearly dependent: their signs, and the "
             "layers above, are not determined by gradients."

@@ -224,7 +224,7 @@ class _Sample:
 
     def values_beside_misses(
         self, first: Layer, errors: Float64[np.ndarray, "points"], rng: np.random.Generator
-    ) -> tuple[Points, Points]:
+    ) -> tuple[Float64[np.ndarray, "lines neurons"], Float64[np.ndarray, "lines neurons"]]:
         """Values of the first layer where the answers are met, and such where they are missed."""
         met, missed = np.flatnonzero(errors <= self.tolerance), np.flatnonzero(errors > self.tolerance)
         starts = rng.choice(met if len(met) else missed, LINES_THROUGH_MISSES)

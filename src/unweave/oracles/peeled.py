@@ -36,7 +36,7 @@ class PeeledOracle(Oracle):
         self._oracle, self._first = oracle, first
         self._inverse = np.linalg.pinv(first.weights)
 
-    def origins(self, values: Points) -> Float64[np.ndarray, "points inputs"]:
+    def origins(self, values: Float64[np.ndarray, "points neurons"]) -> Float64[np.ndarray, "points inputs"]:
         """The smallest inputs at which the first layer takes these values."""
         slope = float(self._first.activation(np.array([-1.0]), 1)[0])
         arguments = values if slope == 0.0 else np.where(values < 0.0, values / slope, values)

@@ -59,7 +59,7 @@ def points_beside(normal: Vector, offset: float, count: int, rng: np.random.Gene
     is_possible = missing * slopes > 0.0
     rows = np.flatnonzero(is_possible)
     points[rows, steepest[rows]] += missing[rows] / slopes[rows]
-    # With weights of one sign the hyperplane cuts the corner off: a factor leads to it from outside.
-    shrunk = (-offset / (points[~is_possible] @ normal)) * rng.uniform(0.0, 1.0, np.count_nonzero(~is_possible))
-    points[~is_possible] *= np.maximum(shrunk, 0.0)[:, None]
+    # With weights of one sign the hyperplane cuts the corner off: a factor leads to it, and as far beyond.
+    factors = (-offset / (points[~is_possible] @ normal)) * rng.uniform(0.0, 2.0, np.count_nonzero(~is_possible))
+    points[~is_possible] *= np.maximum(factors, 0.0)[:, None]
     return points
