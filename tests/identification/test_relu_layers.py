@@ -195,16 +195,17 @@ def test_shallow_and_deep_networks_are_told_apart(outputs: int, seed: int) -> No
         assert run.diagnostics[-1].name == "share of bends that two parallel lines have in common"
 
 
-def test_lines_through_missed_values_find_more(seed: int) -> None:
-    """A search on one edge only misses neurons; lines through values that show them find them."""
+def test_lines_between_values_show_the_second_layer(seed: int) -> None:
     truth = planted(seed, 8, 5, 6, 2)
     first, upper = truth.layers[0], Network(truth.layers[1:])
     oracle = CallableOracle(truth, inputs=8, outputs=2)
     standard = StandardOracle(oracle, np.zeros(8), np.ones(8), np.zeros(2), np.ones(2))
     rng = np.random.default_rng([seed, 135])
     search = UpperReluLayer(standard, first, rng, LevenbergMarquardt(), first_error=1e-15)
-    ends = np.abs(rng.standard_normal((2, 40, 5)))
-    found = search.network(search.search_between(20.0 * ends[0], 20.0 * ends[1]))
-    assert unweave.match(found, upper).largest_error <= 1e-8
+    ends = 20.0 * np.abs(rng.standard_normal((2, 40, 5))) * (rng.random((2, 40, 5)) < 0.5)
+    search.walk_between(ends[0], ends[1])
+    values = 5.0 * np.abs(rng.standard_normal((100, 5)))
+    np.testing.assert_allclose(search.rough()(values), upper(values), atol=1e-6)
+    np.testing.assert_allclose(search.network(search.refined())(values), upper(values), atol=1e-11)
     points, values = search.answers()
     np.testing.assert_allclose(values, truth(points), atol=1e-10)

@@ -39,7 +39,9 @@ SURPLUS = 2.0
 # Error of a fresh answer, relative to the spread of all, up to which a network meets it: small against the share
 # of any neuron that could be seen; or that many standard deviations of the noise.
 VERIFIED, VERIFIED_NOISE = 1e-8, 10.0
-# Lines through values that the network misses, per round, and rounds.
+# Error up to which kinks alone, before refinement, meet an answer; lines through values where they do not, per
+# round, and rounds.
+ROUGHLY = 1e-4
 LINES_THROUGH_MISSES, ROUNDS = 4, 6
 SHIFT = 1e-3
 # Share of bends that two parallel lines through a shallow network have in common, with a margin for bends beyond
@@ -152,16 +154,12 @@ class DeepKinkRoute:
         with run.stage("walking through the second layer"):
             error, rng = float(np.max(found.terms.errors)), run.rng_walk.spawn(1)[0]
             upper = UpperReluLayer(probe.oracle, first, rng, self.refine, first_error=error)
-            network, is_unique = _joined(first, upper, upper.search())
             scouts = _Sample.asked(probe, run.rng_fit, SCOUTS)
-            for _ in range(ROUNDS if first.activation == RELU else 0):
-                errors = scouts.errors(network)
-                if np.all(errors <= scouts.tolerance):
-                    break
-                candidate = upper.search_between(*scouts.values_beside_misses(first, errors, run.rng_walk))
-                network, is_unique = _joined(first, upper, candidate)
-        if np.all(scouts.errors(network) <= scouts.tolerance):
-            with run.stage("refining"):
+            _walk(upper, first, scouts, run.rng_walk)
+        with run.stage("refining"):
+            candidate = upper.refined()
+            network, is_unique = _joined(first, upper, candidate)
+            if np.all(scouts.errors(network) <= scouts.tolerance):
                 network = self._polished(probe, upper, network, scouts)
         wanted = int(np.clip(FRESH_SHARE * network.parameters / probe.oracle.outputs, FEWEST_FRESH, MOST_FRESH))
         fresh = _Sample.asked(probe, run.rng_fresh, wanted)
@@ -187,6 +185,40 @@ class DeepKinkRoute:
         points, values = upper.answers()
         points, values = np.concatenate([points, answers.points]), np.concatenate([values, answers.values])
         return self.refine(network, points, values, floor=probe.scale.noise).network
+
+
+def _walk(upper: UpperReluLayer, first: Layer, scouts: "_Sample", rng: np.random.Generator) -> None:
+    """Walk the second layer until what its kinks tell meets all scouts.
+
+    Raises:
+        StageFailed: if it does not.
+    """
+    values = first.activation(first.preactivations(scouts.points))
+
+    def errors_now() -> Float64[np.ndarray, "points"]:
+        return np.max(np.abs(upper.rough()(values) - scouts.values), axis=1) / scouts.spread
+
+    upper.walk()
+    errors, rounds = errors_now(), 0
+    while np.any(errors > ROUGHLY) and rounds < ROUNDS:
+        upper.walk_between(*_values_beside_misses(values, errors, rng))
+        errors, rounds = errors_now(), rounds + 1
+    if np.all(errors <= ROUGHLY):
+        return
+    raise StageFailed(
+        f"what the kinks show of them misses {np.count_nonzero(errors > ROUGHLY)} of {len(errors)} answers, by up to "
+        f"{np.max(errors):.1e} of their spread. There are more than two hidden layers, or neurons that hardly switch."
+    )
+
+
+def _values_beside_misses(
+    values: Float64[np.ndarray, "points neurons"], errors: Float64[np.ndarray, "points"], rng: np.random.Generator
+) -> tuple[Float64[np.ndarray, "lines neurons"], Float64[np.ndarray, "lines neurons"]]:
+    """Values of the first layer where the answers are met, and such where they are missed."""
+    met, missed = np.flatnonzero(errors <= ROUGHLY), np.flatnonzero(errors > ROUGHLY)
+    starts = values[rng.choice(met if len(met) else missed, LINES_THROUGH_MISSES)]
+    # Not the same place twice: a line needs two.
+    return starts + SHIFT * rng.random(starts.shape), values[rng.choice(missed, LINES_THROUGH_MISSES)]
 
 
 def _joined(first: Layer, upper: UpperReluLayer, candidate: Candidate) -> tuple[Network, bool]:
@@ -221,17 +253,6 @@ class _Sample:
     def errors(self, network: Network) -> Float64[np.ndarray, "points"]:
         """Largest error at every point, relative to the spread of the answers."""
         return np.max(np.abs(network(self.points) - self.values), axis=1) / self.spread
-
-    def values_beside_misses(
-        self, first: Layer, errors: Float64[np.ndarray, "points"], rng: np.random.Generator
-    ) -> tuple[Float64[np.ndarray, "lines neurons"], Float64[np.ndarray, "lines neurons"]]:
-        """Values of the first layer where the answers are met, and such where they are missed."""
-        met, missed = np.flatnonzero(errors <= self.tolerance), np.flatnonzero(errors > self.tolerance)
-        starts = rng.choice(met if len(met) else missed, LINES_THROUGH_MISSES)
-        ends = rng.choice(missed, LINES_THROUGH_MISSES)
-        values = first.activation(first.preactivations(self.points))
-        # Not the same place twice: a line needs two.
-        return values[starts] + SHIFT * rng.random(values[starts].shape), values[ends]
 
 
 def _first_only(found: FirstReluLayer, why: str) -> ReluLayers:

@@ -82,17 +82,13 @@ class UpperReluLayer:
         self._settings = KinkWalk(noise=noise, rounding=rounding, step=STEP)
         self._terms = KinkedTerms.none(first.neurons, oracle.outputs)
 
-    def search(self) -> Candidate:
-        """Walk all edges and fit what was found.
-
-        Raises:
-            StageFailed: if nothing bends.
-        """
+    def walk(self) -> None:
+        """Walk where every neuron is met: along the edges of the orthant, or on lines through all of space."""
         neurons, rng = self._first.neurons, self.run.rng_walk
         if self._has_corner:
             for line in edge_lines(neurons, rng, axis=AXIS, ray=SIZE, beside=BESIDE_AXIS):
                 self._walk(self._in_standard(line))
-            return self._fitted()
+            return
         quiet = 0
         for _ in range(LINES):
             before = len(self._terms.offsets)
@@ -100,13 +96,37 @@ class UpperReluLayer:
             quiet = quiet + 1 if len(self._terms.offsets) == before else 0
             if quiet == QUIET_LINES:
                 break
-        return self._fitted()
 
-    def search_between(self, starts: Points, ends: Points) -> Candidate:
-        """Walk between values of the first layer, and fit again."""
+    def walk_between(self, starts: Points, ends: Points) -> None:
+        """Walk between values of the first layer."""
         for start, end in zip(starts, ends, strict=True):
             self._walk(self._in_standard(segment(start, end)))
-        return self._fitted()
+
+    def rough(self) -> Network:
+        """What the kinks tell, before refinement, as a function of the values of the first layer.
+
+        Raises:
+            StageFailed: if no kink was read.
+        """
+        return in_oracle_units(self._rough(), self._probe.oracle)
+
+    def refined(self) -> Candidate:
+        """The same network refined, with the signs that leave no affine part where there are some.
+
+        Raises:
+            StageFailed: if no kink was read.
+        """
+        network, answers = self._rough(), self._probe.answers
+        misfit = float(np.sqrt(np.mean((answers.values - network(answers.points)) ** 2)))
+        error = float(np.max(self._terms.errors))
+        candidate = refined_with_signs(self.run, self._judge, Start(network, misfit), error=error)
+        if candidate.network.skip is not None:
+            candidate = self._without_skip(candidate)
+        if not candidate.certificate.is_isolated:
+            # Twice as many answers tell more often than not.
+            self._ask_beside(range(len(self._terms.offsets)))
+            candidate = self._judge.again(candidate, candidate.network)
+        return candidate
 
     def network(self, candidate: Candidate) -> Network:
         """The upper layers as a function of the values of the first."""
@@ -152,21 +172,11 @@ class UpperReluLayer:
         values = points_beside(normal, float(half_width[0] * offset - normal @ center), count, rng)
         return (np.minimum(values, AXIS) - center) / half_width
 
-    def _fitted(self) -> Candidate:
+    def _rough(self) -> Network:
         if len(self._terms.offsets) == 0:
             raise StageFailed("no kink above the first layer could be read: none, or none that is clear.")
         answers = self._probe.answers
-        network = self._terms.fitted(answers.points, answers.values)
-        misfit = float(np.sqrt(np.mean((answers.values - network(answers.points)) ** 2)))
-        error = float(np.max(self._terms.errors))
-        candidate = refined_with_signs(self.run, self._judge, Start(network, misfit), error=error)
-        if candidate.network.skip is not None:
-            candidate = self._without_skip(candidate)
-        if not candidate.certificate.is_isolated:
-            # Twice as many answers tell more often than not.
-            self._ask_beside(range(len(self._terms.offsets)))
-            candidate = self._judge.again(candidate, candidate.network)
-        return candidate
+        return self._terms.fitted(answers.points, answers.values)
 
     def _without_skip(self, candidate: Candidate) -> Candidate:
         """Signs that leave no affine part, where errors of the first layer have hidden them."""
