@@ -153,7 +153,7 @@ class DeepKinkRoute:
             first = orient(found.terms.normals, found.terms.offsets, list(found.bends))
         with run.stage("walking through the second layer"):
             error, rng = float(np.max(found.terms.errors)), run.rng_walk.spawn(1)[0]
-            upper = UpperReluLayer(probe.oracle, first, rng, self.refine, first_error=error)
+            upper = UpperReluLayer(probe, first, rng, self.refine, first_error=error)
             scouts = _Sample.asked(probe, run.rng_fit, SCOUTS)
             _walk(upper, first, scouts, run.rng_walk)
         with run.stage("refining"):

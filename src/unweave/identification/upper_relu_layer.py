@@ -16,7 +16,7 @@ from unweave.assembly.signs import explain_kinks
 from unweave.exceptions import StageFailed
 from unweave.identification.candidates import Candidate, Judge, Start
 from unweave.identification.kink_route import refined_with_signs
-from unweave.identification.run import Run
+from unweave.identification.run import Probe, Run
 from unweave.identification.verdicts import in_oracle_units
 from unweave.measurements.walks.hyperplanes import hyperplanes_between, measure_sides
 from unweave.measurements.walks.kinks import KinkWalk
@@ -25,7 +25,6 @@ from unweave.measurements.walks.orthants import edge_lines, points_beside, segme
 from unweave.networks import Layer, Network
 from unweave.oracles.domains import Box
 from unweave.oracles.peeled import PeeledOracle
-from unweave.oracles.standard import StandardOracle
 from unweave.refinement import LevenbergMarquardt
 
 # Size of the box of first-layer values that are asked at random, in units of the domain.
@@ -49,8 +48,8 @@ class UpperReluLayer:
     """The search for the second hidden layer and the output layer, and what it has found so far.
 
     Args:
-        oracle: the whole network.
-        first: its first layer, of full row rank and in the coordinates of `oracle`.
+        whole: the whole network.
+        first: its first layer, of full row rank and in the same coordinates.
         rng: the randomness of the search.
         refine: how the upper layers are refined.
         first_error: of the hyperplanes of the first layer.
@@ -58,20 +57,20 @@ class UpperReluLayer:
 
     def __init__(
         self,
-        oracle: StandardOracle,
+        whole: Probe,
         first: Layer,
         rng: np.random.Generator,
         refine: LevenbergMarquardt,
         *,
         first_error: float,
     ) -> None:
-        self._peeled = PeeledOracle(oracle, first, size=SIZE)
+        self._peeled = PeeledOracle(whole.oracle, first, size=SIZE)
         self._has_corner = isinstance(self._peeled.domain, Box)
         self.run = Run(self._peeled, rng, lambda *_: None, activation=first.activation, neurons=None)
         self._first, self._probe = first, self.run.probe()
         # The same coordinates, as far as the axes reach.
-        self._oracle = replace(self._probe.oracle, oracle=PeeledOracle(oracle, first, size=AXIS))
-        noise = self._probe.scale.noise
+        self._oracle = replace(self._probe.oracle, oracle=PeeledOracle(whole.oracle, first, size=AXIS))
+        noise = max(self._probe.scale.noise, float(np.max(whole.scale.noise / self._oracle.size)))
         if not self._has_corner:
             # Where values change their sign the answers bend beside the place that an inexact first layer tells, by
             # its error times the size of the inputs that small values below zero need.
@@ -80,7 +79,7 @@ class UpperReluLayer:
         # Inputs that give the values are larger than the values, and so is their rounding.
         rounding = self._probe.rounding * float(np.linalg.cond(first.weights))
         self._settings = KinkWalk(noise=noise, rounding=rounding, step=STEP)
-        self._terms = KinkedTerms.none(first.neurons, oracle.outputs)
+        self._terms = KinkedTerms.none(first.neurons, whole.oracle.outputs)
 
     def walk(self) -> None:
         """Walk where every neuron is met: along the edges of the orthant, or on lines through all of space."""

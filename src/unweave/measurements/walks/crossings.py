@@ -3,7 +3,7 @@
 Under further layers the kinks of first-layer neurons lie on full hyperplanes. Those of later neurons
 are flat only as long as no earlier neuron switches, and every earlier neuron switches somewhere on a
 long line: at its two ends the same kink can't lie on the same hyperplane. So a kink that is seen at
-both ends of one line within its hyperplane belongs to the first layer.
+both ends of lines within its hyperplane belongs to the first layer.
 """
 
 from collections.abc import Generator
@@ -18,12 +18,14 @@ from unweave.measurements.walks.rounds import Search
 
 # Distance of the two ends, in distances of the kink from the centre. A given hyperplane in general
 # position is met beyond with a probability of about its inverse.
-FAR = 300.0
+FAR = 1_000.0
 # Half-width of a look across the hyperplane, relative to the distance: much smaller than the unit of the domain, so
 # that no parallel kink is in sight.
-LOOK = 1e-5
+LOOK = 3e-6
 # Pairs of ends; where upper layers are dead nothing is seen at an end, so that one pair is too few.
 FIRST_PAIRS, PAIRS = 2, 16
+# Pairs with the kink at both ends that are needed: one can be an accident, after many lines.
+NEEDED_PAIRS = 2
 # A kink is on the hyperplane if its place there is known to this share of the width.
 SHARP = 0.05
 # Doubled answers are added up with weights 1, 2, 1 in a second difference.
@@ -70,21 +72,22 @@ class Accuracy:
 def continues_everywhere(plane: Plane, accuracy: Accuracy, rng: np.random.Generator) -> Search:
     """Find the index of a kink if its hyperplane is full, else nothing.
 
-    Assumes: upper layers see the neuron at both ends of one of some random lines.
-    Guarantees: a kink of a later layer passes with a probability of about ``(2 / FAR)^neurons``, where
-        `neurons` are those of the first layer that it depends on.
+    Assumes: upper layers see the neuron at both ends of some of the random lines.
+    Guarantees: heuristic; at both ends of a random line a kink of a later layer is seen with a probability of about
+        ``(2 / FAR)^neurons``, where `neurons` are those of the first layer that it depends on.
     """
     distance = FAR * (1.0 + float(np.linalg.norm(plane.point)))
-    seen = 0
+    seen = pairs = 0
     for number in range(PAIRS):
         along = rng.standard_normal(len(plane.normal))
         along -= (along @ plane.normal) * plane.normal
         along *= distance / np.linalg.norm(along)
         before = yield from _is_kinked(plane, plane.point - along, accuracy)
         after = yield from _is_kinked(plane, plane.point + along, accuracy)
-        if before and after:
-            return [plane.index]
+        pairs += before and after
         seen += before + after
+        if pairs == NEEDED_PAIRS:
+            return [plane.index]
         if number + 1 >= FIRST_PAIRS and seen == 0:
             break
     return []
