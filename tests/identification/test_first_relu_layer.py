@@ -5,7 +5,7 @@ import pytest
 
 from unweave.activations import RELU, Activation, leaky_relu
 from unweave.exceptions import StageFailed
-from unweave.identification.first_relu_layer import FirstReluLayer, FirstReluLayerSearch
+from unweave.identification.first_relu_layer import FirstReluLayer, FirstReluLayerSearch, sharpened
 from unweave.identification.run import Probe, Run
 from unweave.networks import Layer, Network
 from unweave.oracles.callables import CallableOracle
@@ -78,6 +78,17 @@ def test_more_readings_are_more_exact(seed: int) -> None:
     again = search.read_again(run, probe, found)
     assert_first_layer(again, truth, probe.oracle, atol=1e-10)
     assert np.all(again.terms.errors <= found.terms.errors)
+
+
+@pytest.mark.parametrize("shape", [(8, 5, 5, 1), (4, 7, 6, 1), (8, 5, 5, 5, 1)], ids=str)
+def test_located_points_are_exact(shape: tuple[int, ...], seed: int) -> None:
+    truth = planted(seed, *shape)
+    run, probe = started(truth, seed)
+    search = FirstReluLayerSearch()
+    found = sharpened(run, probe, search.read_again(run, probe, search(run, probe)))
+    is_sharp = found.terms.errors < 1e-11
+    assert np.count_nonzero(is_sharp) >= shape[1] - 1
+    assert_first_layer(found, truth, probe.oracle, atol=1e-12 if np.all(is_sharp) else 1e-9)
 
 
 def test_a_shallow_network_has_no_later_kinks(seed: int) -> None:

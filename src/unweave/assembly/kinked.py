@@ -58,6 +58,17 @@ class KinkedTerms:
         nearest = np.argmin(excess, axis=1)
         return np.where(excess[np.arange(len(points)), nearest] <= 1.0, nearest, -1)
 
+    def through(self, number: int, points: Points) -> "KinkedTerms":
+        """The same terms, one of them on the hyperplane that is nearest to some points."""
+        center = np.mean(points, axis=0)
+        _, spreads, directions = np.linalg.svd(points - center, full_matrices=False)
+        normal = directions[-1] * np.sign(directions[-1] @ self.normals[number])
+        normals, offsets, errors = self.normals.copy(), self.offsets.copy(), self.errors.copy()
+        normals[number], offsets[number] = normal, -normal @ center
+        # What is left between the points and the hyperplane is their own error.
+        errors[number] = max(spreads[-1] / spreads[-2], np.finfo(float).eps)
+        return replace(self, normals=normals, offsets=offsets, errors=errors)
+
     def network(self) -> Network:
         """The relu network of these terms alone."""
         return Network.shallow(

@@ -16,7 +16,7 @@ from unweave.assembly.joined import join
 from unweave.assembly.orientation import orient
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification.candidates import Candidate
-from unweave.identification.first_relu_layer import OUTER, FirstReluLayer, FirstReluLayerSearch
+from unweave.identification.first_relu_layer import OUTER, FirstReluLayer, FirstReluLayerSearch, sharpened
 from unweave.identification.run import Probe, Run
 from unweave.identification.upper_relu_layer import UpperReluLayer
 from unweave.identification.verdicts import count
@@ -143,6 +143,8 @@ class DeepKinkRoute:
                 return self._peeled(run, probe, found)
             except (StageFailed, BudgetExhausted) as failure:
                 why = str(failure)
+        with suppress(BudgetExhausted), run.stage("walking to the first layer"):
+            found = sharpened(run, probe, found)
         return _first_only(found, why)
 
     def _peeled(self, run: Run, probe: Probe, found: FirstReluLayer) -> ReluLayers:

@@ -26,6 +26,8 @@ LOOK = 3e-6
 FIRST_PAIRS, PAIRS = 2, 16
 # Pairs with the kink at both ends that are needed: one can be an accident, after many lines.
 NEEDED_PAIRS = 2
+# Distances at which points are located, in square roots of the number of inputs.
+NEARBY = (0.5, 3.0)
 # A kink is on the hyperplane if its place there is known to this share of the width.
 SHARP = 0.05
 # Doubled answers are added up with weights 1, 2, 1 in a second difference.
@@ -79,13 +81,11 @@ def continues_everywhere(plane: Plane, accuracy: Accuracy, rng: np.random.Genera
     distance = FAR * (1.0 + float(np.linalg.norm(plane.point)))
     seen = pairs = 0
     for number in range(PAIRS):
-        along = rng.standard_normal(len(plane.normal))
-        along -= (along @ plane.normal) * plane.normal
-        along *= distance / np.linalg.norm(along)
-        before = yield from _is_kinked(plane, plane.point - along, accuracy)
-        after = yield from _is_kinked(plane, plane.point + along, accuracy)
-        pairs += before and after
-        seen += before + after
+        along = distance * _direction_within(plane.normal, rng)
+        before = yield from _shift_at(plane, plane.point - along, accuracy)
+        after = yield from _shift_at(plane, plane.point + along, accuracy)
+        pairs += before is not None and after is not None
+        seen += (before is not None) + (after is not None)
         if pairs == NEEDED_PAIRS:
             return [plane.index]
         if number + 1 >= FIRST_PAIRS and seen == 0:
@@ -93,15 +93,30 @@ def continues_everywhere(plane: Plane, accuracy: Accuracy, rng: np.random.Genera
     return []
 
 
-def _is_kinked(plane: Plane, point: Vector, accuracy: Accuracy) -> Generator[Points, Values, bool]:
-    """Whether the function bends at a point across a hyperplane through it, and nowhere near it."""
+def locate_nearby(plane: Plane, accuracy: Accuracy, rng: np.random.Generator) -> Search:
+    """Find a point of a hyperplane exactly, with its index, at a random place not far away; or nothing."""
+    size = float(np.sqrt(len(plane.normal)))
+    point = plane.point + size * rng.uniform(*NEARBY) * _direction_within(plane.normal, rng)
+    shift = yield from _shift_at(plane, point, accuracy)
+    return [] if shift is None else [(plane.index, point + shift * plane.normal)]
+
+
+def _direction_within(normal: Vector, rng: np.random.Generator) -> Vector:
+    """A random unit vector in a hyperplane."""
+    along = rng.standard_normal(len(normal))
+    along -= (along @ normal) * normal
+    return along / np.linalg.norm(along)
+
+
+def _shift_at(plane: Plane, point: Vector, accuracy: Accuracy) -> Generator[Points, Values, float | None]:
+    """How far beside a point of the hyperplane its kink is; None if it is not there, or another one nearby."""
     distance = float(np.linalg.norm(point - plane.point))
     width = LOOK * distance
     values = yield point + width * np.array([-1.0, 0.0, 1.0])[:, None] * plane.normal
     error = accuracy.error(point, values)
     bend = values[0] + values[2] - 2 * values[1]
     if not np.max(np.abs(bend)) > MARGIN * SECOND_DIFFERENCE * error:
-        return False
+        return None
     halves = yield point + 0.5 * width * np.array([-1.0, 1.0])[:, None] * plane.normal
     left, right = 2 * halves[0] - values[0], 2 * halves[1] - values[2]
     jump = 2 * ((values[2] - halves[1]) - (halves[0] - values[0])) / width
@@ -109,10 +124,11 @@ def _is_kinked(plane: Plane, point: Vector, accuracy: Accuracy) -> Generator[Poi
     allowed = MARGIN * (doubt + plane.error * distance)
     # If any kink in sight would do, it is no evidence.
     if not abs(shift) <= allowed <= SHARP * width:
-        return False
+        return None
     # The two pieces meet in the middle; if there is no other kink, the answer there is where they meet.
     rest = np.abs(values[1] - 0.5 * (left + right))
-    return bool(np.all(rest <= MARGIN * SECOND_DIFFERENCE * error + np.abs(jump * shift)))
+    is_single = np.all(rest <= MARGIN * SECOND_DIFFERENCE * error + np.abs(jump * shift))
+    return shift if is_single else None
 
 
 def _meeting(
