@@ -22,7 +22,7 @@ ORDER = [
     {"decompositions"},
     {"assembly"},
     {"refinement"},
-    {"certificates"},
+    {"certificates", "deep_curvature"},
     {"diagnostics"},
     {"identification", "learn"},
     {"reports"},

@@ -13,12 +13,14 @@ import numpy as np
 import pytest
 
 import unweave
+from unweave.activations import TANH
 from unweave.cli import run
 from unweave.identification.result import Identification
 from unweave.networks import Network
 from unweave.outcomes import Outcome
-from unweave.planted import general_network
+from unweave.planted import deep_network, general_network
 from unweave.reports.files import read_run
+from unweave.symmetries import permute, reflect
 
 # One shape for all tests, so that each kernel is compiled once.
 INPUTS, NEURONS = 5, 3
@@ -210,6 +212,16 @@ def test_partly_identified_leaves_with_1_and_keeps_the_network(
     out, _ = output(capsys, "identify", *given, code=1)
     assert out.startswith("partly identified: too noisy.")
     output(capsys, "verify", "run", "--against", "secret.safetensors", code=0)
+
+
+@pytest.mark.usefixtures("models")
+def test_deep_networks_are_verified_up_to_their_symmetries(capsys: pytest.CaptureFixture[str]) -> None:
+    deep = deep_network(np.random.default_rng(0), shape=(4, 3, 3, 2), output_activation=TANH)
+    deep.save("deep.safetensors")
+    permute(reflect(deep, 0, np.array([True, False, True])), 1, np.array([2, 0, 1])).save("same.safetensors")
+    out, _ = output(capsys, "verify", "same.safetensors", "--against", "deep.safetensors", code=0)
+    assert "the same network" in out
+    output(capsys, "verify", "same.safetensors", "--against", "secret.safetensors", code=1)
 
 
 def test_a_run_folder_holds_every_setting_and_can_be_verified(capsys: pytest.CaptureFixture[str], models: str) -> None:

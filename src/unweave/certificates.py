@@ -7,7 +7,7 @@ same architecture that gives the same answers is either within `radius` or farth
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
@@ -15,14 +15,25 @@ import scipy.sparse.linalg
 from jaxtyping import Float64
 
 from unweave.arrays import Points, Values
+from unweave.deep_curvature import LayeredCurvature
 from unweave.networks import Network
-from unweave.parameters import JacobianOperator, ParameterVector, dense_jacobian, with_gauge
+from unweave.parameters import (
+    JacobianOperator,
+    LayeredJacobian,
+    ParameterVector,
+    dense_jacobian,
+    is_shallow,
+    with_gauge,
+)
 from unweave.refinement.conjugate_gradients import HermitePreconditioner
 
 CONFIDENCE = 0.95
 # Parameters up to which the smallest singular value is computed; above it is estimated.
 EXACT_SINGULAR_LIMIT = 2_000
 EIGENSOLVER_STEPS = 25
+LANCZOS_TOL = 1e-4
+# Balls tried around a deep network, from twice the singular value down to where the radius is.
+BALLS = 24
 # Rounds of so many steps for kinked activations, until the eigenvalue falls by less than a fifth.
 EIGENSOLVER_ROUNDS = 12
 # Points per weight on each side of a neuron's kinks below which its singular value is not estimated: with
@@ -95,15 +106,20 @@ def certify(
     tenth of the points that allow least (or fewer, if that leaves too little) takes no part in the claim
     on the parameters; the radius has to be below what the others allow, the isolation no more than that.
 
+    For deep networks the bound on the bending holds in a ball only (see `deep_curvature.py`), in which also
+    no point changes its pattern: the radius has to be inside the ball, the isolation is no more than it.
+
     Assumes: the errors of the answers have a root mean square of at most the noise.
     """
     errors = np.abs(fresh_values - network(fresh_points))
     rms_error = float(np.sqrt(np.mean(errors**2)))
     # Fresh answers tell how large the errors of the answers are if the noise was underestimated.
     answer_error = max(noise, rms_error)
-    is_large = network.parameters > EXACT_SINGULAR_LIMIT
-    shares = NEAR_KINKS[:1] if network.layers[0].activation.is_smooth or is_large else NEAR_KINKS
-    claims = (_parameter_claim(network, points, values, answer_error, share) for share in shares)
+    is_large = is_shallow(network) and network.parameters > EXACT_SINGULAR_LIMIT
+    is_smooth = all(activation.is_smooth for activation in network.activations)
+    shares = NEAR_KINKS[:1] if is_smooth or is_large else NEAR_KINKS
+    make_claim = _parameter_claim if is_shallow(network) else _layered_claim
+    claims = (make_claim(network, points, values, answer_error, share) for share in shares)
     claim = next(claims)
     for other in claims:
         if claim.is_made:
@@ -156,6 +172,103 @@ def _parameter_claim(
     )
 
 
+def _layered_claim(
+    network: Network, points: Points, values: Values, answer_error: float, share: float
+) -> _ParameterClaim:
+    """The claim for networks of any depth: with the bound of the ball that isolates farthest."""
+    curvature = LayeredCurvature(network, points)
+    claim = _ParameterClaim(smallest_singular=0.0, radius=np.inf, isolation=0.0, is_made=False)
+    if not curvature.is_bounded:
+        return claim
+    if not all(activation.is_smooth for activation in network.activations):
+        points, values = (table[_farthest(curvature.reaches, network, share)] for table in (points, values))
+        curvature = LayeredCurvature(network, points)
+    per_layer, residuals = curvature.weights, values - network(points)
+    blocks = ParameterVector(network).blocks
+    weights = np.full(network.parameters, np.min(per_layer))
+    for weight, block in zip(per_layer, blocks, strict=False):
+        weights[block] = weight
+    sigma, leftover = _layered_singular(network, points, residuals, weights)
+    rho = leftover + answer_error * np.sqrt(residuals.size)
+    claim = replace(claim, smallest_singular=float(sigma / np.sqrt(residuals.size)))
+    if sigma**2 <= 2 * rho:
+        return claim
+    for ball in np.geomspace(2 * sigma, max(rho / sigma, 1e-12 * sigma), BALLS):
+        bend = max(curvature.excess(per_layer, ball), np.finfo(float).tiny)
+        if not (np.isfinite(bend) and sigma**2 > 2 * bend * rho):
+            continue
+        root = np.sqrt(sigma**2 - 2 * bend * rho)
+        inner, outer = 2 * rho / (sigma + root), min((sigma + root) / bend, float(ball))
+        if inner < outer and outer / np.max(weights) > claim.isolation:
+            radius, isolation = float(inner / np.min(weights)), float(outer / np.max(weights))
+            claim = replace(claim, radius=radius, isolation=isolation, is_made=True)
+    return claim
+
+
+def _layered_singular(
+    network: Network, points: Points, residuals: Values, weights: Float64[np.ndarray, "parameters"]
+) -> tuple[float, float]:
+    """Smallest singular value of the weighted Jacobian of any network, and the residual in its range."""
+    if network.parameters > EXACT_SINGULAR_LIMIT:
+        found = _singular_by_products(LayeredJacobian(network, points), residuals, weights)
+        if found is not None:
+            return found
+    columns = np.column_stack([dense_jacobian(network, points) / weights, with_gauge(network, residuals)])
+    factored = np.asarray(np.linalg.qr(columns, mode="r"))
+    triangle, leftover = factored[: len(weights), :-1], factored[: len(weights), -1]
+    return _smallest_singular(triangle), float(np.linalg.norm(leftover))
+
+
+def _singular_by_products(
+    jacobian: LayeredJacobian, residuals: Values, weights: Float64[np.ndarray, "parameters"]
+) -> tuple[float, float] | None:
+    """The same from ``J^T J`` at an eighth of the cost; None where its rounding could matter.
+
+    The rounding errors of the product and of its factorisation are below ``(rows + columns) eps trace``.
+    """
+    gram, target = jacobian.normal_equations(residuals)
+    gram /= weights
+    gram /= weights[:, None]
+    rounding = (residuals.size + 2 * len(weights)) * np.finfo(float).eps * float(np.trace(gram))
+    try:
+        triangle = scipy.linalg.cholesky(gram, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return None
+    square = _smallest_singular(triangle) ** 2 - rounding
+    if square < rounding:
+        return None
+    return float(np.sqrt(square)), float(np.linalg.norm(_solved(triangle, target / weights, is_transposed=True)))
+
+
+def _solved(triangle: np.ndarray, right: np.ndarray, *, is_transposed: bool = False) -> np.ndarray:
+    return scipy.linalg.solve_triangular(triangle, right, trans=int(is_transposed), check_finite=False)
+
+
+def _smallest_singular(triangle: Float64[np.ndarray, "parameters parameters"]) -> float:
+    """Smallest singular value of a triangle, for large ones by Lanczos steps on its inverse."""
+    if len(triangle) <= EXACT_SINGULAR_LIMIT:
+        return float(scipy.linalg.svdvals(triangle)[-1])
+    if not np.all(np.diag(triangle)):
+        return 0.0
+
+    inverse = scipy.sparse.linalg.LinearOperator(  # pyright: ignore[reportCallIssue]
+        triangle.shape,
+        matvec=lambda step: _solved(triangle, _solved(triangle, np.ravel(step), is_transposed=True)),  # pyright: ignore[reportCallIssue]
+        dtype=np.float64,  # pyright: ignore[reportCallIssue]
+    )
+    start = np.random.default_rng(0).standard_normal(len(triangle))
+    largest = scipy.sparse.linalg.eigsh(inverse, k=1, v0=start, tol=LANCZOS_TOL, return_eigenvectors=False)  # pyright: ignore[reportArgumentType]
+    # Lanczos approaches the largest eigenvalue from below.
+    return float((1 - 10 * LANCZOS_TOL) / np.sqrt(largest[0]))
+
+
+def _farthest(reaches: Float64[np.ndarray, "points"], network: Network, share: float) -> np.ndarray:
+    """All points but a share of those that are nearest to a kink."""
+    # With fewer numbers than parameters nothing could be claimed at all.
+    spare = len(reaches) - -(-network.parameters // network.outputs)
+    return np.sort(np.argsort(reaches)[max(0, min(int(share * len(reaches)), spare)) :])
+
+
 def _steady_points(network: Network, points: Points, share: float) -> tuple[slice | np.ndarray, float]:
     """Points to keep, and the relative step of any neuron below which none of them changes its pattern."""
     hidden = network.layers[0]
@@ -164,9 +277,7 @@ def _steady_points(network: Network, points: Points, share: float) -> tuple[slic
     arguments, sizes = hidden.preactivations(points), ParameterVector(network).neuron_sizes
     gaps = np.min([np.min(np.abs(arguments - kink) / sizes, axis=1) for kink in hidden.activation.kinks], axis=0)
     reach = gaps / np.sqrt(1 + np.einsum("pi,pi->p", points, points))
-    # With fewer numbers than parameters nothing could be claimed at all.
-    spare = len(points) - -(-network.parameters // network.outputs)
-    kept = np.sort(np.argsort(reach)[max(0, min(int(share * len(points)), spare)) :])
+    kept = _farthest(reach, network, share)
     return kept, float(np.min(reach[kept]))
 
 

@@ -15,6 +15,7 @@ from unweave.decompositions.matrix_subspace import MatrixSubspace
 from unweave.decompositions.subspace_power import Directions
 from unweave.networks import Network
 from unweave.outcomes import Diagnostic, Verdict, at_least, at_most
+from unweave.parameters import is_shallow
 
 # Degrees of the Hermite expansions, and where the part begins that low-degree polynomials lack.
 HIGHEST_DEGREE = 40
@@ -35,9 +36,10 @@ def hessian_quality(subspace: MatrixSubspace, directions: Directions, fit: Profi
 
 def network_quality(network: Network, certificate: Certificate) -> list[Diagnostic]:
     """Check the assumptions behind a recovered network on the network itself."""
-    bends = network.layers[0].activation.is_smooth
+    # The Hermite content of what upper layers see has no such closed form.
+    is_excitable = is_shallow(network) and network.layers[0].activation.is_smooth
     return [
-        *(excitation(network) if bends else []),
+        *(excitation(network) if is_excitable else []),
         *goodness_of_fit(certificate),
         *conditioning(certificate),
     ]

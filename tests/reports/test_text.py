@@ -81,6 +81,7 @@ def test_the_report_tells_everything() -> None:
         "activation tanh",
         "written with sigmoid",
         "inputs 6",
+        "architecture 6 -> 5 tanh -> 1",
         "neurons 5",
         "outputs 1",
         "linear part (skip) no",
@@ -149,7 +150,15 @@ def test_affine_and_deep_networks_have_a_table() -> None:
     deep = Network((*layers, Layer(np.ones((1, 2)), np.ones(1), IDENTITY)))
     table = words(text.network_table(deep))
     assert "activation sin, tanh" in table
-    assert "neurons 4, 2" in table
+    assert "architecture 3 -> 4 sin -> 2 tanh -> 1 " in table
+    assert "neurons of hidden layer 1 4 sin neurons of hidden layer 2 2 tanh outputs 1 " in table
+
+
+def test_the_architecture_names_every_activation_but_the_identity() -> None:
+    assert text.architecture(planted(SIGMOID, outputs=3)) == "6 -> 5 sigmoid -> 3"
+    layers = Layer(np.ones((4, 3)), np.ones(4), TANH), Layer(np.ones((2, 4)), np.ones(2), SIGMOID)
+    assert text.architecture(Network(layers)) == "3 -> 4 tanh -> 2 sigmoid"
+    assert "outputs 2 sigmoid" in words(text.network_table(Network(layers)))
 
 
 def test_the_demo_shows_planted_and_recovered_digits() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.activations import Activation
+from unweave.activations import IDENTITY, Activation
 from unweave.arrays import Points, Values, Vector
 from unweave.networks import Network
 from unweave.oracles.domains import Box
@@ -107,9 +107,14 @@ class Answers:
 
     def floor(self, network: Network, noise: float) -> float:
         """The smallest residual that a right network can have: the noise, or its own rounding."""
-        hidden, output = network.layers
-        points = self.fresh_points[:64]
-        terms = np.abs(hidden.activation(hidden.preactivations(points))) @ np.abs(output.weights.T)
+        *hidden, output = network.layers
+        points = values = self.fresh_points[:64]
+        for layer in hidden:
+            values = layer.activation(layer.preactivations(values))
+        terms = np.abs(values) @ np.abs(output.weights.T)
+        if output.activation != IDENTITY:
+            arguments = output.preactivations(values)
+            terms = np.abs(output.activation(arguments, 1)) * terms + np.abs(output.activation(arguments))
         if network.skip is not None:
             terms = terms + np.abs(points) @ np.abs(network.skip.T)
         # The oracle's own rounding is that of its answers before they were centred.

@@ -12,6 +12,7 @@ from unweave.exceptions import BudgetExhausted
 from unweave.identification.answers import Answers
 from unweave.networks import Layer, Network
 from unweave.outcomes import Diagnostic
+from unweave.parameters import is_shallow
 from unweave.refinement import LevenbergMarquardt, Refinement
 
 # Residual, in units of the floor, up to which a network explains the answers.
@@ -130,10 +131,9 @@ class Judge:
 
         Only where the parameters are not isolated: a neuron that the answers need is never tried.
         """
-        while not candidate.certificate.is_isolated and candidate.network.widths[0] > 1:
-            output = candidate.network.layers[1]
-            weakest = int(np.argmin(np.linalg.norm(output.weights, axis=0)))
-            smaller = self.again(candidate, without_neuron(candidate.network, weakest))
+        while not candidate.certificate.is_isolated and max(candidate.network.widths) > 1:
+            layer, neuron = weakest_neuron(candidate.network)
+            smaller = self.again(candidate, without_neuron(candidate.network, neuron, layer=layer))
             if not smaller.explains:
                 break
             candidate = smaller
@@ -141,24 +141,42 @@ class Judge:
 
     def _without_affine_part(self, candidate: Candidate) -> Candidate:
         """Choose signs that leave no affine part, if the network still explains the answers without it."""
-        network = absorb_skip(candidate.network, relative_tol=candidate.skip_tol)
-        hidden = network.layers[0]
-        if network.skip is not None and hidden.activation.reflection.slope == 0.0:
+        network = candidate.network
+        if network.skip is None:
+            return candidate
+        can_absorb = is_shallow(network)
+        if can_absorb:
+            network = absorb_skip(network, relative_tol=candidate.skip_tol)
+        # Where signs can move an affine part around, only all of them together decide whether there is one.
+        is_alone = not can_absorb or network.layers[0].activation.reflection.slope == 0.0
+        if network.skip is not None and is_alone:
             is_zero = float(np.max(np.abs(network.skip))) <= candidate.skip_tol
             network = replace(network, skip=None) if is_zero else network
-        if candidate.network.skip is None or network.skip is not None:
+        if network.skip is not None:
             return candidate
         smaller = self.again(candidate, network)
         return smaller if smaller.explains else candidate
 
 
-def without_neuron(network: Network, neuron: int) -> Network:
-    """The network without one of its neurons."""
-    hidden, output = network.layers
-    return replace(
-        network,
-        layers=(
-            Layer(np.delete(hidden.weights, neuron, 0), np.delete(hidden.biases, neuron), hidden.activation),
-            replace(output, weights=np.delete(output.weights, neuron, 1)),
-        ),
-    )
+def weakest_neuron(network: Network) -> tuple[int, int]:
+    """Layer and index of the neuron with the smallest outgoing weights, compared with others of its layer."""
+    weakest, smallest = (0, 0), np.inf
+    for index, following in enumerate(network.layers[1:]):
+        if following.inputs < 2:
+            continue
+        pulls = np.linalg.norm(following.weights, axis=0)
+        share = float(np.min(pulls) / max(np.max(pulls), np.finfo(float).tiny))
+        if share < smallest:
+            weakest, smallest = (index, int(np.argmin(pulls))), share
+    return weakest
+
+
+def without_neuron(network: Network, neuron: int, *, layer: int = 0) -> Network:
+    """The network without one of the neurons of a hidden layer."""
+    hidden, following = network.layers[layer : layer + 2]
+    layers = list(network.layers)
+    layers[layer : layer + 2] = [
+        Layer(np.delete(hidden.weights, neuron, 0), np.delete(hidden.biases, neuron), hidden.activation),
+        replace(following, weights=np.delete(following.weights, neuron, 1)),
+    ]
+    return replace(network, layers=tuple(layers))

@@ -4,15 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from unweave.activations import Activation
+from unweave.activations import IDENTITY, Activation
 from unweave.assembly.signs import KinkExplanation
 from unweave.decompositions.subspace_power import Directions
+from unweave.exceptions import InvalidInput
 from unweave.identification.candidates import Candidate
 from unweave.identification.stages import Span
 from unweave.networks import Layer, Network
 from unweave.oracles.noise import NoiseFloor
 from unweave.oracles.standard import StandardOracle
 from unweave.outcomes import Outcome
+from unweave.parameters import is_shallow
 from unweave.symmetries import base_of, express
 
 # Residual, relative to the spread, up to which a network that does not explain everything is shown.
@@ -21,32 +23,33 @@ PARTLY_EXPLAINED = 1e-5
 
 def outcome_of(candidate: Candidate) -> tuple[Outcome, str]:
     """Judge a refined network by its certificate."""
-    certificate, neurons = candidate.certificate, candidate.network.widths[0]
+    certificate, neurons = candidate.certificate, size(candidate.network)
     error, floor = certificate.rms_error, candidate.floor
-    activation = candidate.network.layers[0].activation
+    activation = " and ".join(dict.fromkeys(str(each) for each in candidate.network.activations[:-1]))
     if candidate.explains and certificate.is_isolated:
         return Outcome.IDENTIFIED, (
-            f"{count(neurons)} of {activation}; fresh answers are met to {error:.1e} of their spread, "
+            f"{neurons} of {activation}; fresh answers are met to {error:.1e} of their spread, "
             f"and every parameter is within a relative {certificate.radius:.1e} of the exact one."
         )
     if candidate.explains:
         return Outcome.PARTLY_IDENTIFIED, (
-            f"the network of {count(neurons)} reproduces fresh answers to {error:.2e} of their spread, which is the "
+            f"the network of {neurons} reproduces fresh answers to {error:.2e} of their spread, which is the "
             f"noise, but its parameters are not pinned down at this noise: the smallest singular value of the "
             f"Jacobian is {certificate.smallest_singular:.1e}. Weak, nearly parallel or nearly linear neurons can "
             "trade weight with each other."
         )
     if error <= PARTLY_EXPLAINED:
         return Outcome.PARTLY_IDENTIFIED, (
-            f"{count(neurons)} were found and reproduce fresh answers to {error:.2e} of their spread, but the noise "
+            f"{neurons} were found and reproduce fresh answers to {error:.2e} of their spread, but the noise "
             f"is {floor:.1e}: something {error / floor:.1e} times larger is left unexplained, such as a neuron with "
             "a tiny output weight."
         )
+    shape = "the network is not shallow" if is_shallow(candidate.network) else "the network has other layers"
     return Outcome.NOT_IDENTIFIED, (
-        f"no network of the known kinds explains the answers: the best, {count(neurons)} of "
+        f"no network of the known kinds explains the answers: the best, {neurons} of "
         f"{activation}, misses fresh answers by {error:.2e} of their spread, {error / floor:.1e} times "
         f"the noise; its neurons fit their profiles to {candidate.start.misfit:.1e}. The activation is not "
-        "among the known ones, the network is not shallow, or the answers are too noisy for its size."
+        f"among the known ones, {shape}, or the answers are too noisy for its size."
     )
 
 
@@ -156,29 +159,49 @@ def count(neurons: int) -> str:
     return f"{neurons} neuron" if neurons == 1 else f"{neurons} neurons"
 
 
+def size(network: Network) -> str:
+    """The number of neurons of all hidden layers in words."""
+    widths = network.widths
+    if len(widths) == 1:
+        return count(widths[0])
+    listed = f"{', '.join(map(str, widths[:-1]))} and {widths[-1]}" if widths else "0"
+    return f"{listed} neurons in {len(widths)} hidden layers"
+
+
 def in_oracle_units(network: Network, oracle: StandardOracle) -> Network:
-    """Undo the standard coordinates: ``z = (x - center) / half_width`` and ``f = offset + size y``."""
+    """Undo the standard coordinates: ``z = (x - center) / half_width`` and ``f = offset + size y``.
+
+    Raises:
+        InvalidInput: if the output activation is not the identity and outputs have other units: only an
+            affine output layer can take them in.
+    """
+    layers = list(network.layers)
+    layers[0] = layer_in_oracle_units(layers[0], oracle)
     skip = None if network.skip is None else oracle.size[:, None] * network.skip / oracle.half_width
-    *hidden, output = network.layers
+    output = layers[-1]
+    if output.activation != IDENTITY:
+        if np.any(oracle.size != 1.0) or np.any(oracle.offset != 0.0) or skip is not None:
+            raise InvalidInput(f"a network with {output.activation} outputs can't be given in other output units.")
+        return Network(tuple(layers))
     offset = oracle.offset + oracle.size * output.biases
-    output = replace(
+    layers[-1] = replace(
         output,
         weights=oracle.size[:, None] * output.weights,
         biases=offset if skip is None else offset - skip @ oracle.center,
     )
-    return Network((layer_in_oracle_units(hidden[0], oracle), *hidden[1:], output), skip)
+    return Network(tuple(layers), skip)
 
 
 def layer_in_oracle_units(first: Layer, oracle: StandardOracle) -> Layer:
     """A first layer as a function of the oracle's own inputs."""
     weights = first.weights / oracle.half_width
-    return Layer(weights, first.biases - weights @ oracle.center, first.activation)
+    return replace(first, weights=weights, biases=first.biases - weights @ oracle.center)
 
 
 def as_delivered(candidate: Candidate, oracle: StandardOracle, activation: Activation | None) -> Network:
     """The network in the oracle's units, written with the activation that was asked for where it can be."""
     network = in_oracle_units(candidate.network, oracle)
-    if activation is None or base_of(activation) != base_of(network.layers[0].activation):
+    if activation is None or any(base_of(activation) != base_of(each) for each in network.activations[:-1]):
         return network
     return express(network, activation)
 

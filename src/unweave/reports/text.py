@@ -68,16 +68,26 @@ def outcome(found: "Identification") -> Text:
 def network_table(network: "Network", equivalent_activations: tuple[str, ...] = ()) -> Table:
     """What kind of network it is."""
     table = _facts("network")
+    table.add_row("architecture", Text(architecture(network)))
     names = ", ".join(dict.fromkeys(str(activation) for activation in network.activations[:-1]))
     table.add_row("activation", Text(names or "none"))
     if equivalent_activations:
         table.add_row("the same network can be written with", Text(", ".join(equivalent_activations)))
     table.add_row("inputs", str(network.inputs))
-    table.add_row("neurons", ", ".join(str(width) for width in network.widths) or "0")
-    table.add_row("outputs", str(network.outputs))
+    if len(network.widths) <= 1:
+        table.add_row("neurons", str(sum(network.widths)))
+    else:
+        for index, layer in enumerate(network.layers[:-1]):
+            table.add_row(f"neurons of hidden layer {index + 1}", Text(_layer(layer)))
+    table.add_row("outputs", Text(_layer(network.layers[-1])))
     table.add_row("linear part (skip)", "no" if network.skip is None else "yes")
     table.add_row("parameters", str(network.parameters))
     return table
+
+
+def architecture(network: "Network") -> str:
+    """Sizes and activations of all layers at a glance, such as ``50 -> 50 tanh -> 25 tanh -> 10``."""
+    return " -> ".join([str(network.inputs), *(_layer(layer) for layer in network.layers)])
 
 
 def first_layer_table(layer: "Layer") -> Table:
@@ -293,6 +303,10 @@ def _isolation(certificate: "Certificate") -> str:
     if math.isinf(certificate.isolation):
         return "infinite: no other network of this architecture gives these answers"
     return f"{number(certificate.isolation)}: any other network with these answers is farther away than this"
+
+
+def _layer(layer: "Layer") -> str:
+    return f"{layer.neurons} {layer.activation}".removesuffix(" identity")
 
 
 def _table() -> Table:
