@@ -184,9 +184,9 @@ class DeepKinkRoute:
             answers.ask(max(int(SURPLUS * network.parameters / probe.oracle.outputs) - len(answers.points), 1))
         except BudgetExhausted:
             return network
-        points, values = upper.answers()
-        points, values = np.concatenate([points, answers.points]), np.concatenate([values, answers.values])
-        return self.refine(network, points, values, floor=probe.scale.noise).network
+        # Only these tell about second-layer neurons that hardly switch at random inputs.
+        answers.keep(*upper.answers(), are_spread=False)
+        return self.refine(network, answers.points, answers.values, floor=probe.scale.noise).network
 
 
 def _walk(upper: UpperReluLayer, first: Layer, scouts: "_Sample", rng: np.random.Generator) -> None:
