@@ -108,3 +108,31 @@ def test_a_term_that_the_answers_do_not_need_vanishes(seed: int) -> None:
     # Seen twice it is believed, and with fewer answers than unknowns nothing can be said against it.
     assert terms.extended(wrong).fitted(points, truth(points)).widths == (6,)
     assert terms.fitted(points[:11], truth(points[:11])).widths == (6,)
+
+
+def test_points_on_hyperplanes_are_known(seed: int) -> None:
+    _, met = planted(seed)
+    terms = KinkedTerms.none(INPUTS, 2).extended(met)
+    rng = np.random.default_rng([seed, 62])
+    points = 10.0 * rng.standard_normal((5, INPUTS))
+    on = points - np.sum((met.normals * points).T, axis=0)[:, None] * met.normals - met.offsets[:, None] * met.normals
+    numbers = terms.at(on, np.zeros(5))
+    np.testing.assert_array_equal(numbers, np.arange(5))
+    np.testing.assert_array_equal(terms.at(on + 0.01 * met.normals, np.zeros(5)), np.full(5, -1))
+    np.testing.assert_array_equal(terms.at(on + 0.01 * met.normals, np.full(5, 0.02)), np.arange(5))
+    np.testing.assert_array_equal(KinkedTerms.none(INPUTS, 2).at(on, np.zeros(5)), np.full(5, -1))
+
+
+def test_a_term_goes_through_points(seed: int) -> None:
+    _, met = planted(seed)
+    rng = np.random.default_rng([seed, 63])
+    terms = KinkedTerms.none(INPUTS, 2).extended(shaken(met, rng, 1e-5))
+    points = rng.standard_normal((12, INPUTS))
+    points -= (points @ met.normals[2] + met.offsets[2])[:, None] * met.normals[2]
+    better = terms.through(2, points)
+    sign = np.sign(better.normals[2] @ met.normals[2])
+    np.testing.assert_allclose(sign * better.normals[2], met.normals[2], rtol=0.0, atol=1e-14)
+    assert sign * better.offsets[2] == pytest.approx(met.offsets[2], abs=1e-14)
+    assert better.normals[2] @ terms.normals[2] > 0
+    assert better.errors[2] < 1e-13
+    np.testing.assert_array_equal(np.delete(better.normals, 2, 0), np.delete(terms.normals, 2, 0))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool, Float64, Int
 
 from unweave.activations import RELU
 from unweave.arrays import Points, Values
@@ -46,6 +46,28 @@ class KinkedTerms:
         for normal, offset, jump, error in zip(met.normals, met.offsets, met.jumps, met.errors, strict=True):
             terms = terms._with(normal, float(offset), jump, float(error))
         return terms
+
+    def at(self, points: Points, widths: Float64[np.ndarray, "points"]) -> Int[np.ndarray, "points"]:
+        """The term whose hyperplane passes each point, within a width and the expected errors; -1 if none does."""
+        if len(self.offsets) == 0:
+            return np.full(len(points), -1)
+        distances = np.abs(points @ self.normals.T + self.offsets)
+        reach = 1.0 + np.sqrt(points.shape[1]) + np.linalg.norm(points, axis=1)
+        doubts = np.clip(SAME_ERRORS * self.errors, FINEST_ANGLE, COARSEST_ANGLE)
+        excess = distances / (np.outer(reach, doubts) + widths[:, None])
+        nearest = np.argmin(excess, axis=1)
+        return np.where(excess[np.arange(len(points)), nearest] <= 1.0, nearest, -1)
+
+    def through(self, number: int, points: Points) -> "KinkedTerms":
+        """The same terms, one of them on the hyperplane that is nearest to some points."""
+        center = np.mean(points, axis=0)
+        _, spreads, directions = np.linalg.svd(points - center, full_matrices=False)
+        normal = directions[-1] * np.sign(directions[-1] @ self.normals[number])
+        normals, offsets, errors = self.normals.copy(), self.offsets.copy(), self.errors.copy()
+        normals[number], offsets[number] = normal, -normal @ center
+        # What is left between the points and the hyperplane is their own error.
+        errors[number] = max(spreads[-1] / spreads[-2], np.finfo(float).eps)
+        return replace(self, normals=normals, offsets=offsets, errors=errors)
 
     def network(self) -> Network:
         """The relu network of these terms alone."""

@@ -21,6 +21,8 @@ from unweave.identification.far_look import FarBehaviour, FarLook, look_far
 from unweave.identification.far_route import FarRoute
 from unweave.identification.hessian_route import HessianRoute
 from unweave.identification.kink_route import KinkRoute
+from unweave.identification.relu_layers import looks_shallow
+from unweave.identification.relu_route import ReluLayersRoute
 from unweave.identification.result import Identification
 from unweave.identification.run import Probe, Progress, Run
 from unweave.oracles.domains import Box
@@ -114,6 +116,11 @@ class Identifier:
             yield FarRoute(far)
         has_looked, has_kinks = self._look_for_kinks(run, probe)
         if has_kinks and self.walks:
+            if self._has_bent_kinks(run, probe):
+                run.choose(ReluLayersRoute.name, "kinks bend where they meet others: there is a second layer of them.")
+                yield ReluLayersRoute()
+                if run.first_layer is not None:
+                    return
             run.choose(KinkRoute.name, "the function is straight nearby and bent farther away, as kinks make it.")
             yield KinkRoute()
         if run.first_layer is not None:
@@ -144,6 +151,16 @@ class Identifier:
             with run.stage("probing the answers"):
                 return True, run.has_kinks(probe)
         return False, False
+
+    def _has_bent_kinks(self, run: Run, probe: Probe) -> bool:
+        """Whether parallel lines meet other kinks, which those of a shallow network do not."""
+        if isinstance(run.oracle.domain, Box) or run.oracle.inputs == 1:
+            return False
+        try:
+            with run.stage("probing the answers"):
+                return not looks_shallow(run, probe)
+        except (OracleError, StageFailed):
+            return False
 
     def _look_far(self, run: Run, probe: Probe) -> FarLook | None:
         if not self.walks or isinstance(run.oracle.domain, Box) or run.oracle.inputs == 1:

@@ -71,7 +71,7 @@ class KinkRoute:
                 if start.network.widths[0] == 0 or (start.misfit > ROUGHLY and number < lines - 1):
                     continue
                 with run.stage("refining"):
-                    tried.append(self._refined(run, judge, start, error=float(np.max(terms.errors))))
+                    tried.append(refined_with_signs(run, judge, start, error=float(np.max(terms.errors))))
             except BudgetExhausted:
                 if not tried:
                     raise
@@ -82,23 +82,31 @@ class KinkRoute:
             raise StageFailed(verdicts.no_kinks())
         return min(tried, key=lambda candidate: candidate.certificate.rms_error)
 
-    def _refined(self, run: Run, judge: Judge, start: Start, *, error: float) -> Candidate:
-        """Refine without an affine part if signs explain it, and with one if not."""
-        if error < LARGEST_ERROR:
-            explained = explain_kinks(start.network, relative_tol=ERROR_MARGIN * error, activation=run.activation)
-            if explained.solutions == 1:
-                candidate = judge(replace(start, network=explained.network))
-                if candidate.explains:
-                    return candidate
-        candidate = judge(start)
-        if not candidate.explains:
-            return candidate
-        explained = explain_kinks(candidate.network, relative_tol=candidate.skip_tol, activation=run.activation)
-        _report_signs(run, explained)
-        if explained.solutions != 1:
-            return candidate
-        smaller = judge.again(candidate, explained.network)
-        return smaller if smaller.explains else candidate
+
+def refined_with_signs(run: Run, judge: Judge, start: Start, *, error: float) -> Candidate:
+    """Refine a network of kinked terms, without an affine part if signs explain it and with one if not.
+
+    Args:
+        run: where open signs are noted.
+        judge: refines and asks fresh answers.
+        start: terms with an affine part.
+        error: relative error of the terms.
+    """
+    if error < LARGEST_ERROR:
+        explained = explain_kinks(start.network, relative_tol=ERROR_MARGIN * error, activation=run.activation)
+        if explained.solutions == 1:
+            candidate = judge(replace(start, network=explained.network))
+            if candidate.explains:
+                return candidate
+    candidate = judge(start)
+    if not candidate.explains:
+        return candidate
+    explained = explain_kinks(candidate.network, relative_tol=candidate.skip_tol, activation=run.activation)
+    _report_signs(run, explained)
+    if explained.solutions != 1:
+        return candidate
+    smaller = judge.again(candidate, explained.network)
+    return smaller if smaller.explains else candidate
 
 
 def _start(terms: KinkedTerms, met: Hyperplanes, answers: Answers) -> Start:

@@ -91,7 +91,8 @@ class Oracle(ABC):
     def _one_batch(self, points: Points) -> Values:
         try:
             raw = self._answer(points)
-        except OracleError:
+        except (OracleError, BudgetExhausted):
+            # From an oracle that is asked through this one.
             raise
         except Exception as error:
             raise OracleFailed(

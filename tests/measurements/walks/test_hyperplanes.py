@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from unweave.activations import RELU
-from unweave.measurements.walks.hyperplanes import LARGEST_ERROR, Hyperplanes, measure_hyperplanes
+from unweave.measurements.walks.hyperplanes import (
+    LARGEST_ERROR,
+    Hyperplanes,
+    hyperplanes_between,
+    measure_hyperplanes,
+    measure_sides,
+)
 from unweave.measurements.walks.kinks import KinkWalk
 from unweave.measurements.walks.lines import Line, random_line
 from unweave.networks import Network
@@ -176,3 +182,27 @@ def test_an_unresolved_kink_is_counted_and_not_trusted(seed: int) -> None:
     assert met.unresolved + np.count_nonzero(met.errors < LARGEST_ERROR) >= 1
     if met.unresolved:
         assert np.all(met.errors[: met.unresolved] >= LARGEST_ERROR)
+
+
+def test_sides_are_the_gradients_of_the_pieces(seed: int) -> None:
+    truth, line = relu_network(seed, outputs=2), line_of(seed, 6)
+    walked = EXACT(truth, line)
+    sides = measure_sides(truth, walked, EXACT, [0, 3, 4])
+    assert set(sides) == {0, 3, 4}
+    for index, side in sides.items():
+        assert side.index == index
+        np.testing.assert_allclose(side.gradient, truth.gradients(side.point[None])[0], atol=1e-4)
+        position = (side.point - line.base) @ line.direction
+        assert np.count_nonzero(position > [kink.position for kink in walked.kinks]) == index
+    # Only kinks between two measured pieces are read.
+    assert hyperplanes_between(sides, walked).kinks == (3,)
+
+
+def test_hyperplanes_can_be_chosen(seed: int) -> None:
+    truth, line = relu_network(seed, outputs=2), line_of(seed, 6)
+    met = measure_hyperplanes(truth, EXACT(truth, line), EXACT)
+    chosen = met.chosen([4, 1])
+    assert chosen.kinks == (4, 1)
+    np.testing.assert_array_equal(chosen.normals, met.normals[[4, 1]])
+    np.testing.assert_array_equal(chosen.jumps, met.jumps[[4, 1]])
+    assert met.chosen([]).normals.shape == (0, 6)

@@ -1,7 +1,7 @@
 """The hyperplanes behind the kinks on a line: gradients on both sides of a kink differ by its neuron."""
 
-from collections.abc import Generator
-from dataclasses import dataclass
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float64
@@ -42,14 +42,39 @@ class Hyperplanes:
     unresolved: int
     kinks: tuple[int, ...]
 
+    def chosen(self, rows: list[int]) -> "Hyperplanes":
+        """Some of the hyperplanes."""
+        return replace(
+            self,
+            normals=self.normals[rows],
+            offsets=self.offsets[rows],
+            jumps=self.jumps[rows],
+            errors=self.errors[rows],
+            kinks=tuple(self.kinks[row] for row in rows),
+        )
+
 
 @dataclass(frozen=True)
-class _Side:
-    """The gradient in the middle of an affine piece."""
+class Side:
+    """The gradient in the middle of an affine piece.
+
+    Args:
+        index: of the piece on its line.
+        point: where it was measured.
+        gradient: of every output.
+        error: expected error of an entry.
+    """
 
     index: int
+    point: Vector
     gradient: Float64[np.ndarray, "outputs inputs"]
     error: float
+
+
+def measure_sides(ask: Ask, walked: KinkedLine, settings: KinkWalk, pieces: Iterable[int]) -> dict[int, Side]:
+    """Measure the gradient in some affine pieces of a line; those that could not be measured are left out."""
+    searches = [_side(walked, settings, index) for index in pieces]
+    return {side.index: side for side in run_together(searches, ask)}
 
 
 def measure_hyperplanes(ask: Ask, walked: KinkedLine, settings: KinkWalk) -> Hyperplanes:
@@ -59,8 +84,12 @@ def measure_hyperplanes(ask: Ask, walked: KinkedLine, settings: KinkWalk) -> Hyp
 
     Assumes: every kink is a hyperplane (a network with one hidden layer).
     """
-    searches = [_side(walked, settings, index) for index in range(len(walked.pieces))]
-    sides = {side.index: side for side in run_together(searches, ask)}
+    sides = measure_sides(ask, walked, settings, range(len(walked.pieces)))
+    return hyperplanes_between(sides, walked)
+
+
+def hyperplanes_between(sides: dict[int, Side], walked: KinkedLine) -> Hyperplanes:
+    """Read a hyperplane off every kink with a gradient on both sides."""
     normals, offsets, jumps, errors, read = [], [], [], [], []
     for index, kink in enumerate(walked.kinks):
         before, after = sides.get(index), sides.get(index + 1)
@@ -110,7 +139,7 @@ def _side(walked: KinkedLine, settings: KinkWalk, index: int) -> Search:
         gradient = np.where(crossed, finer, gradient)
         if not np.all(np.abs(gradient @ line.direction - expected) <= MARGIN * (2 * error / step + doubt)):
             return []
-    return [_Side(index, gradient, 2 * error / step)]
+    return [Side(index, point, gradient, 2 * error / step)]
 
 
 def _differences(point: Vector, step: float) -> Generator[Points, Values, np.ndarray]:

@@ -1,0 +1,71 @@
+"""A peeled oracle answers what the upper layers answer, and every query is counted once."""
+
+import numpy as np
+import pytest
+
+from unweave.activations import RELU, Activation, leaky_relu
+from unweave.exceptions import BudgetExhausted, InvalidInput
+from unweave.networks import Layer, Network
+from unweave.oracles.callables import CallableOracle
+from unweave.oracles.domains import Box, Everywhere
+from unweave.oracles.peeled_relu import PeeledReluOracle
+from unweave.oracles.standard import StandardOracle
+from unweave.planted import deep_network
+
+
+def planted(
+    seed: int, activation: Activation = RELU, budget: int | None = None
+) -> tuple[Network, Layer, StandardOracle]:
+    """A network, its first layer in standard coordinates, and its oracle."""
+    rng = np.random.default_rng([seed, 111])
+    network = deep_network(rng, shape=(6, 4, 5, 2), activation=activation)
+    center, half_width = rng.standard_normal(6), rng.uniform(0.5, 2.0, 6)
+    first = network.layers[0]
+    standard = Layer(first.weights * half_width, first.biases + first.weights @ center, activation)
+    oracle = CallableOracle(network, inputs=6, outputs=2, budget=budget)
+    return network, standard, StandardOracle(oracle, center, half_width, np.zeros(2), np.ones(2))
+
+
+@pytest.mark.parametrize("activation", [RELU, leaky_relu(0.1), leaky_relu(-0.3)])
+def test_the_answers_are_those_of_the_upper_layers(activation: Activation, seed: int) -> None:
+    network, first, oracle = planted(seed, activation)
+    peeled = PeeledReluOracle(oracle, first, size=10.0)
+    values = np.random.default_rng([seed, 112]).uniform(0.0, 10.0, (50, 4))
+    if activation == leaky_relu(0.1):
+        values -= 5.0
+    np.testing.assert_allclose(peeled.query(values), Network(network.layers[1:])(values), atol=1e-11)
+    np.testing.assert_allclose(first.activation(first.preactivations(peeled.origins(values))), values, atol=1e-11)
+
+
+def test_relu_values_are_positive(seed: int) -> None:
+    _, first, oracle = planted(seed)
+    peeled = PeeledReluOracle(oracle, first, size=10.0)
+    assert peeled.domain == Box(0.0, 10.0)
+    with pytest.raises(InvalidInput, match="outside the domain"):
+        peeled.query(np.array([[1.0, 1.0, -0.1, 1.0]]))
+    assert isinstance(PeeledReluOracle(oracle, planted(seed, leaky_relu(0.1))[1], size=1.0).domain, Everywhere)
+
+
+def test_queries_are_counted_once(seed: int) -> None:
+    _, first, oracle = planted(seed)
+    oracle.query(np.zeros((3, 6)))
+    peeled = PeeledReluOracle(oracle, first, size=10.0)
+    peeled.query(np.ones((5, 4)))
+    assert peeled.ledger.answered == 5
+    assert oracle.oracle.ledger.answered == 8
+
+
+def test_the_budget_of_the_whole_network_is_kept(seed: int) -> None:
+    _, first, oracle = planted(seed, budget=10)
+    peeled = PeeledReluOracle(oracle, first, size=10.0)
+    peeled.query(np.ones((8, 4)))
+    with pytest.raises(BudgetExhausted, match="needs 3 queries but only 2 of the budget of 10"):
+        peeled.query(np.ones((3, 4)))
+    assert oracle.oracle.ledger.answered == 8
+
+
+def test_dependent_weights_are_refused(seed: int) -> None:
+    _, first, oracle = planted(seed)
+    weights = np.vstack([first.weights, first.weights[0]])
+    with pytest.raises(InvalidInput, match=r"full row rank, got shape \(5, 6\)"):
+        PeeledReluOracle(oracle, Layer(weights, np.zeros(5), RELU), size=1.0)
