@@ -56,7 +56,9 @@ class DeepRoute:
             raise StageFailed("far out there is no first layer to peel off.")
         layer = run.first_layer.standard
         if layer.neurons > layer.inputs:
-            raise StageFailed(verdicts.too_wide(layer))
+            why = verdicts.too_wide(layer)
+            run.first_layer = replace(run.first_layer, reason=f"{run.first_layer.reason} That is because {why}")
+            raise StageFailed(why)
         with run.stage("peeling the first layer"):
             layer, alignment = _aligned(run, probe, layer)
             run.diagnostics.append(_alignment_check(alignment))
