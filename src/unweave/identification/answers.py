@@ -25,8 +25,8 @@ SAMPLE = 2_048
 SAME_HYPERPLANE = 0.01
 # Standard deviation of rounding, in units of the last digit.
 ANSWER_ROUNDING = 0.29
-# Rounding of a network's own terms, relative to the answers, up to which it excuses a residual: a fit whose terms cancel
-# to fewer digits has run away and explains nothing.
+# Rounding of a network's own terms, relative to the answers, up to which it excuses a residual: a fit whose terms
+# cancel to fewer digits has run away and explains nothing.
 LARGEST_ROUNDING = 1e-8
 
 
