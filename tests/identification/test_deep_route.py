@@ -8,6 +8,7 @@ import pytest
 import unweave
 from unweave.activations import IDENTITY, SIGMOID, TANH, Activation
 from unweave.identification.deep_route import DeepRoute
+from unweave.identification.wide_starts import WideStarts
 from unweave.networks import Layer, Network
 from unweave.oracles.callables import CallableOracle
 from unweave.planted import deep_network
@@ -85,7 +86,7 @@ def test_every_layer_is_recovered(shape: str, output: Activation, seed: int) -> 
     assert_recovered(unweave.identify(truth, seed=seed), truth)
 
 
-@pytest.mark.parametrize("shape", ["6-5-5-2", "5-5-3-2", "6-5-3-1", "6-4-3-2-1", "6-3-5-2"])
+@pytest.mark.parametrize("shape", ["6-5-5-2", "5-5-3-2", "6-5-3-1", "6-3-5-2"])
 def test_equal_widths_one_output_and_wider_layers_above(shape: str, seed: int) -> None:
     truth = planted(seed, shape)
     assert_recovered(unweave.identify(truth, seed=seed), truth)
@@ -192,8 +193,11 @@ def waves_of_tanh(seed: int, *, inputs: int, neurons: int, outputs: int) -> tupl
     )
 
 
-def test_sines_above_a_layer_are_no_network(seed: int) -> None:
-    first, oracle = waves_of_tanh(seed, inputs=3, neurons=2, outputs=1)
+@pytest.mark.parametrize("outputs", [1, 4])
+def test_sines_above_a_layer_are_no_network(outputs: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Students take their time before they give up: the slow test below has them.
+    monkeypatch.setattr(WideStarts, "parameters", lambda *_, **__: 10**6)
+    first, oracle = waves_of_tanh(seed, inputs=6, neurons=5, outputs=outputs)
     assert_not_vouched_for(unweave.identify(oracle, seed=seed), first)
 
 

@@ -12,8 +12,8 @@ from sklearn.neural_network import MLPRegressor
 from sklearn.preprocessing import StandardScaler
 
 import unweave
-from unweave.activations import RELU, SIGMOID, TANH
-from unweave.networks import Network
+from unweave.activations import IDENTITY, RELU, SIGMOID, TANH
+from unweave.networks import Layer, Network
 
 EXACT = 1e-8
 LOADERS = {"diabetes": load_diabetes, "breast cancer": load_breast_cancer, "digits": load_digits}
@@ -36,13 +36,9 @@ def fitted(points: np.ndarray, target: np.ndarray, activation: str, **settings: 
 
 
 def network_of(model: MLPRegressor) -> Network:
-    return Network.shallow(
-        weights=model.coefs_[0].T,
-        biases=model.intercepts_[0],
-        output_weights=model.coefs_[1].T,
-        offset=model.intercepts_[1],
-        activation=ACTIVATIONS[model.activation],
-    )
+    activations = [ACTIVATIONS[model.activation]] * (len(model.coefs_) - 1) + [IDENTITY]
+    parts = zip(model.coefs_, model.intercepts_, activations, strict=True)
+    return Network(tuple(Layer(weights.T, biases, activation) for weights, biases, activation in parts))
 
 
 def without(truth: Network, neuron: int, *, offset: np.ndarray | float = 0.0) -> Network:
@@ -106,6 +102,17 @@ def test_recovers_ten_outputs() -> None:
     classes = np.eye(10)[load_digits().target]
     model = fitted(points, classes, "logistic", hidden_layer_sizes=(4,), solver="lbfgs")
     assert_recovered(ask(model, points), model, points)
+
+
+@pytest.mark.parametrize("sizes", [(8, 5), (6, 6)])
+def test_recovers_two_hidden_layers(sizes: tuple[int, int]) -> None:
+    points, target = data_set("diabetes")
+    model = fitted(points, target, "tanh", hidden_layer_sizes=sizes, max_iter=300)
+    assert model.score(points, target) > 0.5
+    found = ask(model, points)
+    assert_recovered(found, model, points)
+    assert found.network is not None
+    assert found.network.widths == sizes
 
 
 def test_weights_that_training_never_moved_are_recovered() -> None:
