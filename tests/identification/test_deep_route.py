@@ -86,9 +86,8 @@ def test_every_layer_is_recovered(shape: str, output: Activation, seed: int) -> 
     assert_recovered(unweave.identify(truth, seed=seed), truth)
 
 
-@pytest.mark.parametrize("output", [IDENTITY, TANH], ids=repr)
-def test_three_hidden_layers(output: Activation, seed: int) -> None:
-    truth = planted(seed, "9-7-5-3-6", output=output)
+def test_three_hidden_layers(seed: int) -> None:
+    truth = planted(seed, "9-7-5-3-6", output=TANH)
     assert_recovered(unweave.identify(truth, seed=seed), truth)
 
 
