@@ -18,6 +18,7 @@ from unweave.activations import (
     Activation,
     activation_named,
     hermite_polynomials,
+    inverse_of,
     leaky_relu,
     softplus,
 )
@@ -107,6 +108,18 @@ def test_rewriting_law_holds(activation: Activation, seed: int) -> None:
     assert law is not None
     assert law.base.rewriting is None
     np.testing.assert_allclose(activation(t), law.outer * law.base(law.inner * t) + law.offset, atol=1e-14)
+
+
+@pytest.mark.parametrize("activation", [TANH, SIGMOID, IDENTITY], ids=repr)
+def test_inverses_lead_back_to_the_argument(activation: Activation, seed: int) -> None:
+    t = np.clip(sample(seed), -6.0, 6.0)
+    np.testing.assert_allclose(inverse_of(activation)(activation(t)), t, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("activation", [RELU, SIN, SOFTPLUS, leaky_relu(0.3)], ids=repr)
+def test_other_activations_are_not_undone(activation: Activation) -> None:
+    with pytest.raises(InvalidInput, match="can't be undone: known are identity, sigmoid, tanh"):
+        inverse_of(activation)
 
 
 @pytest.mark.parametrize("activation", ALL, ids=repr)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from unweave.activations import RELU, TANH, Activation
-from unweave.identification.answers import FARTHEST, Answers
-from unweave.networks import Network
+from unweave.identification.answers import FARTHEST, LARGEST_ROUNDING, Answers
+from unweave.networks import Layer, Network
 from unweave.oracles.callables import CallableOracle
 from unweave.oracles.domains import Box
 from unweave.oracles.standard import StandardOracle
@@ -90,3 +90,37 @@ def test_a_box_and_very_far_neurons_are_left_alone(seed: int) -> None:
         answers = answers_about(truth, seed, domain=domain, asked=400)
         answers.excite(truth)
         assert len(answers.points) == 400
+
+
+def test_answers_in_other_units_are_those_of_the_other_oracle(seed: int) -> None:
+    truth = planted(seed, TANH, 0.1)
+    answers = answers_about(truth, seed)
+    answers.prepare(20)
+    offset, size = np.array([3.0]), np.array([0.5])
+    oracle = answers.oracle
+    raw = StandardOracle(oracle.oracle, oracle.center, oracle.half_width, -offset / size, 1.0 / size)
+    moved = answers.in_units(raw, offset, size)
+    before = oracle.oracle.ledger.answered
+    moved.prepare(20)
+    assert oracle.oracle.ledger.answered == before
+    np.testing.assert_allclose(moved.values, raw.query(moved.points), rtol=1e-14)
+    np.testing.assert_allclose(moved.fresh_values, raw.query(moved.fresh_points), rtol=1e-14)
+    # What is asked later is in the new units, too, and leaves the old answers as they are.
+    moved.ask(10)
+    np.testing.assert_allclose(moved.values, raw.query(moved.points), rtol=1e-14)
+    np.testing.assert_array_equal(answers.values, truth(answers.points))
+    assert len(answers.points) == len(moved.points) - 10
+
+
+def test_a_network_that_has_run_away_is_not_excused_by_its_rounding(seed: int) -> None:
+    truth = planted(seed, TANH, 0.1)
+    answers = answers_about(truth, seed)
+    answers.prepare(truth.parameters)
+    hidden, output = truth.layers
+    spread = float(np.sqrt(np.mean(answers.fresh_values**2)))
+    floors = [
+        answers.floor(Network((hidden, Layer(factor * output.weights, output.biases, output.activation))), 0.0)
+        for factor in (1.0, 1e4, 1e15)
+    ]
+    assert floors[0] < 1e-14 * max(spread, 1.0) < floors[1] < LARGEST_ROUNDING * spread
+    assert floors[2] == pytest.approx(LARGEST_ROUNDING * spread, rel=1e-9)

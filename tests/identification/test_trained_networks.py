@@ -12,8 +12,8 @@ from sklearn.neural_network import MLPRegressor
 from sklearn.preprocessing import StandardScaler
 
 import unweave
-from unweave.activations import RELU, SIGMOID, TANH
-from unweave.networks import Network
+from unweave.activations import IDENTITY, RELU, SIGMOID, TANH
+from unweave.networks import Layer, Network
 
 EXACT = 1e-8
 LOADERS = {"diabetes": load_diabetes, "breast cancer": load_breast_cancer, "digits": load_digits}
@@ -36,13 +36,9 @@ def fitted(points: np.ndarray, target: np.ndarray, activation: str, **settings: 
 
 
 def network_of(model: MLPRegressor) -> Network:
-    return Network.shallow(
-        weights=model.coefs_[0].T,
-        biases=model.intercepts_[0],
-        output_weights=model.coefs_[1].T,
-        offset=model.intercepts_[1],
-        activation=ACTIVATIONS[model.activation],
-    )
+    activations = [ACTIVATIONS[model.activation]] * (len(model.coefs_) - 1) + [IDENTITY]
+    parts = zip(model.coefs_, model.intercepts_, activations, strict=True)
+    return Network(tuple(Layer(weights.T, biases, activation) for weights, biases, activation in parts))
 
 
 def without(truth: Network, neuron: int, *, offset: np.ndarray | float = 0.0) -> Network:
@@ -106,6 +102,40 @@ def test_recovers_ten_outputs() -> None:
     classes = np.eye(10)[load_digits().target]
     model = fitted(points, classes, "logistic", hidden_layer_sizes=(4,), solver="lbfgs")
     assert_recovered(ask(model, points), model, points)
+
+
+def coarse_digits() -> tuple[np.ndarray, np.ndarray]:
+    """Sixteen pixels, means of four each, and ten classes."""
+    images, digits = load_digits(return_X_y=True)
+    pixels = images.reshape(-1, 4, 2, 4, 2).mean(axis=(2, 4)).reshape(-1, 16)
+    return StandardScaler().fit_transform(pixels), np.eye(10)[digits]
+
+
+@pytest.mark.parametrize("name", ["diabetes", "breast cancer", "coarse digits"])
+def test_recovers_two_hidden_layers(name: str) -> None:
+    points, target = coarse_digits() if name == "coarse digits" else data_set(name)
+    model = fitted(points, target, "tanh", hidden_layer_sizes=(8, 5), max_iter=300)
+    found = ask(model, points)
+    assert_recovered(found, model, points)
+    assert found.network is not None
+    assert found.network.widths == (8, 5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("settings", [{"hidden_layer_sizes": (6, 6)}, {"solver": "lbfgs", "max_iter": 100}])
+def test_two_hidden_layers_that_are_hard_to_find_are_not_made_up(settings: dict) -> None:
+    # Equal widths under one output, and steep or weak neurons of a long training.
+    points, target = data_set("diabetes")
+    model = fitted(points, target, "tanh", **{"hidden_layer_sizes": (8, 5), "max_iter": 300, **settings})
+    found = ask(model, points)
+    if found.is_identified:
+        assert_recovered(found, model, points)
+    else:
+        assert found.network is None
+        assert found.first_layer is not None
+        rows, truth = found.first_layer.weights, network_of(model).layers[0].weights
+        cosines = rows @ truth.T / np.linalg.norm(rows, axis=1)[:, None] / np.linalg.norm(truth, axis=1)
+        np.testing.assert_allclose(np.max(np.abs(cosines), axis=1), 1.0, atol=1e-4)
 
 
 def test_weights_that_training_never_moved_are_recovered() -> None:

@@ -3,6 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from unweave.activations import TANH
 from unweave.arrays import pack, unpack
 from unweave.exceptions import InvalidInput
 from unweave.measurements import derivatives
@@ -11,6 +12,7 @@ from unweave.measurements.derivatives import (
     measure_directional,
     measure_gradients,
     measure_hessians,
+    measure_stencil,
 )
 from unweave.networks import Network
 from unweave.oracles.callables import CallableOracle
@@ -212,6 +214,32 @@ def test_no_points_give_no_derivatives() -> None:
     assert sample.matrices == oracle.oracle.ledger.answered == 0
 
 
+@pytest.mark.parametrize("directions", [1, 3, INPUTS])
+def test_a_stencil_holds_what_a_hessian_sample_needs(directions: int, seed: int) -> None:
+    _, oracle, points = planted(seed)
+    frame = random_frame(seed, directions)
+    stencil = measure_stencil(oracle, points, step=1e-2, frame=frame)
+    assert oracle.oracle.ledger.answered == len(points) * hessian_queries(directions)
+    sample = stencil.sample(np.positive)
+    expected = measure_hessians(oracle, points, step=1e-2, frame=frame)
+    for name in ("points", "values", "gradients", "hessians", "frame", "step"):
+        np.testing.assert_allclose(getattr(sample, name), getattr(expected, name), rtol=1e-12, atol=1e-12)
+
+
+def test_an_output_activation_is_undone_before_the_differences_and_for_nothing(seed: int) -> None:
+    network, _, points = planted(seed)
+    oracle = in_own_units(lambda x: TANH(0.1 * network(x)), outputs=2)
+    frame = random_frame(seed, 3)
+    stencil = measure_stencil(oracle, points, step=1e-3, frame=frame)
+    before = oracle.oracle.ledger.answered
+    sample = stencil.sample(lambda values: 10.0 * np.arctanh(values))
+    assert oracle.oracle.ledger.answered == before
+    np.testing.assert_allclose(sample.values, network(points), atol=1e-12)
+    np.testing.assert_allclose(sample.gradients, network.gradients(points) @ frame, atol=1e-4)
+    exact = pack(frame.T @ unpack(network.hessians(points), INPUTS) @ frame)
+    np.testing.assert_allclose(sample.hessians, exact, atol=1e-3)
+
+
 @pytest.mark.parametrize("step", [0.0, -1e-3, np.nan, np.inf])
 def test_steps_must_be_positive_and_finite(step: float) -> None:
     _, oracle, points = planted(0)
@@ -220,6 +248,8 @@ def test_steps_must_be_positive_and_finite(step: float) -> None:
             measure(oracle, points, step=step)
     with pytest.raises(InvalidInput, match="positive and finite"):
         measure_directional(oracle, points, points, order=2, step=step)
+    with pytest.raises(InvalidInput, match="positive and finite"):
+        measure_stencil(oracle, points, step=step, frame=np.eye(INPUTS))
     assert oracle.oracle.ledger.answered == 0
 
 

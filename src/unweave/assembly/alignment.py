@@ -59,7 +59,7 @@ def align(
 
     Args:
         projections: arguments of the layer's neurons without their biases, at every point.
-        gradients: of all outputs in these arguments.
+        gradients: of all outputs in these projections.
         biases: first guess, a few tenths of an argument's unit off at most.
         activation: of the layer.
 
@@ -101,7 +101,8 @@ class _Ranks:
         for is_free in (np.arange(2 * neurons) >= neurons, np.ones(2 * neurons, dtype=bool)):
             state = self._descended(rank, state, is_free, given=given)
         scales, found = state[:neurons], state[neurons:]
-        left, values, _ = np.linalg.svd(self.divided(scales, found))
+        # In the given units the gradients carry the lengths as factors, which the row space must not.
+        left, values, _ = np.linalg.svd(self.divided(scales, found) / scales[:, None])
         gap = float(values[rank - 1] / max(values[rank], np.finfo(float).eps * values[0]))
         return Alignment(scales, found, left[:, :rank], gap)
 

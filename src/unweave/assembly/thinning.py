@@ -14,6 +14,9 @@ from jaxtyping import Float64
 from unweave.arrays import Points
 from unweave.networks import Layer, Network
 
+# Powers below this share of the largest are rounding.
+SMALLEST_POWER = 1e-15
+
 
 def removals(network: Network, index: int, points: Points) -> Iterator[Network]:
     """The network without one neuron of a hidden layer, for every neuron, the least missed first.
@@ -34,8 +37,10 @@ def removals(network: Network, index: int, points: Points) -> Iterator[Network]:
 
 def _missed(lifted: Float64[np.ndarray, "points columns"]) -> Float64[np.ndarray, "columns"]:
     """Root mean square of what the other columns leave of each: one inverse gives all regressions."""
-    precision = np.linalg.pinv(lifted.T @ lifted / len(lifted), rcond=1e-15, hermitian=True)
-    return 1.0 / np.sqrt(np.maximum(np.diag(precision), np.finfo(float).tiny))
+    powers, axes = np.linalg.eigh(lifted.T @ lifted / len(lifted))
+    # Raised and not cut off: where columns depend on each other exactly, their powers must stay small.
+    raised = np.maximum(powers, SMALLEST_POWER * powers[-1])
+    return 1.0 / np.sqrt(np.maximum(axes**2 @ (1.0 / raised), np.finfo(float).tiny))
 
 
 def _without(network: Network, index: int, neuron: int, lifted: Float64[np.ndarray, "points columns"]) -> Network:

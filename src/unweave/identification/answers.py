@@ -25,6 +25,9 @@ SAMPLE = 2_048
 SAME_HYPERPLANE = 0.01
 # Standard deviation of rounding, in units of the last digit.
 ANSWER_ROUNDING = 0.29
+# Rounding of a network's own terms, relative to the answers, up to which it excuses a residual: a fit whose terms
+# cancel to fewer digits has run away and explains nothing.
+LARGEST_ROUNDING = 1e-8
 
 
 class Answers:
@@ -130,10 +133,10 @@ class Answers:
             terms = terms + np.abs(points) @ np.abs(network.skip.T)
         # The oracle's own rounding is that of its answers before they were centred.
         centre = np.abs(self.oracle.offset / self.oracle.size)
-        terms = terms + np.abs(output.biases) + centre
-        digits = self.oracle.oracle.ledger.answer_digits
-        rounded = ANSWER_ROUNDING * digits * _rms(np.abs(self.fresh_values) + centre)
-        return float(max(noise, rounded, np.finfo(float).eps * _rms(terms)))
+        sizes = np.abs(self.fresh_values) + centre
+        terms = np.finfo(float).eps * _rms(terms + np.abs(output.biases) + centre)
+        rounded = ANSWER_ROUNDING * self.oracle.oracle.ledger.answer_digits * _rms(sizes)
+        return float(max(noise, rounded, min(terms, LARGEST_ROUNDING * _rms(sizes))))
 
 
 def _rms(values: np.ndarray) -> float:

@@ -73,7 +73,9 @@ class DeepRoute:
             raise StageFailed("far out there is no first layer to peel off.")
         rough = run.first_layer.standard
         if rough.neurons > rough.inputs:
-            raise StageFailed(verdicts.too_wide(rough))
+            why = verdicts.too_wide(rough)
+            run.first_layer = replace(run.first_layer, reason=f"{run.first_layer.reason} That is because {why}")
+            raise StageFailed(why)
         with run.stage("peeling the first layer"):
             layer, alignment = _aligned(run, probe, rough)
             run.diagnostics.append(_alignment_check(alignment))

@@ -90,7 +90,8 @@ class UpperLayers:
         )
         clear = [span for span in spans if span[0].gap >= SHALLOW_GAP]
         for subspace, guess, sample in clear:
-            yield self._shallow(subspace, guess, sample, rng)
+            if (start := self._shallow(subspace, guess, sample, rng)) is not None:
+                yield start
         if not clear:
             yield from self._deep_starts(rng)
 
@@ -131,8 +132,10 @@ class UpperLayers:
 
     def _shallow(
         self, subspace: MatrixSubspace, guess: OutputGuess, sample: HessianSample, rng: np.random.Generator
-    ) -> UpperStart:
+    ) -> UpperStart | None:
         directions = self.power(subspace, rng)
+        if len(directions.atoms) == 0:
+            return None
         fit = fit_profiles(neuron_profiles(sample, directions.atoms), TANH)
         outside = np.zeros((self.peeled.outputs, self.peeled.inputs))
         network = without_skip(assemble(sample, directions.atoms, fit, outside=outside))
