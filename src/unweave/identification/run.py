@@ -15,6 +15,7 @@ from unweave.identification.answers import Answers
 from unweave.identification.result import Identification
 from unweave.measurements.steps import FunctionScale, function_scale, measure_flatness, scale_points
 from unweave.networks import Layer, Network
+from unweave.oracles.logits import LogitsOracle, are_probabilities
 from unweave.oracles.noise import NoiseFloor, measure_noise
 from unweave.oracles.oracle import Oracle
 from unweave.oracles.standard import StandardOracle, standardise
@@ -89,6 +90,8 @@ class Run:
         self.bends_far = False
         # Known as soon as a walk has shown that the network is not shallow.
         self.first_layer: FirstLayer | None = None
+        # Whether answers are probabilities, and what is identified are the logits behind them.
+        self.gives_logits = False
         self._progress = progress
         self._seconds: dict[str, float] = {}
 
@@ -112,6 +115,10 @@ class Run:
         """Measure the noise, choose units, and look at the function's scale; all answers are kept."""
         noise = measure_noise(self.oracle, self.rng_probe)
         self._check_repeats(noise)
+        if are_probabilities(noise.values):
+            self.gives_logits, self.oracle = True, LogitsOracle(self.oracle)
+            self.notes.append(verdicts.gives_logits())
+            noise = measure_noise(self.oracle, self.rng_probe)
         center, half_width = self.oracle.domain.frame(self.oracle.inputs)
         lines = scale_points(self.oracle, self.rng_probe)
         spread = self.oracle.domain.sample_standard(self.rng_probe, SPREAD_POINTS, self.oracle.inputs, 0.0)
@@ -166,7 +173,7 @@ class Run:
         names = equivalent_names(network.layers[0].activation) if network is not None and network.widths[0] > 0 else ()
         return Identification(
             outcome=outcome,
-            reason=reason,
+            reason=f"{reason} {verdicts.gives_logits()}" if self.gives_logits and network is not None else reason,
             network=network,
             certificate=certificate,
             diagnostics=tuple(self.diagnostics),

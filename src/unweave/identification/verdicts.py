@@ -62,6 +62,14 @@ def changing_answers(noise: NoiseFloor, spread: float) -> str:
     )
 
 
+def gives_logits() -> str:
+    """What a network of a model that answers with probabilities gives."""
+    return (
+        "The answers are probabilities that sum to one: the network gives the logits behind them, shifted so that they "
+        "sum to zero (softmax does not see the shift). Apply softmax to its outputs to get the answers."
+    )
+
+
 def no_kinks() -> str:
     """Why a function that looked piecewise linear has no neurons to show."""
     return (
