@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 
 from unweave.exceptions import InvalidInput
 from unweave.measurements.hermite.contracted import ContractedMoments
+from unweave.measurements.hermite.control import Control
 from unweave.measurements.hermite.coordinates import Coordinates
 from unweave.measurements.hermite.gaussianity import GaussianityCheck
 from unweave.measurements.hermite.inputs import InputMoments
 from unweave.measurements.hermite.label_moments import LabelMoments
+from unweave.measurements.hermite.moments import HermiteMoments
 from unweave.measurements.hermite.regression import HermiteRegression
 from unweave.measurements.streams.sums import Statistic, Sums, Together, merge
 
@@ -117,9 +119,27 @@ def test_single_precision_is_summed_in_double(seed: int) -> None:
     assert_same(single, sums_of(STATISTICS["even order"], points.astype(np.float64), labels.astype(np.float64)))
 
 
+@pytest.mark.parametrize("name", STATISTICS)
+def test_sums_that_come_back_from_a_journey_can_be_merged(name: str, seed: int) -> None:
+    sums = sums_of(STATISTICS[name], *rows_of(seed))
+    both = merge(sums, pickle.loads(pickle.dumps(sums)))
+    np.testing.assert_array_equal(both.even[0], 2 * sums.even[0])
+
+
 def test_different_statistics_are_not_merged(seed: int) -> None:
+    shifted = Coordinates(np.full(INPUTS, 0.1), np.eye(INPUTS))
+    controlled = Control.shared(EVERYWHERE, HermiteMoments(INPUTS, 1, np.ones(INPUTS + 1)))
+    others = [
+        STATISTICS["odd order"],
+        LabelMoments(shifted, 4),
+        LabelMoments(EVERYWHERE, 4, controlled),
+        Together((STATISTICS["even order"],)),
+    ]
+    for other in others:
+        with pytest.raises(InvalidInput, match="same statistic"):
+            merge(sums_of(STATISTICS["even order"], *rows_of(seed)), sums_of(other, *rows_of(seed)))
     with pytest.raises(InvalidInput, match="same statistic"):
-        merge(sums_of(STATISTICS["odd order"], *rows_of(seed)), sums_of(STATISTICS["even order"], *rows_of(seed)))
+        merge(sums_of(others[3], *rows_of(seed)), sums_of(Together((others[1],)), *rows_of(seed)))
 
 
 @pytest.mark.parametrize("rows", [0, 1])

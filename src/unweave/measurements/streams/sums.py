@@ -7,7 +7,7 @@ that ``(e - o) / 2`` has the covariance of the error of ``(e + o) / 2``.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Generic, TypeVar
 
 import numpy as np
@@ -153,12 +153,26 @@ def merge(first: Sums[Moments], second: Sums[Moments]) -> Sums[Moments]:
     Raises:
         InvalidInput: if they are sums of different statistics.
     """
-    shapes = [[array.shape for array in sums.even] for sums in (first, second)]
-    if type(first.statistic) is not type(second.statistic) or shapes[0] != shapes[1]:
-        raise InvalidInput("only sums of the same statistic can be merged.")
+    if not same_settings(first.statistic, second.statistic):
+        raise InvalidInput("only sums of the same statistic, with the same settings, can be merged.")
     even = tuple(a + b for a, b in zip(first.even, second.even, strict=True))
     odd = tuple(a + b for a, b in zip(first.odd, second.odd, strict=True))
     return Sums(first.statistic, first.rows + second.rows, even, odd)
+
+
+def same_settings(first: object, second: object) -> bool:
+    """Whether two statistics are equal field by field, arrays included: a copy from another process is not the same."""
+    if first is second:
+        return True
+    if type(first) is not type(second):
+        return False
+    if isinstance(first, tuple) and isinstance(second, tuple):
+        return len(first) == len(second) and all(map(same_settings, first, second))
+    if is_dataclass(first):
+        return all(same_settings(getattr(first, part.name), getattr(second, part.name)) for part in fields(first))
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        return np.array_equal(first, second)
+    return first == second
 
 
 @dataclass(frozen=True)
