@@ -1,0 +1,180 @@
+"""Where samples come from: chunks of rows that are read one at a time, as often as there are passes.
+
+A source is cut into pieces. A piece can be sent to another process and read there: pieces of files carry a path, pieces
+of arrays their rows. Shapes and finiteness are checked where rows are summed, so that they are checked once.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float64
+
+from unweave.arrays import as_float64
+from unweave.exceptions import InvalidInput
+
+Labels = Float64[np.ndarray, "points"]
+# What a chunk holds: points with one row each, and their labels.
+Chunk = tuple[Any, Any]
+
+# Rows of a chunk unless told otherwise: 10 MB at 20 inputs. Even, so that the two halves of the rows alternate across
+# chunks as they do within one.
+CHUNK_ROWS = 2**16
+
+
+class Piece(ABC):
+    """A part of a source that can be read anywhere."""
+
+    @abstractmethod
+    def chunks(self) -> Iterator[Chunk]:
+        """The rows of the piece."""
+
+
+class Source(ABC):
+    """Samples that can be read from the start, once per pass."""
+
+    @abstractmethod
+    def pieces(self) -> Iterator[Piece]:
+        """All pieces in order."""
+
+    def chunks(self) -> Iterator[Chunk]:
+        """All chunks in order."""
+        for piece in self.pieces():
+            yield from piece.chunks()
+
+
+@dataclass(frozen=True, eq=False)
+class HeldPiece(Piece):
+    """Rows that are in memory already."""
+
+    points: Any
+    labels: Any
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The rows, at once."""
+        yield self.points, self.labels
+
+
+@dataclass(frozen=True, eq=False)
+class ArraySource(Source):
+    """Arrays in memory, or memory maps of them.
+
+    Raises:
+        InvalidInput: if points and labels differ in length or have the wrong number of axes.
+    """
+
+    points: np.ndarray
+    labels: np.ndarray
+    chunk_rows: int = CHUNK_ROWS
+
+    def __post_init__(self) -> None:
+        _check_rows(self.points.shape, self.labels.shape, self.chunk_rows)
+
+    def pieces(self) -> Iterator[Piece]:
+        """Slices of the arrays."""
+        for first in range(0, len(self.points), self.chunk_rows):
+            rows = slice(first, first + self.chunk_rows)
+            yield HeldPiece(self.points[rows], self.labels[rows])
+
+
+@dataclass(frozen=True)
+class NpyPiece(Piece):
+    """Some rows of two `.npy` files."""
+
+    points: Path
+    labels: Path
+    rows: slice
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The rows, at once."""
+        yield np.array(_mapped(self.points)[self.rows]), np.array(_mapped(self.labels)[self.rows])
+
+
+@dataclass(frozen=True)
+class NpySource(Source):
+    """Two `.npy` files, which may be larger than memory: only a chunk is read at a time.
+
+    Raises:
+        InvalidInput: if a file is missing or not an array, or if the two differ in length.
+    """
+
+    points: Path
+    labels: Path
+    chunk_rows: int = CHUNK_ROWS
+
+    def __post_init__(self) -> None:
+        _check_rows(_mapped(self.points).shape, _mapped(self.labels).shape, self.chunk_rows)
+
+    def pieces(self) -> Iterator[Piece]:
+        """Ranges of rows."""
+        for first in range(0, len(_mapped(self.points)), self.chunk_rows):
+            yield NpyPiece(self.points, self.labels, slice(first, first + self.chunk_rows))
+
+
+@dataclass(frozen=True)
+class ChunkSource(Source):
+    """Chunks ``(points, labels)`` from anywhere.
+
+    Args:
+        chunks_from: a function that starts a new run over the chunks, or an iterable of them. An iterator can be read
+            once only, which is one pass.
+    """
+
+    chunks_from: Callable[[], Iterable[Chunk]] | Iterable[Chunk]
+    _spent: list[bool] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def pieces(self) -> Iterator[Piece]:
+        """One piece per chunk.
+
+        Raises:
+            InvalidInput: if an iterator is to be read for the second time, or if a chunk is not a pair.
+        """
+        if isinstance(self.chunks_from, Iterator):
+            if self._spent:
+                raise InvalidInput(
+                    "this iterator of chunks was read before: give a function that returns a new iterator, "
+                    "because every pass reads all rows."
+                )
+            self._spent.append(True)
+        for chunk in self.chunks_from() if callable(self.chunks_from) else self.chunks_from:
+            if not (isinstance(chunk, tuple) and len(chunk) == 2):
+                raise InvalidInput(f"a chunk needs to be a pair of points and labels, got {type(chunk).__name__}.")
+            yield HeldPiece(*chunk)
+
+
+def check_chunk(chunk: Chunk, *, inputs: int) -> tuple[Float64[np.ndarray, "points inputs"], Labels]:
+    """Points and labels of a chunk as float64, or what is wrong with them.
+
+    Raises:
+        InvalidInput: for shapes that do not match each other or `inputs`, and for numbers that are not finite.
+    """
+    points = as_float64(chunk[0], name="points of a chunk", ndim=2)
+    labels = as_float64(chunk[1], name="labels of a chunk", ndim=1)
+    if points.shape[1] != inputs:
+        raise InvalidInput(f"points of a chunk need {inputs} columns, got {points.shape[1]}.")
+    if len(points) != len(labels):
+        raise InvalidInput(f"a chunk needs one label per point, got {len(points)} points and {len(labels)} labels.")
+    return points, labels
+
+
+def _check_rows(points: tuple[int, ...], labels: tuple[int, ...], chunk_rows: int) -> None:
+    if len(points) != 2 or len(labels) != 1:
+        raise InvalidInput(f"points need two axes and labels one, got shapes {points} and {labels}: reshape them.")
+    if points[0] != labels[0]:
+        raise InvalidInput(f"every point needs one label, got {points[0]} points and {labels[0]} labels.")
+    if chunk_rows < 1:
+        raise InvalidInput(f"a chunk needs at least one row, got chunk_rows={chunk_rows}.")
+
+
+def _mapped(path: Path) -> np.ndarray:
+    """The array of a file, not read yet."""
+    try:
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise InvalidInput(f"{path} needs to be an array in a .npy file: {error}.") from error
+    if not isinstance(array, np.ndarray):
+        raise InvalidInput(f"{path} holds several arrays: save points and labels as one .npy file each.")
+    return array
