@@ -1,0 +1,159 @@
+"""Least squares within the activation pattern: a shallow relu network from exact answers, in one linear solve.
+
+Where it is known which neurons are active, the network is linear in ``u_i = a_i w_i`` and ``c_i = a_i b_i``:
+
+    f(x) = sum over active i of (<u_i, x> + c_i) + <v, x> + c.
+
+Points near a kink of the current network may be on the wrong side and are left out; those that remain give
+``(neurons + 1)(inputs + 1)`` unknowns by least squares, and the next pattern. The affine part makes up for wrong signs.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float64
+
+from unweave.activations import IDENTITY, RELU
+from unweave.arrays import Points, Values
+from unweave.exceptions import InvalidInput
+from unweave.networks import Network
+from unweave.refinement.refined import Refinement
+
+# A neuron is fitted if this many points per unknown of it are on either side of its kink.
+POINTS_PER_UNKNOWN = 2
+# Points per unknown of the whole fit below which the margin is lowered to keep more.
+KEPT_PER_UNKNOWN = 3
+# Residuals of exact answers end at rounding, relative to the answers; above, further rounds may help.
+ROUNDING = 1e-14
+
+
+@dataclass(frozen=True)
+class PatternLeastSquares:
+    """Settings of the least squares within the activation pattern.
+
+    Args:
+        margin: distance from a kink, in units of the inputs, below which a point is left out; ``min(0.3, 1.5 / neurons)``
+            if omitted, and less if too few points would remain.
+        rounds: largest number of linear solves with a new pattern each.
+        most_points: points that a solve uses at most; the first ones of those that are kept.
+        trimmed: share of the points with the largest residuals that a second fit leaves out, where the first
+            one has not met the answers: neurons that bend at few points only spoil few.
+        trims: how often.
+    """
+
+    margin: float | None = None
+    rounds: int = 15
+    most_points: int = 20_000
+    trimmed: float = 0.03
+    trims: int = 4
+
+    def __call__(self, network: Network, points: Points, values: Values, *, floor: float = 0.0) -> Refinement:
+        """Fit the network to the answers.
+
+        Args:
+            network: shallow, relu, one output; a tenth off at most in most parameters.
+            points: where answers are known, more than three per unknown.
+            values: the answers.
+            floor: noise of one answer; at it there is nothing left to fit.
+
+        Returns:
+            The best network met, with unit weights and an affine part; the network itself if none is better.
+
+        Raises:
+            InvalidInput: if it is another kind of network, or there are fewer answers than unknowns.
+
+        Assumes: the pattern of the kept points is right, or so for most of them.
+        Guarantees: never a larger residual. With a right pattern, exact answers and points on both sides of every
+            kink, all parameters to rounding in one round.
+        """
+        _check(network, points)
+        size = max(_rms(values), np.finfo(float).tiny)
+        best, history = network, [_rms(values - network(points))]
+        residual, rounds, has_converged = history[0], 0, False
+        for _ in range(self.rounds):
+            if residual <= max(floor, ROUNDING * size):
+                has_converged = True
+                break
+            network = self._fitted(network, points, values, size=size)
+            rounds += 1
+            history.append(_rms(values - network(points)))
+            # A round may lead through a worse network to the right pattern, but not twice in a row.
+            if len(history) > 2 and min(history[-2:]) >= residual:
+                has_converged = history[-1] == history[-2]
+                break
+            if history[-1] < residual:
+                best, residual = network, history[-1]
+        return Refinement(best, residual, rounds, has_converged, tuple(history))
+
+    def _fitted(self, network: Network, points: Points, values: Values, *, size: float) -> Network:
+        """The network that least squares gives for the pattern of this one."""
+        hidden, output = network.layers
+        norms = np.linalg.norm(hidden.weights, axis=1)
+        scaled = hidden.preactivations(points) / np.where(norms > 0, norms, 1.0)
+        kept = self._kept(scaled, unknowns=(len(norms) + 1) * (network.inputs + 1))
+        lifted = np.column_stack([points[kept], np.ones(len(kept))])
+        is_active = scaled[kept] > 0
+        needed = POINTS_PER_UNKNOWN * (network.inputs + 1)
+        counts = np.sum(is_active, axis=0)
+        is_free = (norms > 0) & (np.minimum(counts, len(kept) - counts) >= needed)
+        # Neurons that hardly any kept point shows the kink of stay as they are.
+        held = hidden.activation(hidden.preactivations(points[kept]))[:, ~is_free] @ output.weights[0, ~is_free]
+        solved = self._solved(lifted, is_active[:, is_free], values[kept, 0] - held, size=size)
+        return _network_of(network, is_free, solved)
+
+    def _kept(self, scaled: Float64[np.ndarray, "points neurons"], *, unknowns: int) -> np.ndarray:
+        """Points that are not near a kink; if these are too few, those farthest from the kinks."""
+        distances = np.min(np.abs(scaled), axis=1, initial=np.inf)
+        margin = min(0.3, 1.5 / max(scaled.shape[1], 1)) if self.margin is None else self.margin
+        needed = min(KEPT_PER_UNKNOWN * unknowns, len(distances))
+        if np.count_nonzero(distances > margin) < needed:
+            return np.sort(np.argsort(-distances, kind="stable")[:needed])
+        return np.flatnonzero(distances > margin)[: self.most_points]
+
+    def _solved(
+        self,
+        lifted: Float64[np.ndarray, "points lifted"],
+        is_active: Bool[np.ndarray, "points free"],
+        values: Float64[np.ndarray, "points"],
+        *,
+        size: float,
+    ) -> Float64[np.ndarray, "blocks lifted"]:
+        """Slope and constant of every free neuron, and of the affine part last."""
+        blocks = [is_active[:, [i]] * lifted for i in range(is_active.shape[1])]
+        design = np.hstack([*blocks, lifted])
+        solution = np.linalg.lstsq(design, values, rcond=None)[0]
+        for _ in range(self.trims if self.trimmed > 0.0 else 0):
+            residuals = np.abs(values - design @ solution)
+            if np.sqrt(np.mean(residuals**2)) <= ROUNDING * size:
+                break
+            kept = residuals <= np.quantile(residuals, 1.0 - self.trimmed)
+            solution = np.linalg.lstsq(design[kept], values[kept], rcond=None)[0]
+        return solution.reshape(-1, lifted.shape[1])
+
+
+def _network_of(network: Network, is_free: np.ndarray, solved: np.ndarray) -> Network:
+    """Unit weights, biases and output weights from slopes and constants; others as they were."""
+    hidden, output = network.layers
+    weights, biases, outgoing = hidden.weights.copy(), hidden.biases.copy(), output.weights[0].copy()
+    slopes, constants = solved[:-1, :-1], solved[:-1, -1]
+    heights = np.linalg.norm(slopes, axis=1)
+    # A neuron is on the same side as before: its weights keep their direction, roughly.
+    heights = np.where(np.sum(slopes * weights[is_free], axis=1) < 0, -heights, heights)
+    divisor = np.where(heights != 0.0, heights, 1.0)
+    is_there = (heights != 0.0)[:, None]
+    weights[is_free] = np.where(is_there, slopes / divisor[:, None], weights[is_free])
+    biases[is_free] = np.where(is_there[:, 0], constants / divisor, biases[is_free])
+    outgoing[is_free] = heights
+    return Network.shallow(weights, biases, outgoing[None], solved[-1, -1:], RELU, solved[-1:, :-1])
+
+
+def _check(network: Network, points: Points) -> None:
+    if len(network.layers) != 2 or network.activations != (RELU, IDENTITY) or network.outputs != 1:
+        raise InvalidInput(f"a shallow relu network with one output is needed, got layers of {network.activations}.")
+    unknowns = (network.widths[0] + 1) * (network.inputs + 1)
+    if len(points) < unknowns:
+        raise InvalidInput(f"a fit within the pattern needs {unknowns} answers for as many unknowns, got {len(points)}.")
+
+
+def _rms(residuals: Values) -> float:
+    return float(np.sqrt(np.mean(residuals**2)))
