@@ -51,12 +51,13 @@ class ReluFinish:
     Args:
         pattern: fit within activation patterns.
         polish: fit by Levenberg-Marquardt, for answers with noise.
-        most_points: answers that the polish uses at most, the first ones.
+        most_numbers: size of the Jacobian of the polish: as many answers are used, the first ones, as fit in.
     """
 
     pattern: PatternLeastSquares = field(default_factory=PatternLeastSquares)
-    polish: LevenbergMarquardt = field(default_factory=LevenbergMarquardt)
-    most_points: int = 20_000
+    # Noise is far above what normal equations lose; steps that only move points across kinks gain nothing.
+    polish: LevenbergMarquardt = field(default_factory=lambda: LevenbergMarquardt(steps=12, orthogonal_limit=0))
+    most_numbers: int = 2**24
 
     def __call__(self, network: Network, points: Points, values: Values, *, floor: float = 0.0) -> FinishedRelu:
         """Fit the network to the answers and decide its signs.
@@ -82,41 +83,26 @@ class ReluFinish:
         best, residual, polish = pattern.network, pattern.residual, None
         is_exact = residual <= EXACT * size
         if not is_exact:
-            polish = self._polished(with_affine_part(best), points, values, floor)
+            polish = self._polished(with_affine_part(best), points, values)
             best, residual = _better((best, residual), polish.network, points, values)
-        tol = EXACT_SIGN_TOL if is_exact else _sign_tolerance(best, residual, min(len(points), self.most_points))
+        tol = EXACT_SIGN_TOL if is_exact else _sign_tolerance(best, residual, self._used(best, points))
         signs = resolve_relu_signs(best, relative_tol=tol)
         if signs.solutions == 1:
-            best, residual, polish = self._without_affine_part(
-                (best, residual), signs.network, polish, points, values, floor=floor
-            )
+            # Without the affine part the fit is a little worse, by what that part took from the noise.
+            signed = signs.network if is_exact else self._polished(signs.network, points, values).network
+            lost = 1.0 + STANDARD_ERRORS * (network.inputs + 1) / len(points)
+            allowed = max(EXACT * size, min(lost * residual, start_residual))
+            best, residual = _within(allowed, signed, points, values) or (best, residual)
         return FinishedRelu(best, residual, start_residual, residual <= EXACT * size, pattern, polish, signs)
 
-    def _polished(self, network: Network, points: Points, values: Values, floor: float) -> Refinement:
-        few = slice(0, max(self.most_points, 2 * network.parameters))
-        return self.polish(network, points[few], values[few], floor=floor)
+    def _used(self, network: Network, points: Points) -> int:
+        """Answers that the polish uses: at least twice as many as parameters."""
+        return min(len(points), max(self.most_numbers // network.parameters, 2 * network.parameters))
 
-    def _without_affine_part(
-        self,
-        fitted: tuple[Network, float],
-        signed: Network,
-        polish: Refinement | None,
-        points: Points,
-        values: Values,
-        *,
-        floor: float,
-    ) -> tuple[Network, float, Refinement | None]:
-        """The network with fewer parameters, fitted again where answers have noise.
-
-        It fits a little worse than with an affine part, by what that part took from the noise.
-        """
-        size = max(_rms(values), np.finfo(float).tiny)
-        if polish is not None:
-            polish = self._polished(signed, points, values, floor)
-            signed = polish.network
-        residual = _rms(values - signed(points))
-        allowed = (1.0 + 2.0 * STANDARD_ERRORS**2 * signed.inputs / len(points)) * fitted[1] + EXACT * size
-        return (signed, residual, polish) if residual <= allowed else (*fitted, polish)
+    def _polished(self, network: Network, points: Points, values: Values) -> Refinement:
+        used = self._used(network, points)
+        # Noise is no floor here: the fit goes on until nothing is gained.
+        return self.polish(network, points[:used], values[:used], floor=0.0)
 
 
 def with_affine_part(network: Network) -> Network:
@@ -133,6 +119,11 @@ def _better(
 ) -> tuple[Network, float]:
     residual = _rms(values - candidate(points))
     return (candidate, residual) if residual < known[1] else known
+
+
+def _within(allowed: float, candidate: Network, points: Points, values: Values) -> tuple[Network, float] | None:
+    residual = _rms(values - candidate(points))
+    return (candidate, residual) if residual <= allowed else None
 
 
 def _sign_tolerance(network: Network, residual: float, answers: int) -> float:
