@@ -176,7 +176,7 @@ def _column_space(tensor: Array) -> tuple[Array, Array]:
 def _compressed(slices: Float64[Array, "slices rank rank"]) -> Float64[Array, "few rank rank"]:
     """Fewer slices with the same sums of squares: an orthogonal change of the last axis changes no draw's law."""
     rank = slices.shape[1]
-    if len(slices) <= rank * rank:
+    if rank == 0 or len(slices) <= rank * rank:
         return slices
     triangle = np.asarray(np.linalg.qr(slices.reshape(len(slices), -1), mode="r"))
     return triangle.reshape(-1, rank, rank)

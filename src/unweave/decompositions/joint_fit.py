@@ -74,7 +74,7 @@ def fit_directions(tensors: Sequence[Tensor], directions: Atoms, *, steps: int =
         misfit = _norm(_residuals(packed, tensors, trial)) if np.all(np.isfinite(trial)) else np.inf
         if not misfit < misfits[-1]:
             damping = max(GROWTH * damping, FIRST_DAMPING)
-            has_converged = float(np.max(np.abs(trial - directions))) < np.finfo(float).eps
+            has_converged = bool(np.max(np.abs(trial - directions)) < np.finfo(float).eps)
             if has_converged or damping > LARGEST_DAMPING:
                 break
             continue
