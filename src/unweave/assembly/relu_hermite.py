@@ -21,12 +21,12 @@ from unweave.networks import Network
 Biases = Float64[np.ndarray, "neurons"]
 
 
-def normal_density(t: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
+def normal_density(t: Biases) -> Biases:
     """``phi(t)``."""
     return np.exp(-0.5 * t**2) / np.sqrt(2 * np.pi)
 
 
-def relu_coefficient(order: int, biases: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
+def relu_coefficient(order: int, biases: Biases) -> Biases:
     """``g_k(b) = E[relu(t + b) He_k(t)]`` for t standard normal.
 
     ``g_0 = b Phi(b) + phi(b)``, ``g_1 = Phi(b)`` and ``g_k = (-1)^k He_k-2(b) phi(b)`` from order 2 on. Each is the
@@ -40,12 +40,12 @@ def relu_coefficient(order: int, biases: Float64[np.ndarray, "*shape"]) -> Float
     return (-1.0) ** order * eval_hermitenorm(order - 2, biases) * normal_density(biases)
 
 
-def relu_energy(biases: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
+def relu_energy(biases: Biases) -> Biases:
     """``E[relu(t + b)^2]``, the sum of ``g_k(b)^2 / k!`` over all orders."""
     return (1.0 + biases**2) * ndtr(biases) + biases * normal_density(biases)
 
 
-def affine_error(biases: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
+def affine_error(biases: Biases) -> Biases:
     """``E[(relu(t + b) - l(t))^2]`` with ``l(t) = t + b`` for positive and 0 for negative biases.
 
     For large biases of either sign the neuron is an affine function but for this error, and its parameters are not seen in

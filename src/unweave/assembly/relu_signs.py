@@ -19,7 +19,7 @@ from unweave.symmetries import reflect
 
 # Singular values of the flips below this share of the largest leave flips open to least squares.
 FULL_RANK = 1e-6
-# Flips by least squares come out as 0 or 1 up to errors; halfway between 1/4 and 3/4 they are no evidence.
+# Flips by least squares come out as 0 or 1 up to errors; farther from both than this they are no evidence.
 LARGEST_ROUNDING = 0.25
 
 
@@ -50,7 +50,8 @@ class ReluSigns:
             function that came.
         open_signs: neurons whose sign is open.
         solutions: 0 if no choice removes the affine part, 1 if exactly one does, 2 if several do or may.
-        margin: least distance of an unknown of the least-squares solution from 1/2, where this decided; otherwise NaN.
+        margin: 1/2 minus the largest distance of an unknown of the least-squares solution from 0 and 1, where this
+            decided; otherwise NaN.
         remainder: norm of slope and offset that are left, relative to the largest of all neurons.
         is_complete: whether all choices were covered.
     """
@@ -130,8 +131,9 @@ def _rounded(network: Network, columns: np.ndarray, target: np.ndarray, toleranc
     """Least squares, rounded to 0 and 1; neurons that are not clearly one or the other stay open."""
     solved = np.linalg.lstsq(columns, target, rcond=None)[0]
     flips = solved > 0.5
-    is_open = np.abs(solved - flips) > LARGEST_ROUNDING
-    margin = float(np.min(np.abs(solved - 0.5), initial=0.5))
+    distances = np.abs(solved - flips)
+    is_open = distances > LARGEST_ROUNDING
+    margin = 0.5 - float(np.max(distances, initial=0.0))
     largest = float(np.max(np.linalg.norm(columns, axis=0), initial=0.0)) or 1.0
     if np.any(is_open):
         remainder = float(np.linalg.norm(target)) / largest
