@@ -69,8 +69,8 @@ def test_squares_of_the_coefficients_add_up_to_the_energy(bias: float) -> None:
 
 @pytest.mark.parametrize("bias", [-4.0, -2.0, 0.0, 2.0, 3.0])
 def test_the_affine_error_agrees_with_quadrature(bias: float) -> None:
-    affine = (lambda t: t + bias) if bias > 0 else (lambda t: 0.0)
-    expected = expectation(lambda t: (max(t + bias, 0.0) - affine(t)) ** 2, -bias)
+    slope = 1.0 if bias > 0 else 0.0
+    expected = expectation(lambda t: (max(t + bias, 0.0) - slope * (t + bias)) ** 2, -bias)
     assert affine_error(np.array([bias]))[0] == pytest.approx(expected, abs=1e-13)
 
 

@@ -57,9 +57,7 @@ def test_a_flipped_direction_flips_the_bias_alone(seed: int) -> None:
     network = relu_network(np.random.default_rng(seed), inputs=5, neurons=3)
     hidden, output = network.layers
     signs = np.array([-1.0, 1.0, -1.0])
-    table = coefficient_table(
-        hermite_tensors(network, highest=4), signs[:, None] * hidden.weights, orders=(2, 3, 4)
-    )
+    table = coefficient_table(hermite_tensors(network, highest=4), signs[:, None] * hidden.weights, orders=(2, 3, 4))
     found = fit_scalars(table, orders=(2, 3, 4))
     np.testing.assert_allclose(found.biases, signs * hidden.biases, atol=1e-12)
     np.testing.assert_allclose(found.output_weights, output.weights[0], atol=1e-12)

@@ -157,7 +157,9 @@ def test_an_affine_part_that_no_signs_explain_is_kept(seed: int) -> None:
 
 def test_unclear_signs_stay_as_they_are(seed: int) -> None:
     network = relu_network(np.random.default_rng(seed), inputs=5, neurons=3)
-    halfway = Network(network.layers, skip=(0.5 * flip_columns(network)[:-1, 0])[None])
+    hidden, output = network.layers
+    affine = -0.5 * flip_columns(network)[:, 0]
+    halfway = Network.shallow(hidden.weights, hidden.biases, output.weights, affine[-1:], RELU, affine[None, :-1])
     found = resolve_relu_signs(halfway, relative_tol=1e-6)
     assert found.solutions == 0
     assert found.network is halfway

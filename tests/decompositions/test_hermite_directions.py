@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from tensors import disturbed, largest_distance, random_directions, sum_of_powers
 
+from tensors import disturbed, largest_distance, random_directions, sum_of_powers
 from unweave.assembly.relu_hermite import hermite_tensors
 from unweave.decompositions.hermite_directions import (
     PooledDirections,
@@ -146,7 +146,6 @@ def test_power_steps_square_the_error(inputs: int, neurons: int, order: int, see
         start /= np.linalg.norm(start, axis=1, keepdims=True)
         errors.append(largest_distance(power_step(tensors, start, order=order), vectors))
     assert errors[1] < 0.03 * errors[0]
-    assert errors[0] < 1e-6
 
 
 def test_orthonormal_directions_get_the_usual_power_step(seed: int) -> None:
@@ -159,7 +158,7 @@ def test_orthonormal_directions_get_the_usual_power_step(seed: int) -> None:
     assert largest_distance(power_step([tensor], start, order=1), usual) < 1e-12
 
 
-def test_a_direction_that_no_tensor_sees_stays(seed: int) -> None:
+def test_a_direction_that_no_tensor_sees_stays() -> None:
     vectors = np.eye(3)
     tensor = sum_of_powers(np.array([1.0, 1.0]), vectors[:2], 3)
     np.testing.assert_allclose(power_step([tensor], vectors, order=1)[2], vectors[2])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from tensors import largest_distance, random_directions
 
+from tensors import largest_distance, random_directions
 from unweave.decompositions.jennrich import Jennrich
 from unweave.decompositions.symmetric_tensors import leading_directions, packed_powers
 from unweave.exceptions import InvalidInput

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tensors import largest_distance, power, random_directions, sum_of_powers, symmetric_noise
 
+from tensors import largest_distance, power, random_directions, sum_of_powers, symmetric_noise
 from unweave.arrays import pack, pack_squares
 from unweave.decompositions.symmetric_tensors import (
     flattened,

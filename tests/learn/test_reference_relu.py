@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from tensors import disturbed, largest_distance
 
+from tensors import disturbed, largest_distance
 from unweave.activations import RELU
 from unweave.assembly.relu_hermite import hermite_tensors
 from unweave.exceptions import InvalidInput

@@ -1,8 +1,8 @@
 """Hermite coefficients of relu with a bias, and the Hermite tensors of a shallow relu network, in closed form.
 
 Conventions throughout: inputs are standard Gaussian; polynomials are the probabilists' ones without normalisation,
-``He_0 = 1, He_1 = t, He_k+1 = t He_k - k He_k-1``; the tensor of order k is ``T_k = E[f(x) He_k(x)]``, full and symmetric. With
-unit directions w_i (rows), ``f(x) = sum_i a_i relu(<w_i, x> + b_i) + <v, x> + c`` has
+``He_0 = 1, He_1 = t, He_k+1 = t He_k - k He_k-1``; the tensor of order k is ``T_k = E[f(x) He_k(x)]``, full and symmetric.
+With unit directions w_i (rows), ``f(x) = sum_i a_i relu(<w_i, x> + b_i) + <v, x> + c`` has
 
     T_k = sum_i a_i g_k(b_i) w_i (x) ... (x) w_i   (+ c for k = 0, + v for k = 1),   g_k(b) = E[relu(t + b) He_k(t)].
 
@@ -48,8 +48,8 @@ def relu_energy(biases: Biases) -> Biases:
 def affine_error(biases: Biases) -> Biases:
     """``E[(relu(t + b) - l(t))^2]`` with ``l(t) = t + b`` for positive and 0 for negative biases.
 
-    For large biases of either sign the neuron is an affine function but for this error, and its parameters are not seen in
-    the moments: 0.0058 at 2, 2e-4 at 3 and 3e-6 at 4.
+    For large biases of either sign the neuron is an affine function but for this error, and its parameters are not
+    seen in the moments: 0.0058 at 2, 2e-4 at 3 and 3e-6 at 4.
     """
     return (1.0 + biases**2) * ndtr(-np.abs(biases)) - np.abs(biases) * normal_density(biases)
 

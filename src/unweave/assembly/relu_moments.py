@@ -70,8 +70,8 @@ def assemble_relu(
 def with_affine_remainder(network: Network, tensors: Sequence[Tensor]) -> Network:
     """The same neurons with the affine part that the tensors of orders 0 and 1 leave to them.
 
-    ``v = T_1 - sum_i a_i Phi(b_i) w_i`` and ``c = T_0 - sum_i a_i g_0(b_i)``: best in mean square for these neurons. It makes up
-    for wrong signs, and for neurons with large biases, which the other tensors do not show.
+    ``v = T_1 - sum_i a_i Phi(b_i) w_i`` and ``c = T_0 - sum_i a_i g_0(b_i)``: best in mean square for these neurons. It
+    makes up for wrong signs, and for neurons with large biases, which the other tensors do not show.
     """
     directions, biases, output_weights = unit_parameters(network)
     slope = tensors[1] - (output_weights * relu_coefficient(1, biases)) @ directions

@@ -1,7 +1,7 @@
 """Biases and output weights of relu neurons from their coefficients in Hermite tensors.
 
-With directions known up to sign, least squares gives for every order k the coefficients ``c_ki = a_i g_k(b_i)``. From order
-2 on they are ``beta_i (-1)^k He_k-2(b_i)`` with ``beta_i = a_i phi(b_i)``: polynomials in the bias, whose recurrence
+With directions known up to sign, least squares gives for every order k the coefficients ``c_ki = a_i g_k(b_i)``. From
+order 2 on they are ``beta_i (-1)^k He_k-2(b_i)`` with ``beta_i = a_i phi(b_i)``: polynomials in the bias, whose recurrence
 
     He_n+1(b) = b He_n(b) - n He_n-1(b)
 
@@ -59,8 +59,8 @@ def coefficient_table(
 def ratio_scalars(table: Float64[np.ndarray, "orders neurons"], *, order: int) -> ReluScalars:
     """Biases and output weights by the recurrence, from two or four orders (the document's Algorithm 2).
 
-    For ``order = 1`` from coefficients of orders 2 and 3: ``b = -c_3 / c_2``. For larger l from orders ``l .. l + 3``: with k
-    the one of ``l + 1`` and ``l + 2`` that has the larger coefficient, which is never blind,
+    For ``order = 1`` from coefficients of orders 2 and 3: ``b = -c_3 / c_2``. For larger l from orders ``l .. l + 3``:
+    with k the one of ``l + 1`` and ``l + 2`` that has the larger coefficient, which is never blind,
 
         b = -(c_k+1 + (k - 2) c_k-1) / c_k,    a = (-1)^k c_k / (He_k-2(b) phi(b)).
 
@@ -96,8 +96,8 @@ def fit_scalars(
 ) -> ReluScalars:
     """Biases and output weights that explain the coefficients of several orders best.
 
-    Minimises ``sum_k (c_k - beta (-1)^k He_k-2(b))^2 / k!`` over beta and b, by a grid in b and Gauss-Newton steps. There
-    is no blind bias as long as two consecutive orders are used.
+    Minimises ``sum_k (c_k - beta (-1)^k He_k-2(b))^2 / k!`` over beta and b, by a grid in b and Gauss-Newton steps.
+    There is no blind bias as long as two consecutive orders are used.
 
     Args:
         table: coefficients, one row per order.

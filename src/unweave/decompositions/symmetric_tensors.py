@@ -67,7 +67,9 @@ def flattened(tensor: Tensor, orders: tuple[int, ...]) -> np.ndarray:
     Guarantees: up to isometries of its axes this is the flattening of the full tensor, with the same singular values.
     """
     if len(set(tensor.shape)) > 1 or sum(orders) != tensor.ndim or min(orders, default=0) < 0:
-        raise InvalidInput(f"groups of {orders} axes need a tensor with as many axes of one length, got {tensor.shape}.")
+        raise InvalidInput(
+            f"groups of {orders} axes need a tensor with as many axes of one length, got {tensor.shape}."
+        )
     inputs = tensor.shape[0] if tensor.ndim else 1
     result = tensor.reshape([inputs**order for order in orders])
     for axis, order in enumerate(orders):

@@ -1,7 +1,7 @@
 """The document's Algorithm 5: a predictor by regression on neurons that are known up to signs.
 
-Whatever the signs are, the target is nearly linear in ``+-a relu(+-<w, x> +- b)`` of all neurons that were found, and in ``(x, 1)``,
-which stands for neurons with large biases.
+Whatever the signs are, the target is nearly linear in ``+-a relu(+-<w, x> +- b)`` of all neurons that were found, and in
+``(x, 1)``, which stands for neurons with large biases.
 """
 
 from collections.abc import Callable, Sequence
@@ -22,7 +22,7 @@ from unweave.networks import Network
 # Tensors of orders 0 to the given one from samples: estimate(points, values, highest).
 Estimate = Callable[[Points, Values, int], Sequence[Tensor]]
 # Signs of weights, bias and output weight of the eight features of a neuron, and of the two that suffice here.
-EIGHT_FEATURES = tuple(product((1.0, -1.0), repeat=3))
+EIGHT_FEATURES = tuple((first, second, third) for first, second, third in product((1.0, -1.0), repeat=3))
 TWO_FEATURES = ((1.0, 1.0, 1.0), (-1.0, -1.0, 1.0))
 # Steps of projected gradient descent before giving up on the accuracy; the regression is small, so they are cheap.
 MOST_STEPS = 200_000
@@ -36,8 +36,8 @@ class PredictorSettings:
         accuracy: aimed root mean squared error (epsilon).
         neurons: upper bound of the number of neurons (m).
         bound: largest absolute parameter (B).
-        features: signs of the features of every neuron; the document uses eight, of which two suffice because weights and
-            bias share their sign and the output weight has none open.
+        features: signs of the features of every neuron; the document uses eight, of which two suffice because weights
+            and bias share their sign and the output weight has none open.
     """
 
     accuracy: float
@@ -134,9 +134,9 @@ def regress_on_units(
 def consolidated(network: Network) -> Network:
     """The same function with one neuron per kink and without a slope (the document's Claim B.5).
 
-    Neurons with the same weights and bias up to a common sign become one, ``a relu(z) + a' relu(-z) = (a + a') relu(z) - a' z``,
-    and the slope becomes ``relu(z) - relu(-z)`` of one more direction. A constant without a slope stays an offset: no
-    neuron with unit weights is constant, which the claim overlooks.
+    Neurons with the same weights and bias up to a common sign become one by ``a relu(z) + a' relu(-z) = (a + a') relu(z)
+    - a' z``, and the slope becomes ``relu(z) - relu(-z)`` of one more direction. A constant without a slope stays an offset:
+    no neuron with unit weights is constant, which the claim overlooks.
 
     Args:
         network: shallow relu network with one output and unit weights.

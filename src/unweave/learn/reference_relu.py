@@ -1,9 +1,9 @@
 """The document's algorithms for relu networks from Gaussian samples, as it gives them, for comparison.
 
 Algorithms 1 (exact tensors), 2 (biases and output weights), 3 (signs), 4 (tensors with errors) and 6 (the same with
-signs); Algorithm 5, the predictor, is in `reference_predictor.py`. Corrected where the print is wrong: the flattening for
-the rank of the even tensor (l and l + 2 axes), the indices in Algorithm 2 (see `ratio_scalars`), and absolute values in
-Algorithm 4. The default that needs fewer samples pools all tensors: `unweave.decompositions.hermite_directions`.
+signs); Algorithm 5, the predictor, is in `reference_predictor.py`. Corrected where the print is wrong: the flattening
+for the rank of the even tensor (l and l + 2 axes), the indices in Algorithm 2 (see `ratio_scalars`), and absolute values
+in Algorithm 4. The default that needs fewer samples pools all tensors: `unweave.decompositions.hermite_directions`.
 
 Tensors follow `unweave.assembly.relu_hermite`: ``tensors[k]`` of order k, full, for un-normalised polynomials.
 """
@@ -27,6 +27,8 @@ from unweave.networks import Network
 
 # Directions of exact tensors are the same if they differ by less than this: errors are far below, angles far above.
 SAME_DIRECTION = 1e-4
+# Errors of exact tensors, in units of the largest norm of a tensor divided by ``sqrt(k!)``.
+ROUNDING = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +97,9 @@ def recover_exact(
     """
     check_orders(tensors, highest=2 * order + 2)
     method = Jennrich() if diagonalisation is None else diagonalisation
-    odd, even = (_terms(tensors[2 * order + rest], order, method, rng) for rest in (1, 2))
+    # An order that is blind for all neurons is nothing but rounding, which only the other orders tell.
+    size = max(float(np.linalg.norm(tensor)) / sqrt(factorial(tensor.ndim)) for tensor in tensors)
+    odd, even = (_terms(tensors[2 * order + rest], order, method, rng, floor=ROUNDING * size) for rest in (1, 2))
     units = _assembled(tensors, odd, even, order=order, distance=SAME_DIRECTION)
     return fix_signs(tensors[1], units) if order == 1 else units
 
@@ -117,8 +121,8 @@ def fix_signs(first: Vector, units: RecoveredUnits, *, is_nearest: bool = False)
     Args:
         first: the tensor of order 1.
         units: neurons up to signs.
-        is_nearest: decide by which of the two values is nearer, which leaves a margin of 1/2 to every neuron; the document
-            takes the sign of z, whose margin vanishes for biases that are far from zero.
+        is_nearest: decide by which of the two values is nearer, which leaves a margin of 1/2 to every neuron; the
+            document takes the sign of z, whose margin vanishes for biases that are far from zero.
     """
     columns = units.output_weights[:, None] * units.directions
     solved = np.linalg.lstsq(columns.T, first, rcond=None)[0]
@@ -151,8 +155,8 @@ def recover_robust(
     Raises:
         InvalidInput: if a tensor is missing.
 
-    Guarantees: parameters of neurons with moderate biases, with errors of the order of those of the tensors times powers of
-        the condition numbers [document, Theorem 5.1, constants not given].
+    Guarantees: parameters of neurons with moderate biases, with errors of the order of those of the tensors times
+        powers of the condition numbers [document, Theorem 5.1, constants not given].
     """
     check_orders(tensors, highest=2 * order + 2)
     method = Jennrich() if diagonalisation is None else diagonalisation
@@ -184,14 +188,20 @@ def recover_full_rank(
 
 
 def _terms(
-    tensor: Tensor, order: int, method: Jennrich, rng: np.random.Generator, *, rank: int | None = None
+    tensor: Tensor,
+    order: int,
+    method: Jennrich,
+    rng: np.random.Generator,
+    *,
+    rank: int | None = None,
+    floor: float = 0.0,
 ) -> _Terms:
     """Directions of the rank-one terms of a tensor flattened to ``(l, l, rest)``; rank from a gap if not given."""
-    rest = tensor.ndim - 2 * order
-    terms = method(flattened(tensor, (order, order, rest)), rng, rank=rank)
+    scale = sqrt(factorial(tensor.ndim))
+    terms = method(flattened(tensor, (order, order, tensor.ndim - 2 * order)), rng, rank=rank, floor=scale * floor)
     directions, _ = leading_directions(terms.factors, tensor.shape[0], order)
     coefficients = power_coefficients(tensor, directions)
-    return _Terms(directions, coefficients, np.abs(coefficients) / sqrt(factorial(tensor.ndim)))
+    return _Terms(directions, coefficients, np.abs(coefficients) / scale)
 
 
 def _strong(terms: _Terms, coefficient: float) -> _Terms:

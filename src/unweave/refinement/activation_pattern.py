@@ -32,8 +32,8 @@ class PatternLeastSquares:
     """Settings of the least squares within the activation pattern.
 
     Args:
-        margin: distance from a kink, in units of the inputs, below which a point is left out; ``min(0.3, 1.5 / neurons)``
-            if omitted, and less if too few points would remain.
+        margin: distance from a kink, in units of the inputs, below which a point is left out;
+            ``min(0.3, 1.5 / neurons)`` if omitted, and less if too few points would remain.
         rounds: largest number of linear solves with a new pattern each.
         most_points: points that a solve uses at most; the first ones of those that are kept.
         trimmed: share of the points with the largest residuals that a second fit leaves out, where the first
@@ -152,7 +152,9 @@ def _check(network: Network, points: Points) -> None:
         raise InvalidInput(f"a shallow relu network with one output is needed, got layers of {network.activations}.")
     unknowns = (network.widths[0] + 1) * (network.inputs + 1)
     if len(points) < unknowns:
-        raise InvalidInput(f"a fit within the pattern needs {unknowns} answers for as many unknowns, got {len(points)}.")
+        raise InvalidInput(
+            f"a fit within the pattern needs {unknowns} answers for as many unknowns, got {len(points)}."
+        )
 
 
 def _rms(residuals: Values) -> float:

@@ -1,4 +1,4 @@
-"""From a rough relu network to the best one: exact answers by patterns, noisy ones by Levenberg-Marquardt, then signs."""
+"""From a rough relu network to the best one: by patterns for exact answers, by Levenberg-Marquardt for noisy ones."""
 
 from dataclasses import dataclass, field, replace
 
@@ -114,9 +114,7 @@ def _rms(residuals: Values) -> float:
     return float(np.sqrt(np.mean(residuals**2)))
 
 
-def _better(
-    known: tuple[Network, float], candidate: Network, points: Points, values: Values
-) -> tuple[Network, float]:
+def _better(known: tuple[Network, float], candidate: Network, points: Points, values: Values) -> tuple[Network, float]:
     residual = _rms(values - candidate(points))
     return (candidate, residual) if residual < known[1] else known
 
@@ -129,7 +127,7 @@ def _within(allowed: float, candidate: Network, points: Points, values: Values) 
 def _sign_tolerance(network: Network, residual: float, answers: int) -> float:
     """Error of the affine part by noise, relative to the norm of all ``a_i (w_i, b_i)``.
 
-    Fitted slopes have standard errors of about ``residual / sqrt(answers)`` each, times what the neurons explain as well.
+    Fitted slopes have standard errors of about ``residual / sqrt(answers)`` each; the other parameters add theirs.
     """
     directions, biases, output_weights = unit_parameters(network)
     size = float(np.linalg.norm(output_weights * np.vstack([directions.T, biases])))
