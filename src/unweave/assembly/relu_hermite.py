@@ -1,8 +1,8 @@
 """Hermite coefficients of relu with a bias, and the Hermite tensors of a shallow relu network, in closed form.
 
 Conventions throughout: inputs are standard Gaussian; polynomials are the probabilists' ones without normalisation,
-``He_0 = 1, He_1 = t, He_k+1 = t He_k - k He_k-1``; the tensor of order k is ``T_k = E[f(x) He_k(x)]``, full and symmetric.
-With unit directions w_i (rows), ``f(x) = sum_i a_i relu(<w_i, x> + b_i) + <v, x> + c`` has
+``He_0 = 1, He_1 = t, He_k+1 = t He_k - k He_k-1``; the tensor of order k is ``T_k = E[f(x) He_k(x)]``, full and
+symmetric. With unit directions w_i (rows), ``f(x) = sum_i a_i relu(<w_i, x> + b_i) + <v, x> + c`` has
 
     T_k = sum_i a_i g_k(b_i) w_i (x) ... (x) w_i   (+ c for k = 0, + v for k = 1),   g_k(b) = E[relu(t + b) He_k(t)].
 

@@ -1,7 +1,8 @@
 """Biases and output weights of relu neurons from their coefficients in Hermite tensors.
 
 With directions known up to sign, least squares gives for every order k the coefficients ``c_ki = a_i g_k(b_i)``. From
-order 2 on they are ``beta_i (-1)^k He_k-2(b_i)`` with ``beta_i = a_i phi(b_i)``: polynomials in the bias, whose recurrence
+order 2 on they are ``beta_i (-1)^k He_k-2(b_i)`` with ``beta_i = a_i phi(b_i)``: polynomials in the bias, whose
+recurrence
 
     He_n+1(b) = b He_n(b) - n He_n-1(b)
 

@@ -1,9 +1,10 @@
 """Signs of the neurons of a relu network without an affine part of its own, and which signs are open.
 
 ``relu(t) = relu(-t) + t``: with the neurons of a set F flipped, ``(w_i, b_i) -> (-w_i, -b_i)``, a network keeps its
-function if the affine part grows by ``sum_F a_i (<w_i, x> + b_i)``. So a network whose affine part vanishes has the same
-function under other signs if and only if ``sum_F a_i w_i = 0`` and ``sum_F a_i b_i = 0``: this is all that the theorem on
-signs leaves open. In contrast to `unweave.assembly.signs`, the offset has to vanish as well, which is one equation more.
+function if the affine part grows by ``sum_F a_i (<w_i, x> + b_i)``. So a network whose affine part vanishes has the
+same function under other signs if and only if ``sum_F a_i w_i = 0`` and ``sum_F a_i b_i = 0``: this is all that the
+theorem on signs leaves open. In contrast to `unweave.assembly.signs`, the offset has to vanish as well, which is one
+equation more.
 """
 
 from dataclasses import dataclass, replace

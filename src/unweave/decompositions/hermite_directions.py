@@ -1,9 +1,9 @@
 """Directions of the neurons of a shallow network from its Hermite tensors, up to sign.
 
-The Hermite tensors of a shallow network under Gaussian inputs are ``T_k = sum_i c_ki w_i (x) ... (x) w_i`` (k factors).
-If the powers of order l are linearly independent, tensors of orders ``2l, 2l + 1, 2l + 2`` flattened to ``(l, l, rest)``
-and laid side by side along the last axis have one rank-one term per neuron, as long as not all three of its coefficients
-vanish.
+The Hermite tensors of a shallow network under Gaussian inputs are ``T_k = sum_i c_ki w_i (x) ... (x) w_i`` (k
+factors). If the powers of order l are linearly independent, tensors of orders ``2l, 2l + 1, 2l + 2`` flattened to
+``(l, l, rest)`` and laid side by side along the last axis have one rank-one term per neuron, as long as not all three
+of its coefficients vanish.
 """
 
 from collections.abc import Sequence

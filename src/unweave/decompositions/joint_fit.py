@@ -1,8 +1,8 @@
 """Directions that explain symmetric tensors of several orders best, by least squares.
 
 Tensors ``T_k`` of a shallow network are ``sum_i c_ki w_i (x) ... (x) w_i``, with directions in common and coefficients
-of their own. The coefficients are eliminated (variable projection), so only the directions are searched; orders are weighted by
-``1 / k!``, which makes the sum the squared error of the function that the tensors expand.
+of their own. The coefficients are eliminated (variable projection), so only the directions are searched; orders are
+weighted by ``1 / k!``, which makes the sum the squared error of the function that the tensors expand.
 """
 
 from collections.abc import Sequence

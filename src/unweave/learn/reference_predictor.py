@@ -1,7 +1,7 @@
 """The document's Algorithm 5: a predictor by regression on neurons that are known up to signs.
 
-Whatever the signs are, the target is nearly linear in ``+-a relu(+-<w, x> +- b)`` of all neurons that were found, and in
-``(x, 1)``, which stands for neurons with large biases.
+Whatever the signs are, the target is nearly linear in ``+-a relu(+-<w, x> +- b)`` of all neurons that were found, and
+in ``(x, 1)``, which stands for neurons with large biases.
 """
 
 from collections.abc import Callable, Sequence
@@ -134,9 +134,9 @@ def regress_on_units(
 def consolidated(network: Network) -> Network:
     """The same function with one neuron per kink and without a slope (the document's Claim B.5).
 
-    Neurons with the same weights and bias up to a common sign become one by ``a relu(z) + a' relu(-z) = (a + a') relu(z)
-    - a' z``, and the slope becomes ``relu(z) - relu(-z)`` of one more direction. A constant without a slope stays an offset:
-    no neuron with unit weights is constant, which the claim overlooks.
+    Neurons with the same weights and bias up to a common sign become one by ``a relu(z) + a' relu(-z) = (a + a')
+    relu(z) - a' z``, and the slope becomes ``relu(z) - relu(-z)`` of one more direction. A constant without a slope
+    stays an offset: no neuron with unit weights is constant, which the claim overlooks.
 
     Args:
         network: shallow relu network with one output and unit weights.

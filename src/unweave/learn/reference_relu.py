@@ -2,8 +2,9 @@
 
 Algorithms 1 (exact tensors), 2 (biases and output weights), 3 (signs), 4 (tensors with errors) and 6 (the same with
 signs); Algorithm 5, the predictor, is in `reference_predictor.py`. Corrected where the print is wrong: the flattening
-for the rank of the even tensor (l and l + 2 axes), the indices in Algorithm 2 (see `ratio_scalars`), and absolute values
-in Algorithm 4. The default that needs fewer samples pools all tensors: `unweave.decompositions.hermite_directions`.
+for the rank of the even tensor (l and l + 2 axes), the indices in Algorithm 2 (see `ratio_scalars`), and absolute
+values in Algorithm 4. The default that needs fewer samples pools all tensors:
+`unweave.decompositions.hermite_directions`.
 
 Tensors follow `unweave.assembly.relu_hermite`: ``tensors[k]`` of order k, full, for un-normalised polynomials.
 """

@@ -19,10 +19,12 @@ from unweave.exceptions import InvalidInput
 from unweave.networks import Network
 from unweave.refinement.refined import Refinement
 
-# A neuron is fitted if this many points per unknown of it are on either side of its kink.
+# A neuron is fitted if this many points per unknown of it are on either side of its kink; the whole fit needs as many.
 POINTS_PER_UNKNOWN = 2
-# Points per unknown of the whole fit below which the margin is lowered to keep more.
-KEPT_PER_UNKNOWN = 3
+# Below a thousandth of the margin nothing is left out.
+MOST_HALVINGS = 10
+# Singular values below this share of the largest: what they belong to is not determined.
+UNDETERMINED = 1e-10
 # Residuals of exact answers end at rounding, relative to the answers; above, further rounds may help.
 ROUNDING = 1e-14
 
@@ -86,65 +88,73 @@ class PatternLeastSquares:
         return Refinement(best, residual, rounds, has_converged, tuple(history))
 
     def _fitted(self, network: Network, points: Points, values: Values, *, size: float) -> Network:
-        """The network that least squares gives for the pattern of this one."""
-        hidden, output = network.layers
+        """The network that least squares gives for the pattern of this one.
+
+        The margin is halved until enough points are left on both sides of each kink and determine all unknowns.
+        """
+        hidden = network.layers[0]
         norms = np.linalg.norm(hidden.weights, axis=1)
         scaled = hidden.preactivations(points) / np.where(norms > 0, norms, 1.0)
-        kept = self._kept(scaled, unknowns=(len(norms) + 1) * (network.inputs + 1))
-        lifted = np.column_stack([points[kept], np.ones(len(kept))])
-        is_active = scaled[kept] > 0
-        needed = POINTS_PER_UNKNOWN * (network.inputs + 1)
-        counts = np.sum(is_active, axis=0)
-        is_free = (norms > 0) & (np.minimum(counts, len(kept) - counts) >= needed)
-        # Neurons that hardly any kept point shows the kink of stay as they are.
-        held = hidden.activation(hidden.preactivations(points[kept]))[:, ~is_free] @ output.weights[0, ~is_free]
-        solved = self._solved(lifted, is_active[:, is_free], values[kept, 0] - held, size=size)
-        return _network_of(network, is_free, solved)
-
-    def _kept(self, scaled: Float64[np.ndarray, "points neurons"], *, unknowns: int) -> np.ndarray:
-        """Points that are not near a kink; if these are too few, those farthest from the kinks."""
         distances = np.min(np.abs(scaled), axis=1, initial=np.inf)
-        margin = min(0.3, 1.5 / max(scaled.shape[1], 1)) if self.margin is None else self.margin
-        needed = min(KEPT_PER_UNKNOWN * unknowns, len(distances))
-        if np.count_nonzero(distances > margin) < needed:
-            return np.sort(np.argsort(-distances, kind="stable")[:needed])
-        return np.flatnonzero(distances > margin)[: self.most_points]
+        margin = min(0.3, 1.5 / max(len(norms), 1)) if self.margin is None else self.margin
+        needed = POINTS_PER_UNKNOWN * (network.inputs + 1)
+        is_seen = (norms > 0) & (_fewer_sides(scaled > 0) >= needed)
+        fitted = network
+        for _ in range(MOST_HALVINGS):
+            kept = np.flatnonzero(distances > margin)[: self.most_points]
+            is_free = (norms > 0) & (_fewer_sides(scaled[kept] > 0) >= needed)
+            if len(kept) >= needed * (len(norms) + 1) and np.array_equal(is_free, is_seen):
+                fitted, is_determined = self._solved(network, points[kept], values[kept, 0], is_free, size=size)
+                if is_determined:
+                    break
+            margin /= 2.0
+        return fitted
 
     def _solved(
         self,
-        lifted: Float64[np.ndarray, "points lifted"],
-        is_active: Bool[np.ndarray, "points free"],
+        network: Network,
+        points: Points,
         values: Float64[np.ndarray, "points"],
+        is_free: Bool[np.ndarray, "neurons"],
         *,
         size: float,
-    ) -> Float64[np.ndarray, "blocks lifted"]:
-        """Slope and constant of every free neuron, and of the affine part last."""
-        blocks = [is_active[:, [i]] * lifted for i in range(is_active.shape[1])]
-        design = np.hstack([*blocks, lifted])
-        solution = np.linalg.lstsq(design, values, rcond=None)[0]
+    ) -> tuple[Network, bool]:
+        """Fit slope and constant of every free neuron and of the affine part; and whether all are determined.
+
+        Solved for the change of the network, so that what the points do not determine stays as it is.
+        """
+        lifted = np.column_stack([points, np.ones(len(points))])
+        is_active = network.layers[0].preactivations(points)[:, is_free] > 0
+        design = np.hstack([*(is_active[:, [i]] * lifted for i in range(is_active.shape[1])), lifted])
+        residuals = values - network(points)[:, 0]
+        change, _, rank, _ = np.linalg.lstsq(design, residuals, rcond=UNDETERMINED)
         for _ in range(self.trims if self.trimmed > 0.0 else 0):
-            residuals = np.abs(values - design @ solution)
-            if np.sqrt(np.mean(residuals**2)) <= ROUNDING * size:
+            left = np.abs(residuals - design @ change)
+            if np.sqrt(np.mean(left**2)) <= ROUNDING * size:
                 break
-            kept = residuals <= np.quantile(residuals, 1.0 - self.trimmed)
-            solution = np.linalg.lstsq(design[kept], values[kept], rcond=None)[0]
-        return solution.reshape(-1, lifted.shape[1])
+            kept = left <= np.quantile(left, 1.0 - self.trimmed)
+            change = np.linalg.lstsq(design[kept], residuals[kept], rcond=UNDETERMINED)[0]
+        return _moved(network, is_free, change.reshape(-1, lifted.shape[1])), bool(rank == design.shape[1])
 
 
-def _network_of(network: Network, is_free: np.ndarray, solved: np.ndarray) -> Network:
-    """Unit weights, biases and output weights from slopes and constants; others as they were."""
+def _moved(
+    network: Network, is_free: Bool[np.ndarray, "neurons"], change: Float64[np.ndarray, "blocks lifted"]
+) -> Network:
+    """Unit weights, biases and output weights of changed slopes and constants; other neurons as they were."""
     hidden, output = network.layers
     weights, biases, outgoing = hidden.weights.copy(), hidden.biases.copy(), output.weights[0].copy()
-    slopes, constants = solved[:-1, :-1], solved[:-1, -1]
+    slopes = outgoing[is_free, None] * weights[is_free] + change[:-1, :-1]
+    constants = outgoing[is_free] * biases[is_free] + change[:-1, -1]
     heights = np.linalg.norm(slopes, axis=1)
     # A neuron is on the same side as before: its weights keep their direction, roughly.
     heights = np.where(np.sum(slopes * weights[is_free], axis=1) < 0, -heights, heights)
-    divisor = np.where(heights != 0.0, heights, 1.0)
-    is_there = (heights != 0.0)[:, None]
-    weights[is_free] = np.where(is_there, slopes / divisor[:, None], weights[is_free])
-    biases[is_free] = np.where(is_there[:, 0], constants / divisor, biases[is_free])
+    is_there = heights != 0.0
+    divisor = np.where(is_there, heights, 1.0)
+    weights[is_free] = np.where(is_there[:, None], slopes / divisor[:, None], weights[is_free])
+    biases[is_free] = np.where(is_there, constants / divisor, biases[is_free])
     outgoing[is_free] = heights
-    return Network.shallow(weights, biases, outgoing[None], solved[-1, -1:], RELU, solved[-1:, :-1])
+    skip = change[-1:, :-1] + (0.0 if network.skip is None else network.skip)
+    return Network.shallow(weights, biases, outgoing[None], output.biases + change[-1, -1:], RELU, skip)
 
 
 def _check(network: Network, points: Points) -> None:
@@ -155,6 +165,12 @@ def _check(network: Network, points: Points) -> None:
         raise InvalidInput(
             f"a fit within the pattern needs {unknowns} answers for as many unknowns, got {len(points)}."
         )
+
+
+def _fewer_sides(is_active: Bool[np.ndarray, "points neurons"]) -> np.ndarray:
+    """Number of points on that side of every kink that has fewer."""
+    counts = np.sum(is_active, axis=0)
+    return np.minimum(counts, len(is_active) - counts)
 
 
 def _rms(residuals: Values) -> float:
