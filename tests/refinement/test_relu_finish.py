@@ -90,6 +90,21 @@ def test_neurons_with_large_biases_stay_an_affine_part(seed: int) -> None:
     np.testing.assert_allclose(found.network(points), whole(points), atol=1e-10)
 
 
+def test_a_missing_neuron_that_bends_at_few_points_does_not_spoil_the_others(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    whole = relu_network(rng, inputs=6, neurons=4, special_biases=(2.8,))
+    hidden, output = whole.layers
+    seen = Network.shallow(hidden.weights[1:], hidden.biases[1:], output.weights[:, 1:], np.zeros(1), RELU)
+    points = rng.standard_normal((20_000, 6))
+    found = ReluFinish()(start_near(seen, rng, 0.01), points, whole(points))
+    assert not found.is_exact
+    assert 0.95 < found.exact_share < 1.0
+    assert found.polish is None
+    assert found.network.skip is not None
+    errors = match(Network(found.network.layers), seen).errors
+    assert max(errors.weights, errors.biases, errors.output_weights) < 1e-10
+
+
 def test_an_affine_part_is_added_without_changing_the_function(seed: int) -> None:
     rng = np.random.default_rng(seed)
     network = relu_network(rng, inputs=3, neurons=2)

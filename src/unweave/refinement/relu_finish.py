@@ -29,7 +29,9 @@ class FinishedRelu:
         network: without an affine part if signs explain it.
         residual: root mean square of its residuals on all answers.
         start_residual: the same of the network that came.
-        is_exact: whether the answers are met to rounding.
+        is_exact: whether all answers are met to rounding.
+        exact_share: share of the answers that are. Between 1/2 and 1 the labels are exact and neurons are missing that
+            bend at few points: those that were found are exact, and a fit to all answers would spoil them.
         pattern: the fits within patterns.
         polish: the fit by Levenberg-Marquardt, if the answers were not met before.
         signs: how the signs were decided.
@@ -39,6 +41,7 @@ class FinishedRelu:
     residual: float
     start_residual: float
     is_exact: bool
+    exact_share: float
     pattern: Refinement
     polish: Refinement | None
     signs: ReluSigns
@@ -81,7 +84,8 @@ class ReluFinish:
         start_residual = _rms(values - network(points))
         pattern = self.pattern(network, points, values, floor=floor)
         best, residual, polish = pattern.network, pattern.residual, None
-        is_exact = residual <= EXACT * size
+        # Noise spoils all answers, a neuron that is missing only those beyond its kink.
+        is_exact = _exact_share(best, points, values) > 0.5
         if not is_exact:
             polish = self._polished(with_affine_part(best), points, values)
             best, residual = _better((best, residual), polish.network, points, values)
@@ -93,7 +97,8 @@ class ReluFinish:
             lost = 1.0 + STANDARD_ERRORS * (network.inputs + 1) / len(points)
             allowed = max(EXACT * size, min(lost * residual, start_residual))
             best, residual = _within(allowed, signed, points, values) or (best, residual)
-        return FinishedRelu(best, residual, start_residual, residual <= EXACT * size, pattern, polish, signs)
+        share = _exact_share(best, points, values)
+        return FinishedRelu(best, residual, start_residual, residual <= EXACT * size, share, pattern, polish, signs)
 
     def _used(self, network: Network, points: Points) -> int:
         """Answers that the polish uses: at least twice as many as parameters."""
@@ -112,6 +117,10 @@ def with_affine_part(network: Network) -> Network:
 
 def _rms(residuals: Values) -> float:
     return float(np.sqrt(np.mean(residuals**2)))
+
+
+def _exact_share(network: Network, points: Points, values: Values) -> float:
+    return float(np.mean(np.abs(values - network(points)) <= EXACT * _rms(values)))
 
 
 def _better(known: tuple[Network, float], candidate: Network, points: Points, values: Values) -> tuple[Network, float]:
