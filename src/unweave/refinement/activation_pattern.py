@@ -40,14 +40,14 @@ class PatternLeastSquares:
         most_points: points that a solve uses at most; the first ones of those that are kept.
         trimmed: share of the points with the largest residuals that a second fit leaves out, where the first
             one has not met the answers: neurons that bend at few points only spoil few.
-        trims: how often.
+        trims: how often at most; while the typical residual falls.
     """
 
     margin: float | None = None
     rounds: int = 15
     most_points: int = 20_000
     trimmed: float = 0.03
-    trims: int = 4
+    trims: int = 12
 
     def __call__(self, network: Network, points: Points, values: Values, *, floor: float = 0.0) -> Refinement:
         """Fit the network to the answers.
@@ -128,10 +128,13 @@ class PatternLeastSquares:
         design = np.hstack([*(is_active[:, [i]] * lifted for i in range(is_active.shape[1])), lifted])
         residuals = values - network(points)[:, 0]
         change, _, rank, _ = np.linalg.lstsq(design, residuals, rcond=UNDETERMINED)
+        typical = np.inf
         for _ in range(self.trims if self.trimmed > 0.0 else 0):
             left = np.abs(residuals - design @ change)
-            if np.sqrt(np.mean(left**2)) <= ROUNDING * size:
+            # Noise stays as it is without the largest residuals; the fit of an exact label does not.
+            if np.median(left) <= ROUNDING * size or np.median(left) > 0.8 * typical:
                 break
+            typical = float(np.median(left))
             kept = left <= np.quantile(left, 1.0 - self.trimmed)
             change = np.linalg.lstsq(design[kept], residuals[kept], rcond=UNDETERMINED)[0]
         return _moved(network, is_free, change.reshape(-1, lifted.shape[1])), bool(rank == design.shape[1])
