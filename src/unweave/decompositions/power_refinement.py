@@ -1,9 +1,9 @@
 """Tensor power iteration for directions that are not orthogonal.
 
-Let ``T = sum_i c_i w_i (x) ... (x) w_i`` have order ``k >= 2l + 1``. For orthonormal directions the power step is ``w
-<- T(., w, ..., w)``. Here the other axes are contracted with duals instead: tensors D_i of order l and D'_i of order
-``k - 1 - l`` with ``<D_i, w_j (x) ...> = 1`` for ``i = j`` and 0 otherwise. Then ``T(., D_i, D'_i) = c_i w_i``, and
-because both duals are nearly orthogonal to the other terms, one step squares the error of the directions.
+Let ``T = sum_i c_i w_i (x) ... (x) w_i`` have order ``k >= 2l + 1``. For orthonormal directions the power step is
+``w <- T(., w, ..., w)``. Here the other axes are contracted with duals instead: tensors D_i of order l and D'_i of
+order ``k - 1 - l`` with ``<D_i, w_j (x) ...> = 1`` for ``i = j`` and 0 otherwise. Then ``T(., D_i, D'_i) = c_i w_i``,
+and because both duals are nearly orthogonal to the other terms, one step squares the error of the directions.
 """
 
 from collections.abc import Sequence
