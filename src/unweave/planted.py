@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from unweave.activations import IDENTITY, TANH, Activation
+from unweave.activations import IDENTITY, RELU, TANH, Activation
 from unweave.networks import Layer, Network
 
 
@@ -38,6 +38,32 @@ def document_network(
         output_weights=np.ones((1, neurons)),
         offset=np.zeros(1),
         activation=activation,
+    )
+
+
+def relu_network(
+    rng: np.random.Generator,
+    *,
+    inputs: int,
+    neurons: int,
+    special_biases: tuple[float, ...] = (),
+    largest_bias: float = 1.2,
+) -> Network:
+    """A relu network without an offset: unit weights, output weights of either sign with sizes from 0.5 to 2.
+
+    The first neurons get the `special_biases` (0, 1 and -1 are blind spots of some moments), the others uniform ones.
+    """
+    directions = rng.standard_normal((neurons, inputs))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    biases = rng.uniform(-largest_bias, largest_bias, neurons)
+    count = min(neurons, len(special_biases))
+    biases[:count] = special_biases[:count]
+    return Network.shallow(
+        weights=directions,
+        biases=biases,
+        output_weights=(rng.choice([-1.0, 1.0], neurons) * rng.uniform(0.5, 2.0, neurons))[None],
+        offset=np.zeros(1),
+        activation=RELU,
     )
 
 

@@ -87,7 +87,7 @@ def resolve_signs(network: Network, *, relative_tol: float) -> SignResolution:
         that is within the tolerance of the reachable ones (by accident: less than `MOST_ACCIDENTS` expected).
     """
     _check(network, relative_tol)
-    return _resolved(network, _tolerance(network, relative_tol))
+    return resolved(network, _system(network, _tolerance(network, relative_tol)))
 
 
 def absorb_skip(network: Network, *, relative_tol: float) -> Network:
@@ -133,7 +133,7 @@ def explain_kinks(network: Network, *, relative_tol: float, activation: Activati
         if paired is not None:
             return paired
     if activation is None or activation == RELU:
-        resolution = _resolved(network, tolerance)
+        resolution = resolved(network, _system(network, tolerance))
         if resolution.solutions:
             return _explanation(resolution, RELU)
     explained = _leaky_explanations(network, tolerance, activation)
@@ -191,8 +191,8 @@ def _flipped(network: Network, flips: Array) -> Network:
     return replace(reflect(network, 0, flips), skip=None)
 
 
-def _resolved(network: Network, tolerance: float) -> SignResolution:
-    system = _system(network, tolerance)
+def resolved(network: Network, system: BinarySystem) -> SignResolution:
+    """Which flips solve the system that says whether they remove the affine part, one unknown per neuron."""
     choices = system.solutions()
     others = choices.residuals[1:] if _has_solution(choices) else choices.residuals
     none_seen = np.inf if choices.is_full_rank or not _has_solution(choices) else WINDOW
@@ -247,8 +247,13 @@ def _leaky_explanations(network: Network, tolerance: float, given: Activation | 
 
 
 def _explained(network: Network, candidates: list[Activation], tolerance: float) -> list[KinkExplanation]:
-    resolutions = [(_resolved(_as_leaky(network, each), tolerance), each) for each in candidates]
-    return [_explanation(resolution, each) for resolution, each in resolutions if resolution.solutions]
+    explained = []
+    for candidate in candidates:
+        leaky = _as_leaky(network, candidate)
+        resolution = resolved(leaky, _system(leaky, tolerance))
+        if resolution.solutions:
+            explained.append(_explanation(resolution, candidate))
+    return explained
 
 
 def _fitted_leaky(network: Network, tolerance: float) -> list[Activation]:

@@ -1,0 +1,127 @@
+"""Symmetric tensors of any order: packed entries, powers of vectors, flattenings.
+
+A symmetric tensor of order k is an array of shape ``(inputs,) * k``. Packed, it holds one entry per multi-index
+``i1 <= ... <= ik``, in lexicographic order, times the square root of how often the entry occurs: the Euclidean inner
+product of packed tensors is the inner product of the full ones, so norms, singular values and least squares agree.
+For order 2 this is the layout of `unweave.arrays.pack`.
+"""
+
+from functools import lru_cache
+from itertools import combinations_with_replacement
+from math import comb, factorial
+
+import numpy as np
+from jaxtyping import Float64, Int
+
+from unweave.arrays import Atoms
+from unweave.exceptions import InvalidInput
+
+Tensor = Float64[np.ndarray, "..."]
+
+
+def symmetric_size(inputs: int, order: int) -> int:
+    """Dimension of the space of symmetric tensors."""
+    return comb(inputs + order - 1, order)
+
+
+@lru_cache(maxsize=64)
+def multi_indices(inputs: int, order: int) -> tuple[Int[np.ndarray, "packed order"], Float64[np.ndarray, "packed"]]:
+    """Multi-indices of the packed entries, and the square roots of how often each occurs."""
+    rows = np.array(list(combinations_with_replacement(range(inputs), order)), dtype=np.int64)
+    rows = rows.reshape(symmetric_size(inputs, order), order)
+    repeats = np.stack([np.count_nonzero(rows == i, axis=1) for i in range(inputs)], axis=1)
+    factorials = np.array([float(factorial(count)) for count in range(order + 1)])
+    return rows, np.sqrt(factorial(order) / np.prod(factorials[repeats], axis=1))
+
+
+@lru_cache(maxsize=64)
+def _flat_positions(inputs: int, order: int) -> Int[np.ndarray, "packed"]:
+    """Where the packed entries stand in the flattened full tensor; ascending."""
+    return multi_indices(inputs, order)[0] @ inputs ** np.arange(order - 1, -1, -1, dtype=np.int64)
+
+
+def pack_tensor(tensor: Tensor) -> Float64[np.ndarray, "packed"]:
+    """Packed entries of a symmetric tensor; of equal entries the one with ascending indices is taken."""
+    return flattened(tensor, (tensor.ndim,))
+
+
+def unpack_tensors(packed: Float64[np.ndarray, "tensors packed"], inputs: int, order: int) -> np.ndarray:
+    """Full tensors of packed ones, the first axis in front."""
+    entries = packed / multi_indices(inputs, order)[1]
+    indices = np.sort(np.indices((inputs,) * order).reshape(order, inputs**order), axis=0)
+    flat = inputs ** np.arange(order - 1, -1, -1, dtype=np.int64) @ indices
+    where = np.searchsorted(_flat_positions(inputs, order), flat)
+    return entries[:, where].reshape(len(packed), *(inputs,) * order)
+
+
+def flattened(tensor: Tensor, orders: tuple[int, ...]) -> np.ndarray:
+    """Merge groups of consecutive axes of a symmetric tensor into one packed axis each.
+
+    Args:
+        tensor: of shape ``(inputs,) * k``, symmetric.
+        orders: how many axes each group has; ``(l, l, 1)`` makes a tensor of order ``2l + 1`` one of order three.
+
+    Raises:
+        InvalidInput: if the axes differ in length, or the groups do not add up to their number.
+
+    Guarantees: up to isometries of its axes this is the flattening of the full tensor, with the same singular values.
+    """
+    if len(set(tensor.shape)) > 1 or sum(orders) != tensor.ndim or min(orders, default=0) < 0:
+        raise InvalidInput(
+            f"groups of {orders} axes need a tensor with as many axes of one length, got {tensor.shape}."
+        )
+    inputs = tensor.shape[0] if tensor.ndim else 1
+    result = tensor.reshape([inputs**order for order in orders])
+    for axis, order in enumerate(orders):
+        weights = multi_indices(inputs, order)[1]
+        shape = [len(weights) if other == axis else 1 for other in range(len(orders))]
+        result = np.take(result, _flat_positions(inputs, order), axis=axis) * weights.reshape(shape)
+    return result
+
+
+def packed_powers(vectors: Atoms, order: int) -> Float64[np.ndarray, "neurons packed"]:
+    """The tensors ``w (x) ... (x) w`` of every row w, packed."""
+    rows, weights = multi_indices(vectors.shape[1], order)
+    powers = np.tile(weights, (len(vectors), 1))
+    for column in rows.T:
+        powers *= vectors[:, column]
+    return powers
+
+
+def packed_power_derivatives(vectors: Atoms, order: int) -> Float64[np.ndarray, "neurons inputs packed"]:
+    """Derivatives of `packed_powers` of every row in its entries."""
+    rows, weights = multi_indices(vectors.shape[1], order)
+    entries = np.arange(len(rows))
+    derivatives = np.zeros((*vectors.shape, len(rows)))
+    for position in range(order):
+        others = np.tile(weights, (len(vectors), 1))
+        for column in np.delete(rows, position, axis=1).T:
+            others *= vectors[:, column]
+        # No pair of index and entry appears twice for one position.
+        derivatives[:, rows[:, position], entries] += others
+    return derivatives
+
+
+def power_coefficients(tensor: Tensor, directions: Atoms) -> Float64[np.ndarray, "neurons"]:
+    """Coefficients c of ``sum_i c_i w_i (x) ... (x) w_i`` nearest to a symmetric tensor (least squares).
+
+    Assumes: the powers of the directions of this order are linearly independent; otherwise the shortest
+        coefficients are returned.
+    """
+    powers = packed_powers(directions, tensor.ndim).T
+    return np.linalg.lstsq(powers, pack_tensor(tensor), rcond=None)[0]
+
+
+def leading_directions(
+    packed: Float64[np.ndarray, "tensors packed"], inputs: int, order: int
+) -> tuple[Float64[np.ndarray, "tensors inputs"], Float64[np.ndarray, "tensors"]]:
+    """Unit vector whose power is nearest to a multiple of each tensor, and how near it is.
+
+    Returns:
+        The leading left singular vectors of the tensors as matrices of `inputs` rows, and the share of the squared
+        norm that their singular values explain: 1 for a power, and for a sum of two orthogonal ones 1/2.
+    """
+    matrices = unpack_tensors(packed, inputs, order).reshape(len(packed), inputs, inputs ** (order - 1))
+    left, values, _ = np.linalg.svd(matrices, full_matrices=False)
+    sizes = np.sum(values**2, axis=1)
+    return left[:, :, 0], values[:, 0] ** 2 / np.where(sizes > 0, sizes, 1.0)

@@ -1,0 +1,1 @@
+"""Networks from samples that somebody else chose."""
