@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
-from relu_samples import hermite_tensor
 from scipy import stats
 
+from relu_samples import hermite_tensor
 from unweave.exceptions import InvalidInput
 from unweave.measurements.hermite.coordinates import Coordinates
 from unweave.measurements.hermite.gaussianity import Gaussianity, GaussianityCheck, lines_for
