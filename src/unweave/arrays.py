@@ -37,6 +37,11 @@ def as_float64(value: Any, *, name: str, ndim: int) -> np.ndarray:
     return array
 
 
+def root_mean_square(values: np.ndarray) -> float:
+    """Of all entries."""
+    return float(np.sqrt(np.mean(values**2)))
+
+
 @lru_cache(maxsize=64)
 def upper_triangle(inputs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Row indices, column indices and isometry weights of the packed layout."""

@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.activations import IDENTITY, Activation
-from unweave.arrays import Points, Values, Vector
+from unweave.arrays import Points, Values, Vector, root_mean_square
 from unweave.networks import Network
 from unweave.oracles.domains import Box
 from unweave.oracles.standard import StandardOracle
@@ -134,13 +134,9 @@ class Answers:
         # The oracle's own rounding is that of its answers before they were centred.
         centre = np.abs(self.oracle.offset / self.oracle.size)
         sizes = np.abs(self.fresh_values) + centre
-        terms = np.finfo(float).eps * _rms(terms + np.abs(output.biases) + centre)
-        rounded = ANSWER_ROUNDING * self.oracle.oracle.ledger.answer_digits * _rms(sizes)
-        return float(max(noise, rounded, min(terms, LARGEST_ROUNDING * _rms(sizes))))
-
-
-def _rms(values: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(values**2)))
+        terms = np.finfo(float).eps * root_mean_square(terms + np.abs(output.biases) + centre)
+        rounded = ANSWER_ROUNDING * self.oracle.oracle.ledger.answer_digits * root_mean_square(sizes)
+        return float(max(noise, rounded, min(terms, LARGEST_ROUNDING * root_mean_square(sizes))))
 
 
 def _telling_arguments(

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from unweave.activations import IDENTITY, RELU
-from unweave.arrays import Points, Values
+from unweave.arrays import Points, Values, root_mean_square
 from unweave.exceptions import InvalidInput
 from unweave.networks import Network
 from unweave.refinement.refined import Refinement
@@ -69,8 +69,8 @@ class PatternLeastSquares:
             kink, all parameters to rounding in one round.
         """
         _check(network, points)
-        size = max(_rms(values), np.finfo(float).tiny)
-        best, history = network, [_rms(values - network(points))]
+        size = max(root_mean_square(values), np.finfo(float).tiny)
+        best, history = network, [root_mean_square(values - network(points))]
         residual, rounds, has_converged = history[0], 0, False
         for _ in range(self.rounds):
             if residual <= max(floor, ROUNDING * size):
@@ -78,7 +78,7 @@ class PatternLeastSquares:
                 break
             network = self._fitted(network, points, values, size=size)
             rounds += 1
-            history.append(_rms(values - network(points)))
+            history.append(root_mean_square(values - network(points)))
             # A round may lead through a worse network to the right pattern, but not twice in a row.
             if len(history) > 2 and min(history[-2:]) >= residual:
                 has_converged = history[-1] == history[-2]
@@ -174,7 +174,3 @@ def _fewer_sides(is_active: Bool[np.ndarray, "points neurons"]) -> np.ndarray:
     """Number of points on that side of every kink that has fewer."""
     counts = np.sum(is_active, axis=0)
     return np.minimum(counts, len(is_active) - counts)
-
-
-def _rms(residuals: Values) -> float:
-    return float(np.sqrt(np.mean(residuals**2)))

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from unweave._kernels import diagonal_descent as kernel
-from unweave.arrays import Points, Values
+from unweave.arrays import Points, Values, root_mean_square
 from unweave.assembly.reparametrised import ReparametrisedNetwork
 from unweave.exceptions import InvalidInput
 
@@ -96,7 +96,9 @@ class DiagonalDescent:
                 break
         final = self._with(model, diagonals)
         errors = final(points) - values
-        return Completion(final, _rms(errors), _mean_norm(errors), steps, self._is_flat(history), tuple(history))
+        return Completion(
+            final, root_mean_square(errors), _mean_norm(errors), steps, self._is_flat(history), tuple(history)
+        )
 
     def _is_flat(self, history: list[float]) -> bool:
         if self.plateau <= 0 or len(history) <= self.patience:
@@ -138,13 +140,13 @@ class DiagonalLevenbergMarquardt:
         if values.size < model.free_parameters:
             raise InvalidInput(f"{model.free_parameters} unknowns need as many numbers, got {values.size}.")
         residuals = values - model(points)
-        history, damping, accepted, has_converged = [_rms(residuals)], self.first_damping, 0, False
+        history, damping, accepted, has_converged = [root_mean_square(residuals)], self.first_damping, 0, False
         system = None
         for _ in range(self.steps):
             system = _normal_equations(model, points, residuals) if system is None else system
             trial = _moved(model, _damped_step(*system, damping))
             trial_residuals = values - trial(points)
-            gain = history[-1] - _rms(trial_residuals)
+            gain = history[-1] - root_mean_square(trial_residuals)
             if not gain > 0:
                 has_converged = damping > 1e8 or history[-1] == 0.0
                 if has_converged:
@@ -152,7 +154,7 @@ class DiagonalLevenbergMarquardt:
                 damping *= 10.0
                 continue
             model, residuals, system, accepted = trial, trial_residuals, None, accepted + 1
-            history.append(_rms(residuals))
+            history.append(root_mean_square(residuals))
             damping = max(0.1 * damping, 1e-14)
             if gain < self.gain_tol * history[-2]:
                 has_converged = True
@@ -229,10 +231,6 @@ def _checked_plain(model: ReparametrisedNetwork) -> ReparametrisedNetwork:
     if any(np.any(outer != 1.0) for outer in model.outer):
         raise InvalidInput("this fit is for models whose outer diagonals are ones (the first form).")
     return model
-
-
-def _rms(residuals: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(residuals**2)))
 
 
 def _mean_norm(residuals: np.ndarray) -> float:

@@ -13,7 +13,7 @@ import scipy.linalg
 from jaxtyping import Bool, Float64
 
 from unweave.activations import IDENTITY
-from unweave.arrays import Points, Values
+from unweave.arrays import Points, Values, root_mean_square
 from unweave.networks import Network
 from unweave.parameters import LayeredJacobian, ParameterVector
 from unweave.refinement.refined import Refinement
@@ -47,7 +47,7 @@ def refine_layers(
     Guarantees: the residual never grows; quadratic convergence near an exact solution.
     """
     residuals = values - network(points)
-    history, damping, accepted, has_converged = [_rms(residuals)], 0.0, 0, False
+    history, damping, accepted, has_converged = [root_mean_square(residuals)], 0.0, 0, False
     is_bending = _is_bending(network, layers)
     solve = None
     for _ in range(steps):
@@ -57,7 +57,7 @@ def refine_layers(
         is_sound = np.all(np.isfinite(step)) and float(np.max(np.abs(step[is_bending]), initial=0.0)) <= LARGEST_STEP
         trial = ParameterVector(network).moved(step) if is_sound else network
         trial_residuals = values - trial(points)
-        gain = history[-1] - _rms(trial_residuals)
+        gain = history[-1] - root_mean_square(trial_residuals)
         if not gain > 0:
             has_converged = history[-1] <= 3 * floor or float(np.max(np.abs(step))) < ROUNDING_STEP
             if has_converged or damping > LARGEST_DAMPING:
@@ -65,7 +65,7 @@ def refine_layers(
             damping = max(GROWTH * damping, FIRST_DAMPING)
             continue
         network, residuals, solve, accepted = trial, trial_residuals, None, accepted + 1
-        history.append(_rms(residuals))
+        history.append(root_mean_square(residuals))
         damping = 0.0 if DECAY * damping < SMALLEST_DAMPING else DECAY * damping
         is_at_floor = history[-1] <= 0.5 * floor or (history[-1] <= 2 * floor and gain < 0.5 * history[-2])
         if is_at_floor or (damping == 0.0 and gain < LEAST_GAIN * history[-2]):
@@ -85,10 +85,6 @@ def _is_bending(network: Network, layers: Collection[int] | None) -> Bool[np.nda
     # The offset and the skip; output weights are multiplied with hidden values that move, too.
     affine = network.outputs + (0 if network.skip is None else network.skip.size)
     return np.arange(vector.count) < vector.count - affine
-
-
-def _rms(residuals: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(residuals**2)))
 
 
 def _solver(jacobian: LayeredJacobian, residuals: Values, orthogonal_limit: int) -> Solver:

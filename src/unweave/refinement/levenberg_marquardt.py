@@ -12,7 +12,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Float64
 
-from unweave.arrays import Points, Values
+from unweave.arrays import Points, Values, root_mean_square
 from unweave.exceptions import InvalidInput
 from unweave.networks import Network
 from unweave.parameters import JacobianOperator, ParameterVector, dense_jacobian, is_shallow, with_gauge
@@ -90,7 +90,7 @@ class LevenbergMarquardt:
 
     def _shallow(self, network: Network, points: Points, values: Values, *, floor: float) -> Refinement:
         residuals = values - network(points)
-        history, damping, steps, has_converged = [_rms(residuals)], 0.0, 0, False
+        history, damping, steps, has_converged = [root_mean_square(residuals)], 0.0, 0, False
         solve = None
         for _ in range(self.steps):
             if solve is None:
@@ -98,7 +98,7 @@ class LevenbergMarquardt:
             step = solve(damping)
             trial = ParameterVector(network).moved(step) if np.all(np.isfinite(step)) else network
             trial_residuals = values - trial(points)
-            gain = history[-1] - _rms(trial_residuals)
+            gain = history[-1] - root_mean_square(trial_residuals)
             if not gain > 0:
                 has_converged = history[-1] <= 3 * floor or float(np.max(np.abs(step))) < 1e-14
                 if has_converged or damping > 1e6:
@@ -106,7 +106,7 @@ class LevenbergMarquardt:
                 damping = max(10 * damping, 1e-8 if network.parameters <= self.orthogonal_limit else 1e-6)
                 continue
             network, residuals, solve, steps = trial, trial_residuals, None, steps + 1
-            history.append(_rms(residuals))
+            history.append(root_mean_square(residuals))
             damping = 0.0 if damping < 1e-7 else 0.1 * damping
             is_at_floor = history[-1] <= 0.5 * floor or (history[-1] <= 2 * floor and gain < 0.5 * history[-2])
             if is_at_floor or gain < 1e-9 * history[-2]:
@@ -120,10 +120,6 @@ class LevenbergMarquardt:
         if network.parameters <= self.dense_limit:
             return _normal_solver(dense_jacobian(network, points), residuals)
         return _matrix_free_solver(network, points, residuals, floor=floor, iterations=self.solve_steps)
-
-
-def _rms(residuals: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(residuals**2)))
 
 
 def _orthogonal_solver(jacobian: np.ndarray, residuals: np.ndarray) -> Solver:

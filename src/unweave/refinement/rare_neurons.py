@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.activations import RELU
-from unweave.arrays import Points, Values
+from unweave.arrays import Points, Values, root_mean_square
 from unweave.networks import Network
 
 # Residuals above this share of the answers belong to missing neurons; agreement is ten times as strict.
@@ -59,7 +59,9 @@ class RareNeurons:
                 chosen = np.flatnonzero(sign * residuals > OUTLIER * size)
                 plane = self._plane(lifted[chosen], residuals[chosen], OUTLIER / 10 * size, rng)
                 found = found if plane is None else _with_neuron(network, plane, sign)
-            if found is None or not _rms(values - found(points)) < _rms(values - network(points)):
+            if found is None or not root_mean_square(values - found(points)) < root_mean_square(
+                values - network(points)
+            ):
                 return network
             network = found
         return network
@@ -104,7 +106,3 @@ def _with_neuron(network: Network, plane: Float64[np.ndarray, "lifted"], sign: f
         RELU,
         network.skip,
     )
-
-
-def _rms(residuals: Values) -> float:
-    return float(np.sqrt(np.mean(residuals**2)))

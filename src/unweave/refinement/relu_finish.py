@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from unweave.arrays import Points, Values
+from unweave.arrays import Points, Values, root_mean_square
 from unweave.assembly.relu_hermite import unit_parameters
 from unweave.assembly.relu_signs import ReluSigns, resolve_relu_signs
 from unweave.exceptions import InvalidInput
@@ -80,8 +80,8 @@ class ReluFinish:
         """
         if values.shape != (len(points), 1):
             raise InvalidInput(f"one answer per point is needed as a column, got {values.shape} for {len(points)}.")
-        size = max(_rms(values), np.finfo(float).tiny)
-        start_residual = _rms(values - network(points))
+        size = max(root_mean_square(values), np.finfo(float).tiny)
+        start_residual = root_mean_square(values - network(points))
         pattern = self.pattern(network, points, values, floor=floor)
         best, residual, polish = pattern.network, pattern.residual, None
         # Noise spoils all answers, a neuron that is missing only those beyond its kink.
@@ -115,21 +115,17 @@ def with_affine_part(network: Network) -> Network:
     return network if network.skip is not None else replace(network, skip=np.zeros((1, network.inputs)))
 
 
-def _rms(residuals: Values) -> float:
-    return float(np.sqrt(np.mean(residuals**2)))
-
-
 def _exact_share(network: Network, points: Points, values: Values) -> float:
-    return float(np.mean(np.abs(values - network(points)) <= EXACT * _rms(values)))
+    return float(np.mean(np.abs(values - network(points)) <= EXACT * root_mean_square(values)))
 
 
 def _better(known: tuple[Network, float], candidate: Network, points: Points, values: Values) -> tuple[Network, float]:
-    residual = _rms(values - candidate(points))
+    residual = root_mean_square(values - candidate(points))
     return (candidate, residual) if residual < known[1] else known
 
 
 def _within(allowed: float, candidate: Network, points: Points, values: Values) -> tuple[Network, float] | None:
-    residual = _rms(values - candidate(points))
+    residual = root_mean_square(values - candidate(points))
     return (candidate, residual) if residual <= allowed else None
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from unweave.arrays import Points, Values
+from unweave.arrays import Points, Values, root_mean_square
 from unweave.networks import Network
 from unweave.parameters import LayeredJacobian, ParameterVector
 from unweave.refinement.refined import Refinement
@@ -51,7 +51,7 @@ class WideFit:
         Guarantees: the residual never grows; heuristic otherwise.
         """
         residuals = values - network(points)
-        history, damping, has_converged = [_rms(residuals)], FIRST_DAMPING, False
+        history, damping, has_converged = [root_mean_square(residuals)], FIRST_DAMPING, False
         layers = range(1, len(network.layers)) if is_first_exact else None
         while len(history) <= self.steps and damping < LARGEST_DAMPING:
             jacobian = LayeredJacobian(network, points, layers=layers)
@@ -65,12 +65,12 @@ class WideFit:
                 step = np.zeros(len(is_free))
                 step[is_free] = _damped(gram, gradient, damping)
                 trial = ParameterVector(network).moved(step) if np.all(np.isfinite(step)) else None
-                if trial is None or not _rms(values - trial(points)) < history[-1]:
+                if trial is None or not root_mean_square(values - trial(points)) < history[-1]:
                     trial, damping = None, GROWTH * damping
             if trial is None:
                 break
             network, residuals = trial, values - trial(points)
-            history.append(_rms(residuals))
+            history.append(root_mean_square(residuals))
             damping = max(damping * (DECAY if history[-1] < GOOD_STEP * history[-2] else SLOW_DECAY), SMALLEST_DAMPING)
             if history[-1] <= target:
                 has_converged = True
@@ -87,7 +87,3 @@ def _damped(gram: np.ndarray, gradient: np.ndarray, damping: float) -> np.ndarra
         return scipy.linalg.cho_solve(scipy.linalg.cho_factor(damped, check_finite=False), gradient)
     except np.linalg.LinAlgError:
         return np.full(len(gradient), np.nan)
-
-
-def _rms(residuals: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(residuals**2)))
