@@ -28,7 +28,9 @@ ANSWERS_PER_INPUT = 3
 FEWEST_ANSWERS = 48
 # Residual, relative to the spread, up to which a refinement is worth its time.
 ROUGHLY = 0.03
-# Errors of the terms before refinement up to which signs can be chosen, and the margin that they get.
+# Errors of the terms before refinement up to which signs can be chosen, and the margin that they get. Estimates of
+# these errors are cautious: where they are too large to choose, what the terms leave unexplained is tried instead,
+# and fresh answers judge the choice.
 LARGEST_ERROR = 1e-5
 ERROR_MARGIN = 10.0
 
@@ -92,8 +94,9 @@ def refined_with_signs(run: Run, judge: Judge, start: Start, *, error: float) ->
         start: terms with an affine part.
         error: relative error of the terms.
     """
-    if error < LARGEST_ERROR:
-        explained = explain_kinks(start.network, relative_tol=ERROR_MARGIN * error, activation=run.activation)
+    likely = error if error < LARGEST_ERROR else start.misfit
+    if likely < LARGEST_ERROR:
+        explained = explain_kinks(start.network, relative_tol=ERROR_MARGIN * likely, activation=run.activation)
         if explained.solutions == 1:
             candidate = judge(replace(start, network=explained.network))
             if candidate.explains:
