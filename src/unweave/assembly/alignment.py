@@ -17,8 +17,10 @@ from unweave.arrays import Points
 
 # Ranks that are tried: those with the largest gaps at the given lengths and biases.
 TRIED_RANKS = 20
-# Ratio of singular values at the rank from which lengths and biases are believed.
+# Ratio of singular values at the rank from which lengths and biases are believed, and the same where at least so many
+# dimensions are left over: few of them can be emptied by accident.
 CLEAR_GAP = 200.0
+CLEAR_GAP_OF_MANY, MANY = 30.0, 5
 NEWTON_STEPS = 30
 FIRST_DAMPING, SMALLEST_DAMPING, LARGEST_DAMPING = 1e-2, 1e-12, 1e6
 # How far lengths (relative) and biases may be from what was given.
@@ -46,7 +48,8 @@ class Alignment:
     @property
     def is_clear(self) -> bool:
         """Whether the gap leaves no doubt."""
-        return self.gap >= CLEAR_GAP
+        neurons, rank = self.frame.shape
+        return self.gap >= (CLEAR_GAP_OF_MANY if neurons - rank >= MANY else CLEAR_GAP)
 
 
 def align(

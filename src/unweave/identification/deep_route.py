@@ -27,6 +27,8 @@ from unweave.outcomes import Diagnostic, at_least
 # Gradients above the first layer: columns per neuron, some more, and the largest argument.
 COLUMNS_PER_NEURON, MORE_POINTS, LARGEST_ARGUMENT = 4.0, 5, 1.0
 SMALLEST_STEP = 1e-4
+# Residual of the layers above, relative to the spread of the answers, from which a start is given up.
+HOPELESS = 0.02
 # Neurons that students have more than a layer can have, and their answers per parameter, over those of a refinement.
 MORE_WIDTH, STUDENT_SURPLUS = 2, 1.25
 # Students are given answers as if a layer above were so narrow.
@@ -99,6 +101,8 @@ class DeepRoute:
         for start in self._starts(run, judge, upper, foundations):
             with run.stage("refining"):
                 candidate = _refined(probe, judge, start)
+            if candidate is None:
+                continue
             if best is None or candidate.certificate.rms_error < best.certificate.rms_error:
                 best = candidate
             if candidate.explains and candidate.certificate.is_isolated:
@@ -184,8 +188,11 @@ def _alignment_check(alignment: Alignment) -> Diagnostic:
     )
 
 
-def _refined(probe: Probe, judge: Judge, start: UpperStart) -> Candidate:
-    """Fit the layers above alone, then all of them, in units that the output activation allows."""
+def _refined(probe: Probe, judge: Judge, start: UpperStart) -> Candidate | None:
+    """Fit the layers above alone, then all of them, in units that the output activation allows.
+
+    None if the layers above do not come near the answers: no fit of all layers has been seen to help then.
+    """
     layers = start.network.layers
     network = Network((*layers[:-1], replace(layers[-1], activation=start.guess.activation)))
     if start.guess.activation != IDENTITY:
@@ -193,6 +200,8 @@ def _refined(probe: Probe, judge: Judge, start: UpperStart) -> Candidate:
     judge.answers.prepare(network.parameters, narrowest=min(network.widths[1:], default=None))
     points, values = judge.answers.points, judge.answers.values
     above = judge.refine(network, points, values, floor=judge.noise, layers=range(1, len(layers)))
+    if above.residual > HOPELESS * float(np.std(values)):
+        return None
     return judge.best([Start(above.network, above.residual, start.checks)])
 
 
@@ -206,7 +215,7 @@ def _with_output_activation(probe: Probe, judge: Judge, candidate: Candidate) ->
         return None
     guess = OutputGuess(shorter[1], offset, size)
     again = _refined(probe, judge, UpperStart(shorter[0], guess, candidate.start.checks))
-    return again if again.explains and again.certificate.is_isolated else None
+    return again if again is not None and again.explains and again.certificate.is_isolated else None
 
 
 def _in_raw_units(probe: Probe, judge: Judge) -> Judge:
