@@ -88,16 +88,13 @@ def header() -> str:
 def set_ups(args: argparse.Namespace) -> None:
     """The document's teachers, or others of that kind."""
     for shape in args.shapes:
-        inputs, *widths, outputs = (int(part) for part in shape.split("-"))
         for output in args.outputs:
             tally = Tally()
             name = f"{shape} {output}, shifts {args.shift}"
             for seed in range(args.first, args.first + args.seeds):
                 truth = deep_network(
                     np.random.default_rng(seed),
-                    inputs=inputs,
-                    widths=tuple(widths),
-                    outputs=outputs,
+                    shape=tuple(map(int, shape.split("-"))),
                     output_activation=activation_named(output),
                     shift_deviation=args.shift,
                 )
@@ -115,11 +112,10 @@ def pyramid(seed: int, *, most_outputs: int, fewest_outputs: int, shift: float) 
     for _ in range(int(rng.integers(1, 4))):
         widest = int(rng.integers(min(3, widest), widest + 1))
         widths.append(widest)
+    shape = (inputs, *widths, int(rng.integers(fewest_outputs, most_outputs + 1)))
     return deep_network(
         rng,
-        inputs=inputs,
-        widths=tuple(widths),
-        outputs=int(rng.integers(fewest_outputs, most_outputs + 1)),
+        shape=shape,
         output_activation=activation_named("tanh" if rng.random() < 0.5 else "identity"),
         shift_deviation=shift,
     )

@@ -200,7 +200,7 @@ def setup(shape: str, output: Activation, options: argparse.Namespace) -> None:
     queries, seconds, outcomes = [], [], []
     for seed in range(options.first_seed, options.first_seed + options.seeds):
         rng = np.random.default_rng([seed, *sizes])
-        network = deep_network(rng, inputs=INPUTS, widths=sizes[:-1], outputs=sizes[-1], output_activation=output)
+        network = deep_network(rng, shape=(INPUTS, *sizes), output_activation=output)
         found, _, rows, taken = one_run(network, seed, options)
         for name, row in rows.items():
             collected[name].append(row)

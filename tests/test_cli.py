@@ -216,9 +216,7 @@ def test_partly_identified_leaves_with_1_and_keeps_the_network(
 
 @pytest.mark.usefixtures("models")
 def test_deep_networks_are_verified_up_to_their_symmetries(capsys: pytest.CaptureFixture[str]) -> None:
-    deep = deep_network(
-        np.random.default_rng(0), inputs=4, widths=(3, 3), outputs=2, shift_deviation=0.3, output_activation=TANH
-    )
+    deep = deep_network(np.random.default_rng(0), shape=(4, 3, 3, 2), shift_deviation=0.3, output_activation=TANH)
     deep.save("deep.safetensors")
     permute(reflect(deep, 0, np.array([True, False, True])), 1, np.array([2, 0, 1])).save("same.safetensors")
     out, _ = output(capsys, "verify", "same.safetensors", "--against", "deep.safetensors", code=0)

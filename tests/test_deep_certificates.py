@@ -21,15 +21,7 @@ def planted(
 ) -> tuple[Network, np.ndarray, np.ndarray]:
     """A network, points to fit it to, and fresh ones; neurons of kinked layers are active at half of the points."""
     rng = np.random.default_rng(seed)
-    network = deep_network(
-        rng,
-        inputs=shape[0],
-        widths=shape[1:-1],
-        outputs=shape[-1],
-        shift_deviation=0.3,
-        activation=hidden,
-        output_activation=output,
-    )
+    network = deep_network(rng, shape=shape, shift_deviation=0.3, activation=hidden, output_activation=output)
     surplus = 2 if hidden.is_smooth else 5
     points = rng.standard_normal((surplus * network.parameters // shape[-1], shape[0]))
     if not hidden.is_smooth:

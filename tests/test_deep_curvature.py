@@ -19,15 +19,7 @@ def planted(
 ) -> tuple[Network, np.ndarray]:
     """A network whose neurons have different sizes."""
     rng = np.random.default_rng(seed)
-    network = deep_network(
-        rng,
-        inputs=shape[0],
-        widths=shape[1:-1],
-        outputs=shape[-1],
-        shift_deviation=0.3,
-        activation=hidden,
-        output_activation=output,
-    )
+    network = deep_network(rng, shape=shape, shift_deviation=0.3, activation=hidden, output_activation=output)
     layers = tuple(
         replace(layer, weights=layer.weights * rng.uniform(0.5, 2.0, (layer.neurons, 1))) for layer in network.layers
     )

@@ -27,16 +27,7 @@ def planted(
 ) -> tuple[Network, np.ndarray, np.ndarray]:
     """A network, and twice as many numbers in its answers as parameters."""
     rng = np.random.default_rng(seed)
-    inputs, *widths, outputs = shape
-    network = deep_network(
-        rng,
-        inputs=inputs,
-        widths=tuple(widths),
-        outputs=outputs,
-        activation=hidden,
-        output_activation=output,
-        shift_deviation=spread,
-    )
+    network = deep_network(rng, shape=shape, activation=hidden, output_activation=output, shift_deviation=spread)
     points = rng.standard_normal((-(-int(surplus * network.parameters) // shape[-1]), shape[0]))
     return network, points, network(points)
 

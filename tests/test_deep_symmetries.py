@@ -16,15 +16,7 @@ KINDS = [(hidden, output) for hidden in (TANH, SIGMOID, RELU) for output in (IDE
 
 def planted(seed: int, hidden: Activation, output: Activation) -> tuple[Network, np.ndarray]:
     rng = np.random.default_rng(seed)
-    network = deep_network(
-        rng,
-        inputs=SHAPE[0],
-        widths=SHAPE[1:-1],
-        outputs=SHAPE[-1],
-        shift_deviation=0.3,
-        activation=hidden,
-        output_activation=output,
-    )
+    network = deep_network(rng, shape=SHAPE, shift_deviation=0.3, activation=hidden, output_activation=output)
     return network, rng.standard_normal((50, SHAPE[0]))
 
 

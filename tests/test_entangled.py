@@ -36,13 +36,7 @@ def planted(
 ) -> tuple[Network, np.ndarray]:
     rng = np.random.default_rng([seed, len(widths)])
     network = deep_network(
-        rng,
-        inputs=INPUTS,
-        widths=widths,
-        outputs=3,
-        activation=activation,
-        output_activation=output,
-        shift_deviation=0.5,
+        rng, shape=(INPUTS, *widths, 3), activation=activation, output_activation=output, shift_deviation=0.5
     )
     return network, rng.standard_normal(INPUTS)
 
@@ -221,7 +215,7 @@ def test_more_hessians_are_needed_for_smaller_failure() -> None:
 def test_few_outputs_bound_the_rank_near_a_point(extra: int, seed: int) -> None:
     # Near the base point Hessians are affine in the point: outputs times (inputs + 1) dimensions, and what is
     # beyond is of second order.
-    network = deep_network(np.random.default_rng(seed), inputs=INPUTS, widths=(6, 4 + extra), outputs=1)
+    network = deep_network(np.random.default_rng(seed), shape=(INPUTS, 6, 4 + extra, 1))
     points = np.random.default_rng([seed, 1]).standard_normal((80, INPUTS))
     limit = network.outputs * (INPUTS + 1)
     shares = []

@@ -1,5 +1,9 @@
 """Random networks to plant as secrets: for the demo, the tests and the benchmarks."""
 
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
 import numpy as np
 
 from unweave.activations import IDENTITY, RELU, TANH, Activation
@@ -70,9 +74,7 @@ def relu_network(
 def deep_network(
     rng: np.random.Generator,
     *,
-    inputs: int,
-    widths: tuple[int, ...],
-    outputs: int,
+    shape: Sequence[int],
     activation: Activation = TANH,
     output_activation: Activation = IDENTITY,
     shift_deviation: float = 0.05,
@@ -80,11 +82,17 @@ def deep_network(
     """The document's deep teacher (Section 4.4): unit weight vectors in every layer, Gaussian shifts.
 
     The document writes N(0, 0.05); only as a standard deviation does this agree with its tables.
+
+    Args:
+        rng: source of the numbers.
+        shape: the number of inputs, the widths of the hidden layers and the number of outputs.
+        activation: of the hidden layers.
+        output_activation: of the output layer.
+        shift_deviation: standard deviation of the shifts.
     """
-    layers, before = [], inputs
-    for neurons, g in [*((width, activation) for width in widths), (outputs, output_activation)]:
-        directions = rng.standard_normal((neurons, before))
+    layers = []
+    for inputs, neurons in pairwise(shape):
+        directions = rng.standard_normal((neurons, inputs))
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-        layers.append(Layer(directions, shift_deviation * rng.standard_normal(neurons), g))
-        before = neurons
-    return Network(tuple(layers))
+        layers.append(Layer(directions, shift_deviation * rng.standard_normal(neurons), activation))
+    return Network((*layers[:-1], replace(layers[-1], activation=output_activation)))

@@ -21,7 +21,7 @@ def aligned(
     seed: int, widths: tuple[int, ...], *, outputs: int = 2, activation: Activation = TANH, length_error: float = 0.01
 ) -> tuple[Alignment, np.ndarray, np.ndarray, Network]:
     rng = np.random.default_rng([seed, 31])
-    upper = deep_network(rng, inputs=NEURONS, widths=widths, outputs=outputs, shift_deviation=0.3)
+    upper = deep_network(rng, shape=(NEURONS, *widths, outputs), shift_deviation=0.3)
     lengths = 1.0 + length_error * rng.uniform(-1.0, 1.0, NEURONS)
     biases = rng.uniform(-0.5, 0.5, NEURONS)
     projections = rng.uniform(-1.0, 1.0, (4 * NEURONS, NEURONS)) - biases

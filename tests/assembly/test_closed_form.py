@@ -78,7 +78,7 @@ def read_off(network: Network, seed: int, radius: float) -> Network:
 @pytest.mark.parametrize("widths", [(10, 6), (12, 9, 6)], ids=str)
 def test_networks_are_read_off_their_derivatives(widths: tuple[int, ...], output: Activation, seed: int) -> None:
     rng = np.random.default_rng([seed, *widths])
-    network = deep_network(rng, inputs=INPUTS, widths=widths, outputs=6, output_activation=output)
+    network = deep_network(rng, shape=(INPUTS, *widths, 6), output_activation=output)
     found = read_off(network, seed, 0.05)
     assert match(found, network).largest_error < 0.3
     fresh = rng.standard_normal((500, INPUTS))
@@ -90,7 +90,7 @@ def test_networks_are_read_off_their_derivatives(widths: tuple[int, ...], output
 
 def test_shallow_networks_are_read_off_exactly_in_the_limit(seed: int) -> None:
     # Without a second layer sensitivities do not vary: only the curvature of g'' is left.
-    network = deep_network(np.random.default_rng(seed), inputs=INPUTS, widths=(9,), outputs=4)
+    network = deep_network(np.random.default_rng(seed), shape=(INPUTS, 9, 4))
     errors = [match(read_off(network, seed, radius), network).largest_error for radius in (0.1, 0.01)]
     assert errors[1] < 0.15 * errors[0]
     assert np.allclose(

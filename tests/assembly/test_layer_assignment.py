@@ -26,7 +26,7 @@ SHAPES = [(20, 12), (20, 15, 10), (22, 18, 14, 10)]
 
 def planted(seed: int, widths: tuple[int, ...], output: Activation = IDENTITY) -> Network:
     rng = np.random.default_rng([seed, *widths])
-    return deep_network(rng, inputs=INPUTS, widths=widths, outputs=OUTPUTS, output_activation=output)
+    return deep_network(rng, shape=(INPUTS, *widths, OUTPUTS), output_activation=output)
 
 
 def mixed_directions(network: Network, seed: int, noise: float) -> tuple[np.ndarray, np.ndarray]:
@@ -122,7 +122,7 @@ def test_a_wrong_first_width_is_refused(neurons: int) -> None:
 
 
 def test_far_hessians_tell_the_first_layer(seed: int) -> None:
-    network = deep_network(np.random.default_rng(seed), inputs=INPUTS, widths=(12, 6), outputs=OUTPUTS)
+    network = deep_network(np.random.default_rng(seed), shape=(INPUTS, 12, 6, OUTPUTS))
     points = np.random.default_rng([seed, 3]).standard_normal((1_000, INPUTS))
     points *= 60.0 / np.linalg.norm(points, axis=1, keepdims=True)
     hessians = network.hessians(points).reshape(-1, INPUTS * (INPUTS + 1) // 2)

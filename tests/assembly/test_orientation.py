@@ -12,7 +12,7 @@ from unweave.planted import deep_network
 
 def planted(seed: int, activation: Activation = RELU, *, inputs: int = 7, neurons: int = 5) -> Network:
     rng = np.random.default_rng([seed, 91])
-    return deep_network(rng, inputs=inputs, widths=(neurons, 8), outputs=2, activation=activation, shift_deviation=0.3)
+    return deep_network(rng, shape=(inputs, neurons, 8, 2), activation=activation, shift_deviation=0.3)
 
 
 def bends_of(network: Network, seed: int, *, sightings: int = 3) -> list[Bend]:

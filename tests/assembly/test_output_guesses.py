@@ -53,7 +53,7 @@ def test_an_identity_keeps_its_units(seed: int) -> None:
 def with_outputs_as_a_layer(seed: int, activation: Activation) -> tuple[Network, Network]:
     """A network with output activation, and the same function with that activation as a hidden layer, in units."""
     rng = np.random.default_rng([seed, 41])
-    truth = deep_network(rng, inputs=5, widths=(4,), outputs=OUTPUTS, output_activation=activation)
+    truth = deep_network(rng, shape=(5, 4, OUTPUTS), output_activation=activation)
     *below, last = truth.layers
     order, signs = rng.permutation(OUTPUTS), np.array([1.0, -1.0, 1.0])
     hidden = Layer(signs[:, None] * last.weights[order], signs * last.biases[order], activation)
@@ -99,11 +99,11 @@ def test_more_than_an_output_activation_is_refused(change: dict, seed: int) -> N
 def test_other_widths_and_shallow_networks_are_refused(seed: int) -> None:
     rng = np.random.default_rng([seed, 42])
     ones = np.ones(OUTPUTS)
-    wider = deep_network(rng, inputs=5, widths=(4, OUTPUTS + 1), outputs=OUTPUTS)
+    wider = deep_network(rng, shape=(5, 4, OUTPUTS + 1, OUTPUTS))
     assert as_output_activation(wider, 0 * ones, ones) is None
     shallow = Network((Layer(rng.normal(size=(3, 5)), ones, TANH), Layer(np.eye(OUTPUTS), 0 * ones, IDENTITY)))
     assert as_output_activation(shallow, 0 * ones, ones) is None
-    doubled = deep_network(rng, inputs=5, widths=(4, OUTPUTS), outputs=OUTPUTS)
+    doubled = deep_network(rng, shape=(5, 4, OUTPUTS, OUTPUTS))
     *below, output = doubled.layers
     same = Layer(np.tile([1.0, 0.0, 0.0], (OUTPUTS, 1)), output.biases, IDENTITY)
     assert as_output_activation(Network((*below, same)), 0 * ones, ones) is None

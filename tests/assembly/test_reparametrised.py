@@ -24,9 +24,7 @@ SHAPES = [(5,), (7, 4), (6, 6, 3), (6, 5, 4, 2)]
 
 def planted(seed: int, widths: tuple[int, ...], activation: Activation = TANH, output: Activation = TANH) -> Network:
     rng = np.random.default_rng([seed, *widths])
-    return deep_network(
-        rng, inputs=INPUTS, widths=widths, outputs=4, activation=activation, output_activation=output
-    )  # fmt: skip
+    return deep_network(rng, shape=(INPUTS, *widths, 4), activation=activation, output_activation=output)
 
 
 def solved(network: Network, seed: int, point: np.ndarray, *, is_scaled_outside: bool) -> ReparametrisedNetwork:

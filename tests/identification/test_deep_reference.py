@@ -31,12 +31,7 @@ def planted(
 ) -> Network:
     rng = np.random.default_rng([seed, 7, *widths])
     return deep_network(
-        rng,
-        inputs=INPUTS,
-        widths=widths,
-        outputs=OUTPUTS,
-        output_activation=output,
-        shift_deviation=shift_deviation,
+        rng, shape=(INPUTS, *widths, OUTPUTS), output_activation=output, shift_deviation=shift_deviation
     )
 
 
@@ -113,7 +108,7 @@ def test_exact_derivatives_ask_nothing(seed: int) -> None:
 
 
 def test_far_hessians_label_two_hidden_layers(seed: int) -> None:
-    network = deep_network(np.random.default_rng(seed), inputs=INPUTS, widths=(12, 6), outputs=OUTPUTS)
+    network = deep_network(np.random.default_rng(seed), shape=(INPUTS, 12, 6, OUTPUTS))
     truth = [normalised(rows) for rows in entangled_weights(network, np.zeros(INPUTS))]
     found = identified(network, quick(FarHessianLabels(radii=(1e6, 60.0), hessians_per_neuron=20)))
     assert found.assignment is not None
@@ -166,7 +161,7 @@ def test_noise_is_noticed(seed: int) -> None:
 
 
 def test_kinks_end_the_run_before_a_query(seed: int) -> None:
-    network = deep_network(np.random.default_rng(seed), inputs=6, widths=(5, 4), outputs=3, activation=RELU)
+    network = deep_network(np.random.default_rng(seed), shape=(6, 5, 4, 3), activation=RELU)
     oracle = CallableOracle(network, inputs=6)
     found = DocumentDeepIdentifier()(oracle, architecture_of(network), seed=0)
     assert found.outcome is Outcome.NOT_IDENTIFIED
@@ -176,7 +171,7 @@ def test_kinks_end_the_run_before_a_query(seed: int) -> None:
 
 def test_widening_networks_give_directions_only(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    network = deep_network(rng, inputs=12, widths=(6, 7), outputs=6)
+    network = deep_network(rng, shape=(12, 6, 7, 6))
     found = identified(network, quick(NullSpaceLabels()))
     assert found.outcome is Outcome.NOT_IDENTIFIED
     assert found.clusters is not None
@@ -185,9 +180,7 @@ def test_widening_networks_give_directions_only(seed: int) -> None:
 
 def test_large_shifts_are_noticed(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    network = deep_network(
-        rng, inputs=INPUTS, widths=WIDTHS, outputs=OUTPUTS, output_activation=TANH, shift_deviation=0.5
-    )
+    network = deep_network(rng, shape=(INPUTS, *WIDTHS, OUTPUTS), output_activation=TANH, shift_deviation=0.5)
     found = identified(network, quick(NullSpaceLabels()))
     gap = next(d for d in found.diagnostics if d.name == "gap of the singular values at the number of neurons")
     assert gap.verdict is not Verdict.OK
@@ -201,7 +194,7 @@ def test_far_hessians_refuse_three_hidden_layers(seed: int) -> None:
 
 
 def test_one_output_has_no_null_space(seed: int) -> None:
-    network = deep_network(np.random.default_rng(seed), inputs=12, widths=(8, 5), outputs=1)
+    network = deep_network(np.random.default_rng(seed), shape=(12, 8, 5, 1))
     found = identified(network, quick(NullSpaceLabels()))
     assert found.outcome is Outcome.NOT_IDENTIFIED
 

@@ -30,15 +30,7 @@ SHAPE = (6, 5, 4, 2)
 def planted(seed: int, *, output: Activation = IDENTITY, hidden: Activation = TANH, scale: float = 1.0) -> Network:
     """A deep network; larger scales bend more."""
     rng = np.random.default_rng([seed, 91])
-    network = deep_network(
-        rng,
-        inputs=SHAPE[0],
-        widths=SHAPE[1:-1],
-        outputs=SHAPE[-1],
-        shift_deviation=0.3,
-        activation=hidden,
-        output_activation=output,
-    )
+    network = deep_network(rng, shape=SHAPE, shift_deviation=0.3, activation=hidden, output_activation=output)
     layers = tuple(replace(layer, weights=scale * layer.weights) for layer in network.layers)
     return Network(layers)
 
@@ -175,7 +167,7 @@ def test_the_reason_names_all_layers(seed: int) -> None:
     [((3,), "3 neurons"), ((1,), "1 neuron"), ((5, 4, 3), "5, 4 and 3 neurons in 3 hidden layers")],
 )
 def test_sizes_in_words(widths: tuple[int, ...], words: str) -> None:
-    assert verdicts.size(deep_network(np.random.default_rng(0), inputs=2, widths=widths, outputs=1)) == words
+    assert verdicts.size(deep_network(np.random.default_rng(0), shape=(2, *widths, 1))) == words
 
 
 @pytest.mark.parametrize("hidden", [TANH, RELU], ids=str)

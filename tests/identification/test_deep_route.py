@@ -24,12 +24,9 @@ def planted(
     hidden: Activation = TANH,
     shift: float = 0.05,
 ) -> Network:
-    inputs, *widths, outputs = map(int, shape.split("-"))
     return deep_network(
         np.random.default_rng([seed, 3]),
-        inputs=inputs,
-        widths=tuple(widths),
-        outputs=outputs,
+        shape=tuple(map(int, shape.split("-"))),
         activation=hidden,
         output_activation=output,
         shift_deviation=shift,

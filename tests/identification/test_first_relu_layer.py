@@ -21,10 +21,7 @@ def started(network: Network, seed: int) -> tuple[Run, Probe]:
 
 def planted(seed: int, *shape: int, activation: Activation = RELU) -> Network:
     rng = np.random.default_rng([seed, 122])
-    inputs, *widths, outputs = shape
-    return deep_network(
-        rng, inputs=inputs, widths=tuple(widths), outputs=outputs, activation=activation, shift_deviation=0.3
-    )
+    return deep_network(rng, shape=shape, activation=activation, shift_deviation=0.3)
 
 
 def planes(layer: Layer) -> np.ndarray:

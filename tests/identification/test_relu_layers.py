@@ -31,15 +31,7 @@ def planted(seed: int, *shape: int, activation: Activation = RELU) -> Network:
     """A random network whose second layer the answers determine."""
     rng = np.random.default_rng([seed, 131])
     while True:
-        inputs, *widths, outputs = shape
-        network = deep_network(
-            rng,
-            inputs=inputs,
-            widths=tuple(widths),
-            outputs=outputs,
-            activation=activation,
-            shift_deviation=0.3,
-        )
+        network = deep_network(rng, shape=shape, activation=activation, shift_deviation=0.3)
         if is_switching(network):
             return network
 

@@ -36,9 +36,8 @@ def upper_part(truth: Network) -> Network:
 
 
 def planted(seed: int, shape: tuple[int, ...], output: Activation = IDENTITY) -> Network:
-    inputs, *widths, outputs = shape
     rng = np.random.default_rng([seed, 92])
-    return deep_network(rng, inputs=inputs, widths=tuple(widths), outputs=outputs, output_activation=output)
+    return deep_network(rng, shape=shape, output_activation=output)
 
 
 @pytest.mark.parametrize("shape", [(8, 6, 4, 3), (9, 8, 6, 6), (7, 5, 2, 4)])

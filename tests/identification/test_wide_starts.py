@@ -17,7 +17,7 @@ INPUTS = 5
 
 def planted(seed: int, widths: tuple[int, ...], *, outputs: int = 2) -> Network:
     rng = np.random.default_rng([seed, 71])
-    return deep_network(rng, inputs=INPUTS, widths=widths, outputs=outputs, shift_deviation=0.2)
+    return deep_network(rng, shape=(INPUTS, *widths, outputs), shift_deviation=0.2)
 
 
 def students(

@@ -19,7 +19,7 @@ INPUTS, OUTPUTS = 5, 3
 
 @pytest.fixture
 def network(seed: int) -> Network:
-    return deep_network(np.random.default_rng(seed), inputs=INPUTS, widths=(5, 4), outputs=OUTPUTS)
+    return deep_network(np.random.default_rng(seed), shape=(INPUTS, 5, 4, OUTPUTS))
 
 
 @pytest.fixture

@@ -43,7 +43,7 @@ def test_probabilities_are_recognised(values: list[list[float]], expected: bool)
 def test_a_classifier_is_identified_up_to_the_shift_of_its_logits(is_deep: bool, seed: int) -> None:
     rng = np.random.default_rng(seed)
     truth = (
-        deep_network(rng, inputs=6, widths=(5, 3), outputs=4, shift_deviation=0.2)
+        deep_network(rng, shape=(6, 5, 3, 4), shift_deviation=0.2)
         if is_deep
         else general_network(rng, inputs=4, neurons=5, outputs=3)
     )

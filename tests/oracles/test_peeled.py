@@ -15,9 +15,7 @@ RANGES = {TANH: (-0.95, 0.95), SIGMOID: (0.05, 0.95), IDENTITY: (-3.0, 3.0)}
 
 
 def planted(seed: int, activation: Activation, *, inputs: int = 6) -> tuple[Network, StandardOracle]:
-    truth = deep_network(
-        np.random.default_rng([seed, 21]), inputs=inputs, widths=(5, 4), outputs=3, activation=activation
-    )
+    truth = deep_network(np.random.default_rng([seed, 21]), shape=(inputs, 5, 4, 3), activation=activation)
     oracle = CallableOracle(truth, inputs=inputs, outputs=3)
     return truth, StandardOracle(oracle, np.zeros(inputs), np.ones(inputs), np.zeros(3), np.ones(3))
 

@@ -18,7 +18,7 @@ def planted(
 ) -> tuple[Network, Layer, StandardOracle]:
     """A network, its first layer in standard coordinates, and its oracle."""
     rng = np.random.default_rng([seed, 111])
-    network = deep_network(rng, inputs=6, widths=(4, 5), outputs=2, activation=activation, shift_deviation=0.3)
+    network = deep_network(rng, shape=(6, 4, 5, 2), activation=activation, shift_deviation=0.3)
     center, half_width = rng.standard_normal(6), rng.uniform(0.5, 2.0, 6)
     first = network.layers[0]
     standard = Layer(first.weights * half_width, first.biases + first.weights @ center, activation)

@@ -19,7 +19,7 @@ INPUTS, WIDTHS, OUTPUTS = 6, (5, 4), 3
 def planted(seed: int, output: Activation = TANH) -> tuple[Network, ReparametrisedNetwork, np.ndarray, np.ndarray]:
     """A network, the start of its reparametrisation by exact directions, and answers."""
     rng = np.random.default_rng(seed)
-    network = deep_network(rng, inputs=INPUTS, widths=WIDTHS, outputs=OUTPUTS, output_activation=output)
+    network = deep_network(rng, shape=(INPUTS, *WIDTHS, OUTPUTS), output_activation=output)
     directions = tuple(normalised(rows) for rows in entangled_weights(network, np.zeros(INPUTS)))
     points = rng.standard_normal((400, INPUTS))
     return network, start(directions, network.activations), points, network(points)

@@ -14,7 +14,7 @@ TARGET = 1e-7
 
 def teacher(seed: int) -> Network:
     rng = np.random.default_rng([seed, 61])
-    return deep_network(rng, inputs=INPUTS, widths=(BELOW, 2), outputs=2, shift_deviation=0.2)
+    return deep_network(rng, shape=(INPUTS, BELOW, 2, 2), shift_deviation=0.2)
 
 
 def student(seed: int, start: int, below: Layer, *, width: int = 5) -> Network:

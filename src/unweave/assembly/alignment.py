@@ -46,10 +46,15 @@ class Alignment:
     gap: float
 
     @property
+    def clear_gap(self) -> float:
+        """The gap from which on there is no doubt."""
+        neurons, rank = self.frame.shape
+        return CLEAR_GAP_OF_MANY if neurons - rank >= MANY else CLEAR_GAP
+
+    @property
     def is_clear(self) -> bool:
         """Whether the gap leaves no doubt."""
-        neurons, rank = self.frame.shape
-        return self.gap >= (CLEAR_GAP_OF_MANY if neurons - rank >= MANY else CLEAR_GAP)
+        return self.gap >= self.clear_gap
 
 
 def align(

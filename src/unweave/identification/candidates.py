@@ -103,7 +103,7 @@ class Judge:
 
     def __call__(self, start: Start) -> Candidate:
         """Refine one start, with more answers if it meets those that it was fitted to and no others."""
-        self.answers.prepare(start.network.parameters, narrowest=_narrowest(start.network))
+        self.prepare(start.network)
         candidate = self._once(start)
         if candidate.fits and not candidate.explains:
             # The fitted answers were too few, or too close together.
@@ -111,6 +111,13 @@ class Judge:
                 self.answers.ask_more(start.network.parameters)
                 candidate = self._once(replace(start, network=candidate.network))
         return candidate
+
+    def prepare(self, network: Network) -> None:
+        """Ask what a fit of this network, and its certificate, still need.
+
+        Below the narrowest of several layers an answer tells no more numbers than that layer has neurons.
+        """
+        self.answers.prepare(network.parameters, narrowest=min(network.widths[1:], default=None))
 
     def _once(self, start: Start) -> Candidate:
         answers = self.answers
@@ -172,11 +179,6 @@ def weakest_neuron(network: Network) -> tuple[int, int]:
         if share < smallest:
             weakest, smallest = (index, int(np.argmin(pulls))), share
     return weakest
-
-
-def _narrowest(network: Network) -> int | None:
-    """Neurons of the narrowest layer that lies between parameters and the outputs; None for a shallow network."""
-    return min(network.widths[1:], default=None)
 
 
 def without_neuron(network: Network, neuron: int, *, layer: int = 0) -> Network:

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from unweave.activations import IDENTITY
-from unweave.assembly.alignment import CLEAR_GAP, Alignment, align
+from unweave.arrays import root_mean_square
+from unweave.assembly.alignment import Alignment, align
 from unweave.assembly.output_guesses import OutputGuess, as_output_activation, output_guesses
 from unweave.decompositions.subspace_power import SubspacePower
 from unweave.exceptions import StageFailed
@@ -182,7 +183,7 @@ def _alignment_check(alignment: Alignment) -> Diagnostic:
     return at_least(
         "gap of the gradients above the first layer",
         alignment.gap,
-        CLEAR_GAP,
+        alignment.clear_gap,
         "the second layer is not narrower than the first, whose biases are then known only roughly",
         weak=0.0,
     )
@@ -195,12 +196,13 @@ def _refined(probe: Probe, judge: Judge, start: UpperStart) -> Candidate | None:
     """
     layers = start.network.layers
     network = Network((*layers[:-1], replace(layers[-1], activation=start.guess.activation)))
+    # Asked before the units change, so that every later start has these answers, too.
+    judge.prepare(network)
     if start.guess.activation != IDENTITY:
         judge = _in_raw_units(probe, judge)
-    judge.answers.prepare(network.parameters, narrowest=min(network.widths[1:], default=None))
     points, values = judge.answers.points, judge.answers.values
     above = judge.refine(network, points, values, floor=judge.noise, layers=range(1, len(layers)))
-    if above.residual > HOPELESS * float(np.std(values)):
+    if above.residual > HOPELESS * root_mean_square(values - np.mean(values, axis=0)):
         return None
     return judge.best([Start(above.network, above.residual, start.checks)])
 
@@ -226,5 +228,5 @@ def _in_raw_units(probe: Probe, judge: Judge) -> Judge:
     return replace(
         judge,
         answers=judge.answers.in_units(raw, oracle.offset, oracle.size),
-        noise=judge.noise * float(np.sqrt(np.mean(oracle.size**2))),
+        noise=judge.noise * root_mean_square(oracle.size),
     )

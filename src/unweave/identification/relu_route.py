@@ -35,13 +35,13 @@ class ReluLayersRoute:
                 layer = verdicts.layer_in_oracle_units(found.first_layer, probe.oracle)
                 run.first_layer = FirstLayer(found.first_layer, layer, found.reason)
             raise StageFailed(found.reason)
-        delivered = verdicts.in_oracle_units(found.network, probe.oracle)
         if found.network.parameters > judge.refine.deep_limit:
             reason = f"{found.reason} The network is too large for a certificate on its parameters."
-            return run.finish(Outcome.PARTLY_IDENTIFIED, reason, delivered)
+            return run.finish(Outcome.PARTLY_IDENTIFIED, reason, verdicts.in_oracle_units(found.network, probe.oracle))
         with run.stage("refining"):
             candidate = judge(Start(found.network, found.fresh_error, found.checks))
         if found.outcome is not Outcome.IDENTIFIED:
             # The judge can't know of neurons that no input switches off.
+            delivered = verdicts.in_oracle_units(candidate.network, candidate.units)
             return run.finish(found.outcome, found.reason, delivered, candidate.certificate)
         return candidate

@@ -22,9 +22,9 @@ class Identification:
         equivalent_activations: other names under which the same network can be written.
         notes: facts about the network that a user should know (merged twins, free signs).
         seconds: time per stage.
-        route: how the neurons were found: Hessians, saturation walk or kink walk.
+        route: how the neurons were found, such as Hessians, saturation walk, kink walk or peeling of layers.
         first_layer: the first hidden layer of a network that is not shallow, where a walk has found it:
-            directions exactly, lengths and biases as the profiles suggest.
+            directions exactly, lengths and biases as well as the reason says.
     """
 
     outcome: Outcome

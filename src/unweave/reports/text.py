@@ -96,7 +96,7 @@ def first_layer_table(layer: "Layer") -> Table:
     table.add_row("inputs", str(layer.inputs))
     table.add_row("neurons found", str(layer.neurons))
     table.add_row("directions", "exact")
-    table.add_row("lengths and biases", "rough: upper layers hide the rest")
+    table.add_row("lengths and biases", "as well as the reason above says")
     return table
 
 

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from unweave.exceptions import InvalidInput
@@ -36,10 +38,8 @@ def written_npy(folder: Path, points: np.ndarray, labels: np.ndarray) -> tuple[P
 
 
 def written_parquet(path: Path, points: np.ndarray, labels: np.ndarray) -> Path:
-    arrow = pytest.importorskip("pyarrow", reason="Parquet needs pyarrow: install unweave[data]")
-    pq = pytest.importorskip("pyarrow.parquet")
     columns = {"y": labels, **dict(zip(NAMES, points.T, strict=True))}
-    pq.write_table(arrow.table(columns), path, row_group_size=40)
+    pq.write_table(pa.table(columns), path, row_group_size=40)
     return path
 
 
@@ -143,13 +143,11 @@ def test_parquet_columns_are_checked(rows: tuple[np.ndarray, np.ndarray], tmp_pa
 
 
 def test_cells_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
-    arrow = pytest.importorskip("pyarrow", reason="Parquet needs pyarrow: install unweave[data]")
-    pq = pytest.importorskip("pyarrow.parquet")
     statistic = LabelMoments(Coordinates.identity(1), 2)
-    pq.write_table(arrow.table({"y": [1.0, 2.0], "x": ["one", "two"]}), tmp_path / "words.parquet")
+    pq.write_table(pa.table({"y": [1.0, 2.0], "x": ["one", "two"]}), tmp_path / "words.parquet")
     with pytest.raises(InvalidInput, match=r"column x of .* needs numbers"):
         accumulate(ParquetSource((tmp_path / "words.parquet",), "y"), statistic)
-    pq.write_table(arrow.table({"y": [1.0, 2.0], "x": [None, 0.5]}), tmp_path / "holes.parquet")
+    pq.write_table(pa.table({"y": [1.0, 2.0], "x": [None, 0.5]}), tmp_path / "holes.parquet")
     with pytest.raises(InvalidInput, match="1 that are NaN"):
         accumulate(ParquetSource((tmp_path / "holes.parquet",), "y"), statistic)
 

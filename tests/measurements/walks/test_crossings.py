@@ -16,7 +16,7 @@ INPUTS = 6
 
 def planted(seed: int, activation: Activation = RELU) -> Network:
     rng = np.random.default_rng([seed, 71])
-    return deep_network(rng, inputs=INPUTS, widths=(5, 6), outputs=1, activation=activation, shift_deviation=0.3)
+    return deep_network(rng, shape=(INPUTS, 5, 6, 1), activation=activation, shift_deviation=0.3)
 
 
 def first_layer_plane(network: Network, neuron: int, rng: np.random.Generator, error: float = 1e-13) -> Plane:

@@ -31,7 +31,7 @@ def test_a_shallow_network_bends_parallel_lines_alike(outputs: int, seed: int) -
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_a_deep_network_does_not(outputs: int, seed: int) -> None:
     rng = np.random.default_rng([seed, 83])
-    network = deep_network(rng, inputs=8, widths=(7, 7), outputs=outputs, activation=RELU, shift_deviation=0.3)
+    network = deep_network(rng, shape=(8, 7, 7, outputs), activation=RELU, shift_deviation=0.3)
     assert share_of_common_bends(*walked(network, seed)) <= 0.5
 
 

@@ -46,7 +46,7 @@ class HermiteRegression(Statistic[FittedMoments]):
 
     Guarantees: the bias is of order 1/N; the error of order k has the variance of the residual, not of the labels.
     Error bars from halves do not see the bias: with 70 features it is half of the error of order 3 at 4000 rows, and a
-    fifth at 32 000.
+    quarter at 32 000.
     """
 
     coordinates: Coordinates
