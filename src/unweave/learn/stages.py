@@ -4,8 +4,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-# Called with the name of a stage when it begins.
-Progress = Callable[[str], None]
+# Called with the name of a stage when it begins, and with the number of samples if that is known.
+Progress = Callable[[str, int], None]
 
 
 class Stages:
@@ -13,13 +13,14 @@ class Stages:
 
     def __init__(self, progress: Progress | None = None) -> None:
         self.seconds: dict[str, float] = {}
+        self.samples = 0
         self._progress = progress
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
         """Time a stage; one that comes again adds to its time."""
         if self._progress is not None:
-            self._progress(name)
+            self._progress(name, self.samples)
         start = time.perf_counter()
         try:
             yield

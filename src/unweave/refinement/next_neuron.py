@@ -28,9 +28,9 @@ class NextNeuron:
         most_rows: rows that are used, the first ones.
     """
 
-    directions: int = 256
+    directions: int = 96
     rounds: int = 4
-    most_rows: int = 20_000
+    most_rows: int = 8_000
 
     def __call__(self, network: Network, points: Points, values: Values, rng: np.random.Generator) -> Network:
         """The network with one neuron more, and an affine part.
@@ -42,30 +42,34 @@ class NextNeuron:
             rng: for the directions.
         """
         points, values = points[: self.most_rows], values[: self.most_rows]
-        residuals = (values - network(points))[:, 0]
         inputs = points.shape[1]
+        affine = np.linalg.qr(np.column_stack([points, np.ones(len(points))]))[0]
+        left = (values - network(points))[:, 0]
+        left -= affine @ (affine.T @ left)
         best, center, spread = (0.0, np.zeros(inputs + 1), 0.0), np.zeros(inputs), 1.0
         for _ in range(self.rounds):
             drawn = center + spread * rng.standard_normal((self.directions, inputs))
             drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
-            best = max(best, *(_gain(points, residuals, drawn, kink) for kink in KINKS), key=lambda each: each[0])
+            best = max(best, *(_gain(points, left, affine, drawn, kink) for kink in KINKS), key=lambda each: each[0])
             center, spread = best[1][:-1], 0.5 * spread / np.sqrt(inputs) if spread == 1.0 else 0.5 * spread
         return _with_neuron(network, best[1], best[2])
 
 
 def _gain(
     points: Points,
-    residuals: Float64[np.ndarray, "points"],
+    left: Float64[np.ndarray, "points"],
+    affine: Float64[np.ndarray, "points lifted"],
     directions: Float64[np.ndarray, "directions inputs"],
     kink: float,
 ) -> tuple[float, Float64[np.ndarray, "lifted"], float]:
-    """What the best of some neurons explains beside an affine function; its weights and bias; its output weight."""
+    """What the best of some neurons explains beside affine functions; its weights and bias; its output weight.
+
+    The residuals have no affine part any more, so that it suffices to take the size of it off every neuron.
+    """
     bent = np.maximum(points @ directions.T - kink, 0.0)
-    lifted, _ = np.linalg.qr(np.column_stack([points, np.ones(len(points))]))
-    bent -= lifted @ (lifted.T @ bent)
-    left = residuals - lifted @ (lifted.T @ residuals)
-    sizes = np.maximum(np.sum(bent**2, axis=0), np.finfo(float).tiny)
-    products = bent.T @ left
+    sizes = np.sum(bent**2, axis=0) - np.sum((affine.T @ bent) ** 2, axis=0)
+    sizes = np.where(sizes > 0.0, sizes, np.inf)
+    products = left @ bent
     winner = int(np.argmax(products**2 / sizes))
     gain = float(products[winner] ** 2 / sizes[winner])
     return gain, np.append(directions[winner], -kink), float(products[winner] / sizes[winner])

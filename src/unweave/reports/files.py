@@ -137,6 +137,24 @@ def write_run(
     Raises:
         InvalidInput: if the folder can't be used, or the settings can't be written as JSON.
     """
+    first_layer = None if found.first_layer is None else _alone(found.first_layer)
+    networks = {NETWORK: found.network, FIRST_LAYER: first_layer}
+    return write_documents(folder, networks, as_document(found), settings, overwrite=overwrite)
+
+
+def write_documents(
+    folder: str | Path,
+    networks: Mapping[str, Network | None],
+    result: Document,
+    settings: Mapping[str, Any],
+    *,
+    overwrite: bool = False,
+) -> Path:
+    """Write the files of a run: networks by the names of their files, the result and the settings.
+
+    Raises:
+        InvalidInput: if the folder can't be used, or the settings can't be written as JSON.
+    """
     head = {"format": FORMAT, "format_version": FORMAT_VERSION}
     try:
         settings_text = as_json(head | {"settings": plain(settings), "environment": environment()})
@@ -146,18 +164,32 @@ def write_run(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         # The result goes first and comes last: a folder with one is complete.
-        (folder / RESULT).unlink(missing_ok=True)
-        for network in (NETWORK, FIRST_LAYER):
-            (folder / network).unlink(missing_ok=True)
+        for name in (RESULT, NETWORK, FIRST_LAYER):
+            (folder / name).unlink(missing_ok=True)
         (folder / SETTINGS).write_text(settings_text + "\n", encoding="utf-8")
-        if found.network is not None:
-            found.network.save(folder / NETWORK)
-        if found.first_layer is not None:
-            _alone(found.first_layer).save(folder / FIRST_LAYER)
-        (folder / RESULT).write_text(as_json(as_document(found)) + "\n", encoding="utf-8")
+        for name, network in networks.items():
+            if network is not None:
+                network.save(folder / name)
+        (folder / RESULT).write_text(as_json(result) + "\n", encoding="utf-8")
     except OSError as error:
         raise InvalidInput(f"the run could not be written to {folder}: {error}.") from error
     return folder
+
+
+def network_of_run(folder: str | Path) -> Network | None:
+    """The network of any run, recovered from queries or learnt from samples; None if it found none.
+
+    Raises:
+        UnreadableFile: if the folder, or a file in it, is not what a run writes.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise UnreadableFile(f"no run at {folder}: there is no such folder, check the path.")
+    result = _read_json(folder / RESULT)
+    try:
+        return _network(_optional(result, "network"), folder / NETWORK)
+    except InvalidInput as error:
+        raise _unreadable(folder / RESULT, str(error)) from error
 
 
 def environment() -> Document:

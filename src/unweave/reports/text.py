@@ -18,6 +18,7 @@ from unweave.outcomes import Outcome, Verdict
 if TYPE_CHECKING:
     from unweave.certificates import Certificate
     from unweave.identification.result import Identification
+    from unweave.learn.result import Learnt
     from unweave.networks import Layer, Network
     from unweave.outcomes import Diagnostic
     from unweave.symmetries import Match
@@ -60,14 +61,14 @@ def spaced(parts: list[RenderableType]) -> RenderableType:
     return Group(*[line for part in parts for line in (part, Text())][:-1])
 
 
-def outcome(found: "Identification") -> Text:
+def outcome(found: "Identification | Learnt") -> Text:
     """The outcome, coloured, and the reason for it."""
     return Text.assemble((found.outcome.value, OUTCOME_STYLES[found.outcome]), ": ", found.reason)
 
 
 def network_table(network: "Network", equivalent_activations: tuple[str, ...] = ()) -> Table:
     """What kind of network it is."""
-    table = _facts("network")
+    table = facts("network")
     table.add_row("architecture", Text(architecture(network)))
     names = ", ".join(dict.fromkeys(str(activation) for activation in network.activations[:-1]))
     table.add_row("activation", Text(names or "none"))
@@ -92,7 +93,7 @@ def architecture(network: "Network") -> str:
 
 def first_layer_table(layer: "Layer") -> Table:
     """What is known of a network that is not shallow."""
-    table = _facts("first layer")
+    table = facts("first layer")
     table.add_row("inputs", str(layer.inputs))
     table.add_row("neurons found", str(layer.neurons))
     table.add_row("directions", "exact")
@@ -102,7 +103,7 @@ def first_layer_table(layer: "Layer") -> Table:
 
 def certificate_table(certificate: "Certificate") -> Table:
     """What may be claimed about the network, in plain words."""
-    table = _facts("certificate")
+    table = facts("certificate")
     spread = "of the spread of the answers"
     table.add_row("largest error", f"{number(certificate.largest_error)} {spread}, on "
                   f"{certificate.fresh_queries} fresh queries that no fit has seen")  # fmt: skip
@@ -128,15 +129,19 @@ def diagnostics_table(diagnostics: "tuple[Diagnostic, ...]") -> Table:
     table.add_column("threshold", justify="right", no_wrap=True)
     table.add_column("verdict")
     table.add_column("if it is not ok", ratio=3)
+    shown = ""
     for each in diagnostics:
         verdict = Text(each.verdict.value, VERDICT_STYLES[each.verdict])
-        table.add_row(Text(each.name), number(each.value), number(each.threshold), verdict, Text(each.advice))
+        # Several numbers may be about one assumption: what to do about it is said once.
+        advice = "" if each.advice == shown else each.advice
+        table.add_row(Text(each.name), number(each.value), number(each.threshold), verdict, Text(advice))
+        shown = each.advice
     return table
 
 
 def cost_table(found: "Identification") -> Table:
     """Queries, queries per parameter and the time of every stage."""
-    table = _facts("cost")
+    table = facts("cost")
     table.columns[1].justify = "right"
     if found.route:
         table.add_row("route", found.route)
@@ -149,7 +154,7 @@ def cost_table(found: "Identification") -> Table:
     return table
 
 
-def notes(found: "Identification") -> RenderableType:
+def notes(found: "Identification | Learnt") -> RenderableType:
     """Facts about the network that a user should know."""
     return Group(*(Text.assemble(("note: ", "bold"), note) for note in found.notes))
 
@@ -164,7 +169,7 @@ def errors_table(match: "Match", *, tolerance: float) -> Table:
         "offset": output.biases.size,
         "linear part": output.neurons * match.truth.inputs,
     }
-    table = _facts("largest relative error")
+    table = facts("largest relative error")
     table.columns[1].justify = "right"
     for name, error in error_groups(match).items():
         style = "green" if error <= tolerance else "bold red"
@@ -313,7 +318,7 @@ def _table() -> Table:
     return Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), show_edge=False, pad_edge=False, header_style="bold")
 
 
-def _facts(title: str) -> Table:
+def facts(title: str) -> Table:
     """A table of names and values under a title."""
     table = _table()
     table.add_column(title, style="cyan", no_wrap=True)

@@ -38,7 +38,7 @@ MOST_NUMBERS = 2**25
 ROWS_PER_INPUT = 20
 # Numbers of neurons that are tried at most, and neurons that are added at most.
 MOST_ATTEMPTS = 12
-MOST_FURTHER = 4
+MOST_FURTHER = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,7 +98,7 @@ class ReluLearner:
             inputs: number of inputs.
             seed: of the held out rows and of the decomposition; the same seed gives the same network.
             engine: where moments are summed; this process if omitted.
-            progress: called with the name of every stage.
+            progress: called with the name of every stage and the number of samples.
 
         Raises:
             InvalidInput: for rows that are not finite or of another size, and for inputs that are constant or
@@ -111,6 +111,7 @@ class ReluLearner:
         rng = np.random.default_rng(seed)
         with stages("inputs"):
             summary = accumulate(source, InputMoments(_first_point(source, inputs)), engine=engine).finalise()
+        stages.samples = summary.rows
         if summary.rows < ROWS_PER_INPUT * (inputs + 1):
             return _too_few(source, inputs, summary.rows, stages)
         problem = _Problem.of(self, source, summary.whole, rows=summary.rows, seed=seed, engine=engine)

@@ -45,7 +45,7 @@ class ReluNetworkRegressor(RegressorMixin, BaseEstimator):
 
     def __init__(
         self,
-        neurons: int | None = None,
+        neurons: Any = None,
         *,
         mean: Any = None,
         covariance: Any = None,

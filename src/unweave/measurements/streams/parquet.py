@@ -29,8 +29,8 @@ class ParquetPiece(Piece):
             batch_size=self.chunk_rows, row_groups=[self.row_group], columns=[*self.inputs, self.label]
         )
         for batch in batches:
-            points = np.stack([_numbers(batch, name, self.path) for name in self.inputs], axis=1)
-            yield points, _numbers(batch, self.label, self.path)
+            points = np.stack([numbers(batch, name, self.path) for name in self.inputs], axis=1)
+            yield points, numbers(batch, self.label, self.path)
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class ParquetSource(Source):
         if self.chunk_rows < 1:
             raise InvalidInput(f"a chunk needs at least one row, got chunk_rows={self.chunk_rows}.")
         for path in self.paths:
-            names = _opened(path).schema_arrow.names
+            names = column_names(path)
             missing = sorted({*self.inputs, self.label} - set(names))
             if missing:
                 raise InvalidInput(f"{path} has no column {', '.join(missing)}: its columns are {', '.join(names)}.")
@@ -71,7 +71,7 @@ class ParquetSource(Source):
                 yield ParquetPiece(path, row_group, inputs, self.label, self.chunk_rows)
 
     def _all_but_the_label(self) -> tuple[str, ...]:
-        return tuple(name for name in _opened(self.paths[0]).schema_arrow.names if name != self.label)
+        return tuple(name for name in column_names(self.paths[0]) if name != self.label)
 
 
 def _parquet() -> ModuleType:
@@ -91,7 +91,12 @@ def _opened(path: Path) -> Any:
         raise InvalidInput(f"{path} needs to be a Parquet file: {error}.") from error
 
 
-def _numbers(batch: Any, name: str, path: Path) -> np.ndarray:
+def column_names(path: Path) -> tuple[str, ...]:
+    """The names of all columns of a file."""
+    return tuple(_opened(path).schema_arrow.names)
+
+
+def numbers(batch: Any, name: str, path: Path) -> np.ndarray:
     """A column as float64; an empty cell becomes NaN, which is refused where rows are summed."""
     column = batch.column(name).to_numpy(zero_copy_only=False)
     try:

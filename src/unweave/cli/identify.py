@@ -1,23 +1,17 @@
-"""The command line: arguments -> library call -> report. No numerics: they are imported by the commands.
-
-Results go to stdout (one JSON document with `--json`), progress and errors to stderr. Exit codes:
-0 identified, 1 not identified, 2 wrong use, 3 the oracle failed.
-"""
+"""Commands that ask: `demo`, `identify` and `verify`."""
 
 import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Callable
+from contextlib import redirect_stdout
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console, RenderableType
-from rich.text import Text
 
-from unweave import __version__
-from unweave.exceptions import InvalidInput, OracleError, OracleFailed, UnweaveError
+from unweave.cli.console import IDENTIFIED, NOT_IDENTIFIED, AsJson, Overwrite, Quiet, Seed, progress, show, show_json
+from unweave.exceptions import InvalidInput, OracleFailed
 
 if TYPE_CHECKING:
     from unweave.identification.result import Identification
@@ -26,56 +20,10 @@ if TYPE_CHECKING:
     from unweave.oracles.oracle import Oracle
     from unweave.symmetries import Match
 
-IDENTIFIED, NOT_IDENTIFIED, WRONG_USE, ORACLE_FAILED = 0, 1, 2, 3
-WIDTH = 100
 # Largest relative error of a parameter up to which two networks are called the same.
 TOLERANCE = 1e-8
 
-app = typer.Typer(
-    help="Recover a neural network from its answers.",
-    epilog="Exit codes: 0 identified, 1 not identified, 2 wrong use, 3 the oracle failed.",
-    add_completion=False,
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout and nothing else.")]
-Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same queries and the same result.")]
-
-
-def run(arguments: list[str] | None = None) -> int:
-    """Run the command line and return its exit code."""
-    try:
-        app(args=arguments, prog_name="unweave")
-    except SystemExit as leaving:
-        return leaving.code if isinstance(leaving.code, int) else WRONG_USE
-    except OracleError as error:
-        _complain(error)
-        return ORACLE_FAILED
-    except UnweaveError as error:
-        _complain(error)
-        return WRONG_USE
-    return IDENTIFIED
-
-
-def _show_version(is_wanted: bool) -> bool:
-    if is_wanted:
-        typer.echo(f"unweave {__version__}")
-        raise typer.Exit
-    return is_wanted
-
-
-@app.callback()
-def main(
-    version: Annotated[
-        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
-    ] = False,
-) -> None:
-    """Recover a neural network from its answers."""
-
-
-@app.command()
 def demo(
     inputs: Annotated[int, typer.Option(min=1, help="Inputs of the secret network.")] = 10,
     neurons: Annotated[int, typer.Option(min=1, help="Its hidden neurons.")] = 14,
@@ -85,8 +33,8 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Plant a secret network, recover it from its answers alone, and compare digit by digit."""
-    with _progress() as show:
-        show("loading", 0)
+    with progress() as tell:
+        tell("loading", 0)
         import numpy as np
 
         import unweave
@@ -101,7 +49,7 @@ def demo(
             activation=activation_named(activation),
         )
         # A plain function: the pipeline gets to see answers, never the network, its width or its activation.
-        found = unweave.identify(lambda points: secret(points), inputs=inputs, seed=seed, progress=show)
+        found = unweave.identify(lambda points: secret(points), inputs=inputs, seed=seed, progress=tell)
         match = None if found.network is None else unweave.match(found.network, secret)
     if as_json:
         from unweave.reports.files import as_document, network_shape
@@ -111,16 +59,15 @@ def demo(
             "found": as_document(found),
             "match": _match_document(match),
         }
-        _print_json(document)
+        show_json(document)
     else:
         from unweave.reports.text import demo_report
 
-        _print(demo_report(secret, found, match, tolerance=TOLERANCE))
+        show(demo_report(secret, found, match, tolerance=TOLERANCE))
     is_recovered = found.is_identified and match is not None and match.largest_error <= TOLERANCE
     raise typer.Exit(IDENTIFIED if is_recovered else NOT_IDENTIFIED)
 
 
-@app.command()
 def identify(
     target: Annotated[
         str,
@@ -141,9 +88,9 @@ def identify(
         tuple[float, float] | None, typer.Option(metavar="LOWER UPPER", help="Ask only between these bounds.")
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write network, result and settings here.")] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in that folder.")] = False,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Only the outcome, without progress and tables.")] = False,
+    quiet: Quiet = False,
 ) -> None:
     """Recover the network behind a Python function, or say why that is not possible.
 
@@ -161,17 +108,17 @@ def identify(
         "center": center,
         "box": None if box is None else list(box),
     }
-    with _progress(is_shown=not quiet) as show:
-        show("loading", 0)
-        found = _identify(settings, out, overwrite=overwrite, show=show)
+    with progress(is_shown=not quiet) as tell:
+        tell("loading", 0)
+        found = _identify(settings, out, overwrite=overwrite, tell=tell)
     if as_json:
         from unweave.reports.files import as_document
 
-        _print_json(as_document(found))
+        show_json(as_document(found))
     else:
         from unweave.reports.text import outcome, report
 
-        _print(outcome(found) if quiet else report(found))
+        show(outcome(found) if quiet else report(found))
     if out is not None:
         from unweave.reports.files import write_run
 
@@ -182,7 +129,6 @@ def identify(
     raise typer.Exit(IDENTIFIED if found.is_identified else NOT_IDENTIFIED)
 
 
-@app.command()
 def verify(
     folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, or a saved network file.")],
     against: Annotated[Path, typer.Option(metavar="FILE", help="The true network: a file, or another run.")],
@@ -200,16 +146,16 @@ def verify(
     found = None if recovered is None else match(recovered, truth)
     is_same = found is not None and found.largest_error <= tolerance
     if as_json:
-        _print_json({"is_same": is_same, "tolerance": tolerance} | _match_document(found))
+        show_json({"is_same": is_same, "tolerance": tolerance} | _match_document(found))
     else:
         from unweave.reports.text import verify_report
 
-        _print(verify_report(found, tolerance=tolerance))
+        show(verify_report(found, tolerance=tolerance))
     raise typer.Exit(IDENTIFIED if is_same else NOT_IDENTIFIED)
 
 
 def _identify(
-    settings: dict[str, Any], out: Path | None, *, overwrite: bool, show: Callable[[str, int], None]
+    settings: dict[str, Any], out: Path | None, *, overwrite: bool, tell: Callable[[str, int], None]
 ) -> "Identification":
     """Check everything that can be checked before a query is spent, then ask."""
     import unweave
@@ -231,7 +177,7 @@ def _identify(
             domain=domain,
             budget=settings["budget"],
             seed=settings["seed"],
-            progress=show,
+            progress=tell,
         )
 
 
@@ -327,9 +273,9 @@ def _sizes(model: object, inputs: int | None, outputs: int | None) -> tuple[int 
 def _read_network(path: Path) -> "Network | None":
     """The network of a file or of a run folder; None for a run that found none."""
     from unweave.networks import Network
-    from unweave.reports.files import read_run
+    from unweave.reports.files import network_of_run
 
-    return read_run(path).identification.network if path.is_dir() else Network.load(path)
+    return network_of_run(path) if path.is_dir() else Network.load(path)
 
 
 def _match_document(found: "Match | None") -> dict[str, Any]:
@@ -340,39 +286,3 @@ def _match_document(found: "Match | None") -> dict[str, Any]:
 
     largest, errors = json_number(found.largest_error), plain(error_groups(found))
     return {"reason": found.reason, "largest_error": largest, "errors": errors}
-
-
-@contextmanager
-def _progress(*, is_shown: bool = True) -> Iterator[Callable[[str, int], None]]:
-    """Stage, queries so far and elapsed time on stderr, if that is a terminal."""
-    console = Console(stderr=True)
-    if not is_shown or not sys.stderr.isatty() or console.is_dumb_terminal:
-        yield lambda *_: None
-        return
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description:<22}"),
-        TextColumn("{task.fields[queries]:>9,} queries"),
-    )
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as progress:
-        task = progress.add_task("starting", total=None, queries=0)
-        yield lambda stage, queries: progress.update(task, description=stage, queries=queries)
-
-
-def _print(report: RenderableType) -> None:
-    console = Console(highlight=False)
-    is_wide = not (console.is_terminal or "COLUMNS" in os.environ) or console.width > WIDTH
-    (Console(highlight=False, width=WIDTH) if is_wide else console).print(report)
-
-
-def _print_json(document: dict[str, Any]) -> None:
-    from unweave.reports.files import as_json
-
-    typer.echo(as_json(document))
-
-
-def _complain(error: UnweaveError) -> None:
-    text = Text.assemble((type(error).__name__, "bold red"), ": ", str(error))
-    Console(stderr=True, highlight=False, soft_wrap=True).print(text)

@@ -1,0 +1,202 @@
+"""ReLU networks from samples: errors against the number of samples, sizes, noise, and what must not be believed.
+
+    python benchmarks/relu_samples.py                         all tables, 20 seeds
+    python benchmarks/relu_samples.py --tables rates --seeds 5
+    python benchmarks/relu_samples.py --tables noise honesty
+
+Networks are `planted.relu_network`: unit weights, biases within 1.2, output weights of either sign and of size 0.5 to
+2. The number of neurons is never given. Errors are of the worst neuron: Euclidean for weights, absolute for biases and
+output weights; "before" is the network that moments gave, "after" the one that is returned. Seconds are CPU time.
+"""
+
+import argparse
+import time
+from collections.abc import Callable
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from unweave import match
+from unweave.activations import activation_named
+from unweave.assembly.relu_hermite import unit_parameters
+from unweave.learn.relu_network.learner import LearntRelu, ReluLearner
+from unweave.measurements.streams.sources import ArraySource
+from unweave.networks import Network
+from unweave.outcomes import Outcome
+from unweave.planted import general_network, relu_network
+
+INPUTS, NEURONS = 10, 5
+SIZES = ((20, 8, 300_000), (30, 5, 100_000), (5, 8, 400_000), (10, 10, 300_000), (50, 10, 300_000))
+Samples = tuple[np.ndarray, np.ndarray]
+
+
+def learnt(points: np.ndarray, labels: np.ndarray, *, seed: int, neurons: int | None = None) -> LearntRelu:
+    """The learner on samples whose inputs are known to be standard Gaussian."""
+    inputs = points.shape[1]
+    learner = ReluLearner(neurons=neurons, mean=np.zeros(inputs), covariance=np.eye(inputs))
+    return learner(ArraySource(points, labels), inputs=inputs, seed=seed)
+
+
+def worst_errors(found: Network | None, truth: Network) -> tuple[float, float, float]:
+    """Errors of weights, biases and output weights of the worst neuron; infinite if their number differs."""
+    if found is None or found.widths != truth.widths:
+        return np.inf, np.inf, np.inf
+    weights, biases, heights = unit_parameters(found)
+    true_weights, true_biases, true_heights = unit_parameters(truth)
+    mine, theirs = linear_sum_assignment(-weights @ true_weights.T)
+    return (
+        float(np.max(np.linalg.norm(weights[mine] - true_weights[theirs], axis=1))),
+        float(np.max(np.abs(biases[mine] - true_biases[theirs]))),
+        float(np.max(np.abs(heights[mine] - true_heights[theirs]))),
+    )
+
+
+def planted(seed: int, inputs: int, neurons: int, rows: int, noise: float = 0.0) -> tuple[Network, Samples]:
+    """A network, and samples of it."""
+    rng = np.random.default_rng([seed, inputs, neurons, rows])
+    truth = relu_network(rng, inputs=inputs, neurons=neurons)
+    points = rng.standard_normal((rows, inputs))
+    return truth, (points, truth(points)[:, 0] + noise * rng.standard_normal(rows))
+
+
+def rates(seeds: int) -> None:
+    """Errors before finishing against the number of samples, and how often exact labels are finished."""
+    print(f"\n{INPUTS} inputs, {NEURONS} neurons, exact labels; medians of the worst neuron over {seeds} networks")
+    print(f"{'samples':>9} {'w before':>9} {'b before':>9} {'a before':>9} {'to 1e-12':>9} {'largest':>9} {'CPU s':>6}")
+    counts, medians = (10_000, 30_000, 100_000, 300_000, 1_000_000), []
+    for rows in counts:
+        before, after, seconds = [], [], []
+        for seed in range(seeds):
+            truth, samples = planted(seed, INPUTS, NEURONS, rows)
+            start = time.process_time()
+            found = learnt(*samples, seed=seed)
+            seconds.append(time.process_time() - start)
+            before.append(worst_errors(found.start, truth))
+            is_claimed = found.learnt.outcome is Outcome.IDENTIFIED
+            after.append(match(found.network, truth).largest_error if is_claimed else np.inf)
+        medians.append(np.median(before, axis=0))
+        done = sum(error <= 1e-12 for error in after)
+        w, b, a = medians[-1]
+        finite = max((error for error in after if np.isfinite(error)), default=np.nan)
+        print(
+            f"{rows:9,d} {w:9.4f} {b:9.4f} {a:9.4f} {done:6d}/{seeds} {finite:9.1e} {np.median(seconds):6.2f}",
+            flush=True,
+        )
+    slopes = np.polyfit(np.log(counts), np.log(medians), 1)[0]
+    print("slopes in the number of samples: " + ", ".join(f"{n} {s:.2f}" for n, s in zip("wba", slopes, strict=True)))
+
+
+def sizes(seeds: int) -> None:
+    """Other sizes, exact labels."""
+    print(f"\nexact labels, {seeds} networks each")
+    print(f"{'inputs':>6} {'neurons':>7} {'samples':>9} {'identified':>10} {'to 1e-12':>9} {'wrong':>5} {'CPU s':>6}")
+    for inputs, neurons, rows in SIZES:
+        errors, claimed, seconds = [], 0, []
+        for seed in range(seeds):
+            truth, samples = planted(seed, inputs, neurons, rows)
+            start = time.process_time()
+            found = learnt(*samples, seed=seed)
+            seconds.append(time.process_time() - start)
+            if found.learnt.outcome is Outcome.IDENTIFIED:
+                claimed += 1
+                errors.append(match(found.network, truth).largest_error)
+        done, wrong = sum(e <= 1e-12 for e in errors), sum(e > 1e-8 for e in errors)
+        print(
+            f"{inputs:6d} {neurons:7d} {rows:9,d} {claimed:7d}/{seeds} {done:6d}/{seeds} {wrong:5d} "
+            f"{np.median(seconds):6.1f}",
+            flush=True,
+        )
+
+
+def noisy(seeds: int) -> None:
+    """Noisy labels: errors in units of what the number of parameters explains, and of standard errors."""
+    rows = 100_000
+    print(f"\n{INPUTS} inputs, {NEURONS} neurons, {rows:,} samples; errors in units of sigma sqrt(m (d + 1) / N)")
+    names = ("w", "b", "a")
+    print(
+        f"{'noise':>6} {'identified':>10} {'wrong m':>7}", *(f"{name:>6}" for name in names), " w <= 2  in bars  CPU s"
+    )
+    for noise in (0.1, 0.5):
+        unit = noise * np.sqrt(NEURONS * (INPUTS + 1) / rows)
+        errors, claimed, bars, seconds = [], 0, [], []
+        for seed in range(seeds):
+            truth, samples = planted(seed, INPUTS, NEURONS, rows, noise)
+            start = time.process_time()
+            found = learnt(*samples, seed=seed)
+            seconds.append(time.process_time() - start)
+            claimed += found.learnt.outcome is Outcome.IDENTIFIED
+            errors.append(np.array(worst_errors(found.network, truth)) / unit)
+            if found.standard_errors is not None and np.all(np.isfinite(errors[-1])):
+                bars.append(errors[-1][0] * unit / float(np.max(found.standard_errors.angles)))
+        w, b, a = np.median(errors, axis=0)
+        within = sum(error[0] <= 2.0 for error in errors)
+        wrong = sum(not np.isfinite(error[0]) for error in errors)
+        print(
+            f"{noise:6.1f} {claimed:7d}/{seeds} {wrong:7d} {w:6.2f} {b:6.2f} {a:6.2f} {within:4d}/{seeds} "
+            f"{np.median(bars):8.2f} {np.median(seconds):6.1f}",
+            flush=True,
+        )
+    print("in bars: error of the worst direction over the largest standard error of a direction, median")
+
+
+def not_believed(seed: int) -> dict[str, tuple[Callable[[], Samples], int | None]]:
+    """Samples that are no relu network, or not as the theory needs them."""
+    rng = np.random.default_rng(seed)
+    rows, inputs = 50_000, 6
+    points = rng.standard_normal((rows, inputs))
+    relu, tanh = relu_network(rng, inputs=inputs, neurons=4), activation_named("tanh")
+    other = general_network(rng, inputs=inputs, neurons=4, activation=tanh)
+    noise = 0.3 * rng.standard_normal(rows)
+    heavy, deep, upper = (
+        rng.exponential(1.0, (rows, inputs)),
+        rng.standard_normal((inputs, 4)),
+        rng.standard_normal((4, 3)),
+    )
+    return {
+        "tanh network": (lambda: (points, other(points)[:, 0]), None),
+        "tanh network, noisy": (lambda: (points, other(points)[:, 0] + noise), None),
+        "two hidden relu layers": (
+            lambda: (
+                points,
+                np.maximum(np.maximum(points @ deep, 0) @ upper - 1, 0).sum(axis=1),
+            ),
+            None,
+        ),
+        "square": (lambda: (points, points[:, 0] ** 2 - points[:, 1] * points[:, 2]), None),
+        "noise alone": (lambda: (points, noise), None),
+        "exponential inputs, noisy": (lambda: (heavy, relu(heavy)[:, 0] + noise), None),
+        "too few neurons given": (lambda: (points, relu(points)[:, 0] + noise), 2),
+        "too many neurons given": (lambda: (points, relu(points)[:, 0] + noise), 6),
+        "too few neurons given, exact": (lambda: (points, relu(points)[:, 0]), 2),
+        "too many neurons given, exact": (lambda: (points, relu(points)[:, 0]), 6),
+    }
+
+
+def honesty(seeds: int) -> None:
+    """How such samples end: "identified" is the one answer that must not occur."""
+    print(f"\nsamples that must not end as identified, {seeds} seeds each")
+    print(f"{'samples':32} {'identified':>10} {'partly':>7} {'not':>5}")
+    for name in not_believed(0):
+        ends = []
+        for seed in range(seeds):
+            make, neurons = not_believed(seed)[name]
+            ends.append(learnt(*make(), seed=seed, neurons=neurons).learnt.outcome)
+        counts = [ends.count(outcome) for outcome in (Outcome.IDENTIFIED, Outcome.PARTLY_IDENTIFIED)]
+        print(f"{name:32} {counts[0]:10d} {counts[1]:7d} {seeds - sum(counts):5d}", flush=True)
+
+
+TABLES = {"rates": rates, "sizes": sizes, "noise": noisy, "honesty": honesty}
+
+
+def main() -> None:
+    """Run the tables that are asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
+    parser.add_argument("--seeds", type=int, default=20)
+    args = parser.parse_args()
+    for name in args.tables:
+        TABLES[name](args.seeds)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""What all commands share: exit codes, progress on stderr, results on stdout."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+from unweave.exceptions import UnweaveError
+
+IDENTIFIED, NOT_IDENTIFIED, WRONG_USE, ORACLE_FAILED = 0, 1, 2, 3
+WIDTH = 100
+
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout and nothing else.")]
+Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Only the outcome, without progress and tables.")]
+Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in that folder.")]
+
+
+@contextmanager
+def progress(*, is_shown: bool = True, unit: str = "queries") -> Iterator[Callable[[str, int], None]]:
+    """Stage, count of a unit so far and elapsed time on stderr, if that is a terminal."""
+    console = Console(stderr=True)
+    if not is_shown or not sys.stderr.isatty() or console.is_dumb_terminal:
+        yield lambda *_: None
+        return
+    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description:<24}"),
+        TextColumn("{task.fields[count]:>9,} " + unit),
+    )
+    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as shown:
+        task = shown.add_task("starting", total=None, count=0)
+        yield lambda stage, count: shown.update(task, description=stage, count=count)
+
+
+def show(report: RenderableType) -> None:
+    """Print a report on stdout, not wider than can be read."""
+    console = Console(highlight=False)
+    is_wide = not (console.is_terminal or "COLUMNS" in os.environ) or console.width > WIDTH
+    (Console(highlight=False, width=WIDTH) if is_wide else console).print(report)
+
+
+def show_json(document: dict[str, Any]) -> None:
+    """Print a document on stdout."""
+    from unweave.reports.files import as_json
+
+    typer.echo(as_json(document))
+
+
+def complain(error: UnweaveError) -> None:
+    """Print an error on stderr."""
+    text = Text.assemble((type(error).__name__, "bold red"), ": ", str(error))
+    Console(stderr=True, highlight=False, soft_wrap=True).print(text)

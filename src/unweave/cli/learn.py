@@ -1,0 +1,122 @@
+"""Commands that learn from samples: `unweave learn ...`."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unweave.cli.console import IDENTIFIED, NOT_IDENTIFIED, AsJson, Overwrite, Quiet, Seed, progress, show, show_json
+from unweave.exceptions import InvalidInput
+
+if TYPE_CHECKING:
+    from unweave.learn.result import Learnt
+    from unweave.measurements.streams.engines import Engine
+
+app = typer.Typer(help="Learn a network from samples of its inputs and outputs.", no_args_is_help=True)
+
+Files = Annotated[
+    list[Path], typer.Argument(metavar="FILE", help="Samples: Parquet or CSV files with the same columns.")
+]
+Target = Annotated[str, typer.Option(metavar="COLUMN", help="The column of the labels.")]
+Inputs = Annotated[
+    str, typer.Option(metavar="COLUMNS", help="The columns of the inputs, with commas between; all others if omitted.")
+]
+Out = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write network, result and settings here.")]
+
+
+@app.command()
+def relu(
+    files: Files,
+    target: Target,
+    inputs: Inputs = "",
+    neurons: Annotated[int | None, typer.Option(min=1, help="Hidden neurons; found if omitted.")] = None,
+    standard: Annotated[
+        bool, typer.Option("--standard", help="The inputs are standard Gaussian: mean 0 and covariance 1 are known.")
+    ] = False,
+    scheduler: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Sum moments on this Dask cluster, such as tcp://host:8786.")
+    ] = None,
+    seed: Seed = 0,
+    out: Out = None,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Recover a depth-2 ReLU network with biases whose inputs were drawn from a Gaussian."""
+    settings: dict[str, Any] = {
+        "learner": "relu",
+        "files": [str(path) for path in files],
+        "target": target,
+        "inputs": inputs,
+        "neurons": neurons,
+        "standard": standard,
+        "scheduler": scheduler,
+        "seed": seed,
+    }
+    with progress(is_shown=not quiet, unit="samples") as tell, _engine(scheduler) as engine:
+        tell("loading", 0)
+        import numpy as np
+
+        from unweave.learn.relu_network.learner import ReluLearner
+        from unweave.measurements.streams.tables import table_source
+
+        _check_folder(out, overwrite=overwrite)
+        source, columns = table_source(tuple(files), label=target, inputs=_names(inputs))
+        learner = ReluLearner(
+            neurons=neurons,
+            mean=np.zeros(columns) if standard else None,
+            covariance=np.eye(columns) if standard else None,
+        )
+        found = learner(source, inputs=columns, seed=seed, engine=engine, progress=tell).learnt
+    _deliver(found, settings, out, overwrite=overwrite, as_json=as_json, quiet=quiet)
+
+
+def _deliver(
+    found: "Learnt", settings: dict[str, Any], out: Path | None, *, overwrite: bool, as_json: bool, quiet: bool
+) -> None:
+    """Show a result, write it, and leave with its exit code."""
+    from unweave.reports import learnt, text
+
+    if as_json:
+        show_json(learnt.as_document(found))
+    else:
+        show(text.outcome(found) if quiet else learnt.report(found))
+    if out is not None:
+        # After the report, so that a full disk does not cost the result.
+        learnt.write_run(out, found, settings, overwrite=overwrite)
+        if not (quiet or as_json):
+            typer.echo(f"The run is in {out}", err=True)
+    raise typer.Exit(IDENTIFIED if found.is_identified else NOT_IDENTIFIED)
+
+
+def _check_folder(out: Path | None, *, overwrite: bool) -> None:
+    from unweave.reports.files import check_folder
+
+    if out is not None:
+        check_folder(out, overwrite=overwrite)
+
+
+def _names(columns: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in columns.split(",") if name.strip())
+
+
+@contextmanager
+def _engine(scheduler: str | None) -> Iterator["Engine | None"]:
+    """A cluster for sums, if an address is given."""
+    if scheduler is None:
+        yield None
+        return
+    try:
+        from distributed import Client
+    except ImportError as error:
+        raise InvalidInput("--scheduler needs Dask: install it with pip install 'unweave[dask]'.") from error
+    from unweave.measurements.streams.engines import DaskCluster
+
+    try:
+        client: Any = Client(scheduler, timeout=10)
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"there is no Dask scheduler at {scheduler}: {error}.") from error
+    with client:
+        yield DaskCluster(client)

@@ -1,0 +1,99 @@
+"""What a learner found: in words and tables, as a document, and as a run folder."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from unweave.reports import text
+from unweave.reports.files import FORMAT, FORMAT_VERSION, NETWORK, Document, network_shape, plain, write_documents
+
+if TYPE_CHECKING:
+    from unweave.learn.result import Learnt
+
+KIND = "learnt"
+SHOWN_NEURONS = 12
+
+
+def report(found: "Learnt") -> RenderableType:
+    """Everything that a user may want to know, most important first."""
+    parts: list[RenderableType] = [text.outcome(found)]
+    if found.network is not None:
+        parts.append(text.network_table(found.network))
+        parts.append(neurons_table(found))
+    if found.certificate is not None:
+        parts.append(certificate_table(found))
+    if found.diagnostics:
+        parts.append(text.diagnostics_table(found.diagnostics))
+    parts.append(cost_table(found))
+    if found.notes:
+        parts.append(text.notes(found))
+    return text.spaced(parts)
+
+
+def neurons_table(found: "Learnt") -> Table:
+    """Output weight, bias and weights of the first neurons, in units in which weights have length one."""
+    table = text.facts("neuron")
+    assert found.network is not None
+    hidden, output = found.network.layers[0], found.network.layers[1]
+    table.add_column()
+    table.add_column()
+    for column, name in zip(table.columns[1:], ("output weight", "bias", "weights"), strict=True):
+        column.header = name
+    for index in range(min(hidden.neurons, SHOWN_NEURONS)):
+        entries = [f"{entry:.4f}" for entry in hidden.weights[index][:6]]
+        more = " ..." if hidden.inputs > 6 else ""
+        weight, bias = float(output.weights[0, index]), float(hidden.biases[index])
+        table.add_row(str(index), f"{weight:.6f}", f"{bias:.6f}", " ".join(entries) + more)
+    if hidden.neurons > SHOWN_NEURONS:
+        table.add_row("...", f"{hidden.neurons - SHOWN_NEURONS} more", "", "")
+    return table
+
+
+def certificate_table(found: "Learnt") -> Table:
+    """What may be claimed, in plain words."""
+    table = text.facts("certificate")
+    for name, words in found.certificate.statements() if found.certificate is not None else ():
+        table.add_row(Text(name), Text(words))
+    return table
+
+
+def cost_table(found: "Learnt") -> Table:
+    """Samples, and the time of every stage."""
+    table = text.facts("cost")
+    table.columns[1].justify = "right"
+    table.add_row("samples", f"{found.samples:,}")
+    for stage, seconds in found.seconds.items():
+        table.add_row(Text(stage), f"{seconds:.2f} s")
+    table.add_row("all stages", f"{sum(found.seconds.values()):.2f} s")
+    return table
+
+
+def as_document(found: "Learnt") -> Document:
+    """The result as a dictionary for JSON; of the network its shape, not its numbers."""
+    return {
+        "format": FORMAT,
+        "format_version": FORMAT_VERSION,
+        "kind": KIND,
+        "outcome": found.outcome.value,
+        "reason": found.reason,
+        "network": None if found.network is None else network_shape(found.network),
+        "certificate": None if found.certificate is None else plain(vars(found.certificate)),
+        "diagnostics": [plain(vars(each)) | {"verdict": each.verdict.value} for each in found.diagnostics],
+        "samples": int(found.samples),
+        "notes": list(found.notes),
+        "seconds": plain(found.seconds),
+    }
+
+
+def write_run(folder: str | Path, found: "Learnt", settings: Mapping[str, Any], *, overwrite: bool = False) -> Path:
+    """Write the network, the result and the settings of a run.
+
+    Raises:
+        InvalidInput: if the folder can't be used, or the settings can't be written as JSON.
+    """
+    networks = {NETWORK: found.network}
+    return write_documents(folder, networks, as_document(found), settings, overwrite=overwrite)

@@ -1,0 +1,228 @@
+"""The estimator: networks are recovered, and what is not one of them is never called identified."""
+
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.model_selection import GridSearchCV
+from sklearn.utils.estimator_checks import check_estimator
+
+from unweave import match
+from unweave.activations import RELU, activation_named
+from unweave.exceptions import InputWarning, InvalidInput, NotIdentified
+from unweave.learn import ReluNetworkRegressor
+from unweave.measurements.streams.sources import ChunkSource
+from unweave.networks import Network
+from unweave.outcomes import Outcome
+from unweave.planted import general_network, relu_network
+
+
+def samples(
+    seed: int, *, inputs: int = 6, neurons: int = 4, rows: int = 8_000, noise: float = 0.0, **planted: object
+) -> tuple[Network, np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    truth = relu_network(rng, inputs=inputs, neurons=neurons, **planted)
+    points = rng.standard_normal((rows, inputs))
+    return truth, points, truth(points)[:, 0] + noise * rng.standard_normal(rows)
+
+
+def fitted(points: np.ndarray, labels: np.ndarray, **settings: object) -> ReluNetworkRegressor:
+    return ReluNetworkRegressor(random_state=0, **settings).fit(points, labels)
+
+
+@pytest.mark.filterwarnings("ignore::unweave.exceptions.InputWarning")
+# scikit-learn's own checks warn about checks that they skip.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.usefixtures("without_type_checks")
+def test_follows_the_conventions_of_scikit_learn() -> None:
+    check_estimator(ReluNetworkRegressor(random_state=0))
+
+
+@pytest.mark.parametrize("special_biases", [(), (0.0, 1.0, -1.0)])
+def test_exact_labels_give_the_network_itself(seed: int, special_biases: tuple[float, ...]) -> None:
+    truth, points, labels = samples(seed, special_biases=special_biases)
+    found = fitted(points, labels)
+    assert found.outcome_ is Outcome.IDENTIFIED
+    assert match(found.network_, truth).largest_error < 1e-12
+    assert found.certificate_.radius < 1e-10
+    assert found.certificate_.largest_error < 1e-12
+    assert not found.open_signs_.any()
+    assert found.result_.require() is found.result_
+
+
+def test_moments_alone_come_close(seed: int) -> None:
+    truth, points, labels = samples(seed, rows=100_000)
+    found = fitted(points, labels, mean=np.zeros(6), covariance=np.eye(6))
+    error = match(found.start_network_, truth).largest_error
+    assert 1e-6 < error < 0.1
+
+
+def test_more_neurons_than_inputs(seed: int) -> None:
+    truth, points, labels = samples(seed, inputs=3, neurons=5, rows=60_000, largest_bias=1.0)
+    found = fitted(points, labels)
+    assert found.outcome_ is Outcome.IDENTIFIED
+    assert match(found.network_, truth).largest_error < 1e-12
+
+
+def test_means_and_covariances_are_found_or_given(seed: int) -> None:
+    truth, points, _ = samples(seed)
+    rng = np.random.default_rng(seed + 1)
+    mixing, mean = np.eye(6) + 0.3 * rng.standard_normal((6, 6)), 0.3 * rng.standard_normal(6)
+    inputs = points @ mixing.T + mean
+    labels = truth(inputs)[:, 0]
+    for given in ({}, {"mean": mean, "covariance": mixing @ mixing.T}):
+        found = fitted(inputs, labels, **given)
+        assert found.outcome_ is Outcome.IDENTIFIED
+        assert match(found.network_, truth).largest_error < 1e-10
+
+
+def test_large_biases_are_found_where_they_bend(seed: int) -> None:
+    truth, points, _ = samples(seed, rows=30_000)
+    hidden, output = truth.layers
+    more = Network.shallow(
+        np.vstack([hidden.weights, np.eye(6)[:1]]),
+        np.append(hidden.biases, -2.8),
+        np.append(output.weights, [[1.0]], axis=1),
+        np.zeros(1),
+        RELU,
+    )
+    found = fitted(points, more(points)[:, 0])
+    assert found.outcome_ is Outcome.IDENTIFIED
+    assert match(found.network_, more).largest_error < 1e-10
+
+
+def test_neurons_that_never_bend_leave_an_affine_part(seed: int) -> None:
+    truth, points, labels = samples(seed)
+    found = fitted(points, labels + points @ np.arange(1.0, 7.0) + 9.0)
+    assert found.outcome_ is Outcome.PARTLY_IDENTIFIED
+    assert "affine part" in found.result_.reason
+    assert found.network_.widths == truth.widths
+    assert found.open_signs_.all()
+    assert found.certificate_.largest_error < 1e-11
+
+
+def test_an_offset_is_no_obstacle(seed: int) -> None:
+    truth, points, labels = samples(seed, noise=0.1, rows=20_000)
+    exact, noisy = fitted(points, truth(points)[:, 0] + 2.0), fitted(points, labels + 2.0)
+    for found, tolerance in ((exact, 1e-12), (noisy, 0.1)):
+        assert found.outcome_ is Outcome.IDENTIFIED
+        assert found.network_.layers[1].biases[0] == pytest.approx(2.0, abs=tolerance)
+        assert found.network_.skip is None
+
+
+def test_signs_that_no_label_tells_are_reported(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    angles = np.array([0.0, 2.0, 4.0]) * np.pi / 3
+    plane = np.linalg.qr(rng.standard_normal((4, 2)))[0]
+    weights = np.stack([np.cos(angles), np.sin(angles)], axis=1) @ plane.T
+    ambiguous = Network.shallow(weights, np.array([0.5, -0.3, -0.2]), np.ones((1, 3)), np.zeros(1), RELU)
+    points = rng.standard_normal((8_000, 4))
+    found = fitted(points, ambiguous(points)[:, 0])
+    assert found.outcome_ is Outcome.PARTLY_IDENTIFIED
+    assert found.open_signs_.all()
+    assert len(found.sign_choices_.flips) == 2
+    assert "signs of neurons 0, 1, 2" in found.result_.reason
+    assert found.score(points, ambiguous(points)[:, 0]) == pytest.approx(1.0)
+
+
+def test_noisy_labels_give_the_rate_of_least_squares(seed: int) -> None:
+    truth, points, labels = samples(seed, noise=0.3, rows=20_000)
+    found = fitted(points, labels)
+    assert found.outcome_ is Outcome.IDENTIFIED
+    errors = match(found.network_, truth).errors
+    assert errors.largest < 0.1
+    assert found.certificate_.noise == pytest.approx(0.3, rel=0.03)
+    assert found.certificate_.rms_error == pytest.approx(0.3, abs=5 * found.certificate_.error_bar)
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.3])
+@pytest.mark.parametrize("given", [2, 6])
+def test_a_wrong_number_of_neurons_is_told(seed: int, given: int, noise: float) -> None:
+    _, points, labels = samples(seed, noise=noise)
+    found = fitted(points, labels, neurons=given)
+    assert found.outcome_ is not Outcome.IDENTIFIED
+    assert f"{given} " in found.result_.reason
+    with pytest.raises(NotIdentified):
+        found.result_.require()
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.1])
+def test_other_activations_are_not_mistaken(seed: int, noise: float) -> None:
+    rng = np.random.default_rng(seed)
+    other = general_network(rng, inputs=5, neurons=3, activation=activation_named("tanh"))
+    points = rng.standard_normal((6_000, 5))
+    found = fitted(points, other(points)[:, 0] + noise * rng.standard_normal(6_000))
+    assert found.outcome_ is Outcome.NOT_IDENTIFIED
+    assert "depends on the inputs" in found.result_.reason
+
+
+def test_inputs_that_are_not_gaussian_are_warned_of(seed: int) -> None:
+    truth, _, _ = samples(seed)
+    rng = np.random.default_rng(seed)
+    points = rng.exponential(1.0, (6_000, 6))
+    with pytest.warns(InputWarning, match="of the inputs"):
+        found = fitted(points, truth(points)[:, 0] + 0.3 * rng.standard_normal(6_000))
+    assert found.outcome_ is not Outcome.IDENTIFIED
+    assert any("not Gaussian" in note for note in found.result_.notes)
+
+
+@pytest.mark.parametrize(("slope", "noise", "outcome"), [
+    (1.0, 0.0, Outcome.IDENTIFIED), (0.0, 0.0, Outcome.IDENTIFIED), (1.0, 1.0, Outcome.PARTLY_IDENTIFIED),
+])  # fmt: skip
+def test_labels_without_neurons(seed: int, slope: float, noise: float, outcome: Outcome) -> None:
+    rng = np.random.default_rng(seed)
+    points = rng.standard_normal((5_000, 3))
+    found = fitted(points, slope * points[:, 0] + 2.0 + noise * rng.standard_normal(5_000))
+    assert found.outcome_ is outcome
+    assert found.network_.widths == (0,)
+
+
+def test_too_few_samples_are_told(seed: int) -> None:
+    _, points, labels = samples(seed, rows=60)
+    found = fitted(points, labels)
+    assert found.outcome_ is Outcome.NOT_IDENTIFIED
+    assert "60 samples are too few" in found.result_.reason
+
+
+def test_streams_give_the_same_as_arrays(seed: int) -> None:
+    truth, points, labels = samples(seed)
+    chunks = [(points[first : first + 3_000], labels[first : first + 3_000]) for first in range(0, 8_000, 3_000)]
+    found = ReluNetworkRegressor(random_state=0).fit_source(ChunkSource(chunks), inputs=6)
+    assert found.outcome_ is Outcome.IDENTIFIED
+    assert match(found.network_, truth).largest_error < 1e-12
+
+
+def test_the_same_seed_gives_the_same_network(seed: int) -> None:
+    _, points, labels = samples(seed, noise=0.2, rows=5_000)
+    first, second = fitted(points, labels), fitted(points, labels)
+    np.testing.assert_array_equal(first.network_.layers[0].weights, second.network_.layers[0].weights)
+
+
+def test_works_in_a_grid_search_and_survives_pickling(seed: int) -> None:
+    _, points, labels = samples(seed, rows=2_000)
+    search = GridSearchCV(ReluNetworkRegressor(random_state=0), {"neurons": [2, 4]}, cv=2).fit(points, labels)
+    assert search.best_score_ > 0.999
+    again = pickle.loads(pickle.dumps(search.best_estimator_))
+    np.testing.assert_array_equal(again.predict(points), search.predict(points))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"neurons": 0}, "at least 1"),
+        ({"neurons": 2.5}, "at least 1"),
+        ({"mean": np.zeros(3)}, r"mean needs the shape \(6,\)"),
+        ({"covariance": np.eye(5)}, r"covariance needs the shape \(6, 6\)"),
+        ({"covariance": -np.eye(6)}, "positive definite"),
+    ],
+)
+def test_wrong_settings_are_told(settings: dict[str, object], message: str) -> None:
+    _, points, labels = samples(0, rows=500)
+    with pytest.raises(InvalidInput, match=message):
+        fitted(points, labels, **settings)
+
+
+def test_constant_columns_are_told() -> None:
+    _, points, labels = samples(0, rows=500)
+    with pytest.raises(InvalidInput, match="constant or combinations"):
+        fitted(np.column_stack([points, np.ones(500)]), labels)

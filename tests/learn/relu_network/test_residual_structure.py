@@ -1,0 +1,91 @@
+"""The test of residuals: silent for noise, loud for anything that depends on the inputs."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from unweave.learn.relu_network.residual_structure import residual_structure
+from unweave.networks import Network
+from unweave.planted import relu_network
+from unweave.symmetries import permute
+
+ROWS, INPUTS = 4_000, 5
+
+
+def problem(seed: int) -> tuple[np.random.Generator, Network, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return rng, relu_network(rng, inputs=INPUTS, neurons=3), rng.standard_normal((ROWS, INPUTS))
+
+
+def test_chances_are_uniform_for_noise(seed: int) -> None:
+    rng, network, points = problem(seed)
+    chances = [
+        residual_structure(network, points, network(points) + rng.standard_normal((ROWS, 1)), rng).chance
+        for _ in range(60)
+    ]
+    assert stats.kstest(chances, "uniform").pvalue > 1e-4
+
+
+@pytest.mark.parametrize("missing", ["square", "product", "wave", "neuron", "rare neuron"])
+def test_missing_parts_are_noticed(seed: int, missing: str) -> None:
+    rng, network, points = problem(seed)
+    along = points @ network.layers[0].weights[0]
+    part = {
+        "square": points[:, 0] ** 2 / 2,
+        "product": points[:, 1] * points[:, 2] / 2,
+        "wave": np.tanh(2 * along) / 2,
+        "neuron": np.maximum(points @ np.ones(INPUTS) / np.sqrt(INPUTS) - 0.3, 0.0),
+        "rare neuron": 2 * np.maximum(points[:, 3] - 1.7, 0.0),
+    }[missing]
+    values = network(points) + part[:, None] + 0.3 * rng.standard_normal((ROWS, 1))
+    found = residual_structure(network, points, values, rng)
+    assert not found.is_noise
+    assert found.explained > 0.03
+
+
+def test_small_changes_of_the_network_are_no_structure(seed: int) -> None:
+    rng, network, points = problem(seed)
+    hidden, output = network.layers
+    moved = Network.shallow(
+        hidden.weights + 1e-3 * rng.standard_normal(hidden.weights.shape),
+        hidden.biases + 1e-3,
+        output.weights * 1.001,
+        output.biases,
+        hidden.activation,
+    )
+    values = network(points) + 0.3 * rng.standard_normal((ROWS, 1))
+    assert residual_structure(moved, points, values, rng).chance > 1e-4
+
+
+def test_what_features_explain_completely_is_no_noise(seed: int) -> None:
+    rng, network, points = problem(seed)
+    assert residual_structure(network, points, network(points) + points[:, :1] ** 2, rng).chance == 0.0
+
+
+def test_a_part_of_the_noticeable_size_is_noticed(seed: int) -> None:
+    rng, network, points = problem(seed)
+    noise = 0.3 * rng.standard_normal((ROWS, 1))
+    size = residual_structure(network, points, network(points) + noise, rng).noticeable
+    part = (points[:, :1] ** 2 - 1) / np.sqrt(2)
+    assert residual_structure(network, points, network(points) + noise + 0.3 * size * part, rng).is_noise
+    assert not residual_structure(network, points, network(points) + noise + 1.5 * size * part, rng).is_noise
+
+
+def test_the_order_of_neurons_does_not_matter(seed: int) -> None:
+    _, network, points = problem(seed)
+    values = network(points) + points[:, :1] ** 2 / 5
+    turned = permute(network, 0, np.array([2, 0, 1]))
+    statistics = [
+        residual_structure(each, points, values + np.sin(50 * points[:, 1:2]), np.random.default_rng(1)).statistic
+        for each in (network, turned)
+    ]
+    assert statistics[0] == pytest.approx(statistics[1])
+
+
+def test_networks_without_neurons_and_few_rows(seed: int) -> None:
+    rng, _, points = problem(seed)
+    nothing = Network.shallow(np.zeros((0, INPUTS)), np.zeros(0), np.zeros((1, 0)), np.zeros(1), relu_network(
+        rng, inputs=2, neurons=1).layers[0].activation)  # fmt: skip
+    noise = rng.standard_normal((ROWS, 1))
+    assert residual_structure(nothing, points, noise, rng).is_noise
+    assert residual_structure(nothing, points[:8], noise[:8], rng).is_noise
