@@ -185,7 +185,7 @@ def network_of_run(folder: str | Path) -> Network | None:
     folder = Path(folder)
     if not folder.is_dir():
         raise UnreadableFile(f"no run at {folder}: there is no such folder, check the path.")
-    result = _read_json(folder / RESULT)
+    _, result = _read_json(folder / SETTINGS), _read_json(folder / RESULT)
     try:
         return _network(_optional(result, "network"), folder / NETWORK)
     except InvalidInput as error:
