@@ -1,0 +1,311 @@
+"""The lowest layer of step or ReLU units under any function of them, from the edges of plateaus.
+
+In ``f(x) = P(u(w_1 x - t_1), ..., u(w_d x - t_d))`` answers do not change where no unit is on, and between the
+hyperplanes of step units they never do. Rays that leave a plateau end at a hyperplane, which is then read exactly. In
+directions that the known rows do not see only others can switch, so that every such line shows a row as long as
+one is missing; later lines look far out, in directions in which known units only switch off.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float64
+
+from unweave.activations import RELU, STEP
+from unweave.arrays import Points, Vector
+from unweave.exceptions import BudgetExhausted, StageFailed
+from unweave.measurements.walks.plateaus import Edges, EdgeKind, Facet, Plateau, leave, read_facet
+from unweave.measurements.walks.rounds import Ask, Search, run_together
+from unweave.networks import Layer
+from unweave.outcomes import Diagnostic, Verdict, at_least, at_most
+
+# Tolerated rounding of an answer on a plateau, in expected errors.
+MARGIN = 6.0
+# Places that are tried for a plateau if the centre is on none, and their distances in square roots of the inputs.
+HOMES, HOME_SCALES = 63, (0.3, 1.0, 3.0)
+# Steps that tell whether answers are constant around a place, in square roots of the inputs.
+NEARBY, NEARBY_STEPS = 1e-6, 3
+# Lines that must show nothing new, at least and per input, and the largest number of lines.
+FEWEST_QUIET, QUIET_PER_INPUT = 12, 1.0
+FREE_LINES, LINES_PER_INPUT = 100, 10.0
+# Distances of later starts from the centre, in square roots of the inputs.
+START_SCALES = (0.5, 2.0, 8.0, 32.0)
+# Two readings are of one hyperplane, or a point is on it, up to this share of its distance from the centre.
+SAME = 1e-7
+# Places at which a hyperplane is looked for far from where it was read, how far, how many must show it, and how sharply.
+PLACES, FAR, NEEDED_PLACES, SHARPNESS = 8, 8.0, 2, 1e-9
+# Expected error of a row up to which it counts as exact.
+EXACT, ROUGH = 1e-10, 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class LowestLayer:
+    """Hyperplanes of the lowest layer, in the coordinates that were asked.
+
+    Args:
+        layer: unit weights that point away from the plateau they were seen from, and thresholds as biases.
+        errors: expected error of every row.
+        lines: number of lines walked.
+        quiet_lines: lines at the end that met no other hyperplane.
+        checks: the assumptions that were checked.
+        stopped: why the search ended early; empty if it did not.
+    """
+
+    layer: Layer
+    errors: Float64[np.ndarray, "neurons"]
+    lines: int
+    quiet_lines: int
+    checks: tuple[Diagnostic, ...]
+    stopped: str = ""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing speaks for another row."""
+        return not self.stopped and all(check.verdict is Verdict.OK for check in self.checks)
+
+
+@dataclass(frozen=True)
+class LowestLayerSearch:
+    """Settings of the search.
+
+    Args:
+        quiet_lines: lines that must show nothing new before the search ends; chosen by the inputs if omitted.
+    """
+
+    quiet_lines: int | None = None
+
+    def __call__(
+        self, ask: Ask, inputs: int, rng: np.random.Generator, *, noise: float = 0.0, rounding: float = 2.0**-50
+    ) -> LowestLayer:
+        """Leave plateaus until no line meets another hyperplane.
+
+        Args:
+            ask: answers batches of points of unbounded space.
+            inputs: number of inputs.
+            rng: chooses the lines.
+            noise: standard deviation of an answer.
+            rounding: error of an answer relative to its size.
+
+        Raises:
+            StageFailed: if no plateau, or no hyperplane around it, was seen.
+            BudgetExhausted: before the first hyperplane was read.
+
+        Assumes: units are steps, or ReLUs that are all off somewhere that is looked at; answers are exact.
+        Guarantees: heuristic; a row in general position that changes the answers where the others are off is met by
+            every line in directions that the known rows do not see.
+        """
+        walk = _Walk(ask, inputs, rng, MARGIN * noise, MARGIN * rounding)
+        wanted = self.quiet_lines or int(max(FEWEST_QUIET, QUIET_PER_INPUT * inputs))
+        stopped, is_far = "", np.empty(0, dtype=bool)
+        try:
+            walk.settle()
+            while walk.quiet < wanted and walk.lines < FREE_LINES + LINES_PER_INPUT * inputs:
+                walk.step()
+            is_far = walk.seen_far_away()
+        except BudgetExhausted as failure:
+            if not walk.facets:
+                raise
+            stopped = str(failure)
+        return _result(walk, is_far, wanted, stopped)
+
+
+@dataclass
+class _Walk:
+    """What lines have shown so far."""
+
+    ask: Ask
+    inputs: int
+    rng: np.random.Generator
+    noise: float
+    rounding: float
+    facets: list[Facet] = field(default_factory=list)
+    lines: int = 0
+    quiet: int = 0
+    unread: int = 0
+
+    def __post_init__(self) -> None:
+        self.unit = float(np.sqrt(self.inputs))
+        self.normals, self.thresholds = np.empty((0, self.inputs)), np.empty(0)
+
+    def settle(self) -> None:
+        """Find a plateau to start from: at the centre, or near it.
+
+        Raises:
+            StageFailed: if answers are constant nowhere.
+        """
+        home = self._plateau_at(np.zeros(self.inputs))
+        for number in range(HOMES):
+            if home is not None:
+                break
+            scale = HOME_SCALES[number % len(HOME_SCALES)]
+            home = self._plateau_at(scale * self.rng.standard_normal(self.inputs))
+        if home is None:
+            raise StageFailed(
+                f"the answers are constant around none of {HOMES + 1} places: the units are not steps, and nowhere "
+                "near the centre are all of them off."
+            )
+        self.home = home
+
+    def step(self) -> None:
+        """Walk one line and read the hyperplanes that it is the first to meet."""
+        searches = [_met(plateau, direction, self.unit) for plateau, direction in self._rays()]
+        self.lines += 1
+        met = [(plateau, edge) for plateau, edge in run_together(searches, self.ask) if not self._is_known(edge)]
+        before = len(self.facets)
+        found = run_together([read_facet(plateau, edge, self.rng) for plateau, edge in met], self.ask)
+        for facet in found:
+            self._keep(facet)
+        self.unread += len(met) - len(found)
+        if len(self.facets) > before:
+            self.quiet = 0
+        elif len(met) == len(found):
+            self.quiet += 1
+
+    def _plateau_at(self, point: Vector) -> Plateau | None:
+        """The plateau around a point, None if answers change there."""
+        steps = NEARBY * self.unit * self.rng.standard_normal((NEARBY_STEPS, self.inputs))
+        values = self.ask(np.vstack([point, point + steps]))
+        plateau = Plateau(point, values[0], self.noise + self.rounding * max(float(np.max(np.abs(values[0]))), 1.0))
+        return plateau if np.all(plateau.holds(values)) else None
+
+    def _rays(self) -> Iterator[tuple[Plateau, Vector]]:
+        """Two rays from one start: opposite ones that known rows do not see, or such that switch these off."""
+        start = None if self.quiet % 4 < 2 else self._plateau_at(self._far_start())
+        unseen = self._unseen_directions()
+        if len(unseen) > 0 and self.quiet % 2 == 0:
+            direction = self.rng.standard_normal(len(unseen)) @ unseen
+            directions = [direction, -direction]
+        else:
+            directions = list(self.rng.standard_normal((2, self.inputs)))
+            directions = [direction - self._lift(np.maximum(self.normals @ direction, 0.0)) for direction in directions]
+        for direction in directions:
+            length = float(np.linalg.norm(direction))
+            if length > SAME:
+                yield start or self.home, direction / length
+
+    def _far_start(self) -> Vector:
+        """A random place, every other time and below ReLUs always one where all known units are off."""
+        scale = START_SCALES[self.rng.integers(len(START_SCALES))]
+        point = self.home.point + scale * self.rng.standard_normal(self.inputs)
+        if self.quiet % 8 < 4 or any(facet.kind is EdgeKind.KINK for facet in self.facets):
+            excess = np.maximum(self.normals @ point - self.thresholds + SAME * self.unit, 0.0)
+            point = point - self._lift(excess * (1.0 + self.rng.random(len(excess))))
+        return point
+
+    def _lift(self, values: Float64[np.ndarray, "neurons"]) -> Vector:
+        """The smallest vector that the known rows map to these values, if there is one."""
+        return np.linalg.pinv(self.normals) @ values if len(values) > 0 else np.zeros(self.inputs)
+
+    def _unseen_directions(self) -> Points:
+        if len(self.facets) == 0:
+            return np.eye(self.inputs)
+        _, sizes, directions = np.linalg.svd(self.normals)
+        return directions[np.count_nonzero(sizes > SAME) :]
+
+    def _is_known(self, edge: Edges) -> bool:
+        point = edge.points[0]
+        distances = np.abs(self.normals @ point - self.thresholds)
+        return bool(np.any(distances <= SAME * (self.unit + float(np.linalg.norm(point)))))
+
+    def _keep(self, facet: Facet) -> None:
+        """Add a hyperplane that is new, with its normal away from home."""
+        side = 1.0 if facet.normal @ self.home.point < facet.threshold else -1.0
+        normal, threshold = side * facet.normal, side * facet.threshold
+        gaps = np.linalg.norm(self.normals - normal, axis=1) + np.abs(self.thresholds - threshold) / self.unit
+        if np.any(gaps <= SAME):
+            return
+        self.facets.append(facet)
+        self.normals = np.vstack([self.normals, normal])
+        self.thresholds = np.append(self.thresholds, threshold)
+
+    def seen_far_away(self) -> np.ndarray:
+        """Which hyperplanes answers change across far from where these were read, too."""
+        rows = len(self.facets)
+        if rows == 0:
+            return np.empty(0, dtype=bool)
+        places = np.concatenate([self._places_on(row) for row in range(rows)])
+        owners = np.repeat(np.arange(rows), PLACES)
+        errors = np.array([facet.error for facet in self.facets])[owners]
+        widths = (SHARPNESS + MARGIN * errors) * (self.unit + np.linalg.norm(places, axis=1))
+        steps = widths[:, None] * self.normals[owners]
+        before, after = np.split(self.ask(np.concatenate([places - steps, places + steps])), 2)
+        is_jump = np.array([facet.kind is EdgeKind.JUMP for facet in self.facets])[owners]
+        differ = np.max(np.abs(after - before), axis=1) > self.home.tolerance
+        is_seen = differ & (is_jump | self.home.holds(before))
+        return np.count_nonzero(is_seen.reshape(rows, PLACES), axis=1) >= NEEDED_PLACES
+
+    def _places_on(self, row: int) -> Points:
+        """Random points of a hyperplane where the other units are off; half of them anywhere if units are steps."""
+        scale = FAR * (self.unit + abs(self.thresholds[row]))
+        margins = scale * self.rng.exponential(size=(PLACES, len(self.facets)))
+        if self.facets[row].kind is EdgeKind.JUMP:
+            margins[::2] *= self.rng.choice([-1.0, 1.0], margins[::2].shape)
+        margins[:, row] = 0.0
+        unseen = self._unseen_directions()
+        points = (self.thresholds - margins) @ np.linalg.pinv(self.normals).T
+        points = points + scale * self.rng.standard_normal((PLACES, len(unseen))) @ unseen
+        missing = self.thresholds[row] - points @ self.normals[row]
+        return points + missing[:, None] * self.normals[row]
+
+
+def _met(plateau: Plateau, direction: Vector, unit: float) -> Search:
+    """The edge on a ray, with the plateau that it belongs to."""
+    edges = yield from leave(plateau, direction, unit=unit)
+    return [(plateau, edge) for edge in edges]
+
+
+def _result(walk: _Walk, is_far: np.ndarray, wanted: int, stopped: str) -> LowestLayer:
+    """The rows that go on everywhere, with what speaks for them."""
+    if not walk.facets:
+        raise StageFailed(
+            f"{walk.lines} lines from a place where the answers are constant met no hyperplane at which they change"
+            + (f", and {walk.unread} edges that are not those of hyperplanes." if walk.unread else ".")
+        )
+    kept = np.flatnonzero(is_far) if not stopped else np.arange(len(walk.facets))
+    kinds = {walk.facets[row].kind for row in kept}
+    if len(kinds) != 1:
+        raise StageFailed(
+            f"none of {len(walk.facets)} hyperplanes at the edge of a plateau goes on far away: they are not those of "
+            "the lowest layer."
+            if not kinds
+            else "answers jump at some hyperplanes and bend at others: the units are of several kinds."
+        )
+    errors = np.array([walk.facets[row].error for row in kept])
+    activation = STEP if kinds == {EdgeKind.JUMP} else RELU
+    layer = Layer(walk.normals[kept], -walk.thresholds[kept], activation)
+    checks = _checks(walk, float(np.max(errors)), len(walk.facets) - len(kept), wanted)
+    return LowestLayer(layer, errors, walk.lines, walk.quiet, checks, stopped)
+
+
+def _checks(walk: _Walk, error: float, elsewhere: int, wanted: int) -> tuple[Diagnostic, ...]:
+    return (
+        at_most(
+            "largest expected error of a row of the lowest layer",
+            error,
+            EXACT,
+            "its hyperplane is seen only near others, so that its points are close together",
+            weak=ROUGH,
+        ),
+        at_most(
+            "hyperplanes that were read and not seen again far away",
+            elsewhere,
+            0.0,
+            "they are left out: upper layers switch there, or hide the unit everywhere else",
+            weak=np.inf,
+        ),
+        at_most(
+            "edges of plateaus that could not be read",
+            walk.unread,
+            0.0,
+            "hyperplanes close together; another line may have shown them apart",
+            weak=np.inf,
+        ),
+        at_least(
+            "lines at the end that met no other hyperplane",
+            walk.quiet,
+            wanted,
+            "others may be missing: raise the budget, or change the scale of the domain",
+            weak=1.0,
+        ),
+    )

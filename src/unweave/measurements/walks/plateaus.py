@@ -1,0 +1,248 @@
+"""Where answers leave a plateau: the hyperplanes of units that switch on, whatever happens above them.
+
+Between the hyperplanes of step units every function of them is constant, and below the thresholds of ReLU units it is.
+An answer then says one thing only, whether a point is still on the plateau, and halving finds its edge on a
+line to the last digit. The edge is a hyperplane near almost every point of it: parallel lines beside the first one
+tell its direction roughly, and points far apart on it then tell it exactly.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from jaxtyping import Bool, Float64
+
+from unweave.arrays import Points, Values, Vector
+from unweave.measurements.walks.hyperplanes import plane_through
+from unweave.measurements.walks.rounds import Search
+
+# Distances at which a ray is asked, in units that the caller chooses: from well inside to far out.
+LADDER = 4.0 ** np.arange(-1, 7)
+# Offset of the parallel lines, relative to the distance of the edge, and smaller ones if others are in the way.
+ROUGH_OFFSETS = (1e-3, 3e-5, 1e-6)
+# Half-lengths of the parallel lines, relative to their offset: flat angles need longer ones.
+ROUGH_REACHES = (4.0, 64.0, 1024.0)
+# To what share of the offset the edge is located there.
+ROUGH_SHARE = 1e-5
+# Radii of the points that tell the hyperplane exactly, relative to the distance of its nearest point, and, if that point
+# is hidden, to the distance of the edge that was met first.
+FOOT_RADII, EDGE_RADII = (0.3, 0.1, 0.03), (0.1, 0.03, 1e-2, 3e-3, 1e-3)
+# To what share of its distance an edge on a ray is located.
+EDGE_SHARE = 1e-9
+# Points beyond the fewest that determine a hyperplane: what they leave over is the evidence for it.
+MORE_POINTS, MORE_RADII = 3, (0.3, 0.8)
+# Half-width of a look across a rough hyperplane, in its expected errors.
+LOOK = 10.0
+# Halving ends at this share of the distance from the origin.
+FINEST = 2.0**-51
+# A change of answers across the finest interval is a jump if it is so many tolerances.
+CLEAR_JUMP = 1e3
+# Where answers beside an edge are compared, relative to its distance; a kink doubles what it has risen by, up to a share.
+BESIDE, DOUBLED = 1e-6, 0.05
+
+
+class EdgeKind(Enum):
+    """How answers leave a plateau."""
+
+    JUMP = "jump"
+    KINK = "kink"
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """A part of space where all answers are the same.
+
+    Args:
+        point: in it.
+        value: the answer.
+        tolerance: how far the same answer may be rounded away.
+    """
+
+    point: Vector
+    value: Float64[np.ndarray, "outputs"]
+    tolerance: float
+
+    def holds(self, values: Values) -> Bool[np.ndarray, "points"]:
+        """Which answers are those of the plateau."""
+        return np.max(np.abs(values - self.value), axis=1) <= self.tolerance
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Pairs of points between which answers leave a plateau.
+
+    Args:
+        inside: points on it.
+        outside: points off it.
+    """
+
+    inside: Points
+    outside: Points
+
+    @property
+    def points(self) -> Points:
+        """The points half-way."""
+        return 0.5 * (self.inside + self.outside)
+
+    @property
+    def widths(self) -> Float64[np.ndarray, "points"]:
+        """The distances of the pairs."""
+        return np.linalg.norm(self.outside - self.inside, axis=1)
+
+
+@dataclass(frozen=True)
+class Facet:
+    """A hyperplane ``normal x = threshold`` that bounds a plateau.
+
+    Args:
+        normal: a unit vector that points away from the plateau.
+        threshold: of the projection on the normal.
+        error: expected error of the normal.
+        kind: how answers change across it.
+        plateau: which it bounds.
+    """
+
+    normal: Vector
+    threshold: float
+    error: float
+    kind: EdgeKind
+    plateau: Plateau
+
+
+def leave(plateau: Plateau, direction: Vector, *, unit: float) -> Search:
+    """Find the edge of a plateau on a ray from its point, or nothing: at most eight queries and those of the halving.
+
+    Args:
+        plateau: where the ray begins.
+        direction: of the ray, a unit vector.
+        unit: of the distances that are asked first.
+    """
+    inside = plateau.point
+    for distance in unit * LADDER:
+        outside = plateau.point + distance * direction
+        values = yield outside[None]
+        if not plateau.holds(values)[0]:
+            edge = Edges(inside[None], outside[None])
+            limit = EDGE_SHARE * float(np.linalg.norm(outside - plateau.point))
+            return [(yield from halved(plateau, edge, limit=limit))]
+        inside = outside
+    return []
+
+
+def halved(plateau: Plateau, edges: Edges, *, limit: float = 0.0) -> Generator[Points, Values, Edges]:
+    """Halve the distances of all pairs until they are below a limit, or as small as rounding allows."""
+    inside, outside = edges.inside.copy(), edges.outside.copy()
+    while True:
+        edges = Edges(inside, outside)
+        middles = edges.points
+        finest = np.maximum(limit, FINEST * np.linalg.norm(middles, axis=1))
+        is_new = np.any(middles != inside, axis=1) & np.any(middles != outside, axis=1)
+        rows = np.flatnonzero((edges.widths > finest) & is_new)
+        if len(rows) == 0:
+            return edges
+        holds = plateau.holds((yield middles[rows]))
+        inside[rows[holds]] = middles[rows[holds]]
+        outside[rows[~holds]] = middles[rows[~holds]]
+
+
+def read_facet(plateau: Plateau, edge: Edges, rng: np.random.Generator) -> Search:
+    """Find the hyperplane on which an edge lies, or nothing if answers beside it do not fit one.
+
+    About 60 queries per input: every answer tells one binary digit of a weight.
+
+    Assumes: answers are exact up to rounding, and near the edge there is no other one.
+    Guarantees: heuristic; the error is that of points which were not needed to determine the hyperplane.
+    """
+    for offset in ROUGH_OFFSETS:
+        normal, error = yield from _rough_normal(plateau, edge, offset)
+        if normal is None:
+            continue
+        for center, radius in _places(plateau, edge, normal):
+            width = LOOK * error * (float(np.linalg.norm(center - edge.points[0])) + radius)
+            if not width < radius:
+                continue
+            found = yield from _brackets(plateau, _star(center, radius, normal, rng), width * normal)
+            if found is None:
+                continue
+            points = (yield from halved(plateau, found)).points
+            exact, threshold, exact_error = plane_through(points)
+            forward = 1.0 if exact @ normal > 0 else -1.0
+            kind = yield from _kind(plateau, points[0], forward * exact)
+            return [] if kind is None else [Facet(forward * exact, forward * threshold, exact_error, kind, plateau)]
+    return []
+
+
+def _rough_normal(
+    plateau: Plateau, edge: Edges, share: float
+) -> Generator[Points, Values, tuple[Vector | None, float]]:
+    """The direction of the hyperplane from parallel lines beside the edge, with its expected error."""
+    point, inputs = edge.points[0], edge.points.shape[1]
+    along = (edge.outside - edge.inside)[0] / edge.widths[0]
+    beside = np.linalg.qr(np.column_stack([along, np.eye(inputs)]))[0].T[1:]
+    offset = share * float(np.linalg.norm(point - plateau.point))
+    starts = point + offset * beside
+    edges = None
+    for reach in ROUGH_REACHES:
+        edges = yield from _brackets(plateau, starts[:, None], reach * offset * along)
+        if edges is not None:
+            break
+    if edges is None:
+        return None, np.inf
+    edges = yield from halved(plateau, edges, limit=ROUGH_SHARE * offset)
+    normal = along - ((edges.points - starts) @ along / offset) @ beside
+    length = float(np.linalg.norm(normal))
+    return normal / length, np.sqrt(inputs) * (ROUGH_SHARE + edge.widths[0] / offset) / length
+
+
+def _brackets(
+    plateau: Plateau, starts: Float64[np.ndarray, "points choices inputs"], step: Vector
+) -> Generator[Points, Values, Edges | None]:
+    """A pair behind and before a start, on and off the plateau, of the first choice that has one; None if some has none."""
+    count, choices, inputs = starts.shape
+    inside, outside = np.empty((count, inputs)), np.empty((count, inputs))
+    missing = np.arange(count)
+    for choice in range(choices):
+        ends = np.stack([starts[missing, choice] - step, starts[missing, choice] + step])
+        holds = plateau.holds((yield ends.reshape(-1, inputs))).reshape(2, -1)
+        is_seen = holds[0] & ~holds[1]
+        inside[missing[is_seen]], outside[missing[is_seen]] = ends[0, is_seen], ends[1, is_seen]
+        missing = missing[~is_seen]
+        if len(missing) == 0:
+            return Edges(inside, outside)
+    return None
+
+
+def _places(plateau: Plateau, edge: Edges, normal: Vector) -> list[tuple[Vector, float]]:
+    """Points of a rough hyperplane and radii around them, best first: the nearest point is rarely hidden by others."""
+    away = edge.points[0] - plateau.point
+    height, distance = float(away @ normal), float(np.linalg.norm(away))
+    foot = plateau.point + height * normal
+    near = [(foot, radius * height) for radius in FOOT_RADII]
+    return near + [(edge.points[0], radius * distance) for radius in EDGE_RADII]
+
+
+def _star(
+    center: Vector, radius: float, normal: Vector, rng: np.random.Generator
+) -> Float64[np.ndarray, "points 2 inputs"]:
+    """Points of a rough hyperplane around a centre, each with a second choice on the other side of the centre."""
+    inputs = len(normal)
+    within = np.linalg.qr(np.column_stack([normal, rng.standard_normal((inputs, inputs - 1))]))[0].T[1:]
+    more = rng.standard_normal((MORE_POINTS if inputs > 1 else 0, inputs - 1)) @ within
+    more *= rng.uniform(*MORE_RADII, (len(more), 1)) / np.linalg.norm(more, axis=1, keepdims=True)
+    first = np.vstack([np.zeros((1, inputs)), within, more])
+    # The centre has no other side: a point beside it is its second choice.
+    second = np.vstack([0.5 * np.sum(within[:1], axis=0, keepdims=True), -within, -more])
+    return center + radius * np.stack([first, second], axis=1)
+
+
+def _kind(plateau: Plateau, point: Vector, normal: Vector) -> Generator[Points, Values, EdgeKind | None]:
+    """Whether answers jump at a point of a hyperplane or rise from there in proportion; None if neither."""
+    step = BESIDE * (float(np.linalg.norm(point - plateau.point)) + float(np.linalg.norm(point)))
+    values = yield point + step * np.array([FINEST / BESIDE * 8.0, 1.0, 2.0])[:, None] * normal
+    first, near, far = values - plateau.value
+    if np.max(np.abs(first)) > CLEAR_JUMP * plateau.tolerance:
+        return EdgeKind.JUMP
+    if np.linalg.norm(far - 2.0 * near) <= DOUBLED * np.linalg.norm(near):
+        return EdgeKind.KINK
+    return None
