@@ -11,12 +11,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float64
+from scipy.optimize import linprog
 
 from unweave.activations import RELU, STEP
 from unweave.arrays import Points, Vector
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.measurements.walks.plateaus import Edges, EdgeKind, Facet, Plateau, leave, read_facet
-from unweave.measurements.walks.rounds import Ask, Search, run_together
+from unweave.measurements.walks.rounds import Ask, Search, remembered, run_together
 from unweave.networks import Layer
 from unweave.outcomes import Diagnostic, Verdict, at_least, at_most
 
@@ -26,15 +27,17 @@ MARGIN = 6.0
 HOMES, HOME_SCALES = 63, (0.3, 1.0, 3.0)
 # Steps that tell whether answers are constant around a place, in square roots of the inputs.
 NEARBY, NEARBY_STEPS = 1e-6, 3
-# Lines that must show nothing new, at least and per input, and the largest number of lines.
-FEWEST_QUIET, QUIET_PER_INPUT = 12, 1.0
-FREE_LINES, LINES_PER_INPUT = 100, 10.0
+# Lines that must show nothing new, at least (one per input, too) and per row if there are more rows than inputs.
+FEWEST_QUIET, MORE_QUIET = 12, 4
+# Lines without a new hyperplane, in those that are wanted, after which edges that can't be read are given up.
+PATIENCE = 3
 # Distances of later starts from the centre, in square roots of the inputs.
 START_SCALES = (0.5, 2.0, 8.0, 32.0)
 # Two readings are of one hyperplane, or a point is on it, up to this share of its distance from the centre.
 SAME = 1e-7
-# Places at which a hyperplane is looked for far from where it was read, how far, how many must show it, and how sharply.
-PLACES, FAR, NEEDED_PLACES, SHARPNESS = 8, 8.0, 2, 1e-9
+# Places at which a hyperplane is looked for far from where it was read, how far, how many must show it, and how sharply;
+# where far ones can't be chosen, decades of their distances.
+PLACES, FAR, NEEDED_PLACES, SHARPNESS, DECADES = 8, 8.0, 2, 1e-9, 3.0
 # Expected error of a row up to which it counts as exact.
 EXACT, ROUGH = 1e-10, 1e-6
 
@@ -61,8 +64,8 @@ class LowestLayer:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing speaks for another row."""
-        return not self.stopped and all(check.verdict is Verdict.OK for check in self.checks)
+        """Whether no other row was met for as many lines as were wanted, and answers depend on no other direction."""
+        return not self.stopped and all(check.verdict is Verdict.OK for check in self.checks[-2:])
 
 
 @dataclass(frozen=True)
@@ -95,19 +98,25 @@ class LowestLayerSearch:
         Guarantees: heuristic; a row in general position that changes the answers where the others are off is met by
             every line in directions that the known rows do not see.
         """
-        walk = _Walk(ask, inputs, rng, MARGIN * noise, MARGIN * rounding)
-        wanted = self.quiet_lines or int(max(FEWEST_QUIET, QUIET_PER_INPUT * inputs))
+        walk = _Walk(remembered(ask), inputs, rng, MARGIN * noise, MARGIN * rounding)
         stopped, is_far = "", np.empty(0, dtype=bool)
         try:
             walk.settle()
-            while walk.quiet < wanted and walk.lines < FREE_LINES + LINES_PER_INPUT * inputs:
+            while walk.quiet < self._wanted(walk) and walk.turn < PATIENCE * self._wanted(walk):
                 walk.step()
-            is_far = walk.seen_far_away()
+            walk.look_along_unseen()
+            is_far = walk.seen_elsewhere()
         except BudgetExhausted as failure:
             if not walk.facets:
                 raise
             stopped = str(failure)
-        return _result(walk, is_far, wanted, stopped)
+        return _result(walk, is_far, self._wanted(walk), stopped)
+
+    def _wanted(self, walk: "_Walk") -> int:
+        """Lines that must show nothing new."""
+        # With more rows than inputs no direction shows missing ones alone.
+        more = MORE_QUIET * len(walk.facets) if len(walk.facets) > walk.inputs else 0
+        return self.quiet_lines or max(FEWEST_QUIET, walk.inputs, more)
 
 
 @dataclass
@@ -122,7 +131,9 @@ class _Walk:
     facets: list[Facet] = field(default_factory=list)
     lines: int = 0
     quiet: int = 0
+    turn: int = 0
     unread: int = 0
+    dependence: int = 0
 
     def __post_init__(self) -> None:
         self.unit = float(np.sqrt(self.inputs))
@@ -157,8 +168,9 @@ class _Walk:
         for facet in found:
             self._keep(facet)
         self.unread += len(met) - len(found)
+        self.turn += 1
         if len(self.facets) > before:
-            self.quiet = 0
+            self.quiet = self.turn = 0
         elif len(met) == len(found):
             self.quiet += 1
 
@@ -171,24 +183,32 @@ class _Walk:
 
     def _rays(self) -> Iterator[tuple[Plateau, Vector]]:
         """Two rays from one start: opposite ones that known rows do not see, or such that switch these off."""
-        start = None if self.quiet % 4 < 2 else self._plateau_at(self._far_start())
+        start = (None if self.turn % 4 < 2 else self._plateau_at(self._far_start())) or self.home
         unseen = self._unseen_directions()
-        if len(unseen) > 0 and self.quiet % 2 == 0:
+        if len(unseen) > 0 and self.turn % 2 == 0:
             direction = self.rng.standard_normal(len(unseen)) @ unseen
             directions = [direction, -direction]
         else:
-            directions = list(self.rng.standard_normal((2, self.inputs)))
-            directions = [direction - self._lift(np.maximum(self.normals @ direction, 0.0)) for direction in directions]
+            directions = [self._outward(start, each) for each in self.rng.standard_normal((2, self.inputs))]
         for direction in directions:
             length = float(np.linalg.norm(direction))
             if length > SAME:
-                yield start or self.home, direction / length
+                yield start, direction / length
+
+    def _outward(self, start: Plateau, direction: Vector) -> Vector:
+        """A direction in which known units only switch off or, if there is none, towards a corner of their cell."""
+        if self.inputs - len(self._unseen_directions()) == len(self.facets):
+            return direction - self._lift(np.maximum(self.normals @ direction, 0.0))
+        reach = START_SCALES[-1] * self.unit
+        bounds = np.column_stack([self.home.point - reach, self.home.point + reach])
+        corner = linprog(-direction, A_ub=self.normals, b_ub=self.thresholds, bounds=bounds)
+        return direction if corner.x is None else corner.x - start.point
 
     def _far_start(self) -> Vector:
         """A random place, every other time and below ReLUs always one where all known units are off."""
         scale = START_SCALES[self.rng.integers(len(START_SCALES))]
         point = self.home.point + scale * self.rng.standard_normal(self.inputs)
-        if self.quiet % 8 < 4 or any(facet.kind is EdgeKind.KINK for facet in self.facets):
+        if self.turn % 8 < 4 or any(facet.kind is EdgeKind.KINK for facet in self.facets):
             excess = np.maximum(self.normals @ point - self.thresholds + SAME * self.unit, 0.0)
             point = point - self._lift(excess * (1.0 + self.rng.random(len(excess))))
         return point
@@ -219,7 +239,22 @@ class _Walk:
         self.normals = np.vstack([self.normals, normal])
         self.thresholds = np.append(self.thresholds, threshold)
 
-    def seen_far_away(self) -> np.ndarray:
+    def look_along_unseen(self) -> None:
+        """Count places where answers change along directions that no row sees: there a row is missing."""
+        unseen = self._unseen_directions()
+        if len(unseen) == 0:
+            return
+        scales = np.array(START_SCALES)[np.arange(PLACES) % len(START_SCALES), None]
+        points = self.home.point + scales * self.rng.standard_normal((PLACES, self.inputs))
+        moves = FAR * scales * self.rng.standard_normal((PLACES, len(unseen))) @ unseen
+        before, after = np.split(self.ask(np.concatenate([points, points + moves])), 2)
+        sizes = np.maximum(np.max(np.abs(before), axis=1), 1.0)
+        # Errors of the rows turn moves into small changes of what they see.
+        blur = SHARPNESS * np.linalg.norm(moves, axis=1)
+        changes = np.max(np.abs(after - before), axis=1)
+        self.dependence = int(np.count_nonzero(changes > self.noise + (self.rounding + blur) * sizes))
+
+    def seen_elsewhere(self) -> np.ndarray:
         """Which hyperplanes answers change across far from where these were read, too."""
         rows = len(self.facets)
         if rows == 0:
@@ -236,15 +271,23 @@ class _Walk:
         return np.count_nonzero(is_seen.reshape(rows, PLACES), axis=1) >= NEEDED_PLACES
 
     def _places_on(self, row: int) -> Points:
-        """Random points of a hyperplane where the other units are off; half of them anywhere if units are steps."""
+        """Random points of a hyperplane where the other units are off; half of them anywhere if units are steps.
+
+        More rows than inputs can't be chosen freely: then points at all distances from the nearest one.
+        """
         scale = FAR * (self.unit + abs(self.thresholds[row]))
-        margins = scale * self.rng.exponential(size=(PLACES, len(self.facets)))
-        if self.facets[row].kind is EdgeKind.JUMP:
-            margins[::2] *= self.rng.choice([-1.0, 1.0], margins[::2].shape)
-        margins[:, row] = 0.0
         unseen = self._unseen_directions()
-        points = (self.thresholds - margins) @ np.linalg.pinv(self.normals).T
-        points = points + scale * self.rng.standard_normal((PLACES, len(unseen))) @ unseen
+        if self.inputs - len(unseen) < len(self.facets):
+            radii = scale * 10.0 ** -self.rng.uniform(0.0, DECADES, (PLACES, 1))
+            foot = self.thresholds[row] * self.normals[row]
+            points = foot + radii * self.rng.standard_normal((PLACES, self.inputs)) / self.unit
+        else:
+            margins = scale * self.rng.exponential(size=(PLACES, len(self.facets)))
+            if self.facets[row].kind is EdgeKind.JUMP:
+                margins[::2] *= self.rng.choice([-1.0, 1.0], margins[::2].shape)
+            margins[:, row] = 0.0
+            points = (self.thresholds - margins) @ np.linalg.pinv(self.normals).T
+            points = points + scale * self.rng.standard_normal((PLACES, len(unseen))) @ unseen
         missing = self.thresholds[row] - points @ self.normals[row]
         return points + missing[:, None] * self.normals[row]
 
@@ -288,7 +331,7 @@ def _checks(walk: _Walk, error: float, elsewhere: int, wanted: int) -> tuple[Dia
             weak=ROUGH,
         ),
         at_most(
-            "hyperplanes that were read and not seen again far away",
+            "hyperplanes that were read and not seen again elsewhere",
             elsewhere,
             0.0,
             "they are left out: upper layers switch there, or hide the unit everywhere else",
@@ -300,6 +343,12 @@ def _checks(walk: _Walk, error: float, elsewhere: int, wanted: int) -> tuple[Dia
             0.0,
             "hyperplanes close together; another line may have shown them apart",
             weak=np.inf,
+        ),
+        at_most(
+            "places where answers change in directions that no row sees",
+            walk.dependence,
+            0.0,
+            "a row is missing that nothing shows where the others are off, such as one that acts only in products",
         ),
         at_least(
             "lines at the end that met no other hyperplane",

@@ -27,19 +27,23 @@ ROUGH_REACHES = (4.0, 64.0, 1024.0)
 ROUGH_SHARE = 1e-5
 # Radii of the points that tell the hyperplane exactly, relative to the distance of its nearest point, and, if that point
 # is hidden, to the distance of the edge that was met first.
-FOOT_RADII, EDGE_RADII = (0.3, 0.1, 0.03), (0.1, 0.03, 1e-2, 3e-3, 1e-3)
+FOOT_RADII, EDGE_RADII = (1.0, 0.3, 0.1, 0.03), (0.1, 0.03, 1e-2, 3e-3, 1e-3)
 # To what share of its distance an edge on a ray is located.
 EDGE_SHARE = 1e-9
 # Points beyond the fewest that determine a hyperplane: what they leave over is the evidence for it.
 MORE_POINTS, MORE_RADII = 3, (0.3, 0.8)
+# Error up to which points on a hyperplane agree with each other.
+CONSISTENT = 1e-9
 # Half-width of a look across a rough hyperplane, in its expected errors.
 LOOK = 10.0
 # Halving ends at this share of the distance from the origin.
 FINEST = 2.0**-51
 # A change of answers across the finest interval is a jump if it is so many tolerances.
 CLEAR_JUMP = 1e3
-# Where answers beside an edge are compared, relative to its distance; a kink doubles what it has risen by, up to a share.
-BESIDE, DOUBLED = 1e-6, 0.05
+# Distances beside an edge at which answers are compared, in finest distances; a kink doubles what answers have risen by
+# with the distance, as soon as that is so many tolerances, up to a share.
+RISES = 2.0 ** np.arange(3, 40)
+CLEAR_RISE, DOUBLED = 100.0, 0.05
 
 
 class EdgeKind(Enum):
@@ -98,7 +102,7 @@ class Facet:
     Args:
         normal: a unit vector that points away from the plateau.
         threshold: of the projection on the normal.
-        error: expected error of the normal.
+        error: expected error of normal and threshold.
         kind: how answers change across it.
         plateau: which it bounds.
     """
@@ -154,6 +158,7 @@ def read_facet(plateau: Plateau, edge: Edges, rng: np.random.Generator) -> Searc
     Assumes: answers are exact up to rounding, and near the edge there is no other one.
     Guarantees: heuristic; the error is that of points which were not needed to determine the hyperplane.
     """
+    found: list[Facet] = []
     for offset in ROUGH_OFFSETS:
         normal, error = yield from _rough_normal(plateau, edge, offset)
         if normal is None:
@@ -162,15 +167,29 @@ def read_facet(plateau: Plateau, edge: Edges, rng: np.random.Generator) -> Searc
             width = LOOK * error * (float(np.linalg.norm(center - edge.points[0])) + radius)
             if not width < radius:
                 continue
-            found = yield from _brackets(plateau, _star(center, radius, normal, rng), width * normal)
-            if found is None:
+            brackets = yield from _brackets(plateau, _star(center, radius, normal, rng), width * normal)
+            if brackets is None:
                 continue
-            points = (yield from halved(plateau, found)).points
-            exact, threshold, exact_error = plane_through(points)
-            forward = 1.0 if exact @ normal > 0 else -1.0
-            kind = yield from _kind(plateau, points[0], forward * exact)
-            return [] if kind is None else [Facet(forward * exact, forward * threshold, exact_error, kind, plateau)]
-    return []
+            points = (yield from halved(plateau, brackets)).points
+            facet = yield from _facet(plateau, points, normal)
+            found += [] if facet is None else [facet]
+            # Points of two hyperplanes that are nearly the same lie on neither: closer together they are of one.
+            if facet is not None and facet.error <= CONSISTENT:
+                return [facet]
+    return sorted(found, key=lambda facet: facet.error)[:1]
+
+
+def _facet(plateau: Plateau, points: Points, rough: Vector) -> Generator[Points, Values, Facet | None]:
+    """The hyperplane through points, if answers jump or bend there."""
+    normal, threshold, error = plane_through(points)
+    forward = 1.0 if normal @ rough > 0 else -1.0
+    kind, slope = yield from _rise(plateau, points[0], forward * normal)
+    if kind is None:
+        return None
+    # A rise is not noticed as long as it is below the tolerance.
+    late = plateau.tolerance / slope
+    reach = max(1.0, float(np.linalg.norm(np.mean(points, axis=0))))
+    return Facet(forward * normal, forward * threshold - late, reach * error + late, kind, plateau)
 
 
 def _rough_normal(
@@ -236,13 +255,20 @@ def _star(
     return center + radius * np.stack([first, second], axis=1)
 
 
-def _kind(plateau: Plateau, point: Vector, normal: Vector) -> Generator[Points, Values, EdgeKind | None]:
-    """Whether answers jump at a point of a hyperplane or rise from there in proportion; None if neither."""
-    step = BESIDE * (float(np.linalg.norm(point - plateau.point)) + float(np.linalg.norm(point)))
-    values = yield point + step * np.array([FINEST / BESIDE * 8.0, 1.0, 2.0])[:, None] * normal
-    first, near, far = values - plateau.value
-    if np.max(np.abs(first)) > CLEAR_JUMP * plateau.tolerance:
-        return EdgeKind.JUMP
-    if np.linalg.norm(far - 2.0 * near) <= DOUBLED * np.linalg.norm(near):
-        return EdgeKind.KINK
-    return None
+def _rise(
+    plateau: Plateau, point: Vector, normal: Vector
+) -> Generator[Points, Values, tuple[EdgeKind | None, float]]:
+    """Whether answers jump at a point of a hyperplane or rise from there in proportion, and how steeply; or neither."""
+    steps = FINEST * max(float(np.linalg.norm(point)), float(np.linalg.norm(point - plateau.point))) * RISES
+    values = yield point + steps[:, None] * normal
+    changes = np.linalg.norm(values - plateau.value, axis=1)
+    if changes[0] > CLEAR_JUMP * plateau.tolerance:
+        return EdgeKind.JUMP, np.inf
+    clear = np.flatnonzero(changes[:-1] > CLEAR_RISE * plateau.tolerance)
+    if len(clear) == 0:
+        return None, 0.0
+    # Later ones may have met other hyperplanes, or a curved function may look straight.
+    first = int(clear[0])
+    if abs(changes[first + 1] - 2.0 * changes[first]) > DOUBLED * changes[first]:
+        return None, 0.0
+    return EdgeKind.KINK, float((changes[first + 1] - changes[first]) / steps[first])
