@@ -17,14 +17,14 @@ from unweave.activations import RELU, STEP
 from unweave.arrays import Points, Vector
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.measurements.walks.plateaus import Edges, EdgeKind, Facet, Plateau, leave, read_facet
-from unweave.measurements.walks.rounds import Ask, Search, remembered, run_together
+from unweave.measurements.walks.rounds import Ask, Search, run_together
 from unweave.networks import Layer
 from unweave.outcomes import Diagnostic, Verdict, at_least, at_most
 
 # Tolerated rounding of an answer on a plateau, in expected errors.
 MARGIN = 6.0
-# Places that are tried for a plateau if the centre is on none, and their distances in square roots of the inputs.
-HOMES, HOME_SCALES = 63, (0.3, 1.0, 3.0)
+# Distances at which a plateau is looked for if the centre is on none, in square roots of the inputs.
+HOME_SCALES = (0.1, 0.3, 1.0)
 # Steps that tell whether answers are constant around a place, in square roots of the inputs.
 NEARBY, NEARBY_STEPS = 1e-6, 3
 # Lines that must show nothing new, at least (one per input, too) and per row if there are more rows than inputs.
@@ -37,7 +37,7 @@ START_SCALES = (0.5, 2.0, 8.0, 32.0)
 SAME = 1e-7
 # Places at which a hyperplane is looked for far from where it was read, how far, how many must show it, and how sharply;
 # where far ones can't be chosen, decades of their distances.
-PLACES, FAR, NEEDED_PLACES, SHARPNESS, DECADES = 8, 8.0, 2, 1e-9, 3.0
+PLACES, FAR, NEEDED_PLACES, SHARPNESS, DECADES = 16, 8.0, 2, 1e-9, 3.0
 # Expected error of a row up to which it counts as exact.
 EXACT, ROUGH = 1e-10, 1e-6
 
@@ -51,6 +51,7 @@ class LowestLayer:
         errors: expected error of every row.
         lines: number of lines walked.
         quiet_lines: lines at the end that met no other hyperplane.
+        is_complete: whether nothing speaks for another row.
         checks: the assumptions that were checked.
         stopped: why the search ended early; empty if it did not.
     """
@@ -59,13 +60,14 @@ class LowestLayer:
     errors: Float64[np.ndarray, "neurons"]
     lines: int
     quiet_lines: int
+    is_complete: bool
     checks: tuple[Diagnostic, ...]
     stopped: str = ""
 
     @property
-    def is_complete(self) -> bool:
-        """Whether no other row was met for as many lines as were wanted, and answers depend on no other direction."""
-        return not self.stopped and all(check.verdict is Verdict.OK for check in self.checks[-2:])
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.layer.neurons
 
 
 @dataclass(frozen=True)
@@ -74,9 +76,11 @@ class LowestLayerSearch:
 
     Args:
         quiet_lines: lines that must show nothing new before the search ends; chosen by the inputs if omitted.
+        homes: places that are tried for a plateau if the centre is on none.
     """
 
     quiet_lines: int | None = None
+    homes: int = 15
 
     def __call__(
         self, ask: Ask, inputs: int, rng: np.random.Generator, *, noise: float = 0.0, rounding: float = 2.0**-50
@@ -84,7 +88,7 @@ class LowestLayerSearch:
         """Leave plateaus until no line meets another hyperplane.
 
         Args:
-            ask: answers batches of points of unbounded space.
+            ask: answers batches of points of unbounded space, and remembers them: some are asked again.
             inputs: number of inputs.
             rng: chooses the lines.
             noise: standard deviation of an answer.
@@ -98,10 +102,10 @@ class LowestLayerSearch:
         Guarantees: heuristic; a row in general position that changes the answers where the others are off is met by
             every line in directions that the known rows do not see.
         """
-        walk = _Walk(remembered(ask), inputs, rng, MARGIN * noise, MARGIN * rounding)
+        walk = _Walk(ask, inputs, rng, MARGIN * noise, MARGIN * rounding)
         stopped, is_far = "", np.empty(0, dtype=bool)
         try:
-            walk.settle()
+            walk.settle(self.homes)
             while walk.quiet < self._wanted(walk) and walk.turn < PATIENCE * self._wanted(walk):
                 walk.step()
             walk.look_along_unseen()
@@ -139,21 +143,21 @@ class _Walk:
         self.unit = float(np.sqrt(self.inputs))
         self.normals, self.thresholds = np.empty((0, self.inputs)), np.empty(0)
 
-    def settle(self) -> None:
+    def settle(self, homes: int) -> None:
         """Find a plateau to start from: at the centre, or near it.
 
         Raises:
             StageFailed: if answers are constant nowhere.
         """
         home = self._plateau_at(np.zeros(self.inputs))
-        for number in range(HOMES):
+        for number in range(homes):
             if home is not None:
                 break
             scale = HOME_SCALES[number % len(HOME_SCALES)]
             home = self._plateau_at(scale * self.rng.standard_normal(self.inputs))
         if home is None:
             raise StageFailed(
-                f"the answers are constant around none of {HOMES + 1} places: the units are not steps, and nowhere "
+                f"the answers are constant around none of {homes + 1} places: the units are not steps, and nowhere "
                 "near the centre are all of them off."
             )
         self.home = home
@@ -317,44 +321,47 @@ def _result(walk: _Walk, is_far: np.ndarray, wanted: int, stopped: str) -> Lowes
     errors = np.array([walk.facets[row].error for row in kept])
     activation = STEP if kinds == {EdgeKind.JUMP} else RELU
     layer = Layer(walk.normals[kept], -walk.thresholds[kept], activation)
-    checks = _checks(walk, float(np.max(errors)), len(walk.facets) - len(kept), wanted)
-    return LowestLayer(layer, errors, walk.lines, walk.quiet, checks, stopped)
+    exact, others = _checks(walk, float(np.max(errors)), len(walk.facets) - len(kept), wanted)
+    is_complete = not stopped and all(check.verdict is Verdict.OK for check in others)
+    return LowestLayer(layer, errors, walk.lines, walk.quiet, is_complete, (*exact, *others), stopped)
 
 
-def _checks(walk: _Walk, error: float, elsewhere: int, wanted: int) -> tuple[Diagnostic, ...]:
-    return (
-        at_most(
-            "largest expected error of a row of the lowest layer",
-            error,
-            EXACT,
-            "its hyperplane is seen only near others, so that its points are close together",
-            weak=ROUGH,
-        ),
-        at_most(
-            "hyperplanes that were read and not seen again elsewhere",
-            elsewhere,
-            0.0,
-            "they are left out: upper layers switch there, or hide the unit everywhere else",
-            weak=np.inf,
-        ),
-        at_most(
-            "edges of plateaus that could not be read",
-            walk.unread,
-            0.0,
-            "hyperplanes close together; another line may have shown them apart",
-            weak=np.inf,
-        ),
-        at_most(
-            "places where answers change in directions that no row sees",
-            walk.dependence,
-            0.0,
-            "a row is missing that nothing shows where the others are off, such as one that acts only in products",
-        ),
-        at_least(
-            "lines at the end that met no other hyperplane",
-            walk.quiet,
-            wanted,
-            "others may be missing: raise the budget, or change the scale of the domain",
-            weak=1.0,
-        ),
+def _checks(
+    walk: _Walk, error: float, elsewhere: int, wanted: int
+) -> tuple[tuple[Diagnostic, ...], tuple[Diagnostic, ...]]:
+    """What tells how good the rows are, and what tells whether there are others."""
+    exact = at_most(
+        "largest expected error of a row of the lowest layer",
+        error,
+        EXACT,
+        "a unit hardly changes the answers, or its hyperplane is seen only near others or far out",
+        weak=ROUGH,
     )
+    unread = at_most(
+        "edges of plateaus that could not be read",
+        walk.unread,
+        0.0,
+        "hyperplanes close together; another line may have shown them apart",
+        weak=np.inf,
+    )
+    once = at_most(
+        "hyperplanes that were read and not seen again elsewhere",
+        elsewhere,
+        0.0,
+        "they are left out: they end where upper layers switch, or other units hide them almost everywhere",
+        weak=np.inf,
+    )
+    unseen = at_most(
+        "places where answers change in directions that no row sees",
+        walk.dependence,
+        0.0,
+        "a row is missing that nothing shows where the others are off, such as one that acts only in products",
+    )
+    quiet = at_least(
+        "lines at the end that met no other hyperplane",
+        walk.quiet,
+        wanted,
+        "others may be missing: raise the budget, or change the scale of the domain",
+        weak=1.0,
+    )
+    return (exact, unread), (once, unseen, quiet)
