@@ -126,28 +126,24 @@ def threshold_function(
     inputs: int,
     threshold: float,
     activation: Activation,
-    above: str,
+    above: Callable[[UnitValues], Values],
     condition: float = 1.0,
     rows: int | None = None,
 ) -> ThresholdFunction:
-    """Unit rows with a condition number under a polynomial or a network.
+    """Random unit rows with a condition number and one threshold, under a function of their units.
 
     Args:
         rng: source of the numbers.
         inputs: number of inputs.
         threshold: of every unit.
         activation: of the units.
-        above: ``or`` (``1 - prod_i (1 - X_i)``), ``pairs`` (``sum_i X_i + sum_{i<j} X_i X_j``), or ``network``: two
-            layers of as many tanh neurons and one output.
+        above: the function of the units, such as `any_of`, `sum_and_pairs` or an `upper_network`.
         condition: ratio of the largest and the smallest singular value of the rows.
         rows: number of units; as many as inputs if omitted.
     """
     count = inputs if rows is None else rows
     weights = conditioned_rows(rng, count, inputs, condition=condition)
-    lowest = Layer(weights, np.full(count, -threshold), activation)
-    if above == "network":
-        return ThresholdFunction(lowest, _random_network(rng, count))
-    return ThresholdFunction(lowest, {"or": _any_of, "pairs": _sum_and_pairs}[above])
+    return ThresholdFunction(Layer(weights, np.full(count, -threshold), activation), above)
 
 
 def conditioned_rows(
@@ -165,21 +161,25 @@ def conditioned_rows(
     return weights
 
 
-def _any_of(values: UnitValues) -> Values:
+def any_of(values: UnitValues) -> Values:
+    """The polynomial ``1 - prod_i (1 - X_i)``: for steps, whether any unit is on."""
     return 1.0 - np.prod(1.0 - values, axis=1, keepdims=True)
 
 
-def _sum_and_pairs(values: UnitValues) -> Values:
-    total = np.sum(values, axis=1, keepdims=True)
-    return total + 0.5 * (total**2 - np.sum(values**2, axis=1, keepdims=True))
+def sum_and_pairs(values: UnitValues) -> Values:
+    """The polynomial ``sum_i X_i + sum_{i<j} X_i X_j``."""
+    return np.sum(values, axis=1, keepdims=True) + pairs_only(values)
 
 
-def _random_network(rng: np.random.Generator, units: int) -> Network:
-    shape = (units, units, units, 1)
-    activations = (TANH, TANH, IDENTITY)
-    return Network(
-        tuple(
-            Layer(rng.standard_normal((after, before)) / np.sqrt(before), 0.3 * rng.standard_normal(after), activation)
-            for before, after, activation in zip(shape, shape[1:], activations, strict=False)
-        )
-    )
+def pairs_only(values: UnitValues) -> Values:
+    """The polynomial ``sum_{i<j} X_i X_j``, in which no unit acts alone."""
+    return 0.5 * (np.sum(values, axis=1, keepdims=True) ** 2 - np.sum(values**2, axis=1, keepdims=True))
+
+
+def upper_network(rng: np.random.Generator, units: int, *, activation: Activation = TANH) -> Network:
+    """A random network of two hidden layers, as wide as its inputs, and one output."""
+    layers = [
+        Layer(rng.standard_normal((neurons, units)) / np.sqrt(units), 0.3 * rng.standard_normal(neurons), kind)
+        for neurons, kind in ((units, activation), (units, activation), (1, IDENTITY))
+    ]
+    return Network(tuple(layers))

@@ -22,7 +22,7 @@ from unweave.identification.far_route import FarRoute
 from unweave.identification.hessian_route import HessianRoute
 from unweave.identification.kink_route import KinkRoute
 from unweave.identification.lowest_layer import LowestLayerSearch
-from unweave.identification.plateau_route import PlateauRoute, is_constant_in_parts
+from unweave.identification.plateau_route import PlateauRoute, is_constant_around, is_constant_in_parts
 from unweave.identification.relu_layers import looks_shallow
 from unweave.identification.relu_route import ReluLayersRoute
 from unweave.identification.result import Identification
@@ -126,8 +126,8 @@ class Identifier:
         if run.activation == STEP:
             return
         yield from self._routes_of_slopes(run, probe)
-        if may_leave and run.first_layer is None:
-            run.choose(PlateauRoute.name, "no other way has led to a network.")
+        if may_leave and run.first_layer is None and is_constant_around(run, probe, np.zeros((1, run.oracle.inputs))):
+            run.choose(PlateauRoute.name, "nothing explains the answers, which are constant around the centre.")
             yield PlateauRoute(LowestLayerSearch(homes=0))
 
     def _is_constant_in_parts(self, run: Run, probe: Probe) -> bool:

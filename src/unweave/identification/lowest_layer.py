@@ -6,7 +6,7 @@ directions that the known rows do not see only others can switch, so that every 
 one is missing; later lines look far out, in directions in which known units only switch off.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -31,13 +31,16 @@ NEARBY, NEARBY_STEPS = 1e-6, 3
 FEWEST_QUIET, MORE_QUIET = 12, 4
 # Lines without a new hyperplane, in those that are wanted, after which edges that can't be read are given up.
 PATIENCE = 3
+# Edges that could not be read after which the search ends: each costs many queries.
+FREE_UNREAD, UNREAD_PER_ROW = 8, 2
 # Distances of later starts from the centre, in square roots of the inputs.
 START_SCALES = (0.5, 2.0, 8.0, 32.0)
 # Two readings are of one hyperplane, or a point is on it, up to this share of its distance from the centre.
 SAME = 1e-7
 # Places at which a hyperplane is looked for far from where it was read, how far, how many must show it, and how sharply;
-# where far ones can't be chosen, decades of their distances.
+# where far ones can't be chosen, decades of their distances, and decades by which others are near a corner.
 PLACES, FAR, NEEDED_PLACES, SHARPNESS, DECADES = 16, 8.0, 2, 1e-9, 3.0
+CORNER_DECADES = (2.0, 6.0)
 # Expected error of a row up to which it counts as exact.
 EXACT, ROUGH = 1e-10, 1e-6
 
@@ -106,9 +109,11 @@ class LowestLayerSearch:
         stopped, is_far = "", np.empty(0, dtype=bool)
         try:
             walk.settle(self.homes)
-            while walk.quiet < self._wanted(walk) and walk.turn < PATIENCE * self._wanted(walk):
-                walk.step()
-            walk.look_along_unseen()
+            while True:
+                while walk.quiet < (wanted := self._wanted(walk)) and walk.turn < PATIENCE * wanted and walk.is_readable:
+                    walk.follow(walk.rays())
+                if not walk.follow(walk.rays_along_unseen()):
+                    break
             is_far = walk.seen_elsewhere()
         except BudgetExhausted as failure:
             if not walk.facets:
@@ -162,9 +167,16 @@ class _Walk:
             )
         self.home = home
 
-    def step(self) -> None:
-        """Walk one line and read the hyperplanes that it is the first to meet."""
-        searches = [_met(plateau, direction, self.unit) for plateau, direction in self._rays()]
+    @property
+    def is_readable(self) -> bool:
+        """Whether not too many edges were unlike those of hyperplanes."""
+        return self.unread < FREE_UNREAD + UNREAD_PER_ROW * len(self.facets)
+
+    def follow(self, rays: Iterable[tuple[Plateau, Vector]]) -> bool:
+        """Leave plateaus and read the hyperplanes that are met for the first time; whether there are any."""
+        searches = [_met(plateau, direction, self.unit) for plateau, direction in rays]
+        if not searches:
+            return False
         self.lines += 1
         met = [(plateau, edge) for plateau, edge in run_together(searches, self.ask) if not self._is_known(edge)]
         before = len(self.facets)
@@ -177,6 +189,7 @@ class _Walk:
             self.quiet = self.turn = 0
         elif len(met) == len(found):
             self.quiet += 1
+        return self.turn == 0
 
     def _plateau_at(self, point: Vector) -> Plateau | None:
         """The plateau around a point, None if answers change there."""
@@ -185,7 +198,7 @@ class _Walk:
         plateau = Plateau(point, values[0], self.noise + self.rounding * max(float(np.max(np.abs(values[0]))), 1.0))
         return plateau if np.all(plateau.holds(values)) else None
 
-    def _rays(self) -> Iterator[tuple[Plateau, Vector]]:
+    def rays(self) -> Iterator[tuple[Plateau, Vector]]:
         """Two rays from one start: opposite ones that known rows do not see, or such that switch these off."""
         start = (None if self.turn % 4 < 2 else self._plateau_at(self._far_start())) or self.home
         unseen = self._unseen_directions()
@@ -243,20 +256,24 @@ class _Walk:
         self.normals = np.vstack([self.normals, normal])
         self.thresholds = np.append(self.thresholds, threshold)
 
-    def look_along_unseen(self) -> None:
-        """Count places where answers change along directions that no row sees: there a row is missing."""
-        unseen = self._unseen_directions()
+    def rays_along_unseen(self) -> Iterator[tuple[Plateau, Vector]]:
+        """Rays in directions that no row sees, from places where they are known to lead to other answers."""
+        self.dependence, unseen = 0, self._unseen_directions()
         if len(unseen) == 0:
             return
         scales = np.array(START_SCALES)[np.arange(PLACES) % len(START_SCALES), None]
         points = self.home.point + scales * self.rng.standard_normal((PLACES, self.inputs))
         moves = FAR * scales * self.rng.standard_normal((PLACES, len(unseen))) @ unseen
         before, after = np.split(self.ask(np.concatenate([points, points + moves])), 2)
-        sizes = np.maximum(np.max(np.abs(before), axis=1), 1.0)
+        sizes, lengths = np.maximum(np.max(np.abs(before), axis=1), 1.0), np.linalg.norm(moves, axis=1)
         # Errors of the rows turn moves into small changes of what they see.
-        blur = SHARPNESS * np.linalg.norm(moves, axis=1)
-        changes = np.max(np.abs(after - before), axis=1)
-        self.dependence = int(np.count_nonzero(changes > self.noise + (self.rounding + blur) * sizes))
+        errors = self.noise + (self.rounding + SHARPNESS * lengths) * sizes
+        changed = np.flatnonzero(np.max(np.abs(after - before), axis=1) > errors)
+        self.dependence = len(changed)
+        for index in changed:
+            plateau = self._plateau_at(points[index])
+            if plateau is not None:
+                yield plateau, moves[index] / lengths[index]
 
     def seen_elsewhere(self) -> np.ndarray:
         """Which hyperplanes answers change across far from where these were read, too."""
@@ -275,7 +292,7 @@ class _Walk:
         return np.count_nonzero(is_seen.reshape(rows, PLACES), axis=1) >= NEEDED_PLACES
 
     def _places_on(self, row: int) -> Points:
-        """Random points of a hyperplane where the other units are off; half of them anywhere if units are steps.
+        """Random points of a hyperplane where the other units are off; at half of them some are on.
 
         More rows than inputs can't be chosen freely: then points at all distances from the nearest one.
         """
@@ -286,14 +303,28 @@ class _Walk:
             foot = self.thresholds[row] * self.normals[row]
             points = foot + radii * self.rng.standard_normal((PLACES, self.inputs)) / self.unit
         else:
-            margins = scale * self.rng.exponential(size=(PLACES, len(self.facets)))
-            if self.facets[row].kind is EdgeKind.JUMP:
-                margins[::2] *= self.rng.choice([-1.0, 1.0], margins[::2].shape)
-            margins[:, row] = 0.0
+            margins = self._margins(row, scale)
             points = (self.thresholds - margins) @ np.linalg.pinv(self.normals).T
             points = points + scale * self.rng.standard_normal((PLACES, len(unseen))) @ unseen
         missing = self.thresholds[row] - points @ self.normals[row]
         return points + missing[:, None] * self.normals[row]
+
+
+    def _margins(self, row: int, scale: float) -> Float64[np.ndarray, "places neurons"]:
+        """How far below their thresholds units are at places on a hyperplane; above them where negative."""
+        rows, places = len(self.facets), np.arange(PLACES)
+        margins = scale * self.rng.exponential(size=(PLACES, rows))
+        if rows > 1:
+            other = (row + self.rng.integers(1, rows, PLACES)) % rows
+            if self.facets[row].kind is EdgeKind.JUMP:
+                margins[::2] *= self.rng.choice([-1.0, 1.0], margins[::2].shape)
+            else:
+                # A unit that acts only in products is seen where another one is on.
+                margins[places[::2], other[::2]] *= -1.0
+                # Kinks of higher units that are dead on the plateau look alike, but turn before others switch on.
+                margins[places[1::2], other[1::2]] *= 10.0 ** -self.rng.uniform(*CORNER_DECADES, PLACES // 2)
+        margins[:, row] = 0.0
+        return margins
 
 
 def _met(plateau: Plateau, direction: Vector, unit: float) -> Search:

@@ -5,6 +5,7 @@ from typing import NoReturn
 
 import numpy as np
 
+from unweave.arrays import Points
 from unweave.exceptions import StageFailed
 from unweave.identification import verdicts
 from unweave.identification.candidates import Judge
@@ -61,10 +62,13 @@ def keep_lowest_layer(run: Run, oracle: StandardOracle, found: LowestLayer) -> N
 
 def is_constant_in_parts(run: Run, probe: Probe) -> bool:
     """Whether answers are constant around every one of some random places: 32 queries."""
-    oracle = probe.oracle
-    points = oracle.sample(run.rng_walk, PLACES, margin=NEARBY)
+    return is_constant_around(run, probe, probe.oracle.sample(run.rng_walk, PLACES, margin=NEARBY))
+
+
+def is_constant_around(run: Run, probe: Probe, points: Points) -> bool:
+    """Whether answers are constant around all of some points: two queries each."""
     steps = NEARBY * run.rng_walk.uniform(-1.0, 1.0, points.shape)
-    values, beside = np.split(oracle.query(np.concatenate([points, points + steps])), 2)
+    values, beside = np.split(probe.oracle.query(np.concatenate([points, points + steps])), 2)
     errors = _answer_error(probe) + probe.rounding * np.max(np.abs(values), axis=1)
     return bool(np.all(np.max(np.abs(values - beside), axis=1) <= MARGIN * errors))
 

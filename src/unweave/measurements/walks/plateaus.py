@@ -32,8 +32,8 @@ FOOT_RADII, EDGE_RADII = (1.0, 0.3, 0.1, 0.03), (0.1, 0.03, 1e-2, 3e-3, 1e-3)
 EDGE_SHARE = 1e-9
 # Points beyond the fewest that determine a hyperplane: what they leave over is the evidence for it.
 MORE_POINTS, MORE_RADII = 3, (0.3, 0.8)
-# Error up to which points on a hyperplane agree with each other.
-CONSISTENT = 1e-9
+# Error up to which points on a hyperplane agree with each other, and above which they are on none.
+CONSISTENT, ROUGHEST = 1e-9, 1e-6
 # Half-width of a look across a rough hyperplane, in its expected errors.
 LOOK = 10.0
 # Halving ends at this share of the distance from the origin.
@@ -138,13 +138,12 @@ def halved(plateau: Plateau, edges: Edges, *, limit: float = 0.0) -> Generator[P
     """Halve the distances of all pairs until they are below a limit, or as small as rounding allows."""
     inside, outside = edges.inside.copy(), edges.outside.copy()
     while True:
-        edges = Edges(inside, outside)
-        middles = edges.points
+        middles, widths = 0.5 * (inside + outside), np.linalg.norm(outside - inside, axis=1)
         finest = np.maximum(limit, FINEST * np.linalg.norm(middles, axis=1))
         is_new = np.any(middles != inside, axis=1) & np.any(middles != outside, axis=1)
-        rows = np.flatnonzero((edges.widths > finest) & is_new)
+        rows = np.flatnonzero((widths > finest) & is_new)
         if len(rows) == 0:
-            return edges
+            return Edges(inside, outside)
         holds = plateau.holds((yield middles[rows]))
         inside[rows[holds]] = middles[rows[holds]]
         outside[rows[~holds]] = middles[rows[~holds]]
@@ -176,7 +175,7 @@ def read_facet(plateau: Plateau, edge: Edges, rng: np.random.Generator) -> Searc
             # Points of two hyperplanes that are nearly the same lie on neither: closer together they are of one.
             if facet is not None and facet.error <= CONSISTENT:
                 return [facet]
-    return sorted(found, key=lambda facet: facet.error)[:1]
+    return sorted((facet for facet in found if facet.error <= ROUGHEST), key=lambda facet: facet.error)[:1]
 
 
 def _facet(plateau: Plateau, points: Points, rough: Vector) -> Generator[Points, Values, Facet | None]:
