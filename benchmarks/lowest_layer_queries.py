@@ -46,7 +46,7 @@ def planted(inputs: int, condition: float, units: str, above: str, seed: int) ->
 
 
 def largest_error(found: Layer | None, truth: Layer) -> float:
-    """Largest distance between a planted row and the nearest one found, threshold included; infinite if one is missing."""
+    """Largest distance between a planted row and the nearest one found, thresholds included."""
     if found is None or found.neurons != truth.neurons:
         return np.inf
     planes = [np.hstack([layer.weights, layer.biases[:, None]]) for layer in (found, truth)]
@@ -77,9 +77,11 @@ def run_cell(args: argparse.Namespace, inputs: int, condition: float, units: str
             errors.append(error)
             continue
         silent += is_silent(found)
-        print(f"    seed {seed}: {rows[-1]} rows, error {error:.1e}, threshold {-truth.lowest.biases[0]:.2f}: {found.reason}")
+        threshold = -truth.lowest.biases[0]
+        print(f"    seed {seed}: {rows[-1]} rows, error {error:.1e}, threshold {threshold:.2f}: {found.reason}")
     print(
-        f"{inputs:6d} {condition:9.0f} {units:>5} {above:>5} {hits:3d} of {args.seeds:3d} {min(rows):4d} to {max(rows):3d} "
+        f"{inputs:6d} {condition:9.0f} {units:>5} {above:>5} {hits:3d} of {args.seeds:3d} "
+        f"{min(rows):4d} to {max(rows):3d} "
         f"{np.median(errors) if errors else np.nan:8.1e} {max(errors, default=np.nan):8.1e} {silent:6d} "
         f"{np.median(costs):8.1f} {max(costs):8.1f} {np.median(costs) * inputs * (inputs + 1):8.0f} "
         f"{np.median(seconds):6.2f}",
@@ -100,8 +102,8 @@ def main() -> None:
     parser.add_argument("--atol", type=float, default=1e-10)
     args = parser.parse_args()
     print(
-        f"{'inputs':>6} {'condition':>9} {'units':>5} {'above':>5} {'found':>10} {'rows':>11} {'error':>8} {'largest':>8} "
-        f"{'silent':>6} {'q/weight':>8} {'largest':>8} {'queries':>8} {'CPU s':>6}"
+        f"{'inputs':>6} {'condition':>9} {'units':>5} {'above':>5} {'found':>10} {'rows':>11} {'error':>8} "
+        f"{'largest':>8} {'silent':>6} {'q/weight':>8} {'largest':>8} {'queries':>8} {'CPU s':>6}"
     )
     for inputs in args.inputs:
         for condition in args.conditions:

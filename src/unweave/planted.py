@@ -176,10 +176,14 @@ def pairs_only(values: UnitValues) -> Values:
     return 0.5 * (np.sum(values, axis=1, keepdims=True) ** 2 - np.sum(values**2, axis=1, keepdims=True))
 
 
-def upper_network(rng: np.random.Generator, units: int, *, activation: Activation = TANH) -> Network:
-    """A random network of two hidden layers, as wide as its inputs, and one output."""
+def upper_network(
+    rng: np.random.Generator, units: int, *, neurons: int | None = None, activation: Activation = TANH
+) -> Network:
+    """A random network with one output and two hidden layers of `neurons`, as many as units if omitted."""
+    width = units if neurons is None else neurons
+    shape, kinds = (units, width, width, 1), (activation, activation, IDENTITY)
     layers = [
-        Layer(rng.standard_normal((neurons, units)) / np.sqrt(units), 0.3 * rng.standard_normal(neurons), kind)
-        for neurons, kind in ((units, activation), (units, activation), (1, IDENTITY))
+        Layer(rng.standard_normal((after, before)) / np.sqrt(before), 0.3 * rng.standard_normal(after), kind)
+        for (before, after), kind in zip(pairwise(shape), kinds, strict=True)
     ]
     return Network(tuple(layers))

@@ -44,7 +44,8 @@ def planted(
 
 
 def network_above(seed: int, *, activation: Activation = TANH) -> Network:
-    return upper_network(np.random.default_rng([seed, 8]), INPUTS, activation=activation)
+    # Wide enough for some relu neuron to see every unit where all units are off.
+    return upper_network(np.random.default_rng([seed, 8]), INPUTS, neurons=24, activation=activation)
 
 
 def assert_rows(found: Layer | None, truth: Layer, *, atol: float = 1e-10) -> None:
@@ -185,6 +186,18 @@ def test_a_relu_that_is_never_seen_from_a_plateau_is_missed_and_that_is_said(see
     assert "places where answers change in directions that no row sees" in names
 
 
+def test_kinks_of_higher_units_that_are_dead_on_the_plateau_are_refused(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    weights = rng.uniform(0.5, 1.5, (INPUTS, INPUTS))
+
+    def above(values: np.ndarray) -> np.ndarray:
+        return np.maximum(values @ weights.T - 0.5, 0.0).sum(axis=1)[:, None]
+
+    found = identify_lowest_layer(planted(seed, above, activation=RELU), inputs=INPUTS, seed=seed)
+    assert found.outcome is Outcome.NOT_IDENTIFIED
+    assert "not those of the lowest layer" in found.reason
+
+
 def test_nearly_equal_rows_are_told_apart(seed: int) -> None:
     truth = planted(seed, any_of)
     weights = truth.lowest.weights.copy()
@@ -260,9 +273,7 @@ def test_wrong_use_raises_before_any_query(arguments: dict[str, object]) -> None
 
 @pytest.mark.parametrize("activation", [None, "step"])
 @pytest.mark.parametrize(("above", "threshold"), [(any_of, 0.5), (sum_and_pairs, 6.0)])
-def test_identify_finds_the_rows_of_steps(
-    activation: str | None, above: Above, threshold: float, seed: int
-) -> None:
+def test_identify_finds_the_rows_of_steps(activation: str | None, above: Above, threshold: float, seed: int) -> None:
     truth = planted(seed, above, threshold=threshold)
     found = unweave.identify(truth, inputs=INPUTS, seed=seed, activation=activation)
     assert found.outcome is Outcome.PARTLY_IDENTIFIED

@@ -16,10 +16,11 @@ from scipy.optimize import linprog
 from unweave.activations import RELU, STEP
 from unweave.arrays import Points, Vector
 from unweave.exceptions import BudgetExhausted, StageFailed
-from unweave.measurements.walks.plateaus import Edges, EdgeKind, Facet, Plateau, leave, read_facet
+from unweave.identification.lowest_checks import rows_are_all, rows_are_exact
+from unweave.measurements.walks.plateaus import EdgeKind, Edges, Facet, Plateau, leave, read_facet
 from unweave.measurements.walks.rounds import Ask, Search, run_together
 from unweave.networks import Layer
-from unweave.outcomes import Diagnostic, Verdict, at_least, at_most
+from unweave.outcomes import Diagnostic, Verdict
 
 # Tolerated rounding of an answer on a plateau, in expected errors.
 MARGIN = 6.0
@@ -37,12 +38,10 @@ FREE_UNREAD, UNREAD_PER_ROW = 8, 2
 START_SCALES = (0.5, 2.0, 8.0, 32.0)
 # Two readings are of one hyperplane, or a point is on it, up to this share of its distance from the centre.
 SAME = 1e-7
-# Places at which a hyperplane is looked for far from where it was read, how far, how many must show it, and how sharply;
-# where far ones can't be chosen, decades of their distances, and decades by which others are near a corner.
+# Places at which a hyperplane is looked for far from where it was read, how far, how many must show it, and how
+# sharply; where far ones can't be chosen, decades of their distances, and decades by which others are near a corner.
 PLACES, FAR, NEEDED_PLACES, SHARPNESS, DECADES = 16, 8.0, 2, 1e-9, 3.0
 CORNER_DECADES = (2.0, 6.0)
-# Expected error of a row up to which it counts as exact.
-EXACT, ROUGH = 1e-10, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,17 +108,22 @@ class LowestLayerSearch:
         stopped, is_far = "", np.empty(0, dtype=bool)
         try:
             walk.settle(self.homes)
-            while True:
-                while walk.quiet < (wanted := self._wanted(walk)) and walk.turn < PATIENCE * wanted and walk.is_readable:
+            is_new = True
+            while is_new:
+                while self._goes_on(walk):
                     walk.follow(walk.rays())
-                if not walk.follow(walk.rays_along_unseen()):
-                    break
+                is_new = walk.follow(walk.rays_along_unseen())
             is_far = walk.seen_elsewhere()
         except BudgetExhausted as failure:
             if not walk.facets:
                 raise
             stopped = str(failure)
         return _result(walk, is_far, self._wanted(walk), stopped)
+
+    def _goes_on(self, walk: "_Walk") -> bool:
+        """Whether lines have not been quiet for long, and edges can be read."""
+        wanted = self._wanted(walk)
+        return walk.quiet < wanted and walk.turn < PATIENCE * wanted and walk.is_readable
 
     def _wanted(self, walk: "_Walk") -> int:
         """Lines that must show nothing new."""
@@ -309,7 +313,6 @@ class _Walk:
         missing = self.thresholds[row] - points @ self.normals[row]
         return points + missing[:, None] * self.normals[row]
 
-
     def _margins(self, row: int, scale: float) -> Float64[np.ndarray, "places neurons"]:
         """How far below their thresholds units are at places on a hyperplane; above them where negative."""
         rows, places = len(self.facets), np.arange(PLACES)
@@ -352,47 +355,9 @@ def _result(walk: _Walk, is_far: np.ndarray, wanted: int, stopped: str) -> Lowes
     errors = np.array([walk.facets[row].error for row in kept])
     activation = STEP if kinds == {EdgeKind.JUMP} else RELU
     layer = Layer(walk.normals[kept], -walk.thresholds[kept], activation)
-    exact, others = _checks(walk, float(np.max(errors)), len(walk.facets) - len(kept), wanted)
+    exact = rows_are_exact(float(np.max(errors)), unread=walk.unread)
+    others = rows_are_all(
+        elsewhere=len(walk.facets) - len(kept), dependence=walk.dependence, quiet=walk.quiet, wanted=wanted
+    )
     is_complete = not stopped and all(check.verdict is Verdict.OK for check in others)
     return LowestLayer(layer, errors, walk.lines, walk.quiet, is_complete, (*exact, *others), stopped)
-
-
-def _checks(
-    walk: _Walk, error: float, elsewhere: int, wanted: int
-) -> tuple[tuple[Diagnostic, ...], tuple[Diagnostic, ...]]:
-    """What tells how good the rows are, and what tells whether there are others."""
-    exact = at_most(
-        "largest expected error of a row of the lowest layer",
-        error,
-        EXACT,
-        "a unit hardly changes the answers, or its hyperplane is seen only near others or far out",
-        weak=ROUGH,
-    )
-    unread = at_most(
-        "edges of plateaus that could not be read",
-        walk.unread,
-        0.0,
-        "hyperplanes close together; another line may have shown them apart",
-        weak=np.inf,
-    )
-    once = at_most(
-        "hyperplanes that were read and not seen again elsewhere",
-        elsewhere,
-        0.0,
-        "they are left out: they end where upper layers switch, or other units hide them almost everywhere",
-        weak=np.inf,
-    )
-    unseen = at_most(
-        "places where answers change in directions that no row sees",
-        walk.dependence,
-        0.0,
-        "a row is missing that nothing shows where the others are off, such as one that acts only in products",
-    )
-    quiet = at_least(
-        "lines at the end that met no other hyperplane",
-        walk.quiet,
-        wanted,
-        "others may be missing: raise the budget, or change the scale of the domain",
-        weak=1.0,
-    )
-    return (exact, unread), (once, unseen, quiet)

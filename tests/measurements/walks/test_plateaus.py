@@ -23,9 +23,11 @@ def step_of(normal: np.ndarray, threshold: float) -> Model:
 
 
 def relu_of(normal: np.ndarray, threshold: float) -> Model:
-    return lambda points: 3.0 + np.maximum(points @ normal - threshold, 0.0)[:, None] ** 2 * 0.2 + 0.7 * np.maximum(
-        points @ normal - threshold, 0.0
-    )[:, None]
+    return lambda points: (
+        3.0
+        + np.maximum(points @ normal - threshold, 0.0)[:, None] ** 2 * 0.2
+        + 0.7 * np.maximum(points @ normal - threshold, 0.0)[:, None]
+    )
 
 
 def plateau_of(model: Model, point: np.ndarray | None = None) -> Plateau:
@@ -41,9 +43,7 @@ def facing(normal: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 @pytest.mark.parametrize("make", [step_of, relu_of])
 @pytest.mark.parametrize("threshold", [1e-3, 6.0, 500.0])
-def test_the_edge_on_a_ray_is_where_the_hyperplane_is(
-    make: Callable[..., Model], threshold: float, seed: int
-) -> None:
+def test_the_edge_on_a_ray_is_where_the_hyperplane_is(make: Callable[..., Model], threshold: float, seed: int) -> None:
     normal, _ = halfspace(seed)
     model, direction = make(normal, threshold), facing(normal, np.random.default_rng(seed))
     (edge,) = run_together([leave(plateau_of(model), direction, unit=2.0)], model)

@@ -25,8 +25,8 @@ ROUGH_OFFSETS = (1e-3, 3e-5, 1e-6)
 ROUGH_REACHES = (4.0, 64.0, 1024.0)
 # To what share of the offset the edge is located there.
 ROUGH_SHARE = 1e-5
-# Radii of the points that tell the hyperplane exactly, relative to the distance of its nearest point, and, if that point
-# is hidden, to the distance of the edge that was met first.
+# Radii of the points that tell the hyperplane exactly, relative to the distance of its nearest point and, if that
+# point is hidden, to the distance of the edge that was met first.
 FOOT_RADII, EDGE_RADII = (1.0, 0.3, 0.1, 0.03), (0.1, 0.03, 1e-2, 3e-3, 1e-3)
 # To what share of its distance an edge on a ray is located.
 EDGE_SHARE = 1e-9
@@ -216,7 +216,7 @@ def _rough_normal(
 def _brackets(
     plateau: Plateau, starts: Float64[np.ndarray, "points choices inputs"], step: Vector
 ) -> Generator[Points, Values, Edges | None]:
-    """A pair behind and before a start, on and off the plateau, of the first choice that has one; None if some has none."""
+    """Pairs behind and before every start, on and off the plateau, at its first choice with one; None if none has."""
     count, choices, inputs = starts.shape
     inside, outside = np.empty((count, inputs)), np.empty((count, inputs))
     missing = np.arange(count)
@@ -254,9 +254,7 @@ def _star(
     return center + radius * np.stack([first, second], axis=1)
 
 
-def _rise(
-    plateau: Plateau, point: Vector, normal: Vector
-) -> Generator[Points, Values, tuple[EdgeKind | None, float]]:
+def _rise(plateau: Plateau, point: Vector, normal: Vector) -> Generator[Points, Values, tuple[EdgeKind | None, float]]:
     """Whether answers jump at a point of a hyperplane or rise from there in proportion, and how steeply; or neither."""
     steps = FINEST * max(float(np.linalg.norm(point)), float(np.linalg.norm(point - plateau.point))) * RISES
     values = yield point + steps[:, None] * normal
