@@ -119,8 +119,8 @@ def lowest_layer(found: LowestLayer) -> str:
     missed = "no other one" if found.is_complete else "no other one, but there may be more"
     reason = (
         f"the answers are constant on plateaus and {kind} at hyperplanes that go on everywhere: a lowest layer of "
-        f"{rows} of {layer.activation}, unit normals and thresholds to about {error:.0e}; the last {found.quiet_lines} of "
-        f"{found.lines} lines met {missed}. Lengths are not determined, and what is above is not identified."
+        f"{rows} of {layer.activation}, unit normals and thresholds to about {error:.0e}; the last "
+        f"{found.quiet_lines} of {found.lines} lines met {missed}. Lengths are not determined, and what is above is not identified."
     )
     return f"{reason} The search ended early: {found.stopped}" if found.stopped else reason
 
