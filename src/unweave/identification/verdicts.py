@@ -120,7 +120,8 @@ def lowest_layer(found: LowestLayer) -> str:
     reason = (
         f"the answers are constant on plateaus and {kind} at hyperplanes that go on everywhere: a lowest layer of "
         f"{rows} of {layer.activation}, unit normals and thresholds to about {error:.0e}; the last "
-        f"{found.quiet_lines} of {found.lines} lines met {missed}. Lengths are not determined, and what is above is not identified."
+        f"{found.quiet_lines} of {found.lines} lines met {missed}. Lengths are not determined, and what is above is "
+        "not identified."
     )
     return f"{reason} The search ended early: {found.stopped}" if found.stopped else reason
 
