@@ -47,7 +47,7 @@ def test_the_edge_on_a_ray_is_where_the_hyperplane_is(make: Callable[..., Model]
     normal, _ = halfspace(seed)
     model, direction = make(normal, threshold), facing(normal, np.random.default_rng(seed))
     (edge,) = run_together([leave(plateau_of(model), direction, unit=2.0)], model)
-    distance = threshold / (normal @ direction)
+    distance = threshold / float(normal @ direction)
     np.testing.assert_allclose(edge.points[0], distance * direction, atol=1e-9 * (1.0 + distance))
     assert plateau_of(model).holds(model(edge.inside))[0]
     assert not plateau_of(model).holds(model(edge.outside))[0]
