@@ -14,6 +14,7 @@ from unweave.activations import (
     SIGMOID,
     SIN,
     SOFTPLUS,
+    STEP,
     TANH,
     Activation,
     activation_named,
@@ -257,3 +258,17 @@ def test_softplus_needs_a_positive_finite_beta(beta: float) -> None:
 def test_a_kink_leaves_no_hermite_coefficients_of_the_second_derivative(activation: Activation) -> None:
     with pytest.raises(InvalidInput, match="measure"):
         activation.hermite_coefficients(4, order=2)
+
+
+def test_a_step_is_whether_the_argument_is_not_negative(seed: int) -> None:
+    t = sample(seed)
+    np.testing.assert_array_equal(STEP(t), np.where(t >= 0, 1.0, 0.0))
+    np.testing.assert_array_equal(STEP(-t), STEP.reflection.sign * STEP(t) + STEP.reflection.offset)
+    assert activation_named("step") is STEP
+    assert not STEP.is_smooth
+    assert "step" not in NAMED
+
+
+def test_a_step_refuses_hermite_coefficients() -> None:
+    with pytest.raises(InvalidInput, match="jumps"):
+        STEP.hermite_coefficients(4)

@@ -51,6 +51,7 @@ class Activation:
         derivatives: the function and its first three derivatives.
         reflection: how it behaves under ``t -> -t``.
         kinks: where a piecewise-linear activation bends, in ascending order; none for a smooth one.
+        jumps: where a piecewise-constant activation jumps, in ascending order.
         homogeneity: ``p`` if ``g(r t) = r^p g(t)`` for every r > 0.
         period: the period, for a periodic activation.
         rewriting: a simpler activation that gives the same networks, if there is one.
@@ -60,6 +61,7 @@ class Activation:
     derivatives: Derivatives
     reflection: Reflection
     kinks: tuple[float, ...] = ()
+    jumps: tuple[float, ...] = ()
     homogeneity: int | None = None
     period: float | None = None
     rewriting: Rewriting | None = None
@@ -84,7 +86,7 @@ class Activation:
     @property
     def is_smooth(self) -> bool:
         """Whether the three derivatives exist everywhere."""
-        return not self.kinks
+        return not (self.kinks or self.jumps)
 
     def hermite_coefficients(
         self, degree: int, *, scale: float = 1.0, bias: float = 0.0, order: int = 0
@@ -94,8 +96,10 @@ class Activation:
         The polynomials ``h_r = He_r / sqrt(r!)`` are orthonormal.
 
         Raises:
-            InvalidInput: for an `order` above 1 if there are kinks.
+            InvalidInput: for an `order` above 1 if there are kinks, and for any if there are jumps.
         """
+        if self.jumps:
+            raise InvalidInput(f"{self} jumps: its Hermite coefficients are those of the slope of relu, of order 1.")
         if not self.is_smooth:
             return _piecewise_hermite(self, degree, scale=scale, bias=bias, order=order)
         t = np.arange(-QUADRATURE_RANGE, QUADRATURE_RANGE + QUADRATURE_SPACING / 2, QUADRATURE_SPACING)
@@ -274,6 +278,14 @@ HARD_TANH = Activation(
     Reflection(sign=-1),
     kinks=(-1.0, 1.0),
 )
+# Not among the named ones that pipelines try: its networks have no slopes, and its lengths mean nothing.
+STEP = Activation(
+    "step",
+    (lambda t: (t >= 0).astype(np.float64), np.zeros_like, np.zeros_like, np.zeros_like),
+    Reflection(sign=-1, offset=1.0),
+    homogeneity=0,
+    jumps=(0.0,),
+)
 QUADRATIC = Activation(
     "quadratic",
     (np.square, lambda t: 2.0 * t, lambda t: np.full_like(t, 2.0), np.zeros_like),
@@ -372,6 +384,8 @@ def activation_named(name: str) -> Activation:
     """Look an activation up by name; `softplus(2.0)` carries its beta, `leaky_relu(0.1)` its slope."""
     if name == "leaky_relu":
         return LEAKY_RELU
+    if name == STEP.name:
+        return STEP
     if name in NAMED:
         return NAMED[name]
     family, _, number = name.partition("(")
@@ -382,5 +396,5 @@ def activation_named(name: str) -> Activation:
             raise InvalidInput(f"{family} needs a number in its parentheses, got {name!r}.") from error
         return FAMILIES[family](value)
     raise InvalidInput(
-        f"unknown activation {name!r}: use one of {', '.join(NAMED)}, softplus(beta) or leaky_relu(slope)."
+        f"unknown activation {name!r}: use one of {', '.join(NAMED)}, step, softplus(beta) or leaky_relu(slope)."
     )

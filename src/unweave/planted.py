@@ -1,12 +1,14 @@
 """Random networks to plant as secrets: for the demo, the tests and the benchmarks."""
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+from jaxtyping import Float64
 
 from unweave.activations import IDENTITY, RELU, TANH, Activation
+from unweave.arrays import Points, Values
 from unweave.networks import Layer, Network
 
 
@@ -96,3 +98,92 @@ def deep_network(
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
         layers.append(Layer(directions, shift_deviation * rng.standard_normal(neurons), activation))
     return Network((*layers[:-1], replace(layers[-1], activation=output_activation)))
+
+
+UnitValues = Float64[np.ndarray, "points units"]
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdFunction:
+    """A function ``P(u(w_1 x - t), ..., u(w_d x - t))`` of thresholded units.
+
+    Args:
+        lowest: the rows, with minus the thresholds as biases, and the activation u.
+        above: any function P of the values of the units.
+    """
+
+    lowest: Layer
+    above: Callable[[UnitValues], Values]
+
+    def __call__(self, points: Points) -> Values:
+        """Answers at points."""
+        return self.above(self.lowest.activation(self.lowest.preactivations(points)))
+
+
+def threshold_function(
+    rng: np.random.Generator,
+    *,
+    inputs: int,
+    threshold: float,
+    activation: Activation,
+    above: Callable[[UnitValues], Values],
+    condition: float = 1.0,
+    rows: int | None = None,
+) -> ThresholdFunction:
+    """Random unit rows with a condition number and one threshold, under a function of their units.
+
+    Args:
+        rng: source of the numbers.
+        inputs: number of inputs.
+        threshold: of every unit.
+        activation: of the units.
+        above: the function of the units, such as `any_of`, `sum_and_pairs` or an `upper_network`.
+        condition: ratio of the largest and the smallest singular value of the rows.
+        rows: number of units; as many as inputs if omitted.
+    """
+    count = inputs if rows is None else rows
+    weights = conditioned_rows(rng, count, inputs, condition=condition)
+    return ThresholdFunction(Layer(weights, np.full(count, -threshold), activation), above)
+
+
+def conditioned_rows(
+    rng: np.random.Generator, rows: int, inputs: int, *, condition: float
+) -> Float64[np.ndarray, "rows inputs"]:
+    """Random unit rows whose singular values spread evenly from the smallest to `condition` times as much.
+
+    Rows are made unit and singular values spread in turn, until both hold.
+    """
+    weights, spread = rng.standard_normal((rows, inputs)), np.linspace(condition, 1.0, min(rows, inputs))
+    for _ in range(200):
+        left, _, right = np.linalg.svd(weights, full_matrices=False)
+        weights = (left * spread) @ right
+        weights /= np.linalg.norm(weights, axis=1, keepdims=True)
+    return weights
+
+
+def any_of(values: UnitValues) -> Values:
+    """The polynomial ``1 - prod_i (1 - X_i)``: for steps, whether any unit is on."""
+    return 1.0 - np.prod(1.0 - values, axis=1, keepdims=True)
+
+
+def sum_and_pairs(values: UnitValues) -> Values:
+    """The polynomial ``sum_i X_i + sum_{i<j} X_i X_j``."""
+    return np.sum(values, axis=1, keepdims=True) + pairs_only(values)
+
+
+def pairs_only(values: UnitValues) -> Values:
+    """The polynomial ``sum_{i<j} X_i X_j``, in which no unit acts alone."""
+    return 0.5 * (np.sum(values, axis=1, keepdims=True) ** 2 - np.sum(values**2, axis=1, keepdims=True))
+
+
+def upper_network(
+    rng: np.random.Generator, units: int, *, neurons: int | None = None, activation: Activation = TANH
+) -> Network:
+    """A random network with one output and two hidden layers of `neurons`, as many as units if omitted."""
+    width = units if neurons is None else neurons
+    shape, kinds = (units, width, width, 1), (activation, activation, IDENTITY)
+    layers = [
+        Layer(rng.standard_normal((after, before)) / np.sqrt(before), 0.3 * rng.standard_normal(after), kind)
+        for (before, after), kind in zip(pairwise(shape), kinds, strict=True)
+    ]
+    return Network(tuple(layers))

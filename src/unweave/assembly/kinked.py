@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float64, Int
 
 from unweave.activations import RELU
 from unweave.arrays import Points, Values
-from unweave.measurements.walks.hyperplanes import Hyperplanes
+from unweave.measurements.walks.hyperplanes import Hyperplanes, plane_through
 from unweave.networks import Network
 
 # Two terms are on one hyperplane if they differ by this many expected errors, within bounds.
@@ -60,13 +60,10 @@ class KinkedTerms:
 
     def through(self, number: int, points: Points) -> "KinkedTerms":
         """The same terms, one of them on the hyperplane that is nearest to some points."""
-        center = np.mean(points, axis=0)
-        _, spreads, directions = np.linalg.svd(points - center, full_matrices=False)
-        normal = directions[-1] * np.sign(directions[-1] @ self.normals[number])
+        normal, place, error = plane_through(points)
+        forward = np.sign(normal @ self.normals[number])
         normals, offsets, errors = self.normals.copy(), self.offsets.copy(), self.errors.copy()
-        normals[number], offsets[number] = normal, -normal @ center
-        # What is left between the points and the hyperplane is their own error.
-        errors[number] = max(spreads[-1] / spreads[-2], np.finfo(float).eps)
+        normals[number], offsets[number], errors[number] = forward * normal, -forward * place, error
         return replace(self, normals=normals, offsets=offsets, errors=errors)
 
     def network(self) -> Network:

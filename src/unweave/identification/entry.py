@@ -47,7 +47,7 @@ def identify(
 
     Assumes: one hidden layer, with an activation that is smooth or piecewise linear; or several layers of tanh or
     sigmoid, none wider than the one before, with an identity, tanh or sigmoid output. Other functions end as "not
-    identified", or as partly identified with the first layer.
+    identified", or as partly identified with the first layer, as functions of steps do.
     """
     if isinstance(activation, str):
         activation = activation_named(activation)
@@ -57,11 +57,11 @@ def identify(
         raise InvalidInput(f"identify needs neurons to be a whole number of at least 1, got {neurons!r}.")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InvalidInput(f"identify needs a seed of at least 0, got {seed!r}.")
-    oracle = _as_oracle(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget)
+    oracle = as_oracle(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget)
     return Identifier(activation=activation, neurons=neurons)(oracle, seed=seed, progress=progress)
 
 
-def _as_oracle(
+def as_oracle(
     model: Oracle | Network | Callable[..., object],
     *,
     inputs: int | None,
@@ -69,6 +69,11 @@ def _as_oracle(
     domain: Domain | None,
     budget: int | None,
 ) -> Oracle:
+    """The oracle that a model is, or one that asks it.
+
+    Raises:
+        InvalidInput: if its inputs are not known, or an oracle's settings are given twice.
+    """
     if isinstance(model, Oracle):
         if any(setting is not None for setting in (inputs, outputs, domain, budget)):
             raise InvalidInput("an Oracle carries its own inputs, outputs, domain and budget: leave them out.")

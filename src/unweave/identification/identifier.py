@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from unweave._kernels import limited_threads
-from unweave.activations import Activation
+from unweave.activations import RELU, STEP, Activation
 from unweave.decompositions.subspace_power import SubspacePower
 from unweave.diagnostics import network_quality
 from unweave.exceptions import BudgetExhausted, OracleError, StageFailed
@@ -21,11 +21,14 @@ from unweave.identification.far_look import FarBehaviour, FarLook, look_far
 from unweave.identification.far_route import FarRoute
 from unweave.identification.hessian_route import HessianRoute
 from unweave.identification.kink_route import KinkRoute
+from unweave.identification.lowest_layer import LowestLayerSearch
+from unweave.identification.plateau_route import PlateauRoute, is_constant_around, is_constant_in_parts
 from unweave.identification.relu_layers import looks_shallow
 from unweave.identification.relu_route import ReluLayersRoute
 from unweave.identification.result import Identification
 from unweave.identification.run import Probe, Progress, Run
 from unweave.oracles.domains import Box
+from unweave.oracles.noise import LINE_POINTS
 from unweave.oracles.oracle import Oracle
 from unweave.outcomes import Outcome
 from unweave.refinement import LevenbergMarquardt
@@ -110,6 +113,33 @@ class Identifier:
 
     def _routes(self, run: Run, probe: Probe) -> Iterator[Route]:
         """The ways to the neurons, best first; the next one is tried if one fails."""
+        may_leave = self.walks and not isinstance(run.oracle.domain, Box) and run.activation in (None, STEP, RELU)
+        if may_leave and (run.activation == STEP or self._is_constant_in_parts(run, probe)):
+            run.choose(PlateauRoute.name, "the answers are constant around every place that was looked at.")
+            yield PlateauRoute()
+            if run.first_layer is not None and run.first_layer.standard.activation == RELU:
+                run.choose(KinkRoute.name, "the answers bend where they leave the plateau.")
+                yield KinkRoute()
+                run.route = PlateauRoute.name
+            if run.first_layer is not None:
+                return
+        if run.activation == STEP:
+            return
+        yield from self._routes_of_slopes(run, probe)
+        if may_leave and run.first_layer is None and is_constant_around(run, probe, np.zeros((1, run.oracle.inputs))):
+            run.choose(PlateauRoute.name, "nothing explains the answers, which are constant around the centre.")
+            yield PlateauRoute(LowestLayerSearch(homes=0))
+
+    def _is_constant_in_parts(self, run: Run, probe: Probe) -> bool:
+        """Whether answers change nowhere nearby, first on the lines that have told the noise."""
+        lines = np.split(probe.answers.values[: 2 * LINE_POINTS], 2)
+        if all(np.any(np.ptp(line, axis=0) > 0.0) for line in lines):
+            return False
+        with run.stage("probing the answers"):
+            return is_constant_in_parts(run, probe)
+
+    def _routes_of_slopes(self, run: Run, probe: Probe) -> Iterator[Route]:
+        """The ways that need activations with slopes."""
         far = self._look_far(run, probe)
         if far is not None and far.behaviour is FarBehaviour.JUMPS and FarRoute(far).suits(run.activation):
             run.choose(FarRoute.name, f"inputs may be large, and far out the answers are {far.behaviour.value}.")

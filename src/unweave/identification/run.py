@@ -68,6 +68,12 @@ class Probe:
     rounding: float
 
 
+def answer_rounding(oracle: Oracle) -> float:
+    """Rounding of answers, as seen so far, relative to the size of the terms that they add up."""
+    digits = oracle.ledger.answer_digits
+    return (DOUBLE_ROUNDING if digits < 1e-12 else SINGLE_ROUNDING) * digits
+
+
 class Run:
     """The oracle of a run, its random streams, and its record: time, notes and diagnostics."""
 
@@ -131,9 +137,7 @@ class Run:
         answers.keep(np.concatenate([oracle.to_standard(noise.points), lines]), standard[:last], are_spread=False)
         answers.keep(spread, standard[last:], are_spread=True)
         scale = function_scale(standard[first:last], noise=noise.deviation / oracle.size)
-        digits = self.oracle.ledger.answer_digits
-        rounding = DOUBLE_ROUNDING if digits < 1e-12 else SINGLE_ROUNDING
-        return Probe(oracle, answers, scale, rounding * digits)
+        return Probe(oracle, answers, scale, answer_rounding(self.oracle))
 
     def has_kinks(self, probe: Probe) -> bool:
         """Whether the function is straight nearby and bent farther away."""

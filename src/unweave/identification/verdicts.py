@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from unweave.activations import IDENTITY, Activation
+from unweave.activations import IDENTITY, STEP, Activation
 from unweave.assembly.signs import KinkExplanation
 from unweave.decompositions.subspace_power import Directions
 from unweave.exceptions import InvalidInput
 from unweave.identification.candidates import Candidate
+from unweave.identification.lowest_layer import LowestLayer
 from unweave.identification.stages import Span
 from unweave.networks import Layer, Network
 from unweave.oracles.noise import NoiseFloor
@@ -108,6 +109,21 @@ def aligned_first_layer(layer: Layer, following: int) -> str:
         f"lengths and biases to a few digits, and the second layer has {count(following)}: that is the rank of the "
         "gradients above the first. The layers above are not identified."
     )
+
+
+def lowest_layer(found: LowestLayer) -> str:
+    """What was found of thresholded units under unknown upper layers."""
+    layer, error = found.layer, float(np.max(found.errors))
+    kind = "jump" if layer.activation == STEP else "bend"
+    rows = "1 row" if found.rows == 1 else f"{found.rows} rows"
+    missed = "no other one" if found.is_complete else "no other one, but there may be more"
+    reason = (
+        f"the answers are constant on plateaus and {kind} at hyperplanes that go on everywhere: a lowest layer of "
+        f"{rows} of {layer.activation}, unit normals and thresholds to about {error:.0e}; the last "
+        f"{found.quiet_lines} of {found.lines} lines met {missed}. Lengths are not determined, and what is above is "
+        "not identified."
+    )
+    return f"{reason} The search ended early: {found.stopped}" if found.stopped else reason
 
 
 def too_wide(layer: Layer) -> str:

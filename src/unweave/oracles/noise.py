@@ -68,7 +68,8 @@ def measure_noise(oracle: Oracle, rng: np.random.Generator) -> NoiseFloor:
     smooth = np.minimum(_line_noise(first), _line_noise(second))
     change = np.abs(repeated - first[:REPEATS])
     random = np.sqrt(np.mean(change**2, axis=0) / 2)
-    rounding = 0.3 * oracle.ledger.answer_digits * magnitude
+    # Answers that are all zero tell no unit: that of their rounding is one, as elsewhere.
+    rounding = 0.3 * oracle.ledger.answer_digits * np.where(magnitude > 0, magnitude, 1.0)
     deviation = np.maximum(np.maximum(smooth, random), np.maximum(rounding, np.finfo(float).tiny))
     return NoiseFloor(
         deviation=deviation,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unweave.measurements.walks.rounds import Search, run_together
+from unweave.measurements.walks.rounds import Search, remembered, run_together
 
 
 class CountingOracle:
@@ -91,3 +91,15 @@ def test_an_exception_of_the_oracle_is_not_hidden() -> None:
 
     with pytest.raises(RuntimeError, match="2 points refused"):
         run_together([counting_down(0, 1), counting_down(1, 1)], broken)
+
+
+def test_no_point_is_asked_twice_and_every_answer_is_right(seed: int) -> None:
+    ask, rng = CountingOracle(), np.random.default_rng(seed)
+    points, once = rng.standard_normal((7, 3)), remembered(ask)
+    for rows in ([0, 1, 1, 2], [2, 0], [3, 3, 4, 5, 6, 0]):
+        np.testing.assert_array_equal(once(points[rows])[:, 0], points[rows].sum(axis=1))
+    assert ask.batches == [3, 4]
+
+
+def test_nothing_is_answered_to_no_points() -> None:
+    assert remembered(CountingOracle())(np.empty((0, 3))).shape == (0, 1)

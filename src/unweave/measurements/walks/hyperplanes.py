@@ -119,6 +119,15 @@ def hyperplanes_between(sides: dict[int, Side], walked: KinkedLine) -> Hyperplan
     )
 
 
+def plane_through(points: Points) -> tuple[Vector, float, float]:
+    """The hyperplane nearest to some points: unit normal, its product with points there, error of the normal."""
+    center = np.mean(points, axis=0)
+    _, spreads, directions = np.linalg.svd(points - center, full_matrices=False)
+    # What is left between the points and the hyperplane is their own error.
+    error = max(float(spreads[-1] / spreads[-2]), float(np.finfo(float).eps)) if len(spreads) > 1 else 0.0
+    return directions[-1], float(directions[-1] @ center), error
+
+
 def _side(walked: KinkedLine, settings: KinkWalk, index: int) -> Search:
     """Measure one gradient, and check it against the slope along the line."""
     piece, line = walked.pieces[index], walked.line

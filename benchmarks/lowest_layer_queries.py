@@ -1,0 +1,116 @@
+"""The lowest layer under unknown functions, from queries: success over seeds, rows found, errors, queries per weight.
+
+    python benchmarks/lowest_layer_queries.py                                  10, 20 and 40 inputs, 20 seeds each
+    python benchmarks/lowest_layer_queries.py --inputs 10 --seeds 5            a quick look
+    python benchmarks/lowest_layer_queries.py --above relu --units relu        networks of three relu layers
+    python benchmarks/lowest_layer_queries.py --door identify --inputs 10      the same through `unweave.identify`
+
+As many unit rows as inputs, with singular values spread evenly up to the condition number; one threshold for all,
+drawn uniformly from 0.5 to 6 for every seed. Above: `or` is 1 - prod (1 - X_i), `pairs` is sum X_i + sum X_i X_j, and
+`tanh` and `relu` are random networks of two hidden layers, as wide as there are rows. Neither the number of rows, the
+threshold, the activation nor what is above is given. A seed counts as found if there are as many rows as planted, each
+within `--atol` of a planted one in direction and threshold together; as silent if it does not and the reason does
+not say that rows may be missing or errors are larger.
+"""
+
+import argparse
+import time
+
+import numpy as np
+
+import unweave
+from unweave.activations import RELU, STEP, TANH, activation_named
+from unweave.identification.lowest_entry import identify_lowest_layer
+from unweave.identification.result import Identification
+from unweave.networks import Layer
+from unweave.outcomes import Verdict
+from unweave.planted import ThresholdFunction, any_of, sum_and_pairs, threshold_function, upper_network
+
+THRESHOLDS = (0.5, 6.0)
+
+
+def planted(inputs: int, condition: float, units: str, above: str, seed: int) -> ThresholdFunction:
+    """The secret function of a seed."""
+    rng = np.random.default_rng(seed)
+    upper = {"or": any_of, "pairs": sum_and_pairs}.get(above)
+    if upper is None:
+        upper = upper_network(rng, inputs, activation={"tanh": TANH, "relu": RELU}[above])
+    return threshold_function(
+        rng,
+        inputs=inputs,
+        threshold=float(rng.uniform(*THRESHOLDS)),
+        activation=activation_named(units),
+        above=upper,
+        condition=condition,
+    )
+
+
+def largest_error(found: Layer | None, truth: Layer) -> float:
+    """Largest distance between a planted row and the nearest one found, thresholds included."""
+    if found is None or found.neurons != truth.neurons:
+        return np.inf
+    planes = [np.hstack([layer.weights, layer.biases[:, None]]) for layer in (found, truth)]
+    distances = np.linalg.norm(planes[0][:, None] - planes[1][None], axis=2)
+    return float(max(np.max(np.min(distances, axis=0)), np.max(np.min(distances, axis=1))))
+
+
+def is_silent(found: Identification) -> bool:
+    """Whether a result does not say that something is missing or not exact."""
+    is_doubted = any(check.verdict is Verdict.FAIL or check.verdict is Verdict.WEAK for check in found.diagnostics)
+    return found.first_layer is not None and "there may be more" not in found.reason and not is_doubted
+
+
+def run_cell(args: argparse.Namespace, inputs: int, condition: float, units: str, above: str) -> None:
+    """Recover the functions of one kind and print a line about them."""
+    door = unweave.identify if args.door == "identify" else identify_lowest_layer
+    hits, silent, errors, rows, costs, seconds = 0, 0, [], [], [], []
+    for seed in range(args.first, args.first + args.seeds):
+        truth = planted(inputs, condition, units, above, seed)
+        start = time.process_time()
+        found = door(truth, inputs=inputs, seed=seed)
+        seconds.append(time.process_time() - start)
+        error = largest_error(found.first_layer, truth.lowest)
+        rows.append(found.first_layer.neurons if found.first_layer is not None else 0)
+        costs.append(found.queries / (inputs * (inputs + 1)))
+        if error <= args.atol:
+            hits += 1
+            errors.append(error)
+            continue
+        silent += is_silent(found)
+        threshold = -truth.lowest.biases[0]
+        print(f"    seed {seed}: {rows[-1]} rows, error {error:.1e}, threshold {threshold:.2f}: {found.reason}")
+    print(
+        f"{inputs:6d} {condition:9.0f} {units:>5} {above:>5} {hits:3d} of {args.seeds:3d} "
+        f"{min(rows):4d} to {max(rows):3d} "
+        f"{np.median(errors) if errors else np.nan:8.1e} {max(errors, default=np.nan):8.1e} {silent:6d} "
+        f"{np.median(costs):8.1f} {max(costs):8.1f} {np.median(costs) * inputs * (inputs + 1):8.0f} "
+        f"{np.median(seconds):6.2f}",
+        flush=True,
+    )
+
+
+def main() -> None:
+    """Run all kinds."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--inputs", type=int, nargs="+", default=[10, 20, 40])
+    parser.add_argument("--conditions", type=float, nargs="+", default=[1.0, 3.0])
+    parser.add_argument("--units", nargs="+", default=[STEP.name, RELU.name])
+    parser.add_argument("--above", nargs="+", default=["or", "pairs", "tanh"], choices=["or", "pairs", "tanh", "relu"])
+    parser.add_argument("--door", default="lowest", choices=["lowest", "identify"])
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--atol", type=float, default=1e-10)
+    args = parser.parse_args()
+    print(
+        f"{'inputs':>6} {'condition':>9} {'units':>5} {'above':>5} {'found':>10} {'rows':>11} {'error':>8} "
+        f"{'largest':>8} {'silent':>6} {'q/weight':>8} {'largest':>8} {'queries':>8} {'CPU s':>6}"
+    )
+    for inputs in args.inputs:
+        for condition in args.conditions:
+            for units in args.units:
+                for above in args.above:
+                    run_cell(args, inputs, condition, units, above)
+
+
+if __name__ == "__main__":
+    main()
