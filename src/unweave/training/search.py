@@ -40,7 +40,7 @@ class Trained:
         loss: half of the mean square residual.
         status: how the search ended.
         steps: how many were taken, escapes included.
-        escapes: curvature of the direction of every escape from a saddle.
+        escapes: curvature of the direction of every escape from a saddle; 0 for random moves.
         history: loss before every step, and after the last.
     """
 
