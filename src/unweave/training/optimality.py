@@ -13,6 +13,7 @@ from enum import Enum
 import numpy as np
 import scipy.linalg
 
+from unweave.arrays import root_mean_square
 from unweave.training.problem import Labels, Matrix, QuadraticProblem, State
 from unweave.training.spectrum import SquareSpectrum, is_affordable
 
@@ -26,11 +27,14 @@ class Regime(Enum):
 
 
 def regime_of(problem: QuadraticProblem) -> Regime:
-    """Where theory excludes spurious minima: d neurons of each sign, or d of one sign and none of the other."""
-    positive, negative = len(problem.positive), len(problem.negative)
-    if min(positive, negative) >= problem.inputs:
+    """Where theory excludes spurious minima: d neurons of each sign, or d of one sign and none of the other.
+
+    For points that span fewer than d dimensions their number counts: the others have no influence.
+    """
+    positive, negative, needed = len(problem.positive), len(problem.negative), max(problem.span, 1)
+    if min(positive, negative) >= needed:
         return Regime.TWO_SIGNED
-    if min(positive, negative) == 0 and max(positive, negative) >= problem.inputs:
+    if min(positive, negative) == 0 and max(positive, negative) >= needed:
         return Regime.ONE_SIGNED
     return Regime.NO_GUARANTEE
 
@@ -96,14 +100,16 @@ def smallest_relative_eigenvalue(problem: QuadraticProblem, factors: Labels) -> 
     return float(scipy.linalg.eigvalsh(frame.T @ problem.weighted_squares(factors) @ frame)[0])
 
 
-def trace_bound(problem: QuadraticProblem) -> float:
-    """Upper bound of the trace of any semidefinite matrix whose quadratic form gives the labels.
+def trace_bound(problem: QuadraticProblem, *, is_planted: bool) -> float:
+    """Upper bound of the trace of the best semidefinite matrix; infinite if the points lack directions.
 
-    ``mean(y) = <M, S>`` with the second moments S of the points, so that ``tr M <= mean(y) / lambda_min(S)``.
+    The mean of its quadratic form is ``<M, S> >= lambda_min(S) tr M`` with the second moments S of the points. If
+    the form gives the labels, that is their mean. In general the best form is a projection of the labels onto a
+    cone, so that its mean square is at most theirs.
     """
     moment = problem.weighted_squares(np.ones(problem.samples)) / problem.samples
     smallest = float(scipy.linalg.eigvalsh(moment)[0])
-    mean = abs(float(np.mean(problem.labels)))
+    mean = abs(float(np.mean(problem.labels))) if is_planted else root_mean_square(problem.labels)
     return mean / smallest if smallest > problem.inputs * np.finfo(float).eps * np.trace(moment) else np.inf
 
 

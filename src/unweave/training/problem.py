@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Atoms, Points, as_float64
+from unweave.arrays import Atoms, Points, as_float64, root_mean_square
 from unweave.exceptions import InvalidInput
 from unweave.training.line_search import best_step
 
@@ -100,6 +100,12 @@ class QuadraticProblem:
         """Indices of the neurons with negative output weights."""
         return np.flatnonzero(self.output_weights < 0)
 
+    @cached_property
+    def span(self) -> int:
+        """Dimension of the span of the points: the number of inputs, unless they lack directions."""
+        values = np.linalg.svd(self.points, compute_uv=False)
+        return int(np.count_nonzero(values > max(self.points.shape) * np.finfo(float).eps * values[0]))
+
     @property
     def largest_output_weight(self) -> float:
         """Of all absolute values."""
@@ -162,19 +168,21 @@ class QuadraticProblem:
 
 @dataclass(frozen=True, eq=False)
 class Whitening:
-    """Coordinates in which the points have the identity as second moments, without directions that they lack.
+    """Units in which points have the identity as second moments, without directions that they lack, and labels rms 1.
 
-    ``x = back z`` and ``w' = w back``: the set of networks is the same, training is much faster.
+    ``x = back z`` and ``w' = w back / sqrt(unit)``: the set of networks is the same, training is much faster.
 
     Args:
-        problem: the same labels at the points in the new coordinates.
+        problem: the same samples in the new units.
         back: from the new coordinates to the old ones.
         forth: its pseudo-inverse.
+        unit: of the labels.
     """
 
     problem: QuadraticProblem
     back: Float64[np.ndarray, "inputs rank"]
     forth: Float64[np.ndarray, "rank inputs"]
+    unit: float
 
     @classmethod
     def of(cls, problem: QuadraticProblem) -> "Whitening":
@@ -184,14 +192,15 @@ class Whitening:
         # Points that are all zero keep one direction, so that there is a problem.
         kept[0] = True
         scale = np.where(values[kept] > 0, values[kept], 1.0) / np.sqrt(problem.samples)
-        back = right[kept].T * scale
-        points = left[:, kept] * np.sqrt(problem.samples) if values[0] > 0 else np.zeros((problem.samples, 1))
-        return cls(replace(problem, points=points), back, right[kept] / scale[:, None])
+        points = problem.points @ (right[kept] / scale[:, None]).T if values[0] > 0 else 0.0 * left[:, :1]
+        unit = root_mean_square(problem.labels) or 1.0
+        inside = replace(problem, points=points, labels=problem.labels / unit)
+        return cls(inside, right[kept].T * scale, right[kept] / scale[:, None], unit)
 
     def inside(self, weights: Atoms) -> Float64[np.ndarray, "neurons rank"]:
-        """Weights in the new coordinates."""
-        return weights @ self.back
+        """Weights in the new units."""
+        return weights @ self.back / np.sqrt(self.unit)
 
     def outside(self, weights: Float64[np.ndarray, "neurons rank"]) -> Atoms:
-        """Weights in the old coordinates, zero along directions that the points lack."""
-        return weights @ self.forth
+        """Weights in the old units, zero along directions that the points lack."""
+        return weights @ self.forth * np.sqrt(self.unit)

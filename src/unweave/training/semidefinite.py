@@ -64,19 +64,21 @@ class LiftedSemidefinite:
             return replace(fit, matrix=-fit.matrix)
         whitening = Whitening.of(replace(problem, output_weights=np.ones(problem.inputs)))
         fit = self._fitted(whitening.problem)
-        return replace(fit, matrix=whitening.forth.T @ fit.matrix @ whitening.forth)
+        matrix = whitening.unit * whitening.forth.T @ fit.matrix @ whitening.forth
+        return replace(fit, matrix=matrix, loss=whitening.unit**2 * fit.loss, gap=whitening.unit**2 * fit.gap)
 
     def _fitted(self, problem: QuadraticProblem) -> SemidefiniteFit:
         test = OptimalityTest.of(problem)
-        enough = self.gap_tol * float(np.mean(problem.labels**2))
         best = _judged(test, np.zeros((problem.inputs, problem.inputs)))
         taken, round_steps, matrix = 0, FIRST_ROUND, best.matrix
-        while best.gap > enough and taken < self.steps:
+        while best.gap > self.gap_tol and taken < self.steps:
             matrix = _projected_descent(test, matrix, round_steps)
             taken, round_steps = taken + round_steps, 2 * round_steps
-            candidates = [best, _judged(test, matrix), *_finished(test, matrix)]
-            best = min(candidates, key=lambda fit: (fit.gap > enough, fit.loss))
-        return replace(best, steps=taken, has_converged=best.gap <= enough)
+            candidates = [*_finished(test, matrix), _judged(test, matrix), best]
+            # Where many matrices are optimal, the one of lowest rank is the simplest network.
+            optimal = (fit for fit in candidates if fit.gap <= self.gap_tol)
+            best = next(optimal, min(candidates, key=lambda fit: fit.loss))
+        return replace(best, steps=taken, has_converged=best.gap <= self.gap_tol)
 
 
 def _judged(test: OptimalityTest, matrix: Matrix) -> SemidefiniteFit:
@@ -102,17 +104,29 @@ def _projected_descent(test: OptimalityTest, matrix: Matrix, steps: int) -> Matr
 
 
 def _finished(test: OptimalityTest, matrix: Matrix) -> list[SemidefiniteFit]:
-    """Newton steps on factors of the ranks that the matrix might have."""
+    """Newton steps on factors of the ranks that the matrix might have, lowest first.
+
+    Superfluous rows of a factor shrink only slowly, but they do shrink: what is found is cut once more.
+    """
+    fits: dict[int, SemidefiniteFit] = {}
+    for _ in range(2):
+        for rank in sorted(_possible_ranks(matrix) - set(fits)):
+            fits[rank] = _finished_at_rank(test, matrix, rank)
+        matrix = fits[max(fits)].matrix if fits else matrix
+    return [fits[rank] for rank in sorted(fits)]
+
+
+def _possible_ranks(matrix: Matrix) -> set[int]:
     values = np.linalg.eigvalsh(matrix)
-    ranks = sorted({int(np.count_nonzero(values > cut * values[-1])) for cut in RANK_CUTS} - {0})
-    fits = []
-    for rank in ranks:
-        problem = replace(test.problem, output_weights=np.ones(rank))
-        start = factorise(matrix, problem.output_weights).weights
-        newton = TrustRegion(steps=FINISHING_STEPS, gap_tol=0.0, escape=lambda *_: None)
-        found = newton(start, replace(test, problem=problem), np.random.default_rng(0))
-        fits.append(_judged(test, problem.matrix_of(found.weights)))
-    return fits
+    return {int(np.count_nonzero(values > cut * values[-1])) for cut in RANK_CUTS} - {0}
+
+
+def _finished_at_rank(test: OptimalityTest, matrix: Matrix, rank: int) -> SemidefiniteFit:
+    problem = replace(test.problem, output_weights=np.ones(rank))
+    newton = TrustRegion(steps=FINISHING_STEPS, gap_tol=0.0, escape=lambda *_: None)
+    start = factorise(matrix, problem.output_weights).weights
+    found = newton(start, replace(test, problem=problem), np.random.default_rng(0))
+    return _judged(test, problem.matrix_of(found.weights))
 
 
 def _semidefinite_part(matrix: Matrix) -> Matrix:
