@@ -10,7 +10,7 @@ from unweave.training.problem import QuadraticProblem, State
 from unweave.training.search import EscapeRule, Search, Trained, default_escape
 
 # Loss above the optimum at which training ends.
-GAP_TOL = 1e-10
+GAP_TOL = 1e-12
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ from unweave.training.search import EscapeRule, Search, Trained, default_escape
 
 LARGEST_DAMPING = 1e8
 SMALLEST_DAMPING = 1e-15
+# Rounding errors of a loss, relative to it.
+ROUNDING = 1e-15
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ class LevenbergMarquardt:
             if factors is not None:
                 outer = factors if basis is None else basis @ factors
                 trial = problem.at(state.weights - problem.pull_back(state.weights, outer))
-                if trial.loss < state.loss:
+                if _is_better(trial, state):
                     return trial, max(0.1 * damping, SMALLEST_DAMPING)
             damping *= 10.0
         return state, self.damping
@@ -70,6 +72,14 @@ def jacobian_gram(problem: QuadraticProblem, weights: Atoms) -> Float64[np.ndarr
     """Inner products of the gradients of the predictions at all pairs of points."""
     slopes = 2.0 * problem.output_weights * (problem.points @ weights.T)
     return (slopes @ slopes.T) * (problem.points @ problem.points.T)
+
+
+def _is_better(trial: State, state: State) -> bool:
+    """Whether the loss has fallen or, where rounding hides that, the gradient has."""
+    if trial.loss < state.loss:
+        return True
+    is_level = trial.loss <= (1.0 + ROUNDING) * state.loss
+    return is_level and float(np.linalg.norm(trial.gradient)) < 0.9 * float(np.linalg.norm(state.gradient))
 
 
 def _solved(gram: np.ndarray, shift: float, residuals: np.ndarray) -> np.ndarray | None:

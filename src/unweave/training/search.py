@@ -19,8 +19,10 @@ EscapeRule = Callable[[QuadraticProblem, State, np.random.Generator], Escape | N
 SADDLE_RATIO = 1e-3
 # Steps between two such looks at least; doubled whenever there was nothing to see.
 STEPS_BETWEEN_LOOKS = 10
-# Steps in a row that gain less than rounding before a search ends.
-STALLED_STEPS = 3
+# Steps in a row without progress before a search ends: the loss falls by less than rounding, and the gradient, whose
+# rounding errors are smaller, has not fallen by a percent either.
+STALLED_STEPS = 20
+LOSS_PROGRESS, GRADIENT_PROGRESS = 1e-15, 0.99
 
 
 class Status(Enum):
@@ -87,28 +89,27 @@ class Search:
         """Step until the optimum, a point of second order, or the end of the steps."""
         problem, memory = test.problem, stepper.first_memory()
         state, history, escapes = problem.at(start), [], []
-        stalled, wait, next_look, status = 0, STEPS_BETWEEN_LOOKS, 0, Status.OUT_OF_STEPS
+        progress, wait, next_look, status = _Progress.at(state), STEPS_BETWEEN_LOOKS, 0, Status.OUT_OF_STEPS
         for step in range(self.steps):
             history.append(state.loss)
             gap = test.gap(state)
             if gap <= self.gap_tol:
                 status = Status.OPTIMAL
                 break
-            is_stalled = stalled >= STALLED_STEPS
-            if is_stalled or (step >= next_look and np.linalg.norm(state.gradient) <= SADDLE_RATIO * np.sqrt(gap)):
+            if progress.is_stalled or (step >= next_look and progress.gradient <= SADDLE_RATIO * np.sqrt(gap)):
                 moved, curvature = self._escaped(problem, state, rng)
                 if moved.loss < state.loss:
-                    state, memory, stalled, wait = moved, stepper.first_memory(), 0, STEPS_BETWEEN_LOOKS
-                    next_look = step + wait
+                    state, memory, progress = moved, stepper.first_memory(), _Progress.at(moved)
+                    wait, next_look = STEPS_BETWEEN_LOOKS, step + STEPS_BETWEEN_LOOKS
                     escapes.append(curvature)
                     continue
-                if is_stalled:
+                if progress.is_stalled:
                     status = Status.SECOND_ORDER_POINT
                     break
                 wait, next_look = 2 * wait, step + 2 * wait
-            before = state.loss
+            before = state
             state, memory = stepper.advance(problem, state, memory, test)
-            stalled = stalled + 1 if before - state.loss <= 1e-15 * before else 0
+            progress = progress.after(before, state)
         else:
             history.append(state.loss)
         return Trained(state.weights, state.loss, status, len(history) - 1, tuple(escapes), tuple(history))
@@ -116,3 +117,28 @@ class Search:
     def _escaped(self, problem: QuadraticProblem, state: State, rng: np.random.Generator) -> tuple[State, float]:
         escape = self.escape(problem, state, rng)
         return (state, 0.0) if escape is None else (problem.moved(state, escape.direction), escape.curvature)
+
+
+@dataclass(frozen=True)
+class _Progress:
+    """Norm of the last gradient, the smallest so far, and steps without progress."""
+
+    gradient: float
+    smallest: float
+    stalled: int
+
+    @classmethod
+    def at(cls, state: State) -> "_Progress":
+        size = float(np.linalg.norm(state.gradient))
+        return cls(size, size, 0)
+
+    @property
+    def is_stalled(self) -> bool:
+        return self.stalled >= STALLED_STEPS
+
+    def after(self, before: State, state: State) -> "_Progress":
+        size = float(np.linalg.norm(state.gradient))
+        has_moved = before.loss - state.loss > LOSS_PROGRESS * before.loss or size < GRADIENT_PROGRESS * self.smallest
+        # A stepper that returns its state has nothing more to offer.
+        stalled = 0 if has_moved else STALLED_STEPS if state is before else self.stalled + 1
+        return _Progress(size, min(size, self.smallest), stalled)

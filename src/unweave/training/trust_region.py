@@ -13,6 +13,8 @@ from unweave.training.search import EscapeRule, Search, Trained, default_escape
 # The usual constants: ratios of true to predicted decrease below which the region shrinks and above which it grows.
 POOR, GOOD, ACCEPTABLE = 0.25, 0.75, 0.1
 SHRINKING, GROWTH = 0.25, 2.0
+# Rounding errors of a loss, relative to it.
+ROUNDING = 1e-15
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,9 @@ class TrustRegion:
             step, product = self._model_minimum(problem, state, radius)
             predicted = -float(np.sum(step * (state.gradient + 0.5 * product)))
             trial = problem.at(state.weights + step)
-            ratio = (state.loss - trial.loss) / predicted if predicted > 0.0 else 0.0
+            # Below rounding, the ratio of two decreases has to read as one: Newton's step is right there.
+            rounding = ROUNDING * state.loss
+            ratio = (state.loss - trial.loss + rounding) / (predicted + rounding) if predicted > 0.0 else 0.0
             is_at_boundary = float(np.linalg.norm(step)) > 0.99 * radius
             if ratio < POOR:
                 radius = SHRINKING * min(radius, float(np.linalg.norm(step)))
