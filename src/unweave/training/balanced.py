@@ -62,7 +62,9 @@ def balanced_start(test: OptimalityTest) -> CertifiedStart:
             f"{inputs * (inputs + 1) // 2} points, none of them parallel."
         )
     strengths = np.abs(problem.output_weights)
-    up, down = (rows[np.argsort(-strengths[rows], kind="stable")][:inputs] for rows in (problem.positive, problem.negative))
+    up, down = (
+        rows[np.argsort(-strengths[rows], kind="stable")][:inputs] for rows in (problem.positive, problem.negative)
+    )
     # Strong neurons of one sign are paired with weak ones of the other, which evens out the sums.
     down = down[::-1]
     sums = strengths[up] + strengths[down]

@@ -174,8 +174,11 @@ def gaussian_conditions(problem: QuadraticProblem) -> list[Diagnostic]:
     chance = 3.0 * np.sqrt(problem.inputs / problem.samples)
     covariance = points.T @ points / problem.samples
     deviation = float(np.linalg.norm(covariance - np.eye(problem.inputs), 2))
-    squares = np.maximum(np.mean((points - points.mean(axis=0)) ** 2, axis=0), 1e-300)
-    kurtosis = np.mean((points - points.mean(axis=0)) ** 4, axis=0) / squares**2
+    spread = points.std(axis=0)
+    # Of a constant column nothing but rounding is left, and its kurtosis is that of no Gaussian.
+    varies = spread > 1e-12 * np.max(np.abs(points), axis=0)
+    standard = (points - points.mean(axis=0))[:, varies] / spread[varies]
+    kurtosis = np.concatenate([np.mean(standard**4, axis=0), np.zeros(np.count_nonzero(~varies))])
     advice = "only the document's probabilistic bound needs it; nothing else here does"
 
     def information(name: str, value: float, threshold: float) -> Diagnostic:

@@ -37,7 +37,11 @@ class GradientDescent:
         """There is nothing to remember."""
 
     def advance(
-        self, problem: QuadraticProblem, state: State, memory: None, test: OptimalityTest  # noqa: ARG002
+        self,
+        problem: QuadraticProblem,
+        state: State,
+        memory: None,
+        test: OptimalityTest,  # noqa: ARG002
     ) -> tuple[State, None]:
         """One step down the gradient."""
         if self.step is None:
@@ -71,7 +75,11 @@ class ConjugateGradients:
         return None
 
     def advance(
-        self, problem: QuadraticProblem, state: State, memory: _Conjugate | None, test: OptimalityTest  # noqa: ARG002
+        self,
+        problem: QuadraticProblem,
+        state: State,
+        memory: _Conjugate | None,
+        test: OptimalityTest,  # noqa: ARG002
     ) -> tuple[State, _Conjugate]:
         """One step along the conjugate direction, or along the gradient if that one does not go down."""
         direction = -state.gradient

@@ -104,7 +104,9 @@ def dependent_rows(
     """Combinations a with ``W^T diag(v) a = 0`` and ``a^T diag(|v|) a' = 0 or 1``; the best one if none is exact."""
     _, values, right = np.linalg.svd((weights.T * output_weights), full_matrices=True)
     padded = np.concatenate([values, np.zeros(len(right) - len(values))])
-    null = right[padded <= DEPENDENCE_TOL * values[0]].T if np.any(padded <= DEPENDENCE_TOL * values[0]) else right[-1:].T
+    null = (
+        right[padded <= DEPENDENCE_TOL * values[0]].T if np.any(padded <= DEPENDENCE_TOL * values[0]) else right[-1:].T
+    )
     gram = (null.T * np.abs(output_weights)) @ null
     return scipy.linalg.solve_triangular(np.linalg.cholesky(gram), null.T, lower=True).T
 

@@ -74,7 +74,7 @@ class LiftedSemidefinite:
         while best.gap > self.gap_tol and taken < self.steps:
             matrix = _projected_descent(test, matrix, round_steps)
             taken, round_steps = taken + round_steps, 2 * round_steps
-            candidates = [*_finished(test, matrix), _judged(test, matrix), best]
+            candidates = [*_finished(test, matrix, self.gap_tol), _judged(test, matrix), best]
             # Where many matrices are optimal, the one of lowest rank is the simplest network.
             optimal = (fit for fit in candidates if fit.gap <= self.gap_tol)
             best = next(optimal, min(candidates, key=lambda fit: fit.loss))
@@ -103,8 +103,8 @@ def _projected_descent(test: OptimalityTest, matrix: Matrix, steps: int) -> Matr
     return matrix
 
 
-def _finished(test: OptimalityTest, matrix: Matrix) -> list[SemidefiniteFit]:
-    """Newton steps on factors of the ranks that the matrix might have, lowest first.
+def _finished(test: OptimalityTest, matrix: Matrix, gap_tol: float) -> list[SemidefiniteFit]:
+    """Newton steps on factors of the ranks that the matrix might have, lowest first, until one is optimal.
 
     Superfluous rows of a factor shrink only slowly, but they do shrink: what is found is cut once more.
     """
@@ -112,6 +112,8 @@ def _finished(test: OptimalityTest, matrix: Matrix) -> list[SemidefiniteFit]:
     for _ in range(2):
         for rank in sorted(_possible_ranks(matrix) - set(fits)):
             fits[rank] = _finished_at_rank(test, matrix, rank)
+            if fits[rank].gap <= gap_tol:
+                break
         matrix = fits[max(fits)].matrix if fits else matrix
     return [fits[rank] for rank in sorted(fits)]
 

@@ -84,9 +84,7 @@ def train(
     return search(problem, solver, start=start, rng=rng)
 
 
-def search(
-    problem: QuadraticProblem, solver: LocalSolver, *, start: Atoms | None, rng: np.random.Generator
-) -> Trained:
+def search(problem: QuadraticProblem, solver: LocalSolver, *, start: Atoms | None, rng: np.random.Generator) -> Trained:
     """Run a local search in units in which the samples are white, which leaves the set of networks as it is."""
     if start is not None and start.shape != (problem.neurons, problem.inputs):
         raise InvalidInput(f"start needs shape {(problem.neurons, problem.inputs)}, got {start.shape}.")

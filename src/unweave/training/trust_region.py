@@ -44,7 +44,11 @@ class TrustRegion:
         return self.radius
 
     def advance(
-        self, problem: QuadraticProblem, state: State, memory: float, test: OptimalityTest  # noqa: ARG002
+        self,
+        problem: QuadraticProblem,
+        state: State,
+        memory: float,
+        test: OptimalityTest,  # noqa: ARG002
     ) -> tuple[State, float]:
         """Shrink the ball until the model is right enough for a step inside it."""
         radius = memory

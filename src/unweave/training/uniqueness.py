@@ -78,9 +78,7 @@ def _relative_smallest(matrix: np.ndarray) -> float:
     return float(values[-1] / values[0]) if values[0] > 0 else 0.0
 
 
-def _dual_margin(
-    tangents: Float64[np.ndarray, "points tangents"], across: Float64[np.ndarray, "points rest"]
-) -> float:
+def _dual_margin(tangents: Float64[np.ndarray, "points tangents"], across: Float64[np.ndarray, "points rest"]) -> float:
     """Best margin of matrices that vanish on the range, by alternating projections towards those above the identity."""
     free = scipy.linalg.null_space(tangents.T) if tangents.shape[1] else np.eye(len(tangents))
     reachable = pack_squares(across).T @ free
