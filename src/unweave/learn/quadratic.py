@@ -40,9 +40,10 @@ class _Fit:
 class QuadraticNetworkRegressor(RegressorMixin, BaseEstimator):
     """A network ``f(x) = sum_l v_l <w_l, x>^2`` with fixed output weights v, trained to the global optimum.
 
-    With as many output weights of each sign as inputs, no local minimum is spurious and any labels at up to d (d + 1) / 2
-    points in general position are fitted exactly. The certificate says how far the loss is from the smallest possible
-    one, for any data and any output weights. Neurons themselves are never determined, only the quadratic form is.
+    With as many output weights of each sign as inputs, no local minimum is spurious, and any labels of up to
+    d (d + 1) / 2 points in general position are fitted exactly. The certificate says how far the loss is from the
+    smallest possible one, for any data and any output weights. Neurons themselves are never determined, only the
+    quadratic form is.
 
     Args:
         neurons: number of neurons; by default twice the inputs for both signs, and one more than the inputs for one.
@@ -100,8 +101,9 @@ class QuadraticNetworkRegressor(RegressorMixin, BaseEstimator):
         self.output_weights_ = best.problem.output_weights
         self.trained_ = best.trained
         self.matrix_ = best.problem.matrix_of(best.trained.weights)
-        self.result_ = self._learnt(best, fits)
-        self.network_ = self.result_.network
+        network = self._network(best)
+        self.result_ = _learnt(best, fits, network)
+        self.network_ = network
         self.certificate_ = self.result_.certificate
         self.outcome_ = self.result_.outcome
         return self
@@ -156,25 +158,15 @@ class QuadraticNetworkRegressor(RegressorMixin, BaseEstimator):
         times.append(perf_counter())
         certificate = certify_training(test, trained.weights)
         times.append(perf_counter())
-        seconds = dict(zip(("conditions", "training", "certificate"), np.diff(times).tolist(), strict=True))
+        stages = ["conditions", "training", "certificate"]
+        seconds = dict(zip(stages, np.diff(times).tolist(), strict=True))
         return _Fit(problem, trained, certificate, diagnostics, seconds)
 
-    def _learnt(self, best: _Fit, fits: list[_Fit]) -> Learnt:
+    def _network(self, best: _Fit) -> Network:
         weights, inputs = best.trained.weights, best.problem.inputs - self.fit_biases
         biases = weights[:, -1] if self.fit_biases else np.zeros(len(weights))
         output = best.problem.output_weights[None]
-        network = Network.shallow(weights[:, :inputs], biases, output, np.zeros(1), QUADRATIC)
-        outcome, reason = verdict(best.certificate, best.problem)
-        return Learnt(
-            outcome=outcome,
-            reason=reason,
-            network=network,
-            certificate=best.certificate,
-            diagnostics=best.diagnostics,
-            samples=best.problem.samples,
-            notes=_notes(best, fits),
-            seconds={name: sum(fit.seconds[name] for fit in fits) for name in best.seconds},
-        )
+        return Network.shallow(weights[:, :inputs], biases, output, np.zeros(1), QUADRATIC)
 
 
 def verdict(certificate: OptimalityCertificate, problem: QuadraticProblem) -> tuple[Outcome, str]:
@@ -184,20 +176,20 @@ def verdict(certificate: OptimalityCertificate, problem: QuadraticProblem) -> tu
     loss = f"the training loss of {certificate.loss:.3e}"
     if not certificate.is_global:
         return Outcome.NOT_IDENTIFIED, (
-            f"{loss} is not known to be the smallest possible one: that is at least {certificate.lower_bound:.3e}, a gap "
-            f"of {certificate.gap:.1e}. " + _what_to_do(certificate, inputs)
+            f"{loss} is not known to be the smallest possible one: that is at least {certificate.lower_bound:.3e}, "
+            f"a gap of {certificate.gap:.1e}. " + _what_to_do(certificate, inputs)
         )
     best = f"{loss} is the smallest possible one (gap at most {certificate.gap:.1e})"
     if not certificate.is_matrix_determined:
         return Outcome.PARTLY_IDENTIFIED, (
             f"{best}, but other networks reach it too: {samples} samples do not determine a quadratic form with "
-            f"{inputs * (inputs + 1) // 2} numbers. Zero loss is not recovery here: give more samples, or output weights "
-            "of one sign if the outputs have one."
+            f"{inputs * (inputs + 1) // 2} numbers. Zero loss is not recovery here: give more samples, or output "
+            "weights of one sign if the outputs have one."
         )
     if not certificate.is_zero:
         return Outcome.PARTLY_IDENTIFIED, (
-            f"{best} and one quadratic form alone reaches it, but the labels are not its values: they have noise, or come "
-            "from another function."
+            f"{best} and one quadratic form alone reaches it, but the labels are not its values: they have noise, or "
+            "come from another function."
         )
     if samples <= freedom:
         return Outcome.PARTLY_IDENTIFIED, (
@@ -205,16 +197,30 @@ def verdict(certificate: OptimalityCertificate, problem: QuadraticProblem) -> tu
             f"{certificate.rank}, so that nothing confirms it: give more samples."
         )
     return Outcome.IDENTIFIED, (
-        f"{best}, the residuals are rounding errors, and one quadratic form alone gives the {samples} labels; it has rank "
-        f"{certificate.rank} and {freedom} free numbers."
+        f"{best}, the residuals are rounding errors, and one quadratic form alone gives the {samples} labels; it has "
+        f"rank {certificate.rank} and {freedom} free numbers."
+    )
+
+
+def _learnt(best: _Fit, fits: list[_Fit], network: Network) -> Learnt:
+    outcome, reason = verdict(best.certificate, best.problem)
+    return Learnt(
+        outcome=outcome,
+        reason=reason,
+        network=network,
+        certificate=best.certificate,
+        diagnostics=best.diagnostics,
+        samples=best.problem.samples,
+        notes=_notes(best, fits),
+        seconds={name: sum(fit.seconds[name] for fit in fits) for name in best.seconds},
     )
 
 
 def _what_to_do(certificate: OptimalityCertificate, inputs: int) -> str:
     if certificate.regime == Regime.NO_GUARANTEE.value:
         return (
-            f"With these output weights spurious minima are not excluded: give {inputs} neurons of each sign, or at least "
-            f"{inputs} of one sign."
+            f"With these output weights spurious minima are not excluded: give {inputs} neurons of each sign, or at "
+            f"least {inputs} of one sign."
         )
     return "There are no spurious minima for these output weights: give the solver more steps, or train directly."
 
@@ -223,8 +229,8 @@ def _notes(best: _Fit, fits: list[_Fit]) -> tuple[str, ...]:
     notes = ["neurons are not determined: W and O W have the same outputs if O^T diag(v) O = diag(v)"]
     if best.certificate.regime == Regime.NO_GUARANTEE.value:
         notes.append(
-            f"no guarantee: {len(best.problem.positive)} positive and {len(best.problem.negative)} negative output weights "
-            f"are too few for {best.problem.span} inputs, spurious minima may exist"
+            f"no guarantee: {len(best.problem.positive)} positive and {len(best.problem.negative)} negative output "
+            f"weights are too few for {best.problem.span} inputs, spurious minima may exist"
         )
     if len(fits) > 1:
         losses = [f"{fit.certificate.regime} {fit.certificate.loss:.3e}" for fit in fits]

@@ -176,7 +176,8 @@ def second_order_bound(test: OptimalityTest, state: State, curvature: float) -> 
         return float(np.log(scale * gradient**2 / square) - np.log(max(by_curvature(square), 1e-300)))
 
     # One side falls and the other grows with t, so that the best t makes them equal.
-    square = float(np.exp(brentq(excess, -300.0, 300.0)))
+    logarithm: float = brentq(excess, -300.0, 300.0)  # pyright: ignore[reportAssignmentType]
+    square = float(np.exp(logarithm))
     return max(scale * gradient**2 / square, by_curvature(square))
 
 

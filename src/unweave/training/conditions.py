@@ -24,6 +24,7 @@ def check_conditions(test: OptimalityTest) -> tuple[Diagnostic, ...]:
     return (
         *sign_conditions(test),
         *sample_conditions(problem),
+        *column_conditions(problem),
         *(rank_conditions(problem, test.spectrum) if test.spectrum is not None else ()),
         *parallel_points(problem),
         *(one_sign_conditions(problem) if test.is_one_signed else ()),
@@ -41,7 +42,7 @@ def sign_conditions(test: OptimalityTest) -> list[Diagnostic]:
                 "neurons of the one sign",
                 max(positive, negative),
                 inputs,
-                "with fewer than inputs (directions that the points span) spurious minima are not excluded: add neurons",
+                "with fewer neurons than directions of the points spurious minima are not excluded: add neurons",
             )
         ]
     advice = "spurious minima are not excluded, and do occur: give as many output weights of each sign as inputs"
@@ -53,12 +54,9 @@ def sign_conditions(test: OptimalityTest) -> list[Diagnostic]:
 
 
 def sample_conditions(problem: QuadraticProblem) -> list[Diagnostic]:
-    """Number of points, and inputs that do not vary."""
+    """Number of points against the number of inputs and its square."""
     samples, inputs = problem.points.shape
     dimension = inputs * (inputs + 1) // 2
-    spread = np.ptp(problem.points, axis=0)
-    zeros = int(np.count_nonzero((spread == 0) & (problem.points[0] == 0)))
-    constant = int(np.count_nonzero(spread == 0)) - zeros
     return [
         at_least(
             "points, against inputs",
@@ -72,7 +70,7 @@ def sample_conditions(problem: QuadraticProblem) -> list[Diagnostic]:
             "points, against products of two inputs",
             samples,
             dimension,
-            "with more points than d (d + 1) / 2 arbitrary labels can't be fitted: the optimum is that of least squares",
+            "more points than d (d + 1) / 2 do not fit arbitrary labels: the optimum is that of least squares",
             weak=np.inf,
         ),
         at_most(
@@ -82,6 +80,15 @@ def sample_conditions(problem: QuadraticProblem) -> list[Diagnostic]:
             "squares of Gaussian points lose their conditioning near 1/2",
             weak=np.inf,
         ),
+    ]
+
+
+def column_conditions(problem: QuadraticProblem) -> list[Diagnostic]:
+    """Inputs that do not vary."""
+    is_constant = np.ptp(problem.points, axis=0) == 0
+    zeros = int(np.count_nonzero(is_constant & (problem.points[0] == 0)))
+    constant = int(np.count_nonzero(is_constant)) - zeros
+    return [
         at_most(
             "columns that are zero",
             zeros,

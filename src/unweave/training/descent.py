@@ -6,7 +6,7 @@ import numpy as np
 
 from unweave.arrays import Atoms
 from unweave.training.optimality import OptimalityTest
-from unweave.training.problem import QuadraticProblem, State
+from unweave.training.problem import State
 from unweave.training.search import EscapeRule, Search, Trained, default_escape
 
 # Loss above the optimum at which training ends.
@@ -36,17 +36,11 @@ class GradientDescent:
     def first_memory(self) -> None:
         """There is nothing to remember."""
 
-    def advance(
-        self,
-        problem: QuadraticProblem,
-        state: State,
-        memory: None,
-        test: OptimalityTest,  # noqa: ARG002
-    ) -> tuple[State, None]:
+    def advance(self, test: OptimalityTest, state: State, _memory: None, /) -> tuple[State, None]:
         """One step down the gradient."""
         if self.step is None:
-            return problem.moved(state, -state.gradient), None
-        return problem.at(state.weights - self.step * state.gradient), None
+            return test.problem.moved(state, -state.gradient), None
+        return test.problem.at(state.weights - self.step * state.gradient), None
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,17 +68,11 @@ class ConjugateGradients:
         """Begin with the gradient."""
         return None
 
-    def advance(
-        self,
-        problem: QuadraticProblem,
-        state: State,
-        memory: _Conjugate | None,
-        test: OptimalityTest,  # noqa: ARG002
-    ) -> tuple[State, _Conjugate]:
+    def advance(self, test: OptimalityTest, state: State, memory: _Conjugate | None, /) -> tuple[State, _Conjugate]:
         """One step along the conjugate direction, or along the gradient if that one does not go down."""
         direction = -state.gradient
         if memory is not None and (square := float(np.sum(memory.gradient**2))) > 0.0:
             share = max(0.0, float(np.sum(state.gradient * (state.gradient - memory.gradient))) / square)
             conjugate = direction + share * memory.direction
             direction = conjugate if float(np.sum(conjugate * state.gradient)) < 0.0 else direction
-        return problem.moved(state, direction), _Conjugate(state.gradient, direction)
+        return test.problem.moved(state, direction), _Conjugate(state.gradient, direction)

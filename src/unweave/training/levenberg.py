@@ -47,16 +47,14 @@ class LevenbergMarquardt:
         """The damping of the first step."""
         return self.damping
 
-    def advance(
-        self, problem: QuadraticProblem, state: State, memory: float, test: OptimalityTest
-    ) -> tuple[State, float]:
+    def advance(self, test: OptimalityTest, state: State, memory: float, /) -> tuple[State, float]:
         """Raise the damping until the loss falls, then lower it for the next step."""
+        problem, damping = test.problem, memory
         basis = None if test.spectrum is None else test.spectrum.basis
         gram = jacobian_gram(problem, state.weights)
         gram = gram if basis is None else basis.T @ gram @ basis
         residuals = state.residuals if basis is None else basis.T @ state.residuals
         mean = float(np.trace(gram)) / len(gram)
-        damping = memory
         while mean > 0.0 and damping < LARGEST_DAMPING:
             factors = _solved(gram, damping * mean, residuals)
             if factors is not None:

@@ -19,6 +19,9 @@ REFINEMENTS = 3
 # Relative residual of a full-rank system above which its Gram matrix was too ill conditioned after all.
 GRAM_RESIDUAL = 1e-12
 LSMR_TOL = 1e-14
+# Singular values of the squares below this, relative to the largest, are taken for zero: inputs whose scales differ
+# by a factor of 1e5 are still told from none.
+LSTSQ_TOL = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,10 +98,7 @@ class LiftedLeastSquares:
         if self.ridge > 0.0:
             squares = np.vstack([squares, np.sqrt(self.ridge) * np.eye(squares.shape[1])])
             labels = np.concatenate([labels, np.zeros(squares.shape[1])])
-        # Columns of one length, so that the rank does not depend on the units of the inputs.
-        scale = np.linalg.norm(squares, axis=0)
-        scale = np.where(scale > 0, scale, 1.0)
-        return unpack(np.linalg.lstsq(squares / scale, labels, rcond=1e-12)[0] / scale, problem.inputs)
+        return unpack(np.linalg.lstsq(squares, labels, rcond=LSTSQ_TOL)[0], problem.inputs)
 
     def _iterative(self, problem: QuadraticProblem) -> Matrix:
         size = problem.inputs**2
@@ -106,11 +106,14 @@ class LiftedLeastSquares:
         def forwards(vector: np.ndarray) -> np.ndarray:
             return problem.form_values(vector.reshape(problem.inputs, problem.inputs))
 
-        operator = LinearOperator(
+        def backwards(factors: np.ndarray) -> np.ndarray:
+            return problem.weighted_squares(factors).ravel()
+
+        operator = LinearOperator(  # pyright: ignore[reportCallIssue]
             (problem.samples, size),
-            matvec=forwards,
-            rmatvec=lambda factors: problem.weighted_squares(factors).ravel(),
-            dtype=np.float64,
+            matvec=forwards,  # pyright: ignore[reportCallIssue]
+            rmatvec=backwards,  # pyright: ignore[reportCallIssue]
+            dtype=np.float64,  # pyright: ignore[reportCallIssue]
         )
         found = lsmr(operator, problem.labels, damp=self.ridge**0.5, atol=LSMR_TOL, btol=LSMR_TOL, maxiter=10 * size)[0]
         matrix = found.reshape(problem.inputs, problem.inputs)

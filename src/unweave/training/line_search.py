@@ -1,7 +1,7 @@
 """Exact line search for networks of squares: along a line the residuals are ``r + t a + t^2 b``."""
 
 from collections.abc import Sequence
-from math import acos, cos, copysign, isfinite, pi, sqrt
+from math import acos, copysign, cos, isfinite, pi, sqrt
 
 import numpy as np
 from jaxtyping import Float64

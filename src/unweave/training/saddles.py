@@ -21,7 +21,7 @@ from unweave.training.problem import QuadraticProblem, State
 DEPENDENCE_TOL = 1e-3
 # Weights up to which the Hessian is formed: Lanczos needs more than it has to offer for a few.
 DENSE_WEIGHTS = 60
-LANCZOS_TOL = 1e-9
+LANCZOS_TOL, LOOSE_TOL = 1e-9, 1e-2
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +126,12 @@ def smallest_eigenpair(
     if size <= DENSE_WEIGHTS:
         vector = scipy.linalg.eigh(np.array([product(row) for row in np.eye(size)]))[1][:, 0]
     else:
-        vector = _lanczos(LinearOperator((size, size), matvec=product, dtype=np.float64), rng, steps)
+        operator = LinearOperator(  # pyright: ignore[reportCallIssue]
+            (size, size),
+            matvec=product,  # pyright: ignore[reportCallIssue]
+            dtype=np.float64,  # pyright: ignore[reportCallIssue]
+        )
+        vector = _lanczos(operator, rng, steps)
     unit = vector.reshape(shape) / np.linalg.norm(vector)
     return problem.curvature(state, unit), unit
 
@@ -134,7 +139,7 @@ def smallest_eigenpair(
 def _lanczos(operator: LinearOperator, rng: np.random.Generator, steps: int) -> np.ndarray:
     start = rng.standard_normal(operator.shape[0])
     try:
-        return eigsh(operator, k=1, which="SA", v0=start, maxiter=steps, tol=LANCZOS_TOL)[1][:, 0]
+        return eigsh(operator, k=1, which="SA", v0=start, maxiter=steps, tol=LANCZOS_TOL)[1][:, 0]  # pyright: ignore[reportArgumentType]
     except ArpackNoConvergence:
         # Many eigenvalues near the smallest: any combination of their vectors will do, so a looser search ends.
-        return eigsh(operator, k=1, which="SA", v0=start, maxiter=50 * steps, tol=1e-2)[1][:, 0]
+        return eigsh(operator, k=1, which="SA", v0=start, maxiter=50 * steps, tol=LOOSE_TOL)[1][:, 0]  # pyright: ignore[reportArgumentType]

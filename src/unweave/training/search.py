@@ -61,7 +61,7 @@ class Stepper(Protocol):
         """What is remembered before the first step and after an escape."""
         ...
 
-    def advance(self, problem: QuadraticProblem, state: State, memory: Any, test: OptimalityTest) -> tuple[State, Any]:
+    def advance(self, test: OptimalityTest, state: State, memory: Any, /) -> tuple[State, Any]:
         """The next state, which is the same one if there is no better, and what to remember."""
         ...
 
@@ -108,7 +108,7 @@ class Search:
                     break
                 wait, next_look = 2 * wait, step + 2 * wait
             before = state
-            state, memory = stepper.advance(problem, state, memory, test)
+            state, memory = stepper.advance(test, state, memory)
             progress = progress.after(before, state)
         else:
             history.append(state.loss)

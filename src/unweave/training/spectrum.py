@@ -19,7 +19,9 @@ RANK_TOL = 1e-10
 # Eigenvalues of a Gram matrix have errors of about 1e-15 of the largest: down to this their square roots have six
 # digits, below only a singular value decomposition will do.
 GRAM_TOL = 1e-9
-# Numbers that the squares of all points may take (1.6 GB); larger problems are trained without a spectrum.
+# Rank up to which the spectrum is computed (half a minute), and numbers that the squares of all points may take
+# (1.6 GB); larger problems are trained without a spectrum.
+LARGEST_RANK = 5_000
 MOST_NUMBERS = 2e8
 
 
@@ -53,8 +55,8 @@ class SquareSpectrum:
         samples, dimension = len(points), packed_size(points.shape[1])
         if not is_affordable(points):
             raise InvalidInput(
-                f"SquareSpectrum holds up to {MOST_NUMBERS:.0e} numbers, got {samples} points with {dimension} products "
-                "of two inputs each: take fewer points, or train without a certificate of the rank."
+                f"SquareSpectrum needs a rank of up to {LARGEST_RANK} and up to {MOST_NUMBERS:.0e} numbers, got "
+                f"{samples} points with {dimension} products of two inputs each: take fewer points."
             )
         if samples <= dimension:
             values = scipy.linalg.eigvalsh((points @ points.T) ** 2)
@@ -97,5 +99,6 @@ class SquareSpectrum:
 
 
 def is_affordable(points: Points) -> bool:
-    """Whether the squares of the points fit in memory."""
-    return len(points) * min(len(points), packed_size(points.shape[1])) <= MOST_NUMBERS
+    """Whether the squares of the points fit in memory and their spectrum into the time."""
+    rank = min(len(points), packed_size(points.shape[1]))
+    return rank <= LARGEST_RANK and len(points) * rank <= MOST_NUMBERS

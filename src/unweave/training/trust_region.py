@@ -43,15 +43,9 @@ class TrustRegion:
         """The radius of the first ball."""
         return self.radius
 
-    def advance(
-        self,
-        problem: QuadraticProblem,
-        state: State,
-        memory: float,
-        test: OptimalityTest,  # noqa: ARG002
-    ) -> tuple[State, float]:
+    def advance(self, test: OptimalityTest, state: State, memory: float, /) -> tuple[State, float]:
         """Shrink the ball until the model is right enough for a step inside it."""
-        radius = memory
+        problem, radius = test.problem, memory
         while radius > np.finfo(float).eps * (1e-8 + float(np.linalg.norm(state.weights))):
             step, product = self._model_minimum(problem, state, radius)
             predicted = -float(np.sum(step * (state.gradient + 0.5 * product)))
