@@ -71,12 +71,12 @@ class OptimalityCertificate:
     @property
     def is_global(self) -> bool:
         """Whether the loss is the smallest possible one, up to the tolerance."""
-        return self.gap <= self.gap_tol
+        return bool(self.gap <= self.gap_tol)
 
     @property
     def is_zero(self) -> bool:
         """Whether the residuals are rounding errors."""
-        return self.largest_residual <= self.rounding
+        return bool(self.largest_residual <= self.rounding)
 
     def statements(self) -> list[tuple[str, str]]:
         """What may be claimed, as pairs of a name and a few words with the number."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -54,6 +54,7 @@ class Trained:
     history: tuple[float, ...]
 
 
+@runtime_checkable
 class Stepper(Protocol):
     """A way to take one step, with a memory that an escape forgets."""
 

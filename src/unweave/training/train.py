@@ -1,7 +1,7 @@
 """Training of networks of squares: directly through the matrix by default, by local search in good units otherwise."""
 
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -18,6 +18,7 @@ from unweave.training.trust_region import TrustRegion
 NEGLIGIBLE = 1e-12
 
 
+@runtime_checkable
 class LocalSolver(Protocol):
     """A search from a start: any of the steppers, or perturbed gradient descent."""
 
