@@ -83,8 +83,10 @@ def speed(seeds: int) -> None:
         for seed in range(seeds if inputs < 50 else 3):
             problem, rng = random_labels(seed, samples, inputs), np.random.default_rng(seed)
             test, start = OptimalityTest.of(problem), random_start(random_labels(seed, samples, inputs), rng)
-            direct, trained = timed(train, problem, rng=rng)
-            assert trained.loss <= 1e-16
+            # The first call loads libraries, and a millisecond is at the mercy of other processes: the median of five.
+            runs = [timed(train, problem, rng=rng) for _ in range(6)][1:]
+            direct = float(np.median([seconds for seconds, _ in runs]))
+            assert runs[0][1].loss <= 1e-16
             descent, found = timed(GradientDescent(gap_tol=1e-10), start, test, rng)
             state = problem.at(start)
             bend = 1.0 / largest_curvature(problem, state, rng)

@@ -112,6 +112,15 @@ def test_the_duality_gap_closes_for_labels_that_can_not_be_reached(seed: int) ->
     assert not certificate.is_zero
 
 
+def test_too_few_neurons_of_one_sign_are_compared_with_the_optimum_of_enough(seed: int) -> None:
+    problem = random_labels(seed, samples=60, inputs=8, output_weights=np.ones(1))
+    trained = train(problem, rng=np.random.default_rng(seed))
+    certificate = certify_training(OptimalityTest.of(problem), trained.weights)
+    enough = replace(problem, output_weights=np.ones(8))
+    assert certificate.lower_bound == pytest.approx(LiftedSemidefinite()(enough).loss, abs=1e-9)
+    assert certificate.loss > certificate.lower_bound
+
+
 def test_a_saddle_is_not_certified(seed: int) -> None:
     problem = random_labels(seed, samples=9, inputs=4)
     certificate = certify_training(OptimalityTest.of(problem), np.zeros((8, 4)))
