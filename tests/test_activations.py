@@ -1,4 +1,5 @@
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -257,3 +258,10 @@ def test_softplus_needs_a_positive_finite_beta(beta: float) -> None:
 def test_a_kink_leaves_no_hermite_coefficients_of_the_second_derivative(activation: Activation) -> None:
     with pytest.raises(InvalidInput, match="measure"):
         activation.hermite_coefficients(4, order=2)
+
+
+@pytest.mark.parametrize("activation", ALL, ids=repr)
+def test_activations_are_pickled_by_name(activation: Activation) -> None:
+    copy = pickle.loads(pickle.dumps(activation))
+    assert copy == activation
+    assert np.array_equal(copy(sample(0)), activation(sample(0)))
