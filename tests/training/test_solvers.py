@@ -11,6 +11,7 @@ from unweave.training.levenberg import LevenbergMarquardt
 from unweave.training.lifted import LiftedLeastSquares
 from unweave.training.optimality import OptimalityTest
 from unweave.training.perturbed import PerturbedGradientDescent, Smoothness
+from unweave.training.problem import QuadraticProblem
 from unweave.training.saddles import BlockEscape, LanczosEscape
 from unweave.training.search import Status
 from unweave.training.train import DirectTraining, LocalSolver, random_start, train
@@ -46,11 +47,15 @@ def test_every_solver_fits_any_labels_from_anywhere(solver: LocalSolver, start: 
     assert all(curvature < 0 for curvature in trained.escapes)
 
 
-@pytest.mark.parametrize("start", ["zero", "saddle"])
-def test_perturbed_gradient_descent_leaves_saddles(start: str, seed: int) -> None:
-    problem = random_labels(seed, samples=3, inputs=3)
-    weights = np.zeros((6, 3)) if start == "zero" else rank_deficient_saddle(problem, seed)
-    trained = PerturbedGradientDescent(gap_tol=1e-4, accuracy=3e-2)(
+@pytest.mark.parametrize("fitted", [0, 1, 2])
+def test_perturbed_gradient_descent_leaves_saddles(fitted: int, seed: int) -> None:
+    """One neuron per fitted label, the others zero: with unit vectors as points that is critical."""
+    labels = np.array([1.0, 0.5, -1.0])
+    problem = QuadraticProblem(np.sqrt(3.0) * np.eye(3), 3.0 * labels, both_signs(3))
+    weights = np.zeros((6, 3))
+    weights[range(fitted), range(fitted)] = np.sqrt(labels[:fitted])
+    assert np.allclose(problem.at(weights).gradient, 0.0, atol=1e-12)
+    trained = PerturbedGradientDescent(gap_tol=1e-6, accuracy=1e-2)(
         weights, OptimalityTest.of(problem), np.random.default_rng(seed)
     )
     assert trained.status is Status.OPTIMAL
