@@ -1,4 +1,5 @@
 import itertools
+import pickle
 
 import numpy as np
 import pytest
@@ -272,3 +273,10 @@ def test_a_step_is_whether_the_argument_is_not_negative(seed: int) -> None:
 def test_a_step_refuses_hermite_coefficients() -> None:
     with pytest.raises(InvalidInput, match="jumps"):
         STEP.hermite_coefficients(4)
+
+
+@pytest.mark.parametrize("activation", ALL, ids=repr)
+def test_activations_are_pickled_by_name(activation: Activation) -> None:
+    copy = pickle.loads(pickle.dumps(activation))
+    assert copy == activation
+    assert np.array_equal(copy(sample(0)), activation(sample(0)))

@@ -24,6 +24,7 @@ ORDER = [
     {"refinement"},
     {"certificates", "deep_curvature"},
     {"diagnostics"},
+    {"training"},
     {"identification", "learn"},
     {"reports"},
     {"planted"},

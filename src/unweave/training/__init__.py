@@ -1,0 +1,1 @@
+"""Training of shallow networks to the global optimum, with evidence that it is one."""
