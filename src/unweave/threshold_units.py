@@ -50,6 +50,9 @@ class ThresholdUnit:
         """Values at every entry of ``<w, x> - t``."""
         return self.function(arguments)
 
+    def __reduce__(self) -> tuple[Callable[[str], "ThresholdUnit"], tuple[str]]:
+        return unit_named, (self.name,)
+
     def coefficients(self, threshold: float, degree: int) -> Float64[np.ndarray, "degrees"]:
         """Normalised Hermite coefficients of orders 0 to `degree`."""
         return self.smooth.hermite_coefficients(degree, bias=-float(threshold), order=self.derivative)

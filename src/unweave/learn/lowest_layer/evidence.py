@@ -28,6 +28,10 @@ MISSING_SHARE = 0.25
 SIGNIFICANT = 4.0
 # Share of wrong labels far from all faces above which they are not noise any more.
 LARGEST_NOISE = 0.25
+# Share of misplaced points next to a face above which it is not flat, if labels have no noise.
+FLAT_SHARE = 0.003
+# Share of wrong labels far from all faces up to which labels count as free of noise.
+NO_NOISE = 1e-4
 # Residuals in units of the spread of the labels below which a fit is exact.
 EXACT_TOL = 1e-8
 # Rows nearer to each other than this many estimated errors may be one row found twice.
@@ -137,7 +141,7 @@ class FaceEvidence:
                 "wrong labels far from all boundaries",
                 max(self.noise, self.quiet_noise),
                 LARGEST_NOISE,
-                "the labels are not those of a union of half spaces, or very noisy",
+                "the labels are not those of a union of half spaces (as when units act in products only), or very noisy",
             ),
         ]
 
@@ -172,6 +176,18 @@ def face_evidence(
         quiet_noise=quiet_noise,
         unexplained=float(max(excess, 0.0) / len(points) / max(rarest, 1.0 / len(points))),
         is_unexplained_significant=bool(excess > SIGNIFICANT * chance),
+    )
+
+
+def flatness_check(faces: FaceEvidence, misplaced: Float64[np.ndarray, "neurons"]) -> Diagnostic:
+    """Whether single half spaces separate the points next to them; wrong labels excuse those that are not."""
+    is_clean = max(faces.noise, faces.quiet_noise) <= NO_NOISE
+    return at_most(
+        "misplaced points next to a row, without noise of labels",
+        float(np.max(misplaced, initial=0.0)) if is_clean else 0.0,
+        FLAT_SHARE,
+        "one half space does not separate the samples next to it: two rows are nearly equal and were found as one, or a "
+        "row is missing: give the number of rows or more samples",
     )
 
 

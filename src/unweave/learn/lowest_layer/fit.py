@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.arrays import Points
+from unweave.assembly.threshold_scalars import OrientedRows
 from unweave.exceptions import InvalidInput
 from unweave.learn.lowest_layer.evidence import (
     CALIBRATION,
@@ -20,6 +21,7 @@ from unweave.learn.lowest_layer.evidence import (
     duplicate_check,
     exact_residual,
     face_evidence,
+    flatness_check,
 )
 from unweave.learn.lowest_layer.labels import SAME_VALUE, ReadLabels, read_labels
 from unweave.learn.lowest_layer.layer import LowestLayer
@@ -214,7 +216,7 @@ def _judge(
         is_active = _activity(held.labels, read)
         faces = face_evidence(held.points, is_active, units.rows, units.thresholds)
         angles, noise = faces.angles, max(faces.noise, read.noise)
-        diagnostics += faces.diagnostics()
+        diagnostics += [*faces.diagnostics(), flatness_check(faces, polished.misplaced)]
     elif polished.regression is not None:
         angles = CALIBRATION * polished.regression.angle_errors
         ratio, noise = _noise_ratio(held, polished)
@@ -223,7 +225,8 @@ def _judge(
         )
         diagnostics.append(_angle_diagnostic(angles))
     else:
-        angles = CALIBRATION * np.hypot(start.noise_angles, start.bias_angles)
+        bias = np.minimum(start.bias_angles, _predicted_bias(units, unit))
+        angles = CALIBRATION * np.hypot(start.noise_angles, bias)
         diagnostics.append(_angle_diagnostic(angles))
     diagnostics.append(duplicate_check(units.rows, np.minimum(angles, LARGEST_ANGLE)))
     if unit.name == "relu" and read.is_exact and faces is not None:
@@ -272,6 +275,14 @@ def _angle_diagnostic(angles: Float64[np.ndarray, "neurons"]) -> Diagnostic:
     )
 
 
+def _predicted_bias(units: OrientedRows, unit: ThresholdUnit) -> float:
+    """First-order bias of order 3 by products of two units, in radians, if they weigh no more than single units."""
+    factors = unit.monic_coefficients(float(np.median(units.thresholds)), 3)
+    ratio = abs(float(factors[1] * factors[2] / factors[3]))
+    condition = float(np.linalg.cond(units.rows))
+    return condition * np.sqrt(max(len(units.rows) - 1, 0)) * ratio
+
+
 def _noise_ratio(held: _Samples, polished: Polished) -> tuple[float, float]:
     """Residual where one unit is active alone, in units of the noise where none is, and that noise."""
     units = polished.units
@@ -311,14 +322,14 @@ def _found(judged: _Judged, coordinates: Coordinates, unit: ThresholdUnit, held_
         judged.polished.offset,
         certificate,
         judged.status,
-        _reason(certificate, judged.diagnostics),
+        _reason(certificate, judged.diagnostics, is_full=len(units.rows) == units.rows.shape[1]),
         tuple(judged.diagnostics),
         notes,
         clock.seconds,
     )
 
 
-def _reason(certificate: LowestLayerCertificate, diagnostics: list[Diagnostic]) -> str:
+def _reason(certificate: LowestLayerCertificate, diagnostics: list[Diagnostic], *, is_full: bool) -> str:
     if certificate.status == Status.VERIFIED.value:
         return (
             f"all {certificate.rows} rows meet {certificate.held_out:,d} held-out labels, those of one active unit to "
@@ -335,7 +346,8 @@ def _reason(certificate: LowestLayerCertificate, diagnostics: list[Diagnostic]) 
         for diagnostic in diagnostics
         if diagnostic.verdict is Verdict.FAIL
     ]
-    return "; ".join(failed) + "."
+    hint = " As many rows as inputs were found, and there may be more." if is_full else ""
+    return "; ".join(failed) + "." + hint
 
 
 def _nothing(reason: str, diagnostics: tuple[Diagnostic, ...], clock: _Clock) -> FoundLayer:
