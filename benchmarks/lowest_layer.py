@@ -12,6 +12,7 @@ Rows have condition 1 (orthonormal) or 3; thresholds, number of rows and signs a
 import argparse
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -19,7 +20,7 @@ from scipy.optimize import linear_sum_assignment
 from unweave.exceptions import InvalidInput
 from unweave.learn.lowest_layer.fit import FoundLayer, fit_lowest_layer
 from unweave.learn.lowest_layer.labels import read_labels
-from unweave.learn.lowest_layer.starts import moment_start, quiet_start
+from unweave.learn.lowest_layer.starts import Start, moment_start, quiet_start
 from unweave.threshold_units import unit_named
 
 Upper = Callable[[np.ndarray], np.ndarray]
@@ -85,30 +86,38 @@ def problems(args: argparse.Namespace) -> Iterator[tuple[int, float, np.ndarray,
             yield seed, condition, rows, rng.standard_normal((args.samples, args.rows))
 
 
+def start_figures(rows: np.ndarray, threshold: float, start: Callable[[], Start]) -> list[float]:
+    """Median and worst angle, number of rows and error of the threshold of a start."""
+    try:
+        units = start().units
+    except InvalidInput:
+        return [180.0, 180.0, 0.0, np.inf]
+    angles = angles_between(rows, units.rows)
+    error = abs(float(np.median(units.thresholds)) - threshold) / threshold
+    return [float(np.median(angles)), float(np.max(angles)), float(len(units.rows)), error]
+
+
 def moments(args: argparse.Namespace) -> None:
-    """Angles of the starts: moments of labels as in the document, and cumulants of quiet samples."""
+    """Angles of the starts: moments of labels as in the document, and cumulants of quiet samples.
+
+    Quiet samples do not depend on the upper function or the kind of unit, so their start is computed once.
+    """
     results: dict[tuple, list[list[float]]] = {}
     for seed, condition, rows, points in problems(args):
+        quiet: dict[float, tuple[float, list[float]]] = {}
         for name, upper, threshold in CELLS:
             unit, rng = unit_named(name), np.random.default_rng(seed)
             labels = UPPER[upper](unit(points @ rows.T - threshold))
-            read = read_labels(points, labels, unit)
-            line = []
-            starts = (
-                lambda: moment_start(points, labels - read.offset, unit, rng, rank=None),
-                lambda: quiet_start(points, read.is_active, rng, rank=None),
-            )
-            for start in starts:
-                try:
-                    units = start().units
-                    angles = angles_between(rows, units.rows)
-                    error = abs(float(np.median(units.thresholds)) - threshold) / threshold
-                    line += [np.median(angles), np.max(angles), float(len(units.rows)), error]
-                except InvalidInput:
-                    line += [180.0, 180.0, 0.0, np.inf]
+            if threshold not in quiet:
+                read = read_labels(points, labels, unit)
+                start = partial(quiet_start, points, read.is_active, rng, rank=None)
+                quiet[threshold] = (read.offset, start_figures(rows, threshold, start))
+            offset, figures = quiet[threshold]
+            start = partial(moment_start, points, labels - offset, unit, rng, rank=None)
+            line = [*start_figures(rows, threshold, start), *figures]
             results.setdefault((name, upper, threshold, condition), []).append(line)
         print(f"# seed {seed}, condition {condition:g}", flush=True)
-    print(f"{'cell':22} {'cond':>4} | {'moments: median/worst, t error':30} | cumulants: median/worst, rows found, t error")
+    print(f"{'cell':27} | {'moments: median/worst, t error':32} | cumulants: median/worst, all rows found, t error")
     for (name, upper, threshold, condition), lines in results.items():
         m = np.median(np.array(lines), axis=0)
         full = sum(line[6] == args.rows for line in lines)
@@ -154,7 +163,11 @@ def polish(args: argparse.Namespace) -> None:
 def noise(args: argparse.Namespace) -> None:
     """Wrong and noisy labels."""
     cases = [("step", "OR", kind, size) for kind, size in (("flips", 0.01), ("flips", 0.05))]
-    cases += [("step", "pairs", "additive", 0.1), ("relu", "pairs", "additive", 0.01), ("relu", "pairs", "additive", 0.1)]
+    cases += [
+        ("step", "pairs", "additive", 0.1),
+        ("relu", "pairs", "additive", 0.01),
+        ("relu", "pairs", "additive", 0.1),
+    ]
     for name, upper, kind, size in cases:
         for threshold in args.thresholds or (1.5, 2.0, 2.5):
             truth, found = [], []
@@ -224,7 +237,10 @@ def data(args: argparse.Namespace) -> None:
             start = time.perf_counter()
             scores = cross_val_score(model, points, targets, cv=folds)
             seconds = (time.perf_counter() - start) / args.folds
-            print(f"{name:24} {model_name:14} {scores.mean():.3f} +- {scores.std():.3f} {seconds:6.2f} s per fit", flush=True)
+            print(
+                f"{name:24} {model_name:14} {scores.mean():.3f} +- {scores.std():.3f} {seconds:6.2f} s per fit",
+                flush=True,
+            )
         fitted = models["intersection"].fit(points, targets)
         print(f"    intersection: {len(fitted.normals_)} half spaces, {fitted.status_}: {fitted.result_.reason[:160]}")
 

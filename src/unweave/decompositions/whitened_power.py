@@ -98,14 +98,17 @@ class WhitenedPower:
     starts: int = 12
     steps: int = 150
 
-    def __call__(self, second: Tensor, tensor: Tensor, rng: np.random.Generator, *, rank: int) -> PowerRows:
+    def __call__(
+        self, second: Tensor, tensor: Tensor, rng: np.random.Generator, *, rank: int, sign: int = 0
+    ) -> PowerRows:
         """Find the rows.
 
         Args:
             second: tensor of order 2.
-            tensor: of order 3 or 4; its sign is found from its trace for order 4 and does not matter for order 3.
+            tensor: of order 3 or 4; for order 3 its sign does not matter.
             rng: for the starts.
             rank: number of rows.
+            sign: of the coefficients of order 4; that of the trace if 0.
 
         Raises:
             InvalidInput: if the tensor of order 2 has too few eigenvalues of one sign.
@@ -116,7 +119,7 @@ class WhitenedPower:
         whitening = whitening_of(second, rank=rank)
         white = contracted_with(tensor, whitening.to_white)
         if tensor.ndim == 4:
-            white = white * (1.0 if np.einsum("iijj->", white) >= 0 else -1.0)
+            white = white * (sign or (1 if np.einsum("iijj->", white) >= 0 else -1))
         found, values, agreement = np.zeros((0, rank)), [], []
         for _ in range(rank):
             direction, share = self._strongest(white, found, rng)

@@ -68,9 +68,7 @@ def regress_units(
     ``noise sqrt(inputs / samples)`` otherwise.
     """
     arguments = points @ rows.T - thresholds
-    found = [
-        _fitted(points, labels, arguments, unit, is_exact=is_exact, outside=outside) for unit in range(len(rows))
-    ]
+    found = [_fitted(points, labels, arguments, unit, is_exact=is_exact, outside=outside) for unit in range(len(rows))]
     kept = RegressedUnits(rows.copy(), thresholds.copy(), coefficients.copy(), *(np.zeros(len(rows)) for _ in range(3)))
     kept.angle_errors[:] = np.inf
     for unit, fit in enumerate(found):

@@ -168,7 +168,9 @@ def face_evidence(
     angles = np.array([_angle(near & (owner == i), is_wrong, min(noise, quiet_noise)) for i in range(len(rows))])
     rarest = min((float(np.mean(arguments[:, i] >= 0)) for i in range(len(rows))), default=0.0)
     excess = np.count_nonzero(is_wrong & outside) - noise * np.count_nonzero(outside)
-    chance = np.sqrt(max(noise * np.count_nonzero(outside), 1.0) * (1.0 + np.count_nonzero(outside) / max(deep.sum(), 1)))
+    chance = np.sqrt(
+        max(noise * np.count_nonzero(outside), 1.0) * (1.0 + np.count_nonzero(outside) / max(deep.sum(), 1))
+    )
     return FaceEvidence(
         angles=angles,
         disagreement=float(np.mean(is_wrong)),

@@ -131,9 +131,7 @@ def fit_lowest_layer(
     read = read_labels(fitted.points, fitted.labels, unit)
     best, failures = None, []
     for start in _starts(fitted, read, unit, rng, rank, clock, failures):
-        polished = clock.time(
-            "polish", lambda s=start: polish(fitted.points, fitted.labels, read, s.units, unit, rng)
-        )
+        polished = clock.time("polish", lambda s=start: polish(fitted.points, fitted.labels, read, s.units, unit, rng))
         judged = clock.time("evidence", lambda s=start, p=polished: _judge(judging, read, s, p, unit, checks))
         if best is None or _rank_of(judged) > _rank_of(best):
             best = judged
@@ -231,7 +229,9 @@ def _judge(
     diagnostics.append(duplicate_check(units.rows, np.minimum(angles, LARGEST_ANGLE)))
     if unit.name == "relu" and read.is_exact and faces is not None:
         residual = exact_residual(held.points, labels, units.rows, units.thresholds, units.coefficients)
-    if faces is not None and residual < EXACT_TOL and faces.disagreement == 0.0:
+    # A unit that few held-out samples come near has an infinite angle: nothing was verified about it.
+    is_met = residual < EXACT_TOL and bool(np.all(np.isfinite(angles)))
+    if faces is not None and is_met and faces.disagreement == 0.0:
         status = Status.VERIFIED
         angles = np.minimum(angles, residual)
     else:
@@ -270,9 +270,7 @@ def _start_diagnostics(start: Start, *, is_polished: bool) -> list[Diagnostic]:
 
 def _angle_diagnostic(angles: Float64[np.ndarray, "neurons"]) -> Diagnostic:
     worst = float(np.degrees(np.max(angles, initial=0.0)))
-    return at_most(
-        "estimated angle of the worst row (degrees)", worst, float(np.degrees(LARGEST_ANGLE)), ANGLE_ADVICE
-    )
+    return at_most("estimated angle of the worst row (degrees)", worst, float(np.degrees(LARGEST_ANGLE)), ANGLE_ADVICE)
 
 
 def _predicted_bias(units: OrientedRows, unit: ThresholdUnit) -> float:

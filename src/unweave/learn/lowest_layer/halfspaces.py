@@ -18,7 +18,7 @@ from unweave.learn.lowest_layer.regressor import check_rows, generator_of, learn
 from unweave.learn.lowest_layer.soft import fitted_union
 from unweave.threshold_units import STEP
 
-FALLBACK_NOTE = "predictions come from a logistic fit of the smooth maximum, whose rows are not claimed to be the true ones"
+FALLBACK_NOTE = "predictions come from a logistic fit of half spaces that are not claimed to be the true ones"
 
 
 class _HalfspaceClassifier(ClassifierMixin, BaseEstimator):

@@ -22,6 +22,8 @@ FACE_PASSES, CLEAN_SHARE, STILL_MOVING = 2, 1e-3, 1e-3
 SOFT_SAMPLES = 10_000
 # Passes of least squares with exact labels, until residuals are this small a share of the spread of the labels.
 EXACT_PASSES, EXACT_RESIDUAL = 4, 1e-10
+# Residual in units of the spread of exact labels above which they are not affine where a unit is alone.
+AFFINE_RESIDUAL = 1e-6
 # Passes of least squares with noisy labels, each with the offset of the one before.
 NOISY_PASSES = 3
 
@@ -70,7 +72,8 @@ def polish(
         return Polished(found, read.offset, None, True, misplaced)
     if read.is_exact:
         fit = _exact_polish(points, labels - read.offset, found)
-        return Polished(_units_of(fit), read.offset, fit, True, misplaced)
+        units = _kept_if_affine(fit, found, float(np.std(labels)))
+        return Polished(units, read.offset, fit, True, misplaced)
     return _noisy_polish(points, labels, read, found, misplaced)
 
 
@@ -111,6 +114,16 @@ def _exact_polish(points: Points, labels: Labels, units: OrientedRows) -> Regres
             break
         fit = _regression(points, labels, _units_of(fit), is_exact=True, outside=OUTSIDE)
     return fit
+
+
+def _kept_if_affine(fit: RegressedUnits, faces: OrientedRows, spread: float) -> OrientedRows:
+    """Units whose labels are affine where they are alone; half spaces where powers of a unit bend them."""
+    is_affine = (fit.samples > 0) & (fit.residuals < AFFINE_RESIDUAL * spread)
+    return OrientedRows(
+        np.where(is_affine[:, None], fit.rows, faces.rows),
+        np.where(is_affine, fit.thresholds, faces.thresholds),
+        np.where(fit.samples > 0, fit.coefficients, faces.coefficients),
+    )
 
 
 def _noisy_polish(

@@ -22,8 +22,8 @@ UPPER_SAMPLES = 200_000
 class LowestLayerRegressor(RegressorMixin, BaseEstimator):
     """Rows and thresholds of ``f(x) = P(u(<w_1, x> - t_1), .., u(<w_d, x> - t_d))`` for an unknown P.
 
-    The inputs need to be Gaussian, of any mean and covariance; `result_` says whether that holds and how far the rows may
-    be trusted. Predictions come from a regression on the units that were found: a table of patterns for steps, a
+    The inputs need to be Gaussian, of any mean and covariance; `result_` says whether that holds and how far the rows
+    may be trusted. Predictions come from a regression on the units that were found: a table of patterns for steps, a
     polynomial otherwise. Without units the prediction is the mean of the labels.
 
     Args:
