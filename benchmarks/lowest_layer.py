@@ -148,7 +148,7 @@ STATUSES = ("verified", "estimated", "unreliable")
 def polish(args: argparse.Namespace) -> None:
     """The whole fit, angles in degrees."""
     for name, upper, threshold in CELLS:
-        if args.thresholds and threshold not in args.thresholds or args.units and name not in args.units:
+        if (args.thresholds and threshold not in args.thresholds) or (args.units and name not in args.units):
             continue
         for condition in args.conditions:
             truth, found = [], []

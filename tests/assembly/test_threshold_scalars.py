@@ -2,10 +2,10 @@ from math import factorial
 
 import numpy as np
 import pytest
-from halfspace_samples import planted_rows
-from relu_samples import power
 from scipy.special import log_ndtr
 
+from halfspace_samples import planted_rows
+from relu_samples import power
 from unweave.assembly.threshold_scalars import oriented_by_cumulants, oriented_by_moments
 from unweave.measurements.hermite.moments import HermiteMoments
 from unweave.measurements.hermite.multi_indices import multi_indices

@@ -2,15 +2,17 @@ from math import factorial, sqrt
 
 import numpy as np
 import pytest
-from halfspace_samples import largest_angle, planted_rows
-from relu_samples import power
 from scipy.optimize import approx_fprime, minimize
 
+from halfspace_samples import largest_angle, planted_rows
+from relu_samples import power
 from unweave.decompositions.landscapes import Landscape, pair_polynomial
 from unweave.threshold_units import RELU_UNIT, STEP
 
 
-def planted_landscape(rng: np.random.Generator, threshold: float, **settings: float) -> tuple[np.ndarray, np.ndarray, Landscape]:
+def planted_landscape(
+    rng: np.random.Generator, threshold: float, **settings: float
+) -> tuple[np.ndarray, np.ndarray, Landscape]:
     """Exact moments of a linear upper function."""
     rows, weights = planted_rows(rng, 4, 4, mixing=0.3), rng.uniform(0.5, 2.0, 4)
     coefficients = STEP.coefficients(threshold, 4)

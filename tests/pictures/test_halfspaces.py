@@ -2,8 +2,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from halfspace_samples import planted_rows
 
+from halfspace_samples import planted_rows
 from unweave.exceptions import InvalidInput
 from unweave.pictures.halfspaces import draw_halfspaces
 

@@ -1,13 +1,15 @@
 import numpy as np
 import pytest
-from halfspace_samples import any_of, largest_angle, planted_rows, values_of
 
+from halfspace_samples import any_of, largest_angle, planted_rows, values_of
 from unweave.refinement.halfspace_programme import HalfspaceProgramme, separating_face
 from unweave.refinement.soft_union import SoftUnion, fit_soft_union, logistic_loss
 from unweave.threshold_units import STEP
 
 
-def union(rng: np.random.Generator, samples: int, *, threshold: float = 1.5) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def union(
+    rng: np.random.Generator, samples: int, *, threshold: float = 1.5
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     rows = planted_rows(rng, 4, 4, mixing=0.3)
     points = rng.standard_normal((samples, 4))
     return rows, points, any_of(values_of(points, rows, threshold, STEP)) > 0

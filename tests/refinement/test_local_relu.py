@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
-from halfspace_samples import largest_angle, planted_rows, values_of, with_pairs
 
+from halfspace_samples import largest_angle, planted_rows, values_of, with_pairs
 from unweave.refinement.local_relu import regress_units
 from unweave.threshold_units import RELU_UNIT
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from halfspace_samples import any_of, largest_angle, planted_rows, values_of
 from scipy.special import ndtr
 
+from halfspace_samples import any_of, largest_angle, planted_rows, values_of
 from unweave.refinement.slab_refinement import estimate_tan_alpha, refine_by_band, refine_by_search
 from unweave.threshold_units import STEP
 

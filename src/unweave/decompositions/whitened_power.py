@@ -14,6 +14,8 @@ from unweave.arrays import Atoms
 from unweave.decompositions.symmetric_tensors import Tensor
 from unweave.exceptions import InvalidInput
 
+Starts = Float64[np.ndarray, "starts rank"]
+Found = Float64[np.ndarray, "found rank"]
 # Steps without projection that undo the error of deflation, and how far they may move a direction (cosine).
 FREE_STEPS, STILL_THE_SAME = 10, 0.9
 # Change of all starts at which the iteration has come to rest.
@@ -130,7 +132,7 @@ class WhitenedPower:
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         return PowerRows(rows, np.array(values), np.array(agreement), whitening)
 
-    def _strongest(self, white: Tensor, found: Atoms, rng: np.random.Generator) -> tuple[np.ndarray, float]:
+    def _strongest(self, white: Tensor, found: Found, rng: np.random.Generator) -> tuple[np.ndarray, float]:
         """The best end of several starts orthogonal to what was found, and the share of starts that ended there."""
         points = _orthogonal(rng.standard_normal((self.starts, len(white))), found)
         for _ in range(self.steps):
@@ -148,7 +150,7 @@ class WhitenedPower:
         return (free[0] if is_same else points[best]), share
 
 
-def _contractions(white: Tensor, points: Atoms) -> Atoms:
+def _contractions(white: Tensor, points: Starts) -> Starts:
     """``T(v, .., v, .)`` for every row v."""
     size = len(white)
     result = points @ white.reshape(size, -1)
@@ -157,11 +159,11 @@ def _contractions(white: Tensor, points: Atoms) -> Atoms:
     return result
 
 
-def _values(white: Tensor, points: Atoms) -> Float64[np.ndarray, "neurons"]:
+def _values(white: Tensor, points: Starts) -> Float64[np.ndarray, "starts"]:
     return np.einsum("pi,pi->p", _contractions(white, points), points)
 
 
-def _power_step(white: Tensor, points: Atoms) -> Atoms:
+def _power_step(white: Tensor, points: Starts) -> Starts:
     images = _contractions(white, points)
     if white.ndim == 3:
         return images
@@ -171,7 +173,7 @@ def _power_step(white: Tensor, points: Atoms) -> Atoms:
     return images + (is_falling * SHIFT * np.max(np.abs(values)))[:, None] * points
 
 
-def _orthogonal(points: Atoms, found: Atoms) -> Atoms:
+def _orthogonal(points: Starts, found: Found) -> Starts:
     """Unit vectors orthogonal to what was found; `found` is only nearly orthonormal, hence the factorisation."""
     basis = np.linalg.qr(found.T)[0] if len(found) else found.T
     points = points - (points @ basis) @ basis.T

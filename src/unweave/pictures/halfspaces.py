@@ -105,7 +105,9 @@ def _draw_polytope(
         corners = HalfspaceIntersection(planes, np.zeros(3)).intersections
     except QhullError:
         return
-    faces = [_ordered(corners[np.abs(corners @ p[:3] + p[3]) < ON_PLANE * radius], p[:3]) for p in planes[: len(normals)]]
+    faces = [
+        _ordered(corners[np.abs(corners @ p[:3] + p[3]) < ON_PLANE * radius], p[:3]) for p in planes[: len(normals)]
+    ]
     faces = [face for face in faces if len(face) > 2]
     fill = "none" if style == "--" else colour
     axes.add_collection3d(  # type: ignore[attr-defined]

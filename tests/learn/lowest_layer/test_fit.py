@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from halfspace_samples import any_of, largest_angle, planted_rows, values_of, with_pairs
 from scipy.special import expit
 
+from halfspace_samples import any_of, largest_angle, planted_rows, values_of, with_pairs
 from unweave.learn.lowest_layer.evidence import Status, duplicate_check, face_evidence
 from unweave.learn.lowest_layer.fit import fit_lowest_layer
 from unweave.learn.lowest_layer.labels import read_labels
@@ -10,10 +10,12 @@ from unweave.learn.lowest_layer.starts import moment_start, quiet_start
 from unweave.outcomes import Outcome, Verdict
 from unweave.threshold_units import RELU_UNIT, SIGMOID_UNIT, STEP
 
-SAMPLES = 60_000
+SAMPLES = 30_000
 
 
-def samples(rng: np.random.Generator, rows: int = 4, inputs: int = 4, mixing: float = 0.2) -> tuple[np.ndarray, np.ndarray]:
+def samples(
+    rng: np.random.Generator, rows: int = 4, inputs: int = 4, mixing: float = 0.2
+) -> tuple[np.ndarray, np.ndarray]:
     return planted_rows(rng, rows, inputs, mixing=mixing), rng.standard_normal((SAMPLES, inputs))
 
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from halfspace_samples import largest_angle, planted_rows, values_of, with_pairs
 from sklearn.linear_model import LinearRegression
 
+from halfspace_samples import largest_angle, planted_rows, values_of, with_pairs
 from unweave.exceptions import InvalidInput
 from unweave.learn.lowest_layer.delta_search import delta_search, jumps_across
 from unweave.learn.lowest_layer.even_units import even_rows, row_margin
@@ -38,10 +38,9 @@ def test_slopes_change_across_rows_of_relu(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows, points = planted_rows(rng, 2, 2), rng.standard_normal((400_000, 2))
     labels = values_of(points, rows, 0.3, RELU_UNIT) @ np.array([1.0, 2.0])
+    labels -= labels.mean()
     between = (rows[0] + rows[1]) / np.sqrt(2)
-    jumps = jumps_across(
-        points, labels, np.vstack([rows, between]), unit=RELU_UNIT, threshold=0.3, width=0.25
-    )
+    jumps = jumps_across(points, labels, np.vstack([rows, between]), unit=RELU_UNIT, threshold=0.3, width=0.12)
     assert jumps[0] == pytest.approx(DENSITY, rel=0.4)
     assert jumps[1] == pytest.approx(2 * DENSITY, rel=0.4)
     assert abs(jumps[2]) < 0.7 * jumps[0]

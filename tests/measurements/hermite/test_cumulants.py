@@ -12,7 +12,9 @@ from unweave.measurements.streams.sources import ArraySource
 
 
 def moments_of(points: np.ndarray, labels: np.ndarray) -> HermiteMoments:
-    return accumulate(ArraySource(points, labels), LabelMoments(Coordinates.identity(points.shape[1]), 4)).finalise().whole
+    return (
+        accumulate(ArraySource(points, labels), LabelMoments(Coordinates.identity(points.shape[1]), 4)).finalise().whole
+    )
 
 
 def log_series(moments: HermiteMoments, z: np.ndarray) -> float:

@@ -141,7 +141,7 @@ class FaceEvidence:
                 "wrong labels far from all boundaries",
                 max(self.noise, self.quiet_noise),
                 LARGEST_NOISE,
-                "the labels are not those of a union of half spaces (as when units act in products only), or very noisy",
+                "the labels are not those of a union of half spaces (units may act in products only), or very noisy",
             ),
         ]
 
@@ -188,8 +188,8 @@ def flatness_check(faces: FaceEvidence, misplaced: Float64[np.ndarray, "neurons"
         "misplaced points next to a row, without noise of labels",
         float(np.max(misplaced, initial=0.0)) if is_clean else 0.0,
         FLAT_SHARE,
-        "one half space does not separate the samples next to it: two rows are nearly equal and were found as one, or a "
-        "row is missing: give the number of rows or more samples",
+        "one half space does not separate the samples next to it: two rows are nearly equal and were found as one, or "
+        "a row is missing: give the number of rows or more samples",
     )
 
 

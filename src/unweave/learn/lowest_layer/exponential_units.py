@@ -1,8 +1,8 @@
 """Rows that are indicators of disjoint sets of inputs, under exponential units: no threshold is needed.
 
 For ``f = sum_S c_S prod_{r in S} exp(rho (sum_{i in T_r} x_i - t))`` the correlation ``E[f x_i x_j]`` is
-``rho^2 sum_{S containing r} c_S mu^|S|`` for two inputs of one set, smaller for inputs of different sets and zero for an
-input of none, with ``mu = exp(-rho t + rho^2 m / 2)`` for sets of m inputs.
+``rho^2 sum_{S containing r} c_S mu^|S|`` for two inputs of one set, smaller for inputs of different sets and zero for
+an input of none, with ``mu = exp(-rho t + rho^2 m / 2)`` for sets of m inputs.
 """
 
 from dataclasses import dataclass
@@ -97,10 +97,10 @@ def hessian_clusters(points: Points, labels: Labels) -> IndicatorSets:
     return IndicatorSets(_components(graph) + alone, float(values[place + 1] - values[place]), error)
 
 
-def simplex_sets(points: Points, labels: Labels, *, radius: float = 1.0, spread: float = 1.0) -> IndicatorSets:
+def simplex_sets(points: Points, labels: Labels, *, radius: float = 1.0, spread: float = 0.1) -> IndicatorSets:
     """Sets as maxima of ``E[f(x + z)] - spread |z|^2`` over ``z >= 0, sum z = radius`` (Theorem 9, corrected).
 
-    The printed objective is unbounded, so that it has no maximum for at least one set; on a simplex it has one for each.
+    The printed objective is unbounded and has no maximum for at least one set; on a simplex it has one for each.
 
     Args:
         points: Gaussian samples.
