@@ -17,13 +17,15 @@ from math import factorial, sqrt
 
 import numpy as np
 from jaxtyping import Float64
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 
 from unweave.activations import RELU, SIGMOID, Activation
 from unweave.exceptions import InvalidInput
 
 # Thresholds are searched up to here: beyond, a step is active once in 1e9 samples.
 LARGEST_THRESHOLD = 6.0
+# Absolute error of a threshold that is found as a root.
+ROOT_TOL = 1e-12
 # Below this the ratio of coefficients 3 and 2 of a sigmoid does not grow with the threshold any more.
 SMALLEST_SIGMOID_THRESHOLD = 0.5
 
@@ -83,7 +85,7 @@ class ThresholdUnit:
         low, high = SMALLEST_SIGMOID_THRESHOLD, 2 * LARGEST_THRESHOLD
         if excess(low) >= 0:
             return low
-        return high if excess(high) <= 0 else float(brentq(excess, low, high))
+        return high if excess(high) <= 0 else float(root_scalar(excess, bracket=(low, high), xtol=ROOT_TOL).root)
 
 
 STEP = ThresholdUnit("step", lambda t: (t >= 0).astype(np.float64), True, RELU, 1)

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64
-from scipy.optimize import brentq
+from scipy.optimize import root_scalar
 from scipy.special import log_ndtr
 
 from unweave.arrays import Atoms
 from unweave.measurements.hermite.moments import HermiteMoments
-from unweave.threshold_units import LARGEST_THRESHOLD, ThresholdUnit
+from unweave.threshold_units import LARGEST_THRESHOLD, ROOT_TOL, ThresholdUnit
 
 Scalars = Float64[np.ndarray, "neurons"]
 
@@ -93,4 +93,4 @@ def _threshold_of_truncation(ratio: float) -> float:
     low, high = -LARGEST_THRESHOLD, LARGEST_THRESHOLD
     if excess(low) >= 0:
         return low
-    return high if excess(high) <= 0 else float(brentq(excess, low, high))
+    return high if excess(high) <= 0 else float(root_scalar(excess, bracket=(low, high), xtol=ROOT_TOL).root)

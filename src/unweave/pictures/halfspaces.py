@@ -18,6 +18,8 @@ Offsets = Float64[np.ndarray, "neurons"]
 MOST_SAMPLES = 3_000
 # Colours that remain apart for readers who do not see red and green as different.
 INSIDE, OUTSIDE, TRUE, FOUND = "#0072b2", "#d55e00", "#000000", "#009e73"
+# Share of all coordinates that the axes cover: the rest are stragglers.
+SHOWN_SHARE = 0.998
 # Corners closer than this to a plane lie on it.
 ON_PLANE = 1e-9
 
@@ -50,22 +52,27 @@ def draw_halfspaces(
     if inputs not in (2, 3):
         raise InvalidInput(f"half spaces can be drawn in 2 or 3 inputs, got {inputs}: project the samples first.")
     points, is_inside = points[:MOST_SAMPLES], is_inside[:MOST_SAMPLES]
+    radius = float(np.quantile(np.abs(points), SHOWN_SHARE))
     figure = Figure(figsize=(11, 5), layout="constrained")
     FigureCanvasAgg(figure)
     titles = ("samples", f"{len(normals)} half spaces found")
     for place, title in enumerate(titles):
         axes = figure.add_subplot(1, 2, place + 1, projection="3d" if inputs == 3 else None)
         _draw_samples(axes, points, is_inside, is_faint=place == 1)
-        radius = float(np.max(np.abs(points)))
         if place == 1:
+            _draw_boundaries(axes, normals, offsets, radius, colour=FOUND, label="found", style="-")
             if true_normals is not None and true_offsets is not None:
                 _draw_boundaries(axes, true_normals, true_offsets, radius, colour=TRUE, label="true", style="--")
-            _draw_boundaries(axes, normals, offsets, radius, colour=FOUND, label="found", style="-")
-        axes.set_title(title)
-        axes.set_xlabel("input 1")
-        axes.set_ylabel("input 2")
+        axes.set(title=title, xlabel="input 1", ylabel="input 2", xlim=(-radius, radius), ylim=(-radius, radius))
+        if inputs == 3:
+            axes.set(zlabel="input 3", zlim=(-radius, radius))
+        axes.set_aspect("equal")
     handles, labels = figure.axes[1].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=4)
+    legend = figure.legend(handles, labels, loc="outside lower center", ncols=4, markerscale=4)
+    for handle in legend.legend_handles:
+        # Samples are faint because they are many; their colours need to be seen in the legend.
+        if handle is not None:
+            handle.set_alpha(1.0)
     figure.savefig(path, dpi=120)
 
 
@@ -83,10 +90,8 @@ def _draw_boundaries(
     for index, (normal, offset) in enumerate(zip(normals, offsets, strict=True)):
         along = np.array([-normal[1], normal[0]])
         ends = offset * normal + np.outer([-2 * radius, 2 * radius], along)
-        axes.plot(*ends.T, style, color=colour, label=label if index == 0 else None, linewidth=2)
-    axes.set_xlim(-radius, radius)
-    axes.set_ylim(-radius, radius)
-    axes.set_aspect("equal")
+        width = 1.2 if style == "--" else 3.0
+        axes.plot(*ends.T, style, color=colour, label=label if index == 0 else None, linewidth=width)
 
 
 def _draw_polytope(
@@ -105,20 +110,27 @@ def _draw_polytope(
         corners = HalfspaceIntersection(planes, np.zeros(3)).intersections
     except QhullError:
         return
-    faces = [
-        _ordered(corners[np.abs(corners @ p[:3] + p[3]) < ON_PLANE * radius], p[:3]) for p in planes[: len(normals)]
-    ]
-    faces = [face for face in faces if len(face) > 2]
-    fill = "none" if style == "--" else colour
-    axes.add_collection3d(  # type: ignore[attr-defined]
-        Poly3DCollection(faces, facecolors=fill, edgecolors=colour, linestyles=style, alpha=0.35, label=label)
+    faces = []
+    for plane in planes[: len(normals)]:
+        on_plane = np.abs(corners @ plane[:3] + plane[3]) < ON_PLANE * radius
+        if np.count_nonzero(on_plane) > 2:
+            faces.append(_ordered(corners[on_plane], plane[:3]))
+    is_filled = style == "-"
+    collection = Poly3DCollection(
+        faces,
+        facecolors=colour if is_filled else "none",
+        edgecolors="none" if is_filled else colour,
+        linestyles=style,
+        alpha=0.35 if is_filled else 1.0,
+        label=label,
     )
+    # Lines of the truth stay visible in front of the faces that were found.
+    collection.set_sort_zpos(0.0 if is_filled else 1.0)
+    axes.add_collection3d(collection)  # type: ignore[attr-defined]
 
 
 def _ordered(corners: Float64[np.ndarray, "corners 3"], normal: Float64[np.ndarray, "3"]) -> np.ndarray:
     """Corners of a convex face in the order of its edge."""
-    if len(corners) < 3:
-        return corners
     corners = np.array([c for i, c in enumerate(corners) if all(np.max(np.abs(c - d)) > ON_PLANE for d in corners[:i])])
     basis = np.linalg.qr(np.column_stack([normal, np.eye(3)]))[0][:, 1:]
     flat = (corners - corners.mean(axis=0)) @ basis

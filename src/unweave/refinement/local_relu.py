@@ -102,13 +102,14 @@ def _fitted(
     target = labels[chosen]
     kept = np.arange(len(chosen))
     fewest = max(int(KEPT_SHARE * len(chosen)), unknowns + 1)
-    for _ in range(TRIMS if is_exact else 1):
-        solution = np.linalg.lstsq(design[kept], target[kept], rcond=None)[0]
-        misses = np.abs(design @ solution - target)
-        smallest = np.sort(np.argpartition(misses, fewest - 1)[:fewest]) if is_exact else kept
+    solution = np.linalg.lstsq(design, target, rcond=None)[0]
+    for _ in range(TRIMS if is_exact else 0):
+        smallest = np.sort(np.argpartition(np.abs(design @ solution - target), fewest - 1)[:fewest])
         if np.array_equal(smallest, kept):
             break
         kept = smallest
+        solution = np.linalg.lstsq(design[kept], target[kept], rcond=None)[0]
+    misses = design @ solution - target
     residual = float(np.sqrt(np.sum(misses[kept] ** 2) / max(len(kept) - unknowns, 1)))
     slope, size = solution[:-1], float(np.linalg.norm(solution[:-1]))
     if size == 0.0:
@@ -118,7 +119,6 @@ def _fitted(
 
 def _angle_error(design: np.ndarray, row: np.ndarray, noise: float) -> float:
     """Root mean square of the error of a direction: the covariance of least squares across the row."""
-    triangle = np.linalg.qr(design, mode="r")
-    covariance = np.linalg.inv(triangle.T @ triangle)[:-1, :-1]
+    covariance = np.linalg.pinv(design.T @ design)[:-1, :-1]
     across = np.trace(covariance) - row @ covariance @ row
     return float(noise * np.sqrt(max(across, 0.0)))

@@ -23,7 +23,8 @@ def test_steps_under_or_are_estimated_with_a_small_angle(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows, points = samples(rng)
     found = fit_lowest_layer(points, any_of(values_of(points, rows, 1.5, STEP)), STEP, rng)
-    assert found.layer is not None and found.certificate is not None
+    assert found.layer is not None
+    assert found.certificate is not None
     assert found.status is Status.ESTIMATED
     assert found.status.outcome is Outcome.PARTLY_IDENTIFIED
     angle = largest_angle(rows, found.layer.rows)
@@ -75,7 +76,9 @@ def test_wrong_labels_degrade_the_rows_and_the_estimate(seed: int) -> None:
     labels = any_of(values_of(points, rows, 1.2, STEP))
     flipped = np.abs(labels - (rng.random(SAMPLES) < 0.05))
     clean, noisy = (fit_lowest_layer(points, y, STEP, np.random.default_rng(seed)) for y in (labels, flipped))
-    assert clean.certificate is not None and noisy.certificate is not None and noisy.layer is not None
+    assert clean.certificate is not None
+    assert noisy.certificate is not None
+    assert noisy.layer is not None
     assert noisy.certificate.label_noise == pytest.approx(0.05, abs=0.02)
     assert clean.certificate.largest_angle < noisy.certificate.largest_angle
     assert noisy.status is Status.UNRELIABLE or largest_angle(rows, noisy.layer.rows) < noisy.certificate.largest_angle
@@ -87,7 +90,8 @@ def test_additive_noise_on_relu_gives_an_error_of_its_size(seed: int) -> None:
     labels = with_pairs(values_of(points, rows, 1.5, RELU_UNIT)) + 0.05 * rng.standard_normal(SAMPLES)
     found = fit_lowest_layer(points, labels, RELU_UNIT, rng)
     assert found.status is Status.ESTIMATED
-    assert found.layer is not None and found.certificate is not None
+    assert found.layer is not None
+    assert found.certificate is not None
     assert largest_angle(rows, found.layer.rows) < max(2.0, 3 * found.certificate.largest_angle)
     assert found.certificate.label_noise == pytest.approx(0.05, rel=0.1)
 

@@ -2,6 +2,7 @@
 
 import time
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool
@@ -37,7 +38,8 @@ class _HalfspaceClassifier(ClassifierMixin, BaseEstimator):
         Raises:
             InvalidInput: if there are not exactly two classes, or for a number of half spaces below 1.
         """
-        points, targets = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        checked: Any = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        points, targets = checked
         check_classification_targets(targets)
         self.classes_, labels = _two_classes(targets)
         check_rows(self.halfspaces)
@@ -59,7 +61,7 @@ class _HalfspaceClassifier(ClassifierMixin, BaseEstimator):
     def decision_function(self, X) -> np.ndarray:
         """Distance to the nearest boundary where one half space decides; positive for the second class."""
         check_is_fitted(self)
-        points = validate_data(self, X, dtype=np.float64, reset=False)
+        points: Any = validate_data(self, X, dtype=np.float64, reset=False)
         depths = np.max(self.layer_.arguments(points), axis=1)
         return depths if self._is_union else -depths
 

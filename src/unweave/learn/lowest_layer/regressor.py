@@ -1,6 +1,7 @@
 """A scikit-learn regressor that recovers the lowest layer, then fits what stands above it."""
 
 import time
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -51,8 +52,8 @@ class LowestLayerRegressor(RegressorMixin, BaseEstimator):
         Raises:
             InvalidInput: for an unknown unit, or a number of rows below 1.
         """
-        points, labels = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-        labels = np.asarray(labels, dtype=np.float64)
+        checked: Any = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+        points, labels = checked[0], np.asarray(checked[1], dtype=np.float64)
         unit = unit_named(self.unit)
         check_rows(self.rows)
         rng = generator_of(self.random_state)
@@ -77,7 +78,7 @@ class LowestLayerRegressor(RegressorMixin, BaseEstimator):
     def units(self, X) -> np.ndarray:
         """Values of the units that were found: what an upper network sees."""
         check_is_fitted(self)
-        points = validate_data(self, X, dtype=np.float64, reset=False)
+        points: Any = validate_data(self, X, dtype=np.float64, reset=False)
         return np.zeros((len(points), 0)) if self.layer_ is None else self.layer_.values(points)
 
     def __sklearn_tags__(self):
