@@ -5,6 +5,7 @@ an active one that is far from all others belongs to the one that is left. Near 
 samples are therefore labelled by it alone, and separating them is a linear programme.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,7 +17,7 @@ from unweave.arrays import Atoms, Points, Vector
 
 Side = Bool[np.ndarray, "points"]
 Thresholds = Float64[np.ndarray, "neurons"]
-# Share of the points of one class of a band that may be on the wrong side before a face counts as not separated.
+# Half width of the first band: wide enough for starts that are ten degrees off.
 FIRST_WIDTH = 0.35
 # A band is this many times as wide as the last step was long, so that it holds the boundary that is looked for.
 BAND_PER_STEP = 8.0
@@ -135,7 +136,7 @@ class HalfspaceProgramme:
         for _ in range(self.rounds):
             arguments = points @ found.T - levels
             nearest_other = _largest_of_others(arguments)
-            for i in np.flatnonzero(~is_done):
+            for i in map(int, np.flatnonzero(~is_done)):
                 chosen, is_all = self._band(arguments[:, i], nearest_other(i), is_active, widths[i], rng)
                 if not _is_enough(is_active[chosen], points.shape[1]):
                     is_done[i], widths[i] = True, np.inf if misplaced[i] == 1.0 else widths[i]
@@ -166,7 +167,9 @@ class HalfspaceProgramme:
         return np.concatenate(chosen), all(len(side) <= self.points for side in sides)
 
 
-def _largest_of_others(arguments: Float64[np.ndarray, "points neurons"]):
+def _largest_of_others(
+    arguments: Float64[np.ndarray, "points neurons"],
+) -> Callable[[int], Float64[np.ndarray, "points"]]:
     """For every half space the largest argument of the others, from the two largest of all."""
     if arguments.shape[1] == 1:
         return lambda i: np.full(len(arguments), -np.inf)  # noqa: ARG005 - there is only one

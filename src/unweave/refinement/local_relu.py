@@ -14,8 +14,6 @@ from unweave.arrays import Atoms, Points
 Scalars = Float64[np.ndarray, "neurons"]
 # Distance from the kink of the unit itself and from those of the others that a sample needs to be taken for its own.
 INSIDE, OUTSIDE = 0.02, -0.02
-# Units that are known to some degrees only get a wider berth.
-FIRST_OUTSIDE = -0.3
 # Share of the samples of smallest residual that is kept in a trimmed fit, and number of such fits.
 KEPT_SHARE, TRIMS = 0.6, 25
 # Samples per unknown below which a unit is left as it is, and largest number of samples that are used.

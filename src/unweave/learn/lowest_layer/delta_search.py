@@ -5,12 +5,13 @@ its row, and changes its slope at that of a relu; in all other directions it is 
 function, no high threshold and no sign is needed, but the number of directions grows exponentially with the inputs.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Atoms, Points
+from unweave.arrays import Atoms, Points, Vector
 from unweave.exceptions import InvalidInput
 from unweave.threshold_units import ThresholdUnit
 
@@ -111,7 +112,7 @@ def delta_search(
     net /= np.linalg.norm(net, axis=1, keepdims=True)
     centred = labels - labels.mean()
 
-    def measured(candidates: Atoms) -> Float64[np.ndarray, "neurons"]:
+    def measured(candidates: np.ndarray) -> np.ndarray:
         return jumps_across(points, centred, candidates, unit=unit, threshold=threshold, width=width)
 
     values, spacing = measured(net), 2.0 * directions ** (-1.0 / max(inputs - 1, 1))
@@ -126,7 +127,13 @@ def delta_search(
     return DeltaPeaks(np.array(rows), np.array(jumps), spacing)
 
 
-def _climbed(row, jump, radius, rng, measured):
+def _climbed(
+    row: Vector,
+    jump: float,
+    radius: float,
+    rng: np.random.Generator,
+    measured: Callable[[np.ndarray], np.ndarray],
+) -> tuple[Vector, float]:
     """A direction of larger absolute jump nearby, by random search with shrinking radius."""
     for _ in range(LOCAL_ROUNDS):
         near = row + radius * rng.standard_normal((LOCAL_DIRECTIONS, len(row))) / np.sqrt(len(row))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
@@ -38,12 +39,12 @@ class ModularFit:
     """
 
     lower: LowestLayerRegressor
-    upper: BaseEstimator
+    upper: Any
     cut: CutScore
 
     def predict(self, points: Float64[np.ndarray, "points inputs"]) -> Float64[np.ndarray, "points"]:
         """Labels of samples."""
-        return np.asarray(self.upper.predict(self.lower.units(points)))  # type: ignore[attr-defined]
+        return np.asarray(self.upper.predict(self.lower.units(points)))
 
 
 def cut_score(outputs: Float64[np.ndarray, "points neurons"], rng: np.random.Generator) -> CutScore:
@@ -87,10 +88,12 @@ def modular_fit(
     Raises:
         InvalidInput: if no lower part was found.
     """
-    fitted = clone(lower).fit(points, labels)
+    below: Any = clone(lower)
+    fitted: LowestLayerRegressor = below.fit(points, labels)
     if fitted.layer_ is None:
         raise InvalidInput(f"no lower part was found: {fitted.result_.reason}")
     units = fitted.units(points)
-    above = clone(upper).fit(units, labels)  # type: ignore[attr-defined]
+    above: Any = clone(upper)
+    above.fit(units, labels)
     cut = cut_score(units, rng) if units.shape[1] > 1 else CutScore(0.0, 0.0)
     return ModularFit(fitted, above, cut)
