@@ -1,7 +1,7 @@
 """Lowest layers from samples: the start from moments, polish, noise, and cases outside of the theory.
 
     python benchmarks/lowest_layer.py moments --seeds 10     angles of the start by threshold and upper function
-    python benchmarks/lowest_layer.py polish --seeds 10      the whole fit, with status
+    python benchmarks/lowest_layer.py polish --seeds 10      the whole fit, with status; --units, --uppers, --thresholds
     python benchmarks/lowest_layer.py noise --seeds 3        flipped and noisy labels
     python benchmarks/lowest_layer.py outside                what has to end unreliable
     python benchmarks/lowest_layer.py data                   a real data set, beside a linear SVM and a random forest
@@ -148,7 +148,8 @@ STATUSES = ("verified", "estimated", "unreliable")
 def polish(args: argparse.Namespace) -> None:
     """The whole fit, angles in degrees."""
     for name, upper, threshold in CELLS:
-        if (args.thresholds and threshold not in args.thresholds) or (args.units and name not in args.units):
+        wanted = ((args.thresholds, threshold), (args.units, name), (args.uppers, upper))
+        if any(chosen and value not in chosen for chosen, value in wanted):
             continue
         for condition in args.conditions:
             truth, found = [], []
@@ -255,6 +256,7 @@ def main() -> None:
     parser.add_argument("--conditions", type=float, nargs="+", default=[1.0, 3.0])
     parser.add_argument("--thresholds", type=float, nargs="*", default=[])
     parser.add_argument("--units", nargs="*", default=[])
+    parser.add_argument("--uppers", nargs="*", default=[])
     parser.add_argument("--folds", type=int, default=5)
     args = parser.parse_args()
     {"moments": moments, "polish": polish, "noise": noise, "outside": outside, "data": data}[args.part](args)
