@@ -15,7 +15,7 @@ Thresholds = Float64[np.ndarray, "neurons"]
 BAND, GUARD = 0.5, 0.1
 # Mean of the absolute value of a standard normal variable: a face at angle a is wrong for a share of it times a.
 MEAN_ABSOLUTE = float(np.sqrt(2 / np.pi))
-# Rows were up to this factor worse than estimated in the simulations of the specification, with known errors.
+# Rows of unions were up to this factor worse than the mass says in simulations with known errors and ten rows.
 CALIBRATION = 1.25
 CONFIDENCE = 0.95
 # Samples of a band below which a face is not judged.
