@@ -3,9 +3,9 @@
 On the slab where ``<z, x>`` is about s a half space ``<w, x> >= t`` at angle alpha to z is active with probability
 ``Phi((s cos alpha - t) / sin alpha)``. Two quantiles of that function of s give ``tan alpha`` and t.
 
-`refine_by_search` is the document's RefineEstimate, with the acceptance test that its analysis needs. On samples it
-gains little (see docs/lowest-layer.md) and its own estimate of the angle is too good, because it chooses what looks
-best; `refine_by_band` takes the direction of the error from the first moment on the slab.
+`refine_by_search` is the document's RefineEstimate, with the acceptance test that its analysis needs. Its
+steps are so small that a fixed sample hardly resolves them, and its own estimate of the angle is too good, because it
+chooses what looks best; `refine_by_band` takes the direction of the error from the first moment on the slab.
 """
 
 from dataclasses import dataclass
