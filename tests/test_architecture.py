@@ -14,7 +14,7 @@ SOURCE = Path(unweave.__file__).parent
 
 # A module may import from its own group and from those above it.
 ORDER = [
-    {"exceptions", "outcomes", "arrays", "activations"},
+    {"exceptions", "outcomes", "arrays", "activations", "threshold_units"},
     {"_kernels"},
     {"networks", "symmetries", "parameters", "entangled", "entangled_metrics"},
     {"oracles"},
@@ -26,7 +26,7 @@ ORDER = [
     {"diagnostics"},
     {"training"},
     {"identification", "learn"},
-    {"reports"},
+    {"reports", "pictures"},
     {"planted"},
     {"cli", "reproduce"},
 ]

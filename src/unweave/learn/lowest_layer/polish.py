@@ -1,0 +1,156 @@
+"""From rows that are some degrees off to the precision of the data, by what the labels allow."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float64
+
+from unweave.arrays import Atoms, Points
+from unweave.assembly.threshold_scalars import OrientedRows
+from unweave.learn.lowest_layer.labels import ACTIVE_NOISE, ReadLabels
+from unweave.refinement.halfspace_programme import HalfspaceProgramme
+from unweave.refinement.local_relu import OUTSIDE, RegressedUnits, regress_units
+from unweave.refinement.soft_union import FIRST_SHARPNESS, fit_soft_union
+from unweave.threshold_units import ThresholdUnit
+
+Labels = Float64[np.ndarray, "points"]
+# Arguments of units of noisy labels count as quiet below this: rows are known less well.
+NOISY_OUTSIDE = -0.1
+# Passes of linear programmes: another one if the last has left points on the wrong side and moved a row.
+FACE_PASSES, CLEAN_SHARE, STILL_MOVING = 2, 1e-3, 1e-3
+# Samples of either side for the smooth fit of all half spaces at once.
+SOFT_SAMPLES = 10_000
+# Passes of least squares with exact labels, until residuals are this small a share of the spread of the labels.
+EXACT_PASSES, EXACT_RESIDUAL = 4, 1e-10
+# Residual in units of the spread of exact labels above which they are not affine where a unit is alone.
+AFFINE_RESIDUAL = 1e-6
+# Passes of least squares with noisy labels, each with the offset of the one before.
+NOISY_PASSES = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Polished:
+    """Units after all polish that the labels allow.
+
+    Args:
+        units: rows, thresholds and coefficients.
+        offset: value of the labels where all units are quiet.
+        regression: the last fit of relu units, None for others.
+        is_polished: whether anything was done to the start.
+        misplaced: share of the points on the wrong side in the last programme of every half space.
+    """
+
+    units: OrientedRows
+    offset: float
+    regression: RegressedUnits | None
+    is_polished: bool
+    misplaced: Float64[np.ndarray, "neurons"]
+
+
+def polish(
+    points: Points,
+    labels: Labels,
+    read: ReadLabels,
+    units: OrientedRows,
+    unit: ThresholdUnit,
+    rng: np.random.Generator,
+) -> Polished:
+    """Half spaces by linear programmes where labels show who is active, relu units by least squares on top.
+
+    Args:
+        points: samples that were used for the start.
+        labels: one per sample.
+        read: what labels say by themselves.
+        units: the start.
+        unit: kind of the units.
+        rng: chooses samples for the programmes.
+    """
+    if read.is_active is None:
+        return Polished(units, read.offset, None, False, np.zeros(len(units.rows)))
+    found, misplaced = _face_polish(points, read.is_active, units, rng)
+    if unit.name != "relu":
+        return Polished(found, read.offset, None, True, misplaced)
+    if read.is_exact:
+        fit = _exact_polish(points, labels - read.offset, found)
+        units = _kept_if_affine(fit, found, float(np.std(labels)))
+        return Polished(units, read.offset, fit, True, misplaced)
+    return _noisy_polish(points, labels, read, found, misplaced)
+
+
+def _face_polish(
+    points: Points, is_active: Bool[np.ndarray, "points"], units: OrientedRows, rng: np.random.Generator
+) -> tuple[OrientedRows, Float64[np.ndarray, "neurons"]]:
+    rows, thresholds = _soft_polish(points, is_active, units, rng)
+    misplaced = np.ones(len(rows))
+    for _ in range(FACE_PASSES):
+        faces = HalfspaceProgramme()(points, is_active, rows, thresholds, rng)
+        rows, thresholds, misplaced = faces.rows, faces.thresholds, faces.misplaced
+        if np.max(faces.misplaced) < CLEAN_SHARE or np.max(faces.moved) < STILL_MOVING:
+            break
+    return OrientedRows(rows, thresholds, units.coefficients), misplaced
+
+
+def _soft_polish(
+    points: Points, is_active: Bool[np.ndarray, "points"], units: OrientedRows, rng: np.random.Generator
+) -> tuple[Atoms, Float64[np.ndarray, "neurons"]]:
+    """All half spaces at once on as many active as quiet samples, for starts whose thresholds are far off."""
+    chosen = np.concatenate(
+        [
+            side if len(side) <= SOFT_SAMPLES else rng.choice(side, SOFT_SAMPLES, replace=False)
+            for side in (np.flatnonzero(is_active), np.flatnonzero(~is_active))
+        ]
+    )
+    slopes, offsets = FIRST_SHARPNESS * units.rows, FIRST_SHARPNESS * units.thresholds
+    soft = fit_soft_union(points[chosen], is_active[chosen], slopes, offsets)
+    return soft.rows, soft.thresholds
+
+
+def _exact_polish(points: Points, labels: Labels, units: OrientedRows) -> RegressedUnits:
+    """Least squares until no residual is left: a unit that is exact tells its neighbours which samples are theirs."""
+    spread = float(np.std(labels))
+    fit = _regression(points, labels, units, is_exact=True, outside=OUTSIDE)
+    for _ in range(EXACT_PASSES):
+        if np.max(fit.residuals) < EXACT_RESIDUAL * spread:
+            break
+        fit = _regression(points, labels, _units_of(fit), is_exact=True, outside=OUTSIDE)
+    return fit
+
+
+def _kept_if_affine(fit: RegressedUnits, faces: OrientedRows, spread: float) -> OrientedRows:
+    """Units whose labels are affine where they are alone; half spaces where powers of a unit bend them."""
+    is_affine = (fit.samples > 0) & (fit.residuals < AFFINE_RESIDUAL * spread)
+    return OrientedRows(
+        np.where(is_affine[:, None], fit.rows, faces.rows),
+        np.where(is_affine, fit.thresholds, faces.thresholds),
+        np.where(fit.samples > 0, fit.coefficients, faces.coefficients),
+    )
+
+
+def _noisy_polish(
+    points: Points,
+    labels: Labels,
+    read: ReadLabels,
+    faces: OrientedRows,
+    misplaced: Float64[np.ndarray, "neurons"],
+) -> Polished:
+    """Least squares with noise: faces are where labels rise above the noise, which is beyond the kinks."""
+    offset, level = read.offset, ACTIVE_NOISE * read.noise
+    fit = _regression(points, labels - offset, faces, is_exact=False, outside=-level + NOISY_OUTSIDE)
+    for _ in range(NOISY_PASSES):
+        quiet = np.max(points @ fit.rows.T - fit.thresholds, axis=1) < NOISY_OUTSIDE
+        if np.any(quiet):
+            offset = float(np.mean(labels[quiet]))
+        fit = _regression(points, labels - offset, _units_of(fit), is_exact=False, outside=NOISY_OUTSIDE)
+    return Polished(_units_of(fit), offset, fit, True, misplaced)
+
+
+def _regression(
+    points: Points, labels: Labels, units: OrientedRows, *, is_exact: bool, outside: float
+) -> RegressedUnits:
+    return regress_units(
+        points, labels, units.rows, units.thresholds, units.coefficients, is_exact=is_exact, outside=outside
+    )
+
+
+def _units_of(fit: RegressedUnits) -> OrientedRows:
+    return OrientedRows(fit.rows, fit.thresholds, fit.coefficients)

@@ -1,0 +1,101 @@
+"""What stands above a lowest layer, once its rows are known: a regression on few numbers."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+
+import numpy as np
+from jaxtyping import Float64
+
+Hidden = Float64[np.ndarray, "points neurons"]
+Labels = Float64[np.ndarray, "points"]
+# A product of units needs so many samples on which it does not vanish to get a coefficient.
+LEAST_ACTIVE = 50
+# Largest number of products; beyond, the degree is lowered.
+MOST_TERMS = 400
+# Relative size of singular values that are taken for zero.
+RANK_TOL = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class UpperPolynomial:
+    """A polynomial in the values of the units.
+
+    Args:
+        terms: units that are multiplied, one tuple per term; the empty one is the constant.
+        coefficients: one per term.
+    """
+
+    terms: tuple[tuple[int, ...], ...]
+    coefficients: Float64[np.ndarray, "terms"]
+
+    def __call__(self, hidden: Hidden) -> Labels:
+        """Value at every sample."""
+        return _design(hidden, self.terms) @ self.coefficients
+
+
+@dataclass(frozen=True, eq=False)
+class UpperTable:
+    """The mean label of every pattern of active steps, and a polynomial for patterns that were not seen.
+
+    Args:
+        values: mean label by pattern.
+        rest: for all other patterns.
+    """
+
+    values: dict[bytes, float]
+    rest: UpperPolynomial
+
+    def __call__(self, hidden: Hidden) -> Labels:
+        """Value at every sample."""
+        predicted = self.rest(hidden)
+        patterns, inverse = np.unique(hidden > 0, axis=0, return_inverse=True)
+        for index, pattern in enumerate(patterns):
+            known = self.values.get(pattern.tobytes())
+            if known is not None:
+                predicted[inverse.ravel() == index] = known
+        return predicted
+
+
+Upper = Callable[[Hidden], Labels]
+
+
+def fit_polynomial(hidden: Hidden, labels: Labels, *, degree: int) -> UpperPolynomial:
+    """Least squares on all products of up to `degree` units that are active often enough.
+
+    Args:
+        hidden: values of the units.
+        labels: one per sample.
+        degree: largest number of factors.
+    """
+    units = hidden.shape[1]
+    while degree > 1 and sum(units**k for k in range(degree + 1)) > 4 * MOST_TERMS:
+        degree -= 1
+    is_active = hidden != 0
+    terms: list[tuple[int, ...]] = [()]
+    for factors in range(1, degree + 1):
+        for term in combinations_with_replacement(range(units), factors):
+            together = np.all(is_active[:, list(term)], axis=1)
+            if np.count_nonzero(together) >= min(LEAST_ACTIVE, max(len(labels) // 4, 1)):
+                terms.append(term)
+    design = _design(hidden, tuple(terms))
+    coefficients = np.linalg.lstsq(design, labels, rcond=RANK_TOL)[0]
+    return UpperPolynomial(tuple(terms), coefficients)
+
+
+def fit_table(hidden: Hidden, labels: Labels) -> UpperTable:
+    """The mean label of every pattern of steps, and least squares on single steps for the others."""
+    patterns, inverse, counts = np.unique(hidden > 0, axis=0, return_inverse=True, return_counts=True)
+    means = np.bincount(inverse.ravel(), weights=labels) / counts
+    values = {pattern.tobytes(): float(mean) for pattern, mean in zip(patterns, means, strict=True)}
+    return UpperTable(values, fit_polynomial(hidden, labels, degree=1))
+
+
+def explained_share(upper: Upper, hidden: Hidden, labels: Labels) -> float:
+    """Share of the variance of labels that is explained; on held-out samples an honest one."""
+    spread = float(np.var(labels))
+    return 1.0 - float(np.mean((upper(hidden) - labels) ** 2)) / spread if spread > 0 else 0.0
+
+
+def _design(hidden: Hidden, terms: tuple[tuple[int, ...], ...]) -> Float64[np.ndarray, "points terms"]:
+    return np.stack([np.prod(hidden[:, list(term)], axis=1) for term in terms], axis=1)

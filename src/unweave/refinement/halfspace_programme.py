@@ -1,0 +1,183 @@
+"""Half spaces to the precision of the samples: a linear programme per face, with the samples near its boundary.
+
+Labels say on which side of a union of half spaces a sample lies. An inactive sample is outside of every half space, and
+an active one that is far from all others belongs to the one that is left. Near the boundary of one half space the
+samples are therefore labelled by it alone, and separating them is a linear programme.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float64
+from scipy import sparse
+from scipy.optimize import linprog
+
+from unweave.arrays import Atoms, Points, Vector
+
+Side = Bool[np.ndarray, "points"]
+Thresholds = Float64[np.ndarray, "neurons"]
+# Half width of the first band: wide enough for starts that are ten degrees off.
+FIRST_WIDTH = 0.35
+# A band is this many times as wide as the last step was long, so that it holds the boundary that is looked for.
+BAND_PER_STEP = 8.0
+# Bands shrink at most to this share of the last, whatever the step.
+SHRINKAGE = 0.1
+# Points of other half spaces stay this far away, in units of the width of the band and at least so far.
+LEAST_GUARD = 0.02
+# Below so many points per input on one side nothing is learnt about a face.
+POINTS_PER_INPUT = 3
+
+
+@dataclass(frozen=True, eq=False)
+class Face:
+    """A half space ``<row, x> >= threshold`` with a unit row, and how well it separates the points of its programme.
+
+    Args:
+        row: unit vector.
+        threshold: its distance from the origin.
+        misplaced: share of the points that are on the wrong side.
+        margin: distance of all other points from the boundary, if none is misplaced.
+    """
+
+    row: Vector
+    threshold: float
+    misplaced: float
+    margin: float
+
+
+@dataclass(frozen=True, eq=False)
+class PolishedFaces:
+    """Half spaces after the last band.
+
+    Args:
+        rows: unit vectors, one per half space.
+        thresholds: one per half space.
+        moved: angle in radians between every row and its start.
+        misplaced: share of misplaced points in the last programme of every half space.
+        widths: half width of the last band of every half space; not finite if it had too few points for one.
+    """
+
+    rows: Atoms
+    thresholds: Thresholds
+    moved: Float64[np.ndarray, "neurons"]
+    misplaced: Float64[np.ndarray, "neurons"]
+    widths: Float64[np.ndarray, "neurons"]
+
+
+def separating_face(points: Points, is_above: Side, row: Vector, threshold: float) -> Face:
+    """The half space near a given one that separates points best.
+
+    Maximises ``margin - sum of slacks`` of ``<w, x> - t >= margin`` above and ``<= -margin`` below, with
+    ``<w, row> = 1``: the widest margin if the points can be separated, and the least total violation otherwise.
+
+    Args:
+        points: near the boundary.
+        is_above: the side of each.
+        row: a unit vector near the one that is looked for.
+        threshold: likewise.
+    """
+    count, inputs = points.shape
+    arguments = points @ row - threshold
+    scale = float(np.max(np.abs(arguments), initial=0.0)) or 1.0
+    signs = np.where(is_above, 1.0, -1.0)
+    # Unknowns: change of the row within its orthogonal complement, change of the threshold, margin, slacks.
+    tangent = np.linalg.qr(np.column_stack([row, np.eye(inputs)]))[0][:, 1:]
+    known = np.column_stack([-signs[:, None] * (points @ tangent), signs, np.ones(count)])
+    programme = linprog(
+        np.concatenate([np.zeros(inputs), [-1.0], np.ones(count)]),
+        A_ub=sparse.hstack([sparse.csr_array(known), -sparse.eye_array(count)], format="csr"),
+        b_ub=signs * arguments / scale,
+        bounds=[(None, None)] * inputs + [(0.0, None)] * (count + 1),
+        method="highs",
+    )
+    if programme.x is None:
+        return Face(row, threshold, 1.0, 0.0)
+    change, shift, margin = programme.x[: inputs - 1], programme.x[inputs - 1], programme.x[inputs]
+    found = row + scale * tangent @ change
+    size = float(np.linalg.norm(found))
+    found, level = found / size, (threshold + scale * shift) / size
+    misplaced = float(np.mean(((points @ found - level) >= 0) != is_above))
+    return Face(found, float(level), misplaced, float(scale * margin / size))
+
+
+@dataclass(frozen=True)
+class HalfspaceProgramme:
+    """Settings of the polish.
+
+    Args:
+        rounds: bands per half space, narrower each time.
+        points: largest number of points per side in one programme.
+        first_width: half width of the first band.
+    """
+
+    rounds: int = 5
+    points: int = 1_000
+    first_width: float = FIRST_WIDTH
+
+    def __call__(
+        self, points: Points, is_active: Side, rows: Atoms, thresholds: Thresholds, rng: np.random.Generator
+    ) -> PolishedFaces:
+        """Polish all half spaces of a union at once, round by round, so that each knows where the others are now.
+
+        Args:
+            points: samples, in coordinates in which they have a spread of about 1.
+            is_active: whether a sample is in the union.
+            rows: unit vectors near the true ones, pointing into the half spaces.
+            thresholds: near the true ones.
+            rng: chooses points where there are more than needed.
+
+        Assumes: every half space has samples that no other contains.
+        Guarantees: heuristic; for labels without noise, errors of order ``inputs / (samples * density)``.
+        """
+        start, found, levels = rows, rows.copy(), thresholds.copy()
+        widths, misplaced = np.full(len(rows), self.first_width), np.ones(len(rows))
+        is_done = np.zeros(len(rows), dtype=bool)
+        for _ in range(self.rounds):
+            arguments = points @ found.T - levels
+            nearest_other = _largest_of_others(arguments)
+            for i in map(int, np.flatnonzero(~is_done)):
+                chosen, is_all = self._band(arguments[:, i], nearest_other(i), is_active, widths[i], rng)
+                if not _is_enough(is_active[chosen], points.shape[1]):
+                    is_done[i], widths[i] = True, np.inf if misplaced[i] == 1.0 else widths[i]
+                    continue
+                face = separating_face(points[chosen], is_active[chosen], found[i], float(levels[i]))
+                step = float(np.linalg.norm(face.row - found[i]) + abs(face.threshold - levels[i]))
+                found[i], levels[i], misplaced[i] = face.row, face.threshold, face.misplaced
+                # A band that was searched completely has nothing more to say once it moves the face no more.
+                is_done[i] = is_all and BAND_PER_STEP * step < widths[i]
+                if not is_done[i]:
+                    widths[i] = np.clip(BAND_PER_STEP * step, SHRINKAGE * widths[i], widths[i])
+        moved = 2 * np.arcsin(np.clip(np.linalg.norm(found - start, axis=1) / 2, 0.0, 1.0))
+        return PolishedFaces(found, levels, moved, misplaced, widths)
+
+    def _band(
+        self,
+        argument: Float64[np.ndarray, "points"],
+        nearest_other: Float64[np.ndarray, "points"],
+        is_active: Side,
+        width: float,
+        rng: np.random.Generator,
+    ) -> tuple[np.ndarray, bool]:
+        """Points near the boundary that are labelled by this half space alone, and whether these are all."""
+        guard = max(LEAST_GUARD, 0.5 * width)
+        near = np.flatnonzero((np.abs(argument) <= width) & (~is_active | (nearest_other < -guard)))
+        sides = [near[is_active[near]], near[~is_active[near]]]
+        chosen = [side if len(side) <= self.points else rng.choice(side, self.points, replace=False) for side in sides]
+        return np.concatenate(chosen), all(len(side) <= self.points for side in sides)
+
+
+def _largest_of_others(
+    arguments: Float64[np.ndarray, "points neurons"],
+) -> Callable[[int], Float64[np.ndarray, "points"]]:
+    """For every half space the largest argument of the others, from the two largest of all."""
+    if arguments.shape[1] == 1:
+        return lambda i: np.full(len(arguments), -np.inf)  # noqa: ARG005 - there is only one
+    top = np.argmax(arguments, axis=1)
+    two = np.partition(arguments, -2, axis=1)[:, -2:]
+    return lambda i: np.where(top == i, two[:, 0], two[:, 1])
+
+
+def _is_enough(is_active: Side, inputs: int) -> bool:
+    fewest = min(np.count_nonzero(is_active), np.count_nonzero(~is_active))
+    return bool(fewest >= POINTS_PER_INPUT * inputs)

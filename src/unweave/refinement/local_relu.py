@@ -1,0 +1,122 @@
+"""Relu units of a lowest layer by least squares where each is active alone.
+
+Where one relu is active and all others are quiet, the labels are ``offset + c_i (<w_i, x> - t_i)`` whatever stands
+above: an affine function, which a few samples of exact labels determine to rounding.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64
+
+from unweave.arrays import Atoms, Points
+
+Scalars = Float64[np.ndarray, "neurons"]
+# Distance from the kink of the unit itself and from those of the others that a sample needs to be taken for its own.
+INSIDE, OUTSIDE = 0.02, -0.02
+# Share of the samples of smallest residual that is kept in a trimmed fit, and number of such fits.
+KEPT_SHARE, TRIMS = 0.6, 25
+# Samples per unknown below which a unit is left as it is, and largest number of samples that are used.
+SAMPLES_PER_UNKNOWN, MOST_SAMPLES = 2.0, 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class RegressedUnits:
+    """Units after the fit.
+
+    Args:
+        rows: unit vectors that point to where the units are active.
+        thresholds: one per unit.
+        coefficients: of each unit when it is active alone.
+        samples: that each fit used; 0 for a unit that was left as it was.
+        residuals: root mean square of the residuals of each fit.
+        angle_errors: standard error of every row in radians, as least squares has it.
+    """
+
+    rows: Atoms
+    thresholds: Scalars
+    coefficients: Scalars
+    samples: Scalars
+    residuals: Scalars
+    angle_errors: Scalars
+
+
+def regress_units(
+    points: Points,
+    labels: Float64[np.ndarray, "points"],
+    rows: Atoms,
+    thresholds: Scalars,
+    coefficients: Scalars,
+    *,
+    is_exact: bool,
+    outside: float = OUTSIDE,
+) -> RegressedUnits:
+    """Fit every unit to the samples that it has for itself.
+
+    Args:
+        points: samples.
+        labels: without their offset.
+        rows: unit vectors near the true ones.
+        thresholds: near the true ones.
+        coefficients: what to keep for units with too few samples.
+        is_exact: whether labels are free of noise; then the fit is trimmed, which leaves out samples of other units.
+        outside: argument below which other units count as quiet.
+
+    Guarantees: rounding errors for exact labels if more than `KEPT_SHARE` of the samples belong to the unit;
+    ``noise sqrt(inputs / samples)`` otherwise.
+    """
+    arguments = points @ rows.T - thresholds
+    found = [_fitted(points, labels, arguments, unit, is_exact=is_exact, outside=outside) for unit in range(len(rows))]
+    kept = RegressedUnits(rows.copy(), thresholds.copy(), coefficients.copy(), *(np.zeros(len(rows)) for _ in range(3)))
+    kept.angle_errors[:] = np.inf
+    for unit, fit in enumerate(found):
+        if fit is None:
+            continue
+        slope, level, count, residual, error = fit
+        size = float(np.linalg.norm(slope))
+        # A unit points to where it is active, which is where the samples of the fit were.
+        sign = 1.0 if float(slope @ rows[unit]) >= 0 else -1.0
+        kept.rows[unit], kept.thresholds[unit] = sign * slope / size, -sign * level / size
+        kept.coefficients[unit], kept.samples[unit] = sign * size, count
+        kept.residuals[unit], kept.angle_errors[unit] = residual, error
+    return kept
+
+
+def _fitted(
+    points: Points,
+    labels: Float64[np.ndarray, "points"],
+    arguments: Float64[np.ndarray, "points neurons"],
+    unit: int,
+    *,
+    is_exact: bool,
+    outside: float,
+) -> tuple[np.ndarray, float, int, float, float] | None:
+    others = np.delete(arguments, unit, axis=1).max(axis=1, initial=-np.inf)
+    chosen = np.flatnonzero((others < outside) & (arguments[:, unit] > INSIDE))[:MOST_SAMPLES]
+    unknowns = points.shape[1] + 1
+    if len(chosen) < SAMPLES_PER_UNKNOWN * unknowns:
+        return None
+    design = np.column_stack([points[chosen], np.ones(len(chosen))])
+    target = labels[chosen]
+    kept = np.arange(len(chosen))
+    fewest = max(int(KEPT_SHARE * len(chosen)), unknowns + 1)
+    solution = np.linalg.lstsq(design, target, rcond=None)[0]
+    for _ in range(TRIMS if is_exact else 0):
+        smallest = np.sort(np.argpartition(np.abs(design @ solution - target), fewest - 1)[:fewest])
+        if np.array_equal(smallest, kept):
+            break
+        kept = smallest
+        solution = np.linalg.lstsq(design[kept], target[kept], rcond=None)[0]
+    misses = design @ solution - target
+    residual = float(np.sqrt(np.sum(misses[kept] ** 2) / max(len(kept) - unknowns, 1)))
+    slope, size = solution[:-1], float(np.linalg.norm(solution[:-1]))
+    if size == 0.0:
+        return None
+    return slope, float(solution[-1]), len(kept), residual, _angle_error(design[kept], slope / size, residual / size)
+
+
+def _angle_error(design: np.ndarray, row: np.ndarray, noise: float) -> float:
+    """Root mean square of the error of a direction: the covariance of least squares across the row."""
+    covariance = np.linalg.pinv(design.T @ design)[:-1, :-1]
+    across = np.trace(covariance) - row @ covariance @ row
+    return float(noise * np.sqrt(max(across, 0.0)))

@@ -1,0 +1,106 @@
+import pickle
+
+import numpy as np
+import pytest
+from sklearn.utils.estimator_checks import estimator_checks_generator
+
+from halfspace_samples import any_of, largest_angle, planted_rows, values_of, with_pairs
+from unweave.exceptions import InvalidInput
+from unweave.learn.lowest_layer.halfspaces import HalfspaceIntersectionClassifier, HalfspaceUnionClassifier
+from unweave.learn.lowest_layer.regressor import LowestLayerRegressor
+from unweave.learn.lowest_layer.upper import explained_share, fit_polynomial, fit_table
+from unweave.outcomes import Outcome
+from unweave.threshold_units import RELU_UNIT, STEP
+
+ESTIMATORS = [
+    LowestLayerRegressor(random_state=0),
+    LowestLayerRegressor(unit="step", random_state=0),
+    HalfspaceIntersectionClassifier(random_state=0),
+]
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.usefixtures("without_type_checks")
+@pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
+def test_estimators_follow_the_conventions(estimator) -> None:
+    for candidate, check in estimator_checks_generator(estimator):
+        try:
+            check(candidate)
+        except pytest.skip.Exception:
+            continue
+        except Exception as error:
+            if type(error).__name__ != "SkipTest":
+                raise
+
+
+def test_an_intersection_is_found_with_its_normals(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, points = planted_rows(rng, 3, 3, mixing=0.2), rng.standard_normal((40_000, 3))
+    inside = any_of(values_of(points, rows, 1.3, STEP)) == 0
+    names = np.where(inside, "yes", "no")
+    model = HalfspaceIntersectionClassifier(random_state=seed).fit(points, names)
+    assert model.status_ == "estimated"
+    assert model.outcome_ is Outcome.PARTLY_IDENTIFIED
+    assert largest_angle(-rows, model.normals_) < 0.5
+    np.testing.assert_allclose(model.offsets_, -1.3, atol=0.01)
+    assert model.score(points, names) > 0.999
+    np.testing.assert_array_equal(
+        np.all(points @ model.normals_.T > model.offsets_, axis=1), model.predict(points) == "yes"
+    )
+    assert model.network_ is None
+    assert model.result_.samples == 40_000
+
+
+def test_a_union_is_the_complement_of_an_intersection(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, points = planted_rows(rng, 2, 2), rng.standard_normal((20_000, 2))
+    active = any_of(values_of(points, rows, 1.0, STEP)).astype(int)
+    union = HalfspaceUnionClassifier(halfspaces=2, random_state=seed).fit(points, active)
+    intersection = HalfspaceIntersectionClassifier(halfspaces=2, random_state=seed).fit(points, 1 - active)
+    np.testing.assert_allclose(union.normals_, -intersection.normals_)
+    np.testing.assert_allclose(union.decision_function(points), -intersection.decision_function(points))
+
+
+def test_data_that_is_not_gaussian_is_predicted_but_not_claimed(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    points = rng.uniform(-1, 1, (600, 2))
+    inside = np.max(np.abs(points), axis=1) < 0.6
+    model = HalfspaceIntersectionClassifier(random_state=seed).fit(points, inside)
+    assert model.status_ == "unreliable"
+    assert model.outcome_ is Outcome.NOT_IDENTIFIED
+    assert model.score(points, inside) > 0.9
+    assert "not claimed" in model.result_.notes[-1]
+
+
+def test_a_regressor_predicts_and_knows_its_units(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, points = planted_rows(rng, 3, 4, mixing=0.2), rng.standard_normal((30_000, 4))
+    labels = with_pairs(values_of(points, rows, 1.0, RELU_UNIT))
+    model = LowestLayerRegressor(random_state=seed).fit(points[:20_000], labels[:20_000])
+    assert model.status_ == "verified"
+    assert model.score(points[20_000:], labels[20_000:]) > 1 - 1e-12
+    assert model.network_ is not None
+    np.testing.assert_allclose(model.network_(points[:50]), model.units(points[:50]), atol=1e-12)
+    again = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(again.predict(points[:50]), model.predict(points[:50]))
+
+
+def test_wrong_settings_are_refused() -> None:
+    points, labels = np.random.default_rng(0).standard_normal((50, 2)), np.arange(50) % 2
+    with pytest.raises(InvalidInput, match="unknown unit"):
+        LowestLayerRegressor(unit="tanh").fit(points, labels)
+    with pytest.raises(InvalidInput, match="integer from 1"):
+        HalfspaceUnionClassifier(halfspaces=0).fit(points, labels)
+    with pytest.raises(InvalidInput, match="Only binary classification"):
+        HalfspaceUnionClassifier().fit(points, np.arange(50) % 3)
+
+
+def test_tables_and_polynomials_explain_what_is_above(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, points = planted_rows(rng, 3, 3), rng.standard_normal((4_000, 3))
+    steps, relus = (values_of(points, rows, 0.5, unit) for unit in (STEP, RELU_UNIT))
+    labels = np.cos(steps @ [1.0, 2.0, 3.0])
+    assert explained_share(fit_table(steps, labels), steps, labels) > 1 - 1e-12
+    labels = with_pairs(relus)
+    assert explained_share(fit_polynomial(relus, labels, degree=2), relus, labels) > 1 - 1e-12
+    assert explained_share(fit_polynomial(relus, labels, degree=1), relus, labels) < 0.999
