@@ -29,7 +29,9 @@ FIRST_DAMPING, LEAST_DAMPING, DAMPING_FACTOR = 1e-2, 1e-15, 5.0
 LARGEST_DAMPING = 1e8
 # A batch shrinks to these shares of the runs as they finish: every size is compiled once.
 BATCH_SHARES = (1.0, 1 / 3, 1 / 10)
-LARGEST_BATCH = 128
+SMALLEST_BATCH, LARGEST_BATCH = 8, 128
+# Newton steps compile for sizes that are multiples of this.
+PADDED_SIZE = 8
 DESCENT_STEPS_PER_CALL, NEWTON_STEPS_PER_CALL = 250, 10
 # A run stands still if one call lowers its loss by less than this share.
 DESCENT_STANDSTILL, NEWTON_STANDSTILL = 1e-9, 1e-4
@@ -62,7 +64,7 @@ def descend(
 ) -> Trained:
     """Gradient descent on all runs, each with its own step length, which grows until a step fails.
 
-    A run ends when its loss is below `loss_tol`, when it stands still, or after about `steps` steps.
+    A run ends when its loss is below `loss_tol`, when it stands still, or after `steps` steps.
     """
     with double_precision():
         function, scales = _function(activation)
@@ -70,8 +72,8 @@ def descend(
         first = _first_slopes(*runs, *scales, **settings)
         state = [*runs[:2], *(np.asarray(array) for array in first), np.full(len(runs.labels), FIRST_RATE)]
 
-        def advance(part: list[np.ndarray], points: np.ndarray, labels: np.ndarray) -> tuple:
-            return _descend(tuple(part), points, labels, *scales, **settings)
+        def advance(part: list[np.ndarray], points: np.ndarray, labels: np.ndarray, count: int) -> tuple:
+            return _descend(tuple(part), points, labels, count, *scales, **settings)
 
         return _run_all(
             advance, state, runs,
@@ -86,28 +88,52 @@ def levenberg_marquardt(
 
     A run ends as in `descend`, or when no step lowers its loss any more.
     """
+    padded, is_real = _padded(runs)
     with double_precision():
         function, scales = _function(activation)
-        settings = {"function": function, "trains_outputs": trains_outputs}
-        losses = np.asarray(_first_slopes(*runs, *scales, **settings)[0])
-        state = [*runs[:2], losses, np.full(len(runs.labels), FIRST_DAMPING)]
+        values = np.asarray(_answers(*padded[:3], *scales, function=function))
+        losses = np.mean((values - runs.labels) ** 2, axis=1) / 2
+        state = [*padded[:2], losses, np.full(len(runs.labels), FIRST_DAMPING)]
 
-        def advance(part: list[np.ndarray], points: np.ndarray, labels: np.ndarray) -> tuple:
-            return _newton(tuple(part), points, labels, *scales, **settings)
+        def advance(part: list[np.ndarray], points: np.ndarray, labels: np.ndarray, count: int) -> tuple:
+            return _newton(
+                tuple(part), points, labels, count, is_real, *scales, function=function, trains_outputs=trains_outputs
+            )  # fmt: skip
 
-        return _run_all(
-            advance, state, runs,
+        found = _run_all(
+            advance, state, padded,
             steps=steps, steps_per_call=NEWTON_STEPS_PER_CALL, loss_tol=loss_tol, standstill=NEWTON_STANDSTILL,
         )  # fmt: skip
+    _, neurons, inputs = runs.weights.shape
+    return found._replace(
+        output_weights=found.output_weights[:, :neurons], weights=found.weights[:, :neurons, :inputs]
+    )  # fmt: skip
 
 
 def answers(
     output_weights: np.ndarray, weights: np.ndarray, points: np.ndarray, activation: Activation | Function
 ) -> np.ndarray:
     """Values of many networks, each at its own points."""
+    padded, _ = _padded(Runs(output_weights, weights, points, np.zeros(points.shape[:2])))
     with double_precision():
         function, scales = _function(activation)
-        return np.asarray(_answers(output_weights, weights, points, *scales, function=function))
+        return np.asarray(_answers(*padded[:3], *scales, function=function))
+
+
+def _padded(runs: Runs) -> tuple[Runs, np.ndarray]:
+    """The runs with neurons and inputs filled up by zeros, and which neurons are real.
+
+    Factorisations take nearly all of the time of a Newton step, so that filling up costs little and saves compilations.
+    """
+    _, neurons, inputs = runs.weights.shape
+    more, wider = -neurons % PADDED_SIZE, -inputs % PADDED_SIZE
+    filled = Runs(
+        np.pad(runs.output_weights, ((0, 0), (0, more))),
+        np.pad(runs.weights, ((0, 0), (0, more), (0, wider))),
+        np.pad(runs.points, ((0, 0), (0, 0), (0, wider))),
+        runs.labels,
+    )
+    return filled, np.arange(neurons + more) < neurons
 
 
 def _run_all(advance, state, runs, *, steps, steps_per_call, loss_tol, standstill):
@@ -115,8 +141,10 @@ def _run_all(advance, state, runs, *, steps, steps_per_call, loss_tol, standstil
     state = [np.array(array) for array in state]
     history, active = [state[2].copy()], state[2] > loss_tol
     taken = np.zeros(len(active), dtype=np.int64)
-    sizes = [max(1, int(np.ceil(share * min(LARGEST_BATCH, len(active))))) for share in BATCH_SHARES]
-    for _ in range(-(-steps // steps_per_call)):
+    largest = min(LARGEST_BATCH, len(active))
+    sizes = [max(min(SMALLEST_BATCH, largest), int(np.ceil(share * largest))) for share in BATCH_SHARES]
+    for first in range(0, steps, steps_per_call):
+        count = min(steps_per_call, steps - first)
         waiting = np.flatnonzero(active)
         if not len(waiting):
             break
@@ -125,10 +153,10 @@ def _run_all(advance, state, runs, *, steps, steps_per_call, loss_tol, standstil
             rows, waiting = waiting[:size], waiting[size:]
             filled = np.concatenate([rows, np.full(size - len(rows), rows[0])])
             before = state[2][rows]
-            moved = advance([array[filled] for array in state], runs.points[filled], runs.labels[filled])
+            moved = advance([array[filled] for array in state], runs.points[filled], runs.labels[filled], count)
             for array, part in zip(state, moved, strict=True):
                 array[rows] = np.asarray(part)[: len(rows)]
-            taken[rows] += steps_per_call
+            taken[rows] += count
             after = state[2][rows]
             is_stuck = (before - after <= standstill * before) | (state[-1][rows] > LARGEST_DAMPING)
             active[rows] = (after > loss_tol) & ~is_stuck
@@ -208,7 +236,7 @@ def _answers(output_weights, weights, points, inner, outer, offset, *, function)
 
 
 @partial(jax.jit, static_argnames=("function", "trains_outputs"))
-def _descend(state, points, labels, inner, outer, offset, *, function, trains_outputs):
+def _descend(state, points, labels, count, inner, outer, offset, *, function, trains_outputs):
     def step(state, points, labels):
         output, weights, loss, outward, inward, rate = state
         trial = output - rate * outward, weights - rate * inward
@@ -219,11 +247,11 @@ def _descend(state, points, labels, inner, outer, offset, *, function, trains_ou
         return (*kept, rate * jnp.where(is_lower, GROWTH, SHRINKAGE))
 
     move = jax.vmap(step)
-    return jax.lax.fori_loop(0, DESCENT_STEPS_PER_CALL, lambda _, state: move(state, points, labels), state)
+    return jax.lax.fori_loop(0, count, lambda _, state: move(state, points, labels), state)
 
 
 @partial(jax.jit, static_argnames=("function", "trains_outputs"))
-def _newton(state, points, labels, inner, outer, offset, *, function, trains_outputs):
+def _newton(state, points, labels, count, is_real, inner, outer, offset, *, function, trains_outputs):
     def value_of(output, weights, points):
         return (outer * function(inner * (points @ weights.T)) + offset) @ output
 
@@ -231,7 +259,7 @@ def _newton(state, points, labels, inner, outer, offset, *, function, trains_out
         output, weights, loss, damping = state
         z = inner * (points @ weights.T)
         value, slope = jax.jvp(function, (z,), (jnp.ones_like(z),))
-        value, scaled = outer * value + offset, outer * inner * slope * output
+        value, scaled = jnp.where(is_real, outer * value + offset, 0.0), outer * inner * slope * output
         gram = (scaled @ scaled.T) * similarity
         gram = gram + value @ value.T if trains_outputs else gram
         ridge = damping * jnp.trace(gram) / len(labels)
@@ -247,4 +275,4 @@ def _newton(state, points, labels, inner, outer, offset, *, function, trains_out
 
     similarity = jnp.einsum("rpi,rqi->rpq", points, points)
     move = jax.vmap(step)
-    return jax.lax.fori_loop(0, NEWTON_STEPS_PER_CALL, lambda _, state: move(state, points, labels, similarity), state)
+    return jax.lax.fori_loop(0, count, lambda _, state: move(state, points, labels, similarity), state)

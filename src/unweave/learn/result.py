@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from unweave.exceptions import NotIdentified
 from unweave.networks import Network
 from unweave.outcomes import Diagnostic, Outcome
 
 
+@runtime_checkable
 class Evidence(Protocol):
     """A certificate of a learner: a frozen dataclass whose fields are plain numbers, texts and truth values."""
 

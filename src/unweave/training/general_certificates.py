@@ -172,5 +172,5 @@ def _lipschitz(
     if not point.trains_outputs:
         return constant, smallest / (2.0 * constant)
     growth = norm * bends * longest
-    radius = smallest / (constant + np.sqrt(constant**2 + 2.0 * growth * smallest))
-    return jacobian_lipschitz(point, radius), float(radius)
+    radius = float(smallest / (constant + np.sqrt(constant**2 + 2.0 * growth * smallest)))
+    return jacobian_lipschitz(point, radius), radius

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.linalg
 
 from unweave.exceptions import InvalidInput
+from unweave.training.general_certificates import certify_zero_error
 from unweave.training.jacobian import Parameters, TrainingPoint
 
 # Below the least damping the ridge is lost in rounding; above the largest, a step changes nothing.
@@ -24,7 +25,7 @@ class Fit:
     Args:
         point: the last and best point.
         losses: at the start and after every step.
-        has_converged: whether the loss is at most the tolerance.
+        has_converged: whether the loss is low enough.
     """
 
     point: TrainingPoint
@@ -43,13 +44,13 @@ class GramLevenbergMarquardt:
 
     Args:
         steps: largest number of attempted steps.
-        loss_tol: a loss that is low enough.
+        loss_tol: a loss that is low enough; training also ends when every residual is rounding noise.
         damping: of the first step, relative to the mean eigenvalue of the Gram matrix.
         equation_limit: largest number of equations that are factorised.
     """
 
     steps: int = 300
-    loss_tol: float = 1e-22
+    loss_tol: float = 0.0
     damping: float = 1e-2
     equation_limit: int = 6_000
 
@@ -71,7 +72,7 @@ class GramLevenbergMarquardt:
         point, damping, losses = start, self.damping, [start.loss]
         system = _system(point)
         for _ in range(self.steps):
-            if losses[-1] <= self.loss_tol or damping > LARGEST_DAMPING:
+            if self._is_done(point) or damping > LARGEST_DAMPING:
                 break
             step = _damped_step(point, system, damping)
             trial = point.moved(step) if np.all(np.isfinite(step)) else point
@@ -80,7 +81,10 @@ class GramLevenbergMarquardt:
                 losses.append(point.loss)
             else:
                 damping *= DAMPING_FACTOR
-        return Fit(point, np.array(losses), losses[-1] <= self.loss_tol)
+        return Fit(point, np.array(losses), self._is_done(point))
+
+    def _is_done(self, point: TrainingPoint) -> bool:
+        return point.loss <= self.loss_tol or certify_zero_error(point).is_zero
 
 
 def _system(point: TrainingPoint) -> np.ndarray:

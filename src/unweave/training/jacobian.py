@@ -203,7 +203,7 @@ def jacobian_spectrum(point: TrainingPoint, *, is_matrix_free: bool | None = Non
         is_matrix_free = point.samples**2 * point.parameters > DENSE_OPERATIONS
     if not is_matrix_free or point.samples < 3:
         values = scipy.linalg.svdvals(point.dense_jacobian())
-        rounding = float(values[0]) * np.finfo(float).eps * np.sqrt(point.samples)
+        rounding = float(values[0] * np.finfo(float).eps * np.sqrt(point.samples))
         smallest = float(values[-1]) if point.parameters >= point.samples else 0.0
         return SingularValues(smallest, float(values[0]), rounding)
     operator = _symmetric(point.samples, lambda shares: point.push_forward(point.pull_back(shares)))

@@ -280,5 +280,5 @@ def training_curves(
     found = kernel.descend(
         runs, design.activation, steps=steps, loss_tol=error_tol**2, trains_outputs=design.trains_outputs
     )
-    times = kernel.DESCENT_STEPS_PER_CALL * np.arange(found.history.shape[1])
+    times = np.minimum(kernel.DESCENT_STEPS_PER_CALL * np.arange(found.history.shape[1]), steps)
     return TrainingCurves(neurons, inputs, times, np.sqrt(found.history))
