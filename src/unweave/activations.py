@@ -77,6 +77,10 @@ class Activation:
     def __repr__(self) -> str:
         return self.name
 
+    def __reduce__(self) -> tuple:
+        # Pickled by name, as in files: estimators that hold a network travel between processes.
+        return activation_named, (self.name,)
+
     @property
     def is_smooth(self) -> bool:
         """Whether the three derivatives exist everywhere."""

@@ -53,3 +53,7 @@ class UnreadableFile(UnweaveError, ValueError):
 
 class StageFailed(UnweaveError):
     """A stage could not do its work for a mathematical reason; becomes the outcome of a run, never leaves it."""
+
+
+class InputWarning(UserWarning):
+    """Samples are not as a theory needs them: what it means is in the message. A result still says what it rests on."""

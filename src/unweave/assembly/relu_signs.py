@@ -84,7 +84,7 @@ def equivalent_signs(network: Network, *, relative_tol: float = 1e-9) -> SignCho
     return SignChoices(choices.vectors[choices.residuals <= 1.0], choices.is_complete)
 
 
-def resolve_relu_signs(network: Network, *, relative_tol: float) -> ReluSigns:
+def resolve_relu_signs(network: Network, *, relative_tol: float, has_offset: bool = False) -> ReluSigns:
     """Decide which signs remove slope and offset of the affine part.
 
     With linearly independent columns ``a_i (w_i, b_i)`` least squares gives the flips, with a margin of 1/2 for every
@@ -94,21 +94,24 @@ def resolve_relu_signs(network: Network, *, relative_tol: float) -> ReluSigns:
         network: shallow relu network with one output; slope and offset as measured for these signs.
         relative_tol: error of slope and offset, relative to the norm of all columns. What exceeds it is kept as an
             affine part: neurons with large biases leave one.
+        has_offset: whether the network may have an offset of its own: then only the slope has to vanish, which is one
+            equation less, and the offset that goes with the signs is kept.
 
     Raises:
         InvalidInput: if it is another kind of network.
     """
-    columns, target = flip_columns(network), -_affine_part(network)
+    equations = slice(None, -1) if has_offset else slice(None)
+    columns, target = flip_columns(network)[equations], -_affine_part(network)[equations]
     largest = float(np.max(np.linalg.norm(columns, axis=0), initial=0.0))
     tolerance = relative_tol * float(np.linalg.norm(columns))
     values = np.linalg.svd(columns, compute_uv=False)
     if columns.shape[1] <= len(columns) and np.all(values > FULL_RANK * values[:1]):
-        return _rounded(network, columns, target, tolerance)
+        return _rounded(network, columns, target, tolerance, has_offset=has_offset)
     resolution = resolved(network, BinarySystem(columns, target, tolerance))
     found = resolution.network
     is_flipped = np.sum(found.layers[0].weights * network.layers[0].weights, axis=1) < 0.0
     remainder = float(np.linalg.norm(columns @ is_flipped - target)) / (largest or 1.0)
-    found = _without_affine_part(found) if resolution.solutions == 1 else found
+    found = _without_affine_part(found, has_offset=has_offset) if resolution.solutions == 1 else found
     return ReluSigns(found, resolution.open_signs, resolution.solutions, np.nan, remainder, resolution.is_complete)
 
 
@@ -123,12 +126,14 @@ def _affine_part(network: Network) -> Float64[np.ndarray, "equations"]:
     return np.append(slope, network.layers[1].biases)
 
 
-def _without_affine_part(network: Network) -> Network:
+def _without_affine_part(network: Network, *, has_offset: bool) -> Network:
     hidden, output = network.layers
-    return Network((hidden, replace(output, biases=np.zeros(1))))
+    return Network((hidden, output if has_offset else replace(output, biases=np.zeros(1))))
 
 
-def _rounded(network: Network, columns: np.ndarray, target: np.ndarray, tolerance: float) -> ReluSigns:
+def _rounded(
+    network: Network, columns: np.ndarray, target: np.ndarray, tolerance: float, *, has_offset: bool
+) -> ReluSigns:
     """Least squares, rounded to 0 and 1; neurons that are not clearly one or the other stay open."""
     solved = np.linalg.lstsq(columns, target, rcond=None)[0]
     flips = solved > 0.5
@@ -140,7 +145,7 @@ def _rounded(network: Network, columns: np.ndarray, target: np.ndarray, toleranc
         remainder = float(np.linalg.norm(target)) / largest
         return ReluSigns(network, is_open, 0, margin, remainder, True)
     flipped = reflect(network, 0, flips)
-    left = float(np.linalg.norm(_affine_part(flipped)))
+    left = float(np.linalg.norm(_affine_part(flipped)[: len(columns)]))
     is_explained = left <= tolerance
-    found = _without_affine_part(flipped) if is_explained else flipped
+    found = _without_affine_part(flipped, has_offset=has_offset) if is_explained else flipped
     return ReluSigns(found, is_open, int(is_explained), margin, left / largest, True)

@@ -11,6 +11,7 @@ from unweave.exceptions import InvalidInput
 from unweave.networks import Network
 from unweave.refinement.activation_pattern import PatternLeastSquares
 from unweave.refinement.levenberg_marquardt import LevenbergMarquardt
+from unweave.refinement.pattern_newton import PatternNewton
 from unweave.refinement.refined import Refinement
 
 # Residuals below this share of the answers mean that the answers are exact and met.
@@ -54,12 +55,14 @@ class ReluFinish:
     Args:
         pattern: fit within activation patterns.
         polish: fit by Levenberg-Marquardt, for answers with noise.
+        newton: last fit to answers with noise, once signs have left no affine part.
         most_numbers: size of the Jacobian of the polish: as many answers are used, the first ones, as fit in.
     """
 
     pattern: PatternLeastSquares = field(default_factory=PatternLeastSquares)
     # Noise is far above what normal equations lose; steps that only move points across kinks gain nothing.
     polish: LevenbergMarquardt = field(default_factory=lambda: LevenbergMarquardt(steps=12, orthogonal_limit=0))
+    newton: PatternNewton = field(default_factory=PatternNewton)
     most_numbers: int = 2**24
 
     def __call__(self, network: Network, points: Points, values: Values, *, floor: float = 0.0) -> FinishedRelu:
@@ -91,14 +94,28 @@ class ReluFinish:
             best, residual = _better((best, residual), polish.network, points, values)
         tol = EXACT_SIGN_TOL if is_exact else _sign_tolerance(best, residual, self._used(best, points))
         signs = resolve_relu_signs(best, relative_tol=tol)
-        if signs.solutions == 1:
+        if not is_exact and signs.solutions == 0 and best.skip is not None and best.widths[0]:
+            best, residual, signs = self._signed_by_slope(best, residual, signs, points, values, tol)
+        elif signs.solutions == 1:
             # Without the affine part the fit is a little worse, by what that part took from the noise.
-            signed = signs.network if is_exact else self._polished(signs.network, points, values).network
+            signed = signs.network if is_exact else self.newton(signs.network, points, values).network
             lost = 1.0 + STANDARD_ERRORS * (network.inputs + 1) / len(points)
             allowed = max(EXACT * size, min(lost * residual, start_residual))
             best, residual = _within(allowed, signed, points, values) or (best, residual)
         share = _exact_share(best, points, values)
         return FinishedRelu(best, residual, start_residual, residual <= EXACT * size, share, pattern, polish, signs)
+
+    def _signed_by_slope(
+        self, network: Network, residual: float, signs: ReluSigns, points: Points, values: Values, tol: float
+    ) -> tuple[Network, float, ReluSigns]:
+        """Signs that leave no slope, if no choice leaves neither slope nor offset: there is an offset then."""
+        by_slope = resolve_relu_signs(network, relative_tol=tol, has_offset=True)
+        if by_slope.solutions != 1:
+            return network, residual, signs
+        lost = 1.0 + STANDARD_ERRORS * network.inputs / len(points)
+        signed = self._polished(by_slope.network, points, values).network
+        fitting = _within(lost * residual, signed, points, values)
+        return (network, residual, signs) if fitting is None else (*fitting, by_slope)
 
     def _used(self, network: Network, points: Points) -> int:
         """Answers that the polish uses: at least twice as many as parameters."""

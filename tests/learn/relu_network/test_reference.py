@@ -5,7 +5,7 @@ from tensors import disturbed, largest_distance
 from unweave.activations import RELU
 from unweave.assembly.relu_hermite import hermite_tensors
 from unweave.exceptions import InvalidInput
-from unweave.learn.reference_relu import (
+from unweave.learn.relu_network.reference import (
     RecoveredUnits,
     Thresholds,
     fix_signs,

@@ -16,7 +16,7 @@ from unweave.activations import RELU
 from unweave.arrays import Points, Values
 from unweave.decompositions.symmetric_tensors import Tensor
 from unweave.exceptions import InvalidInput
-from unweave.learn.reference_relu import RecoveredUnits, Thresholds, recover_robust
+from unweave.learn.relu_network.reference import RecoveredUnits, Thresholds, recover_robust
 from unweave.networks import Network
 
 # Tensors of orders 0 to the given one from samples: estimate(points, values, highest).

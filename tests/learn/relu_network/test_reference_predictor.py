@@ -4,7 +4,8 @@ import pytest
 from unweave.activations import RELU
 from unweave.assembly.relu_hermite import hermite_tensors
 from unweave.exceptions import InvalidInput
-from unweave.learn.reference_predictor import (
+from unweave.learn.relu_network.reference import RecoveredUnits, Thresholds
+from unweave.learn.relu_network.reference_predictor import (
     EIGHT_FEATURES,
     TWO_FEATURES,
     PredictorSettings,
@@ -12,7 +13,6 @@ from unweave.learn.reference_predictor import (
     fit_predictor,
     regress_on_units,
 )
-from unweave.learn.reference_relu import RecoveredUnits, Thresholds
 from unweave.networks import Network
 from unweave.planted import relu_network
 

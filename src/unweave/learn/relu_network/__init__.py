@@ -1,0 +1,1 @@
+"""Depth-2 relu networks with biases from samples with Gaussian inputs."""

@@ -1,0 +1,237 @@
+"""Relu networks that may be behind samples, finished and judged on rows that no fit has seen."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool, Float64
+
+from unweave.activations import RELU
+from unweave.arrays import Points, Values, root_mean_square
+from unweave.assembly.binary_systems import BinarySystem
+from unweave.assembly.relu_hermite import unit_parameters
+from unweave.assembly.relu_signs import equivalent_signs, flip_columns, resolve_relu_signs
+from unweave.learn.relu_network.errors import StandardErrors, standard_errors
+from unweave.learn.relu_network.residual_structure import ResidualStructure, residual_structure
+from unweave.measurements.hermite.coordinates import Coordinates
+from unweave.networks import Network
+from unweave.refinement.rare_neurons import RareNeurons
+from unweave.refinement.relu_finish import EXACT, EXACT_SIGN_TOL, FinishedRelu, ReluFinish
+from unweave.symmetries import reflect
+
+# Hyperplanes that differ by less are one, and neurons of less weight than this share are none, for exact labels.
+SAME_PLANE, NO_WEIGHT = 1e-7, 1e-9
+# Errors of exact labels on rows that no fit has seen, relative to the labels: rounding, times what a fit loses.
+EXACT_ELSEWHERE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Samples in coordinates in which inputs and labels are of size one.
+
+    Args:
+        points: the inputs.
+        labels: one per point.
+    """
+
+    points: Points
+    labels: Float64[np.ndarray, "points"]
+
+    @property
+    def values(self) -> Values:
+        """The labels as a column, as networks give them."""
+        return self.labels[:, None]
+
+    def residuals(self, network: Network) -> Float64[np.ndarray, "points"]:
+        """Labels minus what the network says."""
+        return self.labels - network(self.points)[:, 0]
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A finished network and what rows that no fit has seen say about it.
+
+    Args:
+        start: the network that moments gave.
+        network: after finishing.
+        finished: how; None for a network that was not finished.
+        is_exact: whether it meets labels of unseen rows up to rounding.
+        exact_share: share of the fitted rows that it meets up to rounding.
+        noise: root mean square of what it leaves of the fitted labels, corrected for its parameters.
+        structure: whether what it leaves is noise; None where nothing is left.
+        errors: standard errors of its parameters by this noise.
+        open_signs: neurons whose sign is open.
+        unseen_error: root mean square error on unseen rows.
+    """
+
+    start: Network
+    network: Network
+    finished: FinishedRelu | None
+    is_exact: bool
+    exact_share: float
+    noise: float
+    structure: ResidualStructure | None
+    errors: StandardErrors
+    open_signs: Bool[np.ndarray, "neurons"]
+    unseen_error: float
+
+    @property
+    def neurons(self) -> int:
+        """Number of its neurons."""
+        return self.network.widths[0]
+
+    def seen(self, coordinates: Coordinates) -> Bool[np.ndarray, "neurons"]:
+        """Neurons that stand out from the noise; all of a network that is exact."""
+        return self.errors.seen(in_inputs(self.network, coordinates))
+
+    def is_good(self, coordinates: Coordinates) -> bool:
+        """Whether nothing speaks against it."""
+        explains = self.is_exact or (self.structure is not None and self.structure.is_noise)
+        return explains and bool(np.all(self.seen(coordinates)))
+
+
+@dataclass(frozen=True, eq=False)
+class Finisher:
+    """Finishes starts on some rows and judges them on others.
+
+    Args:
+        fitted: rows to fit.
+        unseen: rows to choose by.
+        coordinates: those of the rows.
+        finish: the last stage.
+        rare: the search for neurons that bend at few samples.
+    """
+
+    fitted: Rows
+    unseen: Rows
+    coordinates: Coordinates
+    finish: ReluFinish
+    rare: RareNeurons
+
+    def __call__(self, start: Network, rng: np.random.Generator) -> Candidate:
+        """The best network near a start; without neurons that do not stand out, if it is as good without them."""
+        candidate = self._once(start, rng)
+        is_seen = candidate.seen(self.coordinates)
+        if np.all(is_seen) or not np.any(is_seen):
+            return candidate
+        fewer = replace(self._once(_with_neurons(candidate.network, is_seen), rng), start=candidate.start)
+        return fewer if fewer.is_good(self.coordinates) else candidate
+
+    def _once(self, start: Network, rng: np.random.Generator) -> Candidate:
+        points, values = self.fitted.points, self.fitted.values
+        finished = self.finish(start, points, values)
+        if 0.5 < finished.exact_share < 1.0:
+            more = self.rare(finished.network, points, values, rng)
+            if more.widths != finished.network.widths:
+                again = self.finish(more, points, values)
+                finished = again if again.exact_share > finished.exact_share else finished
+        if finished.is_exact:
+            fewer = thinned(finished.network)
+            if fewer.widths != finished.network.widths:
+                again = self.finish(fewer, points, values)
+                finished = again if again.is_exact else finished
+        return self.judged(start, _signed(finished), finished, rng)
+
+    def judged(
+        self, start: Network, network: Network, finished: FinishedRelu | None, rng: np.random.Generator
+    ) -> Candidate:
+        """What unseen rows say about a network."""
+        size = max(root_mean_square(self.fitted.labels), np.finfo(float).tiny)
+        left = self.fitted.residuals(network)
+        freedom = max(len(left) - _unknowns(network), 1)
+        noise = float(np.sqrt(np.sum(left**2) / freedom))
+        unseen = self.unseen.residuals(network)
+        is_exact = bool(np.max(np.abs(unseen)) <= EXACT_ELSEWHERE * size) and noise <= EXACT_ELSEWHERE * size
+        structure = None if is_exact else residual_structure(network, self.fitted.points, self.fitted.values, rng)
+        errors = standard_errors(
+            network, self.fitted.points, self.fitted.values, noise=noise, coordinates=self.coordinates
+        )
+        share = float(np.mean(np.abs(left) <= EXACT * size))
+        open_signs = _open_signs(network, finished, is_exact=is_exact)
+        return Candidate(
+            start, network, finished, is_exact, share, noise, structure, errors, open_signs, root_mean_square(unseen)
+        )
+
+
+def in_inputs(network: Network, coordinates: Coordinates, *, spread: float = 1.0) -> Network:
+    """The network for the inputs themselves, with unit weights, and labels in their own unit."""
+    hidden, output = network.layers
+    weights, biases = coordinates.pulled_back(hidden.weights, hidden.biases)
+    lengths = np.linalg.norm(weights, axis=1)
+    lengths = np.where(lengths > 0.0, lengths, 1.0)
+    skip, offset = None, output.biases
+    if network.skip is not None:
+        skip, offset = coordinates.pulled_back(network.skip, output.biases)
+    return Network.shallow(
+        weights / lengths[:, None],
+        biases / lengths,
+        spread * output.weights * lengths,
+        spread * offset,
+        hidden.activation,
+        None if skip is None else spread * skip,
+    )
+
+
+def _with_neurons(network: Network, kept: Bool[np.ndarray, "neurons"]) -> Network:
+    hidden, output = network.layers
+    weights = output.weights[:, kept]
+    return Network.shallow(
+        hidden.weights[kept], hidden.biases[kept], weights, output.biases, hidden.activation, network.skip
+    )
+
+
+def _unknowns(network: Network) -> int:
+    """Free numbers: slope and constant of every neuron, and of the affine part."""
+    return (network.widths[0] + (network.skip is not None)) * (network.inputs + 1)
+
+
+def thinned(network: Network) -> Network:
+    """The same function without neurons of no weight, and with one neuron per hyperplane.
+
+    ``a relu(t) + a' relu(-t) = (a + a') relu(t) - a' t``: the rest goes into the affine part.
+    """
+    directions, biases, output_weights = unit_parameters(network)
+    slope = np.zeros(network.inputs) if network.skip is None else network.skip[0].copy()
+    offset, heights = network.layers[1].biases.copy(), output_weights.copy()
+    planes = np.column_stack([directions, biases])
+    kept = np.ones(len(heights), dtype=bool)
+    for first in range(len(heights)):
+        for second in range(first + 1, len(heights)):
+            same, opposite = (np.max(np.abs(planes[first] - sign * planes[second])) for sign in (1.0, -1.0))
+            if kept[first] and kept[second] and min(same, opposite) <= SAME_PLANE:
+                kept[second] = False
+                if opposite < same:
+                    slope -= heights[second] * directions[first]
+                    offset -= heights[second] * biases[first]
+                heights[first] += heights[second]
+    kept &= np.abs(heights) > NO_WEIGHT * np.max(np.abs(heights), initial=0.0)
+    return Network.shallow(directions[kept], biases[kept], heights[None, kept], offset, RELU, slope[None])
+
+
+def _signed(finished: FinishedRelu) -> Network:
+    """Signs for a network that is exact and still has a slope.
+
+    Where several choices of signs leave neither slope nor offset, one of them; where none does, but one leaves no
+    slope, that one: the network has an offset of its own.
+    """
+    network = finished.network
+    if network.skip is None or not finished.is_exact or network.widths[0] == 0:
+        return network
+    columns = flip_columns(network)
+    target = -np.append(network.skip[0], network.layers[1].biases)
+    choices = BinarySystem(columns, target, EXACT_SIGN_TOL * float(np.linalg.norm(columns))).solutions()
+    if len(choices.residuals) and choices.residuals[0] <= 1.0:
+        flipped = reflect(network, 0, choices.vectors[0])
+        return Network((flipped.layers[0], replace(flipped.layers[1], biases=np.zeros(1))))
+    found = resolve_relu_signs(network, relative_tol=EXACT_SIGN_TOL, has_offset=True)
+    return found.network if found.solutions == 1 else network
+
+
+def _open_signs(network: Network, finished: FinishedRelu | None, *, is_exact: bool) -> Bool[np.ndarray, "neurons"]:
+    if finished is None or network.widths[0] == 0:
+        return np.zeros(network.widths[0], dtype=bool)
+    if network.skip is None:
+        # The theorem: flips of a set with sum a w = 0 and sum a b = 0 give the same function.
+        return (
+            equivalent_signs(network, relative_tol=EXACT_SIGN_TOL).open_signs if is_exact else finished.signs.open_signs
+        )
+    return np.ones(network.widths[0], dtype=bool)

@@ -1,0 +1,288 @@
+"""Learn a depth-2 relu network with biases from samples: moments, directions, scalars, finish, certificate.
+
+The passes: mean and covariance of the inputs; moments up to order two and a check that the inputs are Gaussian; moments
+of higher order inside the span of the weights. What follows works on rows in memory.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from jaxtyping import Bool, Float64
+
+from unweave.activations import RELU
+from unweave.arrays import Vector
+from unweave.assembly.relu_signs import SignChoices, equivalent_signs
+from unweave.learn.relu_network import verdicts
+from unweave.learn.relu_network.candidates import Candidate, Finisher, Rows, in_inputs
+from unweave.learn.relu_network.certificate import certificate_of
+from unweave.learn.relu_network.errors import StandardErrors
+from unweave.learn.relu_network.starts import FirstLook, Moments, affine_network, attempts, outside_subspace, start_of
+from unweave.learn.result import Learnt
+from unweave.learn.stages import Progress, Stages
+from unweave.measurements.hermite.coordinates import Coordinates
+from unweave.measurements.hermite.inputs import InputMoments, InputSummary
+from unweave.measurements.streams.engines import Engine, accumulate
+from unweave.measurements.streams.held_out import Part, first_rows, split
+from unweave.measurements.streams.sources import Source
+from unweave.networks import Network
+from unweave.outcomes import Diagnostic
+from unweave.refinement.next_neuron import NextNeuron
+from unweave.refinement.rare_neurons import RareNeurons
+from unweave.refinement.relu_finish import ReluFinish
+
+# Share of the rows that no fit sees: half of them choose among networks, the other half judge the choice.
+HELD_OUT, MOST_HELD_OUT = 0.2, 10_000
+# Numbers of the rows that the finish keeps in memory: 256 MB.
+MOST_NUMBERS = 2**25
+# Rows per input below which moments of order two are hardly better than chance.
+ROWS_PER_INPUT = 20
+# Numbers of neurons that are tried at most, and neurons that are added at most.
+MOST_ATTEMPTS = 12
+MOST_FURTHER = 4
+
+
+@dataclass(frozen=True, eq=False)
+class LearntRelu:
+    """A relu network from samples.
+
+    Args:
+        learnt: outcome, reason, network and certificate.
+        network: the same network, which there always is: an affine one where no neuron is seen.
+        start: the network that moments gave, before it was finished; None if there is none.
+        standard_errors: of the parameters, by the noise of the labels; None if there is no network.
+        open_signs: neurons whose sign the labels leave open.
+        sign_choices: all flips that give the same function, for a network that is exact.
+    """
+
+    learnt: Learnt
+    network: Network
+    start: Network | None
+    standard_errors: StandardErrors | None
+    open_signs: Bool[np.ndarray, "neurons"]
+    sign_choices: SignChoices | None
+
+
+@dataclass(frozen=True, eq=False)
+class ReluLearner:
+    """Settings of the learner.
+
+    Args:
+        neurons: their number, or None to find it.
+        mean: of the Gaussian inputs; estimated if omitted.
+        covariance: of the Gaussian inputs; estimated if omitted.
+        finish: fits the network of the moments to the rows.
+        rare: looks for neurons that bend at few rows.
+        further: looks for neurons that moments do not show in noisy labels.
+    """
+
+    neurons: int | None = None
+    mean: Vector | None = None
+    covariance: Float64[np.ndarray, "inputs inputs"] | None = None
+    finish: ReluFinish = field(default_factory=ReluFinish)
+    rare: RareNeurons = field(default_factory=RareNeurons)
+    further: NextNeuron = field(default_factory=NextNeuron)
+
+    def __call__(
+        self,
+        source: Source,
+        *,
+        inputs: int,
+        seed: int = 0,
+        engine: Engine | None = None,
+        progress: Progress | None = None,
+    ) -> LearntRelu:
+        """Learn from all samples of a source.
+
+        Args:
+            source: samples, read about five times.
+            inputs: number of inputs.
+            seed: of the held out rows and of the decomposition; the same seed gives the same network.
+            engine: where moments are summed; this process if omitted.
+            progress: called with the name of every stage.
+
+        Raises:
+            InvalidInput: for rows that are not finite or of another size, and for inputs that are constant or
+                combinations of others.
+
+        Assumes: independent rows, Gaussian inputs, labels of a depth-2 relu network with zero-mean noise.
+        Guarantees: a network is called identified only on the evidence of rows that no fit has seen.
+        """
+        stages = Stages(progress)
+        rng = np.random.default_rng(seed)
+        with stages("inputs"):
+            summary = accumulate(source, InputMoments(_first_point(source, inputs)), engine=engine).finalise()
+        if summary.rows < ROWS_PER_INPUT * (inputs + 1):
+            return _too_few(source, inputs, summary.rows, stages)
+        problem = _Problem.of(self, source, summary.whole, rows=summary.rows, seed=seed, engine=engine)
+        with stages("moments of order two"):
+            look = problem.moments.look(rng, rows=summary.rows)
+        with stages("rows in memory"):
+            finisher, held_out = problem.rows(self)
+        best = self._best(problem, look, finisher, rng, stages)
+        with stages("certificate"):
+            return _result(problem, look, best, finisher, held_out, stages, given=self.neurons)
+
+    def _best(
+        self, problem: "_Problem", look: FirstLook, finisher: Finisher, rng: np.random.Generator, stages: Stages
+    ) -> Candidate:
+        """The first candidate that nothing speaks against; otherwise the one with the least unseen error."""
+        affine = affine_network(look)
+        scaled = _with_labels_in(affine, problem.spread)
+        with stages("finishing"):
+            finished = finisher.finish(scaled, finisher.fitted.points, finisher.fitted.values)
+            best = finisher.judged(scaled, finished.network, finished, rng)
+        if best.is_exact:
+            return best
+        plans = list(attempts(look, neurons=self.neurons))
+        if self.neurons is not None:
+            # If the given number is wrong, what the samples show tells so.
+            plans += attempts(look, neurons=None)
+        for attempt in plans[:MOST_ATTEMPTS]:
+            subspace = look.subspace(attempt.rank)
+            with stages("moments of higher order"):
+                moments = problem.moments.within(subspace, look, degree=2 * attempt.order + 2)
+            with stages("directions and biases"):
+                start = start_of(attempt, moments, rng)
+            if start is None or len(finisher.fitted.labels) < 3 * (start.widths[0] + 1) * (start.inputs + 1):
+                continue
+            whole = _with_labels_in(outside_subspace(start, subspace, look), problem.spread)
+            with stages("finishing"):
+                candidate = finisher(whole, rng)
+            if candidate.is_good(problem.coordinates):
+                return candidate
+            best = min(best, candidate, key=lambda each: each.unseen_error)
+        with stages("further neurons"):
+            return self._extended(best, finisher, rng)
+
+    def _extended(self, best: Candidate, finisher: Finisher, rng: np.random.Generator) -> Candidate:
+        """Neurons that moments did not show, added one by one as long as unseen rows are better explained."""
+        for _ in range(MOST_FURTHER):
+            if best.structure is None or best.structure.is_noise:
+                break
+            more = self.further(best.network, finisher.fitted.points, finisher.fitted.values, rng)
+            if len(finisher.fitted.labels) < 3 * (more.widths[0] + 1) * (more.inputs + 1):
+                break
+            candidate = replace(finisher(more, rng), start=best.start)
+            if not candidate.unseen_error < best.unseen_error:
+                break
+            best = candidate
+        return best
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """The samples in coordinates in which inputs are standard, and the unit of the labels."""
+
+    training: Part
+    held_out: Part
+    moments: Moments
+    coordinates: Coordinates
+    spread: float
+    samples: int
+
+    @classmethod
+    def of(
+        cls,
+        learner: ReluLearner,
+        source: Source,
+        summary: InputSummary,
+        *,
+        rows: int,
+        seed: int,
+        engine: Engine | None,
+    ) -> "_Problem":
+        mean = summary.mean if learner.mean is None else learner.mean
+        covariance = summary.covariance if learner.covariance is None else learner.covariance
+        coordinates = Coordinates.whitening(mean, covariance)
+        training, held_out = split(source, share=min(HELD_OUT, MOST_HELD_OUT / rows), seed=seed)
+        spread = summary.label_rms if summary.label_rms > 0.0 else 1.0
+        return cls(training, held_out, Moments(training, coordinates, engine), coordinates, spread, rows)
+
+    def rows(self, learner: ReluLearner) -> tuple[Finisher, Rows]:
+        """Rows to fit and to choose by, and rows that judge the choice."""
+        inputs = self.coordinates.inputs
+        fitted = self._in_coordinates(self.training, MOST_NUMBERS // inputs)
+        unseen = self._in_coordinates(self.held_out, 2 * MOST_HELD_OUT)
+        half = len(unseen.labels) // 2
+        choosing = Rows(unseen.points[:half], unseen.labels[:half])
+        judging = Rows(unseen.points[half:], unseen.labels[half:])
+        return Finisher(fitted, choosing, self.coordinates, learner.finish, learner.rare), judging
+
+    def _in_coordinates(self, part: Part, most: int) -> Rows:
+        points, labels = first_rows(part, inputs=self.coordinates.inputs, most=most)
+        return Rows(np.ascontiguousarray(self.coordinates.rows_of(points).T), labels / self.spread)
+
+    def in_inputs(self, network: Network) -> Network:
+        """The network for the inputs and labels as they came."""
+        return in_inputs(network, self.coordinates, spread=self.spread)
+
+
+def _result(
+    problem: _Problem,
+    look: FirstLook,
+    best: Candidate,
+    finisher: Finisher,
+    held_out: Rows,
+    stages: Stages,
+    *,
+    given: int | None,
+) -> LearntRelu:
+    certificate = certificate_of(
+        best,
+        fitted=finisher.fitted,
+        held_out=held_out,
+        coordinates=problem.coordinates,
+        spread=problem.spread,
+    )
+    is_seen = best.seen(problem.coordinates)
+    gaussian = look.gaussianity.diagnostics()
+    case = verdicts.Case(best, certificate, is_seen, gaussian, given)
+    diagnostics: list[Diagnostic] = [*gaussian, *case.diagnostics()]
+    outcome, reason = verdicts.verdict(case)
+    choices = equivalent_signs(best.network) if best.is_exact and best.network.skip is None and best.neurons else None
+    network = problem.in_inputs(best.network)
+    learnt = Learnt(
+        outcome=outcome,
+        reason=reason,
+        network=network,
+        certificate=certificate,
+        diagnostics=tuple(diagnostics),
+        samples=problem.samples,
+        notes=tuple(verdicts.notes(case)),
+        seconds=dict(stages.seconds),
+    )
+    scaled = _scaled_errors(best.errors, problem.spread)
+    return LearntRelu(learnt, network, problem.in_inputs(best.start), scaled, best.open_signs, choices)
+
+
+def _too_few(source: Source, inputs: int, rows: int, stages: Stages) -> LearntRelu:
+    """An affine fit, which is all that so few rows allow."""
+    points, labels = first_rows(source, inputs=inputs, most=rows)
+    solved = np.linalg.lstsq(np.column_stack([points, np.ones(rows)]), labels, rcond=None)[0]
+    network = _affine(solved[:-1], solved[-1:])
+    reason = verdicts.too_few(rows, ROWS_PER_INPUT * (inputs + 1))
+    learnt = Learnt(verdicts.NOT_IDENTIFIED, reason, network, None, (), rows, (), dict(stages.seconds))
+    return LearntRelu(learnt, network, None, None, np.zeros(0, dtype=bool), None)
+
+
+def _affine(slope: Float64[np.ndarray, "inputs"], offset: Float64[np.ndarray, "1"]) -> Network:
+    return Network.shallow(np.zeros((0, len(slope))), np.zeros(0), np.zeros((1, 0)), offset, RELU, slope[None])
+
+
+def _with_labels_in(network: Network, spread: float) -> Network:
+    """The network with labels in another unit."""
+    hidden, output = network.layers
+    skip = None if network.skip is None else network.skip / spread
+    return Network.shallow(
+        hidden.weights, hidden.biases, output.weights / spread, output.biases / spread, hidden.activation, skip
+    )
+
+
+def _scaled_errors(errors: StandardErrors, spread: float) -> StandardErrors:
+    return StandardErrors(errors.weights, errors.biases, spread * errors.output_weights)
+
+
+def _first_point(source: Source, inputs: int) -> Vector:
+    """A point near the mean: covariances about a far origin lose digits."""
+    points, _ = first_rows(source, inputs=inputs, most=1)
+    return points[0] if len(points) else np.zeros(inputs)

@@ -1,0 +1,178 @@
+"""Whether what a network leaves of the labels still depends on the inputs, or looks like noise.
+
+Noise can't be predicted. So residuals are regressed on features that a missing or wrong neuron would show in, and an F
+test tells whether they explain more than chance does. What a small change of the network would explain as well is taken
+out before, so that rows which the network was fitted to may be used: they are many, and only many show a small part.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64
+from scipy import stats
+
+from unweave.arrays import Points, Values
+from unweave.assembly.relu_hermite import unit_parameters
+from unweave.networks import Network
+from unweave.outcomes import Diagnostic, at_least
+
+# Eigenvalues of normalised features below this share of the largest: one of them depends on the others.
+INDEPENDENT = 1e-10
+# Sums of squares below this share of the whole are rounding.
+ROUNDING = 1e-12
+# Rows per feature: with fewer the test has little power.
+ROWS_PER_FEATURE = 8
+# Rows that are used at most, and numbers of a block of their features.
+MOST_ROWS, BLOCK_NUMBERS = 400_000, 2**22
+# Kinks along the direction of every neuron, in standard deviations; the outer ones are for neurons that bend rarely.
+KINKS = (-2.2, -1.4, -0.7, 0.0, 0.7, 1.4, 2.2)
+# Kinks along every coordinate, on both sides.
+OUTER_KINK = 1.7
+# Coordinates whose products are features.
+MOST_SQUARED = 20
+# Neurons in random places, for directions that no found neuron has.
+RANDOM_NEURONS = 64
+# Chance below which noise is no explanation any more, and below which there is doubt.
+FALSE_ALARM, DOUBT = 1e-6, 1e-3
+
+
+@dataclass(frozen=True)
+class ResidualStructure:
+    """The F test of residuals.
+
+    Args:
+        chance: probability that noise looks as structured as this.
+        statistic: mean square that the features explain, relative to that which they leave.
+        explained: share of the residuals' variance that the features explain, corrected for their number.
+        noticeable: root mean square of a part of the labels that would have been noticed, had the network lacked it and
+            had it shown in the features.
+        features: number of features.
+        rows: number of residuals.
+    """
+
+    chance: float
+    statistic: float
+    explained: float
+    noticeable: float
+    features: int
+    rows: int
+
+    @property
+    def is_noise(self) -> bool:
+        """Whether noise explains the residuals."""
+        return self.chance >= FALSE_ALARM
+
+    def diagnostic(self) -> Diagnostic:
+        """The test as a checked assumption."""
+        return at_least(
+            "chance that noise leaves residuals with such a structure",
+            self.chance,
+            DOUBT,
+            f"the network does not explain all of the labels: what it leaves depends on the inputs (F = "
+            f"{self.statistic:.3g}, {100 * self.explained:.2g} % of its variance); look for more neurons",
+            weak=FALSE_ALARM,
+        )
+
+
+def residual_structure(network: Network, points: Points, values: Values, rng: np.random.Generator) -> ResidualStructure:
+    """Test whether what a network leaves depends on the inputs.
+
+    Args:
+        network: shallow relu network with one output.
+        points: in coordinates in which they are about standard.
+        values: the labels there.
+        rng: for the places of random neurons.
+
+    Assumes: independent noise of one variance. Where some rows have more noise than others, alarms are likelier.
+    """
+    points, values = points[:MOST_ROWS], values[:MOST_ROWS]
+    rows = len(points)
+    feature_map = _FeatureMap.of(network, points.shape[1], rng, most=rows // ROWS_PER_FEATURE)
+    tangent, count = feature_map.tangent, feature_map.count
+    gram, products, square = np.zeros((count, count)), np.zeros(count), 0.0
+    step = max(1, BLOCK_NUMBERS // count)
+    for first in range(0, rows, step):
+        block = slice(first, first + step)
+        features = feature_map(points[block])
+        residuals = (values[block] - network(points[block]))[:, 0]
+        gram += features.T @ features
+        products += features.T @ residuals
+        square += float(residuals @ residuals)
+    known, base = _explained(gram[:tangent, :tangent], products[:tangent])
+    every, total = _explained(gram, products)
+    extra, left = every - known, square - total
+    if extra < 1 or rows <= every + 1:
+        return ResidualStructure(1.0, 1.0, 0.0, 0.0, max(extra, 0), rows)
+    if left <= ROUNDING * square:
+        # Nothing but rounding is left: the features explain all, which noise never allows.
+        return ResidualStructure(0.0, np.inf, 1.0, 0.0, extra, rows)
+    variance = left / (rows - every)
+    statistic = (total - base) / extra / variance
+    share = 1.0 - variance / ((square - base) / (rows - known))
+    chance = float(stats.f.sf(statistic, extra, rows - every))
+    noticeable = float(np.sqrt(variance * (stats.chi2.isf(FALSE_ALARM, extra) - extra) / rows))
+    return ResidualStructure(chance, statistic, share, noticeable, extra, rows)
+
+
+def _explained(gram: Float64[np.ndarray, "features features"], products: Float64[np.ndarray, "features"]) -> tuple:
+    """Number of independent features, and the sum of squares that they explain."""
+    if not len(gram):
+        return 0, 0.0
+    scale = np.sqrt(np.maximum(np.diag(gram), np.finfo(float).tiny))
+    eigenvalues, vectors = np.linalg.eigh(gram / np.outer(scale, scale))
+    kept = eigenvalues > INDEPENDENT * eigenvalues[-1]
+    parts = vectors[:, kept].T @ (products / scale)
+    return int(kept.sum()), float(np.sum(parts**2 / eigenvalues[kept]))
+
+
+@dataclass(frozen=True, eq=False)
+class _FeatureMap:
+    """Features of points: first what changes of the network's parameters do, then what is tested.
+
+    Args:
+        directions: unit weights of the network.
+        biases: for these.
+        random: unit weights of random neurons.
+        places: their kinks.
+        squared: coordinates whose products are features.
+        count: features that are used; the most telling come first, because few rows allow few only.
+    """
+
+    directions: Float64[np.ndarray, "neurons inputs"]
+    biases: Float64[np.ndarray, "neurons"]
+    random: Float64[np.ndarray, "random inputs"]
+    places: Float64[np.ndarray, "random"]
+    squared: int
+    count: int
+
+    @classmethod
+    def of(cls, network: Network, inputs: int, rng: np.random.Generator, *, most: int) -> "_FeatureMap":
+        directions, biases, _ = unit_parameters(network)
+        random = rng.standard_normal((RANDOM_NEURONS, inputs))
+        random /= np.linalg.norm(random, axis=1, keepdims=True)
+        squared = min(inputs, MOST_SQUARED)
+        extra = inputs * 2 + len(KINKS) * len(biases) + squared * (squared + 1) // 2 + RANDOM_NEURONS
+        tangent = (len(biases) + 1) * (inputs + 1)
+        count = min(tangent + extra, max(tangent + 1, most))
+        return cls(directions, biases, random, rng.choice(KINKS, RANDOM_NEURONS), squared, count)
+
+    @property
+    def tangent(self) -> int:
+        """Features that belong to changes of the network and of an affine part."""
+        return (len(self.biases) + 1) * (self.directions.shape[1] + 1)
+
+    def __call__(self, points: Points) -> Float64[np.ndarray, "points features"]:
+        """All features of some points."""
+        along = points @ self.directions.T
+        lifted = np.column_stack([points, np.ones(len(points))])
+        left, right = np.triu_indices(self.squared)
+        columns = [
+            *((along[:, [k]] + bias > 0.0) * lifted for k, bias in enumerate(self.biases)),
+            lifted,
+            *(np.maximum(along - place, 0.0) for place in KINKS),
+            np.maximum(points - OUTER_KINK, 0.0),
+            np.maximum(-points - OUTER_KINK, 0.0),
+            np.maximum(points @ self.random.T - self.places, 0.0),
+            points[:, left] * points[:, right],
+        ]
+        return np.column_stack(columns)[:, : self.count]

@@ -1,0 +1,207 @@
+"""Starts for a relu network from Hermite moments: which tensors, in which subspace, for how many neurons."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from math import comb, factorial
+
+import numpy as np
+
+from unweave.activations import RELU
+from unweave.assembly.relu_moments import assemble_relu
+from unweave.assembly.relu_scalars import coefficient_table
+from unweave.decompositions.hermite_directions import PooledDirections, pooled_tensor, smallest_order
+from unweave.decompositions.symmetric_tensors import Tensor
+from unweave.measurements.hermite.control import Control
+from unweave.measurements.hermite.coordinates import Coordinates
+from unweave.measurements.hermite.gaussianity import Gaussianity, GaussianityCheck, lines_for
+from unweave.measurements.hermite.label_moments import HIGHEST_ORDER, LabelMoments
+from unweave.measurements.hermite.moments import HermiteMoments
+from unweave.measurements.hermite.multi_indices import series_count
+from unweave.measurements.hermite.regression import HermiteRegression
+from unweave.measurements.hermite.subspace import ActiveSubspace, active_subspace
+from unweave.measurements.streams.engines import Engine, accumulate
+from unweave.measurements.streams.sources import Source
+from unweave.measurements.streams.sums import Halved, Together
+from unweave.networks import Network
+
+# Features up to which least squares on all of them is affordable, and rows per feature from which on it is sound.
+MOST_FEATURES = 2_000
+ROWS_PER_FEATURE = 4
+# Numbers of a full tensor up to which it is formed: 512 MB.
+MOST_NUMBERS = 2**26
+# Singular values of noise are rarely this many times larger than those of half the difference of two halves.
+NOISE_FACTOR = 1.2
+# The affine remainder decides signs in the finish; here a rough choice is better than none.
+ROUGH_SIGN_TOL = 0.3
+# Independent directions that are tried beyond those that stand out from the noise of order two.
+MOST_HIDDEN = 3
+# Neurons that are tried beyond the dimension of their span, where the gap does not tell.
+MOST_SURPLUS = 8
+
+
+@dataclass(frozen=True, eq=False)
+class FirstLook:
+    """What moments of order up to two say.
+
+    Args:
+        moments: orders 0 to 2, in coordinates of all inputs.
+        gaussianity: of the inputs in these coordinates.
+        rows: number of rows.
+    """
+
+    moments: Halved[HermiteMoments]
+    gaussianity: Gaussianity
+    rows: int
+
+    def subspace(self, rank: int | None = None) -> ActiveSubspace:
+        """The span of the weights."""
+        return active_subspace(self.moments, rank=rank)
+
+
+@dataclass(frozen=True, eq=False)
+class Attempt:
+    """How many neurons are looked for, and where.
+
+    Args:
+        neurons: their number, or None to find it.
+        order: the power from which on directions are taken to be independent.
+        rank: dimension of the subspace in which they are looked for.
+    """
+
+    neurons: int | None
+    order: int
+    rank: int
+
+
+@dataclass(frozen=True, eq=False)
+class Moments:
+    """Passes over samples in given coordinates, each statistic measured once.
+
+    Args:
+        source: the samples.
+        coordinates: in which the inputs are standard Gaussian.
+        engine: where sums are computed.
+    """
+
+    source: Source
+    coordinates: Coordinates
+    engine: Engine | None = None
+    _measured: dict[tuple[int, int], Halved[HermiteMoments]] = field(default_factory=dict, init=False, repr=False)
+
+    def look(self, rng: np.random.Generator, *, rows: int) -> FirstLook:
+        """Orders 0 to 2, and the check of the inputs, in one pass."""
+        coordinates = self.coordinates
+        check = GaussianityCheck(coordinates, lines_for(rng, rank=coordinates.rank))
+        if self._can_regress(coordinates.rank, 2, rows):
+            both = accumulate(self.source, Together((check, HermiteRegression(coordinates, 2))), engine=self.engine)
+            found = both.finalise()
+            return FirstLook(found.of(lambda pair: pair[1].moments), found.whole[0], rows)
+        both = accumulate(self.source, Together((check, LabelMoments(coordinates, 2))), engine=self.engine).finalise()
+        return FirstLook(both.of(lambda pair: pair[1]), both.whole[0], rows)
+
+    def within(self, subspace: ActiveSubspace, look: FirstLook, *, degree: int) -> Halved[HermiteMoments]:
+        """Orders 0 to `degree` in the subspace."""
+        key = (subspace.rank, degree)
+        if key not in self._measured:
+            inside = self.coordinates.within(subspace.basis)
+            if self._can_regress(subspace.rank, degree, look.rows):
+                sums = accumulate(self.source, HermiteRegression(inside, degree), engine=self.engine)
+                self._measured[key] = sums.finalise().of(lambda fit: fit.moments)
+            else:
+                control = Control.crossed(self.coordinates, look.moments)
+                sums = accumulate(self.source, LabelMoments(inside, degree, control), engine=self.engine)
+                self._measured[key] = sums.finalise()
+        return self._measured[key]
+
+    @staticmethod
+    def _can_regress(rank: int, degree: int, rows: int) -> bool:
+        features = series_count(rank, degree)
+        return features <= MOST_FEATURES and rows >= 2 * ROWS_PER_FEATURE * features
+
+
+def attempts(look: FirstLook, *, neurons: int | None) -> Iterator[Attempt]:
+    """What to try, likeliest first.
+
+    Weights are independent where their number is the dimension of their span. If it is larger, powers of them have to
+    be independent, and the number is read from the singular values; where these have no clear gap, numbers are tried.
+    """
+    inputs = look.moments.whole.rank
+    rank = look.subspace().rank
+    if neurons is not None and neurons <= inputs:
+        yield Attempt(neurons, 1, neurons)
+        if neurons > 1:
+            yield from _feasible(Attempt(neurons, 2, min(max(rank, 2), neurons)))
+        return
+    if neurons is not None:
+        if inputs > 1:
+            yield from _feasible(Attempt(neurons, smallest_order(inputs, neurons), inputs))
+        return
+    if rank == 0:
+        return
+    for independent in range(rank, min(inputs, rank + MOST_HIDDEN) + 1):
+        yield Attempt(independent, 1, independent)
+    if rank > 1:
+        yield from _feasible(Attempt(None, 2, rank))
+        for surplus in range(1, MOST_SURPLUS + 1):
+            if smallest_order(rank, rank + surplus) == 2:
+                yield from _feasible(Attempt(rank + surplus, 2, rank))
+
+
+def _feasible(attempt: Attempt) -> Iterator[Attempt]:
+    """The attempt, if its tensors are of an order that is measured and fit into memory."""
+    highest = 2 * attempt.order + 2
+    if highest <= HIGHEST_ORDER and attempt.rank**highest <= MOST_NUMBERS:
+        yield attempt
+
+
+def start_of(attempt: Attempt, moments: Halved[HermiteMoments], rng: np.random.Generator) -> Network | None:
+    """A network in the coordinates of the moments; None if no neuron stands out.
+
+    Args:
+        attempt: how many neurons to look for.
+        moments: up to order ``2 order + 2``.
+        rng: for the decomposition.
+    """
+    highest = 2 * attempt.order + 2
+    tensors = _tensors(moments.whole, highest)
+    noise = [np.asarray(moments.noise(lambda half, k=k: half.tensor(k))) for k in range(highest + 1)]
+    floor = _largest_singular(pooled_tensor(noise, order=attempt.order))
+    most = comb(attempt.rank + attempt.order - 1, attempt.order)
+    if attempt.neurons is not None and attempt.neurons > most:
+        return None
+    pooled = PooledDirections(attempt.order)
+    found = pooled(tensors, rng, rank=attempt.neurons, floor=NOISE_FACTOR * floor)
+    if not len(found.directions):
+        return None
+    orders = tuple(range(max(2, attempt.order), highest + 1))
+    table = coefficient_table(noise, found.directions, orders=orders)
+    error = float(np.sqrt(np.mean([np.mean(row**2) / factorial(k) for k, row in zip(orders, table, strict=True)])))
+    assembly = assemble_relu(tensors, found.directions, order=attempt.order, sign_tol=ROUGH_SIGN_TOL, noise=error)
+    return assembly.network
+
+
+def affine_network(look: FirstLook) -> Network:
+    """The affine function that moments of order 0 and 1 suggest, as a network without neurons."""
+    inputs = look.moments.whole.rank
+    nothing = np.zeros((0, inputs))
+    offset, slope = look.moments.whole.entries(0), look.moments.whole.entries(1)
+    return Network.shallow(nothing, np.zeros(0), np.zeros((1, 0)), offset, RELU, slope[None])
+
+
+def outside_subspace(network: Network, subspace: ActiveSubspace, look: FirstLook) -> Network:
+    """The network for all coordinates, with the slope that the moments have outside of the subspace."""
+    hidden, output = network.layers
+    slope = look.moments.whole.entries(1)
+    outside = slope - subspace.basis @ (subspace.basis.T @ slope)
+    inside = np.zeros(subspace.rank) if network.skip is None else network.skip[0]
+    skip = (subspace.basis @ inside + outside)[None]
+    weights = hidden.weights @ subspace.basis.T
+    return Network.shallow(weights, hidden.biases, output.weights, output.biases, RELU, skip)
+
+
+def _tensors(moments: HermiteMoments, highest: int) -> list[Tensor]:
+    return [np.asarray(moments.tensor(k), dtype=np.float64) for k in range(highest + 1)]
+
+
+def _largest_singular(pooled: np.ndarray) -> float:
+    return float(np.linalg.norm(pooled.reshape(len(pooled), -1), ord=2))
