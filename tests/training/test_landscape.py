@@ -188,6 +188,25 @@ def test_a_function_of_jax_serves_as_activation(seed: int) -> None:
     assert explore(design, neurons=12, inputs=6, seed=seed).losses.shape == (2, 3)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("activation", "neurons", "inputs", "lowest", "highest"),
+    [(SHARP, (9, 10, 11, 12, 13, 14), 10, 10, 13), (QUADRATIC, (4, 5, 6, 7, 8), 20, 5, 7)],
+    ids=["2a", "3a"],
+)
+def test_published_transitions_are_met(activation, neurons, inputs, lowest, highest, seed: int) -> None:
+    curve = sweep_neurons(LandscapeDesign(activation), neurons=neurons, inputs=inputs, seed=seed)
+    assert lowest < curve.fit.crossing < highest
+
+
+@pytest.mark.slow
+def test_random_labels_are_fitted_from_two_weights_per_sample_on(seed: int) -> None:
+    design = LandscapeDesign(SHARP, planted=3, starts=1, has_random_labels=True)
+    for neurons in (20, 30):
+        curves = training_curves(design, neurons=neurons, inputs=10, seed=seed)
+        assert np.all(curves.errors[:, -1] <= 1e-5)
+
+
 @pytest.mark.usefixtures("without_type_checks")
 def test_wrong_use_is_refused() -> None:
     with pytest.raises(InvalidInput, match="at least one neuron"):
