@@ -58,9 +58,8 @@ def title(shape: list[int]) -> str:
 
 def show_rates(args: argparse.Namespace) -> None:
     """Gradient descent from several distances to the planted network."""
-    print(
-        f"{'activation':15} {'d,k,n':>12} {'start':>6} {'steps':>6} {'seen':>8} {'promised':>8} {'ratio':>6} {'left':>5}"
-    )
+    names = "".join(f" {name:>8}" for name in ("start", "steps", "seen", "promised", "ratio", "left"))
+    print(f"{'activation':15} {'d,k,n':>12}{names}")
     for activation, *shape in RATES:
         truth = planted(activation, *shape, args.seed)
         size = float(np.linalg.norm(truth.weights))
@@ -72,8 +71,8 @@ def show_rates(args: argparse.Namespace) -> None:
             rate = convergence_rate(fit, descent.first_step(start))
             left = np.linalg.norm(fit.point.weights - truth.weights) / size
             print(
-                f"{activation!s:15} {title(shape)} {relative:6.3f} {fit.steps:6d} {rate.seen:8.1e} "
-                f"{rate.guaranteed:8.1e} {rate.seen / rate.guaranteed:6.2f} {left:5.3f}",
+                f"{activation!s:15} {title(shape)} {relative:8.3f} {fit.steps:8d} {rate.seen:8.1e} "
+                f"{rate.guaranteed:8.1e} {rate.seen / rate.guaranteed:8.2f} {left:8.3f}",
                 flush=True,
             )
 

@@ -53,7 +53,8 @@ def draw_trainings(curves: Sequence[TrainingCurves]) -> Figure:
     axes.set_yscale("log")
     axes.set_xlabel(f"gradient steps ({curves[0].inputs} inputs)" if curves else "gradient steps")
     axes.set_ylabel("root of the loss")
-    axes.legend(frameon=False, fontsize="small", loc="upper right")
+    # Curves cross the whole picture, so that the legend stands beside it.
+    figure.legend(frameon=False, fontsize="small", loc="outside right upper")
     _plain(axes)
     return figure
 

@@ -6,12 +6,12 @@ The theorem (Soltanolkotabi, Javanmard and Lee, Theorem 2.5) speaks of Gaussian 
 Jacobian.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from unweave.exceptions import InvalidInput
-from unweave.training.activation_constants import activation_constants
+from unweave.training.activation_constants import ActivationConstants, activation_constants
 from unweave.training.jacobian import TrainingPoint, jacobian_spectrum
 
 
@@ -23,7 +23,7 @@ class TheoremConstants:
         case: "a" or "b" of its assumption on the activation, or "outside".
         lower: c, of ``sigma_min(J) >= c sigma_min(W) d`` (without ``sigma_min(W)`` in case b).
         upper: C, of ``sigma_max(J) <= C sigma_max(W) sqrt(n k)``.
-        change: C', of ``|J' - J| <= C' sqrt(n d) max|v| |W' - W|``.
+        change: C', of ``|J' - J| <= C' sqrt(n d) (max|v| |W' - W| + max|v' - v|)``.
         region: the radius on which the Jacobian keeps most of its spectrum, halved so that the start counts, too.
         least_growth: m_L, of ``|grad_W L|^2 >= m_L L``.
         largest_growth: m_U, of ``|grad_W L|^2 <= m_U L``.
@@ -80,39 +80,51 @@ def theorem_constants(planted: TrainingPoint) -> TheoremConstants:
 
     Assumes: Gaussian inputs, for the theorem; the numbers are those of these samples.
     """
-    constants = activation_constants(planted.activation)
-    slope, bends, zero = constants.slope_bound, constants.curvature_bound, constants.at_zero
-    heights, lengths = np.abs(planted.output_weights), np.linalg.norm(planted.weights, axis=1)
-    if not (np.isfinite(slope) and np.isfinite(bends)):
-        raise InvalidInput(f"the theorem needs bounded first and second derivatives, {planted.activation} has none.")
-    if np.min(heights) == 0.0 or np.min(lengths) == 0.0:
-        raise InvalidInput("the theorem needs output weights and weight vectors that are not zero.")
+    constants = _checked_constants(planted)
+    slope, zero = constants.slope_bound, constants.at_zero
     samples, inputs, neurons = planted.samples, planted.points.shape[1], planted.neurons
+    heights, width = np.abs(planted.output_weights), float(np.max(np.linalg.norm(planted.weights, axis=1)))
+    tallest, norm = float(np.max(heights)), float(np.linalg.norm(planted.points, 2))
     hidden = np.linalg.svd(planted.weights, compute_uv=False)
-    narrow = float(hidden[-1]) if neurons >= inputs else 0.0
-    spectrum = jacobian_spectrum(_with_fixed_outputs(planted))
-    norm, longest = np.linalg.norm(planted.points, 2), np.max(np.linalg.norm(planted.points, axis=1))
-    # In proportions of the samples the constants cancel: c sigma_min(W) d is sigma_min(J), and so on.
-    change = float(bends * norm * longest / np.sqrt(samples * inputs))
-    region = spectrum.smallest / (8.0 * change * np.sqrt(samples * inputs))
+    narrow = max(float(hidden[-1]) if neurons >= inputs else 0.0, np.finfo(float).tiny)
+    spectrum = jacobian_spectrum(replace(planted, trains_outputs=False))
+    # In what follows the constants meet the sizes again: c sigma_min(W) d is sigma_min(J), C sigma_max(W) sqrt(n k) is
+    # sigma_max(J). The change with the output weights goes with sqrt(k), where the document has sqrt(d).
+    longest = float(np.max(np.linalg.norm(planted.points, axis=1)))
+    speed = norm * max(constants.curvature_bound * longest, slope * np.sqrt(neurons))
+    region = spectrum.smallest / (8.0 * speed)
     least, largest = spectrum.smallest**2 / (2.0 * samples), 4.5 * spectrum.largest**2 / samples
-    tallest, width = float(np.max(heights)), float(np.max(lengths))
     reach = region * least / (4.0 * np.sqrt(2.0 * largest) * tallest)
-    output_scale = np.sqrt(2.0 * (zero**2 + 2.0 * slope**2 * width**2)) * neurons
-    fixed = 8.0 * tallest**2 * slope * bends + 4.0 * slope**2 * width**2 + 2.0 * zero**2
+    weight_radius = reach / np.linalg.norm(heights)
+    output_radius = reach / (np.sqrt(2.0 * (zero**2 + 2.0 * slope**2 * width**2)) * neurons)
+    # The document's bound of the Hessian has no mixed block of both weights, which grows with the residuals.
+    residual = 1.5 * (
+        spectrum.largest * weight_radius + np.linalg.norm(planted.hidden) * np.sqrt(neurons) * output_radius
+    )
+    fixed = 8.0 * tallest**2 * slope * constants.curvature_bound + 4.0 * slope**2 * width**2 + 2.0 * zero**2
+    smoothness = (3.0 * spectrum.largest**2 + slope * norm * residual) / samples + fixed * neurons
     return TheoremConstants(
         case=constants.case,
-        lower=spectrum.smallest / (inputs * (1.0 if constants.case == "b" else max(narrow, np.finfo(float).tiny))),
-        upper=spectrum.largest / (float(hidden[0]) * np.sqrt(samples * neurons)),
-        change=change,
+        lower=spectrum.smallest / (inputs * (1.0 if constants.case == "b" else narrow)),
+        upper=spectrum.largest / (float(hidden[0]) * float(np.sqrt(samples * neurons))),
+        change=float(speed / np.sqrt(samples * inputs)),
         region=float(region),
         least_growth=least,
         largest_growth=largest,
-        smoothness=3.0 * spectrum.largest**2 / samples + fixed * neurons,
-        weight_radius=float(reach / np.linalg.norm(heights)),
-        output_radius=float(reach / output_scale),
-        sample_ratio=float(samples * hidden[0] ** 8 / (max(narrow, np.finfo(float).tiny) ** 4 * inputs**2)),
+        smoothness=float(smoothness),
+        weight_radius=float(weight_radius),
+        output_radius=float(output_radius),
+        sample_ratio=float(samples * hidden[0] ** 8 / (narrow**4 * inputs**2)),
     )
+
+
+def _checked_constants(planted: TrainingPoint) -> ActivationConstants:
+    constants = activation_constants(planted.activation)
+    if not (np.isfinite(constants.slope_bound) and np.isfinite(constants.curvature_bound)):
+        raise InvalidInput(f"the theorem needs bounded first and second derivatives, {planted.activation} has none.")
+    if np.min(np.abs(planted.output_weights)) == 0.0 or np.min(np.linalg.norm(planted.weights, axis=1)) == 0.0:
+        raise InvalidInput("the theorem needs output weights and weight vectors that are not zero.")
+    return constants
 
 
 def start_near(
@@ -123,15 +135,6 @@ def start_near(
     outward = rng.uniform(-1.0, 1.0, planted.neurons)
     outward = output_distance * outward / np.max(np.abs(outward))
     inward = weight_distance * inward / np.linalg.norm(inward)
-    return TrainingPoint(
-        planted.points,
-        planted.labels,
-        planted.output_weights + outward,
-        planted.weights + inward,
-        planted.activation,
-        planted.trains_outputs,
-    )
-
-
-def _with_fixed_outputs(point: TrainingPoint) -> TrainingPoint:
-    return TrainingPoint(point.points, point.labels, point.output_weights, point.weights, point.activation, False)
+    return replace(
+        planted, output_weights=planted.output_weights + outward, weights=planted.weights + inward
+    )  # fmt: skip
