@@ -15,12 +15,12 @@ from unweave.arrays import root_mean_square
 from unweave.exceptions import InvalidInput
 from unweave.learn.result import Learnt
 from unweave.networks import Network
-from unweave.outcomes import Diagnostic, Outcome, at_least, at_most
-from unweave.training.activation_constants import activation_constants, slope_variance
+from unweave.outcomes import Outcome
 from unweave.training.general_certificates import certify_local_convergence, certify_zero_error
+from unweave.training.general_conditions import RANK_SHARE, network_conditions, sample_conditions
 from unweave.training.general_descent import GradientDescent
 from unweave.training.general_newton import Fit, GramLevenbergMarquardt
-from unweave.training.jacobian import TrainingPoint, jacobian_spectrum
+from unweave.training.jacobian import SingularValues, TrainingPoint, jacobian_spectrum
 
 Solver = Callable[[TrainingPoint], Fit]
 
@@ -29,8 +29,6 @@ Solver = Callable[[TrainingPoint], Fit]
 WEIGHTS_PER_SAMPLE = 2.0
 # Fewer neurons than this leave random starts no choice, however few samples there are.
 FEWEST_NEURONS = 4
-# Below this share of the largest singular value the Jacobian has lost rank, up to rounding.
-RANK_SHARE = 1e-10
 # A column that varies by less than this share of its size is constant up to rounding.
 ROUNDING_SHARE = 1e-13
 
@@ -133,8 +131,8 @@ class OverparameterizedRegressor(RegressorMixin, BaseEstimator):
         begin = time.perf_counter()
         start, fit = self._best(units, activation, neurons, rng)
         trained = time.perf_counter()
-        raw = units.in_their_units(fit.point)
-        certificate = _certify(start, fit.point, raw)
+        raw, spectrum = units.in_their_units(fit.point), jacobian_spectrum(fit.point)
+        certificate = _certify(start, fit.point, raw, spectrum)
         outcome, reason = _verdict(certificate, fit.point, fit.steps)
         self.network_, self.certificate_, self.outcome_ = _network(raw, has_bias=self.fits_bias), certificate, outcome
         self.result_ = Learnt(
@@ -142,7 +140,7 @@ class OverparameterizedRegressor(RegressorMixin, BaseEstimator):
             reason=reason,
             network=self.network_,
             certificate=certificate,
-            diagnostics=tuple(_diagnostics(X, y, fit.point, certificate)),
+            diagnostics=(*network_conditions(fit.point, spectrum), *sample_conditions(X, y)),
             samples=len(X),
             notes=_notes(self.fits_bias),
             seconds={"training": trained - begin, "certificate": time.perf_counter() - trained},
@@ -235,8 +233,10 @@ def _network(raw: TrainingPoint, *, has_bias: bool) -> Network:
     return Network.shallow(weights, biases, raw.output_weights[None], np.zeros(1), raw.activation)
 
 
-def _certify(start: TrainingPoint, end: TrainingPoint, raw: TrainingPoint) -> TrainingCertificate:
-    zero, local, spectrum = certify_zero_error(raw), certify_local_convergence(start), jacobian_spectrum(end)
+def _certify(
+    start: TrainingPoint, end: TrainingPoint, raw: TrainingPoint, spectrum: SingularValues
+) -> TrainingCertificate:
+    zero, local = certify_zero_error(raw), certify_local_convergence(start)
     is_unique = False
     if end.parameters <= end.samples:
         values = scipy.linalg.svdvals(end.dense_jacobian())
@@ -272,32 +272,6 @@ def _verdict(certificate: TrainingCertificate, end: TrainingPoint, steps: int) -
         f"{fitted}; but with {sizes} it is one of many networks that do, so its weights and its answers elsewhere "
         "are a choice: test it on samples kept back, or give more samples than parameters."
     )
-
-
-def _diagnostics(
-    X: np.ndarray, y: np.ndarray, end: TrainingPoint, certificate: TrainingCertificate
-) -> list[Diagnostic]:
-    per_sample = end.weights.size / end.samples
-    share = certificate.smallest_singular_value / max(certificate.largest_singular_value, np.finfo(float).tiny)
-    spread = slope_variance(end.activation, max(float(np.median(np.linalg.norm(end.weights, axis=1))), 1e-6))
-    constant = int(np.sum(np.ptp(X, axis=0) == 0.0))
-    bends = activation_constants(end.activation).curvature_bound
-    return [
-        at_least("hidden weights per sample", per_sample, 1.5, "below 1.5 add neurons", weak=1.0),
-        at_least("samples per input", len(X) / X.shape[1], 1.0, "the theory has more samples than inputs", weak=0.0),
-        at_least("spread of the Jacobian", share, RANK_SHARE, "0 means that some labels can't be moved alone"),
-        at_least("variance of the slope", spread, 1e-8, "a linear activation gains nothing from its neurons"),
-        at_most("bound of the curvature", bends, np.finfo(float).max, "the theory needs a differentiable slope"),
-        at_most("constant inputs", constant, 0, "they carry nothing: leave them out", weak=np.inf),
-        at_most("conflicting samples", _conflicts(X, y), 0, "equal inputs with different labels can't be fitted"),
-    ]
-
-
-def _conflicts(X: np.ndarray, y: np.ndarray) -> int:
-    """Samples whose inputs were seen before with another label."""
-    _, group = np.unique(X, axis=0, return_inverse=True)
-    labels = np.unique(np.column_stack([group.ravel(), y]), axis=0)
-    return len(labels) - len(np.unique(labels[:, 0]))
 
 
 def _notes(fits_bias: bool) -> tuple[str, ...]:
