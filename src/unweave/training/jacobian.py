@@ -28,8 +28,11 @@ Parameters = Float64[np.ndarray, "parameters"]
 
 # A dense factorisation takes about ten times samples^2 x parameters operations: some seconds on one core at this limit.
 DENSE_OPERATIONS = 1e9
+# Samples up to which the Gram matrix is factorised where the Jacobian is too large; above, there are only products.
+GRAM_LIMIT = 3_000
 # Vectors that Lanczos keeps. The small end of the spectrum is crowded, so it needs many.
 LANCZOS_VECTORS = 80
+LANCZOS_TOL = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,24 +196,27 @@ def jacobian_spectrum(point: TrainingPoint, *, is_matrix_free: bool | None = Non
 
     Args:
         point: where.
-        is_matrix_free: whether to use products only; by default if a dense factorisation would take long. Lanczos
-            works on the Gram matrix, so that it can't resolve singular values below 1e-8 times the largest one.
+        is_matrix_free: whether to use products only (Lanczos); by default for many samples. Both this and the dense
+            Gram matrix, which serves a large Jacobian, can't resolve singular values below 1e-8 times the largest one.
 
     Raises:
         InvalidInput: if Lanczos does not converge.
     """
+    has_full_rank = point.parameters >= point.samples
     if is_matrix_free is None:
-        is_matrix_free = point.samples**2 * point.parameters > DENSE_OPERATIONS
-    if not is_matrix_free or point.samples < 3:
+        is_matrix_free = point.samples > GRAM_LIMIT
+    if point.samples < 3 or (not is_matrix_free and point.samples**2 * point.parameters <= DENSE_OPERATIONS):
         values = scipy.linalg.svdvals(point.dense_jacobian())
         rounding = float(values[0] * np.finfo(float).eps * np.sqrt(point.samples))
-        smallest = float(values[-1]) if point.parameters >= point.samples else 0.0
-        return SingularValues(smallest, float(values[0]), rounding)
-    operator = _symmetric(point.samples, lambda shares: point.push_forward(point.pull_back(shares)))
-    largest = np.sqrt(max(_extreme(operator, "LA"), 0.0))
-    smallest = np.sqrt(max(_extreme(operator, "SA"), 0.0)) if point.parameters >= point.samples else 0.0
-    rounding = largest * np.sqrt(np.finfo(float).eps * np.sqrt(point.samples))
-    return SingularValues(float(smallest), float(largest), float(rounding))
+        return SingularValues(float(values[-1]) if has_full_rank else 0.0, float(values[0]), rounding)
+    if is_matrix_free:
+        operator = _symmetric(point.samples, lambda shares: point.push_forward(point.pull_back(shares)))
+        ends = [_extreme(operator, "SA") if has_full_rank else 0.0, _extreme(operator, "LA")]
+    else:
+        ends = np.linalg.eigvalsh(point.gram())[[0, -1]]
+    smallest, largest = np.sqrt(np.maximum(ends, 0.0))
+    rounding = LANCZOS_TOL * smallest + largest * np.sqrt(np.finfo(float).eps * np.sqrt(point.samples))
+    return SingularValues(float(smallest) if has_full_rank else 0.0, float(largest), float(rounding))
 
 
 def largest_curvature(point: TrainingPoint) -> float:
@@ -231,7 +237,15 @@ def _extreme(operator: LinearOperator, end: str) -> float:
     start = np.random.default_rng(0).standard_normal(size)
     vectors = min(size, LANCZOS_VECTORS)
     try:
-        found = eigsh(operator, k=1, which=end, ncv=vectors, v0=start, return_eigenvectors=False)
+        found = eigsh(
+            operator,
+            k=1,
+            which=end,
+            ncv=vectors,
+            v0=start,
+            return_eigenvectors=False,
+            tol=LANCZOS_TOL,  # type: ignore[arg-type]
+        )
     except ArpackNoConvergence as error:
         raise InvalidInput(f"Lanczos did not converge for {size} unknowns: use the dense factorisation.") from error
     return float(found[0])
