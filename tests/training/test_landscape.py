@@ -108,6 +108,14 @@ def test_newton_ends_where_the_librarys_ends(seed: int) -> None:
         assert end.loss == pytest.approx(found.losses[index], rel=1e-3, abs=1e-28)
 
 
+def test_a_run_that_needs_more_damping_is_not_given_up(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Ten rejected steps raise the damping by seven decades; from here it takes more of them before one is accepted.
+    monkeypatch.setattr(kernel, "FIRST_DAMPING", 1e-14)
+    runs = some_runs(seed, SHARP, neurons=9)
+    found = kernel.levenberg_marquardt(runs, SHARP, steps=150, loss_tol=1e-12, trains_outputs=True)
+    assert np.all(found.losses <= 1e-12)
+
+
 def test_filling_up_changes_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     runs = some_runs(seed, SHARP, neurons=5, inputs=3)
     ends = []

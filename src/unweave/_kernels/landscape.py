@@ -78,6 +78,7 @@ def descend(
         return _run_all(
             advance, state, runs,
             steps=steps, steps_per_call=DESCENT_STEPS_PER_CALL, loss_tol=loss_tol, standstill=DESCENT_STANDSTILL,
+            waits_if_unmoved=False,
         )  # fmt: skip
 
 
@@ -103,6 +104,7 @@ def levenberg_marquardt(
         found = _run_all(
             advance, state, padded,
             steps=steps, steps_per_call=NEWTON_STEPS_PER_CALL, loss_tol=loss_tol, standstill=NEWTON_STANDSTILL,
+            waits_if_unmoved=True,
         )  # fmt: skip
     _, neurons, inputs = runs.weights.shape
     return found._replace(
@@ -136,8 +138,11 @@ def _padded(runs: Runs) -> tuple[Runs, np.ndarray]:
     return filled, np.arange(neurons + more) < neurons
 
 
-def _run_all(advance, state, runs, *, steps, steps_per_call, loss_tol, standstill):
-    """Advance the runs that are not done, until all are; `state` is parameters, losses, and the step control last."""
+def _run_all(advance, state, runs, *, steps, steps_per_call, loss_tol, standstill, waits_if_unmoved):
+    """Advance the runs that are not done, until all are; `state` is parameters, losses, and the step control last.
+
+    A Newton run that has not moved in a call may only need more damping, so it waits until there is too much of it.
+    """
     state = [np.array(array) for array in state]
     history, active = [state[2].copy()], state[2] > loss_tol
     taken = np.zeros(len(active), dtype=np.int64)
@@ -158,8 +163,8 @@ def _run_all(advance, state, runs, *, steps, steps_per_call, loss_tol, standstil
                 array[rows] = np.asarray(part)[: len(rows)]
             taken[rows] += count
             after = state[2][rows]
-            is_stuck = (before - after <= standstill * before) | (state[-1][rows] > LARGEST_DAMPING)
-            active[rows] = (after > loss_tol) & ~is_stuck
+            is_stuck = (before - after <= standstill * before) & ((after < before) | (not waits_if_unmoved))
+            active[rows] = (after > loss_tol) & ~is_stuck & (state[-1][rows] <= LARGEST_DAMPING)
         history.append(state[2].copy())
     return Trained(state[0], state[1], state[2], taken, np.array(history).T)
 

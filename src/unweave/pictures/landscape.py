@@ -34,7 +34,7 @@ def draw_landscape(curve: LandscapeCurve, *, reference: float | None = None) -> 
     axes.set_xlabel(f"{curve.varied} ({'inputs' if curve.varied == 'neurons' else 'neurons'}: {fixed})")
     axes.set_ylabel("share")
     axes.set_ylim(-0.04, 1.04)
-    axes.legend(frameon=False, fontsize="small")
+    axes.legend(framealpha=0.9, edgecolor="none", fontsize="small")
     _plain(axes)
     return figure
 
