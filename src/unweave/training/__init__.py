@@ -1,1 +1,1 @@
-"""Training of shallow networks to the global optimum, with evidence that it is one."""
+"""Training of shallow networks on given samples: global optima with evidence, guarantees checked, landscapes."""

@@ -1,0 +1,176 @@
+"""Networks with general activations: predicted and seen rates, the theorem's constants, certificates, Newton steps.
+
+    python benchmarks/general_training.py                         rates of gradient descent, planted networks
+    python benchmarks/general_training.py --part theorem          step, ball and rate of the theorem, constants measured
+    python benchmarks/general_training.py --part certificate      how wide a network has to be to be certified
+    python benchmarks/general_training.py --part newton           Levenberg-Marquardt against gradient descent
+    python benchmarks/general_training.py --part spectrum         ends of the Jacobian's spectrum
+
+Inputs are standard Gaussian, planted weights N(0, 1) / sqrt(inputs), planted output weights 1. A rate is the share of
+the loss that one step takes away.
+"""
+
+import argparse
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from unweave.activations import SOFTPLUS, TANH, Activation, softplus
+from unweave.training.general_certificates import certify_local_convergence
+from unweave.training.general_descent import GradientDescent, convergence_rate
+from unweave.training.general_newton import GramLevenbergMarquardt
+from unweave.training.jacobian import TrainingPoint, jacobian_spectrum
+from unweave.training.theorem_constants import start_near, theorem_constants
+
+SHARP = softplus(10.0)
+RATES = [
+    (SHARP, 20, 40, 133),
+    (SHARP, 20, 40, 60),
+    (SHARP, 20, 80, 133),
+    (TANH, 20, 40, 133),
+    (TANH, 20, 40, 60),
+]
+SPECTRA = [
+    (SHARP, 20, 20, 133),
+    (SHARP, 20, 40, 133),
+    (SHARP, 20, 40, 300),
+    (SHARP, 20, 80, 133),
+    (SHARP, 40, 80, 533),
+    (SOFTPLUS, 20, 40, 133),
+    (TANH, 20, 40, 133),
+]
+
+
+def planted(activation: Activation, inputs: int, neurons: int, samples: int, seed: int) -> TrainingPoint:
+    """The planted network, which explains its labels."""
+    rng = np.random.default_rng(seed)
+    points = rng.standard_normal((samples, inputs))
+    weights = rng.standard_normal((neurons, inputs)) / np.sqrt(inputs)
+    labels = np.sum(activation(points @ weights.T), axis=1)
+    return TrainingPoint(points, labels, np.ones(neurons), weights, activation)
+
+
+def title(shape: list[int]) -> str:
+    """Inputs, neurons and samples in one column."""
+    return f"{','.join(map(str, shape)):>12}"
+
+
+def show_rates(args: argparse.Namespace) -> None:
+    """Gradient descent from several distances to the planted network."""
+    names = "".join(f" {name:>8}" for name in ("start", "steps", "seen", "promised", "ratio", "left"))
+    print(f"{'activation':15} {'d,k,n':>12}{names}")
+    for activation, *shape in RATES:
+        truth = planted(activation, *shape, args.seed)
+        size = float(np.linalg.norm(truth.weights))
+        for relative in (1e-3, 0.1, 1.0):
+            rng = np.random.default_rng(args.seed)
+            start = start_near(truth, rng, weight_distance=relative * size, output_distance=0.1 * relative)
+            descent = GradientDescent(loss_tol=1e-12)
+            fit = descent(start)
+            rate = convergence_rate(fit, descent.first_step(start))
+            left = np.linalg.norm(fit.point.weights - truth.weights) / size
+            print(
+                f"{activation!s:15} {title(shape)} {relative:8.3f} {fit.steps:8d} {rate.seen:8.1e} "
+                f"{rate.guaranteed:8.1e} {rate.seen / rate.guaranteed:8.2f} {left:8.3f}",
+                flush=True,
+            )
+
+
+def show_theorem(args: argparse.Namespace) -> None:
+    """The theorem's constants, and descent from the rim of its ball with its step."""
+    names = "".join(f" {name:>8}" for name in ("c", "C", "C'", "step", "ball W", "ball v", "promised", "seen"))
+    print(f"{'activation':15} {'d,k,n':>12}{names}")
+    for activation, *shape in RATES:
+        truth = planted(activation, *shape, args.seed)
+        found = theorem_constants(truth)
+        rng = np.random.default_rng(args.seed)
+        start = start_near(truth, rng, weight_distance=found.weight_radius, output_distance=found.output_radius)
+        losses = GradientDescent(step=found.step, steps=500, loss_tol=0.0)(start).losses
+        least = float(np.min(1.0 - losses[1:] / losses[:-1]))
+        print(
+            f"{activation!s:15} {title(shape)} {found.lower:8.3f} {found.upper:8.3f} {found.change:8.2f} "
+            f"{found.step:8.1e} {found.weight_radius:8.1e} {found.output_radius:8.1e} {found.contraction:8.1e} "
+            f"{least:8.1e}",
+            flush=True,
+        )
+
+
+def show_certificates(args: argparse.Namespace) -> None:
+    """Antisymmetric starts with random labels: how large the output weights must be for a certificate."""
+    print(f"{'activation':15} {'d,k,n':>12} {'height':>7} {'residual':>8} {'allowed':>8} {'certified':>9}")
+    rng = np.random.default_rng(args.seed)
+    inputs, samples = 20, 60
+    points, labels = rng.standard_normal((samples, inputs)), rng.standard_normal(samples)
+    for activation in (SOFTPLUS, SHARP, TANH):
+        for pairs in (500, 2_000):
+            half = rng.standard_normal((pairs, inputs)) / np.sqrt(inputs)
+            signs = rng.choice([-1.0, 1.0], pairs) / np.sqrt(2 * pairs)
+            for height in (1.0, 30.0, 100.0, 300.0):
+                outputs, weights = height * np.concatenate([signs, -signs]), np.vstack([half, half])
+                start = TrainingPoint(points, labels, outputs, weights, activation, trains_outputs=False)
+                found = certify_local_convergence(start)
+                print(
+                    f"{activation!s:15} {title([inputs, 2 * pairs, samples])} {height:7.0f} "
+                    f"{found.residual_norm:8.2f} {found.residual_limit:8.3f} {found.is_certified!s:>9}",
+                    flush=True,
+                )
+
+
+def show_newton(args: argparse.Namespace) -> None:
+    """Random labels, random signs: Newton to the rounding floor, descent to 1e-10."""
+    print(f"{'activation':15} {'d,k,n':>12} {'Newton':>8} {'s':>7} {'loss':>8} {'descent':>8} {'s':>7} {'loss':>8}")
+    for activation, inputs, neurons, samples in RATES:
+        rng = np.random.default_rng([args.seed, 1])
+        start = replace(
+            planted(activation, inputs, neurons, samples, args.seed),
+            labels=rng.standard_normal(samples),
+            output_weights=rng.choice([-1.0, 1.0], neurons),
+        )
+        begin = time.perf_counter()
+        newton = GramLevenbergMarquardt()(start)
+        middle = time.perf_counter()
+        descent = GradientDescent(is_adaptive=True, loss_tol=1e-10)(start)
+        end = time.perf_counter()
+        print(
+            f"{activation!s:15} {title([inputs, neurons, samples])} {newton.steps:8d} {middle - begin:7.3f} "
+            f"{newton.losses[-1]:8.0e} {descent.steps:8d} {end - middle:7.2f} {descent.losses[-1]:8.0e}",
+            flush=True,
+        )
+
+
+def show_spectrum(args: argparse.Namespace) -> None:
+    """Smallest and largest singular value in the hidden weights, dense and by products."""
+    print(f"{'activation':15} {'d,k,n':>12} {'smallest':>8} {'/sqrt(kd)':>9} {'C':>6} {'matrix-free':>11}")
+    for activation, inputs, neurons, samples in SPECTRA:
+        point = replace(planted(activation, inputs, neurons, samples, args.seed), trains_outputs=False)
+        dense = jacobian_spectrum(point, is_matrix_free=False)
+        free = jacobian_spectrum(point, is_matrix_free=True)
+        scale = np.linalg.norm(point.weights, 2) * np.sqrt(samples * neurons)
+        print(
+            f"{activation!s:15} {title([inputs, neurons, samples])} {dense.smallest:8.3f} "
+            f"{dense.smallest / np.sqrt(neurons * inputs):9.3f} {dense.largest / scale:6.2f} {free.smallest:11.3f}",
+            flush=True,
+        )
+
+
+PARTS = {
+    "rates": show_rates,
+    "theorem": show_theorem,
+    "certificate": show_certificates,
+    "newton": show_newton,
+    "spectrum": show_spectrum,
+}
+
+
+def main() -> None:
+    """Run one part."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--part", choices=list(PARTS), default="rates")
+    parser.add_argument("--seed", type=int, default=0)
+    args = parser.parse_args()
+    PARTS[args.part](args)
+
+
+if __name__ == "__main__":
+    main()
