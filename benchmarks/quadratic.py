@@ -15,19 +15,24 @@ from collections.abc import Callable
 
 import numpy as np
 
-from unweave.training.balanced import balanced_start
-from unweave.training.certificate import OptimalityCertificate, certify_training, residual_gap_bound, second_order_bound
-from unweave.training.descent import ConjugateGradients, GradientDescent
-from unweave.training.levenberg import LevenbergMarquardt
-from unweave.training.lifted import LiftedLeastSquares
-from unweave.training.optimality import OptimalityTest
-from unweave.training.perturbed import PerturbedGradientDescent
-from unweave.training.problem import QuadraticProblem, State
-from unweave.training.saddles import LanczosEscape, smallest_eigenpair
-from unweave.training.semidefinite import LiftedSemidefinite
-from unweave.training.train import random_start, train
-from unweave.training.trust_region import TrustRegion
-from unweave.training.uniqueness import semidefinite_uniqueness
+from unweave.training.squares.balanced import balanced_start
+from unweave.training.squares.certificate import (
+    OptimalityCertificate,
+    certify_training,
+    residual_gap_bound,
+    second_order_bound,
+)
+from unweave.training.squares.descent import ConjugateGradients, GradientDescent
+from unweave.training.squares.levenberg import LevenbergMarquardt
+from unweave.training.squares.lifted import LiftedLeastSquares
+from unweave.training.squares.optimality import OptimalityTest
+from unweave.training.squares.perturbed import PerturbedGradientDescent
+from unweave.training.squares.problem import QuadraticProblem, State
+from unweave.training.squares.saddles import LanczosEscape, smallest_eigenpair
+from unweave.training.squares.semidefinite import LiftedSemidefinite
+from unweave.training.squares.train import random_start, train
+from unweave.training.squares.trust_region import TrustRegion
+from unweave.training.squares.uniqueness import semidefinite_uniqueness
 
 SIZES = ((133, 20), (800, 50))
 

@@ -26,7 +26,7 @@ from unweave.outcomes import Outcome
 from unweave.planted import general_network, relu_network
 
 INPUTS, NEURONS = 10, 5
-SIZES = ((20, 8, 300_000), (30, 5, 100_000), (5, 8, 400_000), (10, 10, 300_000), (50, 10, 300_000))
+SIZES = ((20, 8, 300_000), (30, 5, 100_000), (5, 8, 400_000), (10, 10, 300_000))
 Samples = tuple[np.ndarray, np.ndarray]
 
 

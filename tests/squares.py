@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from unweave.training.descent import ConjugateGradients
-from unweave.training.optimality import OptimalityTest
-from unweave.training.problem import QuadraticProblem
+from unweave.training.squares.descent import ConjugateGradients
+from unweave.training.squares.optimality import OptimalityTest
+from unweave.training.squares.problem import QuadraticProblem
 
 
 def both_signs(inputs: int) -> np.ndarray:

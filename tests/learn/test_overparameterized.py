@@ -6,8 +6,8 @@ from sklearn.utils.estimator_checks import check_estimator
 from unweave.exceptions import InvalidInput
 from unweave.learn.overparameterized import OverparameterizedRegressor
 from unweave.outcomes import Outcome, Verdict
-from unweave.training.general_descent import GradientDescent
-from unweave.training.general_newton import GramLevenbergMarquardt
+from unweave.training.general.descent import GradientDescent
+from unweave.training.general.newton import GramLevenbergMarquardt
 
 
 def random_samples(seed: int, samples: int = 40, inputs: int = 6) -> tuple[np.ndarray, np.ndarray]:

@@ -10,8 +10,8 @@ from squares import planted_rank, random_labels
 from unweave.exceptions import InvalidInput, NotIdentified
 from unweave.learn.quadratic import QuadraticNetworkRegressor
 from unweave.outcomes import Outcome
-from unweave.training.levenberg import LevenbergMarquardt
-from unweave.training.train import DirectTraining
+from unweave.training.squares.levenberg import LevenbergMarquardt
+from unweave.training.squares.train import DirectTraining
 
 
 @pytest.mark.usefixtures("without_type_checks")

@@ -8,8 +8,8 @@ import pytest
 from unweave._kernels import landscape as kernel
 from unweave.activations import NAMED, QUADRATIC, TANH, Activation, leaky_relu, softplus
 from unweave.exceptions import InvalidInput
-from unweave.training.general_newton import GramLevenbergMarquardt
-from unweave.training.jacobian import TrainingPoint
+from unweave.training.general.jacobian import TrainingPoint
+from unweave.training.general.newton import GramLevenbergMarquardt
 from unweave.training.landscape import (
     GradientSearch,
     LandscapeDesign,

@@ -1,7 +1,8 @@
 """Commands that learn from samples: `unweave learn ...`."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,9 @@ from unweave.exceptions import InvalidInput
 if TYPE_CHECKING:
     from unweave.learn.result import Learnt
     from unweave.measurements.streams.engines import Engine
+
+# Numbers that are read into memory: 2 GB.
+MOST_NUMBERS = 2**28
 
 app = typer.Typer(help="Learn a network from samples of its inputs and outputs.", no_args_is_help=True)
 
@@ -71,6 +75,133 @@ def relu(
         )
         found = learner(source, inputs=columns, seed=seed, engine=engine, progress=tell).learnt
     _deliver(found, settings, out, overwrite=overwrite, as_json=as_json, quiet=quiet)
+
+
+@app.command()
+def quadratic(
+    files: Files,
+    target: Target,
+    inputs: Inputs = "",
+    neurons: Annotated[int | None, typer.Option(min=1, help="Hidden neurons; enough for a proof if omitted.")] = None,
+    signs: Annotated[str, typer.Option(help="Of the output weights: auto, both, positive or negative.")] = "auto",
+    biases: Annotated[bool, typer.Option("--biases", help="Give every neuron a bias.")] = False,
+    seed: Seed = 0,
+    out: Out = None,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a network of squares to the global optimum, with a certificate."""
+    settings = {"neurons": neurons, "signs": signs, "fit_biases": biases, "random_state": seed}
+    fit = partial(_fit, "QuadraticNetworkRegressor", settings, files, target, inputs)
+    _learn(fit, out, overwrite=overwrite, as_json=as_json, quiet=quiet)
+
+
+@app.command()
+def overparameterized(
+    files: Files,
+    target: Target,
+    inputs: Inputs = "",
+    neurons: Annotated[int | None, typer.Option(min=1, help="Hidden neurons; enough to fit if omitted.")] = None,
+    activation: Annotated[str, typer.Option(help="A differentiable activation.")] = "softplus(10.0)",
+    no_bias: Annotated[bool, typer.Option("--no-bias", help="Give neurons no bias.")] = False,
+    seed: Seed = 0,
+    out: Out = None,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a shallow network with many neurons until the labels are met, with a certificate."""
+    settings = {"neurons": neurons, "activation": activation, "fits_bias": not no_bias, "random_state": seed}
+    fit = partial(_fit, "OverparameterizedRegressor", settings, files, target, inputs)
+    _learn(fit, out, overwrite=overwrite, as_json=as_json, quiet=quiet)
+
+
+@app.command()
+def lowest_layer(
+    files: Files,
+    target: Target,
+    inputs: Inputs = "",
+    unit: Annotated[str, typer.Option(help="Kind of the units: step, relu or sigmoid.")] = "relu",
+    rows: Annotated[int | None, typer.Option(min=1, help="Number of units; found if omitted.")] = None,
+    seed: Seed = 0,
+    out: Out = None,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Recover the lowest layer under any upper function, from Gaussian inputs and high thresholds."""
+    settings = {"unit": unit, "rows": rows, "random_state": seed}
+    fit = partial(_fit, "LowestLayerRegressor", settings, files, target, inputs)
+    _learn(fit, out, overwrite=overwrite, as_json=as_json, quiet=quiet)
+
+
+@app.command()
+def halfspaces(
+    files: Files,
+    target: Target,
+    inputs: Inputs = "",
+    union: Annotated[
+        bool, typer.Option("--union/--intersection", help="Whether one half space is enough, or all are needed.")
+    ] = False,
+    count: Annotated[int | None, typer.Option("--halfspaces", min=1, help="How many; found if omitted.")] = None,
+    picture: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw samples and half spaces (two or three inputs).")
+    ] = None,
+    seed: Seed = 0,
+    out: Out = None,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Recover an intersection or a union of half spaces from labels of two classes."""
+    settings = {"halfspaces": count, "random_state": seed}
+    name = "HalfspaceUnionClassifier" if union else "HalfspaceIntersectionClassifier"
+    fit = partial(_fit, name, settings, files, target, inputs, picture=picture)
+    _learn(fit, out, overwrite=overwrite, as_json=as_json, quiet=quiet)
+
+
+def _learn(
+    fit: "Callable[[], tuple[Learnt, dict[str, Any]]]",
+    out: Path | None,
+    *,
+    overwrite: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Fit an estimator and deliver what it found."""
+    with progress(is_shown=not quiet, unit="samples") as tell:
+        tell("learning", 0)
+        _check_folder(out, overwrite=overwrite)
+        found, settings = fit()
+    _deliver(found, settings, out, overwrite=overwrite, as_json=as_json, quiet=quiet)
+
+
+def _fit(
+    name: str,
+    settings: dict[str, Any],
+    files: list[Path],
+    target: str,
+    inputs: str,
+    *,
+    picture: Path | None = None,
+) -> "tuple[Learnt, dict[str, Any]]":
+    """An estimator's result on the samples of tables, and all settings of the run."""
+    import unweave.learn
+    from unweave.measurements.streams.held_out import first_rows
+    from unweave.measurements.streams.tables import table_source
+
+    source, columns = table_source(tuple(files), label=target, inputs=_names(inputs))
+    points, labels = first_rows(source, inputs=columns, most=MOST_NUMBERS // columns)
+    if picture is not None and columns not in (2, 3):
+        raise InvalidInput(f"a picture needs two or three inputs, got {columns}: leave --picture out.")
+    found = getattr(unweave.learn, name)(**settings).fit(points, labels)
+    if picture is not None:
+        from unweave.pictures.halfspaces import draw_halfspaces
+
+        draw_halfspaces(points, labels == found.classes_[1], found.normals_, found.offsets_, picture)
+    record = {"learner": name, "files": [str(path) for path in files], "target": target, "inputs": inputs}
+    return found.result_, record | settings
 
 
 def _deliver(

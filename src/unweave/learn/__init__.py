@@ -4,11 +4,29 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from unweave.learn.lowest_layer.halfspaces import HalfspaceIntersectionClassifier, HalfspaceUnionClassifier
+    from unweave.learn.lowest_layer.regressor import LowestLayerRegressor
+    from unweave.learn.overparameterized import OverparameterizedRegressor
+    from unweave.learn.quadratic import QuadraticNetworkRegressor
     from unweave.learn.relu_network.regressor import ReluNetworkRegressor
 
-_HOMES = {"ReluNetworkRegressor": "unweave.learn.relu_network.regressor"}
+_HOMES = {
+    "HalfspaceIntersectionClassifier": "unweave.learn.lowest_layer.halfspaces",
+    "HalfspaceUnionClassifier": "unweave.learn.lowest_layer.halfspaces",
+    "LowestLayerRegressor": "unweave.learn.lowest_layer.regressor",
+    "OverparameterizedRegressor": "unweave.learn.overparameterized",
+    "QuadraticNetworkRegressor": "unweave.learn.quadratic",
+    "ReluNetworkRegressor": "unweave.learn.relu_network.regressor",
+}
 
-__all__ = ["ReluNetworkRegressor"]
+__all__ = [
+    "HalfspaceIntersectionClassifier",
+    "HalfspaceUnionClassifier",
+    "LowestLayerRegressor",
+    "OverparameterizedRegressor",
+    "QuadraticNetworkRegressor",
+    "ReluNetworkRegressor",
+]
 
 
 def __getattr__(name: str) -> object:

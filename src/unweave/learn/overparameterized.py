@@ -16,11 +16,11 @@ from unweave.exceptions import InvalidInput
 from unweave.learn.result import Learnt
 from unweave.networks import Network
 from unweave.outcomes import Outcome
-from unweave.training.general_certificates import certify_local_convergence, certify_zero_error
-from unweave.training.general_conditions import RANK_SHARE, network_conditions, sample_conditions
-from unweave.training.general_descent import GradientDescent
-from unweave.training.general_newton import Fit, GramLevenbergMarquardt
-from unweave.training.jacobian import SingularValues, TrainingPoint, jacobian_spectrum
+from unweave.training.general.certificates import certify_local_convergence, certify_zero_error
+from unweave.training.general.conditions import RANK_SHARE, network_conditions, sample_conditions
+from unweave.training.general.descent import GradientDescent
+from unweave.training.general.jacobian import SingularValues, TrainingPoint, jacobian_spectrum
+from unweave.training.general.newton import Fit, GramLevenbergMarquardt
 
 Solver = Callable[[TrainingPoint], Fit]
 

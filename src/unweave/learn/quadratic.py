@@ -16,12 +16,12 @@ from unweave.exceptions import InvalidInput
 from unweave.learn.result import Learnt
 from unweave.networks import Network
 from unweave.outcomes import Diagnostic, Outcome, Verdict
-from unweave.training.certificate import OptimalityCertificate, certify_training
-from unweave.training.conditions import check_conditions
-from unweave.training.optimality import OptimalityTest, Regime
-from unweave.training.problem import QuadraticProblem
-from unweave.training.search import Trained
-from unweave.training.train import DirectTraining, LocalSolver, train
+from unweave.training.squares.certificate import OptimalityCertificate, certify_training
+from unweave.training.squares.conditions import check_conditions
+from unweave.training.squares.optimality import OptimalityTest, Regime
+from unweave.training.squares.problem import QuadraticProblem
+from unweave.training.squares.search import Trained
+from unweave.training.squares.train import DirectTraining, LocalSolver, train
 
 SIGNS = ("auto", "both", "positive", "negative")
 
@@ -51,8 +51,8 @@ class QuadraticNetworkRegressor(RegressorMixin, BaseEstimator):
         signs: of the output weights: "both", "positive", "negative", or "auto", which prefers one sign if that fits
             the labels exactly and takes both otherwise.
         solver: direct training if None; else one of `GradientDescent`, `ConjugateGradients`, `TrustRegion`,
-            `LevenbergMarquardt` and `PerturbedGradientDescent` from `unweave.training`, or `DirectTraining` with
-            other settings.
+            `LevenbergMarquardt` and `PerturbedGradientDescent` of `unweave.training.squares`, or `DirectTraining`
+            with other settings.
         fit_biases: give every neuron a bias, which makes the network a polynomial of degree two with all its terms.
         random_state: for random starts and the search for saddles; direct training does not depend on it as long as
             there are enough neurons.

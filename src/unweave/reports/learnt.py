@@ -13,9 +13,10 @@ from unweave.reports.files import FORMAT, FORMAT_VERSION, NETWORK, Document, net
 
 if TYPE_CHECKING:
     from unweave.learn.result import Learnt
+    from unweave.networks import Network
 
 KIND = "learnt"
-SHOWN_NEURONS = 12
+SHOWN_NEURONS, SHOWN_WEIGHTS = 12, 6
 
 
 def report(found: "Learnt") -> RenderableType:
@@ -23,7 +24,7 @@ def report(found: "Learnt") -> RenderableType:
     parts: list[RenderableType] = [text.outcome(found)]
     if found.network is not None:
         parts.append(text.network_table(found.network))
-        parts.append(neurons_table(found))
+        parts.append(neurons_table(found.network))
     if found.certificate is not None:
         parts.append(certificate_table(found))
     if found.diagnostics:
@@ -34,22 +35,22 @@ def report(found: "Learnt") -> RenderableType:
     return text.spaced(parts)
 
 
-def neurons_table(found: "Learnt") -> Table:
-    """Output weight, bias and weights of the first neurons, in units in which weights have length one."""
+def neurons_table(network: "Network") -> Table:
+    """Weights and bias of the first neurons, and their weight in the output if there is one output above them."""
+    hidden, *above = network.layers
+    has_output = len(above) == 1 and network.outputs == 1
+    names = [*(["output weight"] if has_output else []), "bias", "weights"]
     table = text.facts("neuron")
-    assert found.network is not None
-    hidden, output = found.network.layers[0], found.network.layers[1]
-    table.add_column()
-    table.add_column()
-    for column, name in zip(table.columns[1:], ("output weight", "bias", "weights"), strict=True):
-        column.header = name
+    table.columns[1].header = names[0]
+    for name in names[1:]:
+        table.add_column(name)
     for index in range(min(hidden.neurons, SHOWN_NEURONS)):
-        entries = [f"{entry:.4f}" for entry in hidden.weights[index][:6]]
-        more = " ..." if hidden.inputs > 6 else ""
-        weight, bias = float(output.weights[0, index]), float(hidden.biases[index])
-        table.add_row(str(index), f"{weight:.6f}", f"{bias:.6f}", " ".join(entries) + more)
+        entries = " ".join(f"{entry:.4f}" for entry in hidden.weights[index][:SHOWN_WEIGHTS])
+        more = " ..." if hidden.inputs > SHOWN_WEIGHTS else ""
+        outgoing = [f"{float(above[0].weights[0, index]):.6f}"] if has_output else []
+        table.add_row(str(index), *outgoing, f"{float(hidden.biases[index]):.6f}", entries + more)
     if hidden.neurons > SHOWN_NEURONS:
-        table.add_row("...", f"{hidden.neurons - SHOWN_NEURONS} more", "", "")
+        table.add_row("...", f"{hidden.neurons - SHOWN_NEURONS} more")
     return table
 
 

@@ -70,11 +70,17 @@ def network_table(network: "Network", equivalent_activations: tuple[str, ...] = 
     """What kind of network it is."""
     table = facts("network")
     table.add_row("architecture", Text(architecture(network)))
-    names = ", ".join(dict.fromkeys(str(activation) for activation in network.activations[:-1]))
+    inner = network.activations[:-1] or network.activations
+    names = ", ".join(dict.fromkeys(str(activation) for activation in inner))
     table.add_row("activation", Text(names or "none"))
     if equivalent_activations:
         table.add_row("the same network can be written with", Text(", ".join(equivalent_activations)))
     table.add_row("inputs", str(network.inputs))
+    if len(network.layers) == 1:
+        # A layer by itself, such as the lowest one under something that is not known.
+        table.add_row("neurons", Text(_layer(network.layers[0])))
+        table.add_row("parameters", str(network.parameters))
+        return table
     if len(network.widths) <= 1:
         table.add_row("neurons", str(sum(network.widths)))
     else:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
+from unweave.activations import STEP
 from unweave.arrays import Atoms, Points
 from unweave.measurements.hermite.coordinates import Coordinates
 from unweave.networks import Layer, Network
@@ -52,8 +53,7 @@ class LowestLayer:
         return LowestLayer(rows / sizes[:, None], thresholds / sizes, coefficients, self.unit)
 
     @property
-    def network(self) -> Network | None:
-        """The layer as a network with one output per unit; None for steps, which are no activation of networks."""
-        if self.unit.derivative != 0:
-            return None
-        return Network((Layer(self.rows, -self.thresholds, self.unit.smooth),))
+    def network(self) -> Network:
+        """The layer as a network with one output per unit."""
+        activation = STEP if self.unit.name == STEP.name else self.unit.smooth
+        return Network((Layer(self.rows, -self.thresholds, activation),))

@@ -37,8 +37,7 @@ class LowestLayerRegressor(RegressorMixin, BaseEstimator):
         weights_: its unit rows, of shape (rows, inputs).
         thresholds_: one per row.
         status_: verified, estimated or unreliable.
-        result_, network_, certificate_, outcome_: see `Learnt`; the network maps inputs to the values of the units, and
-            is None for steps.
+        result_, network_, certificate_, outcome_: see `Learnt`; the network maps inputs to the values of the units.
     """
 
     def __init__(self, *, unit: str = "relu", rows: int | None = None, random_state: int | None = None) -> None:

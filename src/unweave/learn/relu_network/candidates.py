@@ -20,6 +20,8 @@ from unweave.symmetries import reflect
 
 # Hyperplanes that differ by less are one, and neurons of less weight than this share are none, for exact labels.
 SAME_PLANE, NO_WEIGHT = 1e-7, 1e-9
+# Rows that decide whether a start deserves a fit to all of them.
+SCREENING_ROWS = 30_000
 # Errors of exact labels on rows that no fit has seen, relative to the labels: rounding, times what a fit loses.
 EXACT_ELSEWHERE = 1e-9
 
@@ -61,6 +63,7 @@ class Candidate:
         errors: standard errors of its parameters by this noise.
         open_signs: neurons whose sign is open.
         unseen_error: root mean square error on unseen rows.
+        rows: how many it was fitted to.
     """
 
     start: Network
@@ -73,6 +76,7 @@ class Candidate:
     errors: StandardErrors
     open_signs: Bool[np.ndarray, "neurons"]
     unseen_error: float
+    rows: int
 
     @property
     def neurons(self) -> int:
@@ -106,6 +110,22 @@ class Finisher:
     coordinates: Coordinates
     finish: ReluFinish
     rare: RareNeurons
+
+    def screened(self, start: Network, rng: np.random.Generator) -> Candidate:
+        """The same as a call for starts that deserve it; for others what some of the rows say about them."""
+        if len(self.fitted.labels) <= SCREENING_ROWS:
+            return self(start, rng)
+        few = Rows(self.fitted.points[:SCREENING_ROWS], self.fitted.labels[:SCREENING_ROWS])
+        candidate = replace(self, fitted=few)(start, rng)
+        # Neurons that bend at few rows leave most of the others exact.
+        is_promising = candidate.is_good(self.coordinates) or candidate.exact_share > 0.5
+        return self.completed(candidate, rng) if is_promising else candidate
+
+    def completed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate:
+        """A candidate fitted to all rows, if it was fitted to some."""
+        if candidate.rows == len(self.fitted.labels) or candidate.neurons == 0:
+            return candidate
+        return replace(self(candidate.network, rng), start=candidate.start)
 
     def __call__(self, start: Network, rng: np.random.Generator) -> Candidate:
         """The best network near a start; without neurons that do not stand out, if it is as good without them."""
@@ -148,7 +168,17 @@ class Finisher:
         share = float(np.mean(np.abs(left) <= EXACT * size))
         open_signs = _open_signs(network, finished, is_exact=is_exact)
         return Candidate(
-            start, network, finished, is_exact, share, noise, structure, errors, open_signs, root_mean_square(unseen)
+            start=start,
+            network=network,
+            finished=finished,
+            is_exact=is_exact,
+            exact_share=share,
+            noise=noise,
+            structure=structure,
+            errors=errors,
+            open_signs=open_signs,
+            unseen_error=root_mean_square(unseen),
+            rows=len(left),
         )
 
 

@@ -148,12 +148,12 @@ class ReluLearner:
                 continue
             whole = _with_labels_in(outside_subspace(start, subspace, look), problem.spread)
             with stages("finishing"):
-                candidate = finisher(whole, rng)
+                candidate = finisher.screened(whole, rng)
             if candidate.is_good(problem.coordinates):
                 return candidate
             best = min(best, candidate, key=lambda each: each.unseen_error)
         with stages("further neurons"):
-            return self._extended(best, finisher, rng)
+            return finisher.completed(self._extended(best, finisher, rng), rng)
 
     def _extended(self, best: Candidate, finisher: Finisher, rng: np.random.Generator) -> Candidate:
         """Neurons that moments did not show, added one by one as long as unseen rows are better explained."""
@@ -163,7 +163,7 @@ class ReluLearner:
             more = self.further(best.network, finisher.fitted.points, finisher.fitted.values, rng)
             if len(finisher.fitted.labels) < 3 * (more.widths[0] + 1) * (more.inputs + 1):
                 break
-            candidate = replace(finisher(more, rng), start=best.start)
+            candidate = replace(finisher.screened(more, rng), start=best.start)
             if not candidate.unseen_error < best.unseen_error:
                 break
             best = candidate

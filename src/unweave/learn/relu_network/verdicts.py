@@ -153,8 +153,8 @@ def _noisy(case: Case) -> tuple[Outcome, str]:
         return Outcome.PARTLY_IDENTIFIED, f"{noise}, but {weak} of the neurons do not stand out from it."
     if candidate.network.skip is not None or np.any(candidate.open_signs):
         return Outcome.PARTLY_IDENTIFIED, (
-            f"{noise}; directions and biases are known up to the sign of every neuron: the noise, or neurons that "
-            "never bend at these samples, hide which signs leave no affine part."
+            f"{noise}; these neurons are known within their standard errors and up to their signs: the noise, or "
+            "neurons that never bend at these samples, hide which signs leave no affine part."
         )
     if not case.is_gaussian:
         return Outcome.PARTLY_IDENTIFIED, (

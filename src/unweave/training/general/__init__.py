@@ -1,0 +1,1 @@
+"""Networks with differentiable activations: training with the constants and certificates of the theory."""
