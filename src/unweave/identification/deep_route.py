@@ -6,6 +6,7 @@ them every pattern of its values can be asked for: what is above is a smaller ne
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice, product
 
 import numpy as np
 
@@ -34,6 +35,8 @@ HOPELESS = 0.02
 MORE_WIDTH, STUDENT_SURPLUS = 2, 1.25
 # Students are given answers as if a layer above were so narrow.
 NARROW = 4
+# Students that are refined at most.
+MOST_STUDENTS = 8
 
 
 @dataclass(frozen=True)
@@ -124,20 +127,27 @@ class DeepRoute:
             if start is None:
                 break
             yield replace(start, network=Network((upper.peeled.layer, *start.network.layers)))
-        for foundation in foundations:
-            for depth in range(1, self.most_layers_above + 1):
-                for guess in upper.guesses:
-                    students = self._students(run, judge, guess, foundation, depth)
-                    while True:
-                        with run.stage("fitting wide students"):
-                            network = next(students, None)
-                        if network is None:
-                            break
-                        yield UpperStart(network, guess, ())
+        # Every student that comes here meets the answers: if many do, and none is certified, answers do not tell.
+        yield from islice(self._all_students(run, judge, upper.guesses, foundations), MOST_STUDENTS)
+
+    def _all_students(
+        self, run: Run, judge: Judge, guesses: tuple[OutputGuess, ...], foundations: list[Foundation]
+    ) -> Iterator[UpperStart]:
+        for foundation, depth, guess in product(foundations, range(1, self.most_layers_above + 1), guesses):
+            students = self._students(run, judge, guess, foundation, depth)
+            while True:
+                with run.stage("fitting wide students"):
+                    network = next(students, None)
+                if network is None:
+                    break
+                yield UpperStart(network, guess, ())
 
     def _students(
         self, run: Run, judge: Judge, guess: OutputGuess, foundation: Foundation, depth: int
     ) -> Iterator[Network]:
+        if foundation.layer.neurons == 1:
+            # What is above is a function of one number, which many networks are.
+            return
         width = foundation.width + MORE_WIDTH
         size = self.wide.parameters(foundation.layer, outputs=len(guess.size), width=width, depth=depth)
         if size > self.wide.most_parameters:
