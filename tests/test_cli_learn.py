@@ -92,3 +92,83 @@ def test_sums_may_come_from_a_cluster(samples: Path) -> None:
     with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
         address = cluster.scheduler_address
         assert run(["learn", "relu", str(samples), "--target", "y", "--scheduler", address, "--quiet"]) == 0
+
+
+def written(path: Path, points: np.ndarray, labels: np.ndarray) -> str:
+    columns = {f"x{k}": points[:, k] for k in range(points.shape[1])} | {"y": labels}
+    pyarrow.parquet.write_table(pyarrow.table(columns), path)
+    return str(path)
+
+
+def test_networks_of_squares(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((60, 6))
+    path = written(tmp_path / "squares.parquet", points, (points @ rng.standard_normal(6)) ** 2)
+    assert run(["learn", "quadratic", path, "--target", "y", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["certificate"]["loss"] < 1e-20
+    assert document["network"]["activations"] == ["quadratic", "identity"]
+
+
+def test_many_neurons_meet_any_labels(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    rng = np.random.default_rng(0)
+    path = written(tmp_path / "any.parquet", rng.standard_normal((20, 4)), rng.standard_normal(20))
+    out = str(tmp_path / "run")
+    # Every label is met, but by one of many networks.
+    assert run(["learn", "overparameterized", path, "--target", "y", "--neurons", "30", "--out", out]) == 1
+    assert "a global minimum" in " ".join(capsys.readouterr().out.split())
+    assert json.loads((tmp_path / "run" / "settings.json").read_text())["settings"]["neurons"] == 30
+
+
+def test_lowest_layers(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    points = np.random.default_rng(0).standard_normal((10_000, 3))
+    hidden = np.maximum(points[:, :2] - 1.3, 0.0)
+    path = written(tmp_path / "layer.parquet", points, hidden.sum(axis=1) + hidden[:, 0] * hidden[:, 1])
+    assert run(["learn", "lowest-layer", path, "--target", "y"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "3 -> 2 relu" in shown
+    assert "status verified" in shown
+
+
+@pytest.mark.parametrize(("option", "is_union"), [("--intersection", False), ("--union", True)])
+def test_half_spaces_with_a_picture(option: str, is_union: bool, tmp_path: Path) -> None:
+    points = np.random.default_rng(0).standard_normal((10_000, 2))
+    is_beyond = points > 1.2
+    labels = np.any(is_beyond, axis=1) if is_union else ~np.any(is_beyond, axis=1)
+    path, picture = written(tmp_path / "half.parquet", points, labels.astype(float)), tmp_path / "half.png"
+    # Estimated, not verified: labels of two classes tell half spaces up to an angle.
+    given = ["learn", "halfspaces", path, "--target", "y", option, "--picture", str(picture), "--out"]
+    assert run([*given, str(tmp_path / "run")]) == 1
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert json.loads((tmp_path / "run" / "result.json").read_text())["outcome"] == "partly identified"
+    assert np.allclose(
+        np.abs(Network.load(tmp_path / "run" / "network.safetensors").layers[0].weights).max(axis=1), 1.0, atol=0.01
+    )
+
+
+def test_pictures_need_two_or_three_inputs(samples: Path, capsys: pytest.CaptureFixture) -> None:
+    assert run(["learn", "halfspaces", str(samples), "--target", "y", "--picture", "none.png"]) == 2
+    assert "two or three inputs, got 4" in capsys.readouterr().err
+
+
+def test_landscapes(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    given = ["landscape", "--neurons", "1:4", "--inputs", "3", "--samples", "6", "--planted", "3", "--starts", "2"]
+    picture = tmp_path / "curve.png"
+    assert run([*given, "--picture", str(picture), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["varied"] == "neurons"
+    assert [point["neurons"] for point in document["points"]] == [1, 2, 3, 4]
+    # With four neurons there are 16 parameters for 6 samples.
+    assert document["points"][-1]["global"] == 6
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize("neurons", ["0:3", "a", "5:2", ""])
+def test_wrong_sizes_of_landscapes_are_told(neurons: str, capsys: pytest.CaptureFixture) -> None:
+    assert run(["landscape", "--neurons", neurons]) == 2
+    assert "a number or a range" in capsys.readouterr().err
+
+
+def test_a_landscape_varies_one_size(capsys: pytest.CaptureFixture) -> None:
+    assert run(["landscape", "--neurons", "2:3", "--inputs", "2:3"]) == 2
+    assert "single number" in capsys.readouterr().err

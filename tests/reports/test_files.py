@@ -1,6 +1,8 @@
 import dataclasses
 import json
 import os
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,9 @@ from unweave.reports.files import (
 )
 
 SETTINGS = {"target": "models:answer", "inputs": 4, "seed": 7, "box": [-1.0, 1.0], "budget": None}
+
+# The user that owns nothing.
+NOBODY = 65534
 
 
 def planted(inputs: int = 4) -> Network:
@@ -174,12 +179,28 @@ def test_a_file_is_not_a_folder(tmp_path: Path, name: str) -> None:
         check_folder(tmp_path / name)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that everybody may enter, while this process is somebody who may not write everywhere."""
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        is_root = os.getuid() == 0
+        # Access is asked for the real user; the effective one stays root, so that it can be undone.
+        if is_root:
+            os.setreuid(NOBODY, 0)
+        try:
+            yield Path(folder)
+        finally:
+            if is_root:
+                os.setreuid(0, 0)
+
+
 @pytest.mark.parametrize("name", ["protected", "protected/below"])
-def test_a_protected_folder_is_refused(tmp_path: Path, name: str) -> None:
-    (tmp_path / "protected").mkdir(mode=0o500)
+def test_a_protected_folder_is_refused(open_folder: Path, name: str) -> None:
+    (open_folder / "protected").mkdir(mode=0o555)
     with pytest.raises(InvalidInput, match="is protected"):
-        check_folder(tmp_path / name)
+        check_folder(open_folder / name)
+    assert check_folder(open_folder / "beside") == open_folder / "beside"
 
 
 def test_settings_that_json_can_not_hold_are_refused(tmp_path: Path) -> None:

@@ -1,4 +1,5 @@
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -182,13 +183,14 @@ def test_a_rate_needs_losses() -> None:
         seen_rate(np.array([1.0, 0.5]))
 
 
-@pytest.mark.parametrize("trains_outputs", [True, False])
-@pytest.mark.parametrize("activation", [softplus(1.0), SHARP, TANH, QUADRATIC], ids=str)
+# Squares have no bounded slope, so that there is a bound for fixed outputs only.
+@pytest.mark.parametrize(
+    ("activation", "trains_outputs"),
+    [*product([softplus(1.0), SHARP, TANH], [True, False]), (QUADRATIC, False)],
+)
 def test_the_jacobian_never_changes_faster_than_its_bound(
     activation: Activation, trains_outputs: bool, seed: int
 ) -> None:
-    if trains_outputs and activation == QUADRATIC:
-        pytest.skip("its slope is not bounded")
     rng = np.random.default_rng(seed)
     for trial in range(30):
         point = replace(
