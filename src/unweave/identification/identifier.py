@@ -22,7 +22,7 @@ from unweave.identification.far_route import FarRoute
 from unweave.identification.hessian_route import HessianRoute
 from unweave.identification.kink_route import KinkRoute
 from unweave.identification.lowest_layer import LowestLayerSearch
-from unweave.identification.plateau_route import PlateauRoute, is_constant_around, is_constant_in_parts
+from unweave.identification.plateau_route import PlateauRoute, is_constant_at_the_centre, is_constant_in_parts
 from unweave.identification.relu_layers import looks_shallow
 from unweave.identification.relu_route import ReluLayersRoute
 from unweave.identification.result import Identification
@@ -126,7 +126,7 @@ class Identifier:
         if run.activation == STEP:
             return
         yield from self._routes_of_slopes(run, probe)
-        if may_leave and run.first_layer is None and is_constant_around(run, probe, np.zeros((1, run.oracle.inputs))):
+        if may_leave and run.first_layer is None and is_constant_at_the_centre(run, probe):
             run.choose(PlateauRoute.name, "nothing explains the answers, which are constant around the centre.")
             yield PlateauRoute(LowestLayerSearch(homes=0))
 

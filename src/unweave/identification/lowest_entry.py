@@ -6,7 +6,7 @@ import numpy as np
 
 from unweave.exceptions import BudgetExhausted, InvalidInput, StageFailed
 from unweave.identification.entry import as_oracle
-from unweave.identification.lowest_layer import LowestLayerSearch
+from unweave.identification.lowest_layer import NEXT_TO, LowestLayerSearch
 from unweave.identification.plateau_route import PlateauRoute, keep_lowest_layer
 from unweave.identification.result import Identification
 from unweave.identification.run import Progress, Run, answer_rounding
@@ -81,7 +81,7 @@ def _leave_plateaus(run: Run, search: LowestLayerSearch) -> None:
     center, half_width = oracle.domain.frame(oracle.inputs)
     ask = remembered(lambda points: oracle.query(center + half_width * points))
     # The first answer tells the number of outputs and how exact answers are.
-    outputs = ask(np.zeros((1, oracle.inputs))).shape[1]
+    outputs = ask(NEXT_TO * run.rng_walk.standard_normal((1, oracle.inputs))).shape[1]
     found = search(ask, oracle.inputs, run.rng_walk, rounding=answer_rounding(oracle))
     standard = StandardOracle(oracle, center, half_width, np.zeros(outputs), np.ones(outputs))
     keep_lowest_layer(run, standard, found)

@@ -24,6 +24,8 @@ from unweave.outcomes import Diagnostic, Verdict
 
 # Tolerated rounding of an answer on a plateau, in expected errors.
 MARGIN = 6.0
+# How far beside the centre it is asked, in half-widths: models that normalise their inputs have no answer at zero.
+NEXT_TO = 1e-3
 # Distances at which a plateau is looked for if the centre is on none, in square roots of the inputs.
 HOME_SCALES = (0.1, 0.3, 1.0)
 # Steps that tell whether answers are constant around a place, in square roots of the inputs.
@@ -158,7 +160,7 @@ class _Walk:
         Raises:
             StageFailed: if answers are constant nowhere.
         """
-        home = self._plateau_at(np.zeros(self.inputs))
+        home = self._plateau_at(NEXT_TO * self.rng.standard_normal(self.inputs))
         for number in range(homes):
             if home is not None:
                 break

@@ -9,7 +9,7 @@ from unweave.arrays import Points
 from unweave.exceptions import StageFailed
 from unweave.identification import verdicts
 from unweave.identification.candidates import Judge
-from unweave.identification.lowest_layer import LowestLayer, LowestLayerSearch
+from unweave.identification.lowest_layer import NEXT_TO, LowestLayer, LowestLayerSearch
 from unweave.identification.run import FirstLayer, Probe, Run
 from unweave.measurements.walks.rounds import remembered
 from unweave.networks import Layer
@@ -63,6 +63,11 @@ def keep_lowest_layer(run: Run, oracle: StandardOracle, found: LowestLayer) -> N
 def is_constant_in_parts(run: Run, probe: Probe) -> bool:
     """Whether answers are constant around every one of some random places: 32 queries."""
     return is_constant_around(run, probe, probe.oracle.sample(run.rng_walk, PLACES, margin=NEARBY))
+
+
+def is_constant_at_the_centre(run: Run, probe: Probe) -> bool:
+    """Whether answers are constant around a place next to the centre: two queries."""
+    return is_constant_around(run, probe, NEXT_TO * run.rng_walk.standard_normal((1, run.oracle.inputs)))
 
 
 def is_constant_around(run: Run, probe: Probe, points: Points) -> bool:
