@@ -24,8 +24,9 @@ ORDER = [
     {"refinement"},
     {"certificates", "deep_curvature"},
     {"diagnostics"},
+    {"hierarchical"},
     {"identification", "learn"},
-    {"reports"},
+    {"reports", "pictures"},
     {"planted"},
     {"cli", "reproduce"},
 ]
