@@ -22,6 +22,9 @@ CHUNK = 500
 # A stage ends when a chunk lowers the objective by less than this share.
 PLATEAU = 0.03
 START_SIZE = 0.3
+# Of the terms that hold features to readouts: on main times skip links, on main links, and on all links. In units in
+# which labels have variance 1, and times the squared weight of the level.
+STRENGTHS = (0.5, 1.0, 1.0)
 # Largest norm of a gradient, in units in which labels have variance 1; eighth powers of Gaussians have heavy tails.
 CLIP = 5.0
 
@@ -45,10 +48,17 @@ class Stage:
 
 @dataclass(frozen=True, eq=False)
 class StagedFit:
-    """What training found: its network, and those at the ends of all stages."""
+    """What training found.
+
+    Args:
+        network: at the end.
+        stages: the networks at the ends of all stages.
+        path: step and network at every look, for those who want to see features improve.
+    """
 
     network: QuadraticDenseNet
     stages: tuple[Stage, ...]
+    path: tuple[tuple[int, QuadraticDenseNet], ...]
 
 
 @dataclass(frozen=True)
@@ -57,17 +67,17 @@ class StagedTraining:
 
     Args:
         readouts: width of the wide readouts W.
-        stage_steps: most steps of a stage, apart from the last one.
-        final_steps: steps of the last stage, in which all levels train and the step size falls.
+        stage_steps: most steps of a stage.
+        final_steps: steps at the end, when the features of all levels are there and the step size falls.
         batch: points per step.
         rate: step size; the last stage ends at a hundredth of it.
         is_layer_wise: whether everything below the newest level is frozen.
     """
 
-    readouts: int = 40
+    readouts: int = 24
     stage_steps: int = 3_000
     final_steps: int = 10_000
-    batch: int = 256
+    batch: int = 512
     rate: float = 5e-3
     is_layer_wise: bool = False
 
@@ -93,19 +103,23 @@ class StagedTraining:
         """
         unit = float(np.std(labels)) or 1.0
         run = _Run(self, wiring, points, labels / unit, mean_squares, rng)
-        weights, features, readouts, stages, left = [], [], [], [], 1.0
+        weights, features, readouts, stages, path, left = [], [], [], [], [], 1.0
         for level in range(FIRST_LEVEL, wiring.depth + 1):
             given = None if level_weights is None else level_weights[level - FIRST_LEVEL] / level_weights[0]
             weights.append(max(left, 1e-3) if given is None else given)
             terms = wiring.terms(level)
             readouts.append(START_SIZE / np.sqrt(self.readouts) * rng.standard_normal((self.readouts, terms)))
             features.append(np.zeros((wiring.widths[level - FIRST_LEVEL], terms)))
-            units, left, steps = run.stage(Units(tuple(features), tuple(readouts)), weights)
-            features, readouts = list(units.features), list(units.readouts)
-            features[-1] = _distilled(readouts[-1], wiring, level)
-            network = run.network(features, readouts, [unit * weight for weight in weights])
-            stages.append(Stage(f"levels 2 to {level}", network, left**2, steps))
-        return StagedFit(stages[-1].network, tuple(stages))
+            looks, left = run.stage(Units(tuple(features), tuple(readouts)), weights)
+            if level == wiring.depth:
+                last, left = run.stage(run.with_features(looks[-1]), weights, is_final=True)
+                looks = looks + last
+            begin = path[-1][0] if path else 0
+            in_units = [unit * weight for weight in weights]
+            path += [(begin + CHUNK * (n + 1), run.network(units, in_units)) for n, units in enumerate(looks)]
+            stages.append(Stage(f"levels 2 to {level}", path[-1][1], left**2, CHUNK * len(looks)))
+            features, readouts = map(list, run.with_features(looks[-1]))
+        return StagedFit(stages[-1].network, tuple(stages), tuple(path))
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,44 +137,53 @@ class _Run:
     def data(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return self.points, self.points**2 - self.mean_squares, self.labels
 
-    def stage(self, units: Units, weights: list[float]) -> tuple[Units, float, int]:
-        """Train until the objective stays where it is; the last stage takes all its steps, with falling step size."""
+    def stage(self, units: Units, weights: list[float], *, is_final: bool = False) -> tuple[list[Units], float]:
+        """Train until the objective stays where it is; the final one takes all its steps, with falling step size.
+
+        Returns the units at every look, and the root of the objective at the last.
+        """
         level = FIRST_LEVEL + len(weights) - 1
-        is_last = level == self.wiring.depth
-        most = (self.settings.final_steps if is_last else self.settings.stage_steps) // CHUNK
-        terms, trains = self._terms(weights), self._trains(units)
-        state, losses = None, []
+        most = (self.settings.final_steps if is_final else self.settings.stage_steps) // CHUNK
+        terms, trains = self._terms(weights, is_final=is_final), self._trains(units, is_final=is_final)
+        state, losses, looks = None, [], []
         for number in range(most):
             share = np.linspace(number / most, (number + 1) / most, CHUNK)
-            rates = self.settings.rate * (0.01 + 0.495 * (1 + np.cos(np.pi * share)) if is_last else np.ones(CHUNK))
+            rates = self.settings.rate * (0.01 + 0.495 * (1 + np.cos(np.pi * share)) if is_final else np.ones(CHUNK))
             batches = self.rng.integers(len(self.points), size=(CHUNK, self.settings.batch))
             units, state, loss = train(
                 units, trains, terms, self.data, batches, rates,
                 sources=self.wiring.up_to(level).sources, method="adam", clip=CLIP, state=state,
             )  # fmt: skip
             losses.append(loss)
-            if not is_last and number >= 2 and losses[-1] > (1 - PLATEAU) * losses[-2]:
+            looks.append(units)
+            if not is_final and number >= 2 and losses[-1] > (1 - PLATEAU) * losses[-2]:
                 break
-        return units, float(np.sqrt(losses[-1])), CHUNK * len(losses)
+        return looks, float(np.sqrt(losses[-1]))
 
-    def _terms(self, weights: list[float]) -> Terms:
-        """Distillation terms hold the features of all levels but the newest to their readouts."""
+    def _terms(self, weights: list[float], *, is_final: bool) -> Terms:
+        """Distillation terms hold readouts and features of a level together; the newest has features in the end."""
         sizes = np.array(weights) ** 2
-        sizes[-1] = 0.0
-        return Terms(np.array(weights), 0.5 * sizes, sizes, 0.1 * sizes, np.zeros(len(weights)))
+        sizes[-1] *= is_final
+        cross, main, whole = (strength * sizes for strength in STRENGTHS)
+        return Terms(np.array(weights), cross, main, whole, np.zeros(len(weights)))
 
-    def _trains(self, units: Units) -> Units:
+    def _trains(self, units: Units, *, is_final: bool) -> Units:
         free = [not self.settings.is_layer_wise] * (len(units.features) - 1)
-        features = tuple(np.float64(each) for each in [*free, False])
+        features = tuple(np.float64(each) for each in [*free, is_final])
         return Units(features, tuple(np.float64(each) for each in [*free, True]))
 
-    def network(self, features: list[np.ndarray], readouts: list[np.ndarray], weights: list[float]):
-        """The network of all levels that are on."""
+    def with_features(self, units: Units) -> Units:
+        """The features of the newest level, distilled from its readout."""
+        level = FIRST_LEVEL + len(units.readouts) - 1
+        return Units((*units.features[:-1], _distilled(units.readouts[-1], self.wiring, level)), units.readouts)
+
+    def network(self, units: Units, weights: list[float]) -> QuadraticDenseNet:
+        """The network of all levels that are on; the features of the newest one are distilled for it."""
+        depth = FIRST_LEVEL + len(weights) - 1
         levels = tuple(
             Level(matrix, weight, None, readout)
-            for matrix, readout, weight in zip(features, readouts, weights, strict=True)
+            for matrix, readout, weight in zip(self.with_features(units).features, units.readouts, weights, strict=True)
         )
-        depth = FIRST_LEVEL + len(levels) - 1
         return QuadraticDenseNet(self.wiring.up_to(depth), levels, self.mean_squares)
 
 
