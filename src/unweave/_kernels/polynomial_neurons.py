@@ -21,7 +21,7 @@ def train_neurons(
         return jax.tree.map(np.asarray, trained)
 
 
-def outputs(neurons: Neurons, points: np.ndarray):
+def outputs(neurons, points):
     """The output at every point; NumPy or JAX arrays alike."""
     reach = points @ neurons["weights"].T + neurons["biases"]
     total, power = neurons["constant"], 1.0

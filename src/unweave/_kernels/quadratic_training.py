@@ -56,7 +56,7 @@ def objective(units: Units, terms: Terms, data: Data, *, sources: tuple) -> floa
 def gradient(units: Units, terms: Terms, data: Data, *, sources: tuple) -> Units:
     """Gradient of the objective."""
     with double_precision():
-        slopes = jax.grad(_objective)(jax.tree.map(jnp.asarray, units), terms, *data, sources, False)
+        slopes = jax.jit(jax.grad(_objective), static_argnums=(5, 6))(units, terms, *data, sources, False)
         return jax.tree.map(np.asarray, slopes)
 
 
