@@ -57,7 +57,7 @@ def draw_correction(traces: Mapping[str, FeatureTrace], law: CorrectionLaw) -> F
     left.set_yscale("log")
     left.set_xlabel("training steps")
     left.set_ylabel("error of the features of level 2")
-    left.legend(frameon=False, fontsize="small", loc="center right")
+    left.legend(frameon=False, fontsize="small", loc="lower left")
     _draw_law(right, law)
     for axes in (left, right):
         _plain(axes)
@@ -74,6 +74,8 @@ def _draw_law(axes: Axes, law: CorrectionLaw) -> None:
     axes.loglog(
         weights, 1.6 * first * (weights / weights[0]) ** 2, ":", color=QUIET, label="slope 2, as the theory says"
     )
+    axes.set_xticks(weights, [f"{weight:g}" for weight in weights])
+    axes.set_xticks([], minor=True)
     axes.set_xlabel("weight of level 3")
     axes.set_ylabel("error of the features of level 2")
     axes.set_title(f"measured slope of level 2 alone: {law.slope:.2f}", fontsize="medium", loc="left")
