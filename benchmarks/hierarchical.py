@@ -22,6 +22,7 @@ from unweave.hierarchical.algorithm1 import Algorithm1
 from unweave.hierarchical.baselines import Samples, all_methods, compare_methods
 from unweave.hierarchical.densenet import QuadraticDenseNet
 from unweave.hierarchical.features import feature_errors
+from unweave.hierarchical.frames import GaussianFrame, StructuredFrame
 from unweave.hierarchical.newton import JointNewton
 from unweave.hierarchical.staged import StagedFit, StagedTraining
 from unweave.hierarchical.student import Student
@@ -175,11 +176,11 @@ def correction(_: int, picture: Path | None) -> None:
 
 
 def literal(seeds: int, _: Path | None) -> None:
-    """The algorithm of the theory, and the practical one on the same samples."""
+    """The algorithm of the theory with Gaussian and with structured frames in turn, and the practical one."""
     for seed in range(seeds):
         task = Task(seed, 20, (3, 2), (1.0, 0.2), 8_000, UniformInputs())
         begin = time.perf_counter()
-        fit = Algorithm1()(
+        fit = Algorithm1(frame=StructuredFrame() if seed % 2 else GaussianFrame())(
             task.teacher.wiring,
             task.points,
             task.labels,

@@ -17,6 +17,7 @@ from unweave.arrays import Points, Vector, pack_squares, packed_size
 from unweave.exceptions import InvalidInput
 from unweave.hierarchical.densenet import Level, QuadraticDenseNet
 from unweave.hierarchical.distillation import Distilled, distill
+from unweave.hierarchical.frames import FrameKind, GaussianFrame
 from unweave.hierarchical.schedules import PlateauSchedule, Schedule, Situation
 from unweave.hierarchical.wiring import FIRST_LEVEL, Wiring
 
@@ -110,6 +111,7 @@ class Algorithm1:
         decay: weight decay, relative to the square of the target error.
         most_steps: bound on the steps.
         schedule: when to switch.
+        frame: how features are fed to higher levels.
     """
 
     readouts: int = 24
@@ -121,6 +123,7 @@ class Algorithm1:
     decay: float = 1e-5
     most_steps: int = 40_000
     schedule: Schedule = field(default_factory=PlateauSchedule)
+    frame: FrameKind = field(default_factory=GaussianFrame)
 
     def __call__(
         self,
@@ -255,7 +258,7 @@ class _Run:
 
     def _with_features(self, state: _State, found: Distilled, step: int, before: float) -> _State:
         width = len(found.features)
-        frame = self.rng.standard_normal((packed_size(width), width)) / width
+        frame = self.settings.frame(self.rng, width)
         values = self._hidden(state)[-1] @ found.features.T @ frame.T
         bound = BOUND_FACTOR * float(np.quantile(np.abs(values), BOUND_QUANTILE))
         switch = Switch(step, state.top, "features", before, tuple(map(float, found.singular_values)), width)

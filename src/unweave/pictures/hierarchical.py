@@ -57,7 +57,7 @@ def draw_correction(traces: Mapping[str, FeatureTrace], law: CorrectionLaw) -> F
     left.set_yscale("log")
     left.set_xlabel("training steps")
     left.set_ylabel("error of the features of level 2")
-    left.legend(frameon=False, fontsize="small", loc="lower left")
+    left.legend(framealpha=1.0, edgecolor="none", fontsize="small", loc="lower left")
     _draw_law(right, law)
     for axes in (left, right):
         _plain(axes)
