@@ -28,8 +28,9 @@ from unweave.hierarchical.staged import CHUNK, CLIP, StagedTraining
 from unweave.hierarchical.student import Student
 from unweave.hierarchical.wiring import Wiring
 
-# Width of the finite network whose tangent kernel is taken, as a multiple of the features.
-TANGENT_WIDTH = 4
+# Width of the finite network whose tangent kernel is taken: wider than the inputs at level 2, so that it holds every
+# quadratic form, and a multiple of the features above. Its start is small: else the highest degree hides all others.
+TANGENT_INPUTS, TANGENT_WIDTH, TANGENT_START = 1.3, 2, 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,17 +178,17 @@ def by_sequential_kernel(samples: Samples) -> Predictor:
 
 def by_tangent_features(samples: Samples) -> Predictor:
     """The quadratic network linearised at a random start, which is what training far from features would use."""
-    widths = tuple(TANGENT_WIDTH * width for width in samples.wiring.widths)
-    wide = Wiring(samples.wiring.inputs, widths, samples.wiring.sources)
+    inputs = samples.wiring.inputs
+    widths = (int(TANGENT_INPUTS * inputs) + 1, *(TANGENT_WIDTH * width for width in samples.wiring.widths[1:]))
+    wide = Wiring(inputs, widths, samples.wiring.sources)
     student = Student(wide, tuple(np.ones(width) for width in widths), samples.mean_squares, has_affine=True)
-    start = student.random_start(samples.rng, samples.points, size=1.0)
+    start = student.random_start(samples.rng, samples.points, size=TANGENT_START)
 
     def read(points: Points) -> np.ndarray:
         return student.jacobian(start, points)
 
-    unit = np.sqrt(np.mean(read(samples.points) ** 2, axis=0)) + 1e-12
-    predict = fit_kernel(lambda a, b: a @ b.T, read(samples.points) / unit, samples.labels)
-    return lambda fresh: predict(read(fresh) / unit)
+    predict = fit_kernel(lambda a, b: a @ b.T, read(samples.points), samples.labels)
+    return lambda fresh: predict(read(fresh))
 
 
 def by_two_layers(samples: Samples, *, degree: int, neurons: int = 100, steps: int = 8_000) -> Predictor:
