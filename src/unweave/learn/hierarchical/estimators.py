@@ -26,6 +26,8 @@ from unweave.learn.stages import Stages
 LARGEST_SEED = 2**31 - 1
 # With fewer rows none are held out: the rest would not be enough for a fit.
 LEAST_ROWS = 20
+# Starts that decide whether squares add or subtract; the wrong choice leaves a far larger loss.
+PROBING_STARTS = 2
 # Weight decay of the classifier: without it, features of classes that can be separated grow without end.
 CLASS_DECAY = 1e-8
 
@@ -56,13 +58,16 @@ class _Hierarchical(BaseEstimator):
         self, student: Student, points: Points, labels: Numbers, *, solver: JointNewton, loss: Loss, seed: int
     ) -> NewtonFit:
         """The better one of squares that add and squares that subtract, unless their signs are mixed anyway."""
-        fit = solver(student, points, labels, rng=np.random.default_rng(seed), loss=loss)
         settings: Any = self
-        if settings.signed or fit.relative_loss <= EXACT_TOL:
-            return fit
         negative = replace(student, coefficients=tuple(-each for each in student.coefficients))
-        other = solver(negative, points, labels, rng=np.random.default_rng(seed), loss=loss)
-        return min(fit, other, key=lambda each: each.relative_loss)
+        probe, best = replace(solver, restarts=min(PROBING_STARTS, solver.restarts)), None
+        for tried in (student,) if settings.signed else (student, negative):
+            fit = probe(tried, points, labels, rng=np.random.default_rng(seed), loss=loss)
+            best = fit if best is None or fit.relative_loss < best.relative_loss else best
+            if best.relative_loss <= EXACT_TOL:
+                return best
+        assert best is not None
+        return solver(best.student, points, labels, rng=np.random.default_rng(seed), loss=loss)
 
     def _split(self, rows: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Rows of the fit, and rows held out."""
@@ -224,7 +229,7 @@ class HierarchicalClassifier(ClassifierMixin, _Hierarchical):
         seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
         used, held_out = self._split(len(X), np.random.default_rng(seed))
         student = self._student(X[used], has_affine=True, has_centre=False)
-        solver = JointNewton(decay=CLASS_DECAY, restarts=4) if self.solver is None else self.solver
+        solver = JointNewton(decay=CLASS_DECAY, restarts=2) if self.solver is None else self.solver
         with stages("training"):
             fit = self._trained(student, X[used], signs[used], solver=solver, loss=LogisticLoss(), seed=seed)
         with stages("certificate"):
