@@ -144,7 +144,8 @@ def _shaken(noise, readout, is_free, key):
 
 @partial(jax.jit, static_argnames=("sources",))
 def _value(units, terms, data, *, sources):
-    return _objective(units, terms, *data, sources, False)
+    points, squares, labels = data
+    return _objective(units, terms, points, squares, labels, sources, False)
 
 
 def _objective(units, terms, points, squares, labels, sources, is_tied):

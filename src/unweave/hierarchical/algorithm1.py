@@ -189,7 +189,8 @@ class _Run:
             strengths[level - FIRST_LEVEL] = self.settings.schedule.strengths(weight, level, self.wiring.inputs)
         decay = np.full(len(levels), self.settings.decay * state.aim**2)
         weights = np.array(self.weights[: len(levels)])
-        return Terms(weights, *strengths.T, decay, state.frames, tuple(np.float64(each) for each in state.bounds))
+        cross, main, whole = strengths.T
+        return Terms(weights, cross, main, whole, decay, state.frames, state.bounds)
 
     def _sources(self, state: _State) -> tuple[tuple[int, ...], ...]:
         return self.wiring.sources[: len(state.readouts)]
@@ -202,8 +203,8 @@ class _Run:
         settings = self.settings
         left = (settings.most_steps - step - np.arange(LOOK)) / (COOLING * settings.most_steps)
         rates = settings.rate * np.minimum(left, 1.0)
-        free = np.float64(1.0)
-        has_features = [np.float64(number < len(state.frames)) for number in range(len(state.readouts))]
+        free = np.array(1.0)
+        has_features = [np.array(float(number < len(state.frames))) for number in range(len(state.readouts))]
         units, _, _ = train(
             self._units(state),
             Units(tuple(has_features), (free,) * len(state.readouts)),

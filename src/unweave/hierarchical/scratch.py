@@ -48,7 +48,7 @@ class JointTraining:
         nothing = np.zeros(len(matrices))
         terms = Terms(np.ones(len(matrices)), nothing, nothing, nothing, nothing)
         units = Units(tuple(matrices), tuple(np.zeros((1, matrix.shape[1])) for matrix in matrices))
-        trains = Units(tuple(np.float64(1) for _ in matrices), tuple(np.float64(0) for _ in matrices))
+        trains = Units(tuple(np.array(1.0) for _ in matrices), tuple(np.array(0.0) for _ in matrices))
         data, state, chunks = (points, points**2 - mean_squares, labels / unit), None, self.steps // CHUNK
         for number in range(chunks):
             share = np.linspace(number / chunks, (number + 1) / chunks, CHUNK)

@@ -169,8 +169,8 @@ class _Run:
 
     def _trains(self, units: Units, *, is_final: bool) -> Units:
         free = [not self.settings.is_layer_wise] * (len(units.features) - 1)
-        features = tuple(np.float64(each) for each in [*free, is_final])
-        return Units(features, tuple(np.float64(each) for each in [*free, True]))
+        features = tuple(np.array(float(each)) for each in [*free, is_final])
+        return Units(features, tuple(np.array(float(each)) for each in [*free, True]))
 
     def with_features(self, units: Units) -> Units:
         """The features of the newest level, distilled from its readout."""

@@ -67,7 +67,8 @@ def test_noise_is_not_identified_as_exact(seed: int) -> None:
 def test_labels_of_nothing_are_not_identified(seed: int) -> None:
     rng = np.random.default_rng(seed)
     points = rng.standard_normal((200, 4))
-    model = HierarchicalRegressor((2, 1), random_state=seed).fit(points, rng.standard_normal(200))
+    solver = JointNewton(restarts=2, steps=30)
+    model = HierarchicalRegressor((2, 1), solver=solver, random_state=seed).fit(points, rng.standard_normal(200))
     assert model.outcome_ is Outcome.NOT_IDENTIFIED
     assert "held out" in model.result_.reason
 
@@ -82,7 +83,7 @@ def test_few_rows_claim_nothing(seed: int) -> None:
 def test_classes_need_the_third_level(seed: int) -> None:
     rng = np.random.default_rng(seed)
     teacher = make_teacher(rng, inputs=8, widths=(2, 2), level_weights=(1.0, 0.7))
-    points, fresh = rng.standard_normal((10_000, 9)), rng.standard_normal((10_000, 9))
+    points, fresh = rng.standard_normal((12_000, 9)), rng.standard_normal((8_000, 9))
     # The last input enters linearly and by itself, so that the boundary is not where the network is zero.
     classes, true = (np.where(0.1 * teacher(x[:, :8])[:, 0] + x[:, 8] > 0.3, "far", "near") for x in (points, fresh))
     solver = JointNewton(decay=1e-8, restarts=2)
