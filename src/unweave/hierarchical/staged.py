@@ -144,11 +144,13 @@ class _Run:
         """
         level = FIRST_LEVEL + len(weights) - 1
         most = (self.settings.final_steps if is_final else self.settings.stage_steps) // CHUNK
+        # What is frozen afterwards should be as good as it can be.
+        is_cooling = is_final or self.settings.is_layer_wise
         terms, trains = self._terms(weights, is_final=is_final), self._trains(units, is_final=is_final)
         state, losses, looks = None, [], []
         for number in range(most):
             share = np.linspace(number / most, (number + 1) / most, CHUNK)
-            rates = self.settings.rate * (0.01 + 0.495 * (1 + np.cos(np.pi * share)) if is_final else np.ones(CHUNK))
+            rates = self.settings.rate * (0.01 + 0.495 * (1 + np.cos(np.pi * share)) if is_cooling else np.ones(CHUNK))
             batches = self.rng.integers(len(self.points), size=(CHUNK, self.settings.batch))
             units, state, loss = train(
                 units, trains, terms, self.data, batches, rates,
@@ -156,7 +158,7 @@ class _Run:
             )  # fmt: skip
             losses.append(loss)
             looks.append(units)
-            if not is_final and number >= 2 and losses[-1] > (1 - PLATEAU) * losses[-2]:
+            if not is_cooling and number >= 2 and losses[-1] > (1 - PLATEAU) * losses[-2]:
                 break
         return looks, float(np.sqrt(losses[-1]))
 

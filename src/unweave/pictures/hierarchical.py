@@ -51,9 +51,8 @@ def draw_correction(traces: Mapping[str, FeatureTrace], law: CorrectionLaw) -> F
     left, right = figure.subplots(1, 2)
     for colour, (name, trace) in zip(COLOURS, traces.items(), strict=False):
         left.plot(trace.steps, trace.errors, color=colour, linewidth=2, label=name)
-    switch = next(iter(traces.values())).switches[3]
-    left.axvline(switch, color=QUIET, linestyle="--", linewidth=1)
-    left.annotate("level 3 on ", (switch, 1.02), xycoords=("data", "axes fraction"), color=QUIET, fontsize="small")
+        left.axvline(trace.switches[3], color=colour, linestyle="--", linewidth=1)
+    left.set_title("dashed: level 3 is switched on", fontsize="medium", loc="left")
     left.set_yscale("log")
     left.set_xlabel("training steps")
     left.set_ylabel("error of the features of level 2")
