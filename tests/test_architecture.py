@@ -24,7 +24,7 @@ ORDER = [
     {"refinement"},
     {"certificates", "deep_curvature"},
     {"diagnostics"},
-    {"training"},
+    {"training", "hierarchical"},
     {"identification", "learn"},
     {"reports", "pictures"},
     {"planted"},

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from unweave.learn.hierarchical.estimators import HierarchicalClassifier, HierarchicalRegressor
     from unweave.learn.lowest_layer.halfspaces import HalfspaceIntersectionClassifier, HalfspaceUnionClassifier
     from unweave.learn.lowest_layer.regressor import LowestLayerRegressor
     from unweave.learn.overparameterized import OverparameterizedRegressor
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
 _HOMES = {
     "HalfspaceIntersectionClassifier": "unweave.learn.lowest_layer.halfspaces",
     "HalfspaceUnionClassifier": "unweave.learn.lowest_layer.halfspaces",
+    "HierarchicalClassifier": "unweave.learn.hierarchical.estimators",
+    "HierarchicalRegressor": "unweave.learn.hierarchical.estimators",
     "LowestLayerRegressor": "unweave.learn.lowest_layer.regressor",
     "OverparameterizedRegressor": "unweave.learn.overparameterized",
     "QuadraticNetworkRegressor": "unweave.learn.quadratic",
@@ -22,6 +25,8 @@ _HOMES = {
 __all__ = [
     "HalfspaceIntersectionClassifier",
     "HalfspaceUnionClassifier",
+    "HierarchicalClassifier",
+    "HierarchicalRegressor",
     "LowestLayerRegressor",
     "OverparameterizedRegressor",
     "QuadraticNetworkRegressor",

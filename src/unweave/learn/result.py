@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from unweave.exceptions import NotIdentified
-from unweave.networks import Network
 from unweave.outcomes import Diagnostic, Outcome
+
+# A `Network`, or the class of networks that a system has of its own.
+AnyNetwork = TypeVar("AnyNetwork")
 
 
 @runtime_checkable
@@ -19,7 +21,7 @@ class Evidence(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class Learnt:
+class Learnt(Generic[AnyNetwork]):
     """A network learnt from samples, or the reason why there is none.
 
     Args:
@@ -35,7 +37,7 @@ class Learnt:
 
     outcome: Outcome
     reason: str
-    network: Network | None
+    network: AnyNetwork | None
     certificate: Evidence | None
     diagnostics: tuple[Diagnostic, ...]
     samples: int
@@ -47,7 +49,7 @@ class Learnt:
         """Whether the network was found, with a certificate."""
         return self.outcome is Outcome.IDENTIFIED
 
-    def require(self) -> "Learnt":
+    def require(self) -> "Learnt[AnyNetwork]":
         """This result, if it is identified.
 
         Raises:

@@ -1,0 +1,272 @@
+"""Hierarchical learning of quadratic networks: exact recovery, staged against layer-wise training, baselines.
+
+    python benchmarks/hierarchical.py --tables newton             joint second-order training, 10 seeds, minutes
+    python benchmarks/hierarchical.py --tables staged --seeds 5   staged joint against layer-wise, about half an hour
+    python benchmarks/hierarchical.py --tables methods --picture methods.png
+    python benchmarks/hierarchical.py --tables correction --picture correction.png
+    python benchmarks/hierarchical.py --tables literal noise classes sparse
+
+Teachers are `make_teacher`: random blocks with singular values within [1/1.3, 1.3], every level scaled to features of
+mean square 1. Errors are mean squared errors on 10,000 fresh points relative to the variance of the labels; "S2" is the
+error of the features of level 2 up to a rotation. E[x^2] = 1 is known to all methods.
+"""
+
+import argparse
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from unweave.hierarchical.algorithm1 import Algorithm1
+from unweave.hierarchical.baselines import Samples, all_methods, compare_methods
+from unweave.hierarchical.densenet import QuadraticDenseNet
+from unweave.hierarchical.features import feature_errors
+from unweave.hierarchical.frames import GaussianFrame, StructuredFrame
+from unweave.hierarchical.newton import JointNewton
+from unweave.hierarchical.staged import StagedFit, StagedTraining
+from unweave.hierarchical.student import Student
+from unweave.hierarchical.teacher import GaussianInputs, Inputs, UniformInputs, make_sparse_teacher, make_teacher
+from unweave.hierarchical.traces import measure_correction_law, trace_features
+from unweave.learn.hierarchical.estimators import HierarchicalClassifier
+from unweave.pictures.hierarchical import draw_comparison, draw_correction
+
+DISTRIBUTIONS: dict[str, Inputs] = {"Gaussian": GaussianInputs(), "uniform": UniformInputs()}
+EXACT = 1e-15
+STAGED_SAMPLES = (2_000, 5_000, 10_000)
+SPARSE_METHODS = (
+    "joint, second order",
+    "polynomial kernel 8 of x",
+    "polynomial kernel 4 of x, x^2",
+    "polynomial kernel 2 of x, x^2",
+    "neural tangent kernel of x, x^2",
+)
+# Inputs, widths, weights of levels, samples, distribution.
+NEWTON_SIZES = (
+    (20, (4, 2), (1.0, 0.3), 2_000, "Gaussian"),
+    (30, (5, 2), (1.0, 0.1), 2_000, "Gaussian"),
+    (30, (5, 2), (1.0, 0.3), 2_000, "Gaussian"),
+    (30, (5, 2), (1.0, 0.3), 2_000, "uniform"),
+    (40, (6, 2), (1.0, 0.3), 1_086, "Gaussian"),
+    (40, (6, 2), (1.0, 0.3), 2_000, "Gaussian"),
+    (60, (6, 3), (1.0, 0.3), 5_000, "Gaussian"),
+    (12, (4, 2, 1), (1.0, 0.1, 0.01), 3_000, "Gaussian"),
+    (12, (4, 2, 1), (1.0, 0.3, 0.09), 3_000, "Gaussian"),
+    (12, (4, 2, 1), (1.0, 1.0, 1.0), 3_000, "uniform"),
+    (20, (4, 2, 1), (1.0, 0.3, 0.09), 3_000, "uniform"),
+)
+
+
+class Task:
+    """A teacher with samples and fresh points."""
+
+    def __init__(
+        self, seed: int, inputs: int, widths: Sequence[int], weights: Sequence[float], samples: int, draw: Inputs
+    ):
+        self.rng = np.random.default_rng([seed, inputs, len(widths)])
+        self.teacher = make_teacher(self.rng, inputs=inputs, widths=widths, level_weights=weights, distribution=draw)
+        self.points, self.fresh = draw(self.rng, samples, inputs), draw(self.rng, 10_000, inputs)
+        self.labels, self.truth = self.teacher(self.points)[:, 0], self.teacher(self.fresh)[:, 0]
+        self.means = np.ones(inputs)
+
+    def error(self, network: QuadraticDenseNet) -> float:
+        """On fresh points."""
+        return float(np.mean((network(self.fresh)[:, 0] - self.truth) ** 2) / np.var(self.truth))
+
+    def features(self, network: QuadraticDenseNet) -> tuple[float, ...]:
+        """Errors of features, level by level."""
+        return feature_errors(network, self.teacher, self.fresh)
+
+    def staged(self, training: StagedTraining) -> StagedFit:
+        """Train on the samples."""
+        wiring = self.teacher.wiring
+        return training(wiring, self.points, self.labels, mean_squares=self.means, rng=self.rng)
+
+    def student(self) -> Student:
+        """A network of the same shape, its weights unknown."""
+        return Student(self.teacher.wiring, tuple(np.ones(width) for width in self.teacher.wiring.widths), self.means)
+
+
+def newton(seeds: int, _: Path | None) -> None:
+    """How often joint second-order training is exact."""
+    print("\njoint second-order training from random starts (at most 10)")
+    print(
+        f"{'inputs':>6} {'widths':>10} {'weights':>16} {'samples':>8} {'':>9} {'exact':>7} {'worst':>8} "
+        f"{'S worst':>8} {'starts':>6} {'CPU s':>6}"
+    )
+    for inputs, widths, weights, samples, name in NEWTON_SIZES:
+        errors, features, starts, begin = [], [], [], time.process_time()
+        for seed in range(seeds):
+            task = Task(seed, inputs, widths, weights, samples, DISTRIBUTIONS[name])
+            fit = JointNewton()(task.student(), task.points, task.labels, rng=task.rng)
+            errors.append(task.error(fit.network))
+            features.append(max(task.features(fit.network)))
+            starts.append(len(fit.start_losses))
+        exact = sum(error < EXACT for error in errors)
+        seconds = (time.process_time() - begin) / seeds
+        print(
+            f"{inputs:6} {widths!s:>10} {weights!s:>16} {samples:8} {name:>9} {exact:3}/{seeds:<3} {max(errors):8.0e} "
+            f"{max(features):8.0e} {np.mean(starts):6.1f} {seconds:6.1f}",
+            flush=True,
+        )
+
+
+def staged(seeds: int, _: Path | None) -> None:
+    """Staged joint training against layer-wise training on the same samples."""
+    print(f"\n30 inputs, widths (5, 2); medians over {seeds} seeds, in brackets the smallest ratio of a seed")
+    print(
+        f"{'inputs':>9} {'weight':>6} {'samples':>8} {'level 2':>8} {'layerwise':>9} {'joint':>8} {'ratio':>15} "
+        f"{'S2 before':>9} {'after':>8} {'s':>5}"
+    )
+    for samples in STAGED_SAMPLES:
+        for name, draw in DISTRIBUTIONS.items():
+            for weight in (0.1, 0.3):
+                begin = time.perf_counter()
+                tasks = [Task(seed, 30, (5, 2), (1.0, weight), samples, draw) for seed in range(seeds)]
+                table = np.array([staged_row(task) for task in tasks])
+                level, layer, error, before, after = np.median(table, axis=0)
+                ratios = table[:, 1] / table[:, 2]
+                print(
+                    f"{name:>9} {weight:6} {samples:8} {level:8.1e} {layer:9.1e} {error:8.1e} "
+                    f"{np.median(ratios):8.0f} ({np.min(ratios):4.0f}) {before:9.1e} {after:8.1e} "
+                    f"{time.perf_counter() - begin:5.0f}",
+                    flush=True,
+                )
+
+
+def staged_row(task: Task) -> tuple[float, ...]:
+    """Errors of level 2 alone, layer-wise and joint; and of the features of level 2 before and after correction."""
+    joint, layers = task.staged(StagedTraining()), task.staged(StagedTraining(is_layer_wise=True))
+    first, last = (stage.network for stage in joint.stages)
+    features = (task.features(first)[0], task.features(last)[0])
+    return task.error(first), task.error(layers.network), task.error(last), *features
+
+
+def methods(seeds: int, picture: Path | None) -> None:
+    """All methods on equal data."""
+    tables = []
+    for seed in range(seeds):
+        task = Task(seed, 30, (5, 2), (1.0, 0.3), 2_000, GaussianInputs())
+        samples = Samples(task.teacher.wiring, task.points, task.labels, task.means, seed)
+        tables.append(compare_methods(samples, task.fresh, task.truth))
+        print(f"\nseed {seed}: {tables[-1].text()}", flush=True)
+    if picture is not None:
+        draw_comparison(tables).savefig(picture, dpi=150)
+
+
+def correction(_: int, picture: Path | None) -> None:
+    """The error of level 2 along the training, and against the weight of level 3."""
+    law = measure_correction_law(np.random.default_rng(0), distribution=GaussianInputs())
+    print(f"\nlevel 2 alone: slope {law.slope:.2f} of its error against the weight of level 3 (theory: 2)")
+    for weight, rounds, factor in zip(law.weights, law.errors, law.contractions, strict=True):
+        print(f"{weight:6} " + " ".join(f"{error:8.1e}" for error in rounds) + f"   second correction: {factor:.0f} x")
+    task = Task(0, 20, (3, 2), (1.0, 0.3), 3_000, UniformInputs())
+    traces = {}
+    for name, is_layer_wise in (("all levels train on", False), ("level 2 frozen (layer-wise)", True)):
+        trace = trace_features(
+            task.staged(StagedTraining(stage_steps=2_500, final_steps=6_000, is_layer_wise=is_layer_wise)),
+            task.teacher,
+            task.fresh,
+        )
+        place = trace.steps.index(trace.switches[3])
+        print(f"{name}: S2 {trace.errors[place]:.1e} when level 3 is switched on, {trace.errors[-1]:.1e} at the end")
+        traces[name] = trace
+    if picture is not None:
+        draw_correction(traces, law).savefig(picture, dpi=150)
+
+
+def literal(seeds: int, _: Path | None) -> None:
+    """The algorithm of the theory with Gaussian and with structured frames in turn, and the practical one."""
+    for seed in range(seeds):
+        task = Task(seed, 20, (3, 2), (1.0, 0.2), 8_000, UniformInputs())
+        begin = time.perf_counter()
+        fit = Algorithm1(frame=StructuredFrame() if seed % 2 else GaussianFrame())(
+            task.teacher.wiring,
+            task.points,
+            task.labels,
+            level_weights=(1.0, 0.2),
+            mean_squares=task.means,
+            rng=task.rng,
+        )
+        print(f"\nseed {seed}, the algorithm of the theory: error {task.error(fit.network):.1e} after "
+              f"{len(fit.objectives) * 250} steps, {time.perf_counter() - begin:.0f} s, features "
+              + " ".join(f"{error:.1e}" for error in task.features(fit.network)))  # fmt: skip
+        for switch in fit.switches:
+            values = " ".join(f"{value:.2g}" for value in switch.singular_values[:5])
+            print(f"  step {switch.step:6}: {switch.what} of level {switch.level}, width {switch.width} [{values}]")
+        begin = time.perf_counter()
+        network = task.staged(StagedTraining(final_steps=6_000)).network
+        print(f"staged joint: error {task.error(network):.1e}, {time.perf_counter() - begin:.0f} s", flush=True)
+
+
+def noise(seeds: int, _: Path | None) -> None:
+    """Labels with noise: what is learnt of the target without it."""
+    print("\n20 inputs, widths (4, 2), 2,000 samples with noise; medians of errors to the clean target")
+    for level in (0.01, 0.05, 0.2):
+        rows = []
+        for seed in range(seeds):
+            task = Task(seed, 20, (4, 2), (1.0, 0.3), 2_000, GaussianInputs())
+            noisy = task.labels + level * np.std(task.labels) * task.rng.standard_normal(len(task.labels))
+            fit = JointNewton()(task.student(), task.points, noisy, rng=task.rng)
+            rows.append((task.error(fit.network), fit.relative_loss, task.features(fit.network)[0]))
+        error, left, features = np.median(rows, axis=0)
+        print(f"noise {level:4}: error {error:.1e}, what is left {left:.1e}, S2 {features:.1e}", flush=True)
+
+
+def classes(seeds: int, _: Path | None) -> None:
+    """Two classes: share of wrong ones with level 2 alone and with both levels."""
+    print("\n12 inputs and one that enters linearly, widths (3, 2), 20,000 samples: share of wrong classes")
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        teacher = make_teacher(rng, inputs=12, widths=(3, 2), level_weights=(1.0, 0.5))
+        points, fresh = rng.standard_normal((20_000, 13)), rng.standard_normal((20_000, 13))
+        unit = np.std(teacher(points[:, :12]))
+        labels, truth = ((teacher(x[:, :12])[:, 0] / unit + x[:, 12] > 0.5).astype(int) for x in (points, fresh))
+        wrong = [
+            1 - HierarchicalClassifier(widths, random_state=seed).fit(points, labels).score(fresh, truth)
+            for widths in ((3,), (3, 2))
+        ]
+        print(f"seed {seed}: level 2 alone {100 * wrong[0]:.2f} %, both {100 * wrong[1]:.2f} %", flush=True)
+
+
+def sparse(seeds: int, _: Path | None) -> None:
+    """The family that is hard for kernels."""
+    print("\none feature per level, supports of 4 inputs, weights (1, 0.1), 2,000 samples; medians")
+    for inputs in (20, 30, 60):
+        found: dict[str, list[float]] = {}
+        for seed in range(seeds):
+            rng = np.random.default_rng([seed, inputs])
+            teacher = make_sparse_teacher(rng, inputs=inputs)
+            points, fresh = rng.standard_normal((2_000, inputs)), rng.standard_normal((10_000, inputs))
+            samples = Samples(teacher.wiring, points, teacher(points)[:, 0], np.ones(inputs), seed)
+            chosen = {name: m for name, m in all_methods(teacher.wiring).items() if name in SPARSE_METHODS}
+            for row in compare_methods(samples, fresh, teacher(fresh)[:, 0], methods=chosen).rows:
+                found.setdefault(row.method, []).append(row.relative_error)
+        print(f"{inputs} inputs: " + ", ".join(f"{name} {np.median(e):.1e}" for name, e in found.items()), flush=True)
+
+
+TABLES: dict[str, Callable[[int, Path | None], None]] = {
+    "newton": newton,
+    "staged": staged,
+    "methods": methods,
+    "correction": correction,
+    "literal": literal,
+    "noise": noise,
+    "classes": classes,
+    "sparse": sparse,
+}
+
+
+def main() -> None:
+    """Print the tables asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tables", nargs="+", choices=TABLES, default=["newton"], help="what to measure")
+    parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--picture", type=Path, default=None, help="file for the picture of a table that has one")
+    given = parser.parse_args()
+    for name in given.tables:
+        TABLES[name](given.seeds, given.picture)
+
+
+if __name__ == "__main__":
+    main()

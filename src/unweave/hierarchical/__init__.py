@@ -1,0 +1,1 @@
+"""Hierarchical learning: quadratic networks with skip links, whose levels correct each other while they learn."""

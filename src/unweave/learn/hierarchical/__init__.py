@@ -1,0 +1,1 @@
+"""Deep quadratic networks from samples, all levels learnt jointly."""

@@ -1,0 +1,129 @@
+"""What may be claimed about a quadratic network that was learnt from samples."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64
+
+from unweave.arrays import Points
+from unweave.hierarchical.newton import NewtonFit
+from unweave.hierarchical.student import Parameters, Student
+from unweave.hierarchical.wiring import FIRST_LEVEL
+
+# Eigenvalues below this share of the largest, in units of the diagonal, belong to directions that change nothing.
+FLAT_TOL = 1e-12
+# Singular values below this share of the largest one do not count as features.
+RANK_TOL = 1e-5
+# Rows of the Jacobian per parameter that decide which directions are flat.
+ROWS_PER_PARAMETER = 4
+
+
+@dataclass(frozen=True)
+class HierarchicalCertificate:
+    """Evidence for a quadratic network. Errors are squared and relative to the variance of the labels.
+
+    Args:
+        held_out: rows that no fit has seen.
+        relative_error: mean squared error on them; for classes, the share of wrong ones relative to always
+            answering the more frequent class.
+        error_bar: standard error of that.
+        fitted_error: the same on the rows of the fit: what the network class can't explain, if rows abound.
+        parameters: of the network.
+        rows: of the fit.
+        extra_flat_directions: directions in the parameters that change no label, beyond those of rotations of
+            features within a level; 0 means that features are locally unique up to rotation.
+        ranks: features per level that are not zero.
+        starts: how many starts were made.
+        best_starts: how many of them reached the lowest loss, within a factor of two or exactly.
+    """
+
+    held_out: int
+    relative_error: float
+    error_bar: float
+    fitted_error: float
+    parameters: int
+    rows: int
+    extra_flat_directions: int
+    ranks: tuple[int, ...]
+    starts: int
+    best_starts: int
+
+    @property
+    def are_features_unique(self) -> bool:
+        """Whether the labels pin the features down, near the network, up to rotations within a level."""
+        return self.extra_flat_directions == 0
+
+    def statements(self) -> list[tuple[str, str]]:
+        """What may be claimed, in plain words."""
+        unique = "locally unique up to rotations within a level"
+        loose = f"not unique: {self.extra_flat_directions} directions beside rotations change no label"
+        return [
+            (
+                "error on held out rows",
+                f"{self.relative_error:.2e} +- {self.error_bar:.1e} (squared, relative; {self.held_out:,} rows)",
+            ),
+            ("error on the rows of the fit", f"{self.fitted_error:.2e} ({self.rows:,} rows, {self.parameters} free)"),
+            ("features", unique if self.are_features_unique else loose),
+            ("features that are not zero", ", ".join(map(str, self.ranks))),
+            ("starts", f"{self.best_starts} of {self.starts} reached the lowest loss"),
+        ]
+
+
+def certificate_of(
+    fit: NewtonFit, points: Points, *, errors: Float64[np.ndarray, "held_out"], fitted: float, exact_tol: float
+) -> HierarchicalCertificate:
+    """Judge a network.
+
+    Args:
+        fit: the network.
+        points: the inputs of the fit.
+        errors: relative loss of every row that no fit has seen.
+        fitted: mean relative loss on the rows of the fit.
+        exact_tol: relative error that counts as none.
+    """
+    bar = float(np.std(errors) / np.sqrt(len(errors))) if len(errors) else np.inf
+    lowest = max(2 * fit.relative_loss, exact_tol)
+    return HierarchicalCertificate(
+        held_out=len(errors),
+        relative_error=float(np.mean(errors)) if len(errors) else np.inf,
+        error_bar=bar,
+        fitted_error=fitted,
+        parameters=fit.student.parameters,
+        rows=len(points),
+        extra_flat_directions=extra_flat_directions(fit.student, fit.vector, points),
+        ranks=tuple(_rank(matrix) for matrix in fit.student.matrices(fit.vector)),
+        starts=len(fit.start_losses),
+        best_starts=sum(loss <= lowest for loss in fit.start_losses),
+    )
+
+
+def extra_flat_directions(student: Student, vector: Parameters, points: Points) -> int:
+    """Flat directions of the outputs at a network, without those that its symmetries explain.
+
+    Rotations of the k features of a level (for mixed signs: maps that keep the signed sum of squares) leave the
+    outputs as they are, a group of dimension k (k - 1) / 2; so does a shift of E[x^2] that no level sees.
+    """
+    jacobian = student.jacobian(vector, points[: ROWS_PER_PARAMETER * student.parameters])
+    sizes = np.linalg.norm(jacobian, axis=0)
+    scaled = jacobian / np.where(sizes > 0, sizes, 1.0)
+    eigenvalues = np.linalg.eigvalsh(scaled.T @ scaled)
+    flat = int(np.sum(eigenvalues <= FLAT_TOL * eigenvalues[-1]))
+    explained = sum(width * (width - 1) // 2 for width in student.wiring.widths)
+    if student.has_centre:
+        explained += student.wiring.inputs - _seen_shifts(student, vector)
+    return max(flat - explained, 0)
+
+
+def _seen_shifts(student: Student, vector: Parameters) -> int:
+    """In how many directions a shift of E[x^2] changes features."""
+    blocks = [
+        matrix[:, student.wiring.columns(level)[1]]
+        for level, matrix in enumerate(student.matrices(vector), start=FIRST_LEVEL)
+        if 1 in student.wiring.columns(level)
+    ]
+    return _rank(np.concatenate(blocks))
+
+
+def _rank(matrix: np.ndarray) -> int:
+    values = np.linalg.svd(matrix, compute_uv=False)
+    return int(np.sum(values > RANK_TOL * values[0])) if values[0] > 0 else 0

@@ -1,0 +1,112 @@
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator
+from sklearn.utils.estimator_checks import check_estimator
+
+from unweave.exceptions import InvalidInput
+from unweave.hierarchical.features import feature_errors
+from unweave.hierarchical.newton import JointNewton
+from unweave.hierarchical.teacher import make_teacher
+from unweave.learn.hierarchical.estimators import HierarchicalClassifier, HierarchicalRegressor
+from unweave.outcomes import Outcome
+
+FEW = JointNewton(steps=30, restarts=1, decay=1e-4)
+
+
+@pytest.mark.parametrize(
+    "estimator", [HierarchicalRegressor((2, 1), solver=FEW), HierarchicalClassifier((2, 1), solver=FEW)], ids=str
+)
+@pytest.mark.usefixtures("without_type_checks")
+@pytest.mark.filterwarnings("ignore")
+def test_conventions_of_scikit_learn(estimator: BaseEstimator) -> None:
+    check_estimator(estimator)
+
+
+def test_exact_labels_are_identified(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    teacher = make_teacher(rng, inputs=10, widths=(3, 2), level_weights=(1.0, 0.3))
+    points, fresh = rng.standard_normal((1_500, 10)), rng.standard_normal((500, 10))
+    model = HierarchicalRegressor((3, 2), random_state=seed).fit(points, teacher(points)[:, 0])
+    assert model.outcome_ is Outcome.IDENTIFIED, model.result_.reason
+    np.testing.assert_allclose(model.predict(fresh), teacher(fresh)[:, 0], rtol=1e-6, atol=1e-6)
+    assert max(feature_errors(model.network_, teacher, fresh)) < 1e-12
+    assert model.certificate_.relative_error < 1e-15
+    assert model.features(fresh, 3).shape == (500, 2)
+    assert all(isinstance(text, str) for pair in model.certificate_.statements() for text in pair)
+
+
+def test_labels_may_be_turned_around(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    teacher = make_teacher(rng, inputs=6, widths=(2, 1), level_weights=(1.0, 0.3))
+    points = rng.standard_normal((800, 6))
+    model = HierarchicalRegressor((2, 1), random_state=seed).fit(points, 5 - 2 * teacher(points)[:, 0])
+    assert model.outcome_ is Outcome.IDENTIFIED, model.result_.reason
+
+
+def test_superfluous_features_are_noticed(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    teacher = make_teacher(rng, inputs=8, widths=(3, 1), level_weights=(1.0, 0.3))
+    points = rng.standard_normal((2_000, 8))
+    model = HierarchicalRegressor((4, 1), random_state=seed).fit(points, teacher(points)[:, 0])
+    assert model.outcome_ is Outcome.PARTLY_IDENTIFIED
+    assert model.certificate_.ranks == (3, 1)
+    assert "(3, 1)" in model.result_.reason
+
+
+def test_noise_is_not_identified_as_exact(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    teacher = make_teacher(rng, inputs=8, widths=(3, 1), level_weights=(1.0, 0.3))
+    points = rng.standard_normal((2_000, 8))
+    clean = teacher(points)[:, 0]
+    noisy = clean + 0.05 * np.std(clean) * rng.standard_normal(2_000)
+    model = HierarchicalRegressor((3, 1), random_state=seed).fit(points, noisy)
+    assert model.outcome_ is Outcome.PARTLY_IDENTIFIED
+    assert model.certificate_.fitted_error == pytest.approx(0.0025, rel=0.3)
+
+
+def test_labels_of_nothing_are_not_identified(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    points = rng.standard_normal((200, 4))
+    solver = JointNewton(restarts=2, steps=30)
+    model = HierarchicalRegressor((2, 1), solver=solver, random_state=seed).fit(points, rng.standard_normal(200))
+    assert model.outcome_ is Outcome.NOT_IDENTIFIED
+    assert "held out" in model.result_.reason
+
+
+def test_few_rows_claim_nothing(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    points = rng.standard_normal((15, 3))
+    model = HierarchicalRegressor((1,), random_state=seed).fit(points, points[:, 0])
+    assert model.outcome_ is Outcome.NOT_IDENTIFIED
+
+
+def test_classes_need_the_third_level(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    teacher = make_teacher(rng, inputs=8, widths=(2, 2), level_weights=(1.0, 0.7))
+    points, fresh = rng.standard_normal((12_000, 9)), rng.standard_normal((8_000, 9))
+    # The last input enters linearly and by itself, so that the boundary is not where the network is zero.
+    classes, true = (np.where(0.1 * teacher(x[:, :8])[:, 0] + x[:, 8] > 0.3, "far", "near") for x in (points, fresh))
+    solver = JointNewton(decay=1e-8, restarts=2)
+    deep = HierarchicalClassifier((2, 2), solver=solver, random_state=seed).fit(points, classes)
+    flat = HierarchicalClassifier((2,), solver=solver, random_state=seed).fit(points, classes)
+    assert 1 - deep.score(fresh, true) < 0.5 * (1 - flat.score(fresh, true))
+    assert deep.outcome_ is Outcome.PARTLY_IDENTIFIED
+    np.testing.assert_allclose(deep.predict_proba(fresh).sum(axis=1), 1.0)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"widths": (0,)}, "whole numbers"),
+        ({"widths": 3}, "one number of features per level"),
+        ({"connections": ((1,), (2, 1))}, "excluded"),
+        ({"level_weights": (1.0,)}, "positive"),
+        ({"mean_squares": (1.0,)}, "4 numbers"),
+        ({"validation_fraction": 1.5}, "validation_fraction"),
+    ],
+)
+@pytest.mark.usefixtures("without_type_checks")
+def test_wrong_settings_are_refused(settings: dict, message: str, seed: int) -> None:
+    points = np.random.default_rng(seed).standard_normal((30, 4))
+    with pytest.raises(InvalidInput, match=message):
+        HierarchicalRegressor(**settings).fit(points, points[:, 0])
