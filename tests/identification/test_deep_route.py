@@ -88,7 +88,7 @@ def test_three_hidden_layers(seed: int) -> None:
     assert_recovered(unweave.identify(truth, seed=seed), truth)
 
 
-@pytest.mark.parametrize("shape", ["5-4-4-3", "5-5-3-2", "6-5-3-1", "5-2-3-2"])
+@pytest.mark.parametrize("shape", [pytest.param("5-4-4-3", marks=pytest.mark.slow), "5-5-3-2", "6-5-3-1", "5-2-3-2"])
 def test_equal_widths_one_output_and_wider_layers_above(shape: str, seed: int) -> None:
     truth = planted(seed, shape)
     assert_recovered(unweave.identify(truth, seed=seed), truth)

@@ -294,7 +294,7 @@ class TestHonestFailures:
         assert found.is_identified
         assert "constant" in found.reason
 
-    @pytest.mark.parametrize("width", [1, 3, 8])
+    @pytest.mark.parametrize("width", [1, pytest.param(3, marks=pytest.mark.slow), 8])
     def test_deep_network(self, width: int, seed: int) -> None:
         """No network is claimed, and at most the first layer: then its directions are the planted ones."""
         rng = np.random.default_rng(seed)

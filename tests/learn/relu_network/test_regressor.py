@@ -150,8 +150,8 @@ def test_a_wrong_number_of_neurons_is_told(seed: int, given: int, noise: float) 
 def test_other_activations_are_not_mistaken(seed: int, noise: float) -> None:
     rng = np.random.default_rng(seed)
     other = general_network(rng, inputs=5, neurons=3, activation=activation_named("tanh"))
-    points = rng.standard_normal((6_000, 5))
-    found = fitted(points, other(points)[:, 0] + noise * rng.standard_normal(6_000))
+    points = rng.standard_normal((3_000, 5))
+    found = fitted(points, other(points)[:, 0] + noise * rng.standard_normal(3_000))
     assert found.outcome_ is Outcome.NOT_IDENTIFIED
     assert "depends on the inputs" in found.result_.reason
 
