@@ -81,6 +81,7 @@ def test_all_atoms_of_exact_spans_are_found(inputs: int, neurons: int, seed: int
     assert found.hits.sum() + found.rejected + found.unconverged == found.starts
 
 
+@pytest.mark.slow
 def test_everything_is_found_near_the_limit_of_the_document(seed: int) -> None:
     inputs, neurons = 12, 58
     assert neurons >= 0.4 * inputs**2

@@ -88,7 +88,15 @@ def test_three_hidden_layers(seed: int) -> None:
     assert_recovered(unweave.identify(truth, seed=seed), truth)
 
 
-@pytest.mark.parametrize("shape", [pytest.param("5-4-4-3", marks=pytest.mark.slow), "5-5-3-2", "6-5-3-1", "5-2-3-2"])
+@pytest.mark.parametrize(
+    "shape",
+    [
+        pytest.param("5-4-4-3", marks=pytest.mark.slow),
+        "5-5-3-2",
+        "6-5-3-1",
+        pytest.param("5-2-3-2", marks=pytest.mark.slow),
+    ],
+)
 def test_equal_widths_one_output_and_wider_layers_above(shape: str, seed: int) -> None:
     truth = planted(seed, shape)
     assert_recovered(unweave.identify(truth, seed=seed), truth)
@@ -195,7 +203,7 @@ def waves_of_tanh(seed: int, *, inputs: int, neurons: int, outputs: int) -> tupl
     )
 
 
-@pytest.mark.parametrize("outputs", [1, 4])
+@pytest.mark.parametrize("outputs", [pytest.param(1, marks=pytest.mark.slow), 4])
 def test_sines_above_a_layer_are_no_network(outputs: int, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     # Students take their time before they give up: the slow test below has them.
     monkeypatch.setattr(WideStarts, "parameters", lambda *_, **__: 10**6)

@@ -236,6 +236,7 @@ def test_neuron_with_tiny_output_weight_is_found(weight: float, atol: float, see
     assert_recovered(unweave.identify(truth, seed=seed), truth, atol=atol)
 
 
+@pytest.mark.slow
 def test_neuron_below_the_noise_is_not_claimed(seed: int) -> None:
     truth = general_network(np.random.default_rng([seed, 6]), inputs=6, neurons=5)
     hidden, output = truth.layers

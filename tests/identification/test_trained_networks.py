@@ -281,7 +281,7 @@ def test_weak_neuron_is_found(activation: str) -> None:
     assert_recovered(ask(model, points), model, points)
 
 
-@pytest.mark.parametrize("activation", ["tanh", "relu"])
+@pytest.mark.parametrize("activation", [pytest.param("tanh", marks=pytest.mark.slow), "relu"])
 def test_neuron_near_the_rounding_is_not_vouched_for(activation: str) -> None:
     points, _ = data_set("diabetes")
     model, _, _, output_weights, _ = changed(activation)
