@@ -156,6 +156,16 @@ def test_other_activations_are_not_mistaken(seed: int, noise: float) -> None:
     assert "depends on the inputs" in found.result_.reason
 
 
+def test_one_wrong_label_is_never_overlooked(seed: int) -> None:
+    """Wherever it is: among the rows of the fit, of the choice or of the certificate."""
+    _, points, labels = samples(seed, inputs=3, neurons=2, rows=600)
+    assert fitted(points, labels).outcome_ is Outcome.IDENTIFIED
+    for row in range(0, 600, 20):
+        wrong = labels.copy()
+        wrong[row] += 1.0
+        assert fitted(points, wrong).outcome_ is not Outcome.IDENTIFIED
+
+
 def test_inputs_that_are_not_gaussian_are_warned_of(seed: int) -> None:
     truth, _, _ = samples(seed)
     rng = np.random.default_rng(seed)

@@ -55,12 +55,13 @@ class Candidate:
     Args:
         start: the network that moments gave.
         network: after finishing.
-        finished: how; None for a network that was not finished.
+        finished: how.
         is_exact: whether it meets labels of unseen rows up to rounding.
         exact_share: share of the fitted rows that it meets up to rounding.
         noise: root mean square of what it leaves of the fitted labels, corrected for its parameters.
         structure: whether what it leaves is noise; None where nothing is left.
         errors: standard errors of its parameters by this noise.
+        is_seen: neurons that stand out from the noise.
         open_signs: neurons whose sign is open.
         unseen_error: root mean square error on unseen rows.
         rows: how many it was fitted to.
@@ -68,12 +69,13 @@ class Candidate:
 
     start: Network
     network: Network
-    finished: FinishedRelu | None
+    finished: FinishedRelu
     is_exact: bool
     exact_share: float
     noise: float
     structure: ResidualStructure | None
     errors: StandardErrors
+    is_seen: Bool[np.ndarray, "neurons"]
     open_signs: Bool[np.ndarray, "neurons"]
     unseen_error: float
     rows: int
@@ -83,14 +85,19 @@ class Candidate:
         """Number of its neurons."""
         return self.network.widths[0]
 
-    def seen(self, coordinates: Coordinates) -> Bool[np.ndarray, "neurons"]:
-        """Neurons that stand out from the noise; all of a network that is exact."""
-        return self.errors.seen(in_inputs(self.network, coordinates))
+    @property
+    def explains(self) -> bool:
+        """Whether nothing but noise is left of the labels.
 
-    def is_good(self, coordinates: Coordinates) -> bool:
+        Noise spoils all of them. Where most are met exactly, the others tell of a neuron that is missing.
+        """
+        is_noisy = self.exact_share <= 0.5 and self.structure is not None and self.structure.is_noise
+        return self.is_exact or is_noisy
+
+    @property
+    def is_good(self) -> bool:
         """Whether nothing speaks against it."""
-        explains = self.is_exact or (self.structure is not None and self.structure.is_noise)
-        return explains and bool(np.all(self.seen(coordinates)))
+        return self.explains and bool(np.all(self.is_seen))
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +125,7 @@ class Finisher:
         few = Rows(self.fitted.points[:SCREENING_ROWS], self.fitted.labels[:SCREENING_ROWS])
         candidate = replace(self, fitted=few)(start, rng)
         # Neurons that bend at few rows leave most of the others exact.
-        is_promising = candidate.is_good(self.coordinates) or candidate.exact_share > 0.5
+        is_promising = candidate.is_good or candidate.exact_share > 0.5
         return self.completed(candidate, rng) if is_promising else candidate
 
     def completed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate:
@@ -130,11 +137,10 @@ class Finisher:
     def __call__(self, start: Network, rng: np.random.Generator) -> Candidate:
         """The best network near a start; without neurons that do not stand out, if it is as good without them."""
         candidate = self._once(start, rng)
-        is_seen = candidate.seen(self.coordinates)
-        if np.all(is_seen) or not np.any(is_seen):
+        if np.all(candidate.is_seen) or not np.any(candidate.is_seen):
             return candidate
-        fewer = replace(self._once(_with_neurons(candidate.network, is_seen), rng), start=candidate.start)
-        return fewer if fewer.is_good(self.coordinates) else candidate
+        fewer = replace(self._once(_with_neurons(candidate.network, candidate.is_seen), rng), start=candidate.start)
+        return fewer if fewer.is_good else candidate
 
     def _once(self, start: Network, rng: np.random.Generator) -> Candidate:
         points, values = self.fitted.points, self.fitted.values
@@ -151,9 +157,7 @@ class Finisher:
                 finished = again if again.is_exact else finished
         return self.judged(start, _signed(finished), finished, rng)
 
-    def judged(
-        self, start: Network, network: Network, finished: FinishedRelu | None, rng: np.random.Generator
-    ) -> Candidate:
+    def judged(self, start: Network, network: Network, finished: FinishedRelu, rng: np.random.Generator) -> Candidate:
         """What unseen rows say about a network."""
         size = max(root_mean_square(self.fitted.labels), np.finfo(float).tiny)
         left = self.fitted.residuals(network)
@@ -176,6 +180,7 @@ class Finisher:
             noise=noise,
             structure=structure,
             errors=errors,
+            is_seen=errors.seen(in_inputs(network, self.coordinates)),
             open_signs=open_signs,
             unseen_error=root_mean_square(unseen),
             rows=len(left),
@@ -256,9 +261,9 @@ def _signed(finished: FinishedRelu) -> Network:
     return found.network if found.solutions == 1 else network
 
 
-def _open_signs(network: Network, finished: FinishedRelu | None, *, is_exact: bool) -> Bool[np.ndarray, "neurons"]:
-    if finished is None or network.widths[0] == 0:
-        return np.zeros(network.widths[0], dtype=bool)
+def _open_signs(network: Network, finished: FinishedRelu, *, is_exact: bool) -> Bool[np.ndarray, "neurons"]:
+    if network.widths[0] == 0:
+        return np.zeros(0, dtype=bool)
     if network.skip is None:
         # The theorem: flips of a set with sum a w = 0 and sum a b = 0 give the same function.
         return (

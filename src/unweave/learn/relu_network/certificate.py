@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Int
 
+from unweave.arrays import root_mean_square
 from unweave.certificates import CONFIDENCE, Certificate, certify
 from unweave.learn.relu_network.candidates import Candidate, Rows, in_inputs
 from unweave.measurements.hermite.coordinates import Coordinates
@@ -25,6 +26,7 @@ class ReluCertificate:
         coverage: at least this share of all inputs has no larger error, with this `confidence`.
         confidence: probability of the claim on `coverage`.
         label_spread: standard deviation of the labels.
+        label_rms: root mean square of the labels, about zero.
         noise: standard deviation of the noise of a label, as the fit suggests.
         structure_chance: probability that noise leaves residuals as structured as these; 1 for exact labels.
         noticeable: root mean square of a missing part that would have been noticed; 0 for exact labels.
@@ -40,6 +42,7 @@ class ReluCertificate:
     coverage: float
     confidence: float
     label_spread: float
+    label_rms: float
     noise: float
     structure_chance: float
     noticeable: float
@@ -107,6 +110,7 @@ def certificate_of(
         coverage=float((1 - CONFIDENCE) ** (1 / len(left))),
         confidence=CONFIDENCE,
         label_spread=spread * float(np.std(held_out.labels)),
+        label_rms=max(spread * root_mean_square(fitted.labels), np.finfo(float).tiny),
         noise=spread * candidate.noise,
         structure_chance=1.0 if structure is None else structure.chance,
         noticeable=0.0 if structure is None else spread * structure.noticeable,

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from unweave.activations import RELU
 from unweave.arrays import Vector
 from unweave.assembly.relu_signs import SignChoices, equivalent_signs
 from unweave.learn.relu_network import verdicts
@@ -25,7 +24,6 @@ from unweave.measurements.streams.engines import Engine, accumulate
 from unweave.measurements.streams.held_out import Part, first_rows, split
 from unweave.measurements.streams.sources import Source
 from unweave.networks import Network
-from unweave.outcomes import Diagnostic
 from unweave.refinement.next_neuron import NextNeuron
 from unweave.refinement.rare_neurons import RareNeurons
 from unweave.refinement.relu_finish import ReluFinish
@@ -52,6 +50,7 @@ class LearntRelu:
         standard_errors: of the parameters, by the noise of the labels; None if there is no network.
         open_signs: neurons whose sign the labels leave open.
         sign_choices: all flips that give the same function, for a network that is exact.
+        doubt_of_inputs: what inputs that are not Gaussian mean for the result; None if they are.
     """
 
     learnt: Learnt
@@ -60,6 +59,7 @@ class LearntRelu:
     standard_errors: StandardErrors | None
     open_signs: Bool[np.ndarray, "neurons"]
     sign_choices: SignChoices | None
+    doubt_of_inputs: str | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +127,8 @@ class ReluLearner:
         self, problem: "_Problem", look: FirstLook, finisher: Finisher, rng: np.random.Generator, stages: Stages
     ) -> Candidate:
         """The first candidate that nothing speaks against; otherwise the one with the least unseen error."""
-        affine = affine_network(look)
+        moments = look.moments.whole
+        affine = affine_network(moments.entries(1), moments.entries(0))
         scaled = _with_labels_in(affine, problem.spread)
         with stages("finishing"):
             finished = finisher.finish(scaled, finisher.fitted.points, finisher.fitted.values)
@@ -149,7 +150,7 @@ class ReluLearner:
             whole = _with_labels_in(outside_subspace(start, subspace, look), problem.spread)
             with stages("finishing"):
                 candidate = finisher.screened(whole, rng)
-            if candidate.is_good(problem.coordinates):
+            if candidate.is_good:
                 return candidate
             best = min(best, candidate, key=lambda each: each.unseen_error)
         with stages("further neurons"):
@@ -235,10 +236,7 @@ def _result(
         coordinates=problem.coordinates,
         spread=problem.spread,
     )
-    is_seen = best.seen(problem.coordinates)
-    gaussian = look.gaussianity.diagnostics()
-    case = verdicts.Case(best, certificate, is_seen, gaussian, given)
-    diagnostics: list[Diagnostic] = [*gaussian, *case.diagnostics()]
+    case = verdicts.Case(best, certificate, look.gaussianity.diagnostics(), given)
     outcome, reason = verdicts.verdict(case)
     choices = equivalent_signs(best.network) if best.is_exact and best.network.skip is None and best.neurons else None
     network = problem.in_inputs(best.network)
@@ -247,27 +245,24 @@ def _result(
         reason=reason,
         network=network,
         certificate=certificate,
-        diagnostics=tuple(diagnostics),
+        diagnostics=(*case.gaussian, *case.diagnostics()),
         samples=problem.samples,
         notes=tuple(verdicts.notes(case)),
         seconds=dict(stages.seconds),
     )
     scaled = _scaled_errors(best.errors, problem.spread)
-    return LearntRelu(learnt, network, problem.in_inputs(best.start), scaled, best.open_signs, choices)
+    start, doubt = problem.in_inputs(best.start), verdicts.doubt_of_inputs(case)
+    return LearntRelu(learnt, network, start, scaled, best.open_signs, choices, doubt)
 
 
 def _too_few(source: Source, inputs: int, rows: int, stages: Stages) -> LearntRelu:
     """An affine fit, which is all that so few rows allow."""
     points, labels = first_rows(source, inputs=inputs, most=rows)
     solved = np.linalg.lstsq(np.column_stack([points, np.ones(rows)]), labels, rcond=None)[0]
-    network = _affine(solved[:-1], solved[-1:])
+    network = affine_network(solved[:-1], solved[-1:])
     reason = verdicts.too_few(rows, ROWS_PER_INPUT * (inputs + 1))
     learnt = Learnt(verdicts.NOT_IDENTIFIED, reason, network, None, (), rows, (), dict(stages.seconds))
-    return LearntRelu(learnt, network, None, None, np.zeros(0, dtype=bool), None)
-
-
-def _affine(slope: Float64[np.ndarray, "inputs"], offset: Float64[np.ndarray, "1"]) -> Network:
-    return Network.shallow(np.zeros((0, len(slope))), np.zeros(0), np.zeros((1, 0)), offset, RELU, slope[None])
+    return LearntRelu(learnt, network, None, None, np.zeros(0, dtype=bool), None, None)
 
 
 def _with_labels_in(network: Network, spread: float) -> Network:

@@ -15,7 +15,6 @@ from unweave.learn.relu_network.learner import LearntRelu, ReluLearner
 from unweave.measurements.streams.engines import Engine
 from unweave.measurements.streams.sources import ArraySource, Source
 from unweave.networks import Network
-from unweave.outcomes import Verdict
 
 LARGEST_SEED = 2**31 - 1
 
@@ -98,16 +97,8 @@ class ReluNetworkRegressor(RegressorMixin, BaseEstimator):
         self.outcome_ = found.learnt.outcome
         self.start_network_, self.standard_errors_ = found.start, found.standard_errors
         self.open_signs_, self.sign_choices_ = found.open_signs, found.sign_choices
-        failed = [each for each in found.learnt.diagnostics if "of the inputs" in each.name]
-        failed = [each for each in failed if each.verdict is Verdict.FAIL]
-        if failed:
-            worst = max(failed, key=lambda each: each.value / each.threshold)
-            warnings.warn(
-                f"{worst.name} is {worst.value:.2g}, at most {worst.threshold:.2g} was expected: {worst.advice}. "
-                "The fit to the rows does not need this, its start does: trust result_.outcome.",
-                InputWarning,
-                stacklevel=3,
-            )
+        if found.doubt_of_inputs is not None:
+            warnings.warn(found.doubt_of_inputs, InputWarning, stacklevel=3)
         return self
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from math import comb, factorial
 
 import numpy as np
+from jaxtyping import Float64
 
 from unweave.activations import RELU
 from unweave.assembly.relu_moments import assemble_relu
@@ -180,11 +181,9 @@ def start_of(attempt: Attempt, moments: Halved[HermiteMoments], rng: np.random.G
     return assembly.network
 
 
-def affine_network(look: FirstLook) -> Network:
-    """The affine function that moments of order 0 and 1 suggest, as a network without neurons."""
-    inputs = look.moments.whole.rank
-    nothing = np.zeros((0, inputs))
-    offset, slope = look.moments.whole.entries(0), look.moments.whole.entries(1)
+def affine_network(slope: Float64[np.ndarray, "inputs"], offset: Float64[np.ndarray, "1"]) -> Network:
+    """An affine function, as a network without neurons."""
+    nothing = np.zeros((0, len(slope)))
     return Network.shallow(nothing, np.zeros(0), np.zeros((1, 0)), offset, RELU, slope[None])
 
 

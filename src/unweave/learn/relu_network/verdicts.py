@@ -3,9 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool
 
-from unweave.learn.relu_network.candidates import Candidate
+from unweave.learn.relu_network.candidates import EXACT_ELSEWHERE, Candidate
 from unweave.learn.relu_network.certificate import ReluCertificate
 from unweave.learn.relu_network.residual_structure import ResidualStructure
 from unweave.outcomes import Diagnostic, Outcome, Verdict, at_least, at_most
@@ -13,6 +12,8 @@ from unweave.outcomes import Diagnostic, Outcome, Verdict, at_least, at_most
 NOT_IDENTIFIED = Outcome.NOT_IDENTIFIED
 # Largest relative radius of a parameter that counts as known.
 KNOWN = 1e-3
+# Error on held out rows, beyond that many standard errors, in units of the noise: a fit to few rows is better there.
+STANDARD_ERRORS, LARGEST_SURPRISE = 5.0, 1.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,14 +23,12 @@ class Case:
     Args:
         candidate: the best network.
         certificate: what rows that nothing has seen say about it.
-        is_seen: neurons that stand out from the noise.
         gaussian: the check of the inputs.
         given: number of neurons that was asked for.
     """
 
     candidate: Candidate
     certificate: ReluCertificate
-    is_seen: Bool[np.ndarray, "neurons"]
     gaussian: list[Diagnostic]
     given: int | None
 
@@ -45,19 +44,33 @@ class Case:
 
     @property
     def explains(self) -> bool:
-        """Whether nothing but noise is left of unseen labels."""
-        return self.candidate.is_exact or (self.structure is not None and self.structure.is_noise)
+        """Whether nothing but noise is left of the labels, those included that nothing has seen before."""
+        return self.candidate.explains and self.surprise <= LARGEST_SURPRISE
+
+    @property
+    def surprise(self) -> float:
+        """Error on rows that neither fit nor choice has seen, relative to what it is at most expected to be."""
+        if self.candidate.is_exact:
+            return self.certificate.largest_error / (EXACT_ELSEWHERE * self.certificate.label_rms)
+        beyond = self.certificate.rms_error - STANDARD_ERRORS * self.certificate.error_bar
+        return beyond / max(self.certificate.noise, np.finfo(float).tiny)
 
     def diagnostics(self) -> list[Diagnostic]:
         """The assumptions that the samples themselves can tell about."""
         found = [
             at_least(
                 "neurons that stand out from the noise",
-                int(self.is_seen.sum()),
+                int(self.candidate.is_seen.sum()),
                 self.candidate.neurons,
                 "the others may be accidents of the noise: more samples would show them, or that there are fewer",
                 weak=1,
-            )
+            ),
+            at_most(
+                "error on held out rows, relative to what is expected",
+                self.surprise,
+                LARGEST_SURPRISE,
+                "rows that were kept back show what the fitted ones do not: neurons are missing, or there are too many",
+            ),
         ]
         if self.structure is not None:
             found.append(self.structure.diagnostic())
@@ -91,13 +104,8 @@ def verdict(case: Case) -> tuple[Outcome, str]:
 
 def notes(case: Case) -> list[str]:
     """Facts that a user should know."""
-    found = []
-    if not case.is_gaussian:
-        worst = max(case.gaussian, key=lambda each: each.value / each.threshold)
-        found.append(
-            f"The inputs are not Gaussian ({worst.name}: {worst.value:.2g}, allowed {worst.threshold:.2g}): the "
-            "moments gave a poor start, and no theory vouches for it. What is claimed rests on the fit to rows alone."
-        )
+    doubt = doubt_of_inputs(case)
+    found = [] if doubt is None else [doubt]
     network = case.candidate.network
     if network.skip is not None and case.candidate.neurons:
         found.append(
@@ -105,6 +113,17 @@ def notes(case: Case) -> list[str]:
             "samples, and signs that are open, are in it."
         )
     return found
+
+
+def doubt_of_inputs(case: Case) -> str | None:
+    """What inputs that are not Gaussian mean; None if they are."""
+    if case.is_gaussian:
+        return None
+    worst = max(case.gaussian, key=lambda each: each.value / each.threshold)
+    return (
+        f"The inputs are not Gaussian ({worst.name}: {worst.value:.2g}, allowed {worst.threshold:.2g}): the "
+        "moments gave a poor start, and no theory vouches for it. What is claimed rests on the fit to rows alone."
+    )
 
 
 def too_few(rows: int, needed: int) -> str:
@@ -148,8 +167,8 @@ def _exact(case: Case) -> tuple[Outcome, str]:
 def _noisy(case: Case) -> tuple[Outcome, str]:
     candidate, certificate = case.candidate, case.certificate
     noise = f"noise of {certificate.noise:.3g} explains what {_count(candidate.neurons)} of the labels"
-    if not np.all(case.is_seen):
-        weak = int(np.count_nonzero(~case.is_seen))
+    if not np.all(case.candidate.is_seen):
+        weak = int(np.count_nonzero(~case.candidate.is_seen))
         return Outcome.PARTLY_IDENTIFIED, f"{noise}, but {weak} of the neurons do not stand out from it."
     if candidate.network.skip is not None or np.any(candidate.open_signs):
         return Outcome.PARTLY_IDENTIFIED, (
@@ -175,8 +194,14 @@ def _unexplained(case: Case) -> str:
     asked = "" if case.given is None else f" ({case.given} were given)"
     if candidate.exact_share > 0.5:
         return (
-            f"{count} neurons{asked} meet {100 * candidate.exact_share:.4g} % of the labels exactly, but not the "
-            "others: neurons are missing that bend at few samples. More samples beyond their kinks would show them."
+            f"{count} neurons{asked} meet {100 * candidate.exact_share:.6g} % of the fitted labels exactly, but not "
+            f"all: the largest error on held out rows is {certificate.largest_error:.1e}. Neurons are missing that "
+            "bend at few samples; more samples beyond their kinks would show them."
+        )
+    if candidate.explains:
+        return (
+            f"{count} neurons{asked} leave an error of {certificate.rms_error:.3g} on held out rows, and only "
+            f"{certificate.noise:.3g} on those that they were fitted to: the samples are too few for so many."
         )
     structure = case.structure
     found = "" if structure is None else f" (F = {structure.statistic:.3g}, chance {structure.chance:.1g})"
