@@ -25,7 +25,7 @@ ORDER = [
     {"certificates", "deep_curvature"},
     {"diagnostics"},
     {"training", "hierarchical"},
-    {"identification", "learn"},
+    {"identification", "learn", "correction"},
     {"reports", "pictures"},
     {"planted"},
     {"cli", "reproduce"},

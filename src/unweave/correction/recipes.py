@@ -1,0 +1,38 @@
+"""How one training runs: the numbers that a figure states about its optimiser."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    import torch
+
+# What is done to a batch of inputs before the model sees it: (model, inputs, labels, generator) -> inputs.
+# Augmentation ignores the model; an attacker needs it, and the labels.
+BatchTransform: TypeAlias = "Callable[[torch.nn.Module, torch.Tensor, torch.Tensor, torch.Generator], torch.Tensor]"
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Stochastic gradient descent with momentum, and a learning rate that falls at milestones.
+
+    Attributes:
+        milestones: Epochs after which the learning rate is multiplied by ``decay``.
+    """
+
+    epochs: int = 30
+    learning_rate: float = 0.1
+    momentum: float = 0.9
+    weight_decay: float = 5e-4
+    batch: int = 125
+    milestones: tuple[int, ...] = ()
+    decay: float = 0.1
+
+    def learning_rate_at(self, epoch: int) -> float:
+        """The learning rate of an epoch, counted from 0."""
+        return self.learning_rate * self.decay ** sum(epoch >= milestone for milestone in self.milestones)
+
+    def shortened(self, epochs: int) -> "Recipe":
+        """The same recipe with fewer or more epochs; milestones stay at the same share of the training."""
+        milestones = tuple(round(milestone * epochs / self.epochs) for milestone in self.milestones)
+        return replace(self, epochs=epochs, milestones=milestones)
