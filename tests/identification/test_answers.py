@@ -92,6 +92,29 @@ def test_a_box_and_very_far_neurons_are_left_alone(seed: int) -> None:
         assert len(answers.points) == 400
 
 
+@pytest.mark.parametrize(("length", "stretch"), [(0.5, 5.0), (1.25, 2.0), (4.0, 1.0), (0.01, 10.0)])
+def test_flat_neurons_are_fitted_where_they_bend(length: float, stretch: float, seed: int) -> None:
+    truth = planted(seed, TANH, 0.1)
+    hidden = truth.layers[0]
+    flat = Layer(length * hidden.weights / np.linalg.norm(hidden.weights, axis=1)[:, None], hidden.biases, TANH)
+    truth = Network((flat, truth.layers[1]))
+    answers = answers_about(truth, seed)
+    answers.stretch(truth)
+    answers.ask(2_000)
+    assert np.std(answers.points[-2_000:]) == pytest.approx(stretch, rel=0.05)
+    # The certificate speaks about the domain itself.
+    answers.prepare(400)
+    assert np.std(answers.fresh_points) == pytest.approx(1.0, rel=0.1)
+
+
+def test_no_point_leaves_a_box(seed: int) -> None:
+    truth = planted(seed, TANH, 0.1)
+    answers = answers_about(truth, seed, domain=Box(-1.0, 1.0))
+    answers.stretch(truth)
+    answers.ask(100)
+    assert np.max(np.abs(answers.points)) <= 1.0
+
+
 def test_answers_in_other_units_are_those_of_the_other_oracle(seed: int) -> None:
     truth = planted(seed, TANH, 0.1)
     answers = answers_about(truth, seed)

@@ -21,6 +21,9 @@ FEWEST_FRESH, MOST_FRESH = 16, 2_000
 TELLING_SHARE = 3.0
 TELLING_ARGUMENT, TELLING_SPREAD = 2.5, 0.5
 FARTHEST = 100.0
+# Where the domain has no end, how much farther than its scale fit points may be drawn, so that neurons bend over
+# them. Neurons that are flat there differ in polynomials of high degree only, and least squares is ill-conditioned.
+LARGEST_STRETCH, LONG_NEURONS = 10.0, 0.9
 SAMPLE = 2_048
 SAME_HYPERPLANE = 0.01
 # Standard deviation of rounding, in units of the last digit.
@@ -37,7 +40,7 @@ class Answers:
         self.oracle = oracle
         self._rng_fit, self._rng_fresh = rng_fit, rng_fresh
         self.points, self.values = np.empty((0, oracle.inputs)), np.empty((0, oracle.outputs))
-        self._spread_out = 0
+        self._spread_out, self._stretch = 0, 1.0
         self._excited: list[tuple[Vector, float]] = []
         self.fresh_points, self.fresh_values = self.points, self.values
 
@@ -46,7 +49,7 @@ class Answers:
         other = Answers(oracle, self._rng_fit, self._rng_fresh)
         other.points, other.fresh_points = self.points, self.fresh_points
         other.values, other.fresh_values = offset + size * self.values, offset + size * self.fresh_values
-        other._spread_out, other._excited = self._spread_out, self._excited
+        other._spread_out, other._stretch, other._excited = self._spread_out, self._stretch, self._excited
         return other
 
     def keep(self, points: Points, values: Values, *, are_spread: bool) -> None:
@@ -59,7 +62,7 @@ class Answers:
 
     def ask(self, count: int) -> None:
         """Ask `count` random points of the domain."""
-        points = self.oracle.sample(self._rng_fit, count)
+        points = self._sample(count)
         self.keep(points, self.oracle.query(points), are_spread=True)
 
     def prepare(self, parameters: int, *, narrowest: int | None = None) -> None:
@@ -79,6 +82,18 @@ class Answers:
             self.fresh_points = np.concatenate([self.fresh_points, points])
             self.fresh_values = np.concatenate([self.fresh_values, self.oracle.query(points)])
 
+    def stretch(self, network: Network) -> None:
+        """Draw later fit points so far out that most neurons bend over them; only where the domain has no end."""
+        hidden = network.layers[0]
+        if isinstance(self.oracle.oracle.domain, Box) or not hidden.neurons or not hidden.activation.is_smooth:
+            return
+        # The long neurons set the limit: among points that are too far apart few would meet their bend.
+        argument = float(np.quantile(np.linalg.norm(hidden.weights, axis=1), LONG_NEURONS))
+        self._stretch = float(np.clip(TELLING_ARGUMENT / max(argument, 1e-300), 1.0, LARGEST_STRETCH))
+
+    def _sample(self, count: int) -> Points:
+        return self._stretch * self.oracle.sample(self._rng_fit, count)
+
     def excite(self, network: Network) -> None:
         """Ask around neurons that bend outside the domain, or hardly inside: no answer tells of them otherwise.
 
@@ -90,7 +105,7 @@ class Answers:
         planned = max(REFINEMENT_SURPLUS * network.parameters / self.oracle.outputs, self._spread_out)
         wanted = int(TELLING_SHARE * (self.oracle.inputs + 2))
         # What the answers of the refinement will tell of a neuron is known before they are asked.
-        sample = self.oracle.sample(self._rng_fit, SAMPLE)
+        sample = self._sample(SAMPLE)
         for weights, bias in zip(hidden.weights, hidden.biases, strict=True):
             length = float(np.linalg.norm(weights))
             if length == 0.0 or abs(bias) > FARTHEST * length or FARTHEST * length < TELLING_ARGUMENT:

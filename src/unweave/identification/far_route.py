@@ -105,6 +105,7 @@ class FarRoute:
             model = network_of(neurons, reading.activation, slope=slope)
             leftover = LEFTOVER * max((float(np.max(np.abs(neuron.height))) for neuron in neurons), default=0.0)
             noise = max(LEFTOVER_NOISE * first_noise, leftover)
+        answers.stretch(model)
         answers.excite(model)
         model = with_affine_part(model, answers.points, answers.values)
         misfit = float(np.median(misfits))

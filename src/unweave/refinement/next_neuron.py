@@ -5,12 +5,11 @@ fitted network leaves of the labels such a neuron is the largest part that is no
 exact; this is its start.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.activations import RELU
 from unweave.arrays import Points, Values
 from unweave.networks import Network
 
@@ -52,7 +51,8 @@ class NextNeuron:
             drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
             best = max(best, *(_gain(points, left, affine, drawn, kink) for kink in KINKS), key=lambda each: each[0])
             center, spread = best[1][:-1], 0.5 * spread / np.sqrt(inputs) if spread == 1.0 else 0.5 * spread
-        return _with_neuron(network, best[1], best[2])
+        skip = np.zeros((1, inputs)) if network.skip is None else network.skip
+        return with_neuron(replace(network, skip=skip), best[1], best[2])
 
 
 def _gain(
@@ -75,13 +75,14 @@ def _gain(
     return gain, np.append(directions[winner], -kink), float(products[winner] / sizes[winner])
 
 
-def _with_neuron(network: Network, plane: Float64[np.ndarray, "lifted"], height: float) -> Network:
+def with_neuron(network: Network, plane: Float64[np.ndarray, "lifted"], height: float) -> Network:
+    """A shallow network of one output with one neuron more, given its weights and bias and its output weight."""
     hidden, output = network.layers
     return Network.shallow(
         np.vstack([hidden.weights, plane[:-1]]),
         np.append(hidden.biases, plane[-1]),
         np.append(output.weights, [[height]], axis=1),
         output.biases,
-        RELU,
-        np.zeros((1, network.inputs)) if network.skip is None else network.skip,
+        hidden.activation,
+        network.skip,
     )

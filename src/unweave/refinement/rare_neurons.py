@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.activations import RELU
 from unweave.arrays import Points, Values, root_mean_square
 from unweave.networks import Network
+from unweave.refinement.next_neuron import with_neuron
 
 # Residuals above this share of the answers belong to missing neurons; agreement is ten times as strict.
 OUTLIER = 1e-8
@@ -58,7 +58,7 @@ class RareNeurons:
             for sign in (1.0, -1.0):
                 chosen = np.flatnonzero(sign * residuals > OUTLIER * size)
                 plane = self._plane(lifted[chosen], residuals[chosen], OUTLIER / 10 * size, rng)
-                found = found if plane is None else _with_neuron(network, plane, sign)
+                found = found if plane is None else _with_plane(network, plane, sign)
             if found is None or not root_mean_square(values - found(points)) < root_mean_square(
                 values - network(points)
             ):
@@ -94,15 +94,7 @@ class RareNeurons:
         return np.linalg.lstsq(lifted[best], residuals[best], rcond=None)[0]
 
 
-def _with_neuron(network: Network, plane: Float64[np.ndarray, "lifted"], sign: float) -> Network:
+def _with_plane(network: Network, plane: Float64[np.ndarray, "lifted"], sign: float) -> Network:
     """Add the neuron whose values on its active side are those of the plane, all of this sign."""
-    hidden, output = network.layers
     height = sign * float(np.linalg.norm(plane[:-1]))
-    return Network.shallow(
-        np.vstack([hidden.weights, plane[:-1] / height]),
-        np.append(hidden.biases, plane[-1] / height),
-        np.append(output.weights, [[height]], axis=1),
-        output.biases,
-        RELU,
-        network.skip,
-    )
+    return with_neuron(network, plane / height, height)

@@ -2,13 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, starmap
 
 import numpy as np
 from jaxtyping import Float64
 
 from unweave.exceptions import InvalidInput
-from unweave.measurements.streams.sources import Chunk, Labels, Piece, Source, check_chunk
+from unweave.measurements.streams.sources import Chunk, HeldPiece, Labels, Piece, Source, check_chunk
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +60,9 @@ class Part(Source):
     def pieces(self) -> Iterator[Piece]:
         """The pieces of the source without the rows of the other part."""
         for place, piece in zip(count(), self.source.pieces()):
-            yield PartPiece(piece, self.share, (self.seed, place), self.is_held_out)
+            part = PartPiece(piece, self.share, (self.seed, place), self.is_held_out)
+            # Rows in memory are chosen here: those of the other part need not travel to where the piece is read.
+            yield from (starmap(HeldPiece, part.chunks()) if isinstance(piece, HeldPiece) else [part])
 
 
 def split(source: Source, *, share: float, seed: int) -> tuple[Part, Part]:

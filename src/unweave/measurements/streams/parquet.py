@@ -7,9 +7,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import numpy as np
-
 from unweave.exceptions import InvalidInput
+from unweave.measurements.streams.columns import Columns, columns_of
 from unweave.measurements.streams.sources import CHUNK_ROWS, Chunk, Piece, Source
 
 
@@ -17,20 +16,18 @@ from unweave.measurements.streams.sources import CHUNK_ROWS, Chunk, Piece, Sourc
 class ParquetPiece(Piece):
     """One row group of a file, which is the unit that Parquet reads on its own."""
 
-    path: Path
+    columns: Columns
     row_group: int
-    inputs: tuple[str, ...]
-    label: str
     chunk_rows: int
 
     def chunks(self) -> Iterator[Chunk]:
         """Batches of the row group."""
-        batches = _opened(self.path).iter_batches(
-            batch_size=self.chunk_rows, row_groups=[self.row_group], columns=[*self.inputs, self.label]
+        names = [*self.columns.inputs, self.columns.label]
+        file = _opened(self.columns.path)
+        yield from map(
+            self.columns.chunk,
+            file.iter_batches(batch_size=self.chunk_rows, row_groups=[self.row_group], columns=names),
         )
-        for batch in batches:
-            points = np.stack([numbers(batch, name, self.path) for name in self.inputs], axis=1)
-            yield points, numbers(batch, self.label, self.path)
 
 
 @dataclass(frozen=True)
@@ -58,20 +55,19 @@ class ParquetSource(Source):
         if self.chunk_rows < 1:
             raise InvalidInput(f"a chunk needs at least one row, got chunk_rows={self.chunk_rows}.")
         for path in self.paths:
-            names = column_names(path)
-            missing = sorted({*self.inputs, self.label} - set(names))
-            if missing:
-                raise InvalidInput(f"{path} has no column {', '.join(missing)}: its columns are {', '.join(names)}.")
+            self.columns(path)
+
+    def columns(self, path: Path) -> Columns:
+        """The columns of a file."""
+        names = tuple(_opened(path).schema_arrow.names)
+        return columns_of(path, names, label=self.label, inputs=self.inputs)
 
     def pieces(self) -> Iterator[Piece]:
         """One piece per row group."""
-        inputs = self.inputs or self._all_but_the_label()
         for path in self.paths:
+            columns = self.columns(path)
             for row_group in range(_opened(path).num_row_groups):
-                yield ParquetPiece(path, row_group, inputs, self.label, self.chunk_rows)
-
-    def _all_but_the_label(self) -> tuple[str, ...]:
-        return tuple(name for name in column_names(self.paths[0]) if name != self.label)
+                yield ParquetPiece(columns, row_group, self.chunk_rows)
 
 
 def _parquet() -> ModuleType:
@@ -89,17 +85,3 @@ def _opened(path: Path) -> Any:
     # pyarrow's errors are OSError and ValueError underneath.
     except (OSError, ValueError) as error:
         raise InvalidInput(f"{path} needs to be a Parquet file: {error}.") from error
-
-
-def column_names(path: Path) -> tuple[str, ...]:
-    """The names of all columns of a file."""
-    return tuple(_opened(path).schema_arrow.names)
-
-
-def numbers(batch: Any, name: str, path: Path) -> np.ndarray:
-    """A column as float64; an empty cell becomes NaN, which is refused where rows are summed."""
-    column = batch.column(name).to_numpy(zero_copy_only=False)
-    try:
-        return np.asarray(column, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(f"column {name} of {path} needs numbers: {error}.") from error

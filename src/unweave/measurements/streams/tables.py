@@ -6,10 +6,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from unweave.exceptions import InvalidInput
-from unweave.measurements.streams.parquet import ParquetSource, column_names, numbers
+from unweave.measurements.streams.columns import Columns, columns_of
+from unweave.measurements.streams.parquet import ParquetSource
 from unweave.measurements.streams.sources import Chunk, Piece, Source
 
 PARQUET, CSV = (".parquet", ".pq"), (".csv", ".txt")
@@ -19,15 +18,11 @@ PARQUET, CSV = (".parquet", ".pq"), (".csv", ".txt")
 class CsvPiece(Piece):
     """One file, read from its start."""
 
-    path: Path
-    inputs: tuple[str, ...]
-    label: str
+    columns: Columns
 
     def chunks(self) -> Iterator[Chunk]:
         """Batches of the file, as large as the reader likes."""
-        for batch in _opened(self.path):
-            points = np.stack([numbers(batch, name, self.path) for name in self.inputs], axis=1)
-            yield points, numbers(batch, self.label, self.path)
+        yield from map(self.columns.chunk, _opened(self.columns.path))
 
 
 @dataclass(frozen=True)
@@ -49,12 +44,15 @@ class CsvSource(Source):
 
     def __post_init__(self) -> None:
         for path in self.paths:
-            check_columns(path, _opened(path).schema.names, (*self.inputs, self.label))
+            self.columns(path)
+
+    def columns(self, path: Path) -> Columns:
+        """The columns of a file."""
+        return columns_of(path, tuple(_opened(path).schema.names), label=self.label, inputs=self.inputs)
 
     def pieces(self) -> Iterator[Piece]:
         """One piece per file."""
-        for path in self.paths:
-            yield CsvPiece(path, self.inputs or _all_but(self.label, _opened(path).schema.names), self.label)
+        yield from (CsvPiece(self.columns(path)) for path in self.paths)
 
 
 def table_source(paths: tuple[Path, ...], *, label: str, inputs: tuple[str, ...] = ()) -> tuple[Source, int]:
@@ -74,25 +72,9 @@ def table_source(paths: tuple[Path, ...], *, label: str, inputs: tuple[str, ...]
             f"samples need to be in files that all end in {' or '.join(PARQUET)}, or all in {' or '.join(CSV)}, "
             f"got {', '.join(map(str, paths)) or 'none'}."
         )
-    if endings <= set(PARQUET):
-        source, names = ParquetSource(paths, label, inputs), column_names(paths[0])
-    else:
-        source, names = CsvSource(paths, label, inputs), tuple(_opened(paths[0]).schema.names)
-    count = len(inputs or _all_but(label, names))
-    if count == 0:
-        raise InvalidInput(f"{paths[0]} has no column beside {label!r}: samples need inputs.")
-    return source, count
-
-
-def check_columns(path: Path, names: list[str], needed: tuple[str, ...]) -> None:
-    """Raise `InvalidInput` if a column is missing."""
-    missing = sorted(set(needed) - set(names))
-    if missing:
-        raise InvalidInput(f"{path} has no column {', '.join(missing)}: its columns are {', '.join(names)}.")
-
-
-def _all_but(label: str, names: tuple[str, ...] | list[str]) -> tuple[str, ...]:
-    return tuple(name for name in names if name != label)
+    kind = ParquetSource if endings <= set(PARQUET) else CsvSource
+    source = kind(paths, label, inputs)
+    return source, len(source.columns(paths[0]).inputs)
 
 
 def _opened(path: Path) -> Any:
