@@ -10,6 +10,8 @@ import pytest
 from distributed import LocalCluster
 
 from unweave.cli import run
+from unweave.hierarchical.densenet import QuadraticDenseNet
+from unweave.hierarchical.teacher import make_teacher
 from unweave.networks import Network
 from unweave.planted import relu_network
 
@@ -172,3 +174,60 @@ def test_wrong_sizes_of_landscapes_are_told(neurons: str, capsys: pytest.Capture
 def test_a_landscape_varies_one_size(capsys: pytest.CaptureFixture) -> None:
     assert run(["landscape", "--neurons", "2:3", "--inputs", "2:3"]) == 2
     assert "single number" in capsys.readouterr().err
+
+
+@pytest.fixture
+def quadratic_samples(tmp_path: Path) -> Path:
+    teacher = make_teacher(np.random.default_rng(2), inputs=6, widths=(2, 1), level_weights=(1.0, 0.3))
+    points = np.random.default_rng(3).uniform(-1.7, 1.7, (1_500, 6))
+    values = teacher(points)[:, 0]
+    columns = {f"x{k}": points[:, k] for k in range(6)} | {"y": values, "class": np.where(values > values.mean(), 1, 0)}
+    pyarrow.parquet.write_table(pyarrow.table(columns), tmp_path / "quadratic.parquet")
+    return tmp_path / "quadratic.parquet"
+
+
+def test_a_deep_quadratic_network_is_learnt_and_kept(
+    quadratic_samples: Path, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    inputs = ",".join(f"x{k}" for k in range(6))
+    command = ["learn", "hierarchical", str(quadratic_samples), "--target", "y", "--inputs", inputs, "--widths", "2,1"]
+    assert run([*command, "--connections", "1;2,0", "--out", str(tmp_path / "run")]) == 0
+    shown = capsys.readouterr().out
+    assert shown.startswith("identified")
+    assert "squares of level 2, inputs" in shown
+    table = pyarrow.parquet.read_table(quadratic_samples)
+    points = np.stack([table.column(f"x{k}").to_numpy() for k in range(6)], axis=1)
+    learnt = QuadraticDenseNet.load(tmp_path / "run" / "network.safetensors")
+    np.testing.assert_allclose(learnt(points)[:, 0], table.column("y").to_numpy(), atol=1e-8)
+    result = json.loads((tmp_path / "run" / "result.json").read_text())
+    assert result["network"]["features"] == [2, 1]
+    assert result["network"]["connections"] == [[1], [2, 0]]
+
+
+def test_classes_of_a_deep_quadratic_network(quadratic_samples: Path, capsys: pytest.CaptureFixture) -> None:
+    command = ["learn", "hierarchical", str(quadratic_samples), "--target", "class", "--classes", "--widths", "2,1"]
+    assert run([*command, "--inputs", ",".join(f"x{k}" for k in range(6)), "--json"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    assert document["outcome"] == "partly identified"
+    assert document["certificate"]["relative_error"] < 0.5
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--widths", "two"], "--widths needs whole numbers with commas between, got 'two'"),
+        (["--connections", "1;2,x"], "--connections needs whole numbers"),
+        (["--connections", "1;2,1"], "is excluded by the theory"),
+    ],
+)
+def test_shapes_that_cannot_be_are_named(
+    quadratic_samples: Path, arguments: list[str], message: str, capsys: pytest.CaptureFixture
+) -> None:
+    assert run(["learn", "hierarchical", str(quadratic_samples), "--target", "y", *arguments]) == 2
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_run_of_another_class_of_networks_is_not_verified(quadratic_samples: Path, tmp_path: Path) -> None:
+    out = str(tmp_path / "run")
+    run(["learn", "hierarchical", str(quadratic_samples), "--target", "y", "--widths", "1", "--out", out, "--quiet"])
+    assert run(["verify", out, "--against", out]) == 2

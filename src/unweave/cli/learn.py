@@ -161,6 +161,43 @@ def halfspaces(
     _learn(fit, out, overwrite=overwrite, as_json=as_json, quiet=quiet)
 
 
+@app.command()
+def hierarchical(
+    files: Files,
+    target: Target,
+    inputs: Inputs = "",
+    widths: Annotated[
+        str, typer.Option(metavar="NUMBERS", help="Features per level from level 2 on; too many are harmless.")
+    ] = "4,2",
+    connections: Annotated[
+        str,
+        typer.Option(
+            metavar="LISTS",
+            help="What each level reads, as '1;2,0': 0 inputs, 1 squares of inputs, 2 squares of level 2, ...",
+        ),
+    ] = "",
+    signed: Annotated[bool, typer.Option("--signed", help="Squares enter with both signs.")] = False,
+    classes: Annotated[bool, typer.Option("--classes", help="The labels are two classes.")] = False,
+    seed: Seed = 0,
+    out: Out = None,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Learn a deep quadratic network, all levels at once."""
+    settings = {
+        "widths": _whole_numbers(widths, "--widths"),
+        "connections": [_whole_numbers(each, "--connections") for each in connections.split(";")]
+        if connections
+        else None,
+        "signed": signed,
+        "random_state": seed,
+    }
+    name = "HierarchicalClassifier" if classes else "HierarchicalRegressor"
+    fit = partial(_fit, name, settings, files, target, inputs)
+    _learn(fit, out, overwrite=overwrite, as_json=as_json, quiet=quiet)
+
+
 def _learn(
     fit: "Callable[[], tuple[Learnt, dict[str, Any]]]",
     out: Path | None,
@@ -231,6 +268,13 @@ def _check_folder(out: Path | None, *, overwrite: bool) -> None:
 
 def _names(columns: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in columns.split(",") if name.strip())
+
+
+def _whole_numbers(text: str, option: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise InvalidInput(f"{option} needs whole numbers with commas between, got {text!r}.") from error
 
 
 @contextmanager

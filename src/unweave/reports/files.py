@@ -21,7 +21,7 @@ from enum import Enum
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from unweave import __version__
 from unweave.certificates import Certificate
@@ -39,6 +39,15 @@ NOT_FINITE = ("inf", "-inf", "nan")
 Document = dict[str, Any]
 Kind = TypeVar("Kind")
 Member = TypeVar("Member", bound=Enum)
+
+
+@runtime_checkable
+class Savable(Protocol):
+    """Any class of networks."""
+
+    def save(self, path: str | Path) -> None:
+        """Write to a safetensors file."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +153,7 @@ def write_run(
 
 def write_documents(
     folder: str | Path,
-    networks: Mapping[str, Network | None],
+    networks: Mapping[str, Savable | None],
     result: Document,
     settings: Mapping[str, Any],
     *,

@@ -4,10 +4,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from unweave.hierarchical.densenet import QuadraticDenseNet
+from unweave.hierarchical.wiring import FIRST_LEVEL
 from unweave.reports import text
 from unweave.reports.files import FORMAT, FORMAT_VERSION, NETWORK, Document, network_shape, plain, write_documents
 
@@ -17,14 +20,15 @@ if TYPE_CHECKING:
 
 KIND = "learnt"
 SHOWN_NEURONS, SHOWN_WEIGHTS = 12, 6
+# What a level of a quadratic network may read beside squares of features.
+SOURCES = {0: "inputs", 1: "squares of inputs"}
 
 
 def report(found: "Learnt") -> RenderableType:
     """Everything that a user may want to know, most important first."""
     parts: list[RenderableType] = [text.outcome(found)]
     if found.network is not None:
-        parts.append(text.network_table(found.network))
-        parts.append(neurons_table(found.network))
+        parts += network_tables(found.network)
     if found.certificate is not None:
         parts.append(certificate_table(found))
     if found.diagnostics:
@@ -33,6 +37,47 @@ def report(found: "Learnt") -> RenderableType:
     if found.notes:
         parts.append(text.notes(found))
     return text.spaced(parts)
+
+
+def network_tables(network: "Network | QuadraticDenseNet") -> list[RenderableType]:
+    """What kind of network it is, and some of its numbers."""
+    if isinstance(network, QuadraticDenseNet):
+        return [levels_table(network)]
+    return [text.network_table(network), neurons_table(network)]
+
+
+def levels_table(network: QuadraticDenseNet) -> Table:
+    """Features of every level of a quadratic network, what they read, and how much they weigh in the output."""
+    table = text.facts("level")
+    for header in ("reads", "weight", "size of its feature map"):
+        table.add_column(header)
+    table.columns[1].header = "features"
+    wiring = network.wiring
+    for number, (level, width, sources) in enumerate(
+        zip(network.levels, wiring.widths, wiring.sources, strict=True), start=FIRST_LEVEL
+    ):
+        names = ", ".join(SOURCES.get(source, f"squares of level {source}") for source in sources)
+        size = float(np.linalg.norm(level.features))
+        table.add_row(str(number), str(width), names, f"{level.weight:.6g}", f"{size:.6g}")
+    linear = "none" if network.linear is None else f"size {float(np.linalg.norm(network.linear)):.6g}"
+    table.add_row("linear part", linear, "inputs")
+    table.add_row("constant", f"{network.intercept:.6g}")
+    return table
+
+
+def shape_of(network: "Network | QuadraticDenseNet") -> Document:
+    """The sizes of a network, without its numbers."""
+    if isinstance(network, QuadraticDenseNet):
+        wiring = network.wiring
+        return {
+            "kind": "quadratic",
+            "inputs": wiring.inputs,
+            "features": list(wiring.widths),
+            "connections": [list(sources) for sources in wiring.sources],
+            "has_linear_part": network.linear is not None,
+            "parameters": network.parameters,
+        }
+    return network_shape(network)
 
 
 def neurons_table(network: "Network") -> Table:
@@ -81,7 +126,7 @@ def as_document(found: "Learnt") -> Document:
         "kind": KIND,
         "outcome": found.outcome.value,
         "reason": found.reason,
-        "network": None if found.network is None else network_shape(found.network),
+        "network": None if found.network is None else shape_of(found.network),
         "certificate": None if found.certificate is None else plain(vars(found.certificate)),
         "diagnostics": [plain(vars(each)) | {"verdict": each.verdict.value} for each in found.diagnostics],
         "samples": int(found.samples),
