@@ -14,6 +14,7 @@ error of the features of level 2 up to a rotation. E[x^2] = 1 is known to all me
 import argparse
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -215,18 +216,37 @@ def noise(seeds: int, _: Path | None) -> None:
 
 def classes(seeds: int, _: Path | None) -> None:
     """Two classes: share of wrong ones with level 2 alone and with both levels."""
-    print("\n12 inputs and one that enters linearly, widths (3, 2), 20,000 samples: share of wrong classes")
+    print("\n20 inputs and one that enters linearly, widths (3, 2), 20,000 samples: wrong classes in %")
+    print("seed  staged: level 2, layer-wise, joint, its S2 before and after | second order: level 2, joint, CPU s")
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
-        teacher = make_teacher(rng, inputs=12, widths=(3, 2), level_weights=(1.0, 0.5))
-        points, fresh = rng.standard_normal((20_000, 13)), rng.standard_normal((20_000, 13))
-        unit = np.std(teacher(points[:, :12]))
-        labels, truth = ((teacher(x[:, :12])[:, 0] / unit + x[:, 12] > 0.5).astype(int) for x in (points, fresh))
-        wrong = [
-            1 - HierarchicalClassifier(widths, random_state=seed).fit(points, labels).score(fresh, truth)
-            for widths in ((3,), (3, 2))
-        ]
-        print(f"seed {seed}: level 2 alone {100 * wrong[0]:.2f} %, both {100 * wrong[1]:.2f} %", flush=True)
+        teacher = make_teacher(rng, inputs=20, widths=(3, 2), level_weights=(1.0, 0.5))
+        points, fresh = rng.standard_normal((20_000, 20)), rng.standard_normal((20_000, 20))
+        unit, mean = float(np.std(teacher(points))), float(np.mean(teacher(points)))
+        given, fresh_given = (rng.standard_normal(20_000) - mean / unit for _ in range(2))
+        labels, truth = (np.sign(teacher(x)[:, 0] / unit + g) for x, g in ((points, given), (fresh, fresh_given)))
+        wrong, errors = [], []
+        for is_layer_wise in (True, False):
+            fit = StagedTraining(is_layer_wise=is_layer_wise)(
+                teacher.wiring, points, labels, mean_squares=np.ones(20), rng=np.random.default_rng(seed), offsets=given
+            )
+            networks = (fit.stages[0].network, fit.network)
+            wrong.append([100 * np.mean(np.sign(net(fresh)[:, 0] + fresh_given) != truth) for net in networks])
+            errors.append([feature_errors(in_unit(net, unit), teacher, fresh)[0] for net in networks])
+        begin, both = time.process_time(), []
+        for widths in ((3,), (3, 2)):
+            model = HierarchicalClassifier(widths, random_state=seed).fit(np.column_stack([points, given]), labels)
+            both.append(100 - 100 * model.score(np.column_stack([fresh, fresh_given]), truth))
+        print(
+            f"{seed:4d}  {wrong[1][0]:5.2f} {wrong[0][1]:5.2f} {wrong[1][1]:5.2f} {errors[1][0]:.1e} {errors[1][1]:.1e}"
+            f" | {both[0]:5.2f} {both[1]:5.2f} {time.process_time() - begin:7.1f}",
+            flush=True,
+        )
+
+
+def in_unit(network: QuadraticDenseNet, unit: float) -> QuadraticDenseNet:
+    """The network times a number."""
+    return replace(network, levels=tuple(replace(level, weight=unit * level.weight) for level in network.levels))
 
 
 def sparse(seeds: int, _: Path | None) -> None:

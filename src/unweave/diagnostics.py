@@ -239,7 +239,7 @@ def excitation(network: Network) -> list[Diagnostic]:
         ),
         at_most(
             "condition number of the shift problem",
-            float(spread[-1] / max(spread[0], 1e-300)),
+            float(spread[-1] / spread[0]) if spread[0] > 1e-300 * spread[-1] else np.inf,
             1e8,
             "neurons are hard to tell apart by their biases: the joint refinement has to do it",
             weak=np.inf,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unweave._kernels.quadratic_training import Terms, Units, gradient, objective, train
+from unweave._kernels.quadratic_training import Data, Terms, Units, gradient, objective, train
 from unweave.arrays import pack_squares
 from unweave.exceptions import InvalidInput
 from unweave.hierarchical.algorithm1 import Algorithm1
@@ -16,7 +16,7 @@ from unweave.hierarchical.traces import trace_features
 SOURCES = ((1,), (2, 0))
 
 
-def small_problem(seed: int, *, has_frames: bool, bound: float) -> tuple[Units, Terms, tuple]:
+def small_problem(seed: int, *, has_frames: bool, bound: float) -> tuple[Units, Terms, Data]:
     rng = np.random.default_rng(seed)
     inputs, width, readouts, samples = 4, 2, 3, 6
     features = (rng.standard_normal((width, inputs)), rng.standard_normal((1, 3 + inputs)))
@@ -25,12 +25,12 @@ def small_problem(seed: int, *, has_frames: bool, bound: float) -> tuple[Units, 
     bounds = (np.float64(bound), np.float64(bound)) if has_frames else ()
     strengths = [rng.uniform(0.1, 1.0, 2) for _ in range(5)]
     points = rng.standard_normal((samples, inputs))
-    data = (points, points**2 - 1, rng.standard_normal(samples))
+    data = Data(points, points**2 - 1, rng.standard_normal(samples))
     return Units(features, wide), Terms(*strengths, frames, bounds), data
 
 
-def brute_force(units: Units, terms: Terms, data: tuple) -> float:
-    points, squares, labels = data
+def brute_force(units: Units, terms: Terms, data: Data) -> float:
+    points, squares, labels, offsets = data
     features = squares @ units.features[0].T
     fed = (features @ terms.frames[0].T) ** 2 if terms.frames else pack_squares(features)
     read = (squares, np.concatenate([fed, points], axis=1))
@@ -44,12 +44,25 @@ def brute_force(units: Units, terms: Terms, data: tuple) -> float:
             whole[:main, :main] ** 2
         )
         total += terms.whole[place] * np.sum(whole**2) + terms.decay[place] * (np.sum(k**2) + np.sum(w**2))
-    return float(np.mean((outputs - labels) ** 2) + total)
+    if offsets is None:
+        return float(np.mean((outputs - labels) ** 2) + total)
+    margins = terms.sharpness * labels * (outputs + offsets)
+    return float(np.mean(np.logaddexp(0.0, -margins)) / terms.sharpness + total)
 
 
 @pytest.mark.parametrize("has_frames", [False, True])
 def test_objective_is_its_formula(has_frames: bool, seed: int) -> None:
     units, terms, data = small_problem(seed, has_frames=has_frames, bound=1e6)
+    assert objective(units, terms, data, sources=SOURCES) == pytest.approx(brute_force(units, terms, data), rel=1e-12)
+
+
+def test_objective_of_classes_is_its_formula(seed: int) -> None:
+    units, terms, data = small_problem(seed, has_frames=True, bound=1e6)
+    rng = np.random.default_rng(seed)
+    terms = terms._replace(sharpness=0.3)
+    data = data._replace(
+        labels=rng.choice([-1.0, 1.0], len(data.labels)), offsets=rng.standard_normal(len(data.labels))
+    )
     assert objective(units, terms, data, sources=SOURCES) == pytest.approx(brute_force(units, terms, data), rel=1e-12)
 
 
@@ -97,6 +110,26 @@ def test_distillation_keeps_main_and_cross_products(seed: int) -> None:
     alone = distill(readout[:, :5], main=5, width=2).features
     np.testing.assert_allclose(alone.T @ alone, expected[:5, :5], atol=1e-9)
     assert len(distill(readout, main=5, threshold=1e9).features) == 1
+
+
+def test_classes_are_learnt_better_by_both_levels(seed: int) -> None:
+    rng, draw = np.random.default_rng(seed), UniformInputs()
+    teacher = make_teacher(rng, inputs=8, widths=(2, 1), level_weights=(1.0, 0.5), distribution=draw)
+    points, fresh = draw(rng, 6_000, 8), draw(rng, 6_000, 8)
+    unit, mean = float(np.std(teacher(points))), float(np.mean(teacher(points)))
+    offsets, fresh_offsets = (rng.standard_normal(6_000) - mean / unit for _ in range(2))
+    labels, truth = (
+        np.sign(teacher(x)[:, 0] / unit + given) for x, given in ((points, offsets), (fresh, fresh_offsets))
+    )
+    training = StagedTraining(readouts=8, stage_steps=2_000, final_steps=4_000, batch=256, rate=1e-2)
+    fit = training(teacher.wiring, points, labels, mean_squares=np.ones(8), rng=rng, offsets=offsets)
+    wrong = [
+        np.mean(np.sign(network(fresh)[:, 0] + fresh_offsets) != truth)
+        for network in (fit.stages[0].network, fit.network)
+    ]
+    assert wrong[1] < wrong[0] / 2
+    # Classes tell the size of the network, too: the offsets are its unit.
+    np.testing.assert_allclose(np.std(fit.network(fresh)), np.std(teacher(fresh)) / unit, rtol=0.05)
 
 
 def test_joint_training_corrects_lower_features(seed: int) -> None:

@@ -33,6 +33,7 @@ class Terms(NamedTuple):
             links, and of weight decay.
         frames: the matrices R of the levels that feed others; empty to use all products of features.
         bounds: where the squares behind a frame are cut off.
+        sharpness: v of the logistic loss ``log(1 + exp(-v label output)) / v``; squared error if None.
     """
 
     weights: np.ndarray
@@ -42,13 +43,20 @@ class Terms(NamedTuple):
     decay: np.ndarray
     frames: tuple[np.ndarray, ...] = ()
     bounds: tuple[float, ...] = ()
+    sharpness: float | None = None
 
 
-Data = tuple[np.ndarray, np.ndarray, np.ndarray]
+class Data(NamedTuple):
+    """Samples: inputs, their centred squares, labels, and a given part of the output if there is one."""
+
+    points: np.ndarray
+    squares: np.ndarray
+    labels: np.ndarray
+    offsets: np.ndarray | None = None
 
 
 def objective(units: Units, terms: Terms, data: Data, *, sources: tuple) -> float:
-    """Mean squared error and regularisers on all points: inputs, their centred squares, and labels."""
+    """Mean loss and regularisers on all points."""
     with double_precision():
         return float(_value(jax.tree.map(jnp.asarray, units), terms, data, sources=sources))
 
@@ -56,7 +64,7 @@ def objective(units: Units, terms: Terms, data: Data, *, sources: tuple) -> floa
 def gradient(units: Units, terms: Terms, data: Data, *, sources: tuple) -> Units:
     """Gradient of the objective."""
     with double_precision():
-        slopes = jax.jit(jax.grad(_objective), static_argnums=(5, 6))(units, terms, *data, sources, False)
+        slopes = jax.jit(jax.grad(_objective), static_argnums=(3, 4))(units, terms, data, sources, False)
         return jax.tree.map(np.asarray, slopes)
 
 
@@ -82,7 +90,7 @@ def train(
         units: where training starts.
         trains: 1 for every unit that moves, 0 for one that is frozen.
         terms: the objective.
-        data: inputs, their centred squares, and labels.
+        data: the samples.
         batches: indices of points, one row per step.
         rates: step size of every step.
         sources: what each level reads.
@@ -118,14 +126,12 @@ def _train(
     units, state, trains, terms, data, batches, rates, keys, noise, *, sources, method, clip, is_tied
 ):  # fmt: skip
     optimiser = _optimiser(method, clip)
-    points, squares, labels = data
 
     def one(carried, step):
         units, state = carried
         rows, rate, key = step
-        loss, slopes = jax.value_and_grad(_objective)(
-            units, terms, points[rows], squares[rows], labels[rows], sources, is_tied
-        )
+        batch = jax.tree.map(lambda numbers: numbers[rows], data)
+        loss, slopes = jax.value_and_grad(_objective)(units, terms, batch, sources, is_tied)
         # Frozen units stay outside of the norm that is clipped.
         slopes = jax.tree.map(jnp.multiply, slopes, trains)
         moves, state = optimiser.update(slopes, state)
@@ -144,20 +150,21 @@ def _shaken(noise, readout, is_free, key):
 
 @partial(jax.jit, static_argnames=("sources",))
 def _value(units, terms, data, *, sources):
-    points, squares, labels = data
-    return _objective(units, terms, points, squares, labels, sources, False)
+    return _objective(units, terms, data, sources, False)
 
 
-def _objective(units, terms, points, squares, labels, sources, is_tied):
-    outputs, penalty = jnp.zeros(len(labels)), 0.0
-    given = {0: points, 1: squares}
+def _objective(units, terms, data, sources, is_tied):
+    outputs, penalty = jnp.zeros(len(data.labels)) if data.offsets is None else data.offsets, 0.0
+    given = {0: data.points, 1: data.squares}
     for place, read in enumerate(sources):
         features, readout = units.features[place], units.readouts[place]
         level = jnp.concatenate([given[source] for source in read], axis=1)
         outputs = outputs + terms.weights[place] * jnp.sum((level @ (features if is_tied else readout).T) ** 2, axis=1)
         given[place + 2] = _fed(level @ features.T, terms, place)
         penalty = penalty + _penalty(features, readout, given[read[0]].shape[1], terms, place)
-    return jnp.mean((outputs - labels) ** 2) + penalty
+    if terms.sharpness is None:
+        return jnp.mean((outputs - data.labels) ** 2) + penalty
+    return jnp.mean(jax.nn.softplus(-terms.sharpness * data.labels * outputs)) / terms.sharpness + penalty
 
 
 def _fed(features, terms, place):

@@ -147,7 +147,7 @@ class Algorithm1:
         """
         if len(level_weights) != len(wiring.sources):
             raise InvalidInput(f"level_weights needs {len(wiring.sources)} numbers, got {level_weights}.")
-        run = _Run(self, wiring, (points, points**2 - mean_squares, labels), level_weights, rng)
+        run = _Run(self, wiring, Data(points, points**2 - mean_squares, labels), level_weights, rng)
         state = run.with_readout(_State((), (), aim=float(max(np.mean(np.abs(labels)), 1.0) ** 2)), 0, np.inf)
         objectives, aim = [], self.error * float(np.std(labels))
         for step in range(0, self.most_steps, LOOK):
@@ -210,11 +210,11 @@ class _Run:
             Units(tuple(has_features), (free,) * len(state.readouts)),
             self._terms(state),
             self.data,
-            self.rng.integers(len(self.data[0]), size=(LOOK, settings.batch)),
+            self.rng.integers(len(self.data.labels), size=(LOOK, settings.batch)),
             rates,
             sources=self._sources(state),
             method="gradient",
-            clip=CLIP * float(np.std(self.data[2])),
+            clip=CLIP * float(np.std(self.data.labels)),
             noise=settings.noise * float(rates[0] / settings.rate),
             seed=int(self.rng.integers(2**31)),
         )
@@ -274,7 +274,7 @@ class _Run:
 
     def _hidden(self, state: _State) -> list[np.ndarray]:
         """What every level reads, with exact squares."""
-        given, read = {0: self.data[0], 1: self.data[1]}, []
+        given, read = {0: self.data.points, 1: self.data.squares}, []
         for number, sources in enumerate(self._sources(state)):
             read.append(np.concatenate([given[source] for source in sources], axis=1))
             if number < len(state.frames):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from unweave._kernels.quadratic_training import Terms, Units, train
+from unweave._kernels.quadratic_training import Data, Terms, Units, train
 from unweave.arrays import Points, Vector
 from unweave.hierarchical.densenet import Level, QuadraticDenseNet
 from unweave.hierarchical.staged import CHUNK, CLIP
@@ -49,7 +49,7 @@ class JointTraining:
         terms = Terms(np.ones(len(matrices)), nothing, nothing, nothing, nothing)
         units = Units(tuple(matrices), tuple(np.zeros((1, matrix.shape[1])) for matrix in matrices))
         trains = Units(tuple(np.array(1.0) for _ in matrices), tuple(np.array(0.0) for _ in matrices))
-        data, state, chunks = (points, points**2 - mean_squares, labels / unit), None, self.steps // CHUNK
+        data, state, chunks = Data(points, points**2 - mean_squares, labels / unit), None, self.steps // CHUNK
         for number in range(chunks):
             share = np.linspace(number / chunks, (number + 1) / chunks, CHUNK)
             units, state, _ = train(

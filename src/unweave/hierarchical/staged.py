@@ -6,12 +6,11 @@ Heuristic, verified afterwards.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float64
 
-from unweave._kernels.quadratic_training import Terms, Units, train
+from unweave._kernels.quadratic_training import Data, Terms, Units, train
 from unweave.arrays import Points, Vector
 from unweave.hierarchical.densenet import Level, QuadraticDenseNet
 from unweave.hierarchical.distillation import distill
@@ -27,6 +26,11 @@ START_SIZE = 0.3
 STRENGTHS = (0.5, 1.0, 1.0)
 # Largest norm of a gradient, in units in which labels have variance 1; eighth powers of Gaussians have heavy tails.
 CLIP = 5.0
+# Of the logistic loss: from where to where it sharpens, geometrically, in a stage and at the end. A sharp loss tells
+# how large an error is, a soft one shows a start the way.
+STAGE_SHARPNESS, FINAL_SHARPNESS = (2.0, 10.0), (5.0, 50.0)
+# Mean squared error of an output per logistic loss, about: classes are wrong only where the output is near zero.
+ERROR_PER_LOSS = 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,19 +94,22 @@ class StagedTraining:
         mean_squares: Vector,
         rng: np.random.Generator,
         level_weights: tuple[float, ...] | None = None,
+        offsets: Float64[np.ndarray, "points"] | None = None,
     ) -> StagedFit:
         """Train level by level.
 
         Args:
             wiring: widths and links.
             points: inputs.
-            labels: real numbers.
+            labels: real numbers, or classes -1 and 1.
             mean_squares: E[x^2] per input.
             rng: randomness of starts and batches.
             level_weights: relative sizes of levels; what is left after a stage is the weight of the next if omitted.
+            offsets: for classes, the input that enters linearly: they are the signs of offsets plus network. It sets
+                the unit of the network.
         """
-        unit = float(np.std(labels)) or 1.0
-        run = _Run(self, wiring, points, labels / unit, mean_squares, rng)
+        unit = float(np.std(labels)) or 1.0 if offsets is None else 1.0
+        run = _Run(self, wiring, Data(points, points**2 - mean_squares, labels / unit, offsets), mean_squares, rng)
         weights, features, readouts, stages, path, left = [], [], [], [], [], 1.0
         for level in range(FIRST_LEVEL, wiring.depth + 1):
             given = None if level_weights is None else level_weights[level - FIRST_LEVEL] / level_weights[0]
@@ -128,19 +135,18 @@ class _Run:
 
     settings: StagedTraining
     wiring: Wiring
-    points: Points
-    labels: np.ndarray
+    data: Data
     mean_squares: Vector
     rng: np.random.Generator
 
-    @cached_property
-    def data(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        return self.points, self.points**2 - self.mean_squares, self.labels
+    @property
+    def _are_classes(self) -> bool:
+        return self.data.offsets is not None
 
     def stage(self, units: Units, weights: list[float], *, is_final: bool = False) -> tuple[list[Units], float]:
         """Train until the objective stays where it is; the final one takes all its steps, with falling step size.
 
-        Returns the units at every look, and the root of the objective at the last.
+        Returns the units at every look, and the size of what the last one leaves unexplained.
         """
         level = FIRST_LEVEL + len(weights) - 1
         most = (self.settings.final_steps if is_final else self.settings.stage_steps) // CHUNK
@@ -151,16 +157,24 @@ class _Run:
         for number in range(most):
             share = np.linspace(number / most, (number + 1) / most, CHUNK)
             rates = self.settings.rate * (0.01 + 0.495 * (1 + np.cos(np.pi * share)) if is_cooling else np.ones(CHUNK))
-            batches = self.rng.integers(len(self.points), size=(CHUNK, self.settings.batch))
+            batches = self.rng.integers(len(self.data.labels), size=(CHUNK, self.settings.batch))
             units, state, loss = train(
-                units, trains, terms, self.data, batches, rates,
+                units, trains, self._sharpened(terms, number / most, is_final=is_final), self.data, batches, rates,
                 sources=self.wiring.up_to(level).sources, method="adam", clip=CLIP, state=state,
             )  # fmt: skip
             losses.append(loss)
             looks.append(units)
-            if not is_cooling and number >= 2 and losses[-1] > (1 - PLATEAU) * losses[-2]:
+            # A loss that sharpens falls by itself: there is no plateau to wait for.
+            has_settled = number >= 2 and losses[-1] > (1 - PLATEAU) * losses[-2]
+            if has_settled and not (is_cooling or self._are_classes):
                 break
-        return looks, float(np.sqrt(losses[-1]))
+        return looks, float(np.sqrt(losses[-1] * (ERROR_PER_LOSS if self._are_classes else 1.0)))
+
+    def _sharpened(self, terms: Terms, share: float, *, is_final: bool) -> Terms:
+        if not self._are_classes:
+            return terms
+        first, last = FINAL_SHARPNESS if is_final else STAGE_SHARPNESS
+        return terms._replace(sharpness=first * (last / first) ** share)
 
     def _terms(self, weights: list[float], *, is_final: bool) -> Terms:
         """Distillation terms hold readouts and features of a level together; the newest has features in the end."""
