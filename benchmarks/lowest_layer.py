@@ -86,6 +86,14 @@ def problems(args: argparse.Namespace) -> Iterator[tuple[int, float, np.ndarray,
             yield seed, condition, rows, rng.standard_normal((args.samples, args.rows))
 
 
+def chosen_cells(args: argparse.Namespace) -> Iterator[tuple[str, str, float]]:
+    """Kinds of units, upper functions and thresholds that were asked for."""
+    for name, upper, threshold in CELLS:
+        wanted = ((args.thresholds, threshold), (args.units, name), (args.uppers, upper))
+        if all(value in chosen for chosen, value in wanted if chosen):
+            yield name, upper, threshold
+
+
 def start_figures(rows: np.ndarray, threshold: float, start: Callable[[], Start]) -> list[float]:
     """Median and worst angle, number of rows and error of the threshold of a start."""
     try:
@@ -103,17 +111,18 @@ def moments(args: argparse.Namespace) -> None:
     Quiet samples do not depend on the upper function or the kind of unit, so their start is computed once.
     """
     results: dict[tuple, list[list[float]]] = {}
+    rank = args.rows if args.given_number else None
     for seed, condition, rows, points in problems(args):
         quiet: dict[float, tuple[float, list[float]]] = {}
-        for name, upper, threshold in CELLS:
+        for name, upper, threshold in chosen_cells(args):
             unit, rng = unit_named(name), np.random.default_rng(seed)
             labels = UPPER[upper](unit(points @ rows.T - threshold))
             if threshold not in quiet:
                 read = read_labels(points, labels, unit)
-                start = partial(quiet_start, points, read.is_active, rng, rank=None)
+                start = partial(quiet_start, points, read.is_active, rng, rank=rank)
                 quiet[threshold] = (read.offset, start_figures(rows, threshold, start))
             offset, figures = quiet[threshold]
-            start = partial(moment_start, points, labels - offset, unit, rng, rank=None)
+            start = partial(moment_start, points, labels - offset, unit, rng, rank=rank)
             line = [*start_figures(rows, threshold, start), *figures]
             results.setdefault((name, upper, threshold, condition), []).append(line)
         print(f"# seed {seed}, condition {condition:g}", flush=True)
@@ -147,10 +156,7 @@ STATUSES = ("verified", "estimated", "unreliable")
 
 def polish(args: argparse.Namespace) -> None:
     """The whole fit, angles in degrees."""
-    for name, upper, threshold in CELLS:
-        wanted = ((args.thresholds, threshold), (args.units, name), (args.uppers, upper))
-        if any(chosen and value not in chosen for chosen, value in wanted):
-            continue
+    for name, upper, threshold in chosen_cells(args):
         for condition in args.conditions:
             truth, found = [], []
             for seed, _, rows, points in problems(argparse.Namespace(**{**vars(args), "conditions": [condition]})):
@@ -257,6 +263,7 @@ def main() -> None:
     parser.add_argument("--thresholds", type=float, nargs="*", default=[])
     parser.add_argument("--units", nargs="*", default=[])
     parser.add_argument("--uppers", nargs="*", default=[])
+    parser.add_argument("--given-number", action="store_true", help="tell the start how many rows there are")
     parser.add_argument("--folds", type=int, default=5)
     args = parser.parse_args()
     {"moments": moments, "polish": polish, "noise": noise, "outside": outside, "data": data}[args.part](args)

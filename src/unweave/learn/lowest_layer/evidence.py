@@ -62,7 +62,8 @@ class LowestLayerCertificate:
     Args:
         status: verified, estimated or unreliable.
         rows: number of rows.
-        largest_angle: estimated largest error of a row; an estimate with a calibrated factor, not a bound.
+        largest_angle: estimated largest error of a row: with a calibrated factor, or for noisy relu labels a limit
+            of that confidence for all rows together.
         median_angle: the same for the median row.
         held_out: samples that took no part in the fit.
         disagreement: share of these on the wrong side of the union; NaN if units are never quiet.
@@ -191,6 +192,16 @@ def flatness_check(faces: FaceEvidence, misplaced: Float64[np.ndarray, "neurons"
         "one half space does not separate the samples next to it: two rows are nearly equal and were found as one, or "
         "a row is missing: give the number of rows or more samples",
     )
+
+
+def regression_limits(errors: Float64[np.ndarray, "neurons"], *, inputs: int) -> Float64[np.ndarray, "neurons"]:
+    """Limits that the angles of all rows keep together, from their root mean square errors in least squares.
+
+    An error has ``inputs - 1`` components across its row, about equally large.
+    """
+    components = max(inputs - 1, 1)
+    chance = 1.0 - (1.0 - CONFIDENCE) / max(len(errors), 1)
+    return np.sqrt(stats.chi2.ppf(chance, components) / components) * errors
 
 
 def exact_residual(

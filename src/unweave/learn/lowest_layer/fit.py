@@ -22,6 +22,7 @@ from unweave.learn.lowest_layer.evidence import (
     exact_residual,
     face_evidence,
     flatness_check,
+    regression_limits,
 )
 from unweave.learn.lowest_layer.labels import SAME_VALUE, ReadLabels, read_labels
 from unweave.learn.lowest_layer.layer import LowestLayer
@@ -216,7 +217,7 @@ def _judge(
         angles, noise = faces.angles, max(faces.noise, read.noise)
         diagnostics += [*faces.diagnostics(), flatness_check(faces, polished.misplaced)]
     elif polished.regression is not None:
-        angles = CALIBRATION * polished.regression.angle_errors
+        angles = regression_limits(polished.regression.angle_errors, inputs=units.rows.shape[1])
         ratio, noise = _noise_ratio(held, polished)
         diagnostics.append(
             at_most("residual in units of the noise", ratio, LARGEST_NOISE_RATIO, "a unit is wrong or missing")
