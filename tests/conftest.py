@@ -6,6 +6,12 @@ from collections.abc import Iterator
 import jaxtyping
 import pytest
 from hypothesis import settings
+from threadpoolctl import threadpool_limits
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # Workers share the cores already: threads of linear algebra would only wait for each other.
+    os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    threadpool_limits(1)
 
 SEEDS = int(os.environ.get("UNWEAVE_SEEDS", "1"))
 
