@@ -4,6 +4,7 @@ import json
 import math
 import os
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,26 +26,28 @@ class DepthResult:
         depth: units up to it, counted from 1.
         unit: name of the last of them.
         train_only: score of these units alone, with a head of their own.
-        layerwise: score if they were trained one after the other.
+        joint: score if they were added one after the other, and all trained at every step.
+        layerwise: score if they were added one after the other, and all but the new one were frozen.
         fixed: per window, score of the whole model with all of them frozen but the last so many.
         train_all: score of the whole model, all of it trained, these units pulled to those of `train_only`.
         prox: strength of the pull, chosen on validation rows.
         with_start: mean weight correlation of `train_only` with its random start, over its units.
         with_train_all: the same with `train_all`.
         with_random: the same between random weights of two seeds, paired as well as can be: what means nothing.
-        with_layerwise: the same between `train_only` and `layerwise`, paired as well as can be.
+        with_layerwise: the same between `joint` and `layerwise`, paired as well as can be.
         unit_correlations: with `train_all`, for every unit by itself.
         alignment: linear centred kernel alignment of the features of the last unit with those in `train_all`.
         unexplained: share of those features that the ones in `train_all` do not explain linearly.
         ensemble: score of the averaged answers of all seeds of `train_only`; None unless all are there.
         freezing: what is concluded about the gap between `train_all` and all units frozen.
-        greedy: what is concluded about the gap between `train_only` and `layerwise`.
+        greedy: what is concluded about the gap between `joint` and `layerwise`.
         window: least window that loses nothing against the full model; None if none does, or seeds are too few.
     """
 
     depth: int
     unit: str
     train_only: Scores
+    joint: Scores
     layerwise: Scores
     fixed: dict[int, Scores]
     train_all: Scores
@@ -68,8 +71,8 @@ class DepthResult:
 
     @property
     def layerwise_gap(self) -> Scores:
-        """What training them one after the other costs, seed by seed."""
-        return self.train_only.minus(self.layerwise)
+        """What freezing each unit before the next one comes costs, seed by seed."""
+        return self.joint.minus(self.layerwise)
 
     @property
     def is_local(self) -> bool:
@@ -162,13 +165,14 @@ class FeatureCorrection:
     def gap_by_depth(self) -> tuple[float, ...]:
         """What every further depth adds to the score of training only so many units: the information gap."""
         means = [0.0, *(row.train_only.mean for row in self.depths)]
-        return tuple(above - below for below, above in zip(means, means[1:], strict=False))
+        return tuple(above - below for below, above in pairwise(means))
 
     @property
     def rows(self) -> list[tuple[str, list[Scores | None]]]:
         """The table: a name, and the numbers of every depth."""
         named: list[tuple[str, list[Scores | None]]] = [
             ("train only <= l", [row.train_only for row in self.depths]),
+            ("joint, unit by unit", [row.joint for row in self.depths]),
             ("layer-wise", [row.layerwise for row in self.depths]),
         ]
         for window in self.windows:
@@ -265,8 +269,8 @@ def document(value: Scores) -> dict[str, Any]:
 
 def _depth_document(row: DepthResult) -> dict[str, Any]:
     named = (
-        "train_only", "layerwise", "train_all", "with_start", "with_train_all", "with_random", "with_layerwise",
-        "alignment", "unexplained", "freezing_gap", "layerwise_gap",
+        "train_only", "joint", "layerwise", "train_all", "with_start", "with_train_all", "with_random",
+        "with_layerwise", "alignment", "unexplained", "freezing_gap", "layerwise_gap",
     )  # fmt: skip
     return {
         "depth": row.depth,
