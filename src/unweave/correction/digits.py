@@ -32,7 +32,7 @@ class DigitsNetwork(nn.Module):
         self.head = nn.Linear(fourth, 10)
         self.units = ("unit1", "unit2", "unit3", "unit4")
 
-    def forward(self, images):  # noqa: ANN001, ANN201
+    def forward(self, images):
         """Scores of the ten digits."""
         features = self.unit4(self.unit3(self.pool(self.unit2(self.unit1(images)))))
         return self.head(features.mean((2, 3)))

@@ -4,6 +4,7 @@ import json
 import math
 import os
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -162,7 +163,7 @@ class FeatureCorrection:
     def gap_by_depth(self) -> tuple[float, ...]:
         """What every further depth adds to the score of training only so many units: the information gap."""
         means = [0.0, *(row.train_only.mean for row in self.depths)]
-        return tuple(above - below for below, above in zip(means, means[1:], strict=False))
+        return tuple(above - below for below, above in pairwise(means))
 
     @property
     def rows(self) -> list[tuple[str, list[Scores | None]]]:

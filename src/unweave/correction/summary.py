@@ -101,7 +101,7 @@ class Summary:
         """The strength of the pull that validation rows prefer, once all are there."""
         found = [(prox, self.store.record(self.plan.all(seed, depth, prox))) for prox in self.plan.prox]
         known = [(prox, record) for prox, record in found if record is not None]
-        if len(known) < len(self.plan.prox):
+        if not known or len(known) < len(self.plan.prox):
             return None
         # The first of equals: strengths are tried in the order in which they were given.
         return max(known, key=lambda pair: _preference(pair[1]))

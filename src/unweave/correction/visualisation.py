@@ -10,37 +10,20 @@ weight_decay`` per step. Images of networks that were not trained against attack
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 
 import numpy as np
 import torch
-from jaxtyping import Float32
 from torch import nn
 
+from unweave.correction.figure_results import FeatureImages
 from unweave.correction.tensors import Images
+from unweave.correction.units import Reached, stop_after
 from unweave.exceptions import InvalidInput
 
 # Told how many steps of how many are done.
 StepsDone = Callable[[int, int], None]
 # With the default weight decay of 0.003, 2000 steps of this size leave 0.25 % of the random start in a linear unit.
 DEFAULT_LEARNING_RATE = 1.0
-
-
-@dataclass(frozen=True, eq=False)
-class FeatureImages:
-    """One image per channel of a unit.
-
-    Attributes:
-        images: in the range that ascent has led to; `pictures.visualisation` scales them for the eye.
-        activations_before: of each channel at its random start image.
-        activations_after: at the image found.
-    """
-
-    unit: str
-    channels: tuple[int, ...]
-    images: Float32[np.ndarray, "channels colours height width"]
-    activations_before: Float32[np.ndarray, "channels"]
-    activations_after: Float32[np.ndarray, "channels"]
 
 
 def visualise_features(
@@ -108,34 +91,22 @@ def _check_ascent(channels: Sequence[int], steps: int, weight_decay: float, lear
         )
 
 
-class _Reached(Exception):
-    """Carries the output of a unit out of the forward pass."""
-
-    def __init__(self, output: torch.Tensor) -> None:
-        super().__init__()
-        self.output = output
-
-
 @contextmanager
 def _ending_at(model: nn.Module, unit: str) -> Iterator[Callable[[Images], torch.Tensor]]:
     """The model in evaluation mode, as a function whose value is what leaves the unit."""
 
-    def stop(module: nn.Module, inputs: object, output: torch.Tensor) -> None:
-        del module, inputs
-        raise _Reached(output)
-
     def unit_output(images: Images) -> torch.Tensor:
         try:
             model(images)
-        except _Reached as reached:
-            return reached.output
+        except Reached as reached:
+            return reached.value
         raise InvalidInput(f"{unit} does not run when the model does: name a unit that does.")
 
     modules = dict(model.named_modules())
     if unit not in modules:
         raise InvalidInput(f"there is no unit {unit!r} in the model: it has {', '.join(filter(None, modules))}.")
     modes = {module: module.training for module in model.modules()}
-    hook = modules[unit].register_forward_hook(stop)
+    hook = modules[unit].register_forward_hook(stop_after)
     model.eval()
     try:
         yield unit_output
