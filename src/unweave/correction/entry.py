@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,6 +44,7 @@ def measure_feature_correction(
     prepare_test: BatchTransform | None = None,
     train: "TrainingLoop | None" = None,
     thawed: str = "corrected",
+    has_layerwise: bool = True,
     tolerance: float = TOLERANCE,
     max_seconds: float | None = None,
     folder: str | Path | None = None,
@@ -63,15 +64,17 @@ def measure_feature_correction(
         units: names of the submodules that are the units, lowest first; found if omitted (the attribute `units` of
             the model, or its children with weight matrices but the last).
         depths: to look at, counted in units from 1; all if omitted.
-        windows: how many of the lower units are thawed.
+        windows: how many of the lower units are thawed; none leaves these trainings out.
         seeds: repetitions, with seeds from `random_state` on. Nothing is concluded from fewer than 5.
         prox: strengths of the pull towards units that were trained alone. Of several the best on validation rows is
-            taken, which are then a fifth of the training rows, kept out of all trainings.
+            taken, which are then a fifth of the training rows, kept out of all trainings. None leaves these trainings
+            out.
         recipe: of every training, the default `Recipe` if omitted; for a quadratic network only `epochs` matters, as
             the largest number of steps.
         prepare_train: what is done to training batches; prepare_test: to inputs that are scored.
         train: your own training loop, ``train(model, parameters, penalty, seed)``.
         thawed: whether thawed units start "corrected", from training them alone, or "random".
+        has_layerwise: whether units are trained one after the other, too.
         tolerance: differences of scores that do not matter.
         max_seconds: stop after this time; a training that does not end before it does not count.
         folder: where trainings are kept, so that the same call goes on after it was stopped, also with more seeds.
@@ -90,6 +93,7 @@ def measure_feature_correction(
     own = {"prepare_train": prepare_train, "prepare_test": prepare_test, "loop": train}
     subject = _subject(model, samples, units, recipe, own)
     plan = _plan(len(subject.units), depths, windows, prox, range(random_state, random_state + seeds), thawed)
+    plan = replace(plan, has_layerwise=has_layerwise)
     configuration = subject.configuration() | {
         "samples": samples.digest,
         "validation_rows": len(samples.validation_labels),
@@ -166,9 +170,9 @@ def _check_numbers(
 ) -> None:
     if seeds < 1:
         raise InvalidInput(f"at least 1 seed is needed, and {LEAST_SEEDS} for a conclusion, got {seeds}.")
-    if not windows or min(windows) < 0 or len(set(windows)) < len(windows):
+    if min(windows, default=0) < 0 or len(set(windows)) < len(windows):
         raise InvalidInput(f"windows need to be different numbers from 0 on, got {tuple(windows)}.")
-    if not prox or min(prox) < 0 or len(set(prox)) < len(prox):
+    if min(prox, default=0) < 0 or len(set(prox)) < len(prox):
         raise InvalidInput(f"prox needs different strengths of at least 0, got {tuple(prox)}.")
     if max_seconds is not None and max_seconds <= 0:
         raise InvalidInput(f"max_seconds needs to be above 0, got {max_seconds}: leave it out for no limit.")

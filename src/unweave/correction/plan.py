@@ -79,10 +79,11 @@ class Plan:
     Args:
         units: number of units of the model.
         depths: to look at, from 1 to `units`.
-        windows: units thawed below a depth.
-        prox: strengths of the pull.
+        windows: units thawed below a depth; none leaves "fix" out.
+        prox: strengths of the pull; none leaves "train all" out.
         seeds: one repetition each.
         thawed: where thawed units start.
+        has_layerwise: whether layer-wise training is part of it.
     """
 
     units: int
@@ -91,6 +92,7 @@ class Plan:
     prox: tuple[float, ...]
     seeds: tuple[int, ...]
     thawed: Thawed = Thawed.CORRECTED
+    has_layerwise: bool = True
 
     @property
     def inner_depths(self) -> tuple[int, ...]:
@@ -136,7 +138,8 @@ class Plan:
         for seed in self.seeds:
             _add(ordered, [self.only(seed, self.units)])
             for depth in self.depths:
-                _add(ordered, [self.only(seed, depth), self.joint(seed, depth), self.layerwise(seed, depth)])
+                _add(ordered, [self.only(seed, depth)])
+                _add(ordered, [self.layerwise(seed, depth)] if self.has_layerwise else [])
             for depth in self.inner_depths:
                 _add(ordered, [self.fix(seed, depth, window) for window in self.windows_at(depth)])
                 _add(ordered, [self.all(seed, depth, prox) for prox in self.prox])

@@ -39,9 +39,10 @@ class DepthResult:
         alignment: linear centred kernel alignment of the features of the last unit with those in `train_all`.
         unexplained: share of those features that the ones in `train_all` do not explain linearly.
         ensemble: score of the averaged answers of all seeds of `train_only`; None unless all are there.
-        freezing: what is concluded about the gap between `train_all` and all units frozen.
-        greedy: what is concluded about the gap between `joint` and `layerwise`.
+        freezing: what is concluded about the gap between `train_all` and all units frozen; None if not measured.
+        greedy: what is concluded about the gap between `joint` and `layerwise`; None if not measured.
         window: least window that loses nothing against the full model; None if none does, or seeds are too few.
+        is_last: whether there is no unit above.
     """
 
     depth: int
@@ -61,8 +62,9 @@ class DepthResult:
     unexplained: Scores
     ensemble: float | None
     freezing: Conclusion | None
-    greedy: Conclusion
+    greedy: Conclusion | None
     window: int | None
+    is_last: bool
 
     @property
     def freezing_gap(self) -> Scores:
@@ -83,7 +85,7 @@ class DepthResult:
     def verdict(self) -> str:
         """Whether features up to this depth need correction from above."""
         if self.freezing is None:
-            return "nothing above it"
+            return "nothing above it" if self.is_last else "not measured"
         if self.freezing.need is Need.YES:
             return "needed and local" if self.is_local else "needed, not local"
         return _words(self.freezing)
@@ -91,9 +93,11 @@ class DepthResult:
     @property
     def sentence(self) -> str:
         """The verdict for somebody who has to decide what to freeze."""
-        if self.freezing is None:
+        if self.is_last:
             return f"Training {self.depth} units one after the other {_cost(self.layerwise_gap, self.greedy)}."
         units = "first unit" if self.depth == 1 else f"first {self.depth} units"
+        if self.freezing is None:
+            return f"What freezing the {units} costs was not measured."
         text = f"Freezing the {units} {_cost(self.freezing_gap, self.freezing)}"
         if self.freezing.need is not Need.YES:
             return f"{text}."
@@ -111,8 +115,8 @@ def _words(conclusion: Conclusion) -> str:
     return f"no conclusion: {count} more seed{'' if more == 1 else 's'} needed"
 
 
-def _cost(gap: Scores, conclusion: Conclusion) -> str:
-    if not gap.values:
+def _cost(gap: Scores, conclusion: Conclusion | None) -> str:
+    if conclusion is None or not gap.values:
         return "was not measured"
     error = f" +- {100 * gap.half_width:.1f}" if len(gap.values) > 1 else ""
     size = f"{100 * gap.mean:.1f}{error} points"
@@ -282,6 +286,6 @@ def _depth_document(row: DepthResult) -> dict[str, Any]:
         "ensemble": row.ensemble,
         "window": row.window,
         "verdict": row.verdict,
-        "layerwise_verdict": _words(row.greedy),
+        "layerwise_verdict": "not measured" if row.greedy is None else _words(row.greedy),
         "sentence": row.sentence,
     }

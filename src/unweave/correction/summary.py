@@ -86,9 +86,10 @@ class Summary:
             alignment=scores([None if each is None else each.alignment for each in records]),
             unexplained=scores([None if each is None else each.unexplained for each in records]),
             ensemble=self._ensemble(depth),
-            freezing=conclude(gap, tolerance=self.tolerance) if depth in plan.inner_depths else None,
-            greedy=conclude(joint.minus(layerwise), tolerance=self.tolerance),
+            freezing=conclude(gap, tolerance=self.tolerance) if 0 in fixed and plan.prox else None,
+            greedy=conclude(joint.minus(layerwise), tolerance=self.tolerance) if plan.has_layerwise else None,
             window=self._window(fixed),
+            is_last=depth == plan.units,
         )
 
     def _scores(
@@ -103,7 +104,7 @@ class Summary:
         """The strength of the pull that validation rows prefer, once all are there."""
         found = [(prox, self.store.record(self.plan.all(seed, depth, prox))) for prox in self.plan.prox]
         known = [(prox, record) for prox, record in found if record is not None]
-        if len(known) < len(self.plan.prox):
+        if not known or len(known) < len(self.plan.prox):
             return None
         # The first of equals: strengths are tried in the order in which they were given.
         return max(known, key=lambda pair: _preference(pair[1]))
