@@ -202,6 +202,8 @@ def torch_subject(
 def _builder(model: Any) -> Callable[[int], nn.Module]:
     if isinstance(model, nn.Module):
         return lambda seed: torch_units.rebuilt(model, seed)
+    if isinstance(model, type):
+        raise InvalidInput(f"{model.__name__} is a class: give an instance, or a function from a seed to one.")
 
     def build(seed: int) -> nn.Module:
         with torch.random.fork_rng(devices=[]):
