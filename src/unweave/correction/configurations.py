@@ -127,6 +127,7 @@ class FigureConfiguration:
         width: float | None = None,
         layers: int | None = None,
         epochs: int | None = None,
+        batch: int | None = None,
         images: int | None = None,
         seeds: int | None = None,
         depths: tuple[int, ...] | None = None,
@@ -138,10 +139,13 @@ class FigureConfiguration:
             width: factor on channels in place of the document's; 0.5 gives residual networks of 8, 16, 32 channels.
             layers: of residual networks (10, 16, 22, ...) in place of the document's.
             epochs: of all trainings; milestones keep their place.
+            batch: images per step; few images need small batches, or there are few steps.
             images: of training, and as many of test, drawn at random.
             depths: in units; those that a shallower network does not have are left out if this is not given.
         """
-        networks = tuple(_resized(each, width=width, layers=layers, epochs=epochs) for each in self.networks)
+        resized = (_resized(each, width, layers, epochs, batch) for each in self.networks)
+        # Networks that differed in width or depth alone may be the same now.
+        networks = tuple(dict.fromkeys(resized))
         units = max(each.blueprint.units for each in networks)
         whole = max(each.recipes[0].epochs for each in self.networks)
         return replace(
@@ -216,9 +220,11 @@ def figure_configuration(name: str) -> FigureConfiguration:
     return FIGURES[name]
 
 
-def _resized(plan: NetworkPlan, *, width: float | None, layers: int | None, epochs: int | None) -> NetworkPlan:
-    recipes = tuple(recipe if epochs is None else recipe.shortened(epochs) for recipe in plan.recipes)
-    return NetworkPlan(plan.blueprint.resized(width=width, layers=layers), recipes)
+def _resized(
+    plan: NetworkPlan, width: float | None, layers: int | None, epochs: int | None, batch: int | None
+) -> NetworkPlan:
+    recipes = [replace(each, batch=batch or each.batch).shortened(epochs or each.epochs) for each in plan.recipes]
+    return NetworkPlan(plan.blueprint.resized(width=width, layers=layers), tuple(recipes))
 
 
 _CLEAN = Recipe(epochs=120, learning_rate=0.1, milestones=(80, 100))
