@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from unweave.correction.architectures import LinearlyReadAlexNet, WideResidualNetwork
-from unweave.correction.configurations import FigureConfiguration, Measured, NetworkPlan
+from unweave.correction.configurations import ATTACK_STEPS, Attacker, FigureConfiguration, Measured, NetworkPlan
 from unweave.correction.entry import measure_feature_correction
 from unweave.correction.figure_results import (
     CorrectedFeatures,
@@ -41,6 +41,7 @@ from unweave.correction.training import pull
 from unweave.correction.visualisation import visualise_features
 from unweave.exceptions import InvalidInput
 
+DocumentRows = dict[str, dict[int | str, float]]
 # Random start images are the same for all networks, so that features before and after can be compared.
 ASCENT_SEED = 0
 UNFINISHED_NOTE = "The time was over before this was complete: run it again with the same folder to go on."
@@ -90,32 +91,43 @@ def run_figure(
 
 def _labelled(training: ImageTraining, result: FigureResult) -> FigureRun:
     configuration, images = training.configuration, training.images
-    run = FigureRun(configuration.name, configuration.label, images.source, result)
+    run = FigureRun(configuration.name, configuration.label, images.source, result, notes=_notes(configuration))
     if not run.is_complete:
-        return replace(run, notes=(UNFINISHED_NOTE,))
+        return replace(run, notes=(*run.notes, UNFINISHED_NOTE))
     if configuration.is_miniature:
-        return replace(run, notes=(MINIATURE_NOTE,))
-    if not configuration.published:
-        return replace(run, notes=("The document shows this figure without numbers: there is nothing to compare.",))
+        return run
     try:
-        differences = configuration.compared(_document_rows(result), images)
+        differences = configuration.compared(*_document_rows(result), images)
     except InvalidInput as error:
-        return replace(run, notes=(f"Not compared with the document: {error}",))
+        return replace(run, notes=(*run.notes, f"Not compared with the document: {error}"))
     return replace(run, differences=tuple(asdict(each) for each in differences))
 
 
-def _document_rows(result: FigureResult) -> dict[str, dict[int | str, float]]:
-    """Measured numbers under the names that the document's tables have."""
+def _notes(configuration: FigureConfiguration) -> tuple[str, ...]:
+    notes = [MINIATURE_NOTE] if configuration.is_miniature else []
+    if configuration.attacker is not Attacker.NOBODY:
+        steps = ATTACK_STEPS[configuration.attacker][1]
+        notes.append(f"Accuracies are those under attack: {configuration.attacker}, {steps} steps.")
+    if configuration.measured is Measured.METHODS:
+        notes.append("The best of several models was chosen on test images, as in the document: it is biased upwards.")
+    return tuple(notes)
+
+
+def _document_rows(result: FigureResult) -> tuple[DocumentRows, DocumentRows]:
+    """Measured numbers of single models and of ensembles, under the names that the document's tables have."""
     if isinstance(result, MethodTable):
-        return {row.network: {SINGLE: 100 * row.best, ENSEMBLE: 100 * row.ensemble} for row in result.rows}
+        return {row.network: {SINGLE: 100 * row.best, ENSEMBLE: 100 * row.ensemble} for row in result.rows}, {}
     if isinstance(result, CorrectionTables):
         (table,) = result.tables.values()
-        return _correction_rows(table)
-    return {}
+        singles = _correction_rows(table)
+        ensemble = {2 * row.depth - 1: 100 * row.ensemble for row in table.depths if row.ensemble is not None}
+        correlations = {name: row for name, row in singles.items() if name in (CORRELATION_INIT, CORRELATION_ALL)}
+        return singles, {TRAIN_ONLY: {**ensemble}, **correlations}
+    return {}, {}
 
 
-def _correction_rows(table: FeatureCorrection) -> dict[str, dict[int | str, float]]:
-    rows: dict[str, dict[int | str, float]] = {}
+def _correction_rows(table: FeatureCorrection) -> DocumentRows:
+    rows: DocumentRows = {}
     for depth in table.depths:
         convolutions = 2 * depth.depth - 1
         accuracies = {TRAIN_ONLY: depth.train_only, TRAIN_ALL: depth.train_all}

@@ -121,6 +121,4 @@ def _read_weights(model: nn.Module, path: Path) -> None:
     try:
         model.load_state_dict(load_file(path))
     except (SafetensorError, RuntimeError, OSError) as error:
-        raise InvalidInput(
-            f"{path} needs to hold weights of this training, remove it to train again: {error}"
-        ) from error
+        raise InvalidInput(f"{path} needs to hold weights of this training, else remove it: {error}") from error

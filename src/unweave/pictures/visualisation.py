@@ -110,7 +110,7 @@ def draw_methods(table: MethodTable) -> Figure:
         axes.plot([100 * row.ensemble], [place], "|", color=colour, markersize=16, markeredgewidth=2.5)
     axes.set_yticks(range(len(table.rows)), [row.network for row in reversed(table.rows)])
     axes.set_ylim(-0.6, len(table.rows) - 0.4)
-    axes.set_xlabel("accuracy on test images, % (dots: single models; bars: their ensemble)")
+    axes.set_xlabel("accuracy, %: dots are single models, bars their ensemble")
     axes.spines[["top", "right"]].set_visible(False)
     return figure
 
