@@ -12,6 +12,7 @@ from unweave.correction.recipes import BatchTransform, Recipe
 from unweave.correction.records import compared_with, measure
 from unweave.correction.result import FeatureCorrection
 from unweave.correction.samples import Samples, check_samples
+from unweave.correction.statistics import LEAST_SEEDS
 from unweave.correction.store import FolderStore, MemoryStore, Store
 from unweave.correction.subjects import Deadline, OutOfTime, Subject
 from unweave.correction.summary import Summary
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 # Differences of scores up to this, 0.2 points, do not matter to anybody.
 TOLERANCE = 2e-3
+# Kinds whose weights or answers are needed again.
+BUILT_UPON = (Kind.ONLY, Kind.JOINT, Kind.LAYERWISE)
 
 Progress = Callable[[str, int], None]
 
@@ -140,7 +143,7 @@ class _Run:
             samples=self.samples,
             seconds=time.perf_counter() - began,
         )
-        self.store.keep(training, record, trained, is_needed=training.kind in (Kind.ONLY, Kind.LAYERWISE))
+        self.store.keep(training, record, trained, is_needed=training.kind in BUILT_UPON)
 
 
 def _subject(model: Any, samples: Samples, units: Sequence[str] | None, recipe: Recipe, own: dict[str, Any]) -> Subject:
@@ -166,7 +169,7 @@ def _check_numbers(
     *, windows: Sequence[int], seeds: int, prox: Sequence[float], max_seconds: float | None, recipe: Recipe
 ) -> None:
     if seeds < 1:
-        raise InvalidInput(f"at least 1 seed is needed, and {5} for a conclusion, got {seeds}.")
+        raise InvalidInput(f"at least 1 seed is needed, and {LEAST_SEEDS} for a conclusion, got {seeds}.")
     if min(windows, default=0) < 0 or len(set(windows)) < len(windows):
         raise InvalidInput(f"windows need to be different numbers from 0 on, got {tuple(windows)}.")
     if min(prox, default=0) < 0 or len(set(prox)) < len(prox):

@@ -4,6 +4,8 @@ With ``l`` a depth, counted in units from 1, and ``L`` all units:
 
 * train only: the first l units with a head of their own, from random weights; at ``l = L`` this is the whole model;
 * layer-wise: the first l - 1 units frozen as the layer-wise training of depth l - 1 has left them, unit l trained;
+* joint: the same steps with nothing frozen, the first l - 1 units carried over from the joint training of depth l - 1,
+  so that both have trained equally long and differ in nothing but the freezing;
 * fix: the whole model, its first l units from "train only", of which the first l - window are frozen;
 * train all: the whole model from random weights, its first l units pulled towards those of "train only".
 """
@@ -18,6 +20,7 @@ class Kind(StrEnum):
 
     ONLY = "train only"
     LAYERWISE = "layer-wise"
+    JOINT = "joint"
     FIX = "fix"
     ALL = "train all"
 
@@ -104,13 +107,19 @@ class Plan:
         """The first units alone; the whole model at the last depth."""
         return Training(Kind.ONLY, seed, depth, length=depth)
 
-    def layerwise(self, seed: int, depth: int) -> Training:
-        """Unit by unit; with one unit there is nothing to freeze, and it is the same as the first units alone."""
+    def joint(self, seed: int, depth: int) -> Training:
+        """Unit by unit, and all units that are there train."""
         if depth == 1:
             return self.only(seed, 1)
-        below, twin = self.layerwise(seed, depth - 1), self.only(seed, depth)
-        kept = depth - 1
-        return Training(Kind.LAYERWISE, seed, depth, length=depth, copied=kept, frozen=kept, source=below, twin=twin)
+        return Training(Kind.JOINT, seed, depth, depth, copied=depth - 1, source=self.joint(seed, depth - 1))
+
+    def layerwise(self, seed: int, depth: int) -> Training:
+        """Unit by unit, and only the new one trains; with one unit it is the same as training that alone."""
+        if depth == 1:
+            return self.only(seed, 1)
+        below, kept = self.layerwise(seed, depth - 1), depth - 1
+        twin = self.joint(seed, depth)
+        return Training(Kind.LAYERWISE, seed, depth, depth, copied=kept, frozen=kept, source=below, twin=twin)
 
     def fix(self, seed: int, depth: int, window: int) -> Training:
         """The whole model, with its lowest units frozen."""

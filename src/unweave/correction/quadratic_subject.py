@@ -102,7 +102,9 @@ class QuadraticSubject:
             pulled = root * np.eye(len(towards), student.parameters)
             return np.concatenate([unit * student.jacobian(put(values), points), pulled])[:, free]
 
-        return least_squares(residuals, vector[free], jac=slopes, x_scale="jac", max_nfev=self.steps).x
+        # SciPy's stubs know only the names of built-in differences here.
+        jacobian: Any = slopes
+        return least_squares(residuals, vector[free], jac=jacobian, x_scale="jac", max_nfev=self.steps).x
 
     def _left_by(self, student: Student, vector: np.ndarray, training: Training) -> Trained:
         held_out = (self.samples.test_inputs, self.samples.validation_inputs)

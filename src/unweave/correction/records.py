@@ -3,6 +3,7 @@
 import json
 import math
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 
@@ -90,7 +91,7 @@ def _written(value: object) -> object:
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def _read(value: object) -> object:
+def _read(value: Any) -> Any:
     if isinstance(value, list):
         return tuple(_read(each) for each in value)
     return float(value) if isinstance(value, str) else value

@@ -26,26 +26,29 @@ class DepthResult:
         depth: units up to it, counted from 1.
         unit: name of the last of them.
         train_only: score of these units alone, with a head of their own.
-        layerwise: score if they were trained one after the other.
+        joint: score if they were added one after the other, and all trained at every step.
+        layerwise: score if they were added one after the other, and all but the new one were frozen.
         fixed: per window, score of the whole model with all of them frozen but the last so many.
         train_all: score of the whole model, all of it trained, these units pulled to those of `train_only`.
         prox: strength of the pull, chosen on validation rows.
         with_start: mean weight correlation of `train_only` with its random start, over its units.
         with_train_all: the same with `train_all`.
         with_random: the same between random weights of two seeds, paired as well as can be: what means nothing.
-        with_layerwise: the same between `train_only` and `layerwise`, paired as well as can be.
+        with_layerwise: the same between `joint` and `layerwise`, paired as well as can be.
         unit_correlations: with `train_all`, for every unit by itself.
         alignment: linear centred kernel alignment of the features of the last unit with those in `train_all`.
         unexplained: share of those features that the ones in `train_all` do not explain linearly.
         ensemble: score of the averaged answers of all seeds of `train_only`; None unless all are there.
-        freezing: what is concluded about the gap between `train_all` and all units frozen.
-        greedy: what is concluded about the gap between `train_only` and `layerwise`.
+        freezing: what is concluded about the gap between `train_all` and all units frozen; None if not measured.
+        greedy: what is concluded about the gap between `joint` and `layerwise`; None if not measured.
         window: least window that loses nothing against the full model; None if none does, or seeds are too few.
+        is_last: whether there is no unit above.
     """
 
     depth: int
     unit: str
     train_only: Scores
+    joint: Scores
     layerwise: Scores
     fixed: dict[int, Scores]
     train_all: Scores
@@ -59,8 +62,9 @@ class DepthResult:
     unexplained: Scores
     ensemble: float | None
     freezing: Conclusion | None
-    greedy: Conclusion
+    greedy: Conclusion | None
     window: int | None
+    is_last: bool
 
     @property
     def freezing_gap(self) -> Scores:
@@ -69,8 +73,8 @@ class DepthResult:
 
     @property
     def layerwise_gap(self) -> Scores:
-        """What training them one after the other costs, seed by seed."""
-        return self.train_only.minus(self.layerwise)
+        """What freezing each unit before the next one comes costs, seed by seed."""
+        return self.joint.minus(self.layerwise)
 
     @property
     def is_local(self) -> bool:
@@ -81,7 +85,7 @@ class DepthResult:
     def verdict(self) -> str:
         """Whether features up to this depth need correction from above."""
         if self.freezing is None:
-            return "nothing above it"
+            return "nothing above it" if self.is_last else "not measured"
         if self.freezing.need is Need.YES:
             return "needed and local" if self.is_local else "needed, not local"
         return _words(self.freezing)
@@ -89,9 +93,11 @@ class DepthResult:
     @property
     def sentence(self) -> str:
         """The verdict for somebody who has to decide what to freeze."""
-        if self.freezing is None:
+        if self.is_last:
             return f"Training {self.depth} units one after the other {_cost(self.layerwise_gap, self.greedy)}."
         units = "first unit" if self.depth == 1 else f"first {self.depth} units"
+        if self.freezing is None:
+            return f"What freezing the {units} costs was not measured."
         text = f"Freezing the {units} {_cost(self.freezing_gap, self.freezing)}"
         if self.freezing.need is not Need.YES:
             return f"{text}."
@@ -109,8 +115,8 @@ def _words(conclusion: Conclusion) -> str:
     return f"no conclusion: {count} more seed{'' if more == 1 else 's'} needed"
 
 
-def _cost(gap: Scores, conclusion: Conclusion) -> str:
-    if not gap.values:
+def _cost(gap: Scores, conclusion: Conclusion | None) -> str:
+    if conclusion is None or not gap.values:
         return "was not measured"
     error = f" +- {100 * gap.half_width:.1f}" if len(gap.values) > 1 else ""
     size = f"{100 * gap.mean:.1f}{error} points"
@@ -170,6 +176,7 @@ class FeatureCorrection:
         """The table: a name, and the numbers of every depth."""
         named: list[tuple[str, list[Scores | None]]] = [
             ("train only <= l", [row.train_only for row in self.depths]),
+            ("joint, unit by unit", [row.joint for row in self.depths]),
             ("layer-wise", [row.layerwise for row in self.depths]),
         ]
         for window in self.windows:
@@ -266,8 +273,8 @@ def document(value: Scores) -> dict[str, Any]:
 
 def _depth_document(row: DepthResult) -> dict[str, Any]:
     named = (
-        "train_only", "layerwise", "train_all", "with_start", "with_train_all", "with_random", "with_layerwise",
-        "alignment", "unexplained", "freezing_gap", "layerwise_gap",
+        "train_only", "joint", "layerwise", "train_all", "with_start", "with_train_all", "with_random",
+        "with_layerwise", "alignment", "unexplained", "freezing_gap", "layerwise_gap",
     )  # fmt: skip
     return {
         "depth": row.depth,
@@ -279,6 +286,6 @@ def _depth_document(row: DepthResult) -> dict[str, Any]:
         "ensemble": row.ensemble,
         "window": row.window,
         "verdict": row.verdict,
-        "layerwise_verdict": _words(row.greedy),
+        "layerwise_verdict": "not measured" if row.greedy is None else _words(row.greedy),
         "sentence": row.sentence,
     }

@@ -120,7 +120,7 @@ class FolderStore:
         """Keep a training; what it has left only if later ones need it."""
         if is_needed:
             arrays = {
-                f"{unit}{SEPARATOR}{name}": np.ascontiguousarray(array)
+                f"{unit}{SEPARATOR}{name}": array
                 for unit, held in trained.weights.items()
                 for name, array in held.items()
             }

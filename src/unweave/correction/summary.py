@@ -57,6 +57,7 @@ class Summary:
     def _depth(self, depth: int) -> DepthResult:
         plan = self.plan
         only = self._scores(lambda seed: plan.only(seed, depth))
+        joint = self._scores(lambda seed: plan.joint(seed, depth))
         layerwise = self._scores(lambda seed: plan.layerwise(seed, depth))
         fixed, best = {}, [None] * len(plan.seeds)
         if depth in plan.inner_depths:
@@ -70,6 +71,7 @@ class Summary:
             depth=depth,
             unit=self.subject.units[depth - 1],
             train_only=only,
+            joint=joint,
             layerwise=layerwise,
             fixed=fixed,
             train_all=train_all,
@@ -84,9 +86,10 @@ class Summary:
             alignment=scores([None if each is None else each.alignment for each in records]),
             unexplained=scores([None if each is None else each.unexplained for each in records]),
             ensemble=self._ensemble(depth),
-            freezing=conclude(gap, tolerance=self.tolerance) if depth in plan.inner_depths else None,
-            greedy=conclude(only.minus(layerwise), tolerance=self.tolerance),
+            freezing=conclude(gap, tolerance=self.tolerance) if 0 in fixed and plan.prox else None,
+            greedy=conclude(joint.minus(layerwise), tolerance=self.tolerance) if plan.has_layerwise else None,
             window=self._window(fixed),
+            is_last=depth == plan.units,
         )
 
     def _scores(

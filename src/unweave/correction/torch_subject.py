@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, is_dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -93,7 +93,7 @@ class TorchSubject:
         if not _cuts_itself(whole):
             return CutModel(whole, self.units[length], self._inputs[:EXAMPLE_ROWS], self.samples.outputs)
         start = torch_units.read_units(whole, self.layout, length)
-        cut = whole.truncated(length)
+        cut = cast(Any, whole).truncated(length)
         torch_units.write_units(cut, start, self.units[:length])
         return cut
 

@@ -10,7 +10,6 @@ from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import nn
 
@@ -228,8 +227,7 @@ def write_units(model: nn.Module, weights: Weights, units: Sequence[str]) -> Non
             for path, array in weights[unit].items():
                 name, _, own = path.rpartition(".")
                 if name in modules:
-                    # A copy, since stored arrays may be read only; zero-dimensional ones have no buffer to share.
-                    getattr(modules[name], own).copy_(torch.tensor(np.array(array)))
+                    getattr(modules[name], own).copy_(torch.tensor(array))
 
 
 def freeze(model: nn.Module, layout: UnitLayout, depth: int) -> None:
