@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from safetensors import SafetensorError
@@ -23,6 +23,7 @@ CONFIGURATION, TRAININGS = "configuration.json", "trainings"
 SEPARATOR = "|"
 
 
+@runtime_checkable
 class Store(Protocol):
     """Keeps what trainings have left."""
 
