@@ -64,6 +64,10 @@ class NetworkPlan:
     recipes: tuple[Recipe, ...]
 
 
+# By names of rows and columns of the document's tables; accuracies in percent.
+Measurements = Mapping[str, Mapping[int | str, float]]
+
+
 @dataclass(frozen=True)
 class Difference:
     """One number of the document beside ours; accuracies in percent."""
@@ -127,9 +131,11 @@ class FigureConfiguration:
         width: float | None = None,
         layers: int | None = None,
         epochs: int | None = None,
+        batch: int | None = None,
         images: int | None = None,
         seeds: int | None = None,
         depths: tuple[int, ...] | None = None,
+        prox: tuple[float, ...] | None = None,
         ascent_steps: int | None = None,
     ) -> "FigureConfiguration":
         """The experiment at another size, labelled a miniature.
@@ -138,10 +144,14 @@ class FigureConfiguration:
             width: factor on channels in place of the document's; 0.5 gives residual networks of 8, 16, 32 channels.
             layers: of residual networks (10, 16, 22, ...) in place of the document's.
             epochs: of all trainings; milestones keep their place.
+            batch: images per step; few images need small batches, or there are few steps.
             images: of training, and as many of test, drawn at random.
             depths: in units; those that a shallower network does not have are left out if this is not given.
+            prox: strengths of the pull; short trainings need stronger ones.
         """
-        networks = tuple(_resized(each, width=width, layers=layers, epochs=epochs) for each in self.networks)
+        resized = (_resized(each, width, layers, epochs, batch) for each in self.networks)
+        # Networks that differed in width or depth alone may be the same now.
+        networks = tuple(dict.fromkeys(resized))
         units = max(each.blueprint.units for each in networks)
         whole = max(each.recipes[0].epochs for each in self.networks)
         return replace(
@@ -151,6 +161,7 @@ class FigureConfiguration:
             images=images,
             seeds=self.seeds if seeds is None else seeds,
             depths=tuple(each for each in self.depths if each <= units) if depths is None else depths,
+            prox=self.prox if prox is None else prox,
             ascent_steps=self.ascent_steps if ascent_steps is None else ascent_steps,
             is_miniature=True,
         )
@@ -174,11 +185,12 @@ class FigureConfiguration:
                 transforms.append(attack(steps=steps))
         return InTurn(tuple(train)), InTurn(tuple(test)) if test else None
 
-    def compared(self, measured: Mapping[str, Mapping[int | str, float]], images: ImageData) -> tuple[Difference, ...]:
+    def compared(self, singles: Measurements, ensembles: Measurements, images: ImageData) -> tuple[Difference, ...]:
         """Numbers of the document beside measured ones.
 
         Args:
-            measured: by names of rows and columns of the document's table, in percent.
+            singles: of single models.
+            ensembles: of averaged answers; only these are put beside tables of ensembles.
             images: on which they were measured.
 
         Raises:
@@ -193,7 +205,7 @@ class FigureConfiguration:
         return tuple(
             Difference(table.title, row, column, published, value)
             for table in tables
-            for row, values in measured.items()
+            for row, values in (ensembles if table.is_ensemble else singles).items()
             for column, value in values.items()
             if (published := table.entry(row, column)) is not None
         )
@@ -216,9 +228,11 @@ def figure_configuration(name: str) -> FigureConfiguration:
     return FIGURES[name]
 
 
-def _resized(plan: NetworkPlan, *, width: float | None, layers: int | None, epochs: int | None) -> NetworkPlan:
-    recipes = tuple(recipe if epochs is None else recipe.shortened(epochs) for recipe in plan.recipes)
-    return NetworkPlan(plan.blueprint.resized(width=width, layers=layers), recipes)
+def _resized(
+    plan: NetworkPlan, width: float | None, layers: int | None, epochs: int | None, batch: int | None
+) -> NetworkPlan:
+    recipes = [replace(each, batch=batch or each.batch).shortened(epochs or each.epochs) for each in plan.recipes]
+    return NetworkPlan(plan.blueprint.resized(width=width, layers=layers), tuple(recipes))
 
 
 _CLEAN = Recipe(epochs=120, learning_rate=0.1, milestones=(80, 100))

@@ -3,7 +3,7 @@
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float32
@@ -17,6 +17,7 @@ Filters = Float32[np.ndarray, "filters colours height width"]
 Activations = Float32[np.ndarray, "filters"]
 
 
+@runtime_checkable
 class FigureResult(Protocol):
     """What one experiment has found."""
 
@@ -138,10 +139,8 @@ class CorrectedFeatures:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Images before and after, by the names of units."""
-        pairs = ((f"{each.before.unit} before", f"{each.before.unit} after", each) for each in self.units)
-        return {
-            name: value for b, a, each in pairs for name, value in ((b, each.before.images), (a, each.after.images))
-        }
+        before = {f"{each.before.unit} before": each.before.images for each in self.units}
+        return before | {f"{each.after.unit} after": each.after.images for each in self.units}
 
 
 @dataclass(frozen=True)
@@ -179,6 +178,11 @@ class CorrectionTables:
 
     tables: dict[str, FeatureCorrection]
 
+    @property
+    def missing(self) -> int:
+        """Trainings that were not done."""
+        return sum(len(table.missing) for table in self.tables.values())
+
     def as_json(self) -> dict[str, Any]:
         """All numbers of all tables."""
         return {name: table.as_json() for name, table in self.tables.items()}
@@ -207,6 +211,11 @@ class FigureRun:
     differences: tuple[dict[str, Any], ...] = ()
     notes: tuple[str, ...] = ()
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether all trainings were done."""
+        return self.result is not None and not (isinstance(self.result, CorrectionTables) and self.result.missing)
+
     def save(self, folder: Path) -> tuple[Path, ...]:
         """Write numbers as JSON, and images as NumPy arrays if there are any.
 
@@ -217,7 +226,7 @@ class FigureRun:
             "figure": self.name,
             "label": self.label,
             "images": self.source,
-            "is_complete": self.result is not None,
+            "is_complete": self.is_complete,
             "result": None if self.result is None else self.result.as_json(),
             "document": list(self.differences),
             "notes": list(self.notes),

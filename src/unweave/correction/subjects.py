@@ -32,6 +32,11 @@ class Deadline:
         """Whether no time is left."""
         return self.ends is not None and time.monotonic() >= self.ends
 
+    @property
+    def seconds_left(self) -> float | None:
+        """None if there is no end; never below zero."""
+        return None if self.ends is None else max(self.ends - time.monotonic(), 0.0)
+
     def check(self) -> None:
         """End a training whose time is over."""
         if self.is_over:
