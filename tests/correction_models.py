@@ -44,3 +44,8 @@ def small_points(seed: int, *, train: int = 40, test: int = 20) -> tuple[np.ndar
     points = rng.standard_normal((train + test, 4)).astype(np.float32)
     labels = (points[:, 0] * points[:, 1] > 0).astype(np.int64)
     return points[:train], labels[:train], points[train:], labels[train:]
+
+
+def small_convolutions(seed: int) -> SmallConvolutions:
+    torch.manual_seed(seed)
+    return SmallConvolutions()
