@@ -90,8 +90,10 @@ def conclude(difference: Scores, *, tolerance: float) -> Conclusion:
 def _seeds_to_decide(difference: Scores, tolerance: float) -> int:
     distance = difference.mean if difference.mean > tolerance else tolerance - difference.mean
     scatter = difference.standard_error * math.sqrt(len(difference.values))
-    counts = range(len(difference.values) + 1, MOST_SEEDS + 1)
-    return next((count for count in counts if _half_width(scatter, count) < distance), MOST_SEEDS + 1)
+    counts = np.arange(len(difference.values) + 1, MOST_SEEDS + 1)
+    widths = student_t.ppf((1 + CONFIDENCE) / 2, counts - 1) * scatter / np.sqrt(counts)
+    enough = counts[widths < distance]
+    return int(enough[0]) if len(enough) else MOST_SEEDS + 1
 
 
 def _half_width(scatter: float, seeds: int) -> float:

@@ -24,7 +24,7 @@ def draw_feature_correction(result: "FeatureCorrection") -> Figure:
 
     Error bars are standard errors over seeds.
     """
-    figure = Figure(figsize=(12.4, 4.3), layout="constrained")
+    figure = Figure(figsize=(12.4, 5.2), layout="constrained")
     left, middle, right = figure.subplots(1, 3)
     _draw_units_alone(left, result)
     _draw_whole_model(middle, result)
@@ -35,7 +35,8 @@ def draw_feature_correction(result: "FeatureCorrection") -> Figure:
         axes.set_xlabel("depth l: number of lower units")
         axes.spines[["top", "right"]].set_visible(False)
         if axes.get_legend_handles_labels()[0]:
-            axes.legend(frameon=False, fontsize="small", loc="lower right" if axes is left else "lower left")
+            # Below the axes, where it hides nothing.
+            axes.legend(frameon=False, fontsize="small", loc="upper center", bbox_to_anchor=(0.5, -0.14))
     seeds = f"{len(result.seeds)} seed{'' if len(result.seeds) == 1 else 's'}, bars are standard errors"
     missing = "" if result.is_complete else f"; INCOMPLETE, {len(result.missing)} trainings missing"
     figure.suptitle(f"Feature correction in a model of {len(result.units)} units: {seeds}{missing}", fontsize="medium")
