@@ -3,10 +3,10 @@
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from unweave.correction.blueprints import need_torch
 from unweave.correction.plan import Kind, Plan, Thawed, Training
 from unweave.correction.recipes import BatchTransform, Recipe
 from unweave.correction.records import compared_with, measure
@@ -158,8 +158,7 @@ def _subject(model: Any, samples: Samples, units: Sequence[str] | None, recipe: 
         raise InvalidInput(
             f"model needs to be a torch module, a function from a seed to one, or a Wiring, got {type(model).__name__}."
         )
-    if find_spec("torch") is None:
-        raise InvalidInput("torch models need torch: install it with pip install 'unweave[torch]'.")
+    need_torch()
     from unweave.correction.torch_subject import torch_subject
 
     return torch_subject(model, samples, units=units, recipe=recipe, **own)

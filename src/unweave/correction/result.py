@@ -91,20 +91,30 @@ class DepthResult:
         return _words(self.freezing)
 
     @property
-    def sentence(self) -> str:
-        """The verdict for somebody who has to decide what to freeze."""
-        if self.is_last:
-            return f"Training {self.depth} units one after the other {_cost(self.layerwise_gap, self.greedy)}."
+    def layerwise_verdict(self) -> str:
+        """Whether units that are trained one after the other need correction by later ones."""
+        return "not measured" if self.greedy is None else _words(self.greedy)
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """The verdicts for somebody who has to decide what to freeze."""
         units = "first unit" if self.depth == 1 else f"first {self.depth} units"
-        if self.freezing is None:
-            return f"What freezing the {units} costs was not measured."
-        text = f"Freezing the {units} {_cost(self.freezing_gap, self.freezing)}"
-        if self.freezing.need is not Need.YES:
-            return f"{text}."
+        told = []
+        if self.greedy is not None and self.depth > 1:
+            cost = _cost(self.layerwise_gap, self.greedy)
+            told.append(f"Training the {units} one after the other, lower ones frozen, {cost}.")
+        if self.freezing is not None:
+            told.append(f"Freezing the {units} {_cost(self.freezing_gap, self.freezing)}{self._remedy}.")
+        return tuple(told)
+
+    @property
+    def _remedy(self) -> str:
+        if self.freezing is None or self.freezing.need is not Need.YES:
+            return ""
         if self.window is None:
-            return f"{text}; no measured window wins it back."
-        last = "it" if self.depth == 1 else f"at least the last {max(self.window, 1)} of them"
-        return f"{text}; thaw {last}."
+            return "; no measured window wins it back"
+        last = "it" if self.depth == 1 else f"at least the last {self.window} of them"
+        return f"; thaw {last}" if self.window else "; the whole model from scratch is not better"
 
 
 def _words(conclusion: Conclusion) -> str:
@@ -181,7 +191,9 @@ class FeatureCorrection:
         ]
         for window in self.windows:
             name = "fix <= l" if window == 0 else f"fix <= l-{window}"
-            named.append((name, [row.fixed.get(window) for row in self.depths]))
+            values = [row.fixed.get(window) for row in self.depths]
+            # A window that is longer than every depth has nothing to say.
+            named += [(name, values)] if any(values) else []
         named.append(("train all", [row.train_all for row in self.depths]))
         return named
 
@@ -204,11 +216,14 @@ class FeatureCorrection:
         lines += [[name, *(cell(value, 100, 1) for value in values)] for name, values in self.rows]
         lines.append(["train only, ensemble", *(_percent(row.ensemble) for row in self.depths)])
         lines += [[name, *(cell(value, 1, 2) for value in values)] for name, values in self.correlation_rows]
-        lines.append(["verdict", *(row.verdict for row in self.depths)])
+        lines.append(["freezing gap", *(cell(row.freezing_gap, 100, 1) for row in self.depths)])
+        lines.append(["layer-wise gap", *(cell(row.layerwise_gap, 100, 1) for row in self.depths)])
+        lines.append(["correction of l frozen units", *(row.verdict for row in self.depths)])
+        lines.append(["correction, layer-wise", *(row.layerwise_verdict for row in self.depths)])
         ensemble = "" if self.full_ensemble is None else f", ensemble {_percent(self.full_ensemble)}"
         parts = ["\n".join("| " + " | ".join(line) + " |" for line in lines)]
         parts.append(f"Whole model from random weights: {cell(self.full, 100, 1)} %{ensemble}.")
-        return "\n\n".join([*parts, *(row.sentence for row in self.depths), *self.notes]) + "\n"
+        return "\n\n".join([*parts, *(text for row in self.depths for text in row.sentences), *self.notes]) + "\n"
 
     def as_json(self) -> dict[str, Any]:
         """The measurement as a dictionary for JSON."""
@@ -286,6 +301,6 @@ def _depth_document(row: DepthResult) -> dict[str, Any]:
         "ensemble": row.ensemble,
         "window": row.window,
         "verdict": row.verdict,
-        "layerwise_verdict": "not measured" if row.greedy is None else _words(row.greedy),
-        "sentence": row.sentence,
+        "layerwise_verdict": row.layerwise_verdict,
+        "sentences": list(row.sentences),
     }

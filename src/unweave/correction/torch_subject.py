@@ -90,7 +90,7 @@ class TorchSubject:
         whole = self.build(seed)
         if length == len(self.units):
             return whole
-        if not _cuts_itself(whole):
+        if not self._is_self_cutting:
             return CutModel(whole, self.units[length], self._inputs[:EXAMPLE_ROWS], self.samples.outputs)
         start = torch_units.read_units(whole, self.layout, length)
         cut = cast(Any, whole).truncated(length)
@@ -127,7 +127,7 @@ class TorchSubject:
             if depth == len(self.units):
                 return model(probes).cpu().numpy()
             modules = dict(torch_units.body_of(model).named_modules())
-            if _cuts_itself(self.build(0)):
+            if self._is_self_cutting:
                 handle = modules[self.units[depth - 1]].register_forward_hook(torch_units.stop_after)
             else:
                 handle = torch_units.stop_before(torch_units.body_of(model), self.units[depth])
@@ -137,6 +137,10 @@ class TorchSubject:
         if len(rows) > MOST_PLACES:
             rows = rows[np.sort(np.random.default_rng(0).choice(len(rows), MOST_PLACES, replace=False))]
         return np.ascontiguousarray(rows)
+
+    @cached_property
+    def _is_self_cutting(self) -> bool:
+        return _cuts_itself(self.build(0))
 
     @cached_property
     def _like(self) -> torch.Tensor:
@@ -202,8 +206,11 @@ def torch_subject(
 def _builder(model: Any) -> Callable[[int], nn.Module]:
     if isinstance(model, nn.Module):
         return lambda seed: torch_units.rebuilt(model, seed)
+    if isinstance(model, type):
+        raise InvalidInput(f"{model.__name__} is a class: give an instance, or a function from a seed to one.")
 
-    def build(seed: int) -> nn.Module:
+    # What somebody's function returns is checked by the caller, who can say what is wrong.
+    def build(seed: int) -> Any:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             return model(seed)

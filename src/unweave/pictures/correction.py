@@ -11,51 +11,80 @@ if TYPE_CHECKING:
     from unweave.correction.result import DepthResult, FeatureCorrection
     from unweave.correction.statistics import Scores
 
-INK, QUIET = "#1f2933", "#64748b"
-TRAIN_ALL, THAWED, FROZEN, GREEDY, JOINT, ALONE = "#c2410c", "#a16207", "#1d4ed8", "#7c3aed", "#0f766e", "#94a3b8"
-# Scores far below all others would press those together; they are drawn at the lower edge, with their number.
-MOST_SPREAD = 12.0
+QUIET = "#64748b"
+TRAIN_ALL, FROZEN, GREEDY, ALONE = "#c2410c", "#1d4ed8", "#7c3aed", "#94a3b8"
+# From all units frozen to ever more of them thawed.
+WINDOWS = (FROZEN, "#0f766e", "#a16207", "#be185d")
+# Scores further below the others, in points, would press those together; they are named at the lower edge instead.
+MOST_SPREAD = 15.0
 
 
 def draw_feature_correction(result: "FeatureCorrection") -> Figure:
-    """Left: scores by depth, with standard errors over seeds. Right: correlations of weights."""
-    figure = Figure(figsize=(10.4, 4.5), layout="constrained")
-    left, right = figure.subplots(1, 2, width_ratios=(1.25, 1))
-    _draw_scores(left, result)
+    """Three questions: what layer-wise training loses, what freezing loses, and how far weights move.
+
+    Error bars are standard errors over seeds.
+    """
+    figure = Figure(figsize=(12.4, 4.3), layout="constrained")
+    left, middle, right = figure.subplots(1, 3)
+    _draw_units_alone(left, result)
+    _draw_whole_model(middle, result)
     _draw_correlations(right, result)
-    for axes in (left, right):
+    for axes in (left, middle, right):
         axes.set_xticks([row.depth for row in result.depths])
         axes.set_xlim(result.depths[0].depth - 0.4, result.depths[-1].depth + 0.4)
-        axes.set_xlabel("depth l: units up to it")
+        axes.set_xlabel("depth l: number of lower units")
         axes.spines[["top", "right"]].set_visible(False)
-    seeds = f"{len(result.seeds)} seed{'' if len(result.seeds) == 1 else 's'}"
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(frameon=False, fontsize="small", loc="lower right" if axes is left else "lower left")
+    seeds = f"{len(result.seeds)} seed{'' if len(result.seeds) == 1 else 's'}, bars are standard errors"
     missing = "" if result.is_complete else f"; INCOMPLETE, {len(result.missing)} trainings missing"
-    figure.suptitle(f"Feature correction of {len(result.units)} units, {seeds}{missing}", fontsize="medium")
+    figure.suptitle(f"Feature correction in a model of {len(result.units)} units: {seeds}{missing}", fontsize="medium")
     return figure
 
 
-def _draw_scores(axes: Axes, result: "FeatureCorrection") -> None:
+def _draw_units_alone(axes: Axes, result: "FeatureCorrection") -> None:
     lines: list[tuple[str, str, str, Callable[[DepthResult], Scores | None]]] = [
-        ("train all", TRAIN_ALL, "o-", lambda row: row.train_all),
-        ("all units up to l-1 frozen", THAWED, "s--", lambda row: row.fixed.get(1)),
-        ("all units up to l frozen", FROZEN, "s-", lambda row: row.fixed.get(0)),
-        ("only units up to l, joint", JOINT, "^-", lambda row: row.joint),
-        ("only units up to l, layer-wise", GREEDY, "v-", lambda row: row.layerwise),
-        ("only units up to l, from scratch", ALONE, "^:", lambda row: row.train_only),
+        ("all of them trained at every step", TRAIN_ALL, "o-", lambda row: row.joint),
+        ("lower ones frozen: layer-wise", GREEDY, "v-", lambda row: row.layerwise),
+        ("trained at once, from scratch", ALONE, "^:", lambda row: row.train_only),
     ]
-    if result.full.values:
-        axes.axhline(100 * result.full.mean, color=QUIET, linewidth=1, linestyle=":")
-        place = (result.depths[-1].depth + 0.38, 100 * result.full.mean)
-        axes.annotate("whole model", place, color=QUIET, fontsize="small", ha="right", va="bottom")
-    drawn, count = [], len(lines)
+    heights = []
     for number, (name, colour, style, pick) in enumerate(lines):
         # Side by side, so that error bars can be told apart.
-        shift = 0.05 * (number - (count - 1) / 2)
-        drawn += _draw_line(axes, result, pick, name=name, colour=colour, style=style, shift=shift)
-    _limit(axes, result, drawn)
+        shift = 0.04 * (number - 1)
+        heights += _draw_line(axes, result, pick, name=name, colour=colour, style=style, shift=shift)
+    _draw_full(axes, result)
+    _limit(axes, result, heights)
     axes.set_ylabel(f"{result.score_name} on test rows, %")
-    axes.set_title("what is lost by freezing", fontsize="medium", loc="left")
-    axes.legend(frameon=False, fontsize="small", loc="lower right")
+    axes.set_title("the first l units alone, unit added after unit", fontsize="medium", loc="left")
+
+
+def _draw_whole_model(axes: Axes, result: "FeatureCorrection") -> None:
+    shown = result.windows[: len(WINDOWS)]
+    _draw_line(axes, result, lambda row: row.train_all, name="all trained", colour=TRAIN_ALL, style="o-", shift=-0.06)
+    for number, (window, colour) in reversed(list(enumerate(zip(shown, WINDOWS, strict=False)))):
+        name = "first l frozen" if window == 0 else f"first l-{window} frozen"
+        _draw_line(
+            axes,
+            result,
+            lambda row, window=window: row.fixed.get(window),
+            name=name,
+            colour=colour,
+            style="s-" if window == 0 else "s--",
+            shift=0.06 - 0.03 * number,
+        )
+    _draw_full(axes, result)
+    axes.set_ylabel(f"{result.score_name} on test rows, %")
+    axes.set_title("the whole model, its first l units trained before", fontsize="medium", loc="left")
+
+
+def _draw_full(axes: Axes, result: "FeatureCorrection") -> None:
+    if not result.full.values:
+        return
+    height = 100 * result.full.mean
+    axes.axhline(height, color=QUIET, linewidth=1, linestyle=":", zorder=0)
+    place = (result.depths[-1].depth + 0.38, height)
+    axes.annotate("whole model from scratch", place, color=QUIET, fontsize="small", ha="right", va="bottom")
 
 
 def _draw_line(
@@ -83,37 +112,27 @@ def _draw_line(
 
 
 def _limit(axes: Axes, result: "FeatureCorrection", heights: list[float]) -> None:
-    """Leave scores out that are far below the rest, and say what they are."""
-    known = sorted(height for height in heights if np.isfinite(height))
-    if not known or known[-1] - known[0] <= MOST_SPREAD:
+    """Leave depths out that are far below the rest, and say what they have."""
+    known = [height for height in heights if np.isfinite(height)]
+    if not known or max(known) - min(known) <= MOST_SPREAD:
         return
-    floor = max(known[0], known[-1] - MOST_SPREAD) - 0.8
-    axes.set_ylim(floor, known[-1] + 1.0)
+    floor = min(height for height in known if height > max(known) - MOST_SPREAD) - 5
+    axes.set_ylim(floor, max(known) + 1.5)
     for row in result.depths:
-        low = {
-            name: 100 * value.mean
-            for name, value in (("joint", row.joint), ("layer-wise", row.layerwise), ("scratch", row.train_only))
-            if value.values and 100 * value.mean < floor
-        }
-        if not low:
-            continue
-        same = {f"{height:.0f}" for height in low.values()}
-        words = same.pop() if len(same) == 1 else "\n".join(f"{name} {height:.0f}" for name, height in low.items())
-        axes.annotate(f"{words}\n↓", (row.depth, floor), color=QUIET, fontsize="small", ha="center", va="bottom")
+        low = [100 * each.mean for each in (row.joint, row.layerwise, row.train_only) if each.values]
+        if low and max(low) < floor:
+            words = " to ".join(dict.fromkeys(f"{height:.0f}" for height in (min(low), max(low))))
+            axes.annotate(f"{words}\n↓", (row.depth, floor), color=QUIET, fontsize="small", ha="center", va="bottom")
 
 
 def _draw_correlations(axes: Axes, result: "FeatureCorrection") -> None:
-    options = {"factor": 1.0}
-    _draw_line(
-        axes, result, lambda row: row.with_train_all, name="with train all", colour=TRAIN_ALL, style="o-", **options
-    )
-    _draw_line(
-        axes, result, lambda row: row.with_start, name="with its random start", colour=FROZEN, style="s-", **options
-    )
-    _draw_line(
-        axes, result, lambda row: row.with_random, name="random weights, paired", colour=QUIET, style=":", **options
-    )
+    lines: list[tuple[str, str, str, Callable[[DepthResult], Scores | None]]] = [
+        ("with the same units after training all", TRAIN_ALL, "o-", lambda row: row.with_train_all),
+        ("with their random start", FROZEN, "s-", lambda row: row.with_start),
+        ("random filters, paired as well as can be", QUIET, ":", lambda row: row.with_random),
+    ]
+    for name, colour, style, pick in lines:
+        _draw_line(axes, result, pick, name=name, colour=colour, style=style, factor=1.0)
     axes.set_ylim(0, 1.03)
     axes.set_ylabel("mean cosine of neurons' weights")
-    axes.set_title("how far the units up to l have moved", fontsize="medium", loc="left")
-    axes.legend(frameon=False, fontsize="small", loc="lower left")
+    axes.set_title("weights of the first l units: moved or replaced?", fontsize="medium", loc="left")

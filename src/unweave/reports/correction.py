@@ -27,17 +27,17 @@ def report(result: "FeatureCorrection") -> RenderableType:
     full = f"Whole model from random weights: {cell(result.full, 100, 1)} %"
     if result.full_ensemble is not None and len(result.seeds) > 1:
         full += f", answers of all seeds averaged: {100 * result.full_ensemble:.1f} %"
-    parts += [Text(f"{full}.")]
-    return text.spaced([*parts, *(Text(note) for note in result.notes)])
+    words = [f"{full}.", *(words for row in result.depths for words in row.sentences), *result.notes]
+    return text.spaced([*parts, Text("\n".join(words))])
 
 
 def verdicts(result: "FeatureCorrection") -> RenderableType:
-    """One line per depth."""
+    """Whether lower units need correction: one line per depth."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("depth", "unit", "correction", "in words"):
+    for name in ("depth", "unit", "correction of frozen units", "correction, layer-wise"):
         table.add_column(name)
     for row in result.depths:
-        table.add_row(str(row.depth), Text(row.unit), Text(row.verdict), Text(row.sentence))
+        table.add_row(str(row.depth), Text(row.unit), Text(row.verdict), Text(row.layerwise_verdict))
     return table
 
 

@@ -1,0 +1,132 @@
+"""`unweave correction`: how much lower features are corrected when the units above them train."""
+
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unweave.cli.console import IDENTIFIED, NOT_IDENTIFIED, AsJson, Quiet, Seed, progress, show, show_json
+from unweave.cli.imports import named_object
+from unweave.exceptions import InvalidInput
+
+if TYPE_CHECKING:
+    from unweave.correction.result import FeatureCorrection
+
+
+def correction(
+    model: Annotated[
+        str | None,
+        typer.Option(metavar="MODULE:NAME", help="A torch module, or a function from a seed to one; else digits."),
+    ] = None,
+    data: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="An .npz file of x_train, ..., y_test, or a folder of images.")
+    ] = None,
+    units: Annotated[str | None, typer.Option(help="Names of submodules, lowest first: conv1,conv2.")] = None,
+    depths: Annotated[str | None, typer.Option(help="Depths to look at, such as 1,2,4; all if omitted.")] = None,
+    windows: Annotated[str | None, typer.Option(help="How many of the frozen units are thawed, such as 0,1,2.")] = None,
+    prox: Annotated[str | None, typer.Option(help="Strengths of the pull of train-all, such as 5e-4,7e-4.")] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="Repetitions; fewer than 5 allow no conclusion.")] = 5,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Of every training.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Keep trainings here, and go on there.")] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="Stop after this time, with what is done.")] = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure what freezing lower units costs, and how far joint training moves them.
+
+    Without a model it runs an example: a small convolutional network on handwritten digits. The same command with the
+    same folder goes on after it was stopped. It leaves with 0 if all trainings are done, with 1 if some are missing.
+    """
+    with progress(is_shown=not quiet, unit="trainings done") as tell:
+        tell("loading", 0)
+        settings: dict[str, Any] = {
+            "units": None if units is None else units.split(","),
+            "depths": _numbers(depths, int, "depths"),
+            "windows": _numbers(windows, int, "windows"),
+            "prox": _numbers(prox, float, "prox"),
+        }
+        # What a model prints must not get between the results.
+        with redirect_stdout(sys.stderr):
+            result = _measured(
+                model,
+                data,
+                epochs,
+                {name: value for name, value in settings.items() if value is not None}
+                | {
+                    "seeds": seeds,
+                    "folder": out,
+                    "max_seconds": max_seconds,
+                    "random_state": seed,
+                    "on_progress": tell,
+                },
+            )
+    _deliver(result, out, as_json=as_json, quiet=quiet)
+    raise typer.Exit(IDENTIFIED if result.is_complete else NOT_IDENTIFIED)
+
+
+def _measured(
+    model: str | None, data: Path | None, epochs: int | None, settings: dict[str, Any]
+) -> "FeatureCorrection":
+    import unweave
+    from unweave.correction.blueprints import need_torch
+    from unweave.correction.recipes import Recipe
+
+    need_torch()
+    if model is None:
+        if data is not None:
+            raise InvalidInput("--data needs --model, the model that is trained on it: name one as module:name.")
+        from unweave.correction.digits import DIGITS_PROX, DIGITS_RECIPE, DIGITS_WINDOWS, DigitsNetwork, digits_data
+
+        settings = {"prox": DIGITS_PROX, "windows": DIGITS_WINDOWS} | settings
+        subject, samples, recipe = DigitsNetwork(), digits_data(), DIGITS_RECIPE
+    else:
+        if data is None:
+            raise InvalidInput("--model needs --data: an .npz file of x_train, y_train, x_test and y_test.")
+        subject, samples, recipe = named_object(model, name="--model"), _read(data), Recipe()
+    recipe = recipe if epochs is None else recipe.shortened(epochs)
+    return unweave.measure_feature_correction(subject, samples, recipe=recipe, **settings)
+
+
+def _read(path: Path) -> tuple[Any, ...]:
+    """Samples of an .npz file, or images of a folder as numbers from 0 to 1."""
+    if path.is_dir():
+        from unweave.correction.image_data import load_images
+
+        return load_images(path).as_floats()
+    import zipfile
+
+    import numpy as np
+
+    from unweave.correction.samples import PARTS
+
+    try:
+        with np.load(path, allow_pickle=False) as arrays:
+            return tuple(arrays[name] for name in PARTS)
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise InvalidInput(f"--data needs an .npz file with {', '.join(PARTS)}, got {path}: {error}.") from error
+
+
+def _numbers(words: str | None, kind: type, name: str) -> tuple[Any, ...] | None:
+    if words is None:
+        return None
+    try:
+        return tuple(kind(word) for word in words.split(","))
+    except ValueError as error:
+        raise InvalidInput(f"--{name} needs numbers with commas between them, got {words!r}.") from error
+
+
+def _deliver(result: "FeatureCorrection", out: Path | None, *, as_json: bool, quiet: bool) -> None:
+    from unweave.reports.correction import report, save_with_picture, verdicts
+
+    if as_json:
+        show_json(result.as_json())
+    else:
+        show(verdicts(result) if quiet else report(result))
+    if out is not None:
+        # After the report, so that a full disk does not cost the result.
+        save_with_picture(result, out)
+        if not (quiet or as_json):
+            typer.echo(f"Table, numbers and picture are in {out}", err=True)
