@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unweave.cli.console import IDENTIFIED, NOT_IDENTIFIED, AsJson, Quiet, Seed, progress, show, show_json
+from unweave.cli.figures import deliver_figure, figure_run
 from unweave.cli.imports import named_object
 from unweave.exceptions import InvalidInput
 
@@ -27,10 +28,16 @@ def correction(
     depths: Annotated[str | None, typer.Option(help="Depths to look at, such as 1,2,4; all if omitted.")] = None,
     windows: Annotated[str | None, typer.Option(help="How many of the frozen units are thawed, such as 0,1,2.")] = None,
     prox: Annotated[str | None, typer.Option(help="Strengths of the pull of train-all, such as 5e-4,7e-4.")] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="Repetitions; fewer than 5 allow no conclusion.")] = 5,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Repetitions, 5 if omitted; fewer conclude nothing.")] = None,
     epochs: Annotated[int | None, typer.Option(min=1, help="Of every training.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Keep trainings here, and go on there.")] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Stop after this time, with what is done.")] = None,
+    figure: Annotated[
+        str | None, typer.Option(metavar="NAME", help="An experiment of the document, such as figure-9, on --data.")
+    ] = None,
+    width: Annotated[float | None, typer.Option(help="Of a figure's networks, in place of the document's.")] = None,
+    layers: Annotated[int | None, typer.Option(help="Of a figure's networks, in place of the document's.")] = None,
+    images: Annotated[int | None, typer.Option(min=2, help="Of a figure's training, in place of all.")] = None,
     seed: Seed = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -40,29 +47,29 @@ def correction(
     Without a model it runs an example: a small convolutional network on handwritten digits. The same command with the
     same folder goes on after it was stopped. It leaves with 0 if all trainings are done, with 1 if some are missing.
     """
+    settings: dict[str, Any] = {
+        "units": None if units is None else units.split(","),
+        "windows": _numbers(windows, int, "windows"),
+        "prox": _numbers(prox, float, "prox"),
+    }
+    shared = {"depths": _numbers(depths, int, "depths"), "seeds": seeds}
+    if figure is not None:
+        if model is not None or any(value is not None for value in settings.values()):
+            raise InvalidInput("a figure has its own model: leave --model, --units, --windows and --prox out.")
+        scale = {"width": width, "layers": layers, "epochs": epochs, "images": images} | shared
+        with progress(is_shown=not quiet, unit="trainings done") as tell:
+            run = figure_run(figure, data, out, scale=scale, seed=seed, max_seconds=max_seconds, tell=tell)
+        deliver_figure(run, Path(out or "."), as_json=as_json)
+        raise typer.Exit(IDENTIFIED if run.is_complete else NOT_IDENTIFIED)
+    if not (width is None and layers is None and images is None):
+        raise InvalidInput("--width, --layers and --images change the size of a --figure: name one, or leave them out.")
+    given = {name: value for name, value in (settings | shared).items() if value is not None}
     with progress(is_shown=not quiet, unit="trainings done") as tell:
         tell("loading", 0)
-        settings: dict[str, Any] = {
-            "units": None if units is None else units.split(","),
-            "depths": _numbers(depths, int, "depths"),
-            "windows": _numbers(windows, int, "windows"),
-            "prox": _numbers(prox, float, "prox"),
-        }
+        given |= {"folder": out, "max_seconds": max_seconds, "random_state": seed, "on_progress": tell}
         # What a model prints must not get between the results.
         with redirect_stdout(sys.stderr):
-            result = _measured(
-                model,
-                data,
-                epochs,
-                {name: value for name, value in settings.items() if value is not None}
-                | {
-                    "seeds": seeds,
-                    "folder": out,
-                    "max_seconds": max_seconds,
-                    "random_state": seed,
-                    "on_progress": tell,
-                },
-            )
+            result = _measured(model, data, epochs, given)
     _deliver(result, out, as_json=as_json, quiet=quiet)
     raise typer.Exit(IDENTIFIED if result.is_complete else NOT_IDENTIFIED)
 
