@@ -173,10 +173,12 @@ class FigureConfiguration:
         from unweave.correction.augmentation import Cutout, InTurn, Normalisation, RandomCrop, RandomFlip
 
         # 4 pixels of 32, as usual for CIFAR, and fewer for smaller images.
-        train, test = [RandomCrop(max(1, images.shape[1] // 8)), RandomFlip()], []
+        train: list[BatchTransform] = [RandomCrop(max(1, images.shape[1] // 8)), RandomFlip()]
+        test: list[BatchTransform] = []
         if self.is_normalised:
             normalisation = Normalisation.of(images.as_floats()[0])
-            train, test = [*train, normalisation], [normalisation]
+            train.append(normalisation)
+            test.append(normalisation)
         if self.has_cutout:
             train.append(Cutout())
         if self.attacker is not Attacker.NOBODY:

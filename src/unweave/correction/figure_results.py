@@ -238,7 +238,7 @@ class FigureRun:
             written[0].write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
             if arrays:
                 written.append(Path(folder) / ARRAYS)
-                np.savez(written[1], **arrays)
+                np.savez(written[1], allow_pickle=False, **arrays)
         except OSError as error:
             raise InvalidInput(f"{folder} needs to be a folder that can be written: {error}.") from error
         return tuple(written)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 from jaxtyping import Float32
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure, SubFigure
+from matplotlib.figure import Figure
 
 from unweave.correction.figure_results import (
     CorrectedFeatures,
@@ -82,8 +82,8 @@ def draw_corrected_features(found: CorrectedFeatures) -> Figure:
     """Per depth two rows: features when the unit was the last to train, and after training all units."""
     widest = max(len(unit.before.images) for unit in found.units)
     figure = Figure(figsize=(0.42 * widest + 1.6, 1.35 * len(found.units) + 0.5), layout="constrained")
-    parts: Sequence[SubFigure] = np.atleast_1d(figure.subfigures(len(found.units), 1)).tolist()
-    for part, unit in zip(parts, found.units, strict=True):
+    parts = figure.subfigures(len(found.units), 1, squeeze=False)
+    for part, unit in zip(np.asarray(parts).ravel(), found.units, strict=True):
         part.suptitle(
             f"{unit.before.unit}: accuracy {100 * unit.accuracy_before:.1f} % alone, {100 * unit.accuracy_after:.1f} % "
             f"with all units; cosine of weights {unit.correlation:.2f}",
