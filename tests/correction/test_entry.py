@@ -41,6 +41,9 @@ def test_a_measurement_is_complete(seed: int) -> None:
         assert row.verdict == "no conclusion: 3 more seeds needed"
     assert result.depths[2].verdict == "nothing above it"
     assert result.full == result.depths[2].train_only
+    assert [row.layerwise_verdict.split(":")[0] for row in result.depths] == [
+        "nothing below it", "no conclusion", "no conclusion",
+    ]  # fmt: skip
     json.dumps(result.as_json(), allow_nan=False)
     assert "3 more seeds needed" in result.as_table()
 

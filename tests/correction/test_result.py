@@ -54,7 +54,7 @@ def test_sentences_say_what_to_do() -> None:
     assert greedy == "Training the first 2 units one after the other, lower ones frozen, costs 4.0 +- 0.0 points."
     assert freezing == "Freezing the first 2 units costs 7.0 +- 0.4 points; thaw at least the last 1 of them."
     assert depth(window=None).sentences[1].endswith("no measured window wins it back.")
-    assert depth(1).sentences == ("Freezing the first unit costs 7.0 +- 0.4 points; thaw it.",)
+    assert depth(1).sentences[-1] == "Freezing the first unit costs 7.0 +- 0.4 points; thaw it."
 
 
 def test_the_table_holds_every_row_and_means_with_errors() -> None:

@@ -93,14 +93,16 @@ class DepthResult:
     @property
     def layerwise_verdict(self) -> str:
         """Whether units that are trained one after the other need correction by later ones."""
-        return "not measured" if self.greedy is None else _words(self.greedy)
+        if self.greedy is None:
+            return "nothing below it" if self.depth == 1 else "not measured"
+        return _words(self.greedy)
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """The verdicts for somebody who has to decide what to freeze."""
         units = "first unit" if self.depth == 1 else f"first {self.depth} units"
         told = []
-        if self.greedy is not None and self.depth > 1:
+        if self.greedy is not None:
             cost = _cost(self.layerwise_gap, self.greedy)
             told.append(f"Training the {units} one after the other, lower ones frozen, {cost}.")
         if self.freezing is not None:
@@ -214,6 +216,7 @@ class FeatureCorrection:
         head = ["depth l", *(str(row.depth) for row in self.depths)]
         lines = [head, ["---"] * len(head)]
         lines += [[name, *(cell(value, 100, 1) for value in values)] for name, values in self.rows]
+        lines.append(["train only, added by depth l", *(_percent(gap) for gap in self.gap_by_depth)])
         lines.append(["train only, ensemble", *(_percent(row.ensemble) for row in self.depths)])
         lines += [[name, *(cell(value, 1, 2) for value in values)] for name, values in self.correlation_rows]
         lines.append(["freezing gap", *(cell(row.freezing_gap, 100, 1) for row in self.depths)])

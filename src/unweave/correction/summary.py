@@ -67,6 +67,7 @@ class Summary:
         train_all = scores([None if each is None else each.score for each in records])
         units = range(depth) if depth in plan.inner_depths else ()
         gap = train_all.minus(fixed.get(0, Scores(())))
+        has_layerwise = plan.has_layerwise and depth > 1
         return DepthResult(
             depth=depth,
             unit=self.subject.units[depth - 1],
@@ -87,7 +88,7 @@ class Summary:
             unexplained=scores([None if each is None else each.unexplained for each in records]),
             ensemble=self._ensemble(depth),
             freezing=conclude(gap, tolerance=self.tolerance) if 0 in fixed and plan.prox else None,
-            greedy=conclude(joint.minus(layerwise), tolerance=self.tolerance) if plan.has_layerwise else None,
+            greedy=conclude(joint.minus(layerwise), tolerance=self.tolerance) if has_layerwise else None,
             window=self._window(fixed),
             is_last=depth == plan.units,
         )
