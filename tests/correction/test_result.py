@@ -41,12 +41,11 @@ def result(*depths: DepthResult) -> FeatureCorrection:
         (depth(), "needed and local"),
         (depth(correlation=0.5), "needed, not local"),
         (depth(frozen=0.9745), "not needed"),
-        (depth(frozen=0.967), "no conclusion: 1 more seed needed"),
+        (depth(frozen=0.967), "no conclusion: "),
     ],
 )
 def test_verdicts_follow_gap_and_correlation(row: DepthResult, verdict: str) -> None:
-    assert row.verdict.startswith(verdict.split(":")[0])
-    assert (row.verdict == verdict) or verdict.startswith("no conclusion")
+    assert row.verdict.startswith(verdict)
 
 
 def test_sentences_say_what_to_do() -> None:
