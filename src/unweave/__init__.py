@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from unweave.correction.entry import measure_feature_correction
+    from unweave.correction.result import FeatureCorrection
     from unweave.identification.entry import identify
     from unweave.identification.result import Identification
     from unweave.networks import Layer, Network
@@ -30,6 +32,8 @@ _HOMES = {
     "Everywhere": "unweave.oracles.domains",
     "Oracle": "unweave.oracles.oracle",
     "Outcome": "unweave.outcomes",
+    "FeatureCorrection": "unweave.correction.result",
+    "measure_feature_correction": "unweave.correction.entry",
     "canonical": "unweave.symmetries",
     "match": "unweave.symmetries",
 }
@@ -38,6 +42,7 @@ __all__ = [
     "Box",
     "CallableOracle",
     "Everywhere",
+    "FeatureCorrection",
     "Identification",
     "Layer",
     "Network",
@@ -46,6 +51,7 @@ __all__ = [
     "canonical",
     "identify",
     "match",
+    "measure_feature_correction",
 ]
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from unweave import __version__
-from unweave.cli import identify, landscape, learn
+from unweave.cli import correction, identify, landscape, learn
 from unweave.cli.console import IDENTIFIED, ORACLE_FAILED, WRONG_USE, complain
 from unweave.exceptions import OracleError, UnweaveError
 
@@ -27,6 +27,7 @@ app.command()(identify.demo)
 app.command()(identify.identify)
 app.add_typer(learn.app, name="learn")
 app.command()(landscape.landscape)
+app.command()(correction.correction)
 app.command()(identify.verify)
 
 

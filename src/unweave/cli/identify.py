@@ -1,16 +1,15 @@
 """Commands that ask: `demo`, `identify` and `verify`."""
 
-import os
 import sys
 from collections.abc import Callable
 from contextlib import redirect_stdout
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from unweave.cli.console import IDENTIFIED, NOT_IDENTIFIED, AsJson, Overwrite, Quiet, Seed, progress, show, show_json
+from unweave.cli.imports import named_object
 from unweave.exceptions import InvalidInput, OracleFailed
 
 if TYPE_CHECKING:
@@ -204,35 +203,7 @@ def _load_target(target: str) -> "Network | Oracle | Callable[..., object]":
         raise InvalidInput(
             f"TARGET needs to be module:function or the path of a saved network (.safetensors), got {target!r}."
         )
-    module_name, _, path = target.partition(":")
-    value: Any = _imported(module_name, path)
-    for name in path.split("."):
-        try:
-            value = getattr(value, name)
-        except AttributeError as error:
-            raise InvalidInput(f"TARGET {target!r} needs {name!r}, but {error}: check the name.") from error
-    return _checked_target(target, value)
-
-
-def _imported(module_name: str, path: str) -> object:
-    names = [*module_name.split("."), *path.split(".")]
-    if not all(name.isidentifier() for name in names) or module_name.endswith(".py"):
-        raise InvalidInput(
-            f"TARGET needs a module and a function as in an import, such as package.models:predict, got "
-            f"{module_name + ':' + path!r}: name a file models.py of the current directory as models."
-        )
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    try:
-        return import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise InvalidInput(f"importing {module_name} failed: {error}.") from error
-        raise InvalidInput(
-            f"there is no module {module_name!r} in {os.getcwd()} or among the installed packages: check the name."
-        ) from error
-    except (Exception, SystemExit) as error:
-        raise InvalidInput(f"importing {module_name} raised {type(error).__name__}: {error}") from error
+    return _checked_target(target, named_object(target, name="TARGET"))
 
 
 def _checked_target(target: str, value: Any) -> "Network | Oracle | Callable[..., object]":

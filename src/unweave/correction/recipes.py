@@ -2,14 +2,16 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+# What is done to a batch of inputs before the model sees it: (model, inputs, labels, generator) -> inputs.
+# Augmentation ignores the model; an attacker needs it, and the labels. Torch is not loaded for a name.
 if TYPE_CHECKING:
     import torch
 
-# What is done to a batch of inputs before the model sees it: (model, inputs, labels, generator) -> inputs.
-# Augmentation ignores the model; an attacker needs it, and the labels.
-BatchTransform: TypeAlias = "Callable[[torch.nn.Module, torch.Tensor, torch.Tensor, torch.Generator], torch.Tensor]"
+    BatchTransform: TypeAlias = Callable[[torch.nn.Module, torch.Tensor, torch.Tensor, torch.Generator], torch.Tensor]
+else:
+    BatchTransform = Callable[..., Any]
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,91 @@
+"""The document's figures for `unweave correction --figure`."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from unweave.cli.console import show
+from unweave.exceptions import InvalidInput
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from unweave.correction.figure_results import FigureRun
+
+PICTURE = "figure.png"
+
+
+def figure_run(
+    name: str,
+    data: Path | None,
+    out: Path | None,
+    *,
+    scale: dict[str, Any],
+    seed: int,
+    max_seconds: float | None,
+    tell: "Callable[[str, int], None]",
+) -> "FigureRun":
+    """Run the experiment of a figure on a folder of images, or a miniature of it on digits.
+
+    Args:
+        scale: sizes in place of the document's; those that are None stay as they are.
+    """
+    from unweave.correction.blueprints import need_torch
+    from unweave.correction.configurations import figure_configuration
+    from unweave.correction.image_data import digit_images, load_images
+
+    need_torch()
+    configuration = figure_configuration(name)
+    smaller = {word: value for word, value in scale.items() if value is not None}
+    if out is None:
+        raise InvalidInput("--figure needs --out, the folder in which its trainings are kept.")
+    if data is None and not smaller:
+        raise InvalidInput(
+            "--figure needs --data, a folder of images; or make it a miniature, which runs on digits, by --width, "
+            "--layers, --epochs, --images or --seeds."
+        )
+    if smaller:
+        configuration = configuration.scaled(**smaller)
+    from unweave.correction.figures import run_figure
+
+    images = digit_images() if data is None else load_images(data)
+    return run_figure(configuration, images, out, seed=seed, max_seconds=max_seconds, on_progress=tell)
+
+
+def deliver_figure(run: "FigureRun", out: Path, *, as_json: bool) -> None:
+    """Print the figure's numbers, and write them and its picture."""
+    from unweave.correction.figure_results import CorrectionTables
+    from unweave.reports.correction import report
+
+    written = run.save(out)
+    if as_json:
+        typer.echo(written[0].read_text(encoding="utf-8").rstrip())
+    elif isinstance(run.result, CorrectionTables):
+        for name, table in run.result.tables.items():
+            typer.echo(f"{run.name}, {name}: {run.label}, on {run.source}")
+            show(report(table))
+    else:
+        typer.echo(f"{run.name}: {run.label}, on {run.source}")
+        typer.echo("not complete" if run.result is None else json.dumps(run.result.as_json(), indent=2))
+    if not as_json:
+        for note in run.notes:
+            typer.echo(note)
+        typer.echo(f"Numbers and pictures are in {out}", err=True)
+    _draw(run, out)
+
+
+def _draw(run: "FigureRun", out: Path) -> None:
+    from unweave.correction.figure_results import CorrectionTables
+    from unweave.pictures.correction import draw_feature_correction
+    from unweave.pictures.visualisation import draw_figure
+
+    if run.result is None:
+        return
+    if not isinstance(run.result, CorrectionTables):
+        draw_figure(run).savefig(out / PICTURE, dpi=150)
+        return
+    for number, table in enumerate(run.result.tables.values(), start=1):
+        name = PICTURE if len(run.result.tables) == 1 else f"figure-{number}.png"
+        draw_feature_correction(table).savefig(out / name, dpi=150)

@@ -1,0 +1,296 @@
+"""Images of a user's folder: CIFAR's binary files, NumPy arrays or PNG files. Nothing is downloaded or unpickled."""
+
+import zipfile
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float32, Int64, UInt8
+
+from unweave.exceptions import InvalidInput
+
+ImageBytes = UInt8[np.ndarray, "images channels height width"]
+ImageFloats = Float32[np.ndarray, "images channels height width"]
+ClassLabels = Int64[np.ndarray, "images"]
+TestBytes = UInt8[np.ndarray, "tests channels height width"]
+TestFloats = Float32[np.ndarray, "tests channels height width"]
+TestLabels = Int64[np.ndarray, "tests"]
+TrainAndTest = tuple[ImageFloats, ClassLabels, TestFloats, TestLabels]
+
+ARRAY_NAMES = ("x_train", "y_train", "x_test", "y_test")
+CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
+# One of the two classes of "CIFAR-2"; all others are the other one.
+CIFAR2_ANIMALS = ("bird", "cat", "deer", "dog", "horse")
+CIFAR10_BATCHES = tuple(f"data_batch_{number}.bin" for number in range(1, 6))
+# A record holds its label bytes, then 32 x 32 bytes of red, of green and of blue.
+CIFAR_SIDE = 32
+CIFAR_PIXELS = 3 * CIFAR_SIDE**2
+# Files of CIFAR's Python version, which are pickles; a folder named train or test is not meant.
+PICKLES = ("data_batch_1", "test_batch", "train", "test")
+LAYOUTS = (
+    "data_batch_1.bin to data_batch_5.bin with test_batch.bin (CIFAR-10, binary version), "
+    "train.bin with test.bin (CIFAR-100, binary version), one .npz file or four .npy files with "
+    "x_train, y_train, x_test, y_test, or folders train/<class>/*.png and test/<class>/*.png"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ImageData:
+    """Images of training and test with their classes.
+
+    Attributes:
+        class_names: one per class, in the order of the labels.
+        source: where the images come from, in words.
+    """
+
+    train_images: ImageBytes
+    train_labels: ClassLabels
+    test_images: TestBytes
+    test_labels: TestLabels
+    class_names: tuple[str, ...]
+    source: str
+
+    @property
+    def classes(self) -> int:
+        """How many there are."""
+        return len(self.class_names)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Channels, height and width of one image."""
+        channels, height, width = self.train_images.shape[1:]
+        return channels, height, width
+
+    def as_floats(self) -> TrainAndTest:
+        """Training images within [0, 1], their labels, test images, their labels."""
+        train, test = (images.astype(np.float32) / np.float32(255) for images in (self.train_images, self.test_images))
+        return train, self.train_labels, test, self.test_labels
+
+    def as_two_classes(self) -> "ImageData":
+        """CIFAR-2: bird, cat, deer, dog and horse are class 1, all others class 0.
+
+        Raises:
+            InvalidInput: if these classes are not all there.
+        """
+        missing = sorted(set(CIFAR2_ANIMALS) - set(self.class_names))
+        if missing:
+            raise InvalidInput(
+                f"two classes of CIFAR-10 need class names with {', '.join(CIFAR2_ANIMALS)}; {', '.join(missing)} are "
+                f"missing among {', '.join(self.class_names)}: use CIFAR-10, or add an array class_names to the file."
+            )
+        is_animal = np.array([name in CIFAR2_ANIMALS for name in self.class_names], dtype=np.int64)
+        return replace(
+            self,
+            train_labels=is_animal[self.train_labels],
+            test_labels=is_animal[self.test_labels],
+            class_names=("other", "animal"),
+            source=f"{self.source}, two classes",
+        )
+
+    def subset(self, images: int, *, seed: int) -> "ImageData":
+        """At most ``images`` random training images, and as many test images; the same for the same seed."""
+        if images < 1:
+            raise InvalidInput(f"a subset needs at least one image, got {images}.")
+        rng = np.random.default_rng(seed)
+        train, test = (rng.permutation(len(each))[:images] for each in (self.train_labels, self.test_labels))
+        return replace(
+            self,
+            train_images=self.train_images[train],
+            train_labels=self.train_labels[train],
+            test_images=self.test_images[test],
+            test_labels=self.test_labels[test],
+            source=f"{self.source}, {len(train)} and {len(test)} random images",
+        )
+
+
+def load_images(folder: Path) -> ImageData:
+    """Read the training and test images of a folder.
+
+    Args:
+        folder: holds one of: CIFAR-10 or CIFAR-100 in their binary version, arrays ``x_train, y_train, x_test, y_test``
+            (one ``.npz`` or four ``.npy``; images are bytes with 3 channels, last or first), or
+            ``train/<class>/*.png`` and ``test/<class>/*.png`` in RGB.
+
+    Raises:
+        InvalidInput: if the folder holds none of these, or something in it is off.
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise InvalidInput(f"images need a folder, but {folder} is none: it should hold {LAYOUTS}.")
+    if any((folder / name).is_file() for name in (*CIFAR10_BATCHES, "test_batch.bin")):
+        return _read_cifar10(folder)
+    if (folder / "train.bin").is_file() or (folder / "test.bin").is_file():
+        return _read_cifar100(folder)
+    if sorted(folder.glob("*.np[yz]")):
+        return _read_arrays(folder)
+    if (folder / "train").is_dir() or (folder / "test").is_dir():
+        return _read_pictures(folder)
+    raise InvalidInput(_nothing_known_in(folder))
+
+
+def digit_images(train: int = 500) -> ImageData:
+    """Handwritten digits of scikit-learn, 8 x 8, the same in all three channels: an example that needs no folder."""
+    from sklearn.datasets import load_digits
+
+    flat, labels = load_digits(return_X_y=True)
+    # 16 grey levels, and full ink is white.
+    grey = np.rint(np.asarray(flat) * (255 / 16)).astype(np.uint8).reshape(-1, 1, 8, 8)
+    order = np.random.default_rng(0).permutation(len(grey))
+    images, labels = grey[order].repeat(3, axis=1), np.asarray(labels)[order].astype(np.int64)
+    names = tuple(map(str, range(10)))
+    return ImageData(images[:train], labels[:train], images[train:], labels[train:], names, "digits of scikit-learn")
+
+
+def _nothing_known_in(folder: Path) -> str:
+    names = sorted(path.name + "/" * path.is_dir() for path in folder.iterdir())
+    found = ", ".join(names[:8]) + (f" and {len(names) - 8} more" if len(names) > 8 else "") or "nothing"
+    is_pickled = any((folder / name).is_file() for name in PICKLES) or any(
+        Path(name).suffix == ".pkl" for name in names
+    )
+    if is_pickled:
+        return (
+            f"{folder} holds {found}: these are Python pickles, which can run any code when they are read and are "
+            "refused. Take the archive that CIFAR's home page calls binary version (suitable for C programs)."
+        )
+    return f"{folder} needs to hold {LAYOUTS}; found {found}."
+
+
+def _read_cifar10(folder: Path) -> ImageData:
+    train = [_records(folder / name, labels=1, classes=10) for name in CIFAR10_BATCHES]
+    test_images, test_labels = _records(folder / "test_batch.bin", labels=1, classes=10)
+    images, labels = (np.concatenate(parts) for parts in zip(*train, strict=True))
+    return ImageData(images, labels, test_images, test_labels, CIFAR10_CLASSES, f"CIFAR-10 binary files in {folder}")
+
+
+def _read_cifar100(folder: Path) -> ImageData:
+    train_images, train_labels = _records(folder / "train.bin", labels=2, classes=100)
+    test_images, test_labels = _records(folder / "test.bin", labels=2, classes=100)
+    names = _class_names(folder / "fine_label_names.txt", classes=100)
+    return ImageData(train_images, train_labels, test_images, test_labels, names, f"CIFAR-100 binary files in {folder}")
+
+
+def _class_names(path: Path, *, classes: int) -> tuple[str, ...]:
+    """One name per line where CIFAR's file of names is there, numbers otherwise."""
+    if not path.is_file():
+        return tuple(map(str, range(classes)))
+    names = tuple(path.read_text().split())
+    if len(set(names)) != classes:
+        raise InvalidInput(f"{path} needs {classes} different names, got {len(set(names))}: restore or remove it.")
+    return names
+
+
+def _records(path: Path, *, labels: int, classes: int) -> tuple[ImageBytes, ClassLabels]:
+    """Images and the last of their label bytes (the fine one of CIFAR-100)."""
+    record = labels + CIFAR_PIXELS
+    if not path.is_file():
+        raise InvalidInput(f"{path.parent} lacks {path.name}: unpack the whole archive of CIFAR's binary version.")
+    content = np.fromfile(path, dtype=np.uint8)
+    if content.size == 0 or content.size % record:
+        raise InvalidInput(
+            f"{path} needs records of {record} bytes each, got {content.size} bytes: the file is cut off or is not of "
+            "CIFAR's binary version."
+        )
+    rows = content.reshape(-1, record)
+    found = rows[:, labels - 1].astype(np.int64)
+    if found.max() >= classes:
+        raise InvalidInput(f"{path} needs labels below {classes}, got {found.max()}: is it another dataset?")
+    return rows[:, labels:].reshape(-1, 3, CIFAR_SIDE, CIFAR_SIDE), found
+
+
+def _read_arrays(folder: Path) -> ImageData:
+    archives, arrays = sorted(folder.glob("*.npz")), sorted(folder.glob("*.npy"))
+    if len(archives) > 1 or (archives and arrays):
+        names = ", ".join(path.name for path in archives + arrays)
+        raise InvalidInput(f"{folder} needs one .npz file or four .npy files, found {names}: remove what is not meant.")
+    try:
+        if archives:
+            with np.load(archives[0], allow_pickle=False) as archive:
+                found = {name: archive[name] for name in archive.files}
+        else:
+            found = {path.stem: np.load(path, allow_pickle=False) for path in arrays}
+    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise InvalidInput(f"{folder} needs arrays of numbers that are no pickles: {error}.") from error
+    missing = [name for name in ARRAY_NAMES if name not in found]
+    if missing:
+        raise InvalidInput(f"{folder} needs the arrays {', '.join(ARRAY_NAMES)}; found {', '.join(sorted(found))}.")
+    return _from_arrays(found, f"arrays in {folder}")
+
+
+def _from_arrays(found: dict[str, np.ndarray], source: str) -> ImageData:
+    train_images, test_images = (_channels_first(found[name], name=name) for name in ("x_train", "x_test"))
+    if train_images.shape[1:] != test_images.shape[1:]:
+        shapes = f"{train_images.shape[1:]} and {test_images.shape[1:]}"
+        raise InvalidInput(f"x_train and x_test need images of one shape, got {shapes}.")
+    train_labels = _checked_labels(found["y_train"], images=len(train_images), name="y_train")
+    test_labels = _checked_labels(found["y_test"], images=len(test_images), name="y_test")
+    classes = int(train_labels.max()) + 1
+    if test_labels.max() >= classes:
+        raise InvalidInput(f"y_test needs labels that y_train has (0 to {classes - 1}), got {test_labels.max()}.")
+    names = tuple(map(str, found.get("class_names", np.arange(classes))))
+    if len(names) < classes:
+        raise InvalidInput(f"class_names needs a name for each of {classes} classes, got {len(names)}.")
+    return ImageData(train_images, train_labels, test_images, test_labels, names, source)
+
+
+def _channels_first(images: np.ndarray, *, name: str) -> ImageBytes:
+    if images.dtype != np.uint8 or images.ndim != 4 or len(images) == 0:
+        raise InvalidInput(
+            f"{name} needs bytes (uint8) of shape images x height x width x 3, got {images.dtype} of shape "
+            f"{images.shape}: scale to 0 to 255 and convert."
+        )
+    is_first, is_last = images.shape[1] == 3, images.shape[3] == 3
+    if is_first == is_last:
+        raise InvalidInput(f"{name} needs 3 channels on its second or on its last axis, got shape {images.shape}.")
+    return images if is_first else np.ascontiguousarray(images.transpose(0, 3, 1, 2))
+
+
+def _checked_labels(labels: np.ndarray, *, images: int, name: str) -> ClassLabels:
+    if labels.shape != (images,) or not np.issubdtype(labels.dtype, np.integer):
+        raise InvalidInput(
+            f"{name} needs one integer per image, shape ({images},), got {labels.dtype} of shape {labels.shape}."
+        )
+    if labels.min() < 0:
+        raise InvalidInput(f"{name} needs labels from 0 on, got {labels.min()}.")
+    return labels.astype(np.int64)
+
+
+def _read_pictures(folder: Path) -> ImageData:
+    parts = {name: folder / name for name in ("train", "test")}
+    classes = {name: _subfolders(path) for name, path in parts.items()}
+    if not classes["train"] or classes["train"] != classes["test"]:
+        found = " and ".join(", ".join(names) or "none" for names in classes.values())
+        raise InvalidInput(f"{folder} needs the same class folders in train and in test; found {found}.")
+    train, test = (_class_pictures(path, classes["train"]) for path in parts.values())
+    found = {"x_train": train[0], "y_train": train[1], "x_test": test[0], "y_test": test[1]}
+    return _from_arrays({**found, "class_names": np.array(classes["train"])}, f"PNG files in {folder}")
+
+
+def _subfolders(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.is_dir()) if folder.is_dir() else []
+
+
+def _class_pictures(folder: Path, classes: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    pictures, labels = [], []
+    for label, name in enumerate(classes):
+        paths = sorted((folder / name).glob("*.png"))
+        if not paths:
+            raise InvalidInput(f"{folder / name} needs PNG files, found none.")
+        pictures += [_picture(path) for path in paths]
+        labels += [label] * len(paths)
+    shapes = sorted({each.shape for each in pictures})
+    if len(shapes) > 1:
+        raise InvalidInput(f"{folder} needs images of one size, found {shapes[0]} and {shapes[-1]}: resize them.")
+    return np.stack(pictures), np.array(labels)
+
+
+def _picture(path: Path) -> UInt8[np.ndarray, "height width 3"]:
+    from PIL import Image, UnidentifiedImageError
+
+    try:
+        with Image.open(path, formats=["PNG"]) as picture:
+            if picture.mode != "RGB":
+                raise InvalidInput(f"{path} needs to be an RGB image, got mode {picture.mode}: convert it.")
+            return np.asarray(picture)
+    except (UnidentifiedImageError, OSError) as error:
+        raise InvalidInput(f"{path} needs to be a PNG file: {error}.") from error

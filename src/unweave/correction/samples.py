@@ -1,0 +1,139 @@
+"""The samples of a measurement: checked once, split once, scored in one way."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from unweave.exceptions import InvalidInput
+
+# Of the training rows, held out where a choice has to be made: test rows must not make it.
+VALIDATION_SHARE = 0.2
+# Rows whose features are compared before and after: enough for correlations, few enough to be stored.
+PROBE_ROWS = 64
+PARTS = ("x_train", "y_train", "x_test", "y_test")
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Inputs and labels of training, validation and test.
+
+    Args:
+        classes: number of classes; 0 for labels that are real numbers, which are then in units in which the training
+            labels have mean 0 and variance 1.
+        digest: of everything that was given, so that two sets of samples can be told apart.
+    """
+
+    train_inputs: np.ndarray
+    train_labels: np.ndarray
+    validation_inputs: np.ndarray
+    validation_labels: np.ndarray
+    test_inputs: np.ndarray
+    test_labels: np.ndarray
+    classes: int
+    digest: str
+
+    @property
+    def is_classification(self) -> bool:
+        """Whether labels are classes."""
+        return self.classes > 0
+
+    @property
+    def outputs(self) -> int:
+        """Columns that a model's answer needs."""
+        return self.classes if self.is_classification else self.train_labels.shape[1]
+
+    @property
+    def probes(self) -> np.ndarray:
+        """Held-out inputs at which features are compared."""
+        return self.test_inputs[:PROBE_ROWS]
+
+    def score(self, outputs: np.ndarray, labels: np.ndarray) -> float:
+        """Accuracy, or the share of variance that is explained; NaN if an output is not finite."""
+        if not np.all(np.isfinite(outputs)):
+            return float("nan")
+        if self.is_classification:
+            return float(np.mean(np.argmax(outputs, axis=1) == labels))
+        outputs = outputs.astype(np.float64)
+        return float(1 - np.mean((outputs - labels) ** 2) / np.mean((labels - labels.mean(axis=0)) ** 2))
+
+
+def check_samples(data: Sequence[Any], *, has_validation: bool, random_state: int) -> Samples:
+    """Check samples, and hold out validation rows if a choice is to be made.
+
+    Args:
+        data: ``(x_train, y_train, x_test, y_test)``. Integer labels are classes 0, 1, ...; others are real numbers.
+        has_validation: whether a share of the training rows is kept out of every training.
+        random_state: which rows.
+
+    Raises:
+        InvalidInput: for shapes that do not fit, numbers that are not finite, or labels that are no classes.
+    """
+    if len(data) != len(PARTS):
+        raise InvalidInput(f"data needs four arrays, ({', '.join(PARTS)}), got {len(data)}.")
+    arrays = [_finite(part, name) for part, name in zip(data, PARTS, strict=True)]
+    x_train, y_train, x_test, y_test = arrays
+    for inputs, labels, name in ((x_train, y_train, "train"), (x_test, y_test, "test")):
+        if inputs.ndim < 2 or len(inputs) != len(labels) or len(inputs) < 2:
+            raise InvalidInput(
+                f"x_{name} needs one row per label, at least 2, got the shapes {inputs.shape} and {labels.shape}."
+            )
+    if x_train.shape[1:] != x_test.shape[1:]:
+        raise InvalidInput(f"rows of x_train and x_test need equal shapes: {x_train.shape[1:]}, {x_test.shape[1:]}.")
+    classes = _classes(y_train, y_test)
+    if not classes:
+        y_train, y_test = _standardised(y_train, y_test)
+    order = np.random.default_rng(random_state).permutation(len(x_train))
+    held = round(VALIDATION_SHARE * len(order)) if has_validation else 0
+    # Kept in their order, so that training rows do not depend on how they were drawn.
+    fit, validation = np.sort(order[held:]), np.sort(order[:held])
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(f"{array.shape} {array.dtype}".encode() + np.ascontiguousarray(array).tobytes())
+    return Samples(
+        x_train[fit], y_train[fit], x_train[validation], y_train[validation], x_test, y_test, classes,
+        digest.hexdigest(),
+    )  # fmt: skip
+
+
+def _finite(part: Any, name: str) -> np.ndarray:
+    array = np.asarray(part)
+    if array.dtype.kind not in "iuf":
+        raise InvalidInput(f"{name} needs numbers, got {array.dtype}: encode them first.")
+    bad = int(np.size(array) - np.count_nonzero(np.isfinite(array)))
+    if bad:
+        raise InvalidInput(f"{name} needs finite numbers, got {bad} that are NaN or infinite: remove those rows.")
+    return array
+
+
+def _classes(y_train: np.ndarray, y_test: np.ndarray) -> int:
+    kinds = {labels.dtype.kind in "iu" for labels in (y_train, y_test)}
+    if len(kinds) > 1:
+        raise InvalidInput(
+            f"labels of training and test need one type, got {y_train.dtype} and {y_test.dtype}: integers are "
+            "classes, floats are real numbers to predict."
+        )
+    if kinds == {False}:
+        return 0
+    if y_train.ndim != 1 or y_test.ndim != 1:
+        raise InvalidInput(f"classes need one label per row, got the shapes {y_train.shape} and {y_test.shape}.")
+    present = np.unique(y_train)
+    if present[0] != 0 or len(present) != present[-1] + 1 or len(present) < 2:
+        raise InvalidInput(
+            f"classes need to be 0, 1, 2, ... and all present in y_train, got {present[:20].tolist()}: number them."
+        )
+    if not np.isin(y_test, present).all():
+        raise InvalidInput(f"y_test holds classes that y_train has not: {np.setdiff1d(y_test, present).tolist()}.")
+    return len(present)
+
+
+def _standardised(y_train: np.ndarray, y_test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if y_train.ndim > 2 or y_train.shape[1:] != y_test.shape[1:]:
+        raise InvalidInput(f"real labels need one number or one row each, got {y_train.shape} and {y_test.shape}.")
+    train, test = (labels.reshape(len(labels), -1).astype(np.float64) for labels in (y_train, y_test))
+    mean, spread = train.mean(axis=0), train.std(axis=0)
+    if spread.min() == 0 or test.std(axis=0).min() == 0:
+        raise InvalidInput("real labels need to vary, but a column of y_train or y_test is constant: remove it.")
+    return (train - mean) / spread, (test - mean) / spread

@@ -1,0 +1,236 @@
+"""A torch model as a subject of measurement; needs torch (``pip install 'unweave[torch]'``)."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, is_dataclass
+from functools import cached_property
+from typing import Any, cast
+
+import numpy as np
+import torch
+from torch import nn
+
+from unweave.correction import units as torch_units
+from unweave.correction.plan import Training
+from unweave.correction.recipes import BatchTransform, Recipe
+from unweave.correction.samples import Samples
+from unweave.correction.subjects import Deadline, Trained, Weights
+from unweave.correction.training import Penalty, RecipeLoop, TrainingLoop, answers, pull
+from unweave.correction.units import CutModel, UnitLayout
+from unweave.exceptions import InvalidInput
+
+EXAMPLE_ROWS = 2
+# Places of feature maps that are compared at most, drawn once: neighbours tell nearly the same.
+MOST_PLACES = 4_096
+
+
+@dataclass(frozen=True, eq=False)
+class TorchSubject:
+    """A torch model, how it is built anew for a seed, and how it is trained.
+
+    Args:
+        build: from a seed to a model with random weights.
+        layout: units, and what belongs to each.
+        samples: checked ones.
+        recipe: of every training.
+        prepare_train: what is done to training batches.
+        prepare_test: what is done to inputs that are scored.
+        loop: somebody's own training loop; then the recipe does not matter.
+    """
+
+    build: Callable[[int], nn.Module]
+    layout: UnitLayout
+    samples: Samples
+    recipe: Recipe
+    prepare_train: BatchTransform | None = None
+    prepare_test: BatchTransform | None = None
+    loop: TrainingLoop | None = None
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Names of the units, lowest first."""
+        return self.layout.names
+
+    def configuration(self) -> dict[str, Any]:
+        """All that decides how a training ends, as JSON can hold it; functions by their names only."""
+        model = self.build(0)
+        digest = hashlib.sha256(str(model).encode())
+        for name, value in sorted(model.state_dict().items()):
+            digest.update(name.encode() + value.detach().cpu().numpy().tobytes())
+        functions = {"prepare_train": self.prepare_train, "prepare_test": self.prepare_test, "train": self.loop}
+        return {
+            "model": f"{type(model).__name__} {digest.hexdigest()[:16]}",
+            "units": list(self.units),
+            "recipe": asdict(self.recipe),
+            "torch": torch.__version__,
+            **{name: name_of(function) for name, function in functions.items()},
+        }
+
+    def start(self, seed: int) -> Weights:
+        """The random weights that a seed starts from."""
+        return torch_units.read_units(self.build(seed), self.layout, len(self.units))
+
+    def train(self, training: Training, source: Weights | None, deadline: Deadline) -> Trained:
+        """Run one training."""
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(training.seed)
+            model = self._model(training.seed, training.length)
+            penalty = self._set_up(model, training, source)
+            parameters = [weight for weight in model.parameters() if weight.requires_grad]
+            if self.loop is None:
+                RecipeLoop(self.recipe, self._inputs, self._labels, self.prepare_train)(
+                    model, parameters, penalty, training.seed, deadline
+                )
+            else:
+                self.loop(model, parameters, penalty, training.seed)
+            return self._left_by(model, training)
+
+    def _model(self, seed: int, length: int) -> nn.Module:
+        """The model of a seed, cut off above `length` units; its first units start as those of the whole model."""
+        whole = self.build(seed)
+        if length == len(self.units):
+            return whole
+        if not self._is_self_cutting:
+            return CutModel(whole, self.units[length], self._inputs[:EXAMPLE_ROWS], self.samples.outputs)
+        start = torch_units.read_units(whole, self.layout, length)
+        cut = cast(Any, whole).truncated(length)
+        torch_units.write_units(cut, start, self.units[:length])
+        return cut
+
+    def _set_up(self, model: nn.Module, training: Training, source: Weights | None) -> Penalty:
+        if source is None:
+            return pull([], 0.0)
+        torch_units.write_units(model, source, self.units[: training.copied])
+        torch_units.freeze(model, self.layout, training.frozen)
+        if not training.is_pulled:
+            return pull([], 0.0)
+        weights = torch_units.pulled_weights(model, self.layout, training.depth)
+        return pull(
+            [(weight, torch.tensor(source[unit][path]).to(weight)) for unit, path, weight in weights], training.prox
+        )
+
+    def _left_by(self, model: nn.Module, training: Training) -> Trained:
+        weights = torch_units.read_units(model, self.layout, training.length)
+        samples, seed = self.samples, training.seed
+        test = answers(model, self._tensor(samples.test_inputs), self._test_labels, self.prepare_test, seed)
+        validation = np.zeros((0, samples.outputs), dtype=test.dtype)
+        if len(samples.validation_inputs):
+            inputs, labels = self._tensor(samples.validation_inputs), _labels(samples.validation_labels, self._inputs)
+            validation = answers(model, inputs, labels, self.prepare_test, seed)
+        return Trained(weights, test, validation, self._features(model, training.depth))
+
+    def _features(self, model: nn.Module, depth: int) -> np.ndarray:
+        """What leaves a unit at held-out inputs, one row per place; the output itself above the last unit."""
+        probes = self._tensor(self.samples.probes)
+        model.eval()
+        with torch.no_grad():
+            if depth == len(self.units):
+                return model(probes).cpu().numpy()
+            modules = dict(torch_units.body_of(model).named_modules())
+            if self._is_self_cutting:
+                handle = modules[self.units[depth - 1]].register_forward_hook(torch_units.stop_after)
+            else:
+                handle = torch_units.stop_before(torch_units.body_of(model), self.units[depth])
+            value = torch_units.reached(torch_units.body_of(model), probes)
+            handle.remove()
+        rows = value.movedim(1, -1).flatten(0, -2).cpu().numpy()
+        if len(rows) > MOST_PLACES:
+            rows = rows[np.sort(np.random.default_rng(0).choice(len(rows), MOST_PLACES, replace=False))]
+        return np.ascontiguousarray(rows)
+
+    @cached_property
+    def _is_self_cutting(self) -> bool:
+        return _cuts_itself(self.build(0))
+
+    @cached_property
+    def _like(self) -> torch.Tensor:
+        """A parameter, which tells on which device and in which precision the model works."""
+        return next(self.build(0).parameters())
+
+    def _tensor(self, inputs: np.ndarray) -> torch.Tensor:
+        return torch.as_tensor(inputs).to(self._like.device, self._like.dtype)
+
+    @cached_property
+    def _inputs(self) -> torch.Tensor:
+        return self._tensor(self.samples.train_inputs)
+
+    @cached_property
+    def _labels(self) -> torch.Tensor:
+        return _labels(self.samples.train_labels, self._inputs)
+
+    @cached_property
+    def _test_labels(self) -> torch.Tensor:
+        return _labels(self.samples.test_labels, self._inputs)
+
+
+def torch_subject(
+    model: Any,
+    samples: Samples,
+    *,
+    units: Sequence[str] | None,
+    recipe: Recipe,
+    prepare_train: BatchTransform | None = None,
+    prepare_test: BatchTransform | None = None,
+    loop: TrainingLoop | None = None,
+) -> TorchSubject:
+    """Check a torch model against samples, before anything is trained.
+
+    Args:
+        model: a module, whose copies get new random weights by `reset_parameters`, or a function from a seed to a
+            module.
+
+    Raises:
+        InvalidInput: if it can't be built anew, run or cut, or its answers do not fit the labels.
+    """
+    build = _builder(model)
+    first = build(0)
+    if not isinstance(first, nn.Module):
+        raise InvalidInput(f"the function that builds the model needs to return a torch module, got {type(first)}.")
+    like = next(first.parameters(), None)
+    if like is None:
+        raise InvalidInput("the model has no parameters: there is nothing to train.")
+    example = torch.as_tensor(samples.train_inputs[:EXAMPLE_ROWS]).to(like.device, like.dtype)
+    names = torch_units.find_units(first) if units is None else tuple(units)
+    if not names:
+        raise InvalidInput("at least one unit is needed, got none.")
+    layout = torch_units.lay_out(first, names, example)
+    with torch.no_grad():
+        answer = first.eval()(example)
+    if not isinstance(answer, torch.Tensor) or answer.shape != (EXAMPLE_ROWS, samples.outputs):
+        kind = f"{samples.classes} classes" if samples.is_classification else f"{samples.outputs} labels per row"
+        came = tuple(answer.shape) if isinstance(answer, torch.Tensor) else type(answer).__name__
+        raise InvalidInput(f"the model needs one output column for each of {kind}, got {came} for 2 rows.")
+    return TorchSubject(build, layout, samples, recipe, prepare_train, prepare_test, loop)
+
+
+def _builder(model: Any) -> Callable[[int], nn.Module]:
+    if isinstance(model, nn.Module):
+        return lambda seed: torch_units.rebuilt(model, seed)
+    if isinstance(model, type):
+        raise InvalidInput(f"{model.__name__} is a class: give an instance, or a function from a seed to one.")
+
+    # What somebody's function returns is checked by the caller, who can say what is wrong.
+    def build(seed: int) -> Any:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            return model(seed)
+
+    return build
+
+
+def _cuts_itself(model: nn.Module) -> bool:
+    return callable(getattr(model, "truncated", None))
+
+
+def _labels(labels: np.ndarray, like: torch.Tensor) -> torch.Tensor:
+    tensor = torch.as_tensor(labels)
+    return tensor.to(like) if tensor.is_floating_point() else tensor.to(like.device, torch.long)
+
+
+def name_of(function: Any) -> str | None:
+    """What a function is called; settings of a dataclass are told, too."""
+    if function is None:
+        return None
+    if is_dataclass(function):
+        return repr(function)
+    return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', type(function).__qualname__)}"

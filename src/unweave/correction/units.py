@@ -1,0 +1,287 @@
+"""The units of a torch model: which there are, what belongs to each, and a model cut off above one of them.
+
+A module that is no part of a unit but holds weights or running averages, such as a norm that stands beside its
+convolution, belongs to the unit that ran before it; what runs before the first unit belongs to the first one. The order
+is the one in which the model runs its modules, not the one in which they are written down.
+"""
+
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import nn
+
+from unweave.correction.subjects import Weights
+from unweave.exceptions import InvalidInput
+
+# Containers that only hold what runs one after the other.
+CONTAINERS = (nn.Sequential, nn.ModuleList)
+
+
+@dataclass(frozen=True)
+class UnitLayout:
+    """Units, and the modules with state of their own that belong to each.
+
+    Args:
+        names: of the units, in the order in which they run.
+        members: per unit the names of its modules that hold weights or running averages.
+    """
+
+    names: tuple[str, ...]
+    members: dict[str, tuple[str, ...]]
+
+
+class Reached(Exception):
+    """Carries what reaches a unit out of the forward pass; never leaves the package."""
+
+    def __init__(self, value: torch.Tensor) -> None:
+        super().__init__()
+        self.value = value
+
+
+class CutModel(nn.Module):
+    """The units of a model up to a depth, with average pooling over space and a new linear head.
+
+    Args:
+        body: the model; its forward pass ends where the next unit would begin.
+        next_unit: name of the unit above the cut.
+        example: a few inputs, from which the number of features is learnt.
+        outputs: columns of the head.
+    """
+
+    def __init__(self, body: nn.Module, next_unit: str, example: torch.Tensor, outputs: int) -> None:
+        super().__init__()
+        self.body = body
+        dict(body.named_modules())[next_unit].register_forward_pre_hook(_stop)
+        with torch.no_grad():
+            features = self.pooled(example).shape[1]
+        self.head = nn.Linear(features, outputs).to(example.device, example.dtype)
+
+    def pooled(self, inputs: torch.Tensor) -> torch.Tensor:
+        """What would reach the next unit, averaged over space."""
+        value = reached(self.body, inputs)
+        return value if value.ndim == 2 else value.flatten(2).mean(2)
+
+    def forward(self, inputs: torch.Tensor) -> torch.Tensor:
+        """Answers of the new head."""
+        return self.head(self.pooled(inputs))
+
+
+def reached(model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
+    """What arrives at the unit whose hook ends the forward pass."""
+    try:
+        model(inputs)
+    except Reached as stop:
+        return stop.value
+    raise InvalidInput("the model did not run the unit above the cut for these inputs: every unit has to run always.")
+
+
+def _stop(_: nn.Module, inputs: tuple[Any, ...]) -> None:
+    raise Reached(inputs[0])
+
+
+def stop_after(_: nn.Module, __: tuple[Any, ...], output: torch.Tensor) -> None:
+    """A forward hook that ends the pass with the output of its unit."""
+    raise Reached(output)
+
+
+def stop_before(model: nn.Module, unit: str) -> Any:
+    """End every forward pass where a unit would begin; the handle returned takes that back."""
+    return dict(model.named_modules())[unit].register_forward_pre_hook(_stop)
+
+
+def find_units(model: nn.Module) -> tuple[str, ...]:
+    """Names of the units of a model that does not tell them.
+
+    Its attribute `units` if it has one; otherwise its children that hold weights of two or more axes, containers
+    opened, without the last one, which is taken for the head.
+    """
+    given = getattr(model, "units", None)
+    if isinstance(given, list | tuple):
+        return tuple(given)
+    found = _weighted(model, "")
+    if len(found) < 2:
+        raise InvalidInput(
+            f"units need to be named: the model has {len(found)} children with weights, and one of them is the head. "
+            "Give units=(...), names as in dict(model.named_modules())."
+        )
+    return tuple(found[:-1])
+
+
+def _weighted(module: nn.Module, prefix: str) -> list[str]:
+    names = []
+    for name, child in module.named_children():
+        if not any(weight.ndim >= 2 for weight in child.parameters()):
+            continue
+        inside = _weighted(child, f"{prefix}{name}.") if isinstance(child, CONTAINERS) else []
+        names.extend(inside or [f"{prefix}{name}"])
+    return names
+
+
+def lay_out(model: nn.Module, units: Sequence[str], example: torch.Tensor) -> UnitLayout:
+    """Run a model once, check the order of its units, and find what belongs to each.
+
+    Raises:
+        InvalidInput: if a unit does not exist, holds no weights, lies in another, or units do not run once, in order.
+    """
+    modules, units = dict(model.named_modules()), tuple(units)
+    for unit in units:
+        if unit not in modules or not unit:
+            known = ", ".join(name for name in modules if name)
+            raise InvalidInput(f"there is no unit {unit!r} in the model: it has {known}.")
+        if not any(weight.ndim >= 2 for weight in modules[unit].parameters()):
+            raise InvalidInput(f"a unit needs weights of two or more axes, {unit!r} has none: name its layer.")
+        if any(_is_inside(other, unit) for other in units if other != unit) or units.count(unit) > 1:
+            raise InvalidInput(f"units need to be apart from each other, but another one lies in {unit!r}.")
+    order = _order_of_run(model, example)
+    ran = tuple(name for name in order if name in units)
+    if ran != units:
+        raise InvalidInput(f"units need to run once each, in their order {units}, but the model runs {ran}.")
+    return UnitLayout(units, _members(modules, units, order))
+
+
+def _order_of_run(model: nn.Module, example: torch.Tensor) -> list[str]:
+    order: list[str] = []
+
+    def noting(name: str) -> Callable[..., None]:
+        return lambda *_: order.append(name)
+
+    handles = [module.register_forward_pre_hook(noting(name)) for name, module in model.named_modules()]
+    was_training = model.training
+    try:
+        model.eval()
+        with torch.no_grad():
+            model(example)
+    except InvalidInput:
+        raise
+    except Exception as error:
+        raise InvalidInput(f"the model can't be run on inputs of shape {tuple(example.shape)}: {error}") from error
+    finally:
+        model.train(was_training)
+        for handle in handles:
+            handle.remove()
+    return order
+
+
+def _members(modules: dict[str, nn.Module], units: tuple[str, ...], order: list[str]) -> dict[str, tuple[str, ...]]:
+    members: dict[str, list[str]] = {unit: [] for unit in units}
+    place = {unit: order.index(unit) for unit in units}
+    head = _start_of_head(modules, units, order)
+    for name, module in modules.items():
+        if not _own_state(module):
+            continue
+        inside = next((unit for unit in units if _is_inside(name, unit)), None)
+        if inside is None and name in order and order.index(name) < head:
+            before = [unit for unit in units if place[unit] < order.index(name)]
+            inside = before[-1] if before else units[0]
+        if inside is not None:
+            members[inside].append(name)
+    return {unit: tuple(names) for unit, names in members.items()}
+
+
+def _start_of_head(modules: dict[str, nn.Module], units: tuple[str, ...], order: list[str]) -> int:
+    """Where the first module with weight matrices runs that comes after the last unit."""
+    for place in range(order.index(units[-1]), len(order)):
+        name = order[place]
+        own = (weight.ndim >= 2 for weight in modules[name].parameters(recurse=False))
+        if not _is_inside(name, units[-1]) and any(own):
+            return place
+    return len(order)
+
+
+def _is_inside(name: str, unit: str) -> bool:
+    return name == unit or name.startswith(f"{unit}.")
+
+
+def _own_state(module: nn.Module) -> dict[str, torch.Tensor]:
+    named = (*module.named_parameters(recurse=False), *module.named_buffers(recurse=False))
+    return {name: value for name, value in named if value is not None}
+
+
+def body_of(model: nn.Module) -> nn.Module:
+    """The module in which names of units are looked up."""
+    return model.body if isinstance(model, CutModel) else model
+
+
+def read_units(model: nn.Module, layout: UnitLayout, depth: int) -> Weights:
+    """Copies of everything that the first units hold."""
+    modules = dict(body_of(model).named_modules())
+    return {
+        unit: {
+            f"{name}.{own}" if name else own: value.detach().cpu().numpy().copy()
+            for name in layout.members[unit]
+            if name in modules
+            for own, value in _own_state(modules[name]).items()
+        }
+        for unit in layout.names[:depth]
+    }
+
+
+def write_units(model: nn.Module, weights: Weights, units: Sequence[str]) -> None:
+    """Put weights into units of a model."""
+    modules = dict(body_of(model).named_modules())
+    with torch.no_grad():
+        for unit in units:
+            for path, array in weights[unit].items():
+                name, _, own = path.rpartition(".")
+                if name in modules:
+                    getattr(modules[name], own).copy_(torch.tensor(array))
+
+
+def freeze(model: nn.Module, layout: UnitLayout, depth: int) -> None:
+    """Stop the first units from changing: no gradients, and norms and dropout as in evaluation, come what may."""
+    modules = dict(body_of(model).named_modules())
+    for unit in layout.names[:depth]:
+        for name in layout.members[unit]:
+            if name in modules:
+                for weight in modules[name].parameters(recurse=False):
+                    weight.requires_grad_(False)
+        held = [name for name in layout.members[unit] if name and name in modules and not _children(modules[name])]
+        for name in {*held, *(name for name in modules if _is_inside(name, unit))}:
+            _lock(modules[name])
+
+
+def _children(module: nn.Module) -> bool:
+    return next(module.children(), None) is not None
+
+
+def _lock(module: nn.Module) -> None:
+    """Keep a module in evaluation mode even if somebody's loop calls `model.train()`."""
+    module.training = False
+    module.train = lambda *_, **__: module
+
+
+def pulled_weights(model: nn.Module, layout: UnitLayout, depth: int) -> list[tuple[str, str, torch.Tensor]]:
+    """Unit, path and parameter of every weight of two or more axes in the first units."""
+    modules = dict(body_of(model).named_modules())
+    return [
+        (unit, f"{name}.{own}" if name else own, weight)
+        for unit in layout.names[:depth]
+        for name in layout.members[unit]
+        if name in modules
+        for own, weight in modules[name].named_parameters(recurse=False)
+        if weight.ndim >= 2
+    ]
+
+
+def rebuilt(model: nn.Module, seed: int) -> nn.Module:
+    """A copy with new random weights, by the `reset_parameters` of all its modules.
+
+    Raises:
+        InvalidInput: if a module holds parameters that it can't reset.
+    """
+    copy = deepcopy(model)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        for name, module in copy.named_modules():
+            reset = getattr(module, "reset_parameters", None)
+            if callable(reset):
+                reset()
+            elif any(True for _ in module.parameters(recurse=False)):
+                raise InvalidInput(
+                    f"every seed needs new random weights, but module {name or type(module).__name__!r} has no "
+                    "reset_parameters: give a function of the seed that builds the model instead."
+                )
+    return copy

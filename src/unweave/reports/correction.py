@@ -1,0 +1,75 @@
+"""A measurement of feature correction as tables for the terminal, and as files with a picture."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich import box
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from unweave.correction.result import cell
+from unweave.exceptions import InvalidInput
+from unweave.reports import text
+
+if TYPE_CHECKING:
+    from unweave.correction.result import FeatureCorrection
+    from unweave.correction.statistics import Scores
+
+PICTURE = "correction.png"
+
+
+def report(result: "FeatureCorrection") -> RenderableType:
+    """Verdicts first, then scores, then correlations."""
+    parts: list[RenderableType] = [verdicts(result)]
+    parts.append(_table(result, f"{result.score_name}, %", result.rows, factor=100, decimals=1))
+    parts.append(_table(result, "correlation", result.correlation_rows, factor=1, decimals=2))
+    full = f"Whole model from random weights: {cell(result.full, 100, 1)} %"
+    if result.full_ensemble is not None and len(result.seeds) > 1:
+        full += f", answers of all seeds averaged: {100 * result.full_ensemble:.1f} %"
+    added = ", ".join(f"{100 * gap:.1f}" for gap in result.gap_by_depth)
+    gaps = f"Information gap: training only so many units, depth after depth adds {added} points."
+    words = [f"{full}.", gaps, *(words for row in result.depths for words in row.sentences), *result.notes]
+    return text.spaced([*parts, Text("\n".join(words))])
+
+
+def verdicts(result: "FeatureCorrection") -> RenderableType:
+    """Whether lower units need correction: one line per depth."""
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("depth", "unit", "correction of frozen units", "correction, layer-wise"):
+        table.add_column(name)
+    for row in result.depths:
+        table.add_row(str(row.depth), Text(row.unit), Text(row.verdict), Text(row.layerwise_verdict))
+    return table
+
+
+def save_with_picture(result: "FeatureCorrection", folder: str | Path) -> None:
+    """Write JSON, text and picture to a folder.
+
+    Raises:
+        InvalidInput: if the folder can't be written.
+    """
+    from unweave.pictures.correction import draw_feature_correction
+
+    result.save(folder)
+    try:
+        draw_feature_correction(result).savefig(Path(folder) / PICTURE, dpi=150)
+    except OSError as error:
+        raise InvalidInput(f"the picture could not be written to {folder}: {error}.") from error
+
+
+def _table(
+    result: "FeatureCorrection",
+    name: str,
+    rows: "list[tuple[str, list[Scores | None]]]",
+    *,
+    factor: float,
+    decimals: int,
+) -> Table:
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    table.add_column(name)
+    for depth in result.depths:
+        table.add_column(f"l = {depth.depth}", justify="right")
+    for words, values in rows:
+        table.add_row(words, *(cell(value, factor, decimals) for value in values))
+    return table

@@ -1,0 +1,194 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import unweave
+from correction_models import SmallConvolutions, perceptron, small_images, small_points
+from unweave.correction.recipes import Recipe
+from unweave.exceptions import InvalidInput
+
+QUICK: dict[str, Any] = {
+    "recipe": Recipe(epochs=2, batch=20),
+    "seeds": 2,
+    "windows": (0, 1),
+    "prox": (1e-3, 1e-2),
+}
+
+
+def told(result: unweave.FeatureCorrection) -> dict[str, Any]:
+    """Everything but times."""
+    return {name: value for name, value in result.as_json().items() if name != "seconds"}
+
+
+def test_a_measurement_is_complete(seed: int) -> None:
+    result = unweave.measure_feature_correction(SmallConvolutions(), small_images(seed), **QUICK)
+    assert result.is_complete
+    assert result.units == ("conv1", "conv2", "conv3")
+    assert [row.depth for row in result.depths] == [1, 2, 3]
+    for row in result.depths:
+        assert len(row.train_only.values) == len(row.joint.values) == len(row.layerwise.values) == 2
+        assert 0 < row.with_random.mean < 1
+    for row in result.depths[:2]:
+        assert len(row.train_all.values) == len(row.fixed[0].values) == 2
+        assert set(row.prox) <= {1e-3, 1e-2}
+        assert len(row.unit_correlations) == row.depth
+        averaged = np.mean([each.mean for each in row.unit_correlations])
+        assert row.with_train_all.mean == pytest.approx(averaged)
+        assert row.verdict == "no conclusion: 3 more seeds needed"
+    assert result.depths[2].verdict == "nothing above it"
+    assert result.full == result.depths[2].train_only
+    assert [row.layerwise_verdict.split(":")[0] for row in result.depths] == [
+        "nothing below it", "no conclusion", "no conclusion",
+    ]  # fmt: skip
+    json.dumps(result.as_json(), allow_nan=False)
+    assert "3 more seeds needed" in result.as_table()
+
+
+def test_the_ensemble_averages_probabilities(seed: int, tmp_path: Path) -> None:
+    data = small_images(seed)
+    result = unweave.measure_feature_correction(SmallConvolutions(), data, folder=tmp_path, **QUICK)
+    from safetensors.numpy import load_file
+
+    files = sorted((tmp_path / "trainings").glob("seed-*-depth-2-train-only-*.safetensors"))
+    shares = [torch.softmax(torch.tensor(load_file(path)["test_outputs"]), dim=1) for path in files]
+    assert len(shares) == 2
+    answers = torch.stack(shares).mean(0).argmax(1).numpy()
+    assert result.depths[1].ensemble == np.mean(answers == data[3])
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.mark.parametrize("last", [1, 5, 12])
+def test_a_killed_run_goes_on_to_the_same_table(last: int, seed: int, tmp_path: Path) -> None:
+    def kill(_: str, done: int) -> None:
+        if done >= last:
+            raise Killed
+
+    model, data = SmallConvolutions(), small_images(seed)
+    whole = unweave.measure_feature_correction(model, data, folder=tmp_path / "whole", **QUICK)
+    with pytest.raises(Killed):
+        unweave.measure_feature_correction(model, data, folder=tmp_path / "killed", on_progress=kill, **QUICK)
+    trained = []
+    again = unweave.measure_feature_correction(
+        model, data, folder=tmp_path / "killed", on_progress=lambda name, _: trained.append(name), **QUICK
+    )
+    assert told(again) == told(whole)
+    assert len(trained) - 1 == len(list((tmp_path / "whole" / "trainings").glob("*.json"))) - last
+
+
+def test_memory_and_folder_give_the_same_table(seed: int, tmp_path: Path) -> None:
+    model, data = SmallConvolutions(), small_images(seed)
+    results = [unweave.measure_feature_correction(model, data, folder=f, **QUICK) for f in (None, tmp_path / "new")]
+    assert told(results[0]) == told(results[1])
+
+
+def test_time_that_is_over_gives_a_partial_report_and_goes_on(seed: int, tmp_path: Path) -> None:
+    model, data = SmallConvolutions(), small_images(seed)
+    partial = unweave.measure_feature_correction(model, data, folder=tmp_path, max_seconds=0.2, **QUICK)
+    assert not partial.is_complete
+    assert f"{len(partial.missing)} of" in " ".join(partial.notes)
+    assert told(unweave.measure_feature_correction(model, data, folder=tmp_path, **QUICK)) == told(
+        unweave.measure_feature_correction(model, data, **QUICK)
+    )
+
+
+def test_more_seeds_go_on_in_the_same_folder(seed: int, tmp_path: Path) -> None:
+    model, data = SmallConvolutions(), small_images(seed)
+    first = unweave.measure_feature_correction(model, data, folder=tmp_path, **QUICK)
+    more = unweave.measure_feature_correction(model, data, folder=tmp_path, **QUICK | {"seeds": 3})
+    assert more.full.values[:2] == first.full.values
+    with pytest.raises(InvalidInput, match="other settings"):
+        unweave.measure_feature_correction(model, small_images(seed + 1), folder=tmp_path, **QUICK)
+
+
+def test_real_labels_are_scored_by_explained_variance(seed: int) -> None:
+    x_train, _, x_test, _ = small_points(seed)
+    labels = [np.sin(x).sum(axis=1).astype(np.float64) * 100 for x in (x_train, x_test)]
+    data = (x_train, labels[0], x_test, labels[1])
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+    settings = QUICK | {"recipe": Recipe(epochs=40, batch=20, learning_rate=0.05)}
+    result = unweave.measure_feature_correction(model, data, **settings)
+    assert result.score_name == "explained variance"
+    assert result.full.mean > 0.5
+
+
+def test_ones_own_loop_gets_what_trains_and_the_penalty(seed: int) -> None:
+    calls = []
+
+    def loop(_: torch.nn.Module, parameters: list, penalty: Any, number: int) -> None:
+        calls.append((len(parameters), penalty().item(), number))
+
+    unweave.measure_feature_correction(
+        perceptron(), small_points(seed), train=loop, seeds=1, windows=(0,), prox=(2.0,), random_state=7
+    )
+    assert {number for _, _, number in calls} == {7}
+    # The last of them are: first unit frozen, and all trained with a pull to where they start, which is 0 yet.
+    assert [count for count, _, _ in calls[-2:]] == [4, 6]
+    assert all(penalty == 0 for _, penalty, _ in calls)
+
+
+def test_trainings_that_diverge_are_told_and_nothing_is_concluded(seed: int) -> None:
+    settings = QUICK | {"recipe": Recipe(epochs=6, batch=10, learning_rate=1e20), "seeds": 5}
+    result = unweave.measure_feature_correction(perceptron(), small_points(seed), depths=(1,), **settings)
+    assert any("diverged: lower the learning rate" in note for note in result.notes)
+    assert result.depths[0].verdict.startswith("no conclusion")
+    json.dumps(result.as_json(), allow_nan=False)
+
+
+@pytest.mark.usefixtures("without_type_checks")
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"units": ("conv9",)}, "there is no unit 'conv9'"),
+        ({"depths": (0, 1)}, "numbers from 1 to 3"),
+        ({"depths": (4,)}, "numbers from 1 to 3"),
+        ({"windows": (-1,)}, "windows need"),
+        ({"prox": (-1.0,)}, "prox needs"),
+        ({"seeds": 0}, "at least 1 seed"),
+        ({"max_seconds": 0.0}, "above 0"),
+        ({"thawed": "frozen"}, "thawed needs to be one of"),
+        ({"recipe": Recipe(epochs=0)}, "at least 1 epoch"),
+    ],
+)
+def test_wrong_use_is_refused_before_any_training(changed: dict[str, Any], message: str) -> None:
+    def never(*_: object) -> None:
+        pytest.fail("something was trained")
+
+    with pytest.raises(InvalidInput, match=message):
+        unweave.measure_feature_correction(SmallConvolutions(), small_images(0), on_progress=never, **QUICK | changed)
+
+
+def test_models_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"each of 3 classes, got \(2, 5\)"):
+        unweave.measure_feature_correction(
+            torch.nn.Sequential(torch.nn.Conv2d(1, 5, 3), torch.nn.Flatten(), torch.nn.Linear(20, 5)), small_images(0)
+        )
+    with pytest.raises(InvalidInput, match="is a class"):
+        unweave.measure_feature_correction(SmallConvolutions, small_images(0))
+    with pytest.raises(InvalidInput, match="got str"):
+        unweave.measure_feature_correction("resnet", small_images(0))
+    with pytest.raises(InvalidInput, match="return a torch module"):
+        unweave.measure_feature_correction(lambda seed: seed, small_images(0))
+
+
+def test_without_torch_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unweave.correction.blueprints.find_spec", lambda _: None)
+    with pytest.raises(InvalidInput, match=r"pip install 'unweave\[torch\]'"):
+        unweave.measure_feature_correction(SmallConvolutions(), small_images(0))
+
+
+@pytest.mark.slow
+def test_digits_lose_by_layerwise_training() -> None:
+    from unweave.correction.digits import DIGITS_RECIPE, DigitsNetwork, digits_data
+
+    result = unweave.measure_feature_correction(
+        DigitsNetwork(), digits_data(), recipe=DIGITS_RECIPE, depths=(3, 4), windows=(0, 1), prox=(1e-2,), seeds=2
+    )
+    assert result.is_complete
+    assert all(row.layerwise_gap.mean > 0.01 for row in result.depths)
