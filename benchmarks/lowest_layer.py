@@ -176,6 +176,8 @@ def noise(args: argparse.Namespace) -> None:
         ("relu", "pairs", "additive", 0.1),
     ]
     for name, upper, kind, size in cases:
+        if args.units and name not in args.units:
+            continue
         for threshold in args.thresholds or (1.5, 2.0, 2.5):
             truth, found = [], []
             for seed, _, rows, points in problems(args):
