@@ -48,8 +48,8 @@ def test_what_is_missing_leaves_with_one(arguments: list[str], capsys: pytest.Ca
     [
         (["--data", "nowhere.npz"], "--data needs --model"),
         (["--model", "correction_models:perceptron"], "--model needs --data"),
-        (["--depths", "one"], "--depths needs numbers"),
-        (["--width", "2"], "change the size of a --figure"),
+        (["--depths", "one"], "--depths needs whole numbers"),
+        (["--width", "2"], "change a --figure"),
         (["--figure", "figure-99", "--out", "x"], "there is no configuration 'figure-99'"),
         (["--figure", "figure-9"], "--figure needs --out"),
         (["--figure", "figure-9", "--out", "x"], "--figure needs --data"),

@@ -4,16 +4,18 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from unweave.exceptions import UnweaveError
+from unweave.exceptions import InvalidInput, UnweaveError
 
 IDENTIFIED, NOT_IDENTIFIED, WRONG_USE, ORACLE_FAILED = 0, 1, 2, 3
 WIDTH = 100
+
+Number = TypeVar("Number", int, float)
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout and nothing else.")]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
@@ -38,6 +40,19 @@ def progress(*, is_shown: bool = True, unit: str = "queries") -> Iterator[Callab
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as shown:
         task = shown.add_task("starting", total=None, count=0)
         yield lambda stage, count: shown.update(task, description=stage, count=count)
+
+
+def numbers(words: str, kind: type[Number], option: str) -> tuple[Number, ...]:
+    """Numbers that a user wrote with commas between them.
+
+    Raises:
+        InvalidInput: if they are something else.
+    """
+    try:
+        return tuple(kind(word) for word in words.split(","))
+    except ValueError as error:
+        names = "whole numbers" if kind is int else "numbers"
+        raise InvalidInput(f"{option} needs {names} with commas between, got {words!r}.") from error
 
 
 def show(report: RenderableType) -> None:

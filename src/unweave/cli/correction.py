@@ -7,7 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unweave.cli.console import IDENTIFIED, NOT_IDENTIFIED, AsJson, Quiet, Seed, progress, show, show_json
+from unweave.cli.console import (
+    IDENTIFIED,
+    NOT_IDENTIFIED,
+    AsJson,
+    Number,
+    Quiet,
+    Seed,
+    numbers,
+    progress,
+    show,
+    show_json,
+)
 from unweave.cli.figures import deliver_figure, figure_run
 from unweave.cli.imports import named_object
 from unweave.exceptions import InvalidInput
@@ -37,7 +48,11 @@ def correction(
     ] = None,
     width: Annotated[float | None, typer.Option(help="Of a figure's networks, in place of the document's.")] = None,
     layers: Annotated[int | None, typer.Option(help="Of a figure's networks, in place of the document's.")] = None,
+    batch: Annotated[int | None, typer.Option(min=2, help="Images per step, in place of the document's.")] = None,
     images: Annotated[int | None, typer.Option(min=2, help="Of a figure's training, in place of all.")] = None,
+    two_classes: Annotated[
+        bool, typer.Option("--two-classes", help="CIFAR-10 as bird, cat, deer, dog and horse against the rest.")
+    ] = False,
     seed: Seed = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -49,20 +64,27 @@ def correction(
     """
     settings: dict[str, Any] = {
         "units": None if units is None else units.split(","),
-        "windows": _numbers(windows, int, "windows"),
-        "prox": _numbers(prox, float, "prox"),
+        "windows": _optional_numbers(windows, int, "--windows"),
     }
-    shared = {"depths": _numbers(depths, int, "depths"), "seeds": seeds}
+    shared = {
+        "depths": _optional_numbers(depths, int, "--depths"),
+        "prox": _optional_numbers(prox, float, "--prox"),
+        "seeds": seeds,
+    }
     if figure is not None:
         if model is not None or any(value is not None for value in settings.values()):
-            raise InvalidInput("a figure has its own model: leave --model, --units, --windows and --prox out.")
-        scale = {"width": width, "layers": layers, "epochs": epochs, "images": images} | shared
+            raise InvalidInput("a figure has its own model: leave --model, --units and --windows out.")
+        scale = {"width": width, "layers": layers, "epochs": epochs, "batch": batch, "images": images} | shared
         with progress(is_shown=not quiet, unit="trainings done") as tell:
-            run = figure_run(figure, data, out, scale=scale, seed=seed, max_seconds=max_seconds, tell=tell)
+            run = figure_run(
+                figure, data, out, scale=scale, two_classes=two_classes, seed=seed, max_seconds=max_seconds, tell=tell
+            )
         deliver_figure(run, Path(out or "."), as_json=as_json)
         raise typer.Exit(IDENTIFIED if run.is_complete else NOT_IDENTIFIED)
-    if not (width is None and layers is None and images is None):
-        raise InvalidInput("--width, --layers and --images change the size of a --figure: name one, or leave them out.")
+    if two_classes or any(value is not None for value in (width, layers, batch, images)):
+        raise InvalidInput(
+            "--width, --layers, --batch, --images and --two-classes change a --figure: name one, or leave them out."
+        )
     given = {name: value for name, value in (settings | shared).items() if value is not None}
     with progress(is_shown=not quiet, unit="trainings done") as tell:
         tell("loading", 0)
@@ -116,13 +138,8 @@ def _read(path: Path) -> tuple[Any, ...]:
         raise InvalidInput(f"--data needs an .npz file with {', '.join(PARTS)}, got {path}: {error}.") from error
 
 
-def _numbers(words: str | None, kind: type, name: str) -> tuple[Any, ...] | None:
-    if words is None:
-        return None
-    try:
-        return tuple(kind(word) for word in words.split(","))
-    except ValueError as error:
-        raise InvalidInput(f"--{name} needs numbers with commas between them, got {words!r}.") from error
+def _optional_numbers(words: str | None, kind: type[Number], option: str) -> tuple[Number, ...] | None:
+    return None if words is None else numbers(words, kind, option)
 
 
 def _deliver(result: "FeatureCorrection", out: Path | None, *, as_json: bool, quiet: bool) -> None:

@@ -23,6 +23,7 @@ def figure_run(
     out: Path | None,
     *,
     scale: dict[str, Any],
+    two_classes: bool,
     seed: int,
     max_seconds: float | None,
     tell: "Callable[[str, int], None]",
@@ -31,6 +32,10 @@ def figure_run(
 
     Args:
         scale: sizes in place of the document's; those that are None stay as they are.
+        two_classes: whether the ten classes of CIFAR-10 become two.
+
+    Raises:
+        InvalidInput: if a folder is missing.
     """
     from unweave.correction.blueprints import need_torch
     from unweave.correction.configurations import figure_configuration
@@ -44,13 +49,18 @@ def figure_run(
     if data is None and not smaller:
         raise InvalidInput(
             "--figure needs --data, a folder of images; or make it a miniature, which runs on digits, by --width, "
-            "--layers, --epochs, --images or --seeds."
+            "--layers, --epochs, --batch, --images, --prox or --seeds."
         )
     if smaller:
         configuration = configuration.scaled(**smaller)
+    from unweave.correction.costs import cost_of
     from unweave.correction.figures import run_figure
 
     images = digit_images() if data is None else load_images(data)
+    images = images.as_two_classes() if two_classes else images
+    if not configuration.is_miniature:
+        cost = cost_of(configuration)
+        typer.echo(f"{name}: {cost.trainings} trainings, about {cost.gpu_hours:.2g} hours of a V100", err=True)
     return run_figure(configuration, images, out, seed=seed, max_seconds=max_seconds, on_progress=tell)
 
 

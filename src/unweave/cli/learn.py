@@ -8,7 +8,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unweave.cli.console import IDENTIFIED, NOT_IDENTIFIED, AsJson, Overwrite, Quiet, Seed, progress, show, show_json
+from unweave.cli.console import (
+    IDENTIFIED,
+    NOT_IDENTIFIED,
+    AsJson,
+    Overwrite,
+    Quiet,
+    Seed,
+    numbers,
+    progress,
+    show,
+    show_json,
+)
 from unweave.exceptions import InvalidInput
 
 if TYPE_CHECKING:
@@ -186,8 +197,8 @@ def hierarchical(
 ) -> None:
     """Learn a deep quadratic network, all levels at once."""
     settings = {
-        "widths": _whole_numbers(widths, "--widths"),
-        "connections": [_whole_numbers(each, "--connections") for each in connections.split(";")]
+        "widths": numbers(widths, int, "--widths"),
+        "connections": [numbers(each, int, "--connections") for each in connections.split(";")]
         if connections
         else None,
         "signed": signed,
@@ -268,13 +279,6 @@ def _check_folder(out: Path | None, *, overwrite: bool) -> None:
 
 def _names(columns: str) -> tuple[str, ...]:
     return tuple(name.strip() for name in columns.split(",") if name.strip())
-
-
-def _whole_numbers(text: str, option: str) -> list[int]:
-    try:
-        return [int(part) for part in text.split(",")]
-    except ValueError as error:
-        raise InvalidInput(f"{option} needs whole numbers with commas between, got {text!r}.") from error
 
 
 @contextmanager
