@@ -97,7 +97,7 @@ def test_public_names_can_be_imported(name: str) -> None:
 
 
 def test_unknown_names_are_refused() -> None:
-    with pytest.raises(AttributeError, match="has no attribute 'no_such_name'"):
+    with pytest.raises(AttributeError, match="No unweave attribute no_such_name"):
         _ = unweave.no_such_name  # type: ignore[attr-defined]
 
 

@@ -4,8 +4,9 @@ found = unweave.identify(model, inputs=30, budget=20_000, seed=7)
 found.outcome, found.network, found.certificate, found.queries
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+import lazy_loader
 
 __version__ = "0.1.0"
 
@@ -22,21 +23,21 @@ if TYPE_CHECKING:
     from unweave.symmetries import canonical, match
 
 # Names are loaded when first used, so that `unweave --help` does not wait for the numerics.
-_HOMES = {
-    "identify": "unweave.identification.entry",
-    "Identification": "unweave.identification.result",
-    "Layer": "unweave.networks",
-    "Network": "unweave.networks",
-    "CallableOracle": "unweave.oracles.callables",
-    "Box": "unweave.oracles.domains",
-    "Everywhere": "unweave.oracles.domains",
-    "Oracle": "unweave.oracles.oracle",
-    "Outcome": "unweave.outcomes",
-    "FeatureCorrection": "unweave.correction.result",
-    "measure_feature_correction": "unweave.correction.entry",
-    "canonical": "unweave.symmetries",
-    "match": "unweave.symmetries",
-}
+__getattr__, __dir__, _ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "correction.entry": ["measure_feature_correction"],
+        "correction.result": ["FeatureCorrection"],
+        "identification.entry": ["identify"],
+        "identification.result": ["Identification"],
+        "networks": ["Layer", "Network"],
+        "oracles.callables": ["CallableOracle"],
+        "oracles.domains": ["Box", "Everywhere"],
+        "oracles.oracle": ["Oracle"],
+        "outcomes": ["Outcome"],
+        "symmetries": ["canonical", "match"],
+    },
+)
 
 __all__ = [
     "Box",
@@ -53,15 +54,3 @@ __all__ = [
     "match",
     "measure_feature_correction",
 ]
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'unweave' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])

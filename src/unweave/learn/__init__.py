@@ -1,7 +1,8 @@
 """Networks from samples that somebody else chose: scikit-learn estimators, loaded when first used."""
 
-from importlib import import_module
 from typing import TYPE_CHECKING
+
+import lazy_loader
 
 if TYPE_CHECKING:
     from unweave.learn.hierarchical.estimators import HierarchicalClassifier, HierarchicalRegressor
@@ -11,16 +12,17 @@ if TYPE_CHECKING:
     from unweave.learn.quadratic import QuadraticNetworkRegressor
     from unweave.learn.relu_network.regressor import ReluNetworkRegressor
 
-_HOMES = {
-    "HalfspaceIntersectionClassifier": "unweave.learn.lowest_layer.halfspaces",
-    "HalfspaceUnionClassifier": "unweave.learn.lowest_layer.halfspaces",
-    "HierarchicalClassifier": "unweave.learn.hierarchical.estimators",
-    "HierarchicalRegressor": "unweave.learn.hierarchical.estimators",
-    "LowestLayerRegressor": "unweave.learn.lowest_layer.regressor",
-    "OverparameterizedRegressor": "unweave.learn.overparameterized",
-    "QuadraticNetworkRegressor": "unweave.learn.quadratic",
-    "ReluNetworkRegressor": "unweave.learn.relu_network.regressor",
-}
+__getattr__, __dir__, _ = lazy_loader.attach(
+    __name__,
+    submod_attrs={
+        "hierarchical.estimators": ["HierarchicalClassifier", "HierarchicalRegressor"],
+        "lowest_layer.halfspaces": ["HalfspaceIntersectionClassifier", "HalfspaceUnionClassifier"],
+        "lowest_layer.regressor": ["LowestLayerRegressor"],
+        "overparameterized": ["OverparameterizedRegressor"],
+        "quadratic": ["QuadraticNetworkRegressor"],
+        "relu_network.regressor": ["ReluNetworkRegressor"],
+    },
+)
 
 __all__ = [
     "HalfspaceIntersectionClassifier",
@@ -32,15 +34,3 @@ __all__ = [
     "QuadraticNetworkRegressor",
     "ReluNetworkRegressor",
 ]
-
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'unweave.learn' has no attribute {name!r}")
-    value = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
