@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 KIND = "learnt"
 SHOWN_NEURONS, SHOWN_WEIGHTS = 12, 6
-# What a level of a quadratic network may read beside squares of features.
+# What a level of a quadratic network may read beside the squares of the features of a level.
 SOURCES = {0: "inputs", 1: "squares of inputs"}
 
 
@@ -49,14 +49,14 @@ def network_tables(network: "Network | QuadraticDenseNet") -> list[RenderableTyp
 def levels_table(network: QuadraticDenseNet) -> Table:
     """Features of every level of a quadratic network, what they read, and how much they weigh in the output."""
     table = text.facts("level")
-    for header in ("reads", "weight", "size of its feature map"):
+    for header in ("reads", "weight", "size of its map"):
         table.add_column(header)
     table.columns[1].header = "features"
     wiring = network.wiring
     for number, (level, width, sources) in enumerate(
         zip(network.levels, wiring.widths, wiring.sources, strict=True), start=FIRST_LEVEL
     ):
-        names = ", ".join(SOURCES.get(source, f"squares of level {source}") for source in sources)
+        names = ", ".join(SOURCES.get(source, f"level {source}") for source in sources)
         size = float(np.linalg.norm(level.features))
         table.add_row(str(number), str(width), names, f"{level.weight:.6g}", f"{size:.6g}")
     linear = "none" if network.linear is None else f"size {float(np.linalg.norm(network.linear)):.6g}"
