@@ -3,6 +3,7 @@
     python benchmarks/hierarchical.py --tables newton             joint second-order training, 10 seeds, minutes
     python benchmarks/hierarchical.py --tables staged --seeds 5   staged joint against layer-wise, about half an hour
     python benchmarks/hierarchical.py --tables methods --picture methods.png
+    python benchmarks/hierarchical.py --tables kernels --seeds 5  on the samples of the staged table, about an hour
     python benchmarks/hierarchical.py --tables correction --picture correction.png
     python benchmarks/hierarchical.py --tables literal noise classes sparse
 
@@ -155,6 +156,25 @@ def methods(seeds: int, picture: Path | None) -> None:
         draw_comparison(tables).savefig(picture, dpi=150)
 
 
+def kernels(seeds: int, _: Path | None) -> None:
+    """All kernels on the samples of the staged table: the median error of each, the best first."""
+    print(f"\n30 inputs, widths (5, 2); medians over {seeds} seeds")
+    for samples in STAGED_SAMPLES:
+        for name, draw in DISTRIBUTIONS.items():
+            for weight in (0.1, 0.3):
+                found: dict[str, list[float]] = {}
+                for seed in range(seeds):
+                    task = Task(seed, 30, (5, 2), (1.0, weight), samples, draw)
+                    given = Samples(task.teacher.wiring, task.points, task.labels, task.means, seed)
+                    chosen = {key: each for key, each in all_methods(given.wiring).items() if "kernel" in key}
+                    for row in compare_methods(given, task.fresh, task.truth, methods=chosen).rows:
+                        found.setdefault(row.method, []).append(row.relative_error)
+                errors = sorted((float(np.median(each)), key) for key, each in found.items())
+                print(
+                    f"{name:>9} {weight:6} {samples:8} " + ", ".join(f"{key} {e:.1e}" for e, key in errors), flush=True
+                )
+
+
 def correction(_: int, picture: Path | None) -> None:
     """The error of level 2 along the training, and against the weight of level 3."""
     law = measure_correction_law(np.random.default_rng(0), distribution=GaussianInputs())
@@ -269,6 +289,7 @@ TABLES: dict[str, Callable[[int, Path | None], None]] = {
     "newton": newton,
     "staged": staged,
     "methods": methods,
+    "kernels": kernels,
     "correction": correction,
     "literal": literal,
     "noise": noise,
