@@ -149,6 +149,13 @@ def test_a_fit_finds_place_and_rate(activation: Activation, rate_guess: float, s
     assert other.misfit > TAIL
 
 
+@pytest.mark.parametrize("ratio", [1e2, 1e3, 1e4, 1e6])
+def test_weak_jumps_are_not_taken_for_plateaus(ratio: float, seed: int) -> None:
+    truth, line = planted(seed, neurons=1), line_of(seed)
+    weakest = float(np.max(np.abs(truth.layers[1].weights)))
+    assert_jumps(JumpWalk(weakest / ratio)(truth, line), truth, line)
+
+
 def test_a_constant_has_no_jumps(seed: int) -> None:
     asked = 0
 

@@ -29,10 +29,13 @@ QUERIES_PER_ANGLE = 60
 MARGIN = 6.0
 # An answer this close to a plateau, relative to the jump, belongs to it.
 TAIL = 1e-3
-# Second answer in a slab, relative to the interval that led there.
-NEARBY = 1e-3
+# Second answer in a slab, relative to the interval that led there: far enough that a profile changes by several times
+# what noise may hide, or a weak neuron would look like a plateau.
+NEARBY, FARTHEST_NEARBY, CLEAR_CHANGE = 1e-3, 0.25, 20.0
 # Where the profile is sampled, in arguments of the activation.
 ARGUMENTS = np.array([-9.0, -3.0, -1.5, -0.5, 0.5, 1.5, 3.0, 9.0])
+# Beyond this argument, on both sides, a profile has to be seen before it counts.
+BENT = 1.5
 # A slab narrower than this, in standard units, is a step that hides its neuron.
 NARROWEST = 1e-2
 FIT_STEPS = 12
@@ -123,7 +126,7 @@ class JumpWalk:
             elif np.max(np.abs(value - after)) <= tail:
                 high = place
             else:
-                beside = place + NEARBY * min(high - place, place - low)
+                beside = place + self._nearby(height) * min(high - place, place - low)
                 second = (yield line.points(np.array([beside])))[0]
                 if np.max(np.abs(second - value)) <= MARGIN * self.noise:
                     return [
@@ -134,6 +137,11 @@ class JumpWalk:
                     return (yield from self._read(line, before, after, (place, value), (beside, second)))
                 high = beside
         return []
+
+    def _nearby(self, height: float) -> float:
+        needed = CLEAR_CHANGE * MARGIN * self.noise / height
+        # Differences that hardly exceed the noise are a drift, not a neuron: no distance makes them clear.
+        return float(np.clip(needed, NEARBY, FARTHEST_NEARBY)) if needed < 1.0 else NEARBY
 
     def _read(
         self,
@@ -163,7 +171,9 @@ class JumpWalk:
             if jump.misfit < TAIL or not 0.1 < jump.rate / rate < 10.0:
                 break
             place, rate = jump.position, jump.rate
-        return [jump]
+        arguments = jump.rate * (positions - jump.position)
+        # A straight piece, as in the tail of a slab, looks like the middle of any profile: nothing has saturated.
+        return [jump] if np.min(arguments) < -BENT and np.max(arguments) > BENT else []
 
 
 def _limited(ask: Ask, limit: int) -> Ask:
