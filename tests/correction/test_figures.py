@@ -1,6 +1,8 @@
 """End to end in miniature: digits of 8 x 8 pixels, tiny networks, an epoch or two."""
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -115,10 +117,52 @@ def test_what_is_trained_is_not_trained_again(tmp_path: Path, seed: int) -> None
 def test_a_stop_says_so_and_can_go_on(tmp_path: Path, seed: int) -> None:
     stopped = run_figure(tiny("figure-12"), digit_images(), tmp_path, seed=seed, max_seconds=1e-9)
     assert not stopped.is_complete
-    assert "same folder to go on" in stopped.notes[0]
+    assert stopped.notes[0].startswith("A miniature")
+    assert "same folder to go on" in stopped.notes[-1]
     with pytest.raises(InvalidInput, match="needs filters, features or methods"):
         draw_figure(stopped)
     assert run_figure(tiny("figure-12"), digit_images(), tmp_path, seed=seed).is_complete
+
+
+def tiny_tables() -> FigureConfiguration:
+    """Two tables of one depth."""
+    small = figure_configuration("figure-6").scaled(
+        width=0.125, layers=10, epochs=1, batch=30, images=60, seeds=1, depths=(1,)
+    )
+    return replace(small, networks=small.networks[-1:])
+
+
+def test_several_tables_are_not_compared(tmp_path: Path, seed: int) -> None:
+    run = run_figure(replace(tiny_tables(), is_miniature=False), digit_images(), tmp_path, seed=seed)
+    assert isinstance(run.result, CorrectionTables)
+    assert len(run.result.tables) == 2
+    assert run.is_complete
+    assert run.differences == ()
+    assert "no numbers of this figure" in run.notes[-1]
+
+
+@pytest.mark.parametrize("max_seconds", [0.0, 1e-9])
+def test_tables_stop_without_time(max_seconds: float, tmp_path: Path, seed: int) -> None:
+    run = run_figure(tiny_tables(), digit_images(), tmp_path, seed=seed, max_seconds=max_seconds)
+    assert not run.is_complete
+    assert run.notes[0].startswith("A miniature")
+    assert run.notes[-1].startswith("The time was over")
+
+
+def test_a_complete_table_survives_the_end_of_time(tmp_path: Path, seed: int) -> None:
+    both = tiny_tables()
+    run_figure(both, digit_images(), tmp_path, seed=seed)
+    shutil.rmtree(sorted(tmp_path.iterdir())[1])
+    run = run_figure(both, digit_images(), tmp_path, seed=seed, max_seconds=1e-9)
+    assert isinstance(run.result, CorrectionTables)
+    assert not run.is_complete
+    assert [table.is_complete for table in run.result.tables.values()] == [True, False]
+
+
+@pytest.mark.parametrize("max_seconds", [-1.0, float("nan")])
+def test_impossible_times_are_refused(max_seconds: float, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="max_seconds needs to be a number from 0 on"):
+        run_figure(tiny("figure-12"), digit_images(), tmp_path, max_seconds=max_seconds)
 
 
 def test_spoilt_weights_are_refused(tmp_path: Path, seed: int) -> None:
