@@ -82,6 +82,17 @@ def test_features_before_and_after_are_of_the_same_channels(tmp_path: Path, seed
         assert not np.array_equal(each.before.images, each.after.images)
 
 
+def test_features_before_correction_repeat_and_leave_torch_alone(tmp_path: Path, seed: int) -> None:
+    found = []
+    for number in range(2):
+        torch.manual_seed(number)
+        drawn = torch.random.get_rng_state()
+        run_figure(tiny("figure-4"), digit_images(), tmp_path / str(number), seed=seed)
+        assert torch.equal(torch.random.get_rng_state(), drawn)
+        found.append(load_file(next((tmp_path / str(number)).glob("depth-2-only*"))))
+    assert all(np.array_equal(value, found[1][name]) for name, value in found[0].items())
+
+
 def test_methods_have_all_their_models(tmp_path: Path, seed: int) -> None:
     result = run_figure(tiny("figure-12"), digit_images(), tmp_path, seed=seed).result
     assert isinstance(result, MethodTable)

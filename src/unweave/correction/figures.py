@@ -232,7 +232,7 @@ def _run_corrected_features(training: ImageTraining, seed: int) -> CorrectedFeat
     for depth in training.configuration.depths:
         whole = training.build(network.blueprint, seed)
         assert isinstance(whole, WideResidualNetwork)
-        shallow = whole.truncated(depth)
+        shallow = training.truncated(whole, depth, seed)
         training.train(f"depth {depth} only", shallow, network.recipes[0], seed=seed)
         pairs = _weights_up_to(depth, shallow, whole)
         penalty = pull([(after, before.detach()) for before, after in pairs], training.configuration.prox[0])
