@@ -109,6 +109,9 @@ def test_tables_come_from_the_measurement(name: str, tmp_path: Path, seed: int) 
     assert isinstance(run.result, CorrectionTables)
     assert run.is_complete
     run.save(tmp_path / "out")
+    notes = " ".join(run.notes)
+    assert ("80 % of the training images" in notes) == (name in ("figure-9", "figure-14-linf"))
+    assert ("a table for every weight decay" in notes) == (name == "figure-6")
     for table in run.result.tables.values():
         row = table.depths[1]
         assert bool(row.layerwise.values) == (name == "figure-6")

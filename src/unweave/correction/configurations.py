@@ -58,7 +58,7 @@ ATTACK_STEPS = {Attacker.EUCLIDEAN: (4, 20), Attacker.LARGEST_ENTRY: (7, 20)}
 
 @dataclass(frozen=True)
 class NetworkPlan:
-    """A network and how it is trained; of several recipes the one that serves best at a depth counts."""
+    """A network and how it is trained; with several recipes all is done with each of them, and none is chosen."""
 
     blueprint: Blueprint
     recipes: tuple[Recipe, ...]
@@ -88,7 +88,7 @@ class FigureConfiguration:
         datasets: on which the document shows it.
         depths: in units; empty for all.
         windows: units thawed below a depth.
-        prox: strengths of the pull of "train all"; the better one counts.
+        prox: strengths of the pull of "train all"; of several the better one counts, on images kept out of training.
         seeds: repetitions.
         first_epochs: of the phase in which only the first layer trains, of Figure 2.
         channels_shown: how many channels of each part of a residual network are visualised.

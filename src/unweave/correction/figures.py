@@ -36,6 +36,7 @@ from unweave.correction.published import (
     fixed,
 )
 from unweave.correction.result import FeatureCorrection
+from unweave.correction.samples import VALIDATION_SHARE
 from unweave.correction.subjects import Deadline, OutOfTime
 from unweave.correction.training import pull
 from unweave.correction.visualisation import visualise_features
@@ -115,6 +116,17 @@ def _notes(configuration: FigureConfiguration) -> tuple[str, ...]:
         notes.append(f"Accuracies are those under attack: {configuration.attacker}, {steps} steps.")
     if configuration.measured is Measured.METHODS:
         notes.append("The best of several models was chosen on test images, as in the document: it is biased upwards.")
+    if configuration.measured is Measured.CORRECTION and len(configuration.prox) > 1:
+        notes.append(
+            f"All trainings had {100 * (1 - VALIDATION_SHARE):.0f} % of the training images: the others choose the "
+            "strength of the pull. The document does not tell of images kept out, so that its accuracies may be higher "
+            "for this alone."
+        )
+    if any(len(network.recipes) > 1 for network in configuration.networks):
+        notes.append(
+            "There is a table for every weight decay, and none is chosen. The document takes the best one in every "
+            "phase, so that its accuracies may be higher for this alone."
+        )
     return tuple(notes)
 
 
