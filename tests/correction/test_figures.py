@@ -10,10 +10,12 @@ import pytest
 import torch
 from safetensors.numpy import load_file
 
+from unweave.cli.figures import PICTURE, deliver_figure
 from unweave.correction.configurations import FigureConfiguration, figure_configuration
 from unweave.correction.figure_results import (
     CorrectedFeatures,
     CorrectionTables,
+    FigureRun,
     FilterPhases,
     MethodTable,
     UnitFeatures,
@@ -177,6 +179,41 @@ def test_a_complete_table_survives_the_end_of_time(tmp_path: Path, seed: int) ->
 def test_impossible_times_are_refused(max_seconds: float, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="max_seconds needs to be a number from 0 on"):
         run_figure(tiny("figure-12"), digit_images(), tmp_path, max_seconds=max_seconds)
+
+
+def phases() -> FilterPhases:
+    filters = np.full((2, 3, 4, 4), np.nan, dtype=np.float32)
+    return FilterPhases("made", filters, filters, filters, 0.5, 0.5)
+
+
+def test_what_diverged_is_saved_as_proper_json(tmp_path: Path) -> None:
+    written = FigureRun("made", "miniature", "made", phases()).save(tmp_path)
+    assert json.loads(written[0].read_text(), parse_constant=pytest.fail)["result"]["correlation_alone_random"] == "nan"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["figure.json", "figure.npz"]
+    with np.load(written[1], allow_pickle=False) as arrays:
+        assert sorted(arrays) == ["alone", "random", "together"]
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = FigureRun("made", "miniature", "made", phases())
+    (document, _) = run.save(tmp_path)
+    before = document.read_text()
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.replace", fail)
+    with pytest.raises(InvalidInput, match="can be written: disk full"):
+        replace(run, name="other").save(tmp_path)
+    assert document.read_text() == before
+
+
+def test_a_picture_that_cannot_be_written_is_wrong_use(tmp_path: Path) -> None:
+    filters = np.zeros((2, 3, 4, 4), dtype=np.float32)
+    run = FigureRun("made", "miniature", "made", FilterPhases("made", filters, filters, filters, 0.5, 0.5))
+    (tmp_path / PICTURE).mkdir()
+    with pytest.raises(InvalidInput, match="the picture could not be written"):
+        deliver_figure(run, tmp_path, as_json=False)
 
 
 def test_spoilt_weights_are_refused(tmp_path: Path, seed: int) -> None:

@@ -27,7 +27,7 @@ def test_three_questions_are_drawn(seed: int) -> None:
 def test_every_window_has_a_line_of_its_own(seed: int) -> None:
     found = measured(seed)
     windows = tuple(range(11))
-    row = replace(found.depths[0], fixed={window: found.full for window in windows})
+    row = replace(found.depths[0], fixed=dict.fromkeys(windows, found.full))
     middle = draw_feature_correction(replace(found, depths=(row,), windows=windows)).axes[1]
     lines = [each.lines[0] for each in middle.containers if isinstance(each, ErrorbarContainer)]
     assert len(lines) == 12
