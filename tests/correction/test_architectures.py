@@ -70,6 +70,16 @@ def test_vgg_has_its_convolutions(layers: int, convolutions: int) -> None:
     assert (found[0].out_channels, found[-1].out_channels) == (64, 512)
 
 
+@pytest.mark.parametrize("channels", [3, 8])
+def test_vgg_pools_four_times_whatever_the_images_channels(channels: int) -> None:
+    # At an eighth of the width the first part has 8 channels.
+    model = VggNetwork(13, 0.125, channels=channels)
+    pooled = [
+        number for number, unit in enumerate(model.convolutions) if isinstance(next(unit.children()), nn.MaxPool2d)
+    ]
+    assert pooled == [2, 4, 6, 8]
+
+
 def test_vgg_13_has_its_parameters() -> None:
     channels = [3, 64, 64, 128, 128, 256, 256, 512, 512, 512, 512]
     weights = sum(9 * before * after for before, after in pairwise(channels))

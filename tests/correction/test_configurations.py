@@ -144,6 +144,22 @@ def test_scaling_keeps_the_place_of_milestones_and_drops_missing_depths() -> Non
     assert len(figure_configuration("figure-12").scaled(layers=10).networks) == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "layers", "depths"),
+    [("figure-4", 10, (2,)), ("figure-4", 34, (7,)), ("figure-11", 10, (1, 2)), ("figure-11", 34, (4, 7, 10))],
+)
+def test_features_are_shown_of_units_at_the_same_place(name: str, layers: int, depths: tuple[int, ...]) -> None:
+    assert figure_configuration(name).scaled(layers=layers).depths == depths
+    with pytest.raises(InvalidInput, match="name at least one unit"):
+        figure_configuration(name).scaled(depths=())
+
+
+def test_scaling_again_keeps_what_was_scaled() -> None:
+    once = figure_configuration("figure-9").scaled(images=100, width=0.5, epochs=6, layers=10, batch=20, prox=(0.1,))
+    assert once.scaled() == once
+    assert once.scaled(seeds=3) == replace(once, seeds=3)
+
+
 def test_unknown_figures_are_refused() -> None:
     with pytest.raises(InvalidInput, match="choose one of figure-1, figure-2"):
         figure_configuration("figure-5")

@@ -1,6 +1,8 @@
 """End to end in miniature: digits of 8 x 8 pixels, tiny networks, an epoch or two."""
 
 import json
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +10,12 @@ import pytest
 import torch
 from safetensors.numpy import load_file
 
+from unweave.cli.figures import PICTURE, deliver_figure
 from unweave.correction.configurations import FigureConfiguration, figure_configuration
 from unweave.correction.figure_results import (
     CorrectedFeatures,
     CorrectionTables,
+    FigureRun,
     FilterPhases,
     MethodTable,
     UnitFeatures,
@@ -80,6 +84,17 @@ def test_features_before_and_after_are_of_the_same_channels(tmp_path: Path, seed
         assert not np.array_equal(each.before.images, each.after.images)
 
 
+def test_features_before_correction_repeat_and_leave_torch_alone(tmp_path: Path, seed: int) -> None:
+    found = []
+    for number in range(2):
+        torch.manual_seed(number)
+        drawn = torch.random.get_rng_state()
+        run_figure(tiny("figure-4"), digit_images(), tmp_path / str(number), seed=seed)
+        assert torch.equal(torch.random.get_rng_state(), drawn)
+        found.append(load_file(next((tmp_path / str(number)).glob("depth-2-only*"))))
+    assert all(np.array_equal(value, found[1][name]) for name, value in found[0].items())
+
+
 def test_methods_have_all_their_models(tmp_path: Path, seed: int) -> None:
     result = run_figure(tiny("figure-12"), digit_images(), tmp_path, seed=seed).result
     assert isinstance(result, MethodTable)
@@ -96,6 +111,9 @@ def test_tables_come_from_the_measurement(name: str, tmp_path: Path, seed: int) 
     assert isinstance(run.result, CorrectionTables)
     assert run.is_complete
     run.save(tmp_path / "out")
+    notes = " ".join(run.notes)
+    assert ("80 % of the training images" in notes) == (name in ("figure-9", "figure-14-linf"))
+    assert ("a table for every weight decay" in notes) == (name == "figure-6")
     for table in run.result.tables.values():
         row = table.depths[1]
         assert bool(row.layerwise.values) == (name == "figure-6")
@@ -115,10 +133,87 @@ def test_what_is_trained_is_not_trained_again(tmp_path: Path, seed: int) -> None
 def test_a_stop_says_so_and_can_go_on(tmp_path: Path, seed: int) -> None:
     stopped = run_figure(tiny("figure-12"), digit_images(), tmp_path, seed=seed, max_seconds=1e-9)
     assert not stopped.is_complete
-    assert "same folder to go on" in stopped.notes[0]
+    assert stopped.notes[0].startswith("A miniature")
+    assert "same folder to go on" in stopped.notes[-1]
     with pytest.raises(InvalidInput, match="needs filters, features or methods"):
         draw_figure(stopped)
     assert run_figure(tiny("figure-12"), digit_images(), tmp_path, seed=seed).is_complete
+
+
+def tiny_tables() -> FigureConfiguration:
+    """Two tables of one depth."""
+    small = figure_configuration("figure-6").scaled(
+        width=0.125, layers=10, epochs=1, batch=30, images=60, seeds=1, depths=(1,)
+    )
+    return replace(small, networks=small.networks[-1:])
+
+
+def test_several_tables_are_not_compared(tmp_path: Path, seed: int) -> None:
+    run = run_figure(replace(tiny_tables(), is_miniature=False), digit_images(), tmp_path, seed=seed)
+    assert isinstance(run.result, CorrectionTables)
+    assert len(run.result.tables) == 2
+    assert run.is_complete
+    assert run.differences == ()
+    assert "no numbers of this figure" in run.notes[-1]
+
+
+@pytest.mark.parametrize("max_seconds", [0.0, 1e-9])
+def test_tables_stop_without_time(max_seconds: float, tmp_path: Path, seed: int) -> None:
+    run = run_figure(tiny_tables(), digit_images(), tmp_path, seed=seed, max_seconds=max_seconds)
+    assert not run.is_complete
+    assert run.notes[0].startswith("A miniature")
+    assert run.notes[-1].startswith("The time was over")
+
+
+def test_a_complete_table_survives_the_end_of_time(tmp_path: Path, seed: int) -> None:
+    both = tiny_tables()
+    run_figure(both, digit_images(), tmp_path, seed=seed)
+    shutil.rmtree(sorted(tmp_path.iterdir())[1])
+    run = run_figure(both, digit_images(), tmp_path, seed=seed, max_seconds=1e-9)
+    assert isinstance(run.result, CorrectionTables)
+    assert not run.is_complete
+    assert [table.is_complete for table in run.result.tables.values()] == [True, False]
+
+
+@pytest.mark.parametrize("max_seconds", [-1.0, float("nan")])
+def test_impossible_times_are_refused(max_seconds: float, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="max_seconds needs to be a number from 0 on"):
+        run_figure(tiny("figure-12"), digit_images(), tmp_path, max_seconds=max_seconds)
+
+
+def phases() -> FilterPhases:
+    filters = np.full((2, 3, 4, 4), np.nan, dtype=np.float32)
+    return FilterPhases("made", filters, filters, filters, 0.5, 0.5)
+
+
+def test_what_diverged_is_saved_as_proper_json(tmp_path: Path) -> None:
+    written = FigureRun("made", "miniature", "made", phases()).save(tmp_path)
+    assert json.loads(written[0].read_text(), parse_constant=pytest.fail)["result"]["correlation_alone_random"] == "nan"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["figure.json", "figure.npz"]
+    with np.load(written[1], allow_pickle=False) as arrays:
+        assert sorted(arrays) == ["alone", "random", "together"]
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = FigureRun("made", "miniature", "made", phases())
+    (document, _) = run.save(tmp_path)
+    before = document.read_text()
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.replace", fail)
+    with pytest.raises(InvalidInput, match="can be written: disk full"):
+        replace(run, name="other").save(tmp_path)
+    assert document.read_text() == before
+
+
+def test_a_picture_that_cannot_be_written_is_wrong_use(tmp_path: Path) -> None:
+    filters = np.zeros((2, 3, 4, 4), dtype=np.float32)
+    run = FigureRun("made", "miniature", "made", FilterPhases("made", filters, filters, filters, 0.5, 0.5))
+    (tmp_path / PICTURE).mkdir()
+    with pytest.raises(InvalidInput, match="the picture could not be written"):
+        deliver_figure(run, tmp_path, as_json=False)
 
 
 def test_spoilt_weights_are_refused(tmp_path: Path, seed: int) -> None:

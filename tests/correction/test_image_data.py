@@ -97,14 +97,27 @@ def test_floats_lie_between_0_and_1(tmp_path: Path, seed: int) -> None:
 def test_subsets_repeat_and_keep_pairs(seed: int) -> None:
     marks = np.arange(20, dtype=np.uint8)
     images = np.broadcast_to(marks[:, None, None, None], (20, 3, 4, 4)).copy()
-    whole = ImageData(images, marks.astype(np.int64), images, marks.astype(np.int64), tuple(map(str, marks)), "made")
+    labels = marks.astype(np.int64) % 2
+    whole = ImageData(images, labels, images, labels, ("even", "odd"), "made")
     part, again, other = (whole.subset(7, seed=each) for each in (seed, seed, seed + 1))
-    assert np.array_equal(part.train_labels, again.train_labels)
-    assert not np.array_equal(part.train_labels, other.train_labels)
-    assert np.array_equal(part.train_images[:, 0, 0, 0], part.train_labels)
-    assert np.array_equal(part.test_images[:, 0, 0, 0], part.test_labels)
-    with pytest.raises(InvalidInput, match="at least one image"):
-        whole.subset(0, seed=seed)
+    assert np.array_equal(part.train_images, again.train_images)
+    assert not np.array_equal(part.train_images, other.train_images)
+    assert len(set(part.train_images[:, 0, 0, 0])) == len(set(part.test_images[:, 0, 0, 0])) == 7
+    assert np.array_equal(part.train_images[:, 0, 0, 0] % 2, part.train_labels)
+    assert np.array_equal(part.test_images[:, 0, 0, 0] % 2, part.test_labels)
+    assert len(whole.subset(99, seed=seed).train_labels) == 20
+
+
+def test_subsets_lose_no_class_and_keep_shares(seed: int) -> None:
+    labels = np.repeat(np.arange(12), [2, *[8] * 10, 40])
+    images = np.zeros((len(labels), 3, 2, 2), dtype=np.uint8)
+    whole = ImageData(images, labels, images, labels, tuple(map(str, range(12))), "made")
+    assert np.bincount(whole.subset(12, seed=seed).test_labels).tolist() == [1] * 12
+    assert np.bincount(whole.subset(61, seed=seed).train_labels).tolist() == [1, *[4] * 10, 20]
+    orders = {tuple(whole.subset(12, seed=each).train_labels) for each in range(3)}
+    assert len(orders) == 3, "the order is random"
+    with pytest.raises(InvalidInput, match="each of 12 classes, got 11"):
+        whole.subset(11, seed=seed)
 
 
 @pytest.mark.parametrize("names", [("data_batch_1", "test_batch"), ("train", "test", "meta"), ("images.pkl",)])

@@ -65,7 +65,11 @@ def figure_run(
 
 
 def deliver_figure(run: "FigureRun", out: Path, *, as_json: bool) -> None:
-    """Print the figure's numbers, and write them and its picture."""
+    """Print the figure's numbers, and write them and its picture.
+
+    Raises:
+        InvalidInput: if the folder cannot be written.
+    """
     from unweave.correction.figure_results import CorrectionTables
     from unweave.reports.correction import report
 
@@ -83,7 +87,10 @@ def deliver_figure(run: "FigureRun", out: Path, *, as_json: bool) -> None:
         for note in run.notes:
             typer.echo(note)
         typer.echo(f"Numbers and pictures are in {out}", err=True)
-    _draw(run, out)
+    try:
+        _draw(run, out)
+    except OSError as error:
+        raise InvalidInput(f"the picture could not be written to {out}: {error}.") from error
 
 
 def _draw(run: "FigureRun", out: Path) -> None:

@@ -184,7 +184,7 @@ class VggNetwork(nn.Module):
         size, inputs, convolutions = image_size, channels, []
         for outputs, repeats in zip(VGG_CHANNELS, VGG_CONVOLUTIONS[layers], strict=True):
             for number in range(repeats):
-                is_pooled = number == 0 and inputs != channels and size > 1
+                is_pooled = number == 0 and bool(convolutions) and size > 1
                 size = size // 2 if is_pooled else size
                 convolutions.append(_vgg_unit(inputs, _widened(outputs, width), is_pooled=is_pooled))
                 inputs = _widened(outputs, width)

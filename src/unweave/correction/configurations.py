@@ -58,7 +58,7 @@ ATTACK_STEPS = {Attacker.EUCLIDEAN: (4, 20), Attacker.LARGEST_ENTRY: (7, 20)}
 
 @dataclass(frozen=True)
 class NetworkPlan:
-    """A network and how it is trained; of several recipes the one that serves best at a depth counts."""
+    """A network and how it is trained; with several recipes all is done with each of them, and none is chosen."""
 
     blueprint: Blueprint
     recipes: tuple[Recipe, ...]
@@ -88,7 +88,7 @@ class FigureConfiguration:
         datasets: on which the document shows it.
         depths: in units; empty for all.
         windows: units thawed below a depth.
-        prox: strengths of the pull of "train all"; the better one counts.
+        prox: strengths of the pull of "train all"; of several the better one counts, on images kept out of training.
         seeds: repetitions.
         first_epochs: of the phase in which only the first layer trains, of Figure 2.
         channels_shown: how many channels of each part of a residual network are visualised.
@@ -146,25 +146,42 @@ class FigureConfiguration:
             epochs: of all trainings; milestones keep their place.
             batch: images per step; few images need small batches, or there are few steps.
             images: of training, and as many of test, drawn at random.
-            depths: in units; those that a shallower network does not have are left out if this is not given.
+            depths: in units. If this is not given, those that a shallower network does not have are left out, and units
+                whose features are shown keep their place in proportion.
             prox: strengths of the pull; short trainings need stronger ones.
+
+        What is not given stays as it is, also when an experiment is scaled again.
+
+        Raises:
+            InvalidInput: if no depth is left for a figure that shows features of some depths.
         """
         resized = (_resized(each, width, layers, epochs, batch) for each in self.networks)
         # Networks that differed in width or depth alone may be the same now.
         networks = tuple(dict.fromkeys(resized))
-        units = max(each.blueprint.units for each in networks)
         whole = max(each.recipes[0].epochs for each in self.networks)
         return replace(
             self,
             networks=networks,
             first_epochs=self.first_epochs if epochs is None else max(1, round(self.first_epochs * epochs / whole)),
-            images=images,
+            images=self.images if images is None else images,
             seeds=self.seeds if seeds is None else seeds,
-            depths=tuple(each for each in self.depths if each <= units) if depths is None else depths,
+            depths=self._depths_of(networks) if depths is None else self._checked(depths),
             prox=self.prox if prox is None else prox,
             ascent_steps=self.ascent_steps if ascent_steps is None else ascent_steps,
             is_miniature=True,
         )
+
+    def _depths_of(self, networks: tuple[NetworkPlan, ...]) -> tuple[int, ...]:
+        """Depths for networks that may be shallower than they were."""
+        before, after = (max(each.blueprint.units for each in plans) for plans in (self.networks, networks))
+        if self.measured is Measured.CORRECTED_FEATURES:
+            return tuple(sorted({max(1, round(depth * after / before)) for depth in self.depths}))
+        return tuple(depth for depth in self.depths if depth <= after)
+
+    def _checked(self, depths: tuple[int, ...]) -> tuple[int, ...]:
+        if not depths and self.measured is Measured.CORRECTED_FEATURES:
+            raise InvalidInput(f"{self.name} shows features of some depths, got none: name at least one unit.")
+        return depths
 
     def prepared(self, images: ImageData) -> "tuple[BatchTransform | None, BatchTransform | None]":
         """What is done to batches of training, and of tests."""

@@ -1,6 +1,8 @@
 """What the experiments of figures return: arrays for pictures, numbers for tables, and files of both."""
 
+import io
 import json
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -8,7 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float32
 
-from unweave.correction.result import FeatureCorrection
+from unweave.correction.result import FeatureCorrection, number
 from unweave.exceptions import InvalidInput
 
 DOCUMENT, ARRAYS = "figure.json", "figure.npz"
@@ -231,17 +233,31 @@ class FigureRun:
             "document": list(self.differences),
             "notes": list(self.notes),
         }
+        files = {DOCUMENT: (json.dumps(_for_json(document), indent=2, allow_nan=False) + "\n").encode()}
         arrays = {} if self.result is None else self.result.arrays()
-        written = [Path(folder) / DOCUMENT]
+        if arrays:
+            archive = io.BytesIO()
+            np.savez(archive, **arrays)  # type: ignore[arg-type]
+            files[ARRAYS] = archive.getvalue()
+        folder = Path(folder)
         try:
-            written[0].parent.mkdir(parents=True, exist_ok=True)
-            written[0].write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
-            if arrays:
-                written.append(Path(folder) / ARRAYS)
-                np.savez(written[1], allow_pickle=False, **arrays)
+            folder.mkdir(parents=True, exist_ok=True)
+            for name, content in files.items():
+                # All of a file or nothing of it.
+                (folder / f".{name}").write_bytes(content)
+                os.replace(folder / f".{name}", folder / name)
         except OSError as error:
             raise InvalidInput(f"{folder} needs to be a folder that can be written: {error}.") from error
-        return tuple(written)
+        return tuple(folder / name for name in files)
+
+
+def _for_json(value: Any) -> Any:
+    """The same with names of numbers that are not finite, as of trainings that diverged; JSON has none."""
+    if isinstance(value, dict):
+        return {name: _for_json(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_for_json(each) for each in value]
+    return number(value) if isinstance(value, float) else value
 
 
 def mean_cosine(one: np.ndarray, two: np.ndarray) -> float:

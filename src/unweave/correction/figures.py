@@ -36,6 +36,7 @@ from unweave.correction.published import (
     fixed,
 )
 from unweave.correction.result import FeatureCorrection
+from unweave.correction.samples import VALIDATION_SHARE
 from unweave.correction.subjects import Deadline, OutOfTime
 from unweave.correction.training import pull
 from unweave.correction.visualisation import visualise_features
@@ -44,6 +45,8 @@ from unweave.exceptions import InvalidInput
 DocumentRows = dict[str, dict[int | str, float]]
 # Random start images are the same for all networks, so that features before and after can be compared.
 ASCENT_SEED = 0
+# Too short for any training.
+MOMENT = 1e-9
 UNFINISHED_NOTE = "The time was over before this was complete: run it again with the same folder to go on."
 MINIATURE_NOTE = (
     "A miniature: networks, trainings or images are smaller than the document's, so that nothing here confirms or "
@@ -75,8 +78,10 @@ def run_figure(
         nothing was, and the images are the document's.
 
     Raises:
-        InvalidInput: if images or folder do not fit.
+        InvalidInput: if images, folder or time do not fit.
     """
+    if max_seconds is not None and not max_seconds >= 0:
+        raise InvalidInput(f"max_seconds needs to be a number from 0 on, got {max_seconds}: leave it out for no limit.")
     if configuration.images is not None:
         images = images.subset(configuration.images, seed=0)
     training = ImageTraining(
@@ -85,7 +90,8 @@ def run_figure(
     try:
         result = RUNNERS[configuration.measured](training, seed)
     except OutOfTime:
-        return FigureRun(configuration.name, configuration.label, images.source, None, notes=(UNFINISHED_NOTE,))
+        notes = (*_notes(configuration), UNFINISHED_NOTE)
+        return FigureRun(configuration.name, configuration.label, images.source, None, notes=notes)
     return _labelled(training, result)
 
 
@@ -110,6 +116,17 @@ def _notes(configuration: FigureConfiguration) -> tuple[str, ...]:
         notes.append(f"Accuracies are those under attack: {configuration.attacker}, {steps} steps.")
     if configuration.measured is Measured.METHODS:
         notes.append("The best of several models was chosen on test images, as in the document: it is biased upwards.")
+    if configuration.measured is Measured.CORRECTION and len(configuration.prox) > 1:
+        notes.append(
+            f"All trainings had {100 * (1 - VALIDATION_SHARE):.0f} % of the training images: the others choose the "
+            "strength of the pull. The document does not tell of images kept out, so that its accuracies may be higher "
+            "for this alone."
+        )
+    if any(len(network.recipes) > 1 for network in configuration.networks):
+        notes.append(
+            "There is a table for every weight decay, and none is chosen. The document takes the best one in every "
+            "phase, so that its accuracies may be higher for this alone."
+        )
     return tuple(notes)
 
 
@@ -118,6 +135,9 @@ def _document_rows(result: FigureResult) -> tuple[DocumentRows, DocumentRows]:
     if isinstance(result, MethodTable):
         return {row.network: {SINGLE: 100 * row.best, ENSEMBLE: 100 * row.ensemble} for row in result.rows}, {}
     if isinstance(result, CorrectionTables):
+        if len(result.tables) != 1:
+            # The document's tables by depth are of one network each.
+            return {}, {}
         (table,) = result.tables.values()
         singles = _correction_rows(table)
         ensemble = {2 * row.depth - 1: 100 * row.ensemble for row in table.depths if row.ensemble is not None}
@@ -147,7 +167,6 @@ def _run_measurement(training: ImageTraining, seed: int) -> CorrectionTables:
         for recipe in network.recipes:
             name = network.blueprint.name
             name = name if len(network.recipes) == 1 else f"{name}, weight decay {recipe.weight_decay:g}"
-            training.deadline.check()
             tables[name] = measure_feature_correction(
                 lambda seed, network=network: training.build(network.blueprint, seed),
                 training.images.as_floats(),
@@ -159,12 +178,17 @@ def _run_measurement(training: ImageTraining, seed: int) -> CorrectionTables:
                 prepare_train=training.transforms[0],
                 prepare_test=training.transforms[1],
                 has_layerwise=configuration.measured is Measured.LAYERWISE,
-                max_seconds=training.deadline.seconds_left,
+                max_seconds=_seconds_for_a_table(training.deadline),
                 folder=training.folder / name.replace(" ", "-").replace(",", ""),
                 on_progress=training.tell,
                 random_state=seed,
             )
     return CorrectionTables(tables)
+
+
+def _seconds_for_a_table(deadline: Deadline) -> float | None:
+    """What is left, and a moment after the end: the table then holds what was trained before, and names the rest."""
+    return None if deadline.seconds_left is None else max(deadline.seconds_left, MOMENT)
 
 
 def _run_methods(training: ImageTraining, seed: int) -> MethodTable:
@@ -220,7 +244,7 @@ def _run_corrected_features(training: ImageTraining, seed: int) -> CorrectedFeat
     for depth in training.configuration.depths:
         whole = training.build(network.blueprint, seed)
         assert isinstance(whole, WideResidualNetwork)
-        shallow = whole.truncated(depth)
+        shallow = training.truncated(whole, depth, seed)
         training.train(f"depth {depth} only", shallow, network.recipes[0], seed=seed)
         pairs = _weights_up_to(depth, shallow, whole)
         penalty = pull([(after, before.detach()) for before, after in pairs], training.configuration.prox[0])

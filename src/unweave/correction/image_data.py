@@ -89,11 +89,17 @@ class ImageData:
         )
 
     def subset(self, images: int, *, seed: int) -> "ImageData":
-        """At most ``images`` random training images, and as many test images; the same for the same seed."""
-        if images < 1:
-            raise InvalidInput(f"a subset needs at least one image, got {images}.")
+        """At most ``images`` random training images, and as many test images; the same for the same seed.
+
+        Classes keep their shares, as far as whole images allow, and at least one image each.
+
+        Raises:
+            InvalidInput: if there would be fewer images than classes.
+        """
+        if images < self.classes:
+            raise InvalidInput(f"a subset needs an image of each of {self.classes} classes, got {images}: take more.")
         rng = np.random.default_rng(seed)
-        train, test = (rng.permutation(len(each))[:images] for each in (self.train_labels, self.test_labels))
+        train, test = (_drawn_by_class(each, images, rng) for each in (self.train_labels, self.test_labels))
         return replace(
             self,
             train_images=self.train_images[train],
@@ -102,6 +108,21 @@ class ImageData:
             test_labels=self.test_labels[test],
             source=f"{self.source}, {len(train)} and {len(test)} random images",
         )
+
+
+def _drawn_by_class(
+    labels: Int64[np.ndarray, "labels"], images: int, rng: np.random.Generator
+) -> Int64[np.ndarray, "drawn"]:
+    """Numbers of random images, in random order."""
+    order = rng.permutation(len(labels))
+    # Where an image stands in its class, from 0 for the first to 1; first ones come before all others.
+    places = np.empty(len(labels))
+    for label in np.unique(labels):
+        members = labels[order] == label
+        places[members] = np.arange(members.sum()) / members.sum()
+    # Ties, which are as many as classes of one size, go to random classes.
+    taken = np.argsort(places, kind="stable")[:images]
+    return order[np.sort(taken)]
 
 
 def load_images(folder: Path) -> ImageData:

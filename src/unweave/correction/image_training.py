@@ -13,6 +13,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from unweave.correction.architectures import WideResidualNetwork
 from unweave.correction.blueprints import Blueprint
 from unweave.correction.configurations import FigureConfiguration
 from unweave.correction.image_data import ImageData
@@ -59,6 +60,14 @@ class ImageTraining:
         """A network with random weights."""
         model = blueprint.build(seed, classes=self.images.classes, shape=self.images.shape)
         return model.to(self.device)
+
+    def truncated(self, model: WideResidualNetwork, depth: int, seed: int) -> WideResidualNetwork:
+        """The first units with fresh read-outs; torch's own generator goes on as if nothing had been drawn."""
+        # Not the numbers of the first layer again, which the seed itself gives.
+        (drawn,) = np.random.SeedSequence((seed, depth)).generate_state(1)
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(int(drawn))
+            return model.truncated(depth).to(self.device)
 
     def train(self, name: str, model: nn.Module, recipe: Recipe, *, seed: int, penalty: Penalty = NO_PENALTY) -> None:
         """Train all parameters that take gradients, or read what the same training has left.

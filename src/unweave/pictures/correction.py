@@ -1,6 +1,7 @@
 """Pictures of feature correction: what freezing costs by depth, and how far weights move."""
 
 from collections.abc import Callable
+from itertools import cycle
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +15,9 @@ if TYPE_CHECKING:
 QUIET = "#64748b"
 TRAIN_ALL, FROZEN, GREEDY, ALONE = "#c2410c", "#1d4ed8", "#7c3aed", "#94a3b8"
 # From all units frozen to ever more of them thawed.
-WINDOWS = (FROZEN, "#0f766e", "#a16207", "#be185d")
+WINDOWS = (FROZEN, "#0f766e", "#a16207", "#be185d", "#0891b2")
+# One fewer than colours: where colours begin again, markers differ.
+MARKERS = "sD^v"
 # Scores further below the others, in points, would press those together; they are named at the lower edge instead.
 MOST_SPREAD = 15.0
 
@@ -61,9 +64,11 @@ def _draw_units_alone(axes: Axes, result: "FeatureCorrection") -> None:
 
 
 def _draw_whole_model(axes: Axes, result: "FeatureCorrection") -> None:
-    shown = result.windows[: len(WINDOWS)]
+    # Side by side, so that error bars can be told apart.
+    shifts = np.linspace(0.06, -0.03, len(result.windows))
+    lines = list(zip(result.windows, cycle(WINDOWS), cycle(MARKERS), shifts, strict=False))
     _draw_line(axes, result, lambda row: row.train_all, name="all trained", colour=TRAIN_ALL, style="o-", shift=-0.06)
-    for number, (window, colour) in reversed(list(enumerate(zip(shown, WINDOWS, strict=False)))):
+    for window, colour, marker, shift in reversed(lines):
         name = "first l frozen" if window == 0 else f"first l-{window} frozen"
         _draw_line(
             axes,
@@ -71,8 +76,8 @@ def _draw_whole_model(axes: Axes, result: "FeatureCorrection") -> None:
             lambda row, window=window: row.fixed.get(window),
             name=name,
             colour=colour,
-            style="s-" if window == 0 else "s--",
-            shift=0.06 - 0.03 * number,
+            style=f"{marker}-" if window == 0 else f"{marker}--",
+            shift=shift,
         )
     _draw_full(axes, result)
     axes.set_ylabel(f"{result.score_name} on test rows, %")
