@@ -127,10 +127,32 @@ def test_ones_own_loop_gets_what_trains_and_the_penalty(seed: int) -> None:
     unweave.measure_feature_correction(
         perceptron(), small_points(seed), train=loop, seeds=1, windows=(0,), prox=(2.0,), random_state=7
     )
-    assert {number for _, _, number in calls} == {7}
-    # The last of them are: first unit frozen, and all trained with a pull to where they start, which is 0 yet.
+    # The last of them are: first unit frozen, and all trained from another start, pulled to the first unit.
     assert [count for count, _, _ in calls[-2:]] == [4, 6]
-    assert all(penalty == 0 for _, penalty, _ in calls)
+    assert {number for _, _, number in calls[:-1]} == {7}
+    assert calls[-1][2] > 1_000
+    assert all(penalty == 0 for _, penalty, _ in calls[:-1])
+    assert calls[-1][1] > 0
+
+
+def test_without_a_pull_training_all_owes_nothing_to_training_alone(seed: int) -> None:
+    # Wide filters: those of two random starts have cosines near 0, while a common start would show.
+    model = torch.nn.Sequential(*(torch.nn.Linear(*sizes) for sizes in ((400, 8), (8, 8), (8, 3))))
+    rng, labels = np.random.default_rng(seed), np.arange(60) % 3
+    points = rng.standard_normal((60, 400)).astype(np.float32)
+    data = (points[:40], labels[:40], points[40:], labels[40:])
+    settings = QUICK | {"prox": (0.0,), "recipe": Recipe(epochs=1, batch=20, learning_rate=1e-3), "depths": (1,)}
+    result = unweave.measure_feature_correction(model, data, **settings)
+    assert result.depths[0].with_start.mean > 0.9
+    assert abs(result.depths[0].with_train_all.mean) < 0.2
+
+
+def test_features_of_wide_units_are_not_compared(seed: int) -> None:
+    model = torch.nn.Sequential(*(torch.nn.Linear(*sizes) for sizes in ((4, 30), (30, 5), (5, 2))))
+    for test, is_compared in ((100, False), (120, True)):
+        result = unweave.measure_feature_correction(model, small_points(seed, test=test), depths=(1,), **QUICK)
+        assert bool(result.depths[0].alignment.values) == is_compared
+        assert any("wide units were not compared" in note for note in result.notes) != is_compared
 
 
 def test_trainings_that_diverge_are_told_and_nothing_is_concluded(seed: int) -> None:

@@ -74,6 +74,14 @@ def test_a_cut_model_is_the_lower_part_with_a_head(model: SmallConvolutions, see
     assert torch.allclose(cut(inputs), lower @ cut.head.weight.T + cut.head.bias, atol=1e-6)
 
 
+def test_cutting_a_model_draws_nothing_and_moves_no_averages(model: SmallConvolutions) -> None:
+    model.norm1.eval()
+    CutModel(model, "conv3", EXAMPLE + 1, outputs=3)
+    assert torch.equal(model.norm2.running_mean, torch.zeros(5))
+    assert model.norm2.training
+    assert not model.norm1.training
+
+
 def test_units_above_a_cut_get_no_gradients(model: SmallConvolutions) -> None:
     cut = CutModel(model, "conv2", EXAMPLE, outputs=3)
     cut(torch.ones(4, 1, 4, 4)).sum().backward()

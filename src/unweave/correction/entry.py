@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 # Differences of scores up to this, 0.2 points, do not matter to anybody.
 TOLERANCE = 2e-3
+# Raised when the same settings train otherwise than before, so that folders of before are not gone on with.
+TRAININGS_VERSION = 2
 # Kinds whose weights or answers are needed again.
 BUILT_UPON = (Kind.ONLY, Kind.JOINT, Kind.LAYERWISE)
 
@@ -95,6 +97,7 @@ def measure_feature_correction(
     plan = _plan(len(subject.units), depths, windows, prox, range(random_state, random_state + seeds), thawed)
     plan = replace(plan, has_layerwise=has_layerwise)
     configuration = subject.configuration() | {
+        "trainings_version": TRAININGS_VERSION,
         "samples": samples.digest,
         "validation_rows": len(samples.validation_labels),
         "random_state": random_state,
@@ -138,7 +141,7 @@ class _Run:
             training,
             trained,
             units=self.subject.units,
-            start=self.subject.start(training.seed),
+            start=self.subject.start(training.start_seed),
             other=other,
             samples=self.samples,
             seconds=time.perf_counter() - began,

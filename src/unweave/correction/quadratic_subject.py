@@ -63,7 +63,7 @@ class QuadraticSubject:
     def train(self, training: Training, source: Weights | None, deadline: Deadline) -> Trained:
         """Run one training."""
         student = self._student.lower(FIRST_LEVEL + training.length - 1)
-        vector = self._cut(student, self._start(training.seed))
+        vector = self._cut(student, self._start(training.start_seed))
         if source is not None:
             copied = self._first(student, source, training.copied)
             vector[: len(copied)] = copied

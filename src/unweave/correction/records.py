@@ -12,6 +12,9 @@ from unweave.correction.samples import Samples
 from unweave.correction.similarity import linear_cka, unexplained_share, weight_correlation
 from unweave.correction.subjects import Trained, Weights
 
+# With fewer rows per feature an affine map explains features that have nothing to do with each other.
+ROWS_PER_FEATURE = 4
+
 
 @dataclass(frozen=True)
 class Record:
@@ -22,7 +25,8 @@ class Record:
         validation_score: the same on validation rows.
         with_start: correlation of every unit's weights with the random ones that it started from.
         with_other: correlation of every unit's weights with those of the training that it is compared with.
-        alignment: linear centred kernel alignment of the features of the unit at its depth, with that training.
+        alignment: linear centred kernel alignment of the features of the unit at its depth, with that training;
+            None if there are too few rows for so many features.
         unexplained: share of those features that the other training's do not explain linearly.
         seconds: of training.
     """
@@ -71,7 +75,8 @@ def measure(
         pairs = ((trained.weights, other.weights, unit) for unit in common)
         with_other = tuple(weight_correlation(*pair, is_matched=is_matched) for pair in pairs)
         ours, theirs = (each.features.astype(np.float64) for each in (trained, other))
-        alignment, unexplained = linear_cka(theirs, ours), unexplained_share(theirs, ours)
+        if len(ours) >= ROWS_PER_FEATURE * max(ours.shape[1], theirs.shape[1]):
+            alignment, unexplained = linear_cka(theirs, ours), unexplained_share(theirs, ours)
     score = samples.score(trained.test_outputs, samples.test_labels)
     return Record(score, validation, with_start, with_other, alignment, unexplained, seconds)
 

@@ -11,8 +11,8 @@ from unweave.exceptions import InvalidInput
 
 # Of the training rows, held out where a choice has to be made: test rows must not make it.
 VALIDATION_SHARE = 0.2
-# Rows whose features are compared before and after: enough for correlations, few enough to be stored.
-PROBE_ROWS = 64
+# Rows whose features are compared before and after at most: enough for a thousand features, few enough to be stored.
+PROBE_ROWS = 4_096
 PARTS = ("x_train", "y_train", "x_test", "y_test")
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from unweave.correction.plan import Plan, Training
-from unweave.correction.records import Record
+from unweave.correction.records import ROWS_PER_FEATURE, Record
 from unweave.correction.result import DepthResult, FeatureCorrection
 from unweave.correction.samples import Samples
 from unweave.correction.similarity import weight_correlation
@@ -151,6 +151,10 @@ class Summary:
         diverged = sum(not np.isfinite(record.score) for record in done)
         if diverged:
             notes.append(f"{diverged} trainings diverged: lower the learning rate of the recipe.")
+        if any(record.with_other and record.alignment is None for record in done):
+            notes.append(
+                f"Features of wide units were not compared: {ROWS_PER_FEATURE} test rows per feature are needed."
+            )
         return tuple(notes)
 
 

@@ -11,11 +11,12 @@ import torch
 from torch import nn
 
 from unweave.correction import units as torch_units
+from unweave.correction.augmentation import without_attackers
 from unweave.correction.plan import Training
 from unweave.correction.recipes import BatchTransform, Recipe
 from unweave.correction.samples import Samples
 from unweave.correction.subjects import Deadline, Trained, Weights
-from unweave.correction.training import Penalty, RecipeLoop, TrainingLoop, answers, pull
+from unweave.correction.training import Penalty, RecipeLoop, Stream, TrainingLoop, answers, prepared, pull, seed_of
 from unweave.correction.units import CutModel, UnitLayout
 from unweave.exceptions import InvalidInput
 
@@ -73,21 +74,22 @@ class TorchSubject:
     def train(self, training: Training, source: Weights | None, deadline: Deadline) -> Trained:
         """Run one training."""
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(training.seed)
-            model = self._model(training.seed, training.length)
+            model = self._model(training.start_seed, training.length)
             penalty = self._set_up(model, training, source)
             parameters = [weight for weight in model.parameters() if weight.requires_grad]
             if self.loop is None:
                 RecipeLoop(self.recipe, self._inputs, self._labels, self.prepare_train)(
-                    model, parameters, penalty, training.seed, deadline
+                    model, parameters, penalty, training.start_seed, deadline
                 )
             else:
-                self.loop(model, parameters, penalty, training.seed)
+                self.loop(model, parameters, penalty, training.start_seed)
             return self._left_by(model, training)
 
     def _model(self, seed: int, length: int) -> nn.Module:
         """The model of a seed, cut off above `length` units; its first units start as those of the whole model."""
         whole = self.build(seed)
+        # The numbers that drew the weights must not draw the head again.
+        torch.manual_seed(seed_of(Stream.HEAD, seed))
         if length == len(self.units):
             return whole
         if not self._is_self_cutting:
@@ -111,32 +113,44 @@ class TorchSubject:
 
     def _left_by(self, model: nn.Module, training: Training) -> Trained:
         weights = torch_units.read_units(model, self.layout, training.length)
-        samples, seed = self.samples, training.seed
+        samples, seed = self.samples, training.start_seed
         test = answers(model, self._tensor(samples.test_inputs), self._test_labels, self.prepare_test, seed)
         validation = np.zeros((0, samples.outputs), dtype=test.dtype)
         if len(samples.validation_inputs):
             inputs, labels = self._tensor(samples.validation_inputs), _labels(samples.validation_labels, self._inputs)
             validation = answers(model, inputs, labels, self.prepare_test, seed)
-        return Trained(weights, test, validation, self._features(model, training.depth))
+        return Trained(weights, test, validation, self._features(model, training))
 
-    def _features(self, model: nn.Module, depth: int) -> np.ndarray:
-        """What leaves a unit at held-out inputs, one row per place; the output itself above the last unit."""
-        probes = self._tensor(self.samples.probes)
+    def _features(self, model: nn.Module, training: Training) -> np.ndarray:
+        """What leaves the unit of a training's depth at held-out inputs, one row per place.
+
+        Inputs are prepared as those that are scored, but not by an attacker: it moves them differently for every model,
+        so that features of two models could not be compared.
+        """
+        probes, rng, parts = self.samples.probes, np.random.default_rng(0), []
+        prepare = without_attackers(self.prepare_test)
+        batches = prepared(model, self._tensor(probes), self._test_labels[: len(probes)], prepare, training.start_seed)
+        for batch in batches:
+            value = self._reached(model, training.depth, batch)
+            rows = value.movedim(1, -1).flatten(1, -2).cpu().numpy() if value.ndim > 2 else value.cpu().numpy()[:, None]
+            parts.append(_some_places(rows, max(1, MOST_PLACES // len(probes)), rng))
+        return np.ascontiguousarray(np.concatenate(parts))
+
+    def _reached(self, model: nn.Module, depth: int, inputs: torch.Tensor) -> torch.Tensor:
+        """What leaves a unit; the output itself above the last one."""
         model.eval()
         with torch.no_grad():
             if depth == len(self.units):
-                return model(probes).cpu().numpy()
-            modules = dict(torch_units.body_of(model).named_modules())
+                return model(inputs)
+            body = torch_units.body_of(model)
             if self._is_self_cutting:
-                handle = modules[self.units[depth - 1]].register_forward_hook(torch_units.stop_after)
+                handle = body.get_submodule(self.units[depth - 1]).register_forward_hook(torch_units.stop_after)
             else:
-                handle = torch_units.stop_before(torch_units.body_of(model), self.units[depth])
-            value = torch_units.reached(torch_units.body_of(model), probes)
-            handle.remove()
-        rows = value.movedim(1, -1).flatten(0, -2).cpu().numpy()
-        if len(rows) > MOST_PLACES:
-            rows = rows[np.sort(np.random.default_rng(0).choice(len(rows), MOST_PLACES, replace=False))]
-        return np.ascontiguousarray(rows)
+                handle = torch_units.stop_before(body, self.units[depth])
+            try:
+                return torch_units.reached(body, inputs)
+            finally:
+                handle.remove()
 
     @cached_property
     def _is_self_cutting(self) -> bool:
@@ -216,6 +230,15 @@ def _builder(model: Any) -> Callable[[int], nn.Module]:
             return model(seed)
 
     return build
+
+
+def _some_places(rows: np.ndarray, places: int, rng: np.random.Generator) -> np.ndarray:
+    """So many places of each image, drawn by its turn alone: those of two models are the same."""
+    images, there, _ = rows.shape
+    if there > places:
+        drawn = rng.permuted(np.tile(np.arange(there), (images, 1)), axis=1)[:, :places]
+        rows = np.take_along_axis(rows, np.sort(drawn, axis=1)[:, :, None], axis=1)
+    return rows.reshape(-1, rows.shape[2])
 
 
 def _cuts_itself(model: nn.Module) -> bool:

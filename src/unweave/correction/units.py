@@ -5,7 +5,8 @@ convolution, belongs to the unit that ran before it; what runs before the first 
 is the one in which the model runs its modules, not the one in which they are written down.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -55,7 +56,8 @@ class CutModel(nn.Module):
         super().__init__()
         self.body = body
         dict(body.named_modules())[next_unit].register_forward_pre_hook(_stop)
-        with torch.no_grad():
+        # In evaluation mode: looking must neither move running averages nor draw for dropout.
+        with in_evaluation(body), torch.no_grad():
             features = self.pooled(example).shape[1]
         self.head = nn.Linear(features, outputs).to(example.device, example.dtype)
 
@@ -67,6 +69,18 @@ class CutModel(nn.Module):
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         """Answers of the new head."""
         return self.head(self.pooled(inputs))
+
+
+@contextmanager
+def in_evaluation(model: nn.Module) -> Iterator[None]:
+    """Evaluation mode for a while; every module is then left in the mode in which it was."""
+    modes = {module: module.training for module in model.modules()}
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, is_training in modes.items():
+            module.training = is_training
 
 
 def reached(model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
@@ -149,17 +163,14 @@ def _order_of_run(model: nn.Module, example: torch.Tensor) -> list[str]:
         return lambda *_: order.append(name)
 
     handles = [module.register_forward_pre_hook(noting(name)) for name, module in model.named_modules()]
-    was_training = model.training
     try:
-        model.eval()
-        with torch.no_grad():
+        with in_evaluation(model), torch.no_grad():
             model(example)
     except InvalidInput:
         raise
     except Exception as error:
         raise InvalidInput(f"the model can't be run on inputs of shape {tuple(example.shape)}: {error}") from error
     finally:
-        model.train(was_training)
         for handle in handles:
             handle.remove()
     return order
