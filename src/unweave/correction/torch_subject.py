@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, cast
 
@@ -12,6 +12,7 @@ from torch import nn
 
 from unweave.correction import units as torch_units
 from unweave.correction.augmentation import without_attackers
+from unweave.correction.fingerprints import described, fingerprint
 from unweave.correction.plan import Training
 from unweave.correction.recipes import BatchTransform, Recipe
 from unweave.correction.samples import Samples
@@ -53,18 +54,23 @@ class TorchSubject:
         return self.layout.names
 
     def configuration(self) -> dict[str, Any]:
-        """All that decides how a training ends, as JSON can hold it; functions by their names only."""
-        model = self.build(0)
-        digest = hashlib.sha256(str(model).encode())
-        for name, value in sorted(model.state_dict().items()):
-            digest.update(name.encode() + value.detach().cpu().numpy().tobytes())
+        """All that decides how a training ends, as JSON can hold it: what models hold and answer, what functions do."""
+        model, digest = self.build(0), hashlib.sha256()
+        # Of two seeds, so that a function of the seed is told by more than one of its models.
+        for built in (model, self.build(1)):
+            digest.update(described(built).encode())
+            for name, value in sorted(built.state_dict().items()):
+                digest.update(name.encode() + value.detach().cpu().numpy().tobytes())
+            for answer in _trial_answers(built, self._inputs[:EXAMPLE_ROWS]):
+                digest.update(answer.tobytes())
         functions = {"prepare_train": self.prepare_train, "prepare_test": self.prepare_test, "train": self.loop}
         return {
             "model": f"{type(model).__name__} {digest.hexdigest()[:16]}",
+            "precision": f"{self._like.dtype} on {self._like.device.type}",
             "units": list(self.units),
             "recipe": asdict(self.recipe),
             "torch": torch.__version__,
-            **{name: name_of(function) for name, function in functions.items()},
+            **{name: fingerprint(function) for name, function in functions.items()},
         }
 
     def start(self, seed: int) -> Weights:
@@ -241,6 +247,16 @@ def _some_places(rows: np.ndarray, places: int, rng: np.random.Generator) -> np.
     return rows.reshape(-1, rows.shape[2])
 
 
+def _trial_answers(model: nn.Module, inputs: torch.Tensor) -> list[np.ndarray]:
+    """What a model answers in evaluation and in training, which its text and its weights do not tell."""
+    answered = []
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        for is_training in (False, True):
+            torch.manual_seed(0)
+            answered.append(model.train(is_training)(inputs).cpu().numpy())
+    return answered
+
+
 def _cuts_itself(model: nn.Module) -> bool:
     return callable(getattr(model, "truncated", None))
 
@@ -248,12 +264,3 @@ def _cuts_itself(model: nn.Module) -> bool:
 def _labels(labels: np.ndarray, like: torch.Tensor) -> torch.Tensor:
     tensor = torch.as_tensor(labels)
     return tensor.to(like) if tensor.is_floating_point() else tensor.to(like.device, torch.long)
-
-
-def name_of(function: Any) -> str | None:
-    """What a function is called; settings of a dataclass are told, too."""
-    if function is None:
-        return None
-    if is_dataclass(function):
-        return repr(function)
-    return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', type(function).__qualname__)}"
