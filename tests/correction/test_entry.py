@@ -9,6 +9,7 @@ import torch
 import unweave
 from correction_models import SmallConvolutions, perceptron, small_images, small_points
 from unweave.correction.recipes import Recipe
+from unweave.correction.samples import check_samples
 from unweave.exceptions import InvalidInput
 
 QUICK: dict[str, Any] = {
@@ -121,7 +122,8 @@ def test_real_labels_are_scored_by_explained_variance(seed: int) -> None:
 def test_ones_own_loop_gets_what_trains_and_the_penalty(seed: int) -> None:
     calls = []
 
-    def loop(_: torch.nn.Module, parameters: list, penalty: Any, number: int) -> None:
+    def loop(_: torch.nn.Module, parameters: list, penalty: Any, number: int, rows: np.ndarray) -> None:
+        assert np.array_equal(rows, np.arange(40))
         calls.append((len(parameters), penalty().item(), number))
 
     unweave.measure_feature_correction(
@@ -133,6 +135,18 @@ def test_ones_own_loop_gets_what_trains_and_the_penalty(seed: int) -> None:
     assert calls[-1][2] > 1_000
     assert all(penalty == 0 for _, penalty, _ in calls[:-1])
     assert calls[-1][1] > 0
+
+
+def test_ones_own_loop_is_told_which_rows_are_held_out(seed: int) -> None:
+    told_rows = []
+    settings = QUICK | {"seeds": 1, "depths": (1,)}
+    unweave.measure_feature_correction(
+        perceptron(), small_points(seed), train=lambda *given: told_rows.append(given[4]), **settings
+    )
+    samples = check_samples(small_points(seed), has_validation=True, random_state=0)
+    for rows in told_rows:
+        assert np.array_equal(small_points(seed)[0][rows], samples.train_inputs)
+        assert len(rows) == 32
 
 
 def test_without_a_pull_training_all_owes_nothing_to_training_alone(seed: int) -> None:
@@ -174,6 +188,7 @@ def test_trainings_that_diverge_are_told_and_nothing_is_concluded(seed: int) -> 
         ({"prox": (-1.0,)}, "prox needs"),
         ({"seeds": 0}, "at least 1 seed"),
         ({"max_seconds": 0.0}, "above 0"),
+        ({"train": lambda _, __, ___, ____: None}, "too many positional arguments"),
         ({"thawed": "frozen"}, "thawed needs to be one of"),
         ({"recipe": Recipe(epochs=0)}, "at least 1 epoch"),
     ],

@@ -1,5 +1,6 @@
 """`measure_feature_correction`: check, plan, train what is missing, summarise."""
 
+import inspect
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 # Differences of scores up to this, 0.2 points, do not matter to anybody.
 TOLERANCE = 2e-3
+LOOP_ARGUMENTS = ("model", "parameters", "penalty", "seed", "rows")
 # Raised when the same settings train otherwise than before, so that folders of before are not gone on with.
 TRAININGS_VERSION = 2
 # Kinds whose weights or answers are needed again.
@@ -74,7 +76,8 @@ def measure_feature_correction(
         recipe: of every training, the default `Recipe` if omitted; for a quadratic network only `epochs` matters, as
             the largest number of steps.
         prepare_train: what is done to training batches; prepare_test: to inputs that are scored.
-        train: your own training loop, ``train(model, parameters, penalty, seed)``.
+        train: your own training loop, ``train(model, parameters, penalty, seed, rows)``; `rows` are the numbers of the
+            training rows that it may train on: the others choose the pull.
         thawed: whether thawed units start "corrected", from training them alone, or "random".
         has_layerwise: whether units are trained one after the other, too.
         tolerance: differences of scores that do not matter.
@@ -140,7 +143,7 @@ class _Run:
         record = measure(
             training,
             trained,
-            units=self.subject.units,
+            filters=self.subject.filters,
             start=self.subject.start(training.start_seed),
             other=other,
             samples=self.samples,
@@ -157,6 +160,7 @@ def _subject(model: Any, samples: Samples, units: Sequence[str] | None, recipe: 
         if given:
             raise InvalidInput(f"a quadratic network trains in its own way: leave {', '.join(given)} out.")
         return QuadraticSubject(model, samples, recipe.epochs)
+    _check_loop(own["loop"])
     if not callable(model):
         raise InvalidInput(
             f"model needs to be a torch module, a function from a seed to one, or a Wiring, got {type(model).__name__}."
@@ -165,6 +169,18 @@ def _subject(model: Any, samples: Samples, units: Sequence[str] | None, recipe: 
     from unweave.correction.torch_subject import torch_subject
 
     return torch_subject(model, samples, units=units, recipe=recipe, **own)
+
+
+def _check_loop(loop: Any) -> None:
+    if loop is None:
+        return
+    try:
+        inspect.signature(loop).bind(*LOOP_ARGUMENTS)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"train needs to be a function of ({', '.join(LOOP_ARGUMENTS)}), rows being the numbers of training "
+            f"rows that are not held out: {error}."
+        ) from error
 
 
 def _check_numbers(

@@ -52,6 +52,11 @@ class QuadraticSubject:
         """Its levels."""
         return tuple(f"level {level}" for level in range(FIRST_LEVEL, self.wiring.depth + 1))
 
+    @property
+    def filters(self) -> dict[str, tuple[str, ...]]:
+        """Everything that a level holds."""
+        return dict.fromkeys(self.units, ("features",))
+
     def configuration(self) -> dict[str, Any]:
         """All that decides how a training ends."""
         return {"model": repr(self.wiring), "units": list(self.units), "steps": self.steps}

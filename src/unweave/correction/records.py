@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -53,7 +54,7 @@ def measure(
     training: Training,
     trained: Trained,
     *,
-    units: tuple[str, ...],
+    filters: Mapping[str, Sequence[str]],
     start: Weights,
     other: Trained | None,
     samples: Samples,
@@ -62,17 +63,18 @@ def measure(
     """All numbers of one training.
 
     Args:
+        filters: names of the arrays that hold weights of neurons, of all units in their order.
         other: the training that it is compared with: what it is pulled to, or its twin.
     """
     validation = None
     if len(samples.validation_labels):
         validation = samples.score(trained.validation_outputs, samples.validation_labels)
-    common = units[: training.depth]
-    with_start = tuple(weight_correlation(trained.weights, start, unit) for unit in common)
+    common = tuple(filters.items())[: training.depth]
+    with_start = tuple(weight_correlation(trained.weights[unit], start[unit], names) for unit, names in common)
     with_other, alignment, unexplained = (), None, None
     if other is not None and _are_finite(trained, other):
         is_matched = training.twin is not None
-        pairs = ((trained.weights, other.weights, unit) for unit in common)
+        pairs = ((trained.weights[unit], other.weights[unit], names) for unit, names in common)
         with_other = tuple(weight_correlation(*pair, is_matched=is_matched) for pair in pairs)
         ours, theirs = (each.features.astype(np.float64) for each in (trained, other))
         if len(ours) >= ROWS_PER_FEATURE * max(ours.shape[1], theirs.shape[1]):

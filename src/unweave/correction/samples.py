@@ -21,11 +21,13 @@ class Samples:
     """Inputs and labels of training, validation and test.
 
     Args:
+        train_rows: numbers of those rows of the given training samples that train; the others are held out.
         classes: number of classes; 0 for labels that are real numbers, which are then in units in which the training
             labels have mean 0 and variance 1.
         digest: of everything that was given, so that two sets of samples can be told apart.
     """
 
+    train_rows: np.ndarray
     train_inputs: np.ndarray
     train_labels: np.ndarray
     validation_inputs: np.ndarray
@@ -93,7 +95,7 @@ def check_samples(data: Sequence[Any], *, has_validation: bool, random_state: in
     for array in arrays:
         digest.update(f"{array.shape} {array.dtype}".encode() + np.ascontiguousarray(array).tobytes())
     return Samples(
-        x_train[fit], y_train[fit], x_train[validation], y_train[validation], x_test, y_test, classes,
+        fit, x_train[fit], y_train[fit], x_train[validation], y_train[validation], x_test, y_test, classes,
         digest.hexdigest(),
     )  # fmt: skip
 

@@ -127,7 +127,11 @@ class Summary:
 
     def _random(self, depth: int) -> Scores:
         units = self.subject.units[:depth]
-        pairs = ([weight_correlation(a, b, unit, is_matched=True) for unit in units] for a, b in self.starts)
+        filters = self.subject.filters
+        pairs = (
+            [weight_correlation(a[unit], b[unit], filters[unit], is_matched=True) for unit in units]
+            for a, b in self.starts
+        )
         return Scores(tuple(float(np.mean(pair)) for pair in pairs))
 
     def _ensemble(self, depth: int) -> float | None:

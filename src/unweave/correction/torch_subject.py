@@ -53,6 +53,11 @@ class TorchSubject:
         """Names of the units, lowest first."""
         return self.layout.names
 
+    @property
+    def filters(self) -> dict[str, tuple[str, ...]]:
+        """Per unit the names of its weights of neurons."""
+        return self.layout.filters
+
     def configuration(self) -> dict[str, Any]:
         """All that decides how a training ends, as JSON can hold it: what models hold and answer, what functions do."""
         model, digest = self.build(0), hashlib.sha256()
@@ -88,7 +93,7 @@ class TorchSubject:
                     model, parameters, penalty, training.start_seed, deadline
                 )
             else:
-                self.loop(model, parameters, penalty, training.start_seed)
+                self.loop(model, parameters, penalty, training.start_seed, self.samples.train_rows.copy())
             return self._left_by(model, training)
 
     def _model(self, seed: int, length: int) -> nn.Module:

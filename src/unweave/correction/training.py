@@ -14,8 +14,8 @@ from unweave.correction.subjects import Deadline
 
 # Nothing, or a number that is added to the loss.
 Penalty: TypeAlias = Callable[[], torch.Tensor]
-# Somebody's own loop: (model, parameters that train, penalty to add to the loss, seed).
-TrainingLoop: TypeAlias = Callable[[nn.Module, list[nn.Parameter], Penalty, int], None]
+# Somebody's own loop: (model, parameters that train, penalty to add to the loss, seed, numbers of rows that train).
+TrainingLoop: TypeAlias = Callable[[nn.Module, list[nn.Parameter], Penalty, int, np.ndarray], None]
 EVALUATION_ROWS = 500
 
 

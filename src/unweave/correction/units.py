@@ -17,6 +17,10 @@ from torch import nn
 from unweave.correction.subjects import Weights
 from unweave.exceptions import InvalidInput
 
+# Modules whose weights scale features by themselves, whatever axes they have.
+NORMS = (
+    nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm, nn.RMSNorm, nn.LocalResponseNorm, nn.CrossMapLRN2d,
+)  # fmt: skip
 # Containers that only hold what runs one after the other.
 CONTAINERS = (nn.Sequential, nn.ModuleList)
 
@@ -28,10 +32,12 @@ class UnitLayout:
     Args:
         names: of the units, in the order in which they run.
         members: per unit the names of its modules that hold weights or running averages.
+        filters: per unit the paths of its weights of neurons, see `is_filter`.
     """
 
     names: tuple[str, ...]
     members: dict[str, tuple[str, ...]]
+    filters: dict[str, tuple[str, ...]]
 
 
 class Reached(Exception):
@@ -109,8 +115,8 @@ def stop_before(model: nn.Module, unit: str) -> Any:
 def find_units(model: nn.Module) -> tuple[str, ...]:
     """Names of the units of a model that does not tell them.
 
-    Its attribute `units` if it has one; otherwise its children that hold weights of two or more axes, containers
-    opened, without the last one, which is taken for the head.
+    Its attribute `units` if it has one; otherwise its children that hold weights of neurons, containers opened,
+    without the last one, which is taken for the head.
     """
     given = getattr(model, "units", None)
     if isinstance(given, list | tuple):
@@ -127,7 +133,7 @@ def find_units(model: nn.Module) -> tuple[str, ...]:
 def _weighted(module: nn.Module, prefix: str) -> list[str]:
     names = []
     for name, child in module.named_children():
-        if not any(weight.ndim >= 2 for weight in child.parameters()):
+        if not _filters_inside(child):
             continue
         inside = _weighted(child, f"{prefix}{name}.") if isinstance(child, CONTAINERS) else []
         names.extend(inside or [f"{prefix}{name}"])
@@ -145,15 +151,17 @@ def lay_out(model: nn.Module, units: Sequence[str], example: torch.Tensor) -> Un
         if unit not in modules or not unit:
             known = ", ".join(name for name in modules if name)
             raise InvalidInput(f"there is no unit {unit!r} in the model: it has {known}.")
-        if not any(weight.ndim >= 2 for weight in modules[unit].parameters()):
-            raise InvalidInput(f"a unit needs weights of two or more axes, {unit!r} has none: name its layer.")
+        if not _filters_inside(modules[unit]):
+            raise InvalidInput(f"a unit needs weights of neurons, {unit!r} has none: name its layer.")
         if any(_is_inside(other, unit) for other in units if other != unit) or units.count(unit) > 1:
             raise InvalidInput(f"units need to be apart from each other, but another one lies in {unit!r}.")
     order = _order_of_run(model, example)
     ran = tuple(name for name in order if name in units)
     if ran != units:
         raise InvalidInput(f"units need to run once each, in their order {units}, but the model runs {ran}.")
-    return UnitLayout(units, _members(modules, units, order))
+    members = _members(modules, units, order)
+    filters = {unit: tuple(path for path, _ in _filters(modules, members[unit])) for unit in units}
+    return UnitLayout(units, members, filters)
 
 
 def _order_of_run(model: nn.Module, example: torch.Tensor) -> list[str]:
@@ -196,8 +204,7 @@ def _start_of_head(modules: dict[str, nn.Module], units: tuple[str, ...], order:
     """Where the first module with weight matrices runs that comes after the last unit."""
     for place in range(order.index(units[-1]), len(order)):
         name = order[place]
-        own = (weight.ndim >= 2 for weight in modules[name].parameters(recurse=False))
-        if not _is_inside(name, units[-1]) and any(own):
+        if not _is_inside(name, units[-1]) and any(_filters(modules, [name])):
             return place
     return len(order)
 
@@ -265,16 +272,35 @@ def _lock(module: nn.Module) -> None:
 
 
 def pulled_weights(model: nn.Module, layout: UnitLayout, depth: int) -> list[tuple[str, str, torch.Tensor]]:
-    """Unit, path and parameter of every weight of two or more axes in the first units."""
+    """Unit, path and parameter of every weight of neurons in the first units."""
     modules = dict(body_of(model).named_modules())
     return [
-        (unit, f"{name}.{own}" if name else own, weight)
+        (unit, path, weight)
         for unit in layout.names[:depth]
-        for name in layout.members[unit]
-        if name in modules
-        for own, weight in modules[name].named_parameters(recurse=False)
-        if weight.ndim >= 2
+        for path, weight in _filters(modules, layout.members[unit])
     ]
+
+
+def is_filter(module: nn.Module, name: str, value: torch.Tensor) -> bool:
+    """Whether a tensor of a module holds weights of neurons, one per entry of its first axis.
+
+    Buffers, norms and biases do not, whatever axes they have.
+    """
+    is_learnt = isinstance(value, nn.Parameter)
+    return is_learnt and value.ndim >= 2 and not isinstance(module, NORMS) and not name.startswith("bias")
+
+
+def _filters(modules: dict[str, nn.Module], names: Sequence[str]) -> Iterator[tuple[str, nn.Parameter]]:
+    """Paths and weights of neurons of some modules, those inside of them not counted."""
+    for name in names:
+        for own, weight in modules[name].named_parameters(recurse=False) if name in modules else ():
+            if is_filter(modules[name], own, weight):
+                yield f"{name}.{own}" if name else own, weight
+
+
+def _filters_inside(module: nn.Module) -> bool:
+    inside = dict(module.named_modules())
+    return any(True for _ in _filters(inside, tuple(inside)))
 
 
 def rebuilt(model: nn.Module, seed: int) -> nn.Module:
@@ -286,7 +312,8 @@ def rebuilt(model: nn.Module, seed: int) -> nn.Module:
     copy = deepcopy(model)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        for name, module in copy.named_modules():
+        # A module may draw what its parts hold in its own way: it has the last word.
+        for name, module in reversed(tuple(copy.named_modules())):
             reset = getattr(module, "reset_parameters", None)
             if callable(reset):
                 reset()
