@@ -214,6 +214,39 @@ def test_models_that_do_not_fit_are_refused() -> None:
         unweave.measure_feature_correction(lambda seed: seed, small_images(0))
 
 
+class OddArguments(torch.nn.Module):
+    """Its second unit is called in a way that can't be cut."""
+
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self.way, self.first, self.second = way, torch.nn.Linear(4, 6), Taking(way)
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        hidden = self.first(rows)
+        return self.second(rows=hidden) if self.way == "name" else self.second((hidden, hidden))
+
+
+class Taking(torch.nn.Module):
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self.way, self.inner, self.head = way, torch.nn.Linear(6, 6), torch.nn.Linear(6, 2)
+
+    def forward(self, rows: torch.Tensor | tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+        return self.head(self.inner(rows if isinstance(rows, torch.Tensor) else rows[0]))
+
+
+@pytest.mark.parametrize(("way", "came"), [("name", "nothing"), ("tuple", "tuple")])
+def test_units_that_cannot_be_cut_are_refused(way: str, came: str) -> None:
+    with pytest.raises(InvalidInput, match=f"one tensor of a row per input, but {came} is given"):
+        unweave.measure_feature_correction(OddArguments(way), small_points(0), units=("first", "second"))
+
+
+def test_a_function_that_returns_one_module_for_all_seeds_is_refused() -> None:
+    model = perceptron()
+    with pytest.raises(InvalidInput, match="same weights for two seeds"):
+        unweave.measure_feature_correction(lambda _: model, small_points(0))
+
+
 def test_without_torch_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("unweave.correction.blueprints.find_spec", lambda _: None)
     with pytest.raises(InvalidInput, match=r"pip install 'unweave\[torch\]'"):

@@ -73,10 +73,67 @@ class Rowwise(nn.Module):
 def test_weights_of_neurons_are_neither_norms_nor_biases_nor_buffers() -> None:
     model = nn.Sequential(Rowwise(), nn.Unflatten(1, (1, 3)), nn.LayerNorm((1, 3)), nn.Flatten(), nn.Linear(3, 2))
     layout = lay_out(model, ("0",), torch.zeros(2, 3))
-    assert layout.members == {"0": ("0", "2")}
+    assert layout.members == {"0": ("0", "1", "2", "3")}
     assert layout.filters == {"0": ("0.weight",)}
     assert [path for _, path, _ in pulled_weights(model, layout, 1)] == ["0.weight"]
     assert find_units(model) == ("0",)
+
+
+class Beside(nn.Module):
+    """Two units, and what somebody may put beside them."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind, self.drop, self.stages = kind, nn.Dropout(0.5), nn.Module()
+        self.stages.first, self.stages.second, self.head = nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 3)
+        if kind == "root":
+            self.scale = nn.Parameter(torch.ones(3))
+        elif kind == "container":
+            self.stages.scale = nn.Parameter(torch.ones(3))
+        elif kind == "tied":
+            self.stages.second.weight = self.stages.first.weight
+        elif kind == "tied head":
+            self.head.weight = self.stages.first.weight
+        elif kind == "functional":
+            self.between = nn.Linear(3, 3)
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        hidden = self.drop(self.stages.first(rows))
+        if self.kind == "functional":
+            hidden = nn.functional.linear(hidden, self.between.weight)
+        return self.head(self.stages.second(hidden))
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("root", "'scale' stands beside units"),
+        ("container", "'stages.scale' stands beside units"),
+        ("tied", "'stages.second.weight' is shared by 'stages.first' and 'stages.second'"),
+        ("tied head", "is shared by 'stages.first' and 'the rest'"),
+        ("functional", "'between' has parameters and does not run"),
+    ],
+)
+def test_parameters_that_belong_to_no_unit_or_to_several_are_refused(kind: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        lay_out(Beside(kind), ("stages.first", "stages.second"), torch.zeros(2, 3))
+
+
+def test_dropout_beside_a_frozen_unit_is_frozen_with_it() -> None:
+    model = Beside("nothing")
+    freeze(model, lay_out(model, ("stages.first", "stages.second"), torch.zeros(2, 3)), 1)
+    model.train()
+    assert not model.drop.training
+    assert model.stages.second.training
+    assert model.head.training
+
+
+def test_dropout_of_all_depths_is_not_frozen_by_the_lowest() -> None:
+    drop = nn.Dropout(0.5)
+    model = nn.Sequential(nn.Linear(3, 3), drop, nn.Linear(3, 3), drop, nn.Linear(3, 2))
+    freeze(model, lay_out(model, ("0", "2"), torch.zeros(2, 3)), 1)
+    model.train()
+    assert drop.training
 
 
 def test_a_unit_that_runs_twice_is_refused() -> None:

@@ -110,6 +110,24 @@ class TorchSubject:
         torch_units.write_units(cut, start, self.units[:length])
         return cut
 
+    def check_cuts(self, example: torch.Tensor) -> None:
+        """Cut the model at every depth and run it, before anything trains.
+
+        Raises:
+            InvalidInput: if a cut is not possible, or answers of a cut model do not fit the labels.
+        """
+        for depth in range(1, len(self.units)):
+            with torch.random.fork_rng(devices=[]):
+                cut = self._model(0, depth)
+            with torch.no_grad():
+                answer = cut.eval()(example)
+            if answer.shape != (len(example), self.samples.outputs):
+                raise InvalidInput(
+                    f"a model cut off above {depth} units needs {self.samples.outputs} outputs, got "
+                    f"{tuple(answer.shape)}: correct its `truncated`."
+                )
+            self._reached(cut, depth, example)
+
     def _set_up(self, model: nn.Module, training: Training, source: Weights | None) -> Penalty:
         if source is None:
             return pull([], 0.0)
@@ -225,7 +243,18 @@ def torch_subject(
         kind = f"{samples.classes} classes" if samples.is_classification else f"{samples.outputs} labels per row"
         came = tuple(answer.shape) if isinstance(answer, torch.Tensor) else type(answer).__name__
         raise InvalidInput(f"the model needs one output column for each of {kind}, got {came} for 2 rows.")
-    return TorchSubject(build, layout, samples, recipe, prepare_train, prepare_test, loop)
+    _check_apart(first, build(1))
+    subject = TorchSubject(build, layout, samples, recipe, prepare_train, prepare_test, loop)
+    subject.check_cuts(example)
+    return subject
+
+
+def _check_apart(first: nn.Module, second: nn.Module) -> None:
+    shared = {id(weight) for weight in first.parameters()} & {id(weight) for weight in second.parameters()}
+    if first is second or shared:
+        raise InvalidInput(
+            "the function that builds the model returns the same weights for two seeds: build a new module each time."
+        )
 
 
 def _builder(model: Any) -> Callable[[int], nn.Module]:

@@ -31,7 +31,7 @@ class UnitLayout:
 
     Args:
         names: of the units, in the order in which they run.
-        members: per unit the names of its modules that hold weights or running averages.
+        members: per unit the names of its modules that hold weights or running averages, or have no parts.
         filters: per unit the paths of its weights of neurons, see `is_filter`.
     """
 
@@ -99,12 +99,22 @@ def reached(model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
 
 
 def _stop(_: nn.Module, inputs: tuple[Any, ...]) -> None:
-    raise Reached(inputs[0])
+    raise Reached(_checked(inputs[0] if inputs else None, "is given as first positional argument to the unit above"))
 
 
-def stop_after(_: nn.Module, __: tuple[Any, ...], output: torch.Tensor) -> None:
+def stop_after(_: nn.Module, __: tuple[Any, ...], output: Any) -> None:
     """A forward hook that ends the pass with the output of its unit."""
-    raise Reached(output)
+    raise Reached(_checked(output, "leaves the unit"))
+
+
+def _checked(value: Any, where: str) -> torch.Tensor:
+    if not isinstance(value, torch.Tensor) or value.ndim < 2:
+        came = "nothing" if value is None else type(value).__name__
+        came = f"shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else came
+        raise InvalidInput(
+            f"a cut needs one tensor of a row per input, but {came} {where}: write a method `truncated(depth)`."
+        )
+    return value
 
 
 def stop_before(model: nn.Module, unit: str) -> Any:
@@ -144,7 +154,8 @@ def lay_out(model: nn.Module, units: Sequence[str], example: torch.Tensor) -> Un
     """Run a model once, check the order of its units, and find what belongs to each.
 
     Raises:
-        InvalidInput: if a unit does not exist, holds no weights, lies in another, or units do not run once, in order.
+        InvalidInput: if a unit does not exist, holds no weights, lies in another, or units do not run once, in order;
+            or if parameters belong to no unit, or to several.
     """
     modules, units = dict(model.named_modules()), tuple(units)
     for unit in units:
@@ -159,6 +170,7 @@ def lay_out(model: nn.Module, units: Sequence[str], example: torch.Tensor) -> Un
     ran = tuple(name for name in order if name in units)
     if ran != units:
         raise InvalidInput(f"units need to run once each, in their order {units}, but the model runs {ran}.")
+    _check_owners(dict(model.named_modules(remove_duplicate=False)), units, order)
     members = _members(modules, units, order)
     filters = {unit: tuple(path for path, _ in _filters(modules, members[unit])) for unit in units}
     return UnitLayout(units, members, filters)
@@ -185,19 +197,61 @@ def _order_of_run(model: nn.Module, example: torch.Tensor) -> list[str]:
 
 
 def _members(modules: dict[str, nn.Module], units: tuple[str, ...], order: list[str]) -> dict[str, tuple[str, ...]]:
+    """Per unit, modules that hold something or have no parts, so that dropout beside a unit is frozen with it."""
     members: dict[str, list[str]] = {unit: [] for unit in units}
     place = {unit: order.index(unit) for unit in units}
     head = _start_of_head(modules, units, order)
     for name, module in modules.items():
-        if not _own_state(module):
+        if _holds_a_unit(name, units) or not (_own_state(module) or not _children(module)):
             continue
         inside = next((unit for unit in units if _is_inside(name, unit)), None)
-        if inside is None and name in order and order.index(name) < head:
-            before = [unit for unit in units if place[unit] < order.index(name)]
+        ran = _time_of_run(name, modules, units, order)
+        if inside is None and ran is not None and ran < head:
+            before = [unit for unit in units if place[unit] < ran]
             inside = before[-1] if before else units[0]
         if inside is not None:
             members[inside].append(name)
     return {unit: tuple(names) for unit, names in members.items()}
+
+
+def _time_of_run(name: str, modules: dict[str, nn.Module], units: tuple[str, ...], order: list[str]) -> int | None:
+    """When a module ran; when what it is part of ran, if that uses its weights without running it.
+
+    What holds nothing may run at several depths, such as one ReLU for all: then the last time counts, as it may only be
+    frozen with everything below it.
+    """
+    if name in order:
+        return order.index(name) if _own_state(modules[name]) else len(order) - 1 - order[::-1].index(name)
+    above, _, _ = name.rpartition(".")
+    return None if _holds_a_unit(above, units) else _time_of_run(above, modules, units, order)
+
+
+def _check_owners(modules: dict[str, nn.Module], units: tuple[str, ...], order: list[str]) -> None:
+    """Refuse parameters of which it can't be told to which unit they belong, before they train where they must not."""
+    owners: dict[int, str] = {}
+    for name, module in modules.items():
+        unit = next((unit for unit in units if _is_inside(name, unit)), "the rest")
+        for own, weight in module.named_parameters(recurse=False, remove_duplicate=False):
+            path = f"{name}.{own}" if name else own
+            if _holds_a_unit(name, units):
+                raise InvalidInput(
+                    f"parameter {path!r} stands beside units and belongs to none: put it into a submodule that runs."
+                )
+            if unit == "the rest" and _time_of_run(name, modules, units, order) is None:
+                raise InvalidInput(
+                    f"module {name!r} has parameters and does not run: call it, or remove it, as nobody can tell to "
+                    "which unit it belongs."
+                )
+            if owners.setdefault(id(weight), unit) != unit:
+                raise InvalidInput(
+                    f"parameter {path!r} is shared by {owners[id(weight)]!r} and {unit!r}: it can't be frozen in one "
+                    "and train in the other."
+                )
+
+
+def _holds_a_unit(name: str, units: tuple[str, ...]) -> bool:
+    """Whether a module is the model, or a container with units in it."""
+    return any(unit != name and (not name or _is_inside(unit, name)) for unit in units)
 
 
 def _start_of_head(modules: dict[str, nn.Module], units: tuple[str, ...], order: list[str]) -> int:
@@ -256,7 +310,7 @@ def freeze(model: nn.Module, layout: UnitLayout, depth: int) -> None:
             if name in modules:
                 for weight in modules[name].parameters(recurse=False):
                     weight.requires_grad_(False)
-        held = [name for name in layout.members[unit] if name and name in modules and not _children(modules[name])]
+        held = [name for name in layout.members[unit] if name in modules and not _children(modules[name])]
         for name in {*held, *(name for name in modules if _is_inside(name, unit))}:
             _lock(modules[name])
 
