@@ -173,7 +173,9 @@ def test_trainings_that_diverge_are_told_and_nothing_is_concluded(seed: int) -> 
     settings = QUICK | {"recipe": Recipe(epochs=6, batch=10, learning_rate=1e20), "seeds": 5}
     result = unweave.measure_feature_correction(perceptron(), small_points(seed), depths=(1,), **settings)
     assert any("diverged: lower the learning rate" in note for note in result.notes)
-    assert result.depths[0].verdict.startswith("no conclusion")
+    assert result.depths[0].verdict == "no conclusion: a training diverged"
+    assert "nan" not in result.as_table()
+    assert "seeds needed" not in result.as_table()
     json.dumps(result.as_json(), allow_nan=False)
 
 
@@ -186,6 +188,16 @@ def test_trainings_that_diverge_are_told_and_nothing_is_concluded(seed: int) -> 
         ({"depths": (4,)}, "numbers from 1 to 3"),
         ({"windows": (-1,)}, "windows need"),
         ({"prox": (-1.0,)}, "prox needs"),
+        ({"windows": (0.5,)}, "windows need"),
+        ({"depths": (1.5,)}, "whole numbers"),
+        ({"prox": (float("nan"),)}, "prox needs"),
+        ({"prox": (float("inf"), 1.0)}, "prox needs"),
+        ({"max_seconds": float("nan")}, "above 0"),
+        ({"tolerance": float("nan")}, "tolerance needs"),
+        ({"random_state": -1}, "random_state needs"),
+        ({"seeds": 1.0}, "at least 1 seed"),
+        ({"recipe": Recipe(learning_rate=-1)}, "learning rate"),
+        ({"recipe": Recipe(learning_rate=float("nan"))}, "learning rate"),
         ({"seeds": 0}, "at least 1 seed"),
         ({"max_seconds": 0.0}, "above 0"),
         ({"train": lambda _, __, ___, ____: None}, "too many positional arguments"),
@@ -245,6 +257,11 @@ def test_a_function_that_returns_one_module_for_all_seeds_is_refused() -> None:
     model = perceptron()
     with pytest.raises(InvalidInput, match="same weights for two seeds"):
         unweave.measure_feature_correction(lambda _: model, small_points(0))
+
+
+def test_precisions_that_numpy_has_not_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="bfloat16"):
+        unweave.measure_feature_correction(perceptron().to(torch.bfloat16), small_points(0))
 
 
 def test_without_torch_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,6 +58,13 @@ def test_batches_are_prepared_and_hold_every_row_once_per_epoch(seed: int) -> No
     assert min(map(len, seen)) >= 5
 
 
+@pytest.mark.parametrize("rows", [2, 3, 5, 7, 8])
+def test_no_batch_has_a_single_row(rows: int) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(1, 2), torch.nn.BatchNorm1d(2), torch.nn.Linear(2, 1))
+    loop = RecipeLoop(Recipe(epochs=1, batch=2), torch.randn(rows, 1), torch.zeros(rows, 1), None)
+    loop(model, list(model.parameters()), pull([], 0.0), 0, Deadline())
+
+
 def test_a_training_repeats_bit_by_bit(seed: int) -> None:
     first, again = (subject(seed).train(PLAN.only(0, 2), None, Deadline()) for _ in range(2))
     assert np.array_equal(first.test_outputs, again.test_outputs)

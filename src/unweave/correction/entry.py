@@ -1,9 +1,11 @@
 """`measure_feature_correction`: check, plan, train what is missing, summarise."""
 
 import inspect
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -93,7 +95,11 @@ def measure_feature_correction(
         InvalidInput: if something does not fit, before any training; or if torch is not installed.
     """
     recipe = Recipe() if recipe is None else recipe
-    _check_numbers(windows=windows, seeds=seeds, prox=prox, max_seconds=max_seconds, recipe=recipe)
+    _check_recipe(recipe)
+    _check_numbers(
+        windows=windows, depths=depths, seeds=seeds, prox=prox, max_seconds=max_seconds, tolerance=tolerance,
+        random_state=random_state,
+    )  # fmt: skip
     samples = check_samples(data, has_validation=len(prox) > 1, random_state=random_state)
     own = {"prepare_train": prepare_train, "prepare_test": prepare_test, "loop": train}
     subject = _subject(model, samples, units, recipe, own)
@@ -184,18 +190,47 @@ def _check_loop(loop: Any) -> None:
 
 
 def _check_numbers(
-    *, windows: Sequence[int], seeds: int, prox: Sequence[float], max_seconds: float | None, recipe: Recipe
+    *,
+    windows: Sequence[int],
+    depths: Sequence[int] | None,
+    seeds: int,
+    prox: Sequence[float],
+    max_seconds: float | None,
+    tolerance: float,
+    random_state: int,
 ) -> None:
-    if seeds < 1:
+    if not _is_whole(seeds) or seeds < 1:
         raise InvalidInput(f"at least 1 seed is needed, and {LEAST_SEEDS} for a conclusion, got {seeds}.")
-    if min(windows, default=0) < 0 or len(set(windows)) < len(windows):
-        raise InvalidInput(f"windows need to be different numbers from 0 on, got {tuple(windows)}.")
-    if min(prox, default=0) < 0 or len(set(prox)) < len(prox):
-        raise InvalidInput(f"prox needs different strengths of at least 0, got {tuple(prox)}.")
-    if max_seconds is not None and max_seconds <= 0:
+    if not _is_whole(random_state) or random_state < 0:
+        raise InvalidInput(f"random_state needs to be a whole number from 0 on, got {random_state}.")
+    if not all(map(_is_whole, windows)) or min(windows, default=0) < 0 or len(set(windows)) < len(windows):
+        raise InvalidInput(f"windows need to be different whole numbers from 0 on, got {tuple(windows)}.")
+    if not all(map(_is_whole, depths or ())):
+        raise InvalidInput(f"depths need to be whole numbers, got {depths}.")
+    if not all(_is_finite(each) and each >= 0 for each in prox) or len(set(prox)) < len(prox):
+        raise InvalidInput(f"prox needs different finite strengths of at least 0, got {tuple(prox)}.")
+    if max_seconds is not None and not max_seconds > 0:
         raise InvalidInput(f"max_seconds needs to be above 0, got {max_seconds}: leave it out for no limit.")
-    if recipe.epochs < 1 or recipe.batch < 2:
+    if not _is_finite(tolerance) or tolerance < 0:
+        raise InvalidInput(f"tolerance needs to be a finite number of at least 0, got {tolerance}.")
+
+
+def _check_recipe(recipe: Recipe) -> None:
+    if not (_is_whole(recipe.epochs) and _is_whole(recipe.batch)) or recipe.epochs < 1 or recipe.batch < 2:
         raise InvalidInput(f"a recipe needs at least 1 epoch and batches of 2 rows, got {recipe}.")
+    rates = (recipe.learning_rate, recipe.momentum, recipe.weight_decay, recipe.decay)
+    if not all(_is_finite(rate) and rate >= 0 for rate in rates):
+        raise InvalidInput(
+            f"a recipe needs finite numbers of at least 0 as learning rate, momentum and decays, got {recipe}."
+        )
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, Integral) and not isinstance(number, bool)
+
+
+def _is_finite(number: object) -> bool:
+    return isinstance(number, Real) and math.isfinite(number)
 
 
 def _plan(

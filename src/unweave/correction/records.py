@@ -47,7 +47,11 @@ class Record:
     @classmethod
     def from_json(cls, text: str) -> "Record":
         """Read what `as_json` has written."""
-        return cls(**{name: _read(value) for name, value in json.loads(text).items()})
+        record = cls(**{name: _read(value) for name, value in json.loads(text).items()})
+        numbers = (record.score, record.seconds, *record.with_start, *record.with_other)
+        if not all(isinstance(each, float | int) for each in numbers):
+            raise ValueError("numbers are needed")
+        return record
 
 
 def measure(

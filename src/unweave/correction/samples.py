@@ -73,8 +73,9 @@ def check_samples(data: Sequence[Any], *, has_validation: bool, random_state: in
     Raises:
         InvalidInput: for shapes that do not fit, numbers that are not finite, or labels that are no classes.
     """
-    if len(data) != len(PARTS):
-        raise InvalidInput(f"data needs four arrays, ({', '.join(PARTS)}), got {len(data)}.")
+    if not isinstance(data, Sequence) or len(data) != len(PARTS):
+        came = len(data) if isinstance(data, Sequence) else type(data).__name__
+        raise InvalidInput(f"data needs four arrays, ({', '.join(PARTS)}), got {came}.")
     arrays = [_finite(part, name) for part, name in zip(data, PARTS, strict=True)]
     x_train, y_train, x_test, y_test = arrays
     for inputs, labels, name in ((x_train, y_train, "train"), (x_test, y_test, "test")):
@@ -101,7 +102,12 @@ def check_samples(data: Sequence[Any], *, has_validation: bool, random_state: in
 
 
 def _finite(part: Any, name: str) -> np.ndarray:
-    array = np.asarray(part)
+    try:
+        array = np.asarray(part)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{name} needs rows of one shape: {error}.") from error
+    if array.ndim == 0:
+        raise InvalidInput(f"{name} needs one row per sample, got {part!r}.")
     if array.dtype.kind not in "iuf":
         raise InvalidInput(f"{name} needs numbers, got {array.dtype}: encode them first.")
     bad = int(np.size(array) - np.count_nonzero(np.isfinite(array)))
@@ -121,7 +127,8 @@ def _classes(y_train: np.ndarray, y_test: np.ndarray) -> int:
         return 0
     if y_train.ndim != 1 or y_test.ndim != 1:
         raise InvalidInput(f"classes need one label per row, got the shapes {y_train.shape} and {y_test.shape}.")
-    present = np.unique(y_train)
+    # In 8 bits the number of 256 classes would be 0.
+    present = np.unique(y_train).astype(np.int64)
     if present[0] != 0 or len(present) != present[-1] + 1 or len(present) < 2:
         raise InvalidInput(
             f"classes need to be 0, 1, 2, ... and all present in y_train, got {present[:20].tolist()}: number them."

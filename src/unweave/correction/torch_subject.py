@@ -22,6 +22,8 @@ from unweave.correction.units import CutModel, UnitLayout
 from unweave.exceptions import InvalidInput
 
 EXAMPLE_ROWS = 2
+# Half precisions either have no arrays, or lose what is compared.
+PRECISIONS = (torch.float32, torch.float64)
 # Places of feature maps that are compared at most, drawn once: neighbours tell nearly the same.
 MOST_PLACES = 4_096
 
@@ -232,6 +234,8 @@ def torch_subject(
     like = next(first.parameters(), None)
     if like is None:
         raise InvalidInput("the model has no parameters: there is nothing to train.")
+    if like.dtype not in PRECISIONS:
+        raise InvalidInput(f"the model needs parameters of 32 or 64 bits, got {like.dtype}: call model.float().")
     example = torch.as_tensor(samples.train_inputs[:EXAMPLE_ROWS]).to(like.device, like.dtype)
     names = torch_units.find_units(first) if units is None else tuple(units)
     if not names:

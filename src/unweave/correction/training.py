@@ -57,8 +57,8 @@ class RecipeLoop:
             parameters, lr=recipe.learning_rate, momentum=recipe.momentum, weight_decay=recipe.weight_decay
         )
         model.train()
-        # Of nearly equal size: a last batch of one row would break norms.
-        batches = max(round(len(self.inputs) / recipe.batch), 1)
+        # Of nearly equal size, and of two rows at least: a batch of one row would break norms.
+        batches = max(min(round(len(self.inputs) / recipe.batch), len(self.inputs) // 2), 1)
         for epoch in range(recipe.epochs):
             deadline.check()
             for group in optimiser.param_groups:
