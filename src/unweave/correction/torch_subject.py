@@ -12,6 +12,7 @@ from torch import nn
 
 from unweave.correction import units as torch_units
 from unweave.correction.augmentation import without_attackers
+from unweave.correction.channels import by_places
 from unweave.correction.fingerprints import described, fingerprint
 from unweave.correction.plan import Training
 from unweave.correction.recipes import BatchTransform, Recipe
@@ -106,7 +107,8 @@ class TorchSubject:
         if length == len(self.units):
             return whole
         if not self._is_self_cutting:
-            return CutModel(whole, self.units[length], self._inputs[:EXAMPLE_ROWS], self.samples.outputs)
+            channels = self.layout.channels[self.units[length - 1]]
+            return CutModel(whole, self.units[length], self._inputs[:EXAMPLE_ROWS], self.samples.outputs, channels)
         start = torch_units.read_units(whole, self.layout, length)
         cut = cast(Any, whole).truncated(length)
         torch_units.write_units(cut, start, self.units[:length])
@@ -128,7 +130,7 @@ class TorchSubject:
                     f"a model cut off above {depth} units needs {self.samples.outputs} outputs, got "
                     f"{tuple(answer.shape)}: correct its `truncated`."
                 )
-            self._reached(cut, depth, example)
+            by_places(self._reached(cut, depth, example), self.layout.channels[self.units[depth - 1]])
 
     def _set_up(self, model: nn.Module, training: Training, source: Weights | None) -> Penalty:
         if source is None:
@@ -163,7 +165,7 @@ class TorchSubject:
         batches = prepared(model, self._tensor(probes), self._test_labels[: len(probes)], prepare, training.start_seed)
         for batch in batches:
             value = self._reached(model, training.depth, batch)
-            rows = value.movedim(1, -1).flatten(1, -2).cpu().numpy() if value.ndim > 2 else value.cpu().numpy()[:, None]
+            rows = by_places(value, self.layout.channels[self.units[training.depth - 1]]).cpu().numpy()
             parts.append(_some_places(rows, max(1, MOST_PLACES // len(probes)), rng))
         return np.ascontiguousarray(np.concatenate(parts))
 

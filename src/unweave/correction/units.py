@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from unweave.correction.channels import Channels, channels_after, pooled
 from unweave.correction.subjects import Weights
 from unweave.exceptions import InvalidInput
 
@@ -33,11 +34,13 @@ class UnitLayout:
         names: of the units, in the order in which they run.
         members: per unit the names of its modules that hold weights or running averages, or have no parts.
         filters: per unit the paths of its weights of neurons, see `is_filter`.
+        channels: per unit the axis of its features, in what reaches the next one.
     """
 
     names: tuple[str, ...]
     members: dict[str, tuple[str, ...]]
     filters: dict[str, tuple[str, ...]]
+    channels: dict[str, Channels | None]
 
 
 class Reached(Exception):
@@ -49,18 +52,21 @@ class Reached(Exception):
 
 
 class CutModel(nn.Module):
-    """The units of a model up to a depth, with average pooling over space and a new linear head.
+    """The units of a model up to a depth, with average pooling over all places and a new linear head.
 
     Args:
         body: the model; its forward pass ends where the next unit would begin.
         next_unit: name of the unit above the cut.
         example: a few inputs, from which the number of features is learnt.
         outputs: columns of the head.
+        channels: axis of the features that reach the next unit.
     """
 
-    def __init__(self, body: nn.Module, next_unit: str, example: torch.Tensor, outputs: int) -> None:
+    def __init__(
+        self, body: nn.Module, next_unit: str, example: torch.Tensor, outputs: int, channels: Channels | None = None
+    ) -> None:
         super().__init__()
-        self.body = body
+        self.body, self.channels = body, channels
         dict(body.named_modules())[next_unit].register_forward_pre_hook(_stop)
         # In evaluation mode: looking must neither move running averages nor draw for dropout.
         with in_evaluation(body), torch.no_grad():
@@ -68,9 +74,8 @@ class CutModel(nn.Module):
         self.head = nn.Linear(features, outputs).to(example.device, example.dtype)
 
     def pooled(self, inputs: torch.Tensor) -> torch.Tensor:
-        """What would reach the next unit, averaged over space."""
-        value = reached(self.body, inputs)
-        return value if value.ndim == 2 else value.flatten(2).mean(2)
+        """What would reach the next unit, averaged over all places."""
+        return pooled(reached(self.body, inputs), self.channels)
 
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         """Answers of the new head."""
@@ -173,7 +178,11 @@ def lay_out(model: nn.Module, units: Sequence[str], example: torch.Tensor) -> Un
     _check_owners(dict(model.named_modules(remove_duplicate=False)), units, order)
     members = _members(modules, units, order)
     filters = {unit: tuple(path for path, _ in _filters(modules, members[unit])) for unit in units}
-    return UnitLayout(units, members, filters)
+    ends = [*(order.index(unit) for unit in units[1:]), _start_of_head(modules, units, order)]
+    channels = {
+        unit: channels_after(modules[name] for name in order[:end]) for unit, end in zip(units, ends, strict=True)
+    }
+    return UnitLayout(units, members, filters, channels)
 
 
 def _order_of_run(model: nn.Module, example: torch.Tensor) -> list[str]:
