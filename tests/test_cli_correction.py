@@ -1,5 +1,6 @@
 """`unweave correction`: a model in, verdicts, JSON, tables and picture out."""
 
+import io
 import json
 from pathlib import Path
 
@@ -8,6 +9,15 @@ import pytest
 
 from correction_models import small_images
 from unweave.cli import run
+
+
+def _one_array() -> bytes:
+    file = io.BytesIO()
+    np.save(file, np.zeros(3))
+    return file.getvalue()
+
+
+ONE_ARRAY = _one_array()
 
 
 @pytest.fixture
@@ -65,8 +75,11 @@ def test_wrong_use_leaves_with_two(asked: list[str], message: str, capsys: pytes
     assert message in " ".join(capsys.readouterr().err.split())
 
 
-def test_a_file_that_holds_something_else_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    (tmp_path / "data.npz").write_text("nothing")
+@pytest.mark.parametrize("written", [b"nothing", b"", ONE_ARRAY])
+def test_a_file_that_holds_something_else_is_refused(
+    written: bytes, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    (tmp_path / "data.npz").write_bytes(written)
     asked = ["--model", "correction_models:perceptron", "--data", str(tmp_path / "data.npz")]
     assert run(["correction", *asked]) == 2
     assert "needs an .npz file with x_train" in " ".join(capsys.readouterr().err.split())

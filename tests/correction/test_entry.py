@@ -9,6 +9,7 @@ import torch
 import unweave
 from correction_models import SmallConvolutions, perceptron, small_images, small_points
 from unweave.correction.recipes import Recipe
+from unweave.correction.samples import check_samples
 from unweave.exceptions import InvalidInput
 
 QUICK: dict[str, Any] = {
@@ -121,23 +122,60 @@ def test_real_labels_are_scored_by_explained_variance(seed: int) -> None:
 def test_ones_own_loop_gets_what_trains_and_the_penalty(seed: int) -> None:
     calls = []
 
-    def loop(_: torch.nn.Module, parameters: list, penalty: Any, number: int) -> None:
+    def loop(_: torch.nn.Module, parameters: list, penalty: Any, number: int, rows: np.ndarray) -> None:
+        assert np.array_equal(rows, np.arange(40))
         calls.append((len(parameters), penalty().item(), number))
 
     unweave.measure_feature_correction(
         perceptron(), small_points(seed), train=loop, seeds=1, windows=(0,), prox=(2.0,), random_state=7
     )
-    assert {number for _, _, number in calls} == {7}
-    # The last of them are: first unit frozen, and all trained with a pull to where they start, which is 0 yet.
+    # The last of them are: first unit frozen, and all trained from another start, pulled to the first unit.
     assert [count for count, _, _ in calls[-2:]] == [4, 6]
-    assert all(penalty == 0 for _, penalty, _ in calls)
+    assert {number for _, _, number in calls[:-1]} == {7}
+    assert calls[-1][2] > 1_000
+    assert all(penalty == 0 for _, penalty, _ in calls[:-1])
+    assert calls[-1][1] > 0
+
+
+def test_ones_own_loop_is_told_which_rows_are_held_out(seed: int) -> None:
+    told_rows = []
+    settings = QUICK | {"seeds": 1, "depths": (1,)}
+    unweave.measure_feature_correction(
+        perceptron(), small_points(seed), train=lambda *given: told_rows.append(given[4]), **settings
+    )
+    samples = check_samples(small_points(seed), has_validation=True, random_state=0)
+    for rows in told_rows:
+        assert np.array_equal(small_points(seed)[0][rows], samples.train_inputs)
+        assert len(rows) == 32
+
+
+def test_without_a_pull_training_all_owes_nothing_to_training_alone(seed: int) -> None:
+    # Wide filters: those of two random starts have cosines near 0, while a common start would show.
+    model = torch.nn.Sequential(*(torch.nn.Linear(*sizes) for sizes in ((400, 8), (8, 8), (8, 3))))
+    rng, labels = np.random.default_rng(seed), np.arange(60) % 3
+    points = rng.standard_normal((60, 400)).astype(np.float32)
+    data = (points[:40], labels[:40], points[40:], labels[40:])
+    settings = QUICK | {"prox": (0.0,), "recipe": Recipe(epochs=1, batch=20, learning_rate=1e-3), "depths": (1,)}
+    result = unweave.measure_feature_correction(model, data, **settings)
+    assert result.depths[0].with_start.mean > 0.9
+    assert abs(result.depths[0].with_train_all.mean) < 0.2
+
+
+def test_features_of_wide_units_are_not_compared(seed: int) -> None:
+    model = torch.nn.Sequential(*(torch.nn.Linear(*sizes) for sizes in ((4, 30), (30, 5), (5, 2))))
+    for test, is_compared in ((100, False), (120, True)):
+        result = unweave.measure_feature_correction(model, small_points(seed, test=test), depths=(1,), **QUICK)
+        assert bool(result.depths[0].alignment.values) == is_compared
+        assert any("wide units were not compared" in note for note in result.notes) != is_compared
 
 
 def test_trainings_that_diverge_are_told_and_nothing_is_concluded(seed: int) -> None:
     settings = QUICK | {"recipe": Recipe(epochs=6, batch=10, learning_rate=1e20), "seeds": 5}
     result = unweave.measure_feature_correction(perceptron(), small_points(seed), depths=(1,), **settings)
     assert any("diverged: lower the learning rate" in note for note in result.notes)
-    assert result.depths[0].verdict.startswith("no conclusion")
+    assert result.depths[0].verdict == "no conclusion: a training diverged"
+    assert "nan" not in result.as_table()
+    assert "seeds needed" not in result.as_table()
     json.dumps(result.as_json(), allow_nan=False)
 
 
@@ -150,8 +188,19 @@ def test_trainings_that_diverge_are_told_and_nothing_is_concluded(seed: int) -> 
         ({"depths": (4,)}, "numbers from 1 to 3"),
         ({"windows": (-1,)}, "windows need"),
         ({"prox": (-1.0,)}, "prox needs"),
+        ({"windows": (0.5,)}, "windows need"),
+        ({"depths": (1.5,)}, "whole numbers"),
+        ({"prox": (float("nan"),)}, "prox needs"),
+        ({"prox": (float("inf"), 1.0)}, "prox needs"),
+        ({"max_seconds": float("nan")}, "above 0"),
+        ({"tolerance": float("nan")}, "tolerance needs"),
+        ({"random_state": -1}, "random_state needs"),
+        ({"seeds": 1.0}, "at least 1 seed"),
+        ({"recipe": Recipe(learning_rate=-1)}, "learning rate"),
+        ({"recipe": Recipe(learning_rate=float("nan"))}, "learning rate"),
         ({"seeds": 0}, "at least 1 seed"),
         ({"max_seconds": 0.0}, "above 0"),
+        ({"train": lambda _, __, ___, ____: None}, "too many positional arguments"),
         ({"thawed": "frozen"}, "thawed needs to be one of"),
         ({"recipe": Recipe(epochs=0)}, "at least 1 epoch"),
     ],
@@ -175,6 +224,44 @@ def test_models_that_do_not_fit_are_refused() -> None:
         unweave.measure_feature_correction("resnet", small_images(0))
     with pytest.raises(InvalidInput, match="return a torch module"):
         unweave.measure_feature_correction(lambda seed: seed, small_images(0))
+
+
+class OddArguments(torch.nn.Module):
+    """Its second unit is called in a way that can't be cut."""
+
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self.way, self.first, self.second = way, torch.nn.Linear(4, 6), Taking(way)
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        hidden = self.first(rows)
+        return self.second(rows=hidden) if self.way == "name" else self.second((hidden, hidden))
+
+
+class Taking(torch.nn.Module):
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self.way, self.inner, self.head = way, torch.nn.Linear(6, 6), torch.nn.Linear(6, 2)
+
+    def forward(self, rows: torch.Tensor | tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+        return self.head(self.inner(rows if isinstance(rows, torch.Tensor) else rows[0]))
+
+
+@pytest.mark.parametrize(("way", "came"), [("name", "nothing"), ("tuple", "tuple")])
+def test_units_that_cannot_be_cut_are_refused(way: str, came: str) -> None:
+    with pytest.raises(InvalidInput, match=f"one tensor of a row per input, but {came} is given"):
+        unweave.measure_feature_correction(OddArguments(way), small_points(0), units=("first", "second"))
+
+
+def test_a_function_that_returns_one_module_for_all_seeds_is_refused() -> None:
+    model = perceptron()
+    with pytest.raises(InvalidInput, match="same weights for two seeds"):
+        unweave.measure_feature_correction(lambda _: model, small_points(0))
+
+
+def test_precisions_that_numpy_has_not_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="bfloat16"):
+        unweave.measure_feature_correction(perceptron().to(torch.bfloat16), small_points(0))
 
 
 def test_without_torch_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:

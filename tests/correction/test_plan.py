@@ -34,6 +34,16 @@ def test_a_chain_is_complete_for_a_single_depth() -> None:
     assert [t.depth for t in plan.trainings() if t.kind is Kind.LAYERWISE] == [2, 3]
 
 
+def test_training_all_starts_from_weights_of_its_own() -> None:
+    starts = {training.start_seed for training in PLAN.trainings() if training.kind is not Kind.ALL}
+    assert starts == {5, 6}
+    assert starts.isdisjoint(training.start_seed for training in PLAN.trainings() if training.kind is Kind.ALL)
+
+
+def test_nearly_equal_pulls_have_names_of_their_own() -> None:
+    assert PLAN.all(5, 1, 0.1).name != PLAN.all(5, 1, 0.1 + 1e-9).name
+
+
 @pytest.mark.parametrize(("thawed", "copied"), [(Thawed.CORRECTED, 3), (Thawed.RANDOM, 2)])
 def test_thawed_units_start_where_they_are_told(thawed: Thawed, copied: int) -> None:
     plan = Plan(4, (3,), (1,), (1e-3,), (0,), thawed)

@@ -56,7 +56,7 @@ def test_training_all_explains_what_frozen_levels_cannot(seed: int) -> None:
         samples_of_a_teacher(seed),
         seeds=5,
         windows=(0, 1),
-        prox=(1e-6,),
+        prox=(0.1,),
         recipe=Recipe(epochs=60),
     )
     assert result.is_complete

@@ -69,6 +69,8 @@ def test_the_digest_tells_samples_apart(seed: int) -> None:
         (1, 1 + np.arange(30) % 3, "classes need to be 0, 1, 2"),
         (1, np.zeros(30, dtype=int), "classes need to be 0, 1, 2"),
         (1, np.linspace(0, 1, 30), "one type"),
+        (0, [[1.0, 2.0], [3.0]], "rows of one shape"),
+        (1, 3, "one row per sample"),
         (3, np.full(9, 7), r"classes that y_train has not: \[7\]"),
     ],
 )
@@ -86,3 +88,15 @@ def test_labels_that_do_not_vary_are_refused() -> None:
         check_samples(data, has_validation=False, random_state=0)
     with pytest.raises(InvalidInput, match="four arrays"):
         check_samples(data[:3], has_validation=False, random_state=0)
+
+
+@pytest.mark.usefixtures("without_type_checks")
+def test_something_else_than_samples_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"four arrays, .*, got NoneType"):
+        check_samples(None, has_validation=False, random_state=0)  # pyright: ignore[reportArgumentType]
+
+
+def test_there_may_be_256_classes_of_8_bits() -> None:
+    labels = np.arange(256).astype(np.uint8)
+    points = np.zeros((256, 1))
+    assert check_samples((points, labels, points, labels), has_validation=False, random_state=0).classes == 256

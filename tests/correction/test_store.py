@@ -3,6 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from safetensors.numpy import save_file
 
 from unweave.correction.plan import Kind, Training
 from unweave.correction.records import Record
@@ -83,3 +84,36 @@ def test_damaged_files_are_named(tmp_path: Path, seed: int) -> None:
         store.record(TRAINING)
     with pytest.raises(UnreadableFile, match="can't be read"):
         store.trained(TRAINING)
+
+
+def test_a_run_that_was_killed_before_its_first_file_goes_on(tmp_path: Path, seed: int) -> None:
+    (tmp_path / "trainings").mkdir()
+    (tmp_path / ".configuration.json.unfinished").write_text("{")
+    store = FolderStore.open(tmp_path, CONFIGURATION)
+    store.keep(TRAINING, RECORD, trained(seed), is_needed=True)
+    for path in (tmp_path / "trainings").iterdir():
+        path.unlink()
+    (tmp_path / "trainings").rmdir()
+    again = FolderStore.open(tmp_path, CONFIGURATION)
+    again.keep(TRAINING, RECORD, trained(seed), is_needed=True)
+    assert again.record(TRAINING) is not None
+
+
+@pytest.mark.parametrize("text", ["[]", "3", "null", '{"score": "x"}', RECORD.as_json().replace("1.5", "[1.5]")])
+def test_foreign_records_are_named(text: str, tmp_path: Path, seed: int) -> None:
+    store = FolderStore.open(tmp_path, CONFIGURATION)
+    store.keep(TRAINING, RECORD, trained(seed), is_needed=True)
+    (path,) = (tmp_path / "trainings").glob("*.json")
+    path.write_text(text)
+    with pytest.raises(UnreadableFile, match="not the record of a training"):
+        store.record(TRAINING)
+    (arrays,) = (tmp_path / "trainings").glob("*.safetensors")
+    save_file({"other": np.zeros(2)}, arrays)
+    with pytest.raises(UnreadableFile, match="has no test_outputs"):
+        store.trained(TRAINING)
+
+
+def test_a_configuration_that_is_none_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "configuration.json").write_text("[1]")
+    with pytest.raises(InvalidInput, match="other settings"):
+        FolderStore.open(tmp_path, CONFIGURATION)

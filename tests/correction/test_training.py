@@ -2,13 +2,15 @@ import numpy as np
 import pytest
 import torch
 
-from correction_models import SmallConvolutions, small_images
+from correction_models import SmallConvolutions, small_images, small_points
+from unweave.correction.augmentation import InTurn
 from unweave.correction.plan import Plan, Thawed
 from unweave.correction.recipes import Recipe
 from unweave.correction.samples import check_samples
 from unweave.correction.subjects import Deadline, OutOfTime
 from unweave.correction.torch_subject import TorchSubject, torch_subject
 from unweave.correction.training import RecipeLoop, pull
+from unweave.correction.units import CutModel
 
 PLAN = Plan(3, (1, 2, 3), (0, 1, 2), (1e-3,), (0,))
 RECIPE = Recipe(epochs=2, batch=20)
@@ -54,6 +56,13 @@ def test_batches_are_prepared_and_hold_every_row_once_per_epoch(seed: int) -> No
     loop(model, list(model.parameters()), pull([], 0.0), seed, Deadline())
     assert sorted(torch.cat(seen).tolist()) == list(range(11))
     assert min(map(len, seen)) >= 5
+
+
+@pytest.mark.parametrize("rows", [2, 3, 5, 7, 8])
+def test_no_batch_has_a_single_row(rows: int) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(1, 2), torch.nn.BatchNorm1d(2), torch.nn.Linear(2, 1))
+    loop = RecipeLoop(Recipe(epochs=1, batch=2), torch.randn(rows, 1), torch.zeros(rows, 1), None)
+    loop(model, list(model.parameters()), pull([], 0.0), 0, Deadline())
 
 
 def test_a_training_repeats_bit_by_bit(seed: int) -> None:
@@ -102,12 +111,67 @@ def test_all_trainings_of_a_seed_start_alike(seed: int) -> None:
         assert np.array_equal(found.weights["conv1"]["conv1.weight"], start["conv1"]["conv1.weight"])
 
 
+def test_the_head_of_a_cut_model_is_no_copy_of_the_first_layer(seed: int) -> None:
+    model = torch.nn.Sequential(torch.nn.Linear(4, 6), torch.nn.ReLU(), torch.nn.Linear(6, 5), torch.nn.Linear(5, 4))
+    x_train, _, x_test, _ = small_points(seed)
+    labels = [np.arange(len(each)) % 4 for each in (x_train, x_test)]
+    samples = check_samples((x_train, labels[0], x_test, labels[1]), has_validation=False, random_state=0)
+    measured = torch_subject(model, samples, units=None, recipe=RECIPE)
+    cut = measured._model(seed, 1)
+    assert isinstance(cut, CutModel)
+    first = cut.body.get_submodule("0").weight.detach().numpy().ravel()
+    head = cut.head.weight.detach().numpy().ravel()
+    assert abs(np.corrcoef(first, head)[0, 1]) < 0.9
+
+
+def test_inputs_at_which_features_are_compared_are_prepared_but_not_attacked(seed: int) -> None:
+    class Doubled:
+        needs_labels = False
+
+        def __call__(self, _: object, inputs: torch.Tensor, *__: object) -> torch.Tensor:
+            return 2 * inputs
+
+    class Attack(Doubled):
+        needs_labels = True
+
+    samples = check_samples(small_images(seed), has_validation=False, random_state=0)
+    recipe = Recipe(epochs=1, batch=40, learning_rate=0.0)
+    features = []
+    for prepare in (None, Doubled(), Attack(), InTurn((Doubled(), Attack()))):
+        measured = torch_subject(linear_convolutions(), samples, units=None, recipe=recipe, prepare_test=prepare)
+        features.append(measured.train(PLAN.only(0, 1), None, Deadline()).features)
+    assert np.allclose(features[1], 2 * features[0])
+    assert np.array_equal(features[2], features[0])
+    assert np.array_equal(features[3], features[1])
+
+
+def test_places_of_features_are_drawn_alike_for_every_model(seed: int) -> None:
+    samples = check_samples(small_images(seed, test=600), has_validation=False, random_state=0)
+    recipe = Recipe(epochs=1, batch=40, learning_rate=0.0)
+    measured = torch_subject(linear_convolutions(), samples, units=None, recipe=recipe)
+    found = measured.train(PLAN.only(0, 1), None, Deadline())
+    again = measured.train(PLAN.fix(0, 1, 0), found.weights, Deadline())
+    assert found.features.shape == (600 * 6, 4)
+    assert np.allclose(found.features, again.features)
+
+
+def linear_convolutions() -> torch.nn.Sequential:
+    return torch.nn.Sequential(
+        torch.nn.Conv2d(1, 4, 3, padding=1, bias=False),
+        torch.nn.Conv2d(4, 3, 3, bias=False),
+        torch.nn.Conv2d(3, 3, 2, bias=False),
+        torch.nn.Flatten(),
+        torch.nn.Linear(3, 3),
+    )
+
+
 def test_a_model_may_cut_itself(seed: int) -> None:
     class SelfCutting(SmallConvolutions):
         def truncated(self, depth: int) -> torch.nn.Module:
             cut = SmallConvolutions()
             cut.conv3, cut.head = torch.nn.Identity(), torch.nn.Linear(5, 3)
-            assert depth == 2
+            if depth == 1:
+                cut.conv2, cut.norm2, cut.head = torch.nn.Identity(), torch.nn.Identity(), torch.nn.Linear(4, 3)
             return cut
 
     samples = check_samples(small_images(seed), has_validation=False, random_state=0)

@@ -4,7 +4,17 @@ import torch
 from torch import nn
 
 from correction_models import SmallConvolutions, perceptron
-from unweave.correction.units import CutModel, find_units, freeze, lay_out, read_units, rebuilt, write_units
+from unweave.correction.architectures import VggNetwork, WideResidualNetwork
+from unweave.correction.units import (
+    CutModel,
+    find_units,
+    freeze,
+    lay_out,
+    pulled_weights,
+    read_units,
+    rebuilt,
+    write_units,
+)
 from unweave.exceptions import InvalidInput
 
 EXAMPLE = torch.zeros(2, 1, 4, 4)
@@ -39,13 +49,91 @@ def test_norms_belong_to_the_unit_that_ran_before_them(model: SmallConvolutions)
     [
         (("conv1", "conv9"), "no unit 'conv9' in the model: it has norm2, conv1"),
         (("conv2", "conv1"), "in their order"),
-        (("norm1",), "weights of two or more axes"),
+        (("norm1",), "needs weights of neurons"),
         (("conv1", "conv1"), "apart from each other"),
     ],
 )
 def test_wrong_units_are_refused(model: SmallConvolutions, units: tuple[str, ...], message: str) -> None:
     with pytest.raises(InvalidInput, match=message):
         lay_out(model, units, EXAMPLE)
+
+
+class Rowwise(nn.Module):
+    """A linear layer whose bias and averages have two axes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight, self.bias = nn.Parameter(torch.randn(3, 3)), nn.Parameter(torch.zeros(1, 3))
+        self.register_buffer("averages", torch.zeros(2, 3))
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        return rows @ self.weight.T + self.bias
+
+
+def test_weights_of_neurons_are_neither_norms_nor_biases_nor_buffers() -> None:
+    model = nn.Sequential(Rowwise(), nn.Unflatten(1, (1, 3)), nn.LayerNorm((1, 3)), nn.Flatten(), nn.Linear(3, 2))
+    layout = lay_out(model, ("0",), torch.zeros(2, 3))
+    assert layout.members == {"0": ("0", "1", "2", "3")}
+    assert layout.filters == {"0": ("0.weight",)}
+    assert [path for _, path, _ in pulled_weights(model, layout, 1)] == ["0.weight"]
+    assert find_units(model) == ("0",)
+
+
+class Beside(nn.Module):
+    """Two units, and what somebody may put beside them."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.kind, self.drop, self.stages = kind, nn.Dropout(0.5), nn.Module()
+        self.stages.first, self.stages.second, self.head = nn.Linear(3, 3), nn.Linear(3, 3), nn.Linear(3, 3)
+        if kind == "root":
+            self.scale = nn.Parameter(torch.ones(3))
+        elif kind == "container":
+            self.stages.scale = nn.Parameter(torch.ones(3))
+        elif kind == "tied":
+            self.stages.second.weight = self.stages.first.weight
+        elif kind == "tied head":
+            self.head.weight = self.stages.first.weight
+        elif kind == "functional":
+            self.between = nn.Linear(3, 3)
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        hidden = self.drop(self.stages.first(rows))
+        if self.kind == "functional":
+            hidden = nn.functional.linear(hidden, self.between.weight)
+        return self.head(self.stages.second(hidden))
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ("root", "'scale' stands beside units"),
+        ("container", "'stages.scale' stands beside units"),
+        ("tied", "'stages.second.weight' is shared by 'stages.first' and 'stages.second'"),
+        ("tied head", "is shared by 'stages.first' and 'the rest'"),
+        ("functional", "'between' has parameters and does not run"),
+    ],
+)
+def test_parameters_that_belong_to_no_unit_or_to_several_are_refused(kind: str, message: str) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        lay_out(Beside(kind), ("stages.first", "stages.second"), torch.zeros(2, 3))
+
+
+def test_dropout_beside_a_frozen_unit_is_frozen_with_it() -> None:
+    model = Beside("nothing")
+    freeze(model, lay_out(model, ("stages.first", "stages.second"), torch.zeros(2, 3)), 1)
+    model.train()
+    assert not model.drop.training
+    assert model.stages.second.training
+    assert model.head.training
+
+
+def test_dropout_of_all_depths_is_not_frozen_by_the_lowest() -> None:
+    drop = nn.Dropout(0.5)
+    model = nn.Sequential(nn.Linear(3, 3), drop, nn.Linear(3, 3), drop, nn.Linear(3, 2))
+    freeze(model, lay_out(model, ("0", "2"), torch.zeros(2, 3)), 1)
+    model.train()
+    assert drop.training
 
 
 def test_a_unit_that_runs_twice_is_refused() -> None:
@@ -72,6 +160,14 @@ def test_a_cut_model_is_the_lower_part_with_a_head(model: SmallConvolutions, see
     cut.eval()
     lower = torch.relu(model.norm1(model.conv1(inputs))).mean((2, 3))
     assert torch.allclose(cut(inputs), lower @ cut.head.weight.T + cut.head.bias, atol=1e-6)
+
+
+def test_cutting_a_model_draws_nothing_and_moves_no_averages(model: SmallConvolutions) -> None:
+    model.norm1.eval()
+    CutModel(model, "conv3", EXAMPLE + 1, outputs=3)
+    assert torch.equal(model.norm2.running_mean, torch.zeros(5))
+    assert model.norm2.training
+    assert not model.norm1.training
 
 
 def test_units_above_a_cut_get_no_gradients(model: SmallConvolutions) -> None:
@@ -114,6 +210,24 @@ def test_every_seed_has_its_own_weights_and_the_model_stays(model: SmallConvolut
     assert not torch.equal(first.conv1.weight, other.conv1.weight)
     assert torch.equal(model.conv1.weight, before)
     assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_a_model_has_the_last_word_on_its_weights(seed: int) -> None:
+    class Small(nn.Sequential):
+        def reset_parameters(self) -> None:
+            for weight in self.parameters():
+                nn.init.constant_(weight, 1e-3)
+
+    assert all(torch.equal(w, torch.full_like(w, 1e-3)) for w in rebuilt(Small(nn.Linear(2, 2)), seed).parameters())
+
+
+@pytest.mark.parametrize("model", [WideResidualNetwork(10, 0.25), VggNetwork(13, 0.125, image_size=8)])
+def test_built_in_models_are_drawn_anew_by_their_own_rule(model: nn.Module, seed: int) -> None:
+    anew = rebuilt(model, seed)
+    for module in anew.modules():
+        if isinstance(module, nn.Conv2d) and module.kernel_size == (3, 3) and module.weight.numel() > 500:
+            expected = (2 / (9 * module.out_channels)) ** 0.5
+            assert module.weight.std().item() == pytest.approx(expected, rel=0.2)
 
 
 def test_what_cannot_be_reset_is_refused() -> None:

@@ -128,13 +128,17 @@ def _read(path: Path) -> tuple[Any, ...]:
     import zipfile
 
     import numpy as np
+    from numpy.lib.npyio import NpzFile
 
     from unweave.correction.samples import PARTS
 
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        found = np.load(path, allow_pickle=False)
+        if not isinstance(found, NpzFile):
+            raise ValueError("it holds a single array")
+        with found as arrays:
             return tuple(arrays[name] for name in PARTS)
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise InvalidInput(f"--data needs an .npz file with {', '.join(PARTS)}, got {path}: {error}.") from error
 
 

@@ -138,6 +138,10 @@ class WideResidualNetwork(nn.Module):
         read = [readout(hidden[unit]) for unit, readout in zip(self.read_units, self.readouts, strict=True)]
         return torch.stack(read).sum(dim=0)
 
+    def reset_parameters(self) -> None:
+        """Draw the weights of all convolutions anew."""
+        _initialise(self)
+
     def truncated(self, depth: int) -> "WideResidualNetwork":
         """A copy that keeps the first ``depth`` units; deeper blocks lose their branch and keep their shortcut.
 
@@ -199,6 +203,10 @@ class VggNetwork(nn.Module):
             hidden = convolution(hidden)
         # The last pooling of VGG takes the largest entry of 2 x 2 = all positions of a 32 x 32 image.
         return self.linear(hidden.amax(dim=(2, 3)))
+
+    def reset_parameters(self) -> None:
+        """Draw the weights of all convolutions anew."""
+        _initialise(self)
 
 
 def _vgg_unit(inputs: int, outputs: int, *, is_pooled: bool) -> nn.Sequential:

@@ -8,6 +8,7 @@ gradients, and every submodule is left in the mode in which it was.
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import nn
@@ -28,6 +29,8 @@ class LargestEntryAttack:
         radius: no pixel moves further; images stay within [0, 1].
         steps: the document takes 7 in training and 20 in tests.
     """
+
+    needs_labels: ClassVar[bool] = True
 
     radius: float = 6 / 255
     steps: int = 7
@@ -56,6 +59,8 @@ class NoisyEuclideanAttack:
         noise: standard deviation per pixel.
         steps: the document takes 4 in training and 20 in tests.
     """
+
+    needs_labels: ClassVar[bool] = True
 
     radius: float = 0.5
     noise: float = 0.12

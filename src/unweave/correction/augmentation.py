@@ -112,5 +112,13 @@ class InTurn:
         return images
 
 
+def without_attackers(transform: BatchTransform | None) -> BatchTransform | None:
+    """The same without what says that it `needs_labels`, and so moves inputs differently for every model."""
+    if isinstance(transform, InTurn):
+        kept = tuple(without_attackers(each) for each in transform.transforms)
+        return InTurn(tuple(each for each in kept if each is not None))
+    return None if getattr(transform, "needs_labels", False) else transform
+
+
 def _integers(bound: int, shape: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
     return torch.randint(bound, shape, generator=generator, device=generator.device)

@@ -1,8 +1,11 @@
 """`measure_feature_correction`: check, plan, train what is missing, summarise."""
 
+import inspect
+import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from numbers import Integral, Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +27,9 @@ if TYPE_CHECKING:
 
 # Differences of scores up to this, 0.2 points, do not matter to anybody.
 TOLERANCE = 2e-3
+LOOP_ARGUMENTS = ("model", "parameters", "penalty", "seed", "rows")
+# Raised when the same settings train otherwise than before, so that folders of before are not gone on with.
+TRAININGS_VERSION = 2
 # Kinds whose weights or answers are needed again.
 BUILT_UPON = (Kind.ONLY, Kind.JOINT, Kind.LAYERWISE)
 
@@ -72,7 +78,8 @@ def measure_feature_correction(
         recipe: of every training, the default `Recipe` if omitted; for a quadratic network only `epochs` matters, as
             the largest number of steps.
         prepare_train: what is done to training batches; prepare_test: to inputs that are scored.
-        train: your own training loop, ``train(model, parameters, penalty, seed)``.
+        train: your own training loop, ``train(model, parameters, penalty, seed, rows)``; `rows` are the numbers of the
+            training rows that it may train on: the others choose the pull.
         thawed: whether thawed units start "corrected", from training them alone, or "random".
         has_layerwise: whether units are trained one after the other, too.
         tolerance: differences of scores that do not matter.
@@ -88,13 +95,18 @@ def measure_feature_correction(
         InvalidInput: if something does not fit, before any training; or if torch is not installed.
     """
     recipe = Recipe() if recipe is None else recipe
-    _check_numbers(windows=windows, seeds=seeds, prox=prox, max_seconds=max_seconds, recipe=recipe)
+    _check_recipe(recipe)
+    _check_numbers(
+        windows=windows, depths=depths, seeds=seeds, prox=prox, max_seconds=max_seconds, tolerance=tolerance,
+        random_state=random_state,
+    )  # fmt: skip
     samples = check_samples(data, has_validation=len(prox) > 1, random_state=random_state)
     own = {"prepare_train": prepare_train, "prepare_test": prepare_test, "loop": train}
     subject = _subject(model, samples, units, recipe, own)
     plan = _plan(len(subject.units), depths, windows, prox, range(random_state, random_state + seeds), thawed)
     plan = replace(plan, has_layerwise=has_layerwise)
     configuration = subject.configuration() | {
+        "trainings_version": TRAININGS_VERSION,
         "samples": samples.digest,
         "validation_rows": len(samples.validation_labels),
         "random_state": random_state,
@@ -137,8 +149,8 @@ class _Run:
         record = measure(
             training,
             trained,
-            units=self.subject.units,
-            start=self.subject.start(training.seed),
+            filters=self.subject.filters,
+            start=self.subject.start(training.start_seed),
             other=other,
             samples=self.samples,
             seconds=time.perf_counter() - began,
@@ -154,6 +166,7 @@ def _subject(model: Any, samples: Samples, units: Sequence[str] | None, recipe: 
         if given:
             raise InvalidInput(f"a quadratic network trains in its own way: leave {', '.join(given)} out.")
         return QuadraticSubject(model, samples, recipe.epochs)
+    _check_loop(own["loop"])
     if not callable(model):
         raise InvalidInput(
             f"model needs to be a torch module, a function from a seed to one, or a Wiring, got {type(model).__name__}."
@@ -164,19 +177,60 @@ def _subject(model: Any, samples: Samples, units: Sequence[str] | None, recipe: 
     return torch_subject(model, samples, units=units, recipe=recipe, **own)
 
 
+def _check_loop(loop: Any) -> None:
+    if loop is None:
+        return
+    try:
+        inspect.signature(loop).bind(*LOOP_ARGUMENTS)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"train needs to be a function of ({', '.join(LOOP_ARGUMENTS)}), rows being the numbers of training "
+            f"rows that are not held out: {error}."
+        ) from error
+
+
 def _check_numbers(
-    *, windows: Sequence[int], seeds: int, prox: Sequence[float], max_seconds: float | None, recipe: Recipe
+    *,
+    windows: Sequence[int],
+    depths: Sequence[int] | None,
+    seeds: int,
+    prox: Sequence[float],
+    max_seconds: float | None,
+    tolerance: float,
+    random_state: int,
 ) -> None:
-    if seeds < 1:
+    if not _is_whole(seeds) or seeds < 1:
         raise InvalidInput(f"at least 1 seed is needed, and {LEAST_SEEDS} for a conclusion, got {seeds}.")
-    if min(windows, default=0) < 0 or len(set(windows)) < len(windows):
-        raise InvalidInput(f"windows need to be different numbers from 0 on, got {tuple(windows)}.")
-    if min(prox, default=0) < 0 or len(set(prox)) < len(prox):
-        raise InvalidInput(f"prox needs different strengths of at least 0, got {tuple(prox)}.")
-    if max_seconds is not None and max_seconds <= 0:
+    if not _is_whole(random_state) or random_state < 0:
+        raise InvalidInput(f"random_state needs to be a whole number from 0 on, got {random_state}.")
+    if not all(map(_is_whole, windows)) or min(windows, default=0) < 0 or len(set(windows)) < len(windows):
+        raise InvalidInput(f"windows need to be different whole numbers from 0 on, got {tuple(windows)}.")
+    if not all(map(_is_whole, depths or ())):
+        raise InvalidInput(f"depths need to be whole numbers, got {depths}.")
+    if not all(_is_finite(each) and each >= 0 for each in prox) or len(set(prox)) < len(prox):
+        raise InvalidInput(f"prox needs different finite strengths of at least 0, got {tuple(prox)}.")
+    if max_seconds is not None and not max_seconds > 0:
         raise InvalidInput(f"max_seconds needs to be above 0, got {max_seconds}: leave it out for no limit.")
-    if recipe.epochs < 1 or recipe.batch < 2:
+    if not _is_finite(tolerance) or tolerance < 0:
+        raise InvalidInput(f"tolerance needs to be a finite number of at least 0, got {tolerance}.")
+
+
+def _check_recipe(recipe: Recipe) -> None:
+    if not (_is_whole(recipe.epochs) and _is_whole(recipe.batch)) or recipe.epochs < 1 or recipe.batch < 2:
         raise InvalidInput(f"a recipe needs at least 1 epoch and batches of 2 rows, got {recipe}.")
+    rates = (recipe.learning_rate, recipe.momentum, recipe.weight_decay, recipe.decay)
+    if not all(_is_finite(rate) and rate >= 0 for rate in rates):
+        raise InvalidInput(
+            f"a recipe needs finite numbers of at least 0 as learning rate, momentum and decays, got {recipe}."
+        )
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, Integral) and not isinstance(number, bool)
+
+
+def _is_finite(number: object) -> bool:
+    return isinstance(number, Real) and math.isfinite(number)
 
 
 def _plan(

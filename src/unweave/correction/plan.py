@@ -7,12 +7,16 @@ With ``l`` a depth, counted in units from 1, and ``L`` all units:
 * joint: the same steps with nothing frozen, the first l - 1 units carried over from the joint training of depth l - 1,
   so that both have trained equally long and differ in nothing but the freezing;
 * fix: the whole model, its first l units from "train only", of which the first l - window are frozen;
-* train all: the whole model from random weights, its first l units pulled towards those of "train only".
+* train all: the whole model from random weights of its own, its first l units pulled towards those of "train only". Had
+  it the random weights and batches of "train only", it would resemble that without any pull.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+
+# Added to a seed for random weights and batches that no seed in use has.
+INDEPENDENT_START = 1_000_000_007
 
 
 class Kind(StrEnum):
@@ -45,6 +49,7 @@ class Training:
         prox: strength of the pull towards the first `depth` units of the source, of "train all".
         source: the training that first units come from.
         twin: the training whose units it is compared with, if they are to be matched first.
+        start: seed of random weights and batches, if not that of the repetition.
     """
 
     kind: Kind
@@ -57,6 +62,7 @@ class Training:
     prox: float = 0.0
     source: "Training | None" = None
     twin: "Training | None" = None
+    start: int | None = None
 
     @property
     def name(self) -> str:
@@ -64,7 +70,12 @@ class Training:
         words = f"seed {self.seed}, depth {self.depth}, {self.kind.value}"
         if self.window is not None:
             words += f" <= {self.depth - self.window}"
-        return words + (f", pull {self.prox:g}" if self.kind is Kind.ALL else "")
+        return words + (f", pull {self.prox!r}" if self.kind is Kind.ALL else "")
+
+    @property
+    def start_seed(self) -> int:
+        """Seed of its random weights and batches."""
+        return self.seed if self.start is None else self.start
 
     @property
     def is_pulled(self) -> bool:
@@ -129,8 +140,9 @@ class Plan:
         return Training(Kind.FIX, seed, depth, self.units, copied, frozen, window=window, source=source)
 
     def all(self, seed: int, depth: int, prox: float) -> Training:
-        """The whole model, with its lowest units pulled."""
-        return Training(Kind.ALL, seed, depth, self.units, prox=prox, source=self.only(seed, depth))
+        """The whole model from other random weights, with its lowest units pulled."""
+        source, start = self.only(seed, depth), seed + INDEPENDENT_START
+        return Training(Kind.ALL, seed, depth, self.units, prox=prox, source=source, start=start)
 
     def trainings(self) -> tuple[Training, ...]:
         """All of them: seed after seed, so that what is done early is complete."""

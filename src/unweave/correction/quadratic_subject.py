@@ -52,6 +52,11 @@ class QuadraticSubject:
         """Its levels."""
         return tuple(f"level {level}" for level in range(FIRST_LEVEL, self.wiring.depth + 1))
 
+    @property
+    def filters(self) -> dict[str, tuple[str, ...]]:
+        """Everything that a level holds."""
+        return dict.fromkeys(self.units, ("features",))
+
     def configuration(self) -> dict[str, Any]:
         """All that decides how a training ends."""
         return {"model": repr(self.wiring), "units": list(self.units), "steps": self.steps}
@@ -63,7 +68,7 @@ class QuadraticSubject:
     def train(self, training: Training, source: Weights | None, deadline: Deadline) -> Trained:
         """Run one training."""
         student = self._student.lower(FIRST_LEVEL + training.length - 1)
-        vector = self._cut(student, self._start(training.seed))
+        vector = self._cut(student, self._start(training.start_seed))
         if source is not None:
             copied = self._first(student, source, training.copied)
             vector[: len(copied)] = copied

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,6 +12,9 @@ from unweave.correction.plan import Kind, Training
 from unweave.correction.samples import Samples
 from unweave.correction.similarity import linear_cka, unexplained_share, weight_correlation
 from unweave.correction.subjects import Trained, Weights
+
+# With fewer rows per feature an affine map explains features that have nothing to do with each other.
+ROWS_PER_FEATURE = 4
 
 
 @dataclass(frozen=True)
@@ -22,7 +26,8 @@ class Record:
         validation_score: the same on validation rows.
         with_start: correlation of every unit's weights with the random ones that it started from.
         with_other: correlation of every unit's weights with those of the training that it is compared with.
-        alignment: linear centred kernel alignment of the features of the unit at its depth, with that training.
+        alignment: linear centred kernel alignment of the features of the unit at its depth, with that training;
+            None if there are too few rows for so many features.
         unexplained: share of those features that the other training's do not explain linearly.
         seconds: of training.
     """
@@ -42,14 +47,18 @@ class Record:
     @classmethod
     def from_json(cls, text: str) -> "Record":
         """Read what `as_json` has written."""
-        return cls(**{name: _read(value) for name, value in json.loads(text).items()})
+        record = cls(**{name: _read(value) for name, value in json.loads(text).items()})
+        numbers = (record.score, record.seconds, *record.with_start, *record.with_other)
+        if not all(isinstance(each, float | int) for each in numbers):
+            raise ValueError("numbers are needed")
+        return record
 
 
 def measure(
     training: Training,
     trained: Trained,
     *,
-    units: tuple[str, ...],
+    filters: Mapping[str, Sequence[str]],
     start: Weights,
     other: Trained | None,
     samples: Samples,
@@ -58,20 +67,22 @@ def measure(
     """All numbers of one training.
 
     Args:
+        filters: names of the arrays that hold weights of neurons, of all units in their order.
         other: the training that it is compared with: what it is pulled to, or its twin.
     """
     validation = None
     if len(samples.validation_labels):
         validation = samples.score(trained.validation_outputs, samples.validation_labels)
-    common = units[: training.depth]
-    with_start = tuple(weight_correlation(trained.weights, start, unit) for unit in common)
+    common = tuple(filters.items())[: training.depth]
+    with_start = tuple(weight_correlation(trained.weights[unit], start[unit], names) for unit, names in common)
     with_other, alignment, unexplained = (), None, None
     if other is not None and _are_finite(trained, other):
         is_matched = training.twin is not None
-        pairs = ((trained.weights, other.weights, unit) for unit in common)
+        pairs = ((trained.weights[unit], other.weights[unit], names) for unit, names in common)
         with_other = tuple(weight_correlation(*pair, is_matched=is_matched) for pair in pairs)
         ours, theirs = (each.features.astype(np.float64) for each in (trained, other))
-        alignment, unexplained = linear_cka(theirs, ours), unexplained_share(theirs, ours)
+        if len(ours) >= ROWS_PER_FEATURE * max(ours.shape[1], theirs.shape[1]):
+            alignment, unexplained = linear_cka(theirs, ours), unexplained_share(theirs, ours)
     score = samples.score(trained.test_outputs, samples.test_labels)
     return Record(score, validation, with_start, with_other, alignment, unexplained, seconds)
 

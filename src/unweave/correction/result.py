@@ -122,6 +122,8 @@ class DepthResult:
 def _words(conclusion: Conclusion) -> str:
     if conclusion.need is not Need.UNKNOWN:
         return conclusion.need.value
+    if conclusion.has_diverged:
+        return "no conclusion: a training diverged"
     more = conclusion.more_seeds
     count = f"more than {MOST_SEEDS}" if more > MOST_SEEDS - LEAST_SEEDS else str(more)
     return f"no conclusion: {count} more seed{'' if more == 1 else 's'} needed"
@@ -130,6 +132,8 @@ def _words(conclusion: Conclusion) -> str:
 def _cost(gap: Scores, conclusion: Conclusion | None) -> str:
     if conclusion is None or not gap.values:
         return "was not measured"
+    if conclusion.has_diverged:
+        return f"has {_words(conclusion)}"
     error = f" +- {100 * gap.half_width:.1f}" if len(gap.values) > 1 else ""
     size = f"{100 * gap.mean:.1f}{error} points"
     if conclusion.need is Need.YES:
@@ -216,14 +220,14 @@ class FeatureCorrection:
         head = ["depth l", *(str(row.depth) for row in self.depths)]
         lines = [head, ["---"] * len(head)]
         lines += [[name, *(cell(value, 100, 1) for value in values)] for name, values in self.rows]
-        lines.append(["train only, added by depth l", *(_percent(gap) for gap in self.gap_by_depth)])
-        lines.append(["train only, ensemble", *(_percent(row.ensemble) for row in self.depths)])
+        lines.append(["train only, added by depth l", *(percent(gap) for gap in self.gap_by_depth)])
+        lines.append(["train only, ensemble", *(percent(row.ensemble) for row in self.depths)])
         lines += [[name, *(cell(value, 1, 2) for value in values)] for name, values in self.correlation_rows]
         lines.append(["freezing gap", *(cell(row.freezing_gap, 100, 1) for row in self.depths)])
         lines.append(["layer-wise gap", *(cell(row.layerwise_gap, 100, 1) for row in self.depths)])
         lines.append(["correction of l frozen units", *(row.verdict for row in self.depths)])
         lines.append(["correction, layer-wise", *(row.layerwise_verdict for row in self.depths)])
-        ensemble = "" if self.full_ensemble is None else f", ensemble {_percent(self.full_ensemble)}"
+        ensemble = "" if self.full_ensemble is None else f", ensemble {percent(self.full_ensemble)}"
         parts = ["\n".join("| " + " | ".join(line) + " |" for line in lines)]
         parts.append(f"Whole model from random weights: {cell(self.full, 100, 1)} %{ensemble}.")
         return "\n\n".join([*parts, *(text for row in self.depths for text in row.sentences), *self.notes]) + "\n"
@@ -265,15 +269,16 @@ class FeatureCorrection:
 
 def cell(value: Scores | None, factor: float, decimals: int) -> str:
     """Mean and standard error in a table."""
-    if value is None or not value.values:
+    if value is None or not math.isfinite(value.mean):
         return "-"
     error = value.standard_error
     text = f"{factor * value.mean:.{decimals}f}"
     return text if math.isnan(error) else f"{text} +- {factor * error:.{decimals}f}"
 
 
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.1f}"
+def percent(value: float | None) -> str:
+    """A share in a table."""
+    return "-" if value is None or not math.isfinite(value) else f"{100 * value:.1f}"
 
 
 def number(value: float) -> float | str:

@@ -11,8 +11,8 @@ from unweave.exceptions import InvalidInput
 
 # Of the training rows, held out where a choice has to be made: test rows must not make it.
 VALIDATION_SHARE = 0.2
-# Rows whose features are compared before and after: enough for correlations, few enough to be stored.
-PROBE_ROWS = 64
+# Rows whose features are compared before and after at most: enough for a thousand features, few enough to be stored.
+PROBE_ROWS = 4_096
 PARTS = ("x_train", "y_train", "x_test", "y_test")
 
 
@@ -21,11 +21,13 @@ class Samples:
     """Inputs and labels of training, validation and test.
 
     Args:
+        train_rows: numbers of those rows of the given training samples that train; the others are held out.
         classes: number of classes; 0 for labels that are real numbers, which are then in units in which the training
             labels have mean 0 and variance 1.
         digest: of everything that was given, so that two sets of samples can be told apart.
     """
 
+    train_rows: np.ndarray
     train_inputs: np.ndarray
     train_labels: np.ndarray
     validation_inputs: np.ndarray
@@ -71,8 +73,9 @@ def check_samples(data: Sequence[Any], *, has_validation: bool, random_state: in
     Raises:
         InvalidInput: for shapes that do not fit, numbers that are not finite, or labels that are no classes.
     """
-    if len(data) != len(PARTS):
-        raise InvalidInput(f"data needs four arrays, ({', '.join(PARTS)}), got {len(data)}.")
+    if not isinstance(data, Sequence) or len(data) != len(PARTS):
+        came = len(data) if isinstance(data, Sequence) else type(data).__name__
+        raise InvalidInput(f"data needs four arrays, ({', '.join(PARTS)}), got {came}.")
     arrays = [_finite(part, name) for part, name in zip(data, PARTS, strict=True)]
     x_train, y_train, x_test, y_test = arrays
     for inputs, labels, name in ((x_train, y_train, "train"), (x_test, y_test, "test")):
@@ -93,13 +96,18 @@ def check_samples(data: Sequence[Any], *, has_validation: bool, random_state: in
     for array in arrays:
         digest.update(f"{array.shape} {array.dtype}".encode() + np.ascontiguousarray(array).tobytes())
     return Samples(
-        x_train[fit], y_train[fit], x_train[validation], y_train[validation], x_test, y_test, classes,
+        fit, x_train[fit], y_train[fit], x_train[validation], y_train[validation], x_test, y_test, classes,
         digest.hexdigest(),
     )  # fmt: skip
 
 
 def _finite(part: Any, name: str) -> np.ndarray:
-    array = np.asarray(part)
+    try:
+        array = np.asarray(part)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{name} needs rows of one shape: {error}.") from error
+    if array.ndim == 0:
+        raise InvalidInput(f"{name} needs one row per sample, got {part!r}.")
     if array.dtype.kind not in "iuf":
         raise InvalidInput(f"{name} needs numbers, got {array.dtype}: encode them first.")
     bad = int(np.size(array) - np.count_nonzero(np.isfinite(array)))
@@ -119,7 +127,8 @@ def _classes(y_train: np.ndarray, y_test: np.ndarray) -> int:
         return 0
     if y_train.ndim != 1 or y_test.ndim != 1:
         raise InvalidInput(f"classes need one label per row, got the shapes {y_train.shape} and {y_test.shape}.")
-    present = np.unique(y_train)
+    # In 8 bits the number of 256 classes would be 0.
+    present = np.unique(y_train).astype(np.int64)
     if present[0] != 0 or len(present) != present[-1] + 1 or len(present) < 2:
         raise InvalidInput(
             f"classes need to be 0, 1, 2, ... and all present in y_train, got {present[:20].tolist()}: number them."

@@ -1,36 +1,35 @@
 """How much two sets of weights, or of features, agree."""
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 from jaxtyping import Float64
 from scipy.optimize import linear_sum_assignment
-
-from unweave.correction.subjects import Weights
 
 Filters = Float64[np.ndarray, "neurons _"]
 Features = Float64[np.ndarray, "points _"]
 
 
-def filters(weights: Weights, unit: str) -> list[Filters]:
-    """One row per neuron of every weight array of a unit; a convolution's filter is one vector.
-
-    Arrays of fewer than two axes (biases, norms) are left out.
-    """
-    arrays = [array for _, array in sorted(weights[unit].items()) if array.ndim >= 2]
-    return [array.reshape(len(array), -1).astype(np.float64) for array in arrays]
+def filters(weights: Mapping[str, np.ndarray], names: Sequence[str]) -> list[Filters]:
+    """One row per neuron of every named array of a unit; a convolution's filter is one vector."""
+    return [weights[name].reshape(len(weights[name]), -1).astype(np.float64) for name in names]
 
 
-def weight_correlation(first: Weights, second: Weights, unit: str, *, is_matched: bool = False) -> float:
-    """Mean over neurons of the cosine between their weights.
+def weight_correlation(
+    first: Mapping[str, np.ndarray], second: Mapping[str, np.ndarray], names: Sequence[str], *, is_matched: bool = False
+) -> float:
+    """Mean over neurons of the cosine between their weights, of two runs of one unit.
 
     Args:
+        names: of the arrays that hold weights of neurons.
         is_matched: whether neurons are first paired for the largest sum of ``|cos|``, and signs ignored. Only for
             independent runs; where one run starts from the other or is pulled to it, neurons keep their places.
     """
     cosines = []
-    for ours, theirs in zip(filters(first, unit), filters(second, unit), strict=True):
+    for ours, theirs in zip(filters(first, names), filters(second, names), strict=True):
         table = _normalised(ours) @ _normalised(theirs).T
         cosines.extend(_matched(table) if is_matched else np.diag(table))
-    return float(np.mean(cosines))
+    return float(np.mean(cosines)) if cosines else float("nan")
 
 
 def linear_cka(first: Features, second: Features) -> float:

@@ -58,10 +58,12 @@ class Conclusion:
     Args:
         need: yes, no or unknown.
         more_seeds: how many seeds more would decide it, judged by the scatter so far; 0 if it is decided.
+        has_diverged: whether a training ended without a score, which no further seed changes.
     """
 
     need: Need
     more_seeds: int = 0
+    has_diverged: bool = False
 
 
 def conclude(difference: Scores, *, tolerance: float) -> Conclusion:
@@ -76,7 +78,7 @@ def conclude(difference: Scores, *, tolerance: float) -> Conclusion:
     """
     seeds = len(difference.values)
     if not np.all(np.isfinite(difference.values)):
-        return Conclusion(Need.UNKNOWN, LEAST_SEEDS)
+        return Conclusion(Need.UNKNOWN, has_diverged=True)
     if seeds < LEAST_SEEDS:
         return Conclusion(Need.UNKNOWN, LEAST_SEEDS - seeds)
     mean, width = difference.mean, difference.half_width

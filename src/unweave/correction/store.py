@@ -19,6 +19,8 @@ from unweave.correction.subjects import Trained
 from unweave.exceptions import InvalidInput, UnreadableFile
 
 CONFIGURATION, TRAININGS = "configuration.json", "trainings"
+# Kept beside weights.
+KEPT_BESIDE = ("test_outputs", "validation_outputs", "features")
 # Between the names of units and arrays; names of torch have only dots.
 SEPARATOR = "|"
 
@@ -83,13 +85,14 @@ class FolderStore:
         text = json.dumps(configuration, indent=2, sort_keys=True)
         try:
             if path.exists():
-                _check_same(folder, json.loads(path.read_text(encoding="utf-8")), json.loads(text))
-            elif folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+                held = json.loads(path.read_text(encoding="utf-8"))
+                _check_same(folder, held if isinstance(held, dict) else {}, json.loads(text))
+            elif folder.exists() and not _is_begun(folder):
                 raise InvalidInput(f"{folder} holds no measurement of Unweave, so it is left alone: name another.")
-            else:
-                (folder / TRAININGS).mkdir(parents=True, exist_ok=True)
+            (folder / TRAININGS).mkdir(parents=True, exist_ok=True)
+            if not path.exists():
                 _write(path, text)
-        except (OSError, json.JSONDecodeError) as error:
+        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
             raise InvalidInput(f"{folder} can't be used for a measurement: {error}: name another.") from error
         return cls(folder, hashlib.sha256(text.encode()).hexdigest())
 
@@ -100,7 +103,7 @@ class FolderStore:
             return None
         try:
             return Record.from_json(path.read_text(encoding="utf-8"))
-        except (OSError, TypeError, ValueError) as error:
+        except (OSError, TypeError, ValueError, AttributeError) as error:
             raise UnreadableFile(f"{path} is not the record of a training: {error}: remove it.") from error
 
     def trained(self, training: Training) -> Trained:
@@ -110,7 +113,10 @@ class FolderStore:
             arrays = load_file(path)
         except (OSError, SafetensorError) as error:
             raise UnreadableFile(f"{path} can't be read: {error}: remove it and the record beside it.") from error
-        others = {name: arrays.pop(name) for name in ("test_outputs", "validation_outputs", "features")}
+        missing = [name for name in KEPT_BESIDE if name not in arrays]
+        if missing:
+            raise UnreadableFile(f"{path} has no {', '.join(missing)}: remove it and the record beside it.")
+        others = {name: arrays.pop(name) for name in KEPT_BESIDE}
         weights: dict[str, dict[str, np.ndarray]] = {}
         for name, array in arrays.items():
             unit, _, own = name.partition(SEPARATOR)
@@ -126,7 +132,7 @@ class FolderStore:
                 for name, array in held.items()
             }
             others = (trained.test_outputs, trained.validation_outputs, trained.features)
-            arrays |= dict(zip(("test_outputs", "validation_outputs", "features"), others, strict=True))
+            arrays |= dict(zip(KEPT_BESIDE, others, strict=True))
             path = self._path(training, "safetensors")
             save_file(arrays, _unfinished(path))
             os.replace(_unfinished(path), path)
@@ -136,6 +142,16 @@ class FolderStore:
         key = hashlib.sha256(f"{self.digest} {training.name}".encode()).hexdigest()[:16]
         readable = re.sub(r"[^a-z0-9.]+", "-", training.name.lower()).strip("-")
         return self.folder / TRAININGS / f"{readable}-{key}.{ending}"
+
+
+def _is_begun(folder: Path) -> bool:
+    """Whether a folder is empty, or was left by somebody who was killed before anything was written."""
+    if not folder.is_dir():
+        return False
+    mine = (TRAININGS, _unfinished(folder / CONFIGURATION).name)
+    trainings = folder / TRAININGS
+    is_bare = not trainings.exists() or (trainings.is_dir() and not any(trainings.iterdir()))
+    return is_bare and all(each.name in mine for each in folder.iterdir())
 
 
 def _check_same(folder: Path, held: Mapping[str, Any], asked: Mapping[str, Any]) -> None:

@@ -69,6 +69,11 @@ class Subject(Protocol):
         """Their names, lowest first."""
         ...
 
+    @property
+    def filters(self) -> dict[str, tuple[str, ...]]:
+        """Per unit the names of its arrays that hold weights of neurons, one neuron per row."""
+        ...
+
     def configuration(self) -> dict[str, Any]:
         """All that decides how a training ends, as JSON can hold it; samples and seeds apart."""
         ...

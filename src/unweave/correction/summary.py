@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from unweave.correction.plan import Plan, Training
-from unweave.correction.records import Record
+from unweave.correction.records import ROWS_PER_FEATURE, Record
 from unweave.correction.result import DepthResult, FeatureCorrection
 from unweave.correction.samples import Samples
 from unweave.correction.similarity import weight_correlation
@@ -127,7 +127,11 @@ class Summary:
 
     def _random(self, depth: int) -> Scores:
         units = self.subject.units[:depth]
-        pairs = ([weight_correlation(a, b, unit, is_matched=True) for unit in units] for a, b in self.starts)
+        filters = self.subject.filters
+        pairs = (
+            [weight_correlation(a[unit], b[unit], filters[unit], is_matched=True) for unit in units]
+            for a, b in self.starts
+        )
         return Scores(tuple(float(np.mean(pair)) for pair in pairs))
 
     def _ensemble(self, depth: int) -> float | None:
@@ -151,6 +155,10 @@ class Summary:
         diverged = sum(not np.isfinite(record.score) for record in done)
         if diverged:
             notes.append(f"{diverged} trainings diverged: lower the learning rate of the recipe.")
+        if any(record.with_other and record.alignment is None for record in done):
+            notes.append(
+                f"Features of wide units were not compared: {ROWS_PER_FEATURE} test rows per feature are needed."
+            )
         return tuple(notes)
 
 

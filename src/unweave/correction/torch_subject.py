@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, cast
 
@@ -11,15 +11,20 @@ import torch
 from torch import nn
 
 from unweave.correction import units as torch_units
+from unweave.correction.augmentation import without_attackers
+from unweave.correction.channels import by_places
+from unweave.correction.fingerprints import described, fingerprint
 from unweave.correction.plan import Training
 from unweave.correction.recipes import BatchTransform, Recipe
 from unweave.correction.samples import Samples
 from unweave.correction.subjects import Deadline, Trained, Weights
-from unweave.correction.training import Penalty, RecipeLoop, TrainingLoop, answers, pull
+from unweave.correction.training import Penalty, RecipeLoop, Stream, TrainingLoop, answers, prepared, pull, seed_of
 from unweave.correction.units import CutModel, UnitLayout
 from unweave.exceptions import InvalidInput
 
 EXAMPLE_ROWS = 2
+# Half precisions either have no arrays, or lose what is compared.
+PRECISIONS = (torch.float32, torch.float64)
 # Places of feature maps that are compared at most, drawn once: neighbours tell nearly the same.
 MOST_PLACES = 4_096
 
@@ -51,19 +56,29 @@ class TorchSubject:
         """Names of the units, lowest first."""
         return self.layout.names
 
+    @property
+    def filters(self) -> dict[str, tuple[str, ...]]:
+        """Per unit the names of its weights of neurons."""
+        return self.layout.filters
+
     def configuration(self) -> dict[str, Any]:
-        """All that decides how a training ends, as JSON can hold it; functions by their names only."""
-        model = self.build(0)
-        digest = hashlib.sha256(str(model).encode())
-        for name, value in sorted(model.state_dict().items()):
-            digest.update(name.encode() + value.detach().cpu().numpy().tobytes())
+        """All that decides how a training ends, as JSON can hold it: what models hold and answer, what functions do."""
+        model, digest = self.build(0), hashlib.sha256()
+        # Of two seeds, so that a function of the seed is told by more than one of its models.
+        for built in (model, self.build(1)):
+            digest.update(described(built).encode())
+            for name, value in sorted(built.state_dict().items()):
+                digest.update(name.encode() + value.detach().cpu().numpy().tobytes())
+            for answer in _trial_answers(built, self._inputs[:EXAMPLE_ROWS]):
+                digest.update(answer.tobytes())
         functions = {"prepare_train": self.prepare_train, "prepare_test": self.prepare_test, "train": self.loop}
         return {
             "model": f"{type(model).__name__} {digest.hexdigest()[:16]}",
+            "precision": f"{self._like.dtype} on {self._like.device.type}",
             "units": list(self.units),
             "recipe": asdict(self.recipe),
             "torch": torch.__version__,
-            **{name: name_of(function) for name, function in functions.items()},
+            **{name: fingerprint(function) for name, function in functions.items()},
         }
 
     def start(self, seed: int) -> Weights:
@@ -73,29 +88,49 @@ class TorchSubject:
     def train(self, training: Training, source: Weights | None, deadline: Deadline) -> Trained:
         """Run one training."""
         with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(training.seed)
-            model = self._model(training.seed, training.length)
+            model = self._model(training.start_seed, training.length)
             penalty = self._set_up(model, training, source)
             parameters = [weight for weight in model.parameters() if weight.requires_grad]
             if self.loop is None:
                 RecipeLoop(self.recipe, self._inputs, self._labels, self.prepare_train)(
-                    model, parameters, penalty, training.seed, deadline
+                    model, parameters, penalty, training.start_seed, deadline
                 )
             else:
-                self.loop(model, parameters, penalty, training.seed)
+                self.loop(model, parameters, penalty, training.start_seed, self.samples.train_rows.copy())
             return self._left_by(model, training)
 
     def _model(self, seed: int, length: int) -> nn.Module:
         """The model of a seed, cut off above `length` units; its first units start as those of the whole model."""
         whole = self.build(seed)
+        # The numbers that drew the weights must not draw the head again.
+        torch.manual_seed(seed_of(Stream.HEAD, seed))
         if length == len(self.units):
             return whole
         if not self._is_self_cutting:
-            return CutModel(whole, self.units[length], self._inputs[:EXAMPLE_ROWS], self.samples.outputs)
+            channels = self.layout.channels[self.units[length - 1]]
+            return CutModel(whole, self.units[length], self._inputs[:EXAMPLE_ROWS], self.samples.outputs, channels)
         start = torch_units.read_units(whole, self.layout, length)
         cut = cast(Any, whole).truncated(length)
         torch_units.write_units(cut, start, self.units[:length])
         return cut
+
+    def check_cuts(self, example: torch.Tensor) -> None:
+        """Cut the model at every depth and run it, before anything trains.
+
+        Raises:
+            InvalidInput: if a cut is not possible, or answers of a cut model do not fit the labels.
+        """
+        for depth in range(1, len(self.units)):
+            with torch.random.fork_rng(devices=[]):
+                cut = self._model(0, depth)
+            with torch.no_grad():
+                answer = cut.eval()(example)
+            if answer.shape != (len(example), self.samples.outputs):
+                raise InvalidInput(
+                    f"a model cut off above {depth} units needs {self.samples.outputs} outputs, got "
+                    f"{tuple(answer.shape)}: correct its `truncated`."
+                )
+            by_places(self._reached(cut, depth, example), self.layout.channels[self.units[depth - 1]])
 
     def _set_up(self, model: nn.Module, training: Training, source: Weights | None) -> Penalty:
         if source is None:
@@ -111,32 +146,44 @@ class TorchSubject:
 
     def _left_by(self, model: nn.Module, training: Training) -> Trained:
         weights = torch_units.read_units(model, self.layout, training.length)
-        samples, seed = self.samples, training.seed
+        samples, seed = self.samples, training.start_seed
         test = answers(model, self._tensor(samples.test_inputs), self._test_labels, self.prepare_test, seed)
         validation = np.zeros((0, samples.outputs), dtype=test.dtype)
         if len(samples.validation_inputs):
             inputs, labels = self._tensor(samples.validation_inputs), _labels(samples.validation_labels, self._inputs)
             validation = answers(model, inputs, labels, self.prepare_test, seed)
-        return Trained(weights, test, validation, self._features(model, training.depth))
+        return Trained(weights, test, validation, self._features(model, training))
 
-    def _features(self, model: nn.Module, depth: int) -> np.ndarray:
-        """What leaves a unit at held-out inputs, one row per place; the output itself above the last unit."""
-        probes = self._tensor(self.samples.probes)
+    def _features(self, model: nn.Module, training: Training) -> np.ndarray:
+        """What leaves the unit of a training's depth at held-out inputs, one row per place.
+
+        Inputs are prepared as those that are scored, but not by an attacker: it moves them differently for every model,
+        so that features of two models could not be compared.
+        """
+        probes, rng, parts = self.samples.probes, np.random.default_rng(0), []
+        prepare = without_attackers(self.prepare_test)
+        batches = prepared(model, self._tensor(probes), self._test_labels[: len(probes)], prepare, training.start_seed)
+        for batch in batches:
+            value = self._reached(model, training.depth, batch)
+            rows = by_places(value, self.layout.channels[self.units[training.depth - 1]]).cpu().numpy()
+            parts.append(_some_places(rows, max(1, MOST_PLACES // len(probes)), rng))
+        return np.ascontiguousarray(np.concatenate(parts))
+
+    def _reached(self, model: nn.Module, depth: int, inputs: torch.Tensor) -> torch.Tensor:
+        """What leaves a unit; the output itself above the last one."""
         model.eval()
         with torch.no_grad():
             if depth == len(self.units):
-                return model(probes).cpu().numpy()
-            modules = dict(torch_units.body_of(model).named_modules())
+                return model(inputs)
+            body = torch_units.body_of(model)
             if self._is_self_cutting:
-                handle = modules[self.units[depth - 1]].register_forward_hook(torch_units.stop_after)
+                handle = body.get_submodule(self.units[depth - 1]).register_forward_hook(torch_units.stop_after)
             else:
-                handle = torch_units.stop_before(torch_units.body_of(model), self.units[depth])
-            value = torch_units.reached(torch_units.body_of(model), probes)
-            handle.remove()
-        rows = value.movedim(1, -1).flatten(0, -2).cpu().numpy()
-        if len(rows) > MOST_PLACES:
-            rows = rows[np.sort(np.random.default_rng(0).choice(len(rows), MOST_PLACES, replace=False))]
-        return np.ascontiguousarray(rows)
+                handle = torch_units.stop_before(body, self.units[depth])
+            try:
+                return torch_units.reached(body, inputs)
+            finally:
+                handle.remove()
 
     @cached_property
     def _is_self_cutting(self) -> bool:
@@ -189,6 +236,8 @@ def torch_subject(
     like = next(first.parameters(), None)
     if like is None:
         raise InvalidInput("the model has no parameters: there is nothing to train.")
+    if like.dtype not in PRECISIONS:
+        raise InvalidInput(f"the model needs parameters of 32 or 64 bits, got {like.dtype}: call model.float().")
     example = torch.as_tensor(samples.train_inputs[:EXAMPLE_ROWS]).to(like.device, like.dtype)
     names = torch_units.find_units(first) if units is None else tuple(units)
     if not names:
@@ -200,7 +249,18 @@ def torch_subject(
         kind = f"{samples.classes} classes" if samples.is_classification else f"{samples.outputs} labels per row"
         came = tuple(answer.shape) if isinstance(answer, torch.Tensor) else type(answer).__name__
         raise InvalidInput(f"the model needs one output column for each of {kind}, got {came} for 2 rows.")
-    return TorchSubject(build, layout, samples, recipe, prepare_train, prepare_test, loop)
+    _check_apart(first, build(1))
+    subject = TorchSubject(build, layout, samples, recipe, prepare_train, prepare_test, loop)
+    subject.check_cuts(example)
+    return subject
+
+
+def _check_apart(first: nn.Module, second: nn.Module) -> None:
+    shared = {id(weight) for weight in first.parameters()} & {id(weight) for weight in second.parameters()}
+    if first is second or shared:
+        raise InvalidInput(
+            "the function that builds the model returns the same weights for two seeds: build a new module each time."
+        )
 
 
 def _builder(model: Any) -> Callable[[int], nn.Module]:
@@ -218,6 +278,25 @@ def _builder(model: Any) -> Callable[[int], nn.Module]:
     return build
 
 
+def _some_places(rows: np.ndarray, places: int, rng: np.random.Generator) -> np.ndarray:
+    """So many places of each image, drawn by its turn alone: those of two models are the same."""
+    images, there, _ = rows.shape
+    if there > places:
+        drawn = rng.permuted(np.tile(np.arange(there), (images, 1)), axis=1)[:, :places]
+        rows = np.take_along_axis(rows, np.sort(drawn, axis=1)[:, :, None], axis=1)
+    return rows.reshape(-1, rows.shape[2])
+
+
+def _trial_answers(model: nn.Module, inputs: torch.Tensor) -> list[np.ndarray]:
+    """What a model answers in evaluation and in training, which its text and its weights do not tell."""
+    answered = []
+    with torch.random.fork_rng(devices=[]), torch.no_grad():
+        for is_training in (False, True):
+            torch.manual_seed(0)
+            answered.append(model.train(is_training)(inputs).cpu().numpy())
+    return answered
+
+
 def _cuts_itself(model: nn.Module) -> bool:
     return callable(getattr(model, "truncated", None))
 
@@ -225,12 +304,3 @@ def _cuts_itself(model: nn.Module) -> bool:
 def _labels(labels: np.ndarray, like: torch.Tensor) -> torch.Tensor:
     tensor = torch.as_tensor(labels)
     return tensor.to(like) if tensor.is_floating_point() else tensor.to(like.device, torch.long)
-
-
-def name_of(function: Any) -> str | None:
-    """What a function is called; settings of a dataclass are told, too."""
-    if function is None:
-        return None
-    if is_dataclass(function):
-        return repr(function)
-    return f"{getattr(function, '__module__', '')}.{getattr(function, '__qualname__', type(function).__qualname__)}"

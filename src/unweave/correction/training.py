@@ -1,7 +1,8 @@
 """How one torch model is trained and asked, with some of its units frozen or pulled."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import TypeAlias
 
 import numpy as np
@@ -13,9 +14,22 @@ from unweave.correction.subjects import Deadline
 
 # Nothing, or a number that is added to the loss.
 Penalty: TypeAlias = Callable[[], torch.Tensor]
-# Somebody's own loop: (model, parameters that train, penalty to add to the loss, seed).
-TrainingLoop: TypeAlias = Callable[[nn.Module, list[nn.Parameter], Penalty, int], None]
+# Somebody's own loop: (model, parameters that train, penalty to add to the loss, seed, numbers of rows that train).
+TrainingLoop: TypeAlias = Callable[[nn.Module, list[nn.Parameter], Penalty, int, np.ndarray], None]
 EVALUATION_ROWS = 500
+
+
+class Stream(IntEnum):
+    """What randomness is for; a model's weights are drawn by the seed itself."""
+
+    HEAD = 0
+    BATCHES = 1
+    TEST = 2
+
+
+def seed_of(stream: Stream, seed: int) -> int:
+    """A seed for one purpose, whose numbers have nothing to do with those of other purposes."""
+    return int(np.random.SeedSequence(seed, spawn_key=(stream,)).generate_state(1, np.uint64)[0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +52,13 @@ class RecipeLoop:
         self, model: nn.Module, parameters: list[nn.Parameter], penalty: Penalty, seed: int, deadline: Deadline
     ) -> None:
         """Train; batches are drawn by the seed alone, so that trainings of equal seeds see equal batches."""
-        recipe, generator = self.recipe, torch.Generator().manual_seed(seed)
+        recipe, generator = self.recipe, torch.Generator().manual_seed(seed_of(Stream.BATCHES, seed))
         optimiser = torch.optim.SGD(
             parameters, lr=recipe.learning_rate, momentum=recipe.momentum, weight_decay=recipe.weight_decay
         )
         model.train()
-        # Of nearly equal size: a last batch of one row would break norms.
-        batches = max(round(len(self.inputs) / recipe.batch), 1)
+        # Of nearly equal size, and of two rows at least: a batch of one row would break norms.
+        batches = max(min(round(len(self.inputs) / recipe.batch), len(self.inputs) // 2), 1)
         for epoch in range(recipe.epochs):
             deadline.check()
             for group in optimiser.param_groups:
@@ -88,14 +102,21 @@ def answers(
     model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, prepare: BatchTransform | None, seed: int
 ) -> np.ndarray:
     """Outputs of a trained model, a few rows at a time."""
-    model.eval()
-    generator, parts = torch.Generator().manual_seed(seed), []
-    for start in range(0, len(inputs), EVALUATION_ROWS):
-        rows = slice(start, start + EVALUATION_ROWS)
-        batch = inputs[rows]
-        if prepare is not None:
-            batch = prepare(model, batch, labels[rows], generator)
-            model.eval()
+    parts = []
+    for batch in prepared(model, inputs, labels, prepare, seed):
         with torch.no_grad():
             parts.append(model(batch).cpu().numpy())
     return np.concatenate(parts)
+
+
+def prepared(
+    model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, prepare: BatchTransform | None, seed: int
+) -> Iterator[torch.Tensor]:
+    """Batches of inputs as they are scored; the model is left in evaluation mode."""
+    generator = torch.Generator().manual_seed(seed_of(Stream.TEST, seed))
+    for start in range(0, len(inputs), EVALUATION_ROWS):
+        rows = slice(start, start + EVALUATION_ROWS)
+        model.eval()
+        batch = inputs[rows] if prepare is None else prepare(model, inputs[rows], labels[rows], generator)
+        model.eval()
+        yield batch

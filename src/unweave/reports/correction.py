@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from unweave.correction.result import cell
+from unweave.correction.result import cell, percent
 from unweave.exceptions import InvalidInput
 from unweave.reports import text
 
@@ -27,7 +27,7 @@ def report(result: "FeatureCorrection") -> RenderableType:
     full = f"Whole model from random weights: {cell(result.full, 100, 1)} %"
     if result.full_ensemble is not None and len(result.seeds) > 1:
         full += f", answers of all seeds averaged: {100 * result.full_ensemble:.1f} %"
-    added = ", ".join(f"{100 * gap:.1f}" for gap in result.gap_by_depth)
+    added = ", ".join(percent(gap) for gap in result.gap_by_depth)
     gaps = f"Information gap: training only so many units, depth after depth adds {added} points."
     words = [f"{full}.", gaps, *(words for row in result.depths for words in row.sentences), *result.notes]
     return text.spaced([*parts, Text("\n".join(words))])
