@@ -34,7 +34,7 @@ TAIL = 1e-3
 NEARBY, FARTHEST_NEARBY, CLEAR_CHANGE = 1e-3, 0.25, 20.0
 # Where the profile is sampled, in arguments of the activation.
 ARGUMENTS = np.array([-9.0, -3.0, -1.5, -0.5, 0.5, 1.5, 3.0, 9.0])
-# Beyond this argument, on both sides, a profile has to be seen before it counts.
+# Beyond this argument, on both sides, a weak profile has to be seen before it counts.
 BENT = 1.5
 # A slab narrower than this, in standard units, is a step that hides its neuron.
 NARROWEST = 1e-2
@@ -126,7 +126,8 @@ class JumpWalk:
             elif np.max(np.abs(value - after)) <= tail:
                 high = place
             else:
-                beside = place + self._nearby(height) * min(high - place, place - low)
+                nearby = self._nearby(height)
+                beside = place + nearby * min(high - place, place - low)
                 second = (yield line.points(np.array([beside])))[0]
                 if np.max(np.abs(second - value)) <= MARGIN * self.noise:
                     return [
@@ -134,7 +135,8 @@ class JumpWalk:
                         self._narrow(line, place, value, high, after),
                     ]
                 if np.max(np.abs(second - after)) > tail:
-                    return (yield from self._read(line, before, after, (place, value), (beside, second)))
+                    answers = (place, value), (beside, second)
+                    return (yield from self._read(line, before, after, *answers, is_weak=nearby > NEARBY))
                 high = beside
         return []
 
@@ -150,6 +152,8 @@ class JumpWalk:
         after: np.ndarray,
         first: tuple[float, np.ndarray],
         second: tuple[float, np.ndarray],
+        *,
+        is_weak: bool,
     ) -> Search:
         """Sample the slab where two answers say that it is, and fit the profile."""
         height, middle = 0.5 * (after - before), 0.5 * (after + before)
@@ -172,8 +176,9 @@ class JumpWalk:
                 break
             place, rate = jump.position, jump.rate
         arguments = jump.rate * (positions - jump.position)
-        # A straight piece, as in the tail of a slab, looks like the middle of any profile: nothing has saturated.
-        return [jump] if np.min(arguments) < -BENT and np.max(arguments) > BENT else []
+        # With answers far apart a straight piece, as in the tail of a slab, looks like the middle of a profile.
+        has_bent = np.min(arguments) < -BENT and np.max(arguments) > BENT
+        return [jump] if has_bent or not is_weak else []
 
 
 def _limited(ask: Ask, limit: int) -> Ask:
