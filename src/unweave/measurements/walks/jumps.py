@@ -176,9 +176,11 @@ class JumpWalk:
                 break
             place, rate = jump.position, jump.rate
         arguments = jump.rate * (positions - jump.position)
-        # With answers far apart a straight piece, as in the tail of a slab, looks like the middle of a profile.
-        has_bent = np.min(arguments) < -BENT and np.max(arguments) > BENT
-        return [jump] if has_bent or not is_weak else []
+        # A straight piece fits the middle of any profile: the tail of a slab, where answers are far apart, or that of a
+        # function that drifts, whose slab would be wider than it is far away.
+        has_saturated = np.min(arguments) < -BENT and np.max(arguments) > BENT
+        is_drift = jump.rate * np.hypot(line.unit, jump.position) < 1.0
+        return [jump] if has_saturated or not (is_weak or is_drift) else []
 
 
 def _limited(ask: Ask, limit: int) -> Ask:
