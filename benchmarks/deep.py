@@ -18,8 +18,8 @@ import numpy as np
 
 import unweave
 from unweave.activations import activation_named
-from unweave.networks import Network
-from unweave.planted import deep_network
+from unweave.networks.network import Network
+from unweave.networks.planted import deep_network
 
 SHAPES = ["50-50-25-10", "50-50-25-50", "50-50-35-25-10"]
 # The document's queries for its Hessians at these set-ups: twice 4 m at 2 D (D + 1) each.

@@ -16,9 +16,21 @@ from collections import defaultdict
 import numpy as np
 
 from unweave.activations import IDENTITY, TANH, Activation
-from unweave.assembly.reparametrised import start
-from unweave.entangled import entangled_weights, normalised, target_span
-from unweave.entangled_metrics import (
+from unweave.identification.peeling.entangled import entangled_weights, normalised, target_span
+from unweave.identification.peeling.reparametrised import start
+from unweave.networks.network import Network
+from unweave.networks.planted import deep_network
+from unweave.oracles.callables import CallableOracle
+from unweave.reproduce.fiedler.deep_identification import DeepReference, DocumentDeepIdentifier
+from unweave.reproduce.fiedler.deep_labels import Architecture, FarHessianLabels, GivenLabels, NullSpaceLabels
+from unweave.reproduce.fiedler.derivative_sources import (
+    DerivativeSource,
+    DocumentDifferences,
+    ExactDerivatives,
+    SharedDifferences,
+)
+from unweave.reproduce.fiedler.diagonal_descent import Completion, DiagonalDescent, DiagonalLevenbergMarquardt
+from unweave.reproduce.fiedler.entangled_metrics import (
     distances_up_to_sign,
     false_positives,
     projector_distance,
@@ -28,13 +40,6 @@ from unweave.entangled_metrics import (
     worst_of_found,
     worst_of_truth,
 )
-from unweave.identification.deep_labels import Architecture, FarHessianLabels, GivenLabels, NullSpaceLabels
-from unweave.identification.deep_reference import DeepReference, DocumentDeepIdentifier
-from unweave.measurements.sources import DerivativeSource, DocumentDifferences, ExactDerivatives, SharedDifferences
-from unweave.networks import Network
-from unweave.oracles.callables import CallableOracle
-from unweave.planted import deep_network
-from unweave.refinement.diagonal_descent import Completion, DiagonalDescent, DiagonalLevenbergMarquardt
 
 INPUTS = 50
 SHAPES = ("50,25,10", "50,25,50", "50,35,25,10")

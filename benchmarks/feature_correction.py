@@ -18,10 +18,16 @@ import numpy as np
 import torch
 
 import unweave
-from unweave.correction.digits import DIGITS_PROX, DIGITS_RECIPE, DIGITS_WINDOWS, DigitsNetwork, digits_data
-from unweave.correction.recipes import Recipe
-from unweave.hierarchical.teacher import UniformInputs, make_teacher
-from unweave.hierarchical.wiring import make_wiring
+from unweave.explore.feature_correction.digits import (
+    DIGITS_PROX,
+    DIGITS_RECIPE,
+    DIGITS_WINDOWS,
+    DigitsNetwork,
+    digits_data,
+)
+from unweave.explore.feature_correction.recipes import Recipe
+from unweave.networks.quadratic.teacher import UniformInputs, make_teacher
+from unweave.networks.quadratic.wiring import make_wiring
 from unweave.reports.correction import save_with_picture
 
 

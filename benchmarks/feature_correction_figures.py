@@ -15,13 +15,13 @@ from pathlib import Path
 
 import torch
 
-from unweave.correction.configurations import FIGURES, FigureConfiguration, figure_configuration
-from unweave.correction.costs import cost_of
-from unweave.correction.figure_results import CorrectionTables
-from unweave.correction.figures import run_figure
-from unweave.correction.image_data import digit_images, load_images
-from unweave.pictures.correction import draw_feature_correction
-from unweave.pictures.visualisation import draw_figure
+from unweave.explore.feature_correction.image_data import digit_images, load_images
+from unweave.reports.pictures.correction import draw_feature_correction
+from unweave.reproduce.allenzhu.images.configurations import FIGURES, FigureConfiguration, figure_configuration
+from unweave.reproduce.allenzhu.images.costs import cost_of
+from unweave.reproduce.allenzhu.images.figure_results import CorrectionTables
+from unweave.reproduce.allenzhu.images.figures import run_figure
+from unweave.reproduce.allenzhu.images.pictures import draw_figure
 
 
 def print_costs() -> None:

@@ -17,11 +17,11 @@ from dataclasses import replace
 import numpy as np
 
 from unweave.activations import SOFTPLUS, TANH, Activation, softplus
-from unweave.training.general.certificates import certify_local_convergence
-from unweave.training.general.descent import GradientDescent, convergence_rate
-from unweave.training.general.jacobian import TrainingPoint, jacobian_spectrum
-from unweave.training.general.newton import GramLevenbergMarquardt
-from unweave.training.general.theorem_constants import start_near, theorem_constants
+from unweave.learn.overparameterized.certificates import certify_local_convergence
+from unweave.learn.overparameterized.descent import GradientDescent, convergence_rate
+from unweave.learn.overparameterized.jacobian import TrainingPoint, jacobian_spectrum
+from unweave.learn.overparameterized.newton import GramLevenbergMarquardt
+from unweave.reproduce.soltanolkotabi.theorem_constants import start_near, theorem_constants
 
 SHARP = softplus(10.0)
 RATES = [

@@ -20,18 +20,18 @@ from pathlib import Path
 
 import numpy as np
 
-from unweave.hierarchical.algorithm1 import Algorithm1
-from unweave.hierarchical.baselines import Samples, all_methods, compare_methods
-from unweave.hierarchical.densenet import QuadraticDenseNet
-from unweave.hierarchical.features import feature_errors
-from unweave.hierarchical.frames import GaussianFrame, StructuredFrame
-from unweave.hierarchical.newton import JointNewton
-from unweave.hierarchical.staged import StagedFit, StagedTraining
-from unweave.hierarchical.student import Student
-from unweave.hierarchical.teacher import GaussianInputs, Inputs, UniformInputs, make_sparse_teacher, make_teacher
-from unweave.hierarchical.traces import measure_correction_law, trace_features
 from unweave.learn.hierarchical.estimators import HierarchicalClassifier
-from unweave.pictures.hierarchical import draw_comparison, draw_correction
+from unweave.learn.hierarchical.joint_fit import JointNewton
+from unweave.networks.quadratic.densenet import QuadraticDenseNet
+from unweave.networks.quadratic.student import Student
+from unweave.networks.quadratic.teacher import GaussianInputs, Inputs, UniformInputs, make_sparse_teacher, make_teacher
+from unweave.reproduce.allenzhu.algorithm1 import Algorithm1
+from unweave.reproduce.allenzhu.baselines import Samples, all_methods, compare_methods
+from unweave.reproduce.allenzhu.features import feature_errors
+from unweave.reproduce.allenzhu.frames import GaussianFrame, StructuredFrame
+from unweave.reproduce.allenzhu.pictures import draw_comparison, draw_correction
+from unweave.reproduce.allenzhu.staged import StagedFit, StagedTraining
+from unweave.reproduce.allenzhu.traces import measure_correction_law, trace_features
 
 DISTRIBUTIONS: dict[str, Inputs] = {"Gaussian": GaussianInputs(), "uniform": UniformInputs()}
 EXACT = 1e-15

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from unweave.activations import QUADRATIC, softplus
-from unweave.training.landscape import (
+from unweave.explore.landscape.experiment import (
     GradientSearch,
     LandscapeCurve,
     LandscapeDesign,
@@ -106,7 +106,7 @@ def run_training(name: str, args: argparse.Namespace) -> list[TrainingCurves]:
 
 def draw(curves: dict[str, LandscapeCurve], trainings: dict[str, list[TrainingCurves]], folder: Path) -> None:
     """Save a picture per figure."""
-    from unweave.pictures.landscape import draw_landscape, draw_trainings
+    from unweave.reports.pictures.landscape import draw_landscape, draw_trainings
 
     folder.mkdir(parents=True, exist_ok=True)
     for name, curve in curves.items():

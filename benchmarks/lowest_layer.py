@@ -21,7 +21,7 @@ from unweave.exceptions import InvalidInput
 from unweave.learn.lowest_layer.fit import FoundLayer, fit_lowest_layer
 from unweave.learn.lowest_layer.labels import read_labels
 from unweave.learn.lowest_layer.starts import Start, moment_start, quiet_start
-from unweave.threshold_units import unit_named
+from unweave.learn.lowest_layer.units import unit_named
 
 Upper = Callable[[np.ndarray], np.ndarray]
 

@@ -20,11 +20,11 @@ import numpy as np
 
 import unweave
 from unweave.activations import RELU, STEP, TANH, activation_named
-from unweave.identification.lowest_entry import identify_lowest_layer
+from unweave.identification.plateaus.entry import identify_lowest_layer
 from unweave.identification.result import Identification
-from unweave.networks import Layer
-from unweave.outcomes import Verdict
-from unweave.planted import ThresholdFunction, any_of, sum_and_pairs, threshold_function, upper_network
+from unweave.networks.network import Layer
+from unweave.networks.planted import ThresholdFunction, any_of, sum_and_pairs, threshold_function, upper_network
+from unweave.result import Verdict
 
 THRESHOLDS = (0.5, 6.0)
 

@@ -14,7 +14,7 @@ import numpy as np
 
 import unweave
 from unweave.activations import ERF, GELU, SIGMOID, SOFTPLUS, TANH
-from unweave.planted import general_network
+from unweave.networks.planted import general_network
 
 ACTIVATIONS = (TANH, SIGMOID, SOFTPLUS, ERF, GELU)
 

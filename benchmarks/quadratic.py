@@ -15,24 +15,24 @@ from collections.abc import Callable
 
 import numpy as np
 
-from unweave.training.squares.balanced import balanced_start
-from unweave.training.squares.certificate import (
+from unweave.learn.quadratic.certificate import (
     OptimalityCertificate,
     certify_training,
     residual_gap_bound,
     second_order_bound,
 )
-from unweave.training.squares.descent import ConjugateGradients, GradientDescent
-from unweave.training.squares.levenberg import LevenbergMarquardt
-from unweave.training.squares.lifted import LiftedLeastSquares
-from unweave.training.squares.optimality import OptimalityTest
-from unweave.training.squares.perturbed import PerturbedGradientDescent
-from unweave.training.squares.problem import QuadraticProblem, State
-from unweave.training.squares.saddles import LanczosEscape, smallest_eigenpair
-from unweave.training.squares.semidefinite import LiftedSemidefinite
-from unweave.training.squares.train import random_start, train
-from unweave.training.squares.trust_region import TrustRegion
-from unweave.training.squares.uniqueness import semidefinite_uniqueness
+from unweave.learn.quadratic.descent import ConjugateGradients, GradientDescent
+from unweave.learn.quadratic.lifted import LiftedLeastSquares
+from unweave.learn.quadratic.optimality import OptimalityTest
+from unweave.learn.quadratic.problem import QuadraticProblem, State
+from unweave.learn.quadratic.saddles import LanczosEscape, smallest_eigenpair
+from unweave.learn.quadratic.semidefinite import LiftedSemidefinite
+from unweave.learn.quadratic.train import random_start, train
+from unweave.learn.quadratic.trust_region import TrustRegion
+from unweave.learn.quadratic.uniqueness import semidefinite_uniqueness
+from unweave.reproduce.soltanolkotabi.balanced_start import balanced_start
+from unweave.reproduce.soltanolkotabi.levenberg import LevenbergMarquardt
+from unweave.reproduce.soltanolkotabi.perturbed_descent import PerturbedGradientDescent
 
 SIZES = ((133, 20), (800, 50))
 

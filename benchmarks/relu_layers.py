@@ -22,10 +22,10 @@ import numpy as np
 import unweave
 from unweave.activations import IDENTITY, RELU, Activation, activation_named
 from unweave.exceptions import StageFailed
-from unweave.identification.relu_layers import DeepKinkRoute, ReluLayers, looks_shallow
-from unweave.identification.run import Run
-from unweave.identification.verdicts import in_oracle_units, layer_in_oracle_units
-from unweave.networks import Layer, Network
+from unweave.identification.reasons import in_oracle_units, layer_in_oracle_units
+from unweave.identification.relu_layers.search import DeepKinkRoute, ReluLayers, looks_shallow
+from unweave.identification.session import Run
+from unweave.networks.network import Layer, Network
 from unweave.oracles.callables import CallableOracle
 from unweave.oracles.standard import StandardOracle
 

@@ -18,12 +18,12 @@ from scipy.optimize import linear_sum_assignment
 
 from unweave import match
 from unweave.activations import activation_named
-from unweave.assembly.relu_hermite import unit_parameters
+from unweave.learn.relu_network.hermite_units import unit_parameters
 from unweave.learn.relu_network.learner import LearntRelu, ReluLearner
-from unweave.measurements.streams.sources import ArraySource
-from unweave.networks import Network
-from unweave.outcomes import Outcome
-from unweave.planted import general_network, relu_network
+from unweave.networks.network import Network
+from unweave.networks.planted import general_network, relu_network
+from unweave.result import Outcome
+from unweave.samples.sources import ArraySource
 
 INPUTS, NEURONS = 10, 5
 SIZES = ((20, 8, 300_000), (30, 5, 100_000), (5, 8, 400_000), (10, 10, 300_000))

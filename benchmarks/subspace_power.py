@@ -13,9 +13,9 @@ import time
 import numpy as np
 
 from unweave.arrays import pack_squares
-from unweave.decompositions.matrix_subspace import MatrixSubspace, span_of_hessians
-from unweave.decompositions.reference import FixedSubspacePower
-from unweave.decompositions.subspace_power import SubspacePower
+from unweave.numerics.matrix_subspace import MatrixSubspace, span_of_hessians
+from unweave.numerics.subspace_power import SubspacePower
+from unweave.reproduce.fiedler.subspace_power import FixedSubspacePower
 
 
 def exact_subspace(rng: np.random.Generator, inputs: int, neurons: int) -> tuple[np.ndarray, MatrixSubspace]:

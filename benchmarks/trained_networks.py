@@ -16,7 +16,7 @@ from sklearn.preprocessing import StandardScaler
 
 import unweave
 from unweave.activations import RELU, SIGMOID, TANH
-from unweave.networks import Network
+from unweave.networks.network import Network
 
 DATA = {"diabetes": load_diabetes, "cancer": load_breast_cancer, "digits": load_digits}
 ACTIVATIONS = {"tanh": TANH, "logistic": SIGMOID, "relu": RELU}

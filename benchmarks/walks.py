@@ -19,8 +19,8 @@ import numpy as np
 
 import unweave
 from unweave.activations import Activation, activation_named
-from unweave.networks import Network
-from unweave.planted import general_network
+from unweave.networks.network import Network
+from unweave.networks.planted import general_network
 
 NOISE = 1e-8
 

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 import unweave
 from unweave.activations import IDENTITY, TANH
-from unweave.networks import Layer, Network
+from unweave.networks.network import Layer, Network
 
 patients, progression = load_diabetes(return_X_y=True)
 patients = StandardScaler().fit_transform(patients)

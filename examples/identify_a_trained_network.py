@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 import unweave
 from unweave.activations import RELU, SIGMOID, TANH
-from unweave.networks import Network
+from unweave.networks.network import Network
 
 patients, progression = load_diabetes(return_X_y=True)
 patients = StandardScaler().fit_transform(patients)

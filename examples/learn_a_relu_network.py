@@ -4,7 +4,7 @@ import numpy as np
 
 import unweave
 from unweave.learn import ReluNetworkRegressor
-from unweave.planted import relu_network
+from unweave.networks.planted import relu_network
 
 rng = np.random.default_rng(0)
 secret = relu_network(rng, inputs=8, neurons=4)

@@ -10,7 +10,7 @@ import torch
 from sklearn.datasets import load_digits
 
 import unweave
-from unweave.correction.recipes import Recipe
+from unweave.explore.feature_correction.recipes import Recipe
 
 
 class MyNetwork(torch.nn.Module):

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from unweave.threshold_units import ThresholdUnit
+from unweave.learn.lowest_layer.units import ThresholdUnit
 
 
 def planted_rows(rng: np.random.Generator, rows: int, inputs: int, *, mixing: float = 0.0) -> np.ndarray:

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from unweave.training.squares.descent import ConjugateGradients
-from unweave.training.squares.optimality import OptimalityTest
-from unweave.training.squares.problem import QuadraticProblem
+from unweave.learn.quadratic.descent import ConjugateGradients
+from unweave.learn.quadratic.optimality import OptimalityTest
+from unweave.learn.quadratic.problem import QuadraticProblem
 
 
 def both_signs(inputs: int) -> np.ndarray:

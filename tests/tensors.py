@@ -4,7 +4,7 @@ from functools import reduce
 
 import numpy as np
 
-from unweave.decompositions.symmetric_tensors import symmetric_size, unpack_tensors
+from unweave.numerics.symmetric_tensors import symmetric_size, unpack_tensors
 
 
 def power(vector: np.ndarray, order: int) -> np.ndarray:

@@ -1,9 +1,15 @@
-"""The tree is the data flow: what may import what, read from the source, not from running it."""
+"""The rule of the tree, read from the source: a module lives with its only user, shared ones lie below.
+
+A user is a method folder (`identification/kinks`, `learn/quadratic`, ...), a door or a command. Oracles, sources of
+samples, networks, certificates and reports are shared by nature; `reproduce/` imports everything and is imported by
+commands only.
+"""
 
 import ast
 import importlib
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -12,29 +18,32 @@ import unweave
 
 SOURCE = Path(unweave.__file__).parent
 
-# A module may import from its own group and from those above it.
-ORDER = [
-    {"exceptions", "outcomes", "arrays", "activations", "threshold_units"},
+# A module may import from its own group and from those before it.
+ORDER = (
+    {"exceptions", "result", "arrays", "activations"},
     {"_kernels"},
-    {"networks", "symmetries", "parameters", "entangled", "entangled_metrics"},
-    {"oracles"},
-    {"measurements"},
-    {"decompositions"},
-    {"assembly"},
-    {"refinement"},
-    {"certificates", "deep_curvature"},
-    {"diagnostics"},
-    {"training", "hierarchical"},
-    {"identification", "learn", "correction"},
-    {"reports", "pictures"},
-    {"planted"},
-    {"cli", "reproduce"},
-]
-MODULES = sorted(path.relative_to(SOURCE) for path in SOURCE.rglob("*.py"))
+    {"networks", "numerics", "oracles", "samples"},
+    {"certificates"},
+    {"identification", "learn", "explore"},
+    {"reports"},
+    {"reproduce"},
+    {"cli"},
+)
+# Folders that hold methods, one folder each.
+METHODS = ("identification", "learn", "explore", "reproduce")
+# Where a module needs two users: the shared floor, and what lies beside the methods.
+SHARED = ("numerics", "samples.hermite", "identification", "learn", "explore")
+# Modules beside the methods that are doors, or tables of the methods.
+DOORS = {"identification.entry", "identification.identifier"}
+# Shared folders that a method imports from its neighbours' parent.
+COMMON_FOLDERS = {"identification.walks", "samples.hermite"}
+
+Graph = Mapping[str, frozenset[str]]
 
 
-def stage_of(module: Path) -> str:
-    return module.parts[0].removesuffix(".py")
+def module_name(path: Path) -> str:
+    """The dotted name below the package; the package itself is empty."""
+    return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix("__init__").removesuffix(".")
 
 
 def imports_of(source: str) -> set[str]:
@@ -45,44 +54,140 @@ def imports_of(source: str) -> set[str]:
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
-            # The last part may be a module or a name in one; either way the stage is in front of it.
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
     return names
 
 
-def stages_imported_by(module: Path) -> set[str]:
-    parts = [name.split(".") for name in imports_of((SOURCE / module).read_text())]
-    return {part[1] for part in parts if part[0] == "unweave" and len(part) > 1}
+def import_graph(sources: Mapping[str, str]) -> dict[str, frozenset[str]]:
+    """What each module of the package imports of the package."""
+
+    def modules(names: set[str]) -> Iterator[str]:
+        for name in names:
+            root, _, inside = name.partition(".")
+            if root != "unweave":
+                continue
+            # The last part may be a module or a name in one.
+            yield inside if inside in sources else inside.rpartition(".")[0]
+
+    return {module: frozenset(modules(imports_of(source))) - {module} for module, source in sources.items()}
 
 
-def level_of(stage: str) -> int:
-    return next(level for level, group in enumerate(ORDER) if stage in group)
+SOURCES = {module_name(path): path.read_text() for path in sorted(SOURCE.rglob("*.py"))}
+GRAPH = import_graph(SOURCES)
+PACKAGES = {module_name(path) for path in SOURCE.rglob("__init__.py")}
 
 
-def stages() -> set[str]:
-    return {stage_of(module) for module in MODULES} - {"__init__", "__main__"}
+def method_of(module: str) -> str | None:
+    """The method folder that a module lives in, if it does."""
+    parts = module.split(".")
+    folder = ".".join(parts[:2])
+    is_method = parts[0] in METHODS and len(parts) > 2 and folder not in COMMON_FOLDERS
+    return folder if is_method else None
+
+
+def is_shared(module: str) -> bool:
+    """Whether a module lies where two users are needed."""
+    is_beside = any(module.startswith(f"{folder}.") for folder in SHARED) and method_of(module) is None
+    return is_beside and module not in DOORS | PACKAGES
+
+
+def users_of(module: str, graph: Graph) -> set[str]:
+    """Methods, doors and commands that reach a module, through other shared modules where these come between."""
+    users: set[str] = set()
+    waiting, seen = [module], {module}
+    while waiting:
+        current = waiting.pop()
+        for importer, imported in graph.items():
+            if current not in imported or importer in seen:
+                continue
+            if is_shared(importer):
+                seen.add(importer)
+                waiting.append(importer)
+            else:
+                users.add(method_of(importer) or importer)
+    return users
+
+
+def lonely_modules(graph: Graph) -> dict[str, set[str]]:
+    """Shared modules with fewer than two users in the product."""
+    found = {}
+    for module in graph:
+        if is_shared(module):
+            users = {user for user in users_of(module, graph) if not user.startswith("reproduce")}
+            if len(users) < 2:
+                found[module] = users
+    return found
+
+
+def level_of(module: str) -> int:
+    root = module.split(".")[0]
+    return next(level for level, group in enumerate(ORDER) if root in group)
 
 
 def test_every_module_has_its_place() -> None:
-    assert stages() <= set().union(*ORDER)
+    assert {module.split(".")[0] for module in GRAPH if module} <= set().union(*ORDER)
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if m.name != "__init__.py" or len(m.parts) > 1], ids=str)
-def test_a_stage_imports_only_from_earlier_stages(module: Path) -> None:
-    level = level_of(stage_of(module))
-    later = {stage for stage in stages_imported_by(module) & stages() if level_of(stage) > level}
-    assert not later
+def test_modules_import_only_from_floors_below() -> None:
+    upwards = {
+        (module, imported)
+        for module, targets in GRAPH.items()
+        for imported in targets
+        if module and imported and level_of(imported) > level_of(module)
+    }
+    assert not upwards
 
 
-@pytest.mark.parametrize("module", MODULES, ids=str)
-def test_only_the_kernels_import_jax(module: Path) -> None:
-    roots = {name.split(".")[0] for name in imports_of((SOURCE / module).read_text())}
-    assert stage_of(module) == "_kernels" or not roots & {"jax", "jaxlib", "optax"}
+def test_shared_modules_have_two_users() -> None:
+    assert not lonely_modules(GRAPH)
 
 
-@pytest.mark.parametrize("module", MODULES, ids=str)
-def test_no_stage_knows_planted_networks(module: Path) -> None:
-    assert stage_of(module) in {"cli", "reproduce", "planted"} or "planted" not in stages_imported_by(module)
+def test_a_module_with_one_user_on_the_shared_floor_is_noticed() -> None:
+    graph = dict(GRAPH) | {"numerics.lonely": frozenset[str]()}
+    graph["learn.quadratic.train"] = graph["learn.quadratic.train"] | {"numerics.lonely"}
+    assert lonely_modules(graph) == {"numerics.lonely": {"learn.quadratic"}}
+
+
+def neighbours_imported(graph: Graph) -> set[tuple[str, str]]:
+    """Imports from one method folder into another."""
+    return {
+        (module, imported)
+        for module, targets in graph.items()
+        for imported in targets
+        if (here := method_of(module)) and (there := method_of(imported)) and here != there
+        # Documents are reproduced with whatever exists.
+        if not here.startswith("reproduce")
+    }
+
+
+def test_no_method_imports_another() -> None:
+    assert not neighbours_imported(GRAPH)
+
+
+def test_an_import_between_methods_is_noticed() -> None:
+    graph = {"identification.kinks.route": frozenset({"identification.hessians.route"})}
+    assert neighbours_imported(graph) == {("identification.kinks.route", "identification.hessians.route")}
+
+
+def test_only_commands_import_what_reproduces_documents() -> None:
+    importers = {
+        module for module, targets in GRAPH.items() if any(target.startswith("reproduce") for target in targets)
+    }
+    assert all(module.startswith(("reproduce", "cli")) for module in importers)
+
+
+def test_only_kernels_import_jax() -> None:
+    importers = {
+        module
+        for module, source in SOURCES.items()
+        if {name.split(".")[0] for name in imports_of(source)} & {"jax", "jaxlib", "optax"}
+    }
+    assert all(module.startswith("_kernels") for module in importers)
+
+
+def test_no_method_knows_planted_networks() -> None:
+    importers = {module for module, targets in GRAPH.items() if "networks.planted" in targets}
+    assert all(module.startswith(("reproduce", "cli")) for module in importers)
 
 
 def test_imports_are_found_wherever_they_stand() -> None:
@@ -101,9 +206,9 @@ def test_unknown_names_are_refused() -> None:
         _ = unweave.no_such_name  # type: ignore[attr-defined]
 
 
-@pytest.mark.parametrize("module", [m for m in MODULES if m.name not in {"__init__.py", "__main__.py"}], ids=str)
-def test_every_module_can_be_imported(module: Path) -> None:
-    importlib.import_module(".".join(["unweave", *module.with_suffix("").parts]))
+def test_every_module_can_be_imported() -> None:
+    for module in GRAPH:
+        importlib.import_module(f"unweave.{module}" if module else "unweave")
 
 
 @pytest.mark.parametrize("module", ["unweave", "unweave.cli"])

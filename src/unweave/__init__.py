@@ -11,31 +11,31 @@ import lazy_loader
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from unweave.correction.entry import measure_feature_correction
-    from unweave.correction.result import FeatureCorrection
+    from unweave.explore.feature_correction.entry import measure_feature_correction
+    from unweave.explore.feature_correction.result import FeatureCorrection
     from unweave.identification.entry import identify
     from unweave.identification.result import Identification
-    from unweave.networks import Layer, Network
+    from unweave.networks.network import Layer, Network
+    from unweave.networks.symmetries import canonical, match
     from unweave.oracles.callables import CallableOracle
     from unweave.oracles.domains import Box, Everywhere
     from unweave.oracles.oracle import Oracle
-    from unweave.outcomes import Outcome
-    from unweave.symmetries import canonical, match
+    from unweave.result import Outcome
 
 # Names are loaded when first used, so that `unweave --help` does not wait for the numerics.
 __getattr__, __dir__, _ = lazy_loader.attach(
     __name__,
     submod_attrs={
-        "correction.entry": ["measure_feature_correction"],
-        "correction.result": ["FeatureCorrection"],
+        "explore.feature_correction.entry": ["measure_feature_correction"],
+        "explore.feature_correction.result": ["FeatureCorrection"],
         "identification.entry": ["identify"],
         "identification.result": ["Identification"],
-        "networks": ["Layer", "Network"],
+        "networks.network": ["Layer", "Network"],
         "oracles.callables": ["CallableOracle"],
         "oracles.domains": ["Box", "Everywhere"],
         "oracles.oracle": ["Oracle"],
-        "outcomes": ["Outcome"],
-        "symmetries": ["canonical", "match"],
+        "result": ["Outcome"],
+        "networks.symmetries": ["canonical", "match"],
     },
 )
 

@@ -9,9 +9,9 @@ import unweave
 from unweave.activations import ERF, GAUSSIAN, GELU, RELU, SIGMOID, SILU, SIN, SOFTPLUS, TANH, Activation, softplus
 from unweave.exceptions import InvalidInput, NotIdentified
 from unweave.identification.identifier import Identifier
-from unweave.networks import Network
+from unweave.networks.network import Network
+from unweave.networks.planted import document_network, general_network
 from unweave.oracles.callables import CallableOracle
-from unweave.planted import document_network, general_network
 
 EXACT = 1e-8
 

@@ -12,9 +12,9 @@ import unweave
 from unweave.activations import GAUSSIAN, GELU, HARD_TANH, RELU, SIN, SOFTPLUS, TANH, Activation, leaky_relu
 from unweave.exceptions import OracleFailed
 from unweave.identification.identifier import Identifier
-from unweave.networks import Network
+from unweave.networks.network import Network
+from unweave.networks.planted import general_network
 from unweave.oracles.callables import CallableOracle
-from unweave.planted import general_network
 
 INPUTS = 5
 HESSIANS, FAR, KINKS = "Hessians", "saturation walk", "kink walk"

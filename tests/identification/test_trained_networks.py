@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 import unweave
 from unweave.activations import IDENTITY, RELU, SIGMOID, TANH
-from unweave.networks import Layer, Network
+from unweave.networks.network import Layer, Network
 
 EXACT = 1e-8
 LOADERS = {"diabetes": load_diabetes, "breast cancer": load_breast_cancer, "digits": load_digits}

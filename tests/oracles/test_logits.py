@@ -6,9 +6,9 @@ from scipy.special import softmax
 
 import unweave
 from unweave.exceptions import BudgetExhausted
+from unweave.networks.planted import deep_network, general_network
 from unweave.oracles.callables import CallableOracle
 from unweave.oracles.logits import LogitsOracle, are_probabilities
-from unweave.planted import deep_network, general_network
 
 
 def test_logits_are_centred_and_counted(seed: int) -> None:

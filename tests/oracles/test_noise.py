@@ -3,11 +3,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from unweave.networks import Network
+from unweave.networks.network import Network
+from unweave.networks.planted import general_network
 from unweave.oracles.callables import CallableOracle
 from unweave.oracles.domains import Box, Everywhere
 from unweave.oracles.noise import LINE_POINTS, REPEATS, measure_noise
-from unweave.planted import general_network
 
 INPUTS = 6
 

@@ -5,11 +5,11 @@ import pytest
 
 from unweave.activations import IDENTITY, RELU, SIGMOID, TANH, Activation
 from unweave.exceptions import InvalidInput
-from unweave.networks import Layer, Network
+from unweave.networks.network import Layer, Network
+from unweave.networks.planted import deep_network
 from unweave.oracles.callables import CallableOracle
 from unweave.oracles.peeled import PeeledOracle
 from unweave.oracles.standard import Queryable, StandardOracle
-from unweave.planted import deep_network
 
 RANGES = {TANH: (-0.95, 0.95), SIGMOID: (0.05, 0.95), IDENTITY: (-3.0, 3.0)}
 

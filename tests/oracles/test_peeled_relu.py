@@ -5,12 +5,12 @@ import pytest
 
 from unweave.activations import RELU, Activation, leaky_relu
 from unweave.exceptions import BudgetExhausted, InvalidInput
-from unweave.networks import Layer, Network
+from unweave.networks.network import Layer, Network
+from unweave.networks.planted import deep_network
 from unweave.oracles.callables import CallableOracle
 from unweave.oracles.domains import Box, Everywhere
 from unweave.oracles.peeled_relu import PeeledReluOracle
 from unweave.oracles.standard import StandardOracle
-from unweave.planted import deep_network
 
 
 def planted(

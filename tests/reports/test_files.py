@@ -13,12 +13,11 @@ from hypothesis import strategies as st
 
 import unweave
 from unweave.activations import TANH
-from unweave.certificates import Certificate
+from unweave.certificates.certify import Certificate
 from unweave.exceptions import InvalidInput, UnreadableFile
 from unweave.identification.result import Identification
-from unweave.networks import Network
-from unweave.outcomes import Diagnostic, Outcome, Verdict
-from unweave.planted import general_network
+from unweave.networks.network import Network
+from unweave.networks.planted import general_network
 from unweave.reports.files import (
     FORMAT,
     as_document,
@@ -29,6 +28,7 @@ from unweave.reports.files import (
     read_run,
     write_run,
 )
+from unweave.result import Diagnostic, Outcome, Verdict
 
 SETTINGS = {"target": "models:answer", "inputs": 4, "seed": 7, "box": [-1.0, 1.0], "budget": None}
 

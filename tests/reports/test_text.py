@@ -7,13 +7,13 @@ import pytest
 from rich.console import Console, RenderableType
 
 from unweave.activations import IDENTITY, SIGMOID, SIN, SOFTPLUS, TANH, Activation
-from unweave.certificates import Certificate
+from unweave.certificates.certify import Certificate
 from unweave.identification.result import Identification
-from unweave.networks import Layer, Network
-from unweave.outcomes import Diagnostic, Outcome, Verdict
-from unweave.planted import general_network
+from unweave.networks.network import Layer, Network
+from unweave.networks.planted import general_network
+from unweave.networks.symmetries import match
 from unweave.reports import text
-from unweave.symmetries import match
+from unweave.result import Diagnostic, Outcome, Verdict
 
 CERTIFICATE = Certificate(
     largest_error=1.21e-15,

@@ -1,7 +1,7 @@
 """Minibatch gradient descent on the diagonals and shifts of a reparametrised network.
 
 The model is ``y_l = outer_l g_l(right_l M_l (left_l y_{l-1}) + shifts_l)`` with fixed matrices ``M_l``; see
-`unweave.assembly.reparametrised`. The outer diagonals are ones, or the inverses of the right ones.
+`unweave.identification.peeling.reparametrised`. The outer diagonals are ones, or the inverses of the right ones.
 """
 
 from functools import partial

@@ -2,7 +2,7 @@
 
 Level l reads ``h_l``, the concatenation of its sources, has features ``S_l = K_l h_l``, and adds
 ``weight_l |W_l h_l|^2`` to the output. Only K feeds higher levels, as ``z*z`` or, with a frame R, as the truncated
-square of ``R S_l``; only W feeds the output. See `unweave.hierarchical.staged` and `unweave.hierarchical.algorithm1`.
+square of ``R S_l``; only W feeds the output. See `unweave.reproduce.allenzhu.staged` and `algorithm1` beside it.
 """
 
 from functools import partial

@@ -24,7 +24,7 @@ from unweave.cli.imports import named_object
 from unweave.exceptions import InvalidInput
 
 if TYPE_CHECKING:
-    from unweave.correction.result import FeatureCorrection
+    from unweave.explore.feature_correction.result import FeatureCorrection
 
 
 def correction(
@@ -100,14 +100,20 @@ def _measured(
     model: str | None, data: Path | None, epochs: int | None, settings: dict[str, Any]
 ) -> "FeatureCorrection":
     import unweave
-    from unweave.correction.blueprints import need_torch
-    from unweave.correction.recipes import Recipe
+    from unweave.explore.feature_correction.recipes import Recipe
+    from unweave.explore.feature_correction.torch_extra import need_torch
 
     need_torch()
     if model is None:
         if data is not None:
             raise InvalidInput("--data needs --model, the model that is trained on it: name one as module:name.")
-        from unweave.correction.digits import DIGITS_PROX, DIGITS_RECIPE, DIGITS_WINDOWS, DigitsNetwork, digits_data
+        from unweave.explore.feature_correction.digits import (
+            DIGITS_PROX,
+            DIGITS_RECIPE,
+            DIGITS_WINDOWS,
+            DigitsNetwork,
+            digits_data,
+        )
 
         settings = {"prox": DIGITS_PROX, "windows": DIGITS_WINDOWS} | settings
         subject, samples, recipe = DigitsNetwork(), digits_data(), DIGITS_RECIPE
@@ -122,7 +128,7 @@ def _measured(
 def _read(path: Path) -> tuple[Any, ...]:
     """Samples of an .npz file, or images of a folder as numbers from 0 to 1."""
     if path.is_dir():
-        from unweave.correction.image_data import load_images
+        from unweave.explore.feature_correction.image_data import load_images
 
         return load_images(path).as_floats()
     import zipfile
@@ -130,7 +136,7 @@ def _read(path: Path) -> tuple[Any, ...]:
     import numpy as np
     from numpy.lib.npyio import NpzFile
 
-    from unweave.correction.samples import PARTS
+    from unweave.explore.feature_correction.samples import PARTS
 
     try:
         found = np.load(path, allow_pickle=False)

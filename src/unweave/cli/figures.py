@@ -12,7 +12,7 @@ from unweave.exceptions import InvalidInput
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from unweave.correction.figure_results import FigureRun
+    from unweave.reproduce.allenzhu.images.figure_results import FigureRun
 
 PICTURE = "figure.png"
 
@@ -37,9 +37,9 @@ def figure_run(
     Raises:
         InvalidInput: if a folder is missing.
     """
-    from unweave.correction.blueprints import need_torch
-    from unweave.correction.configurations import figure_configuration
-    from unweave.correction.image_data import digit_images, load_images
+    from unweave.explore.feature_correction.image_data import digit_images, load_images
+    from unweave.explore.feature_correction.torch_extra import need_torch
+    from unweave.reproduce.allenzhu.images.configurations import figure_configuration
 
     need_torch()
     configuration = figure_configuration(name)
@@ -53,8 +53,8 @@ def figure_run(
         )
     if smaller:
         configuration = configuration.scaled(**smaller)
-    from unweave.correction.costs import cost_of
-    from unweave.correction.figures import run_figure
+    from unweave.reproduce.allenzhu.images.costs import cost_of
+    from unweave.reproduce.allenzhu.images.figures import run_figure
 
     images = digit_images() if data is None else load_images(data)
     images = images.as_two_classes() if two_classes else images
@@ -70,8 +70,8 @@ def deliver_figure(run: "FigureRun", out: Path, *, as_json: bool) -> None:
     Raises:
         InvalidInput: if the folder cannot be written.
     """
-    from unweave.correction.figure_results import CorrectionTables
     from unweave.reports.correction import report
+    from unweave.reproduce.allenzhu.images.figure_results import CorrectionTables
 
     written = run.save(out)
     if as_json:
@@ -94,9 +94,9 @@ def deliver_figure(run: "FigureRun", out: Path, *, as_json: bool) -> None:
 
 
 def _draw(run: "FigureRun", out: Path) -> None:
-    from unweave.correction.figure_results import CorrectionTables
-    from unweave.pictures.correction import draw_feature_correction
-    from unweave.pictures.visualisation import draw_figure
+    from unweave.reports.pictures.correction import draw_feature_correction
+    from unweave.reproduce.allenzhu.images.figure_results import CorrectionTables
+    from unweave.reproduce.allenzhu.images.pictures import draw_figure
 
     if run.result is None:
         return

@@ -14,10 +14,10 @@ from unweave.exceptions import InvalidInput, OracleFailed
 
 if TYPE_CHECKING:
     from unweave.identification.result import Identification
-    from unweave.networks import Network
+    from unweave.networks.network import Network
+    from unweave.networks.symmetries import Match
     from unweave.oracles.domains import Domain
     from unweave.oracles.oracle import Oracle
-    from unweave.symmetries import Match
 
 # Largest relative error of a parameter up to which two networks are called the same.
 TOLERANCE = 1e-8
@@ -38,7 +38,7 @@ def demo(
 
         import unweave
         from unweave.activations import activation_named
-        from unweave.planted import general_network
+        from unweave.networks.planted import general_network
 
         secret = general_network(
             np.random.default_rng(seed),
@@ -137,7 +137,7 @@ def verify(
     """Compare a recovered network with the true one, up to the symmetries that no answer can tell."""
     if not 0.0 <= tolerance < float("inf"):
         raise InvalidInput(f"verify needs a tolerance of at least 0, got {tolerance}.")
-    from unweave.symmetries import match
+    from unweave.networks.symmetries import match
 
     recovered, truth = _read_network(folder), _read_network(against)
     if truth is None:
@@ -207,7 +207,7 @@ def _load_target(target: str) -> "Network | Oracle | Callable[..., object]":
 
 
 def _checked_target(target: str, value: Any) -> "Network | Oracle | Callable[..., object]":
-    from unweave.networks import Network
+    from unweave.networks.network import Network
     from unweave.oracles.oracle import Oracle
 
     if isinstance(value, Network | Oracle):
@@ -229,7 +229,7 @@ def _checked_target(target: str, value: Any) -> "Network | Oracle | Callable[...
 
 def _sizes(model: object, inputs: int | None, outputs: int | None) -> tuple[int | None, int | None]:
     """Check the sizes that were given against those that the model knows."""
-    from unweave.networks import Network
+    from unweave.networks.network import Network
     from unweave.oracles.oracle import Oracle
 
     if isinstance(model, Network):
@@ -243,7 +243,7 @@ def _sizes(model: object, inputs: int | None, outputs: int | None) -> tuple[int 
 
 def _read_network(path: Path) -> "Network | None":
     """The network of a file or of a run folder; None for a run that found none."""
-    from unweave.networks import Network
+    from unweave.networks.network import Network
     from unweave.reports.files import network_of_run
 
     return network_of_run(path) if path.is_dir() else Network.load(path)

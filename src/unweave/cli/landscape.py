@@ -10,7 +10,7 @@ from unweave.cli.console import AsJson, Quiet, Seed, progress, show, show_json
 from unweave.exceptions import InvalidInput
 
 if TYPE_CHECKING:
-    from unweave.training.landscape import LandscapeCurve
+    from unweave.explore.landscape.experiment import LandscapeCurve
 
 
 class SearchName(StrEnum):
@@ -39,7 +39,7 @@ def landscape(
     with progress(is_shown=not quiet, unit="sizes done") as tell:
         tell("compiling", 0)
         from unweave.activations import activation_named
-        from unweave.training.landscape import (
+        from unweave.explore.landscape.experiment import (
             GradientSearch,
             LandscapeDesign,
             NewtonSearch,
@@ -61,7 +61,7 @@ def landscape(
         else:
             curve = sweep_inputs(design, neurons=fixed, inputs=sizes, **settings)
     if picture is not None:
-        from unweave.pictures.landscape import draw_landscape
+        from unweave.reports.pictures.landscape import draw_landscape
 
         draw_landscape(curve).savefig(picture, dpi=150)
     _deliver(curve, as_json=as_json)

@@ -24,7 +24,7 @@ from unweave.exceptions import InvalidInput
 
 if TYPE_CHECKING:
     from unweave.learn.result import Learnt
-    from unweave.measurements.streams.engines import Engine
+    from unweave.samples.engines import Engine
 
 # Numbers that are read into memory: 2 GB.
 MOST_NUMBERS = 2**28
@@ -75,7 +75,7 @@ def relu(
         import numpy as np
 
         from unweave.learn.relu_network.learner import ReluLearner
-        from unweave.measurements.streams.tables import table_source
+        from unweave.samples.tables import table_source
 
         _check_folder(out, overwrite=overwrite)
         source, columns = table_source(tuple(files), label=target, inputs=_names(inputs))
@@ -236,8 +236,8 @@ def _fit(
 ) -> "tuple[Learnt, dict[str, Any]]":
     """An estimator's result on the samples of tables, and all settings of the run."""
     import unweave.learn
-    from unweave.measurements.streams.held_out import first_rows
-    from unweave.measurements.streams.tables import table_source
+    from unweave.samples.held_out import first_rows
+    from unweave.samples.tables import table_source
 
     source, columns = table_source(tuple(files), label=target, inputs=_names(inputs))
     points, labels = first_rows(source, inputs=columns, most=MOST_NUMBERS // columns)
@@ -245,7 +245,7 @@ def _fit(
         raise InvalidInput(f"a picture needs two or three inputs, got {columns}: leave --picture out.")
     found = getattr(unweave.learn, name)(**settings).fit(points, labels)
     if picture is not None:
-        from unweave.pictures.halfspaces import draw_halfspaces
+        from unweave.reports.pictures.halfspaces import draw_halfspaces
 
         draw_halfspaces(points, labels == found.classes_[1], found.normals_, found.offsets_, picture)
     record = {"learner": name, "files": [str(path) for path in files], "target": target, "inputs": inputs}
@@ -291,7 +291,7 @@ def _engine(scheduler: str | None) -> Iterator["Engine | None"]:
         from distributed import Client
     except ImportError as error:
         raise InvalidInput("--scheduler needs Dask: install it with pip install 'unweave[dask]'.") from error
-    from unweave.measurements.streams.engines import DaskCluster
+    from unweave.samples.engines import DaskCluster
 
     try:
         client: Any = Client(scheduler, timeout=10)

@@ -6,8 +6,8 @@ from unweave.activations import IDENTITY, QUADRATIC, Activation, activation_name
 from unweave.exceptions import InvalidInput
 from unweave.identification.identifier import Identifier
 from unweave.identification.result import Identification
-from unweave.identification.run import Progress
-from unweave.networks import Network
+from unweave.identification.session import Progress
+from unweave.networks.network import Network
 from unweave.oracles.callables import CallableOracle
 from unweave.oracles.domains import Domain
 from unweave.oracles.oracle import Oracle

@@ -11,27 +11,27 @@ import numpy as np
 
 from unweave._kernels import limited_threads
 from unweave.activations import RELU, STEP, Activation
-from unweave.decompositions.subspace_power import SubspacePower
-from unweave.diagnostics import network_quality
+from unweave.certificates.diagnostics import network_quality
 from unweave.exceptions import BudgetExhausted, OracleError, StageFailed
-from unweave.identification import verdicts
-from unweave.identification.candidates import Candidate, Judge
-from unweave.identification.deep_route import DeepRoute
-from unweave.identification.far_look import FarBehaviour, FarLook, look_far
-from unweave.identification.far_route import FarRoute
-from unweave.identification.hessian_route import HessianRoute
-from unweave.identification.kink_route import KinkRoute
-from unweave.identification.lowest_layer import LowestLayerSearch
-from unweave.identification.plateau_route import PlateauRoute, is_constant_at_the_centre, is_constant_in_parts
-from unweave.identification.relu_layers import looks_shallow
-from unweave.identification.relu_route import ReluLayersRoute
+from unweave.identification import reasons
+from unweave.identification.hessians.route import HessianRoute
+from unweave.identification.kinks.route import KinkRoute
+from unweave.identification.peeling.route import DeepRoute
+from unweave.identification.plateaus.route import PlateauRoute, is_constant_at_the_centre, is_constant_in_parts
+from unweave.identification.plateaus.search import LowestLayerSearch
+from unweave.identification.refiner import Candidate, Judge
+from unweave.identification.relu_layers.route import ReluLayersRoute
+from unweave.identification.relu_layers.search import looks_shallow
 from unweave.identification.result import Identification
-from unweave.identification.run import Probe, Progress, Run
+from unweave.identification.saturation.route import FarRoute
+from unweave.identification.saturation.tails import FarBehaviour, FarLook, look_far
+from unweave.identification.session import Probe, Progress, Run
+from unweave.numerics.network_fit import LevenbergMarquardt
+from unweave.numerics.subspace_power import SubspacePower
 from unweave.oracles.domains import Box
 from unweave.oracles.noise import LINE_POINTS
 from unweave.oracles.oracle import Oracle
-from unweave.outcomes import Outcome
-from unweave.refinement import LevenbergMarquardt
+from unweave.result import Outcome
 
 Route = Callable[[Run, Probe, Judge], Candidate | Identification]
 
@@ -212,14 +212,14 @@ class Identifier:
 
 def _judged(run: Run, best: Candidate) -> Identification:
     run.diagnostics += [*best.start.checks, *network_quality(best.network, best.certificate)]
-    outcome, reason = verdicts.outcome_of(best)
+    outcome, reason = reasons.outcome_of(best)
     if not best.explains and run.oracle.ledger.left < best.network.parameters:
         run.notes.append("The budget was used up before anything else could be tried: raise it.")
     if outcome is Outcome.NOT_IDENTIFIED:
         return run.finish(outcome, reason)
     if run.neurons is not None and best.network.widths[0] != run.neurons:
-        run.notes.append(verdicts.other_width(best.network.widths[0], run.neurons))
-    network = verdicts.as_delivered(best, run.activation)
+        run.notes.append(reasons.other_width(best.network.widths[0], run.neurons))
+    network = reasons.as_delivered(best, run.activation)
     if run.activation is not None and network.layers[0].activation != run.activation:
         run.notes.append(f"The answers are not those of a {run.activation} network without an affine part.")
     if network.skip is not None and network.layers[0].activation.reflection.slope != 0.0:

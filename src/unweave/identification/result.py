@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass
 
-from unweave.certificates import Certificate
+from unweave.certificates.certify import Certificate
 from unweave.exceptions import NotIdentified
-from unweave.networks import Layer, Network
-from unweave.outcomes import Diagnostic, Outcome
+from unweave.networks.network import Layer, Network
+from unweave.result import Diagnostic, Outcome
 
 
 @dataclass(frozen=True, eq=False)

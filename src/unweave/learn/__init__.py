@@ -8,8 +8,8 @@ if TYPE_CHECKING:
     from unweave.learn.hierarchical.estimators import HierarchicalClassifier, HierarchicalRegressor
     from unweave.learn.lowest_layer.halfspaces import HalfspaceIntersectionClassifier, HalfspaceUnionClassifier
     from unweave.learn.lowest_layer.regressor import LowestLayerRegressor
-    from unweave.learn.overparameterized import OverparameterizedRegressor
-    from unweave.learn.quadratic import QuadraticNetworkRegressor
+    from unweave.learn.overparameterized.estimator import OverparameterizedRegressor
+    from unweave.learn.quadratic.estimator import QuadraticNetworkRegressor
     from unweave.learn.relu_network.regressor import ReluNetworkRegressor
 
 __getattr__, __dir__, _ = lazy_loader.attach(
@@ -18,8 +18,8 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "hierarchical.estimators": ["HierarchicalClassifier", "HierarchicalRegressor"],
         "lowest_layer.halfspaces": ["HalfspaceIntersectionClassifier", "HalfspaceUnionClassifier"],
         "lowest_layer.regressor": ["LowestLayerRegressor"],
-        "overparameterized": ["OverparameterizedRegressor"],
-        "quadratic": ["QuadraticNetworkRegressor"],
+        "overparameterized.estimator": ["OverparameterizedRegressor"],
+        "quadratic.estimator": ["QuadraticNetworkRegressor"],
         "relu_network.regressor": ["ReluNetworkRegressor"],
     },
 )

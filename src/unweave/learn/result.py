@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 from unweave.exceptions import NotIdentified
-from unweave.outcomes import Diagnostic, Outcome
+from unweave.result import Diagnostic, Outcome
 
 # A `Network`, or the class of networks that a system has of its own.
 AnyNetwork = TypeVar("AnyNetwork")

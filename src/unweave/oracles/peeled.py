@@ -13,7 +13,7 @@ from jaxtyping import Float64
 from unweave.activations import inverse_of
 from unweave.arrays import Points, Values
 from unweave.exceptions import InvalidInput
-from unweave.networks import Layer
+from unweave.networks.network import Layer
 from unweave.oracles.standard import Queryable
 
 

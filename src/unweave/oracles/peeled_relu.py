@@ -6,7 +6,7 @@ from jaxtyping import Float64
 from unweave.activations import RELU
 from unweave.arrays import Points
 from unweave.exceptions import InvalidInput
-from unweave.networks import Layer
+from unweave.networks.network import Layer
 from unweave.oracles.domains import Box, Domain, Everywhere
 from unweave.oracles.oracle import Oracle
 from unweave.oracles.standard import StandardOracle

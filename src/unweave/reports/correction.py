@@ -8,13 +8,13 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from unweave.correction.result import cell, percent
 from unweave.exceptions import InvalidInput
+from unweave.explore.feature_correction.result import cell, percent
 from unweave.reports import text
 
 if TYPE_CHECKING:
-    from unweave.correction.result import FeatureCorrection
-    from unweave.correction.statistics import Scores
+    from unweave.explore.feature_correction.result import FeatureCorrection
+    from unweave.explore.feature_correction.statistics import Scores
 
 PICTURE = "correction.png"
 
@@ -49,7 +49,7 @@ def save_with_picture(result: "FeatureCorrection", folder: str | Path) -> None:
     Raises:
         InvalidInput: if the folder can't be written.
     """
-    from unweave.pictures.correction import draw_feature_correction
+    from unweave.reports.pictures.correction import draw_feature_correction
 
     result.save(folder)
     try:

@@ -24,11 +24,11 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from unweave import __version__
-from unweave.certificates import Certificate
+from unweave.certificates.certify import Certificate
 from unweave.exceptions import InvalidInput, UnreadableFile
 from unweave.identification.result import Identification
-from unweave.networks import Layer, Network
-from unweave.outcomes import Diagnostic, Outcome, Verdict
+from unweave.networks.network import Layer, Network
+from unweave.result import Diagnostic, Outcome, Verdict
 
 FORMAT = "unweave-run"
 FORMAT_VERSION = 1

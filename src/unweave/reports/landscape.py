@@ -9,7 +9,7 @@ from unweave.reports import text
 from unweave.reports.files import Document, json_number
 
 if TYPE_CHECKING:
-    from unweave.training.landscape import LandscapeCurve
+    from unweave.explore.landscape.experiment import LandscapeCurve
 
 
 def report(curve: "LandscapeCurve") -> RenderableType:

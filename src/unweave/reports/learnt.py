@@ -9,14 +9,14 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from unweave.hierarchical.densenet import QuadraticDenseNet
-from unweave.hierarchical.wiring import FIRST_LEVEL
+from unweave.networks.quadratic.densenet import QuadraticDenseNet
+from unweave.networks.quadratic.wiring import FIRST_LEVEL
 from unweave.reports import text
 from unweave.reports.files import FORMAT, FORMAT_VERSION, NETWORK, Document, network_shape, plain, write_documents
 
 if TYPE_CHECKING:
     from unweave.learn.result import Learnt
-    from unweave.networks import Network
+    from unweave.networks.network import Network
 
 KIND = "learnt"
 SHOWN_NEURONS, SHOWN_WEIGHTS = 12, 6

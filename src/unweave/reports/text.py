@@ -13,15 +13,15 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from unweave.outcomes import Outcome, Verdict
+from unweave.result import Outcome, Verdict
 
 if TYPE_CHECKING:
-    from unweave.certificates import Certificate
+    from unweave.certificates.certify import Certificate
     from unweave.identification.result import Identification
     from unweave.learn.result import Learnt
-    from unweave.networks import Layer, Network
-    from unweave.outcomes import Diagnostic
-    from unweave.symmetries import Match
+    from unweave.networks.network import Layer, Network
+    from unweave.networks.symmetries import Match
+    from unweave.result import Diagnostic
 
 OUTCOME_STYLES = {
     Outcome.IDENTIFIED: "bold green",

@@ -4,11 +4,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.estimator_checks import check_estimator
 
 from unweave.exceptions import InvalidInput
-from unweave.hierarchical.features import feature_errors
-from unweave.hierarchical.newton import JointNewton
-from unweave.hierarchical.teacher import make_teacher
 from unweave.learn.hierarchical.estimators import HierarchicalClassifier, HierarchicalRegressor
-from unweave.outcomes import Outcome
+from unweave.learn.hierarchical.joint_fit import JointNewton
+from unweave.networks.quadratic.teacher import make_teacher
+from unweave.reproduce.allenzhu.features import feature_errors
+from unweave.result import Outcome
 
 FEW = JointNewton(steps=30, restarts=1, decay=1e-4)
 

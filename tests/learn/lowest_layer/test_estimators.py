@@ -8,9 +8,9 @@ from halfspace_samples import any_of, largest_angle, planted_rows, values_of, wi
 from unweave.exceptions import InvalidInput
 from unweave.learn.lowest_layer.halfspaces import HalfspaceIntersectionClassifier, HalfspaceUnionClassifier
 from unweave.learn.lowest_layer.regressor import LowestLayerRegressor
+from unweave.learn.lowest_layer.units import RELU_UNIT, STEP
 from unweave.learn.lowest_layer.upper import explained_share, fit_polynomial, fit_table
-from unweave.outcomes import Outcome
-from unweave.threshold_units import RELU_UNIT, STEP
+from unweave.result import Outcome
 
 ESTIMATORS = [
     LowestLayerRegressor(random_state=0),

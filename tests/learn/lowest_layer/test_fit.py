@@ -7,8 +7,8 @@ from unweave.learn.lowest_layer.evidence import Status, duplicate_check, face_ev
 from unweave.learn.lowest_layer.fit import fit_lowest_layer
 from unweave.learn.lowest_layer.labels import read_labels
 from unweave.learn.lowest_layer.starts import moment_start, quiet_start
-from unweave.outcomes import Outcome, Verdict
-from unweave.threshold_units import RELU_UNIT, SIGMOID_UNIT, STEP
+from unweave.learn.lowest_layer.units import RELU_UNIT, SIGMOID_UNIT, STEP
+from unweave.result import Outcome, Verdict
 
 SAMPLES = 30_000
 

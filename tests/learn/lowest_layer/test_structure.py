@@ -4,12 +4,12 @@ from sklearn.linear_model import LinearRegression
 
 from halfspace_samples import largest_angle, planted_rows, values_of, with_pairs
 from unweave.exceptions import InvalidInput
-from unweave.learn.lowest_layer.delta_search import delta_search, jumps_across
-from unweave.learn.lowest_layer.even_units import even_rows, row_margin
-from unweave.learn.lowest_layer.exponential_units import correlation_graph, hessian_clusters, simplex_sets
-from unweave.learn.lowest_layer.modular import cut_score, modular_fit
 from unweave.learn.lowest_layer.regressor import LowestLayerRegressor
-from unweave.threshold_units import RELU_UNIT, SIGMOID_UNIT, STEP
+from unweave.learn.lowest_layer.units import RELU_UNIT, SIGMOID_UNIT, STEP
+from unweave.reproduce.goel.delta_search import delta_search, jumps_across
+from unweave.reproduce.goel.even_units import even_rows, row_margin
+from unweave.reproduce.goel.exponential_units import correlation_graph, hessian_clusters, simplex_sets
+from unweave.reproduce.goel.modular import cut_score, modular_fit
 
 DENSITY = np.exp(-0.5 * 0.3**2) / np.sqrt(2 * np.pi)
 

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from unweave.activations import RELU
-from unweave.assembly.relu_hermite import unit_parameters
 from unweave.learn.relu_network.candidates import in_inputs
 from unweave.learn.relu_network.errors import standard_errors
-from unweave.measurements.hermite.coordinates import Coordinates
-from unweave.networks import Network
-from unweave.planted import relu_network
-from unweave.refinement.pattern_newton import PatternNewton
+from unweave.learn.relu_network.hermite_units import unit_parameters
+from unweave.learn.relu_network.pattern_newton import PatternNewton
+from unweave.networks.network import Network
+from unweave.networks.planted import relu_network
+from unweave.samples.hermite.coordinates import Coordinates
 
 ROWS, INPUTS, NOISE = 1_000, 3, 0.03
 

@@ -11,10 +11,10 @@ from unweave import match
 from unweave.activations import RELU, activation_named
 from unweave.exceptions import InputWarning, InvalidInput, NotIdentified
 from unweave.learn import ReluNetworkRegressor
-from unweave.measurements.streams.sources import ChunkSource
-from unweave.networks import Network
-from unweave.outcomes import Outcome
-from unweave.planted import general_network, relu_network
+from unweave.networks.network import Network
+from unweave.networks.planted import general_network, relu_network
+from unweave.result import Outcome
+from unweave.samples.sources import ChunkSource
 
 
 def samples(

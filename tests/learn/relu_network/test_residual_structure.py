@@ -5,9 +5,9 @@ import pytest
 from scipy import stats
 
 from unweave.learn.relu_network.residual_structure import residual_structure
-from unweave.networks import Network
-from unweave.planted import relu_network
-from unweave.symmetries import permute
+from unweave.networks.network import Network
+from unweave.networks.planted import relu_network
+from unweave.networks.symmetries import permute
 
 ROWS, INPUTS = 4_000, 5
 

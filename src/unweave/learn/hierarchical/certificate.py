@@ -6,9 +6,9 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.arrays import Points
-from unweave.hierarchical.newton import NewtonFit
-from unweave.hierarchical.student import Parameters, Student
-from unweave.hierarchical.wiring import FIRST_LEVEL
+from unweave.learn.hierarchical.joint_fit import NewtonFit
+from unweave.networks.quadratic.student import Parameters, Student
+from unweave.networks.quadratic.wiring import FIRST_LEVEL
 
 # Eigenvalues below this share of the largest, in units of the diagonal, belong to directions that change nothing.
 FLAT_TOL = 1e-12

@@ -14,14 +14,14 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unweave.arrays import Points, as_float64
 from unweave.exceptions import InvalidInput
-from unweave.hierarchical.losses import LogisticLoss, Loss, SquaredLoss
-from unweave.hierarchical.newton import JointNewton, NewtonFit
-from unweave.hierarchical.student import Student
-from unweave.hierarchical.wiring import make_wiring
 from unweave.learn.hierarchical.certificate import certificate_of
+from unweave.learn.hierarchical.joint_fit import JointNewton, NewtonFit
+from unweave.learn.hierarchical.losses import LogisticLoss, Loss, SquaredLoss
 from unweave.learn.hierarchical.verdicts import EXACT_TOL, class_outcome_of, diagnostics_of, outcome_of
 from unweave.learn.result import Learnt
 from unweave.learn.stages import Stages
+from unweave.networks.quadratic.student import Student
+from unweave.networks.quadratic.wiring import make_wiring
 
 LARGEST_SEED = 2**31 - 1
 # With fewer rows none are held out: the rest would not be enough for a fit.

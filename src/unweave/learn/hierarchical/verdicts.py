@@ -4,10 +4,10 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.arrays import Points
-from unweave.hierarchical.densenet import QuadraticDenseNet
-from unweave.hierarchical.teacher import effective_gaps
 from unweave.learn.hierarchical.certificate import HierarchicalCertificate
-from unweave.outcomes import Diagnostic, Outcome, at_least, at_most
+from unweave.networks.quadratic.densenet import QuadraticDenseNet
+from unweave.networks.quadratic.teacher import effective_gaps
+from unweave.result import Diagnostic, Outcome, at_least, at_most
 
 # Squared relative error that counts as none: rounding leaves 1e-24 and less.
 EXACT_TOL = 1e-15

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float64
 from scipy import stats
 
 from unweave.arrays import Atoms, Points
-from unweave.outcomes import Diagnostic, Outcome, at_least, at_most
+from unweave.result import Diagnostic, Outcome, at_least, at_most
 
 Thresholds = Float64[np.ndarray, "neurons"]
 # Half width of the band around a face whose samples judge it, and distance that other faces keep from them.

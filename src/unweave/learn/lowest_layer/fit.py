@@ -8,7 +8,6 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.arrays import Points
-from unweave.assembly.threshold_scalars import OrientedRows
 from unweave.exceptions import InvalidInput
 from unweave.learn.lowest_layer.evidence import (
     CALIBRATION,
@@ -28,13 +27,14 @@ from unweave.learn.lowest_layer.labels import SAME_VALUE, ReadLabels, read_label
 from unweave.learn.lowest_layer.layer import LowestLayer
 from unweave.learn.lowest_layer.polish import Polished, polish
 from unweave.learn.lowest_layer.starts import EIGENVALUE_FACTOR, Start, moment_start, quiet_start
-from unweave.measurements.hermite.coordinates import Coordinates
-from unweave.measurements.hermite.gaussianity import GaussianityCheck, lines_for
-from unweave.measurements.hermite.inputs import InputMoments
-from unweave.measurements.streams.engines import accumulate
-from unweave.measurements.streams.sources import ArraySource
-from unweave.outcomes import Diagnostic, Verdict, at_least, at_most
-from unweave.threshold_units import ThresholdUnit
+from unweave.learn.lowest_layer.threshold_scalars import OrientedRows
+from unweave.learn.lowest_layer.units import ThresholdUnit
+from unweave.result import Diagnostic, Verdict, at_least, at_most
+from unweave.samples.engines import accumulate
+from unweave.samples.hermite.coordinates import Coordinates
+from unweave.samples.hermite.gaussianity import GaussianityCheck, lines_for
+from unweave.samples.hermite.inputs import InputMoments
+from unweave.samples.sources import ArraySource
 
 Labels = Float64[np.ndarray, "points"]
 # Share of the samples that judge the result and take no part in it.

@@ -17,7 +17,7 @@ from unweave.learn.lowest_layer.fit import fit_lowest_layer
 from unweave.learn.lowest_layer.layer import LowestLayer
 from unweave.learn.lowest_layer.regressor import check_rows, generator_of, learnt_of
 from unweave.learn.lowest_layer.soft import fitted_union
-from unweave.threshold_units import STEP
+from unweave.learn.lowest_layer.units import STEP
 
 FALLBACK_NOTE = "predictions come from a logistic fit of half spaces that are not claimed to be the true ones"
 

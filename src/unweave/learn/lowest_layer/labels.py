@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from unweave.arrays import Points
-from unweave.threshold_units import ThresholdUnit
+from unweave.learn.lowest_layer.units import ThresholdUnit
 
 Labels = Float64[np.ndarray, "points"]
 # Values that so large a share of the samples has, and so many, are atoms of the distribution of the labels.

@@ -7,9 +7,9 @@ from jaxtyping import Float64
 
 from unweave.activations import STEP
 from unweave.arrays import Atoms, Points
-from unweave.measurements.hermite.coordinates import Coordinates
-from unweave.networks import Layer, Network
-from unweave.threshold_units import ThresholdUnit
+from unweave.learn.lowest_layer.units import ThresholdUnit
+from unweave.networks.network import Layer, Network
+from unweave.samples.hermite.coordinates import Coordinates
 
 Scalars = Float64[np.ndarray, "neurons"]
 

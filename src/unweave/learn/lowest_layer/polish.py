@@ -6,12 +6,12 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from unweave.arrays import Atoms, Points
-from unweave.assembly.threshold_scalars import OrientedRows
+from unweave.learn.lowest_layer.halfspace_programme import HalfspaceProgramme
 from unweave.learn.lowest_layer.labels import ACTIVE_NOISE, ReadLabels
-from unweave.refinement.halfspace_programme import HalfspaceProgramme
-from unweave.refinement.local_relu import OUTSIDE, RegressedUnits, regress_units
-from unweave.refinement.soft_union import FIRST_SHARPNESS, fit_soft_union
-from unweave.threshold_units import ThresholdUnit
+from unweave.learn.lowest_layer.local_relu import OUTSIDE, RegressedUnits, regress_units
+from unweave.learn.lowest_layer.soft_union import FIRST_SHARPNESS, fit_soft_union
+from unweave.learn.lowest_layer.threshold_scalars import OrientedRows
+from unweave.learn.lowest_layer.units import ThresholdUnit
 
 Labels = Float64[np.ndarray, "points"]
 # Arguments of units of noisy labels count as quiet below this: rows are known less well.

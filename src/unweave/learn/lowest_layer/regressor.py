@@ -10,9 +10,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unweave.exceptions import InvalidInput
 from unweave.learn.lowest_layer.fit import FoundLayer, fit_lowest_layer
+from unweave.learn.lowest_layer.units import unit_named
 from unweave.learn.lowest_layer.upper import Upper, UpperPolynomial, fit_polynomial, fit_table
 from unweave.learn.result import Learnt
-from unweave.threshold_units import unit_named
 
 # Factors of the products of units in the polynomial that is fitted above a layer that is not one of steps.
 UPPER_DEGREE = 3

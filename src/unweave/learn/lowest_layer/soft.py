@@ -5,9 +5,9 @@ from jaxtyping import Bool, Float64
 
 from unweave.arrays import Points
 from unweave.learn.lowest_layer.layer import LowestLayer
-from unweave.measurements.hermite.coordinates import Coordinates
-from unweave.refinement.soft_union import SoftUnion, fit_soft_union, logistic_loss
-from unweave.threshold_units import STEP
+from unweave.learn.lowest_layer.soft_union import SoftUnion, fit_soft_union, logistic_loss
+from unweave.learn.lowest_layer.units import STEP
+from unweave.samples.hermite.coordinates import Coordinates
 
 Side = Bool[np.ndarray, "points"]
 # Half spaces that are tried if their number is not given, and random starts of each.

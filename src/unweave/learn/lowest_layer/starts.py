@@ -7,18 +7,18 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from unweave.arrays import Atoms, Points
-from unweave.assembly.threshold_scalars import OrientedRows, oriented_by_cumulants, oriented_by_moments
-from unweave.decompositions.joint_fit import fit_directions, misfit_of
-from unweave.decompositions.whitened_power import PowerRows, WhitenedPower
 from unweave.exceptions import InvalidInput
-from unweave.measurements.hermite.coordinates import Coordinates
-from unweave.measurements.hermite.cumulants import hermite_cumulants, with_mean
-from unweave.measurements.hermite.label_moments import LabelMoments
-from unweave.measurements.hermite.moments import HermiteMoments
-from unweave.measurements.streams.engines import accumulate
-from unweave.measurements.streams.sources import ArraySource
-from unweave.measurements.streams.sums import Halved
-from unweave.threshold_units import ThresholdUnit
+from unweave.learn.lowest_layer.cumulants import hermite_cumulants, with_mean
+from unweave.learn.lowest_layer.threshold_scalars import OrientedRows, oriented_by_cumulants, oriented_by_moments
+from unweave.learn.lowest_layer.units import ThresholdUnit
+from unweave.learn.lowest_layer.whitened_power import PowerRows, WhitenedPower
+from unweave.numerics.tensor_fit import fit_directions, misfit_of
+from unweave.samples.engines import accumulate
+from unweave.samples.hermite.coordinates import Coordinates
+from unweave.samples.hermite.label_moments import LabelMoments
+from unweave.samples.hermite.moments import HermiteMoments
+from unweave.samples.sources import ArraySource
+from unweave.samples.sums import Halved
 
 Labels = Float64[np.ndarray, "points"]
 Read = Callable[[HermiteMoments], HermiteMoments]

@@ -7,16 +7,16 @@ from jaxtyping import Bool, Float64
 
 from unweave.activations import RELU
 from unweave.arrays import Points, Values, root_mean_square
-from unweave.assembly.binary_systems import BinarySystem
-from unweave.assembly.relu_hermite import unit_parameters
-from unweave.assembly.relu_signs import equivalent_signs, flip_columns, resolve_relu_signs
 from unweave.learn.relu_network.errors import StandardErrors, standard_errors
+from unweave.learn.relu_network.finish import EXACT, EXACT_SIGN_TOL, FinishedRelu, ReluFinish
+from unweave.learn.relu_network.hermite_units import unit_parameters
+from unweave.learn.relu_network.rare_neurons import RareNeurons
 from unweave.learn.relu_network.residual_structure import ResidualStructure, residual_structure
-from unweave.measurements.hermite.coordinates import Coordinates
-from unweave.networks import Network
-from unweave.refinement.rare_neurons import RareNeurons
-from unweave.refinement.relu_finish import EXACT, EXACT_SIGN_TOL, FinishedRelu, ReluFinish
-from unweave.symmetries import reflect
+from unweave.learn.relu_network.signs import equivalent_signs, flip_columns, resolve_relu_signs
+from unweave.networks.network import Network
+from unweave.networks.symmetries import reflect
+from unweave.numerics.binary_systems import BinarySystem
+from unweave.samples.hermite.coordinates import Coordinates
 
 # Hyperplanes that differ by less are one, and neurons of less weight than this share are none, for exact labels.
 SAME_PLANE, NO_WEIGHT = 1e-7, 1e-9

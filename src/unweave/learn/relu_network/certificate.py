@@ -6,9 +6,9 @@ import numpy as np
 from jaxtyping import Int
 
 from unweave.arrays import root_mean_square
-from unweave.certificates import CONFIDENCE, Certificate, certify
+from unweave.certificates.certify import CONFIDENCE, Certificate, certify
 from unweave.learn.relu_network.candidates import Candidate, Rows, in_inputs
-from unweave.measurements.hermite.coordinates import Coordinates
+from unweave.samples.hermite.coordinates import Coordinates
 
 # Answers per parameter that the claim on the parameters uses, and the least number of them.
 ANSWERS_PER_PARAMETER, LEAST_ANSWERS = 20, 2_000

@@ -10,10 +10,10 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from unweave.arrays import Points, Values
-from unweave.assembly.relu_hermite import unit_parameters
-from unweave.measurements.hermite.coordinates import Coordinates
-from unweave.networks import Network
-from unweave.refinement.pattern_newton import UNDETERMINED, pattern_system
+from unweave.learn.relu_network.hermite_units import unit_parameters
+from unweave.learn.relu_network.pattern_newton import UNDETERMINED, pattern_system
+from unweave.networks.network import Network
+from unweave.samples.hermite.coordinates import Coordinates
 
 # A neuron is seen if its output weight is this many standard errors, and its direction is known to this angle.
 SEEN, LARGEST_ANGLE = 4.0, 0.5

@@ -10,23 +10,23 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from unweave.arrays import Vector
-from unweave.assembly.relu_signs import SignChoices, equivalent_signs
 from unweave.learn.relu_network import verdicts
 from unweave.learn.relu_network.candidates import Candidate, Finisher, Rows, in_inputs
 from unweave.learn.relu_network.certificate import certificate_of
 from unweave.learn.relu_network.errors import StandardErrors
+from unweave.learn.relu_network.finish import ReluFinish
+from unweave.learn.relu_network.next_neuron import NextNeuron
+from unweave.learn.relu_network.rare_neurons import RareNeurons
+from unweave.learn.relu_network.signs import SignChoices, equivalent_signs
 from unweave.learn.relu_network.starts import FirstLook, Moments, affine_network, attempts, outside_subspace, start_of
 from unweave.learn.result import Learnt
 from unweave.learn.stages import Progress, Stages
-from unweave.measurements.hermite.coordinates import Coordinates
-from unweave.measurements.hermite.inputs import InputMoments, InputSummary
-from unweave.measurements.streams.engines import Engine, accumulate
-from unweave.measurements.streams.held_out import Part, first_rows, split
-from unweave.measurements.streams.sources import Source
-from unweave.networks import Network
-from unweave.refinement.next_neuron import NextNeuron
-from unweave.refinement.rare_neurons import RareNeurons
-from unweave.refinement.relu_finish import ReluFinish
+from unweave.networks.network import Network
+from unweave.samples.engines import Engine, accumulate
+from unweave.samples.held_out import Part, first_rows, split
+from unweave.samples.hermite.coordinates import Coordinates
+from unweave.samples.hermite.inputs import InputMoments, InputSummary
+from unweave.samples.sources import Source
 
 # Share of the rows that no fit sees: half of them choose among networks, the other half judge the choice.
 HELD_OUT, MOST_HELD_OUT = 0.2, 10_000

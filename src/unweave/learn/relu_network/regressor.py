@@ -12,9 +12,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from unweave.arrays import as_float64
 from unweave.exceptions import InputWarning, InvalidInput
 from unweave.learn.relu_network.learner import LearntRelu, ReluLearner
-from unweave.measurements.streams.engines import Engine
-from unweave.measurements.streams.sources import ArraySource, Source
-from unweave.networks import Network
+from unweave.networks.network import Network
+from unweave.samples.engines import Engine
+from unweave.samples.sources import ArraySource, Source
 
 LARGEST_SEED = 2**31 - 1
 

@@ -12,9 +12,9 @@ from jaxtyping import Float64
 from scipy import stats
 
 from unweave.arrays import Points, Values
-from unweave.assembly.relu_hermite import unit_parameters
-from unweave.networks import Network
-from unweave.outcomes import Diagnostic, at_least
+from unweave.learn.relu_network.hermite_units import unit_parameters
+from unweave.networks.network import Network
+from unweave.result import Diagnostic, at_least
 
 # Eigenvalues of normalised features below this share of the largest: one of them depends on the others.
 INDEPENDENT = 1e-10

@@ -8,22 +8,22 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.activations import RELU
-from unweave.assembly.relu_moments import assemble_relu
-from unweave.assembly.relu_scalars import coefficient_table
-from unweave.decompositions.hermite_directions import PooledDirections, pooled_tensor, smallest_order
-from unweave.decompositions.symmetric_tensors import Tensor
-from unweave.measurements.hermite.control import Control
-from unweave.measurements.hermite.coordinates import Coordinates
-from unweave.measurements.hermite.gaussianity import Gaussianity, GaussianityCheck, lines_for
-from unweave.measurements.hermite.label_moments import HIGHEST_ORDER, LabelMoments
-from unweave.measurements.hermite.moments import HermiteMoments
-from unweave.measurements.hermite.multi_indices import series_count
-from unweave.measurements.hermite.regression import HermiteRegression
-from unweave.measurements.hermite.subspace import ActiveSubspace, active_subspace
-from unweave.measurements.streams.engines import Engine, accumulate
-from unweave.measurements.streams.sources import Source
-from unweave.measurements.streams.sums import Halved, Together
-from unweave.networks import Network
+from unweave.learn.relu_network.active_subspace import ActiveSubspace, active_subspace
+from unweave.learn.relu_network.hermite_directions import PooledDirections, pooled_tensor, smallest_order
+from unweave.learn.relu_network.hermite_regression import HermiteRegression
+from unweave.learn.relu_network.moment_networks import assemble_relu
+from unweave.learn.relu_network.scalars import coefficient_table
+from unweave.networks.network import Network
+from unweave.numerics.symmetric_tensors import Tensor
+from unweave.samples.engines import Engine, accumulate
+from unweave.samples.hermite.control import Control
+from unweave.samples.hermite.coordinates import Coordinates
+from unweave.samples.hermite.gaussianity import Gaussianity, GaussianityCheck, lines_for
+from unweave.samples.hermite.label_moments import HIGHEST_ORDER, LabelMoments
+from unweave.samples.hermite.moments import HermiteMoments
+from unweave.samples.hermite.multi_indices import series_count
+from unweave.samples.sources import Source
+from unweave.samples.sums import Halved, Together
 
 # Features up to which least squares on all of them is affordable, and rows per feature from which on it is sound.
 MOST_FEATURES = 2_000

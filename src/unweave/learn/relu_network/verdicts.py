@@ -7,7 +7,7 @@ import numpy as np
 from unweave.learn.relu_network.candidates import EXACT_ELSEWHERE, Candidate
 from unweave.learn.relu_network.certificate import ReluCertificate
 from unweave.learn.relu_network.residual_structure import ResidualStructure
-from unweave.outcomes import Diagnostic, Outcome, Verdict, at_least, at_most
+from unweave.result import Diagnostic, Outcome, Verdict, at_least, at_most
 
 NOT_IDENTIFIED = Outcome.NOT_IDENTIFIED
 # Largest relative radius of a parameter that counts as known.

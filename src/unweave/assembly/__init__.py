@@ -1,1 +1,0 @@
-"""Directions -> network: neuron profiles, scales, biases, output weights and signs."""

@@ -1,0 +1,1 @@
+"""Network and fresh answers -> what may be claimed."""

@@ -1,0 +1,370 @@
+"""What may be claimed about a recovered network, and on what evidence.
+
+Two independent claims. Fresh answers bound the error of the function: they were not used to fit
+it. The Jacobian at the recovered network bounds the error of its parameters: every network of the
+same architecture that gives the same answers is either within `radius` or farther than `isolation`.
+"""
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse.linalg
+from jaxtyping import Float64
+
+from unweave.arrays import Points, Values
+from unweave.certificates.curvature_bound import LayeredCurvature
+from unweave.networks.network import Network
+from unweave.networks.parameters import (
+    JacobianOperator,
+    LayeredJacobian,
+    ParameterVector,
+    dense_jacobian,
+    is_shallow,
+    with_gauge,
+)
+from unweave.numerics.conjugate_gradients import HermitePreconditioner
+
+CONFIDENCE = 0.95
+# Parameters up to which the smallest singular value is computed; above it is estimated.
+EXACT_SINGULAR_LIMIT = 2_000
+EIGENSOLVER_STEPS = 25
+LANCZOS_TOL = 1e-4
+# Balls tried around a deep network, from twice the singular value down to where the radius is.
+BALLS = 24
+# Rounds of so many steps for kinked activations, until the eigenvalue falls by less than a fifth.
+EIGENSOLVER_ROUNDS = 12
+# Points per weight on each side of a neuron's kinks below which its singular value is not estimated: with
+# 1.1 the eigensolver was seen to end at the double of the exact value, with 1.25 at 1.002 of it.
+POINTS_PER_SIDE = 1.25
+# Shares of the points that a certificate may leave out because they are nearest to a kink of a neuron: more
+# allow larger steps of the others, but between nearly parallel neurons just those points tell them apart.
+NEAR_KINKS = (0.1, 0.03, 0.0)
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """Evidence for a recovered network. Errors of values are in units of the spread of the output.
+
+    Args:
+        largest_error: largest error of the function on the fresh queries.
+        rms_error: root mean square error on the fresh queries.
+        fresh_queries: how many there were.
+        confidence: probability of the claim on `coverage`.
+        coverage: at least this share of the domain has errors of at most `largest_error`.
+        noise: noise of one answer, same units.
+        smallest_singular: smallest singular value of the weighted Jacobian per square root of its rows.
+        is_singular_estimated: whether that is an estimate (large networks) or computed exactly.
+        radius: relative error of any parameter of the exact network, if one lies within `isolation`. Where
+            the scale of a neuron is free, it is the one at which the error has no part along the scale.
+        isolation: no other network with these answers is nearer than this. Both speak of the worst
+            neuron for their purpose, so that the radius of a weak neuron may exceed the isolation of
+            a strong one.
+    """
+
+    largest_error: float
+    rms_error: float
+    fresh_queries: int
+    confidence: float
+    coverage: float
+    noise: float
+    smallest_singular: float
+    is_singular_estimated: bool
+    radius: float
+    isolation: float
+
+    @property
+    def is_isolated(self) -> bool:
+        """Whether the Newton-Kantorovich inequality holds, so that radius and isolation are finite."""
+        return bool(np.isfinite(self.radius))
+
+
+def certify(
+    network: Network,
+    *,
+    points: Points,
+    values: Values,
+    fresh_points: Float64[np.ndarray, "fresh inputs"],
+    fresh_values: Float64[np.ndarray, "fresh outputs"],
+    noise: float,
+) -> Certificate:
+    """Judge a network by the answers it was fitted to and by fresh ones.
+
+    The coverage is distribution-free: if more than ``1 - coverage`` of the domain had larger errors,
+    all of `fresh_queries` independent points would miss it with probability below ``1 - confidence``.
+
+    For the parameters: with the distance r weighted so that the residuals bend by at most r^2, every
+    exact network has ``F(theta*) - F(theta) = J (theta* - theta) + R``, ``|R| <= r^2 / 2``, so
+    ``sigma r <= rho + r^2 / 2``: r is below the smaller or above the larger root of that quadratic.
+    `rho` is the part of residuals and answer errors that parameters could explain.
+
+    A piecewise-linear network is bilinear in its parameters as long as no point changes its pattern of
+    active neurons. A relative step d of neuron k moves its argument at x by at most ``d |w_k| |(x, 1)|``,
+    so that every point allows steps up to the distance of its arguments from the kinks in that unit. The
+    tenth of the points that allow least (or fewer, if that leaves too little) takes no part in the claim
+    on the parameters; the radius has to be below what the others allow, the isolation no more than that.
+
+    For deep networks the bound on the bending holds in a ball only (see `deep_curvature.py`), in which also
+    no point changes its pattern: the radius has to be inside the ball, the isolation is no more than it.
+
+    Assumes: the errors of the answers have a root mean square of at most the noise.
+    """
+    errors = np.abs(fresh_values - network(fresh_points))
+    rms_error = float(np.sqrt(np.mean(errors**2)))
+    # Fresh answers tell how large the errors of the answers are if the noise was underestimated.
+    answer_error = max(noise, rms_error)
+    is_large = is_shallow(network) and network.parameters > EXACT_SINGULAR_LIMIT
+    is_smooth = all(activation.is_smooth for activation in network.activations)
+    shares = NEAR_KINKS[:1] if is_smooth or is_large else NEAR_KINKS
+    make_claim = _parameter_claim if is_shallow(network) else _layered_claim
+    claims = (make_claim(network, points, values, answer_error, share) for share in shares)
+    claim = next(claims)
+    for other in claims:
+        if claim.is_made:
+            break
+        claim = other
+    return Certificate(
+        largest_error=float(np.max(errors)),
+        rms_error=rms_error,
+        fresh_queries=len(fresh_points),
+        confidence=CONFIDENCE,
+        coverage=float((1 - CONFIDENCE) ** (1 / len(fresh_points))),
+        noise=noise,
+        smallest_singular=claim.smallest_singular,
+        is_singular_estimated=is_large,
+        radius=claim.radius if claim.is_made else np.inf,
+        isolation=claim.isolation if claim.is_made else 0.0,
+    )
+
+
+@dataclass(frozen=True)
+class _ParameterClaim:
+    """What the Jacobian at the points that are kept says about the parameters."""
+
+    smallest_singular: float
+    radius: float
+    isolation: float
+    is_made: bool
+
+
+def _parameter_claim(
+    network: Network, points: Points, values: Values, answer_error: float, share: float
+) -> _ParameterClaim:
+    kept, reach = _steady_points(network, points, share)
+    points, residuals = points[kept], values[kept] - network(points[kept])
+    weights = _curvature_weights(network, points)
+    sigma, leftover = _singular_value(network, points, residuals, weights)
+    # What the fit left over has no part in the columns of the Jacobian at its minimum; the errors
+    # of the answers may.
+    rho = leftover + answer_error * np.sqrt(residuals.size)
+    discriminant = sigma**2 - 2 * rho
+    root = np.sqrt(max(discriminant, 0.0))
+    has_neurons = network.widths[0] > 0
+    # (sigma - root) without cancellation; dividing by the smallest weight gives a relative error.
+    radius = float(2 * rho / (sigma + root) / np.min(weights)) if sigma > 0 else np.inf
+    return _ParameterClaim(
+        smallest_singular=float(sigma / np.sqrt(residuals.size)),
+        radius=radius,
+        isolation=min(float((sigma + root) / np.max(weights)), reach) if has_neurons else np.inf,
+        is_made=bool(discriminant > 0 and radius < reach) or not has_neurons,
+    )
+
+
+def _layered_claim(
+    network: Network, points: Points, values: Values, answer_error: float, share: float
+) -> _ParameterClaim:
+    """The claim for networks of any depth: with the bound of the ball that isolates farthest."""
+    curvature = LayeredCurvature(network, points)
+    claim = _ParameterClaim(smallest_singular=0.0, radius=np.inf, isolation=0.0, is_made=False)
+    if not curvature.is_bounded:
+        return claim
+    if not all(activation.is_smooth for activation in network.activations):
+        points, values = (table[_farthest(curvature.reaches, network, share)] for table in (points, values))
+        curvature = LayeredCurvature(network, points)
+    per_layer, residuals = curvature.weights, values - network(points)
+    blocks = ParameterVector(network).blocks
+    weights = np.full(network.parameters, np.min(per_layer))
+    for weight, block in zip(per_layer, blocks, strict=False):
+        weights[block] = weight
+    sigma, leftover = _layered_singular(network, points, residuals, weights)
+    rho = leftover + answer_error * np.sqrt(residuals.size)
+    claim = replace(claim, smallest_singular=float(sigma / np.sqrt(residuals.size)))
+    if sigma**2 <= 2 * rho:
+        return claim
+    for ball in np.geomspace(2 * sigma, max(rho / sigma, 1e-12 * sigma), BALLS):
+        bend = max(curvature.excess(per_layer, ball), np.finfo(float).tiny)
+        if not (np.isfinite(bend) and sigma**2 > 2 * bend * rho):
+            continue
+        root = np.sqrt(sigma**2 - 2 * bend * rho)
+        inner, outer = 2 * rho / (sigma + root), min((sigma + root) / bend, float(ball))
+        if inner < outer and outer / np.max(weights) > claim.isolation:
+            radius, isolation = float(inner / np.min(weights)), float(outer / np.max(weights))
+            claim = replace(claim, radius=radius, isolation=isolation, is_made=True)
+    return claim
+
+
+def _layered_singular(
+    network: Network, points: Points, residuals: Values, weights: Float64[np.ndarray, "parameters"]
+) -> tuple[float, float]:
+    """Smallest singular value of the weighted Jacobian of any network, and the residual in its range."""
+    if network.parameters > EXACT_SINGULAR_LIMIT:
+        found = _singular_by_products(LayeredJacobian(network, points), residuals, weights)
+        if found is not None:
+            return found
+    columns = np.column_stack([dense_jacobian(network, points) / weights, with_gauge(network, residuals)])
+    factored = np.asarray(np.linalg.qr(columns, mode="r"))
+    triangle, leftover = factored[: len(weights), :-1], factored[: len(weights), -1]
+    return _smallest_singular(triangle), float(np.linalg.norm(leftover))
+
+
+def _singular_by_products(
+    jacobian: LayeredJacobian, residuals: Values, weights: Float64[np.ndarray, "parameters"]
+) -> tuple[float, float] | None:
+    """The same from ``J^T J`` at an eighth of the cost; None where its rounding could matter.
+
+    The rounding errors of the product and of its factorisation are below ``(rows + columns) eps trace``.
+    """
+    gram, target = jacobian.normal_equations(residuals)
+    gram /= weights
+    gram /= weights[:, None]
+    rounding = (residuals.size + 2 * len(weights)) * np.finfo(float).eps * float(np.trace(gram))
+    try:
+        triangle = scipy.linalg.cholesky(gram, overwrite_a=True, check_finite=False)
+    except np.linalg.LinAlgError:
+        return None
+    square = _smallest_singular(triangle) ** 2 - rounding
+    if square < rounding:
+        return None
+    return float(np.sqrt(square)), float(np.linalg.norm(_solved(triangle, target / weights, is_transposed=True)))
+
+
+def _solved(triangle: np.ndarray, right: np.ndarray, *, is_transposed: bool = False) -> np.ndarray:
+    return scipy.linalg.solve_triangular(triangle, right, trans=int(is_transposed), check_finite=False)
+
+
+def _smallest_singular(triangle: Float64[np.ndarray, "parameters parameters"]) -> float:
+    """Smallest singular value of a triangle, for large ones by Lanczos steps on its inverse."""
+    if len(triangle) <= EXACT_SINGULAR_LIMIT:
+        return float(scipy.linalg.svdvals(triangle)[-1])
+    if not np.all(np.diag(triangle)):
+        return 0.0
+
+    inverse = scipy.sparse.linalg.LinearOperator(  # pyright: ignore[reportCallIssue]
+        triangle.shape,
+        matvec=lambda step: _solved(triangle, _solved(triangle, np.ravel(step), is_transposed=True)),  # pyright: ignore[reportCallIssue]
+        dtype=np.float64,  # pyright: ignore[reportCallIssue]
+    )
+    start = np.random.default_rng(0).standard_normal(len(triangle))
+    largest = scipy.sparse.linalg.eigsh(inverse, k=1, v0=start, tol=LANCZOS_TOL, return_eigenvectors=False)  # pyright: ignore[reportArgumentType]
+    # Lanczos approaches the largest eigenvalue from below.
+    return float((1 - 10 * LANCZOS_TOL) / np.sqrt(largest[0]))
+
+
+def _farthest(reaches: Float64[np.ndarray, "points"], network: Network, share: float) -> np.ndarray:
+    """All points but a share of those that are nearest to a kink."""
+    # With fewer numbers than parameters nothing could be claimed at all.
+    spare = len(reaches) - -(-network.parameters // network.outputs)
+    return np.sort(np.argsort(reaches)[max(0, min(int(share * len(reaches)), spare)) :])
+
+
+def _steady_points(network: Network, points: Points, share: float) -> tuple[slice | np.ndarray, float]:
+    """Points to keep, and the relative step of any neuron below which none of them changes its pattern."""
+    hidden = network.layers[0]
+    if hidden.activation.is_smooth or hidden.neurons == 0:
+        return slice(None), np.inf
+    arguments, sizes = hidden.preactivations(points), ParameterVector(network).neuron_sizes
+    gaps = np.min([np.min(np.abs(arguments - kink) / sizes, axis=1) for kink in hidden.activation.kinks], axis=0)
+    reach = gaps / np.sqrt(1 + np.einsum("pi,pi->p", points, points))
+    kept = _farthest(reach, network, share)
+    return kept, float(np.min(reach[kept]))
+
+
+def _curvature_weights(network: Network, points: Points) -> Float64[np.ndarray, "parameters"]:
+    """One weight per parameter so that the residuals bend by at most ``|weights * step|^2`` in norm.
+
+    For neuron k a step changes the argument at x by ``delta . (x, 1)``. By the triangle inequality over
+    neurons the norm of the second derivative is at most ``sum_k L_k |step_k|^2`` with, in relative
+    parameters, ``L_k = |a_k| (sup|g''| |w_k|^2 sqrt(Q) + sup|g'| |w_k| sqrt(P))``, where P and Q are the
+    largest eigenvalues of ``sum (x,1)(x,1)^T`` and of the same sum weighted by ``|(x,1)|^2``. The
+    affine part does not bend; it shares the smallest weight.
+    """
+    vector = ParameterVector(network)
+    neurons, inputs, outputs = network.widths[0], network.inputs, network.outputs
+    if neurons == 0:
+        return np.ones(vector.count)
+    activation = network.layers[0].activation
+    lifted = np.hstack([points, np.ones((len(points), 1))])
+    second = np.linalg.eigvalsh(lifted.T @ lifted)[-1]
+    length, pull = vector.neuron_sizes, vector.output_sizes
+    bends = pull * activation.supremum(1) * length * np.sqrt(second)
+    if activation.supremum(2) > 0:
+        fourth = np.linalg.eigvalsh(lifted.T @ (lifted * np.sum(lifted**2, axis=1, keepdims=True)))[-1]
+        bends += pull * activation.supremum(2) * length**2 * np.sqrt(fourth)
+    per_neuron = np.sqrt(bends)
+    affine = np.full(vector.count - neurons * (inputs + 1 + outputs), np.min(per_neuron))
+    return np.concatenate([np.repeat(per_neuron, inputs), per_neuron, np.tile(per_neuron, outputs), affine])
+
+
+def _singular_value(
+    network: Network, points: Points, residuals: Values, weights: Float64[np.ndarray, "parameters"]
+) -> tuple[float, float]:
+    """Smallest singular value of the weighted Jacobian, and the residual in its range."""
+    if network.parameters <= EXACT_SINGULAR_LIMIT:
+        jacobian = dense_jacobian(network, points) / weights
+        factor, triangle = np.linalg.qr(jacobian)
+        leftover = float(np.linalg.norm(factor.T @ with_gauge(network, residuals)))
+        return float(scipy.linalg.svdvals(triangle)[-1]), leftover
+    # The estimate comes from above, within ten percent in practice: half of it is on the safe side.
+    sigma = 0.5 * _estimated_singular(network, points, weights) if _has_both_sides(network, points) else 0.0
+    return sigma, float(np.linalg.norm(residuals))
+
+
+def _has_both_sides(network: Network, points: Points) -> bool:
+    """Whether every neuron bends between enough points to be determined by them.
+
+    A neuron that is hardly ever active, or that others and the affine part replace at nearly all points,
+    may be undetermined without the eigensolver noticing.
+    """
+    hidden = network.layers[0]
+    if hidden.activation.is_smooth or hidden.neurons == 0:
+        return True
+    is_steep = hidden.activation(hidden.preactivations(points), 1) > 0.5
+    rarer = np.minimum(np.sum(is_steep, axis=0), np.sum(~is_steep, axis=0))
+    return bool(np.min(rarer) >= POINTS_PER_SIDE * (network.inputs + 1))
+
+
+def _estimated_singular(network: Network, points: Points, weights: Float64[np.ndarray, "parameters"]) -> float:
+    """Preconditioned eigensolver on ``J^T J``: approaches the smallest singular value from above."""
+    operator, preconditioner = JacobianOperator(network, points), HermitePreconditioner(network, points)
+    count = network.parameters
+
+    def as_operator(apply: Callable[[np.ndarray], np.ndarray]) -> scipy.sparse.linalg.LinearOperator:
+        # The stubs describe the class, not what its constructor returns for a shape and functions.
+        return scipy.sparse.linalg.LinearOperator(  # pyright: ignore[reportCallIssue]
+            (count, count),
+            matvec=lambda step: apply(np.ravel(step)),  # pyright: ignore[reportCallIssue]
+            dtype=np.float64,  # pyright: ignore[reportCallIssue]
+        )
+
+    vector = (weights * preconditioner(np.random.default_rng(0).standard_normal(count)))[:, None]
+    value, is_settled = np.inf, False
+    # A kinked neuron that is active at few points is nearly undetermined, which no expansion foresees.
+    rounds = 1 if network.layers[0].activation.is_smooth else EIGENSOLVER_ROUNDS
+    for _ in range(rounds):
+        if is_settled:
+            break
+        with warnings.catch_warnings():
+            # It warns that it stopped before full accuracy, which is what was asked for.
+            warnings.simplefilter("ignore", UserWarning)
+            values, vector = scipy.sparse.linalg.lobpcg(
+                as_operator(lambda step: operator.backward(operator.forward(step / weights)) / weights),
+                vector,
+                M=as_operator(lambda step: weights * preconditioner(weights * step)),
+                largest=False,
+                maxiter=EIGENSOLVER_STEPS,
+                tol=0.0,
+            )
+        is_settled, value = values[0] > 0.8 * value, min(float(values[0]), value)
+    return float(np.sqrt(max(value, 0.0)))

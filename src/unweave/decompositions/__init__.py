@@ -1,1 +1,0 @@
-"""Statistics -> directions: the span of the Hessians and the rank-one matrices in it."""

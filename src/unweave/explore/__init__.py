@@ -1,0 +1,1 @@
+"""What training does: landscapes of random starts, feature correction."""

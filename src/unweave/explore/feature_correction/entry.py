@@ -1,0 +1,249 @@
+"""`measure_feature_correction`: check, plan, train what is missing, summarise."""
+
+import inspect
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from numbers import Integral, Real
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from unweave.exceptions import InvalidInput
+from unweave.explore.feature_correction.plan import Kind, Plan, Thawed, Training
+from unweave.explore.feature_correction.recipes import BatchTransform, Recipe
+from unweave.explore.feature_correction.records import compared_with, measure
+from unweave.explore.feature_correction.result import FeatureCorrection
+from unweave.explore.feature_correction.samples import Samples, check_samples
+from unweave.explore.feature_correction.statistics import LEAST_SEEDS
+from unweave.explore.feature_correction.store import FolderStore, MemoryStore, Store
+from unweave.explore.feature_correction.subjects import Deadline, OutOfTime, Subject
+from unweave.explore.feature_correction.summary import Summary
+from unweave.explore.feature_correction.torch_extra import need_torch
+from unweave.networks.quadratic.wiring import Wiring
+
+if TYPE_CHECKING:
+    from unweave.explore.feature_correction.training import TrainingLoop
+
+# Differences of scores up to this, 0.2 points, do not matter to anybody.
+TOLERANCE = 2e-3
+LOOP_ARGUMENTS = ("model", "parameters", "penalty", "seed", "rows")
+# Raised when the same settings train otherwise than before, so that folders of before are not gone on with.
+TRAININGS_VERSION = 2
+# Kinds whose weights or answers are needed again.
+BUILT_UPON = (Kind.ONLY, Kind.JOINT, Kind.LAYERWISE)
+
+Progress = Callable[[str, int], None]
+
+
+def measure_feature_correction(
+    model: Any,
+    data: Sequence[Any],
+    *,
+    units: Sequence[str] | None = None,
+    depths: Sequence[int] | None = None,
+    windows: Sequence[int] = (0, 1, 2, 4),
+    seeds: int = 5,
+    prox: Sequence[float] = (5e-4, 7e-4),
+    recipe: Recipe | None = None,
+    prepare_train: BatchTransform | None = None,
+    prepare_test: BatchTransform | None = None,
+    train: "TrainingLoop | None" = None,
+    thawed: str = "corrected",
+    has_layerwise: bool = True,
+    tolerance: float = TOLERANCE,
+    max_seconds: float | None = None,
+    folder: str | Path | None = None,
+    on_progress: Progress | None = None,
+    random_state: int = 0,
+) -> FeatureCorrection:
+    """Measure how much the features of lower units are corrected when the units above them train.
+
+    For every depth and seed it trains the lower units alone, unit by unit, the whole model with them frozen or thawed
+    in part, and the whole model with them pulled; see `unweave.explore.feature_correction.plan`.
+
+    Args:
+        model: a torch module, copies of which get new random weights by `reset_parameters` for every seed; or a
+            function from a seed to a torch module; or the `Wiring` of a quadratic network, whose levels are the units.
+        data: ``(x_train, y_train, x_test, y_test)``. Integer labels are classes, scored by accuracy; floats are
+            predicted, scored by the share of explained variance.
+        units: names of the submodules that are the units, lowest first; found if omitted (the attribute `units` of
+            the model, or its children with weight matrices but the last).
+        depths: to look at, counted in units from 1; all if omitted.
+        windows: how many of the lower units are thawed; none leaves these trainings out.
+        seeds: repetitions, with seeds from `random_state` on. Nothing is concluded from fewer than 5.
+        prox: strengths of the pull towards units that were trained alone. Of several the best on validation rows is
+            taken, which are then a fifth of the training rows, kept out of all trainings. None leaves these trainings
+            out.
+        recipe: of every training, the default `Recipe` if omitted; for a quadratic network only `epochs` matters, as
+            the largest number of steps.
+        prepare_train: what is done to training batches; prepare_test: to inputs that are scored.
+        train: your own training loop, ``train(model, parameters, penalty, seed, rows)``; `rows` are the numbers of the
+            training rows that it may train on: the others choose the pull.
+        thawed: whether thawed units start "corrected", from training them alone, or "random".
+        has_layerwise: whether units are trained one after the other, too.
+        tolerance: differences of scores that do not matter.
+        max_seconds: stop after this time; a training that does not end before it does not count.
+        folder: where trainings are kept, so that the same call goes on after it was stopped, also with more seeds.
+        on_progress: called with what is trained, and how many trainings are done.
+        random_state: first seed.
+
+    Returns:
+        Scores, correlations and verdicts per depth; what is missing is named.
+
+    Raises:
+        InvalidInput: if something does not fit, before any training; or if torch is not installed.
+    """
+    recipe = Recipe() if recipe is None else recipe
+    _check_recipe(recipe)
+    _check_numbers(
+        windows=windows, depths=depths, seeds=seeds, prox=prox, max_seconds=max_seconds, tolerance=tolerance,
+        random_state=random_state,
+    )  # fmt: skip
+    samples = check_samples(data, has_validation=len(prox) > 1, random_state=random_state)
+    own = {"prepare_train": prepare_train, "prepare_test": prepare_test, "loop": train}
+    subject = _subject(model, samples, units, recipe, own)
+    plan = _plan(len(subject.units), depths, windows, prox, range(random_state, random_state + seeds), thawed)
+    plan = replace(plan, has_layerwise=has_layerwise)
+    configuration = subject.configuration() | {
+        "trainings_version": TRAININGS_VERSION,
+        "samples": samples.digest,
+        "validation_rows": len(samples.validation_labels),
+        "random_state": random_state,
+        "thawed": plan.thawed.value,
+    }
+    store = MemoryStore() if folder is None else FolderStore.open(folder, configuration)
+    tell = (lambda *_: None) if on_progress is None else on_progress
+    _Run(subject, samples, store, Deadline.after(max_seconds), tell)(plan.trainings())
+    return Summary(plan, subject, samples, store, tolerance=tolerance).result()
+
+
+@dataclass(frozen=True, eq=False)
+class _Run:
+    """Does the trainings that are not done yet."""
+
+    subject: Subject
+    samples: Samples
+    store: Store
+    deadline: Deadline
+    tell: Progress
+
+    def __call__(self, trainings: Sequence[Training]) -> None:
+        for number, training in enumerate(trainings):
+            if self.store.record(training) is not None:
+                continue
+            self.tell(training.name, number)
+            try:
+                self.deadline.check()
+                self._train(training)
+            except OutOfTime:
+                return
+        self.tell("done", len(trainings))
+
+    def _train(self, training: Training) -> None:
+        source, other = (
+            None if t is None else self.store.trained(t) for t in (training.source, compared_with(training))
+        )
+        began = time.perf_counter()
+        trained = self.subject.train(training, None if source is None else source.weights, self.deadline)
+        record = measure(
+            training,
+            trained,
+            filters=self.subject.filters,
+            start=self.subject.start(training.start_seed),
+            other=other,
+            samples=self.samples,
+            seconds=time.perf_counter() - began,
+        )
+        self.store.keep(training, record, trained, is_needed=training.kind in BUILT_UPON)
+
+
+def _subject(model: Any, samples: Samples, units: Sequence[str] | None, recipe: Recipe, own: dict[str, Any]) -> Subject:
+    if isinstance(model, Wiring):
+        from unweave.explore.feature_correction.quadratic_subject import QuadraticSubject
+
+        given = [name for name, value in ({"units": units} | own).items() if value is not None]
+        if given:
+            raise InvalidInput(f"a quadratic network trains in its own way: leave {', '.join(given)} out.")
+        return QuadraticSubject(model, samples, recipe.epochs)
+    _check_loop(own["loop"])
+    if not callable(model):
+        raise InvalidInput(
+            f"model needs to be a torch module, a function from a seed to one, or a Wiring, got {type(model).__name__}."
+        )
+    need_torch()
+    from unweave.explore.feature_correction.torch_subject import torch_subject
+
+    return torch_subject(model, samples, units=units, recipe=recipe, **own)
+
+
+def _check_loop(loop: Any) -> None:
+    if loop is None:
+        return
+    try:
+        inspect.signature(loop).bind(*LOOP_ARGUMENTS)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(
+            f"train needs to be a function of ({', '.join(LOOP_ARGUMENTS)}), rows being the numbers of training "
+            f"rows that are not held out: {error}."
+        ) from error
+
+
+def _check_numbers(
+    *,
+    windows: Sequence[int],
+    depths: Sequence[int] | None,
+    seeds: int,
+    prox: Sequence[float],
+    max_seconds: float | None,
+    tolerance: float,
+    random_state: int,
+) -> None:
+    if not _is_whole(seeds) or seeds < 1:
+        raise InvalidInput(f"at least 1 seed is needed, and {LEAST_SEEDS} for a conclusion, got {seeds}.")
+    if not _is_whole(random_state) or random_state < 0:
+        raise InvalidInput(f"random_state needs to be a whole number from 0 on, got {random_state}.")
+    if not all(map(_is_whole, windows)) or min(windows, default=0) < 0 or len(set(windows)) < len(windows):
+        raise InvalidInput(f"windows need to be different whole numbers from 0 on, got {tuple(windows)}.")
+    if not all(map(_is_whole, depths or ())):
+        raise InvalidInput(f"depths need to be whole numbers, got {depths}.")
+    if not all(_is_finite(each) and each >= 0 for each in prox) or len(set(prox)) < len(prox):
+        raise InvalidInput(f"prox needs different finite strengths of at least 0, got {tuple(prox)}.")
+    if max_seconds is not None and not max_seconds > 0:
+        raise InvalidInput(f"max_seconds needs to be above 0, got {max_seconds}: leave it out for no limit.")
+    if not _is_finite(tolerance) or tolerance < 0:
+        raise InvalidInput(f"tolerance needs to be a finite number of at least 0, got {tolerance}.")
+
+
+def _check_recipe(recipe: Recipe) -> None:
+    if not (_is_whole(recipe.epochs) and _is_whole(recipe.batch)) or recipe.epochs < 1 or recipe.batch < 2:
+        raise InvalidInput(f"a recipe needs at least 1 epoch and batches of 2 rows, got {recipe}.")
+    rates = (recipe.learning_rate, recipe.momentum, recipe.weight_decay, recipe.decay)
+    if not all(_is_finite(rate) and rate >= 0 for rate in rates):
+        raise InvalidInput(
+            f"a recipe needs finite numbers of at least 0 as learning rate, momentum and decays, got {recipe}."
+        )
+
+
+def _is_whole(number: object) -> bool:
+    return isinstance(number, Integral) and not isinstance(number, bool)
+
+
+def _is_finite(number: object) -> bool:
+    return isinstance(number, Real) and math.isfinite(number)
+
+
+def _plan(
+    units: int,
+    depths: Sequence[int] | None,
+    windows: Sequence[int],
+    prox: Sequence[float],
+    seeds: Sequence[int],
+    thawed: str,
+) -> Plan:
+    wanted = tuple(range(1, units + 1)) if depths is None else tuple(sorted(set(depths)))
+    if not wanted or wanted[0] < 1 or wanted[-1] > units:
+        raise InvalidInput(f"depths need to be numbers from 1 to {units}, the number of units, got {wanted}.")
+    if thawed not in tuple(Thawed):
+        raise InvalidInput(f"thawed needs to be one of {[each.value for each in Thawed]}, got {thawed!r}.")
+    return Plan(units, wanted, tuple(sorted(windows)), tuple(prox), tuple(seeds), Thawed(thawed))

@@ -1,0 +1,143 @@
+"""A quadratic network with skip links as a subject of measurement: its levels are the units.
+
+A training minimises the mean square over the free levels and the affine part by trust-region least squares, so that the
+pull towards other weights is just more residuals: ``sqrt(strength) (w - w')``.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.optimize import least_squares
+
+from unweave.exceptions import InvalidInput
+from unweave.explore.feature_correction.plan import Training
+from unweave.explore.feature_correction.samples import Samples
+from unweave.explore.feature_correction.subjects import Deadline, Trained, Weights
+from unweave.networks.quadratic.densenet import forward
+from unweave.networks.quadratic.student import Student
+from unweave.networks.quadratic.wiring import FIRST_LEVEL, Wiring
+
+START_SIZE = 0.3
+
+
+@dataclass(frozen=True, eq=False)
+class QuadraticSubject:
+    """A quadratic network on samples with real labels.
+
+    Args:
+        wiring: widths and links.
+        samples: checked ones.
+        steps: largest number of steps of a training.
+
+    Raises:
+        InvalidInput: if inputs or labels do not fit.
+    """
+
+    wiring: Wiring
+    samples: Samples
+    steps: int
+
+    def __post_init__(self) -> None:
+        shape, outputs = self.samples.train_inputs.shape, self.samples.outputs
+        if shape[1:] != (self.wiring.inputs,) or self.samples.is_classification or outputs != 1:
+            raise InvalidInput(
+                f"a quadratic network of {self.wiring.inputs} inputs needs rows of that many numbers and one real "
+                f"label each, got x_train of shape {shape} and {'classes' if self.samples.classes else outputs}."
+            )
+
+    @property
+    def units(self) -> tuple[str, ...]:
+        """Its levels."""
+        return tuple(f"level {level}" for level in range(FIRST_LEVEL, self.wiring.depth + 1))
+
+    @property
+    def filters(self) -> dict[str, tuple[str, ...]]:
+        """Everything that a level holds."""
+        return dict.fromkeys(self.units, ("features",))
+
+    def configuration(self) -> dict[str, Any]:
+        """All that decides how a training ends."""
+        return {"model": repr(self.wiring), "units": list(self.units), "steps": self.steps}
+
+    def start(self, seed: int) -> Weights:
+        """Small random feature maps."""
+        return self._weights(self._student, self._start(seed))
+
+    def train(self, training: Training, source: Weights | None, deadline: Deadline) -> Trained:
+        """Run one training."""
+        student = self._student.lower(FIRST_LEVEL + training.length - 1)
+        vector = self._cut(student, self._start(training.start_seed))
+        if source is not None:
+            copied = self._first(student, source, training.copied)
+            vector[: len(copied)] = copied
+        free = np.arange(sum(student.sizes[: training.frozen]), student.parameters)
+        towards, strength = np.zeros(0), 0.0
+        if source is not None and training.is_pulled:
+            towards, strength = self._first(student, source, training.depth), training.prox
+        vector[free] = self._solved(student, vector, free, (towards, np.sqrt(strength)), deadline)
+        return self._left_by(student, vector, training)
+
+    def _solved(
+        self,
+        student: Student,
+        vector: np.ndarray,
+        free: np.ndarray,
+        pull: tuple[np.ndarray, float],
+        deadline: Deadline,
+    ) -> np.ndarray:
+        points, labels = self._points, self.samples.train_labels[:, 0]
+        towards, root = pull
+        # The mean square, so that the pull has the same meaning for any number of rows.
+        unit = 1 / np.sqrt(len(points))
+
+        def put(values: np.ndarray) -> np.ndarray:
+            whole = vector.copy()
+            whole[free] = values
+            return whole
+
+        def residuals(values: np.ndarray) -> np.ndarray:
+            deadline.check()
+            whole = put(values)
+            pulled = root * (whole[: len(towards)] - towards)
+            return np.concatenate([unit * (student.outputs(whole, points) - labels), pulled])
+
+        def slopes(values: np.ndarray) -> np.ndarray:
+            pulled = root * np.eye(len(towards), student.parameters)
+            return np.concatenate([unit * student.jacobian(put(values), points), pulled])[:, free]
+
+        # SciPy's stubs know only the names of built-in differences here.
+        jacobian: Any = slopes
+        return least_squares(residuals, vector[free], jac=jacobian, x_scale="jac", max_nfev=self.steps).x
+
+    def _left_by(self, student: Student, vector: np.ndarray, training: Training) -> Trained:
+        held_out = (self.samples.test_inputs, self.samples.validation_inputs)
+        test, validation = (student.outputs(vector, points.astype(np.float64))[:, None] for points in held_out)
+        probes = self.samples.probes.astype(np.float64)
+        _, features = forward(student.wiring, student.matrices(vector), probes, probes**2 - student.mean_squares)
+        return Trained(self._weights(student, vector), test, validation, features[training.depth - 1])
+
+    def _start(self, seed: int) -> np.ndarray:
+        return self._student.random_start(np.random.default_rng(seed), self._points, size=START_SIZE)
+
+    def _cut(self, student: Student, vector: np.ndarray) -> np.ndarray:
+        inside = sum(self._student.sizes)
+        return np.concatenate([vector[: sum(student.sizes)], vector[inside:]])
+
+    def _first(self, student: Student, weights: Weights, levels: int) -> np.ndarray:
+        parts = [weights[unit]["features"].ravel() for unit in self.units[:levels]]
+        return np.concatenate([np.zeros(0), *parts])[: sum(student.sizes)]
+
+    def _weights(self, student: Student, vector: np.ndarray) -> Weights:
+        matrices = student.matrices(vector)
+        return {unit: {"features": matrix.copy()} for unit, matrix in zip(self.units, matrices, strict=False)}
+
+    @cached_property
+    def _points(self) -> np.ndarray:
+        return self.samples.train_inputs.astype(np.float64)
+
+    @cached_property
+    def _student(self) -> Student:
+        coefficients = tuple(np.ones(width) for width in self.wiring.widths)
+        return Student(self.wiring, coefficients, np.mean(self._points**2, axis=0), has_affine=True)

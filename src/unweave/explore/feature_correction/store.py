@@ -1,0 +1,179 @@
+"""Where trainings are kept: in memory, or in a folder from which a run that was ended goes on."""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from unweave.exceptions import InvalidInput, UnreadableFile
+from unweave.explore.feature_correction.plan import Training
+from unweave.explore.feature_correction.records import Record
+from unweave.explore.feature_correction.subjects import Trained
+
+CONFIGURATION, TRAININGS = "configuration.json", "trainings"
+# Kept beside weights.
+KEPT_BESIDE = ("test_outputs", "validation_outputs", "features")
+# Between the names of units and arrays; names of torch have only dots.
+SEPARATOR = "|"
+
+
+@runtime_checkable
+class Store(Protocol):
+    """Keeps what trainings have left."""
+
+    def record(self, training: Training) -> Record | None:
+        """The numbers of a training, if it is done."""
+        ...
+
+    def trained(self, training: Training) -> Trained:
+        """What a training that is done has left."""
+        ...
+
+    def keep(self, training: Training, record: Record, trained: Trained, *, is_needed: bool) -> None:
+        """Keep a training; what it has left only if later ones need it."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class MemoryStore:
+    """Keeps everything as long as the measurement runs."""
+
+    _records: dict[str, Record] = field(default_factory=dict)
+    _trained: dict[str, Trained] = field(default_factory=dict)
+
+    def record(self, training: Training) -> Record | None:
+        """The numbers of a training, if it is done."""
+        return self._records.get(training.name)
+
+    def trained(self, training: Training) -> Trained:
+        """What a training that is done has left."""
+        return self._trained[training.name]
+
+    def keep(self, training: Training, record: Record, trained: Trained, *, is_needed: bool) -> None:
+        """Keep a training; what it has left only if later ones need it."""
+        self._records[training.name] = record
+        if is_needed:
+            self._trained[training.name] = trained
+
+
+@dataclass(frozen=True, eq=False)
+class FolderStore:
+    """One JSON file per training, and one with arrays where later trainings need them.
+
+    Files appear under their names only when they are complete, the numbers last: what is there can be trusted.
+    """
+
+    folder: Path
+    digest: str
+
+    @classmethod
+    def open(cls, folder: str | Path, configuration: Mapping[str, Any]) -> "FolderStore":
+        """Begin in an empty folder, or go on in one of the same configuration.
+
+        Raises:
+            InvalidInput: if the folder holds something else, or a measurement with other settings.
+        """
+        folder, path = Path(folder), Path(folder) / CONFIGURATION
+        text = json.dumps(configuration, indent=2, sort_keys=True)
+        try:
+            if path.exists():
+                held = json.loads(path.read_text(encoding="utf-8"))
+                _check_same(folder, held if isinstance(held, dict) else {}, json.loads(text))
+            elif folder.exists() and not _is_begun(folder):
+                raise InvalidInput(f"{folder} holds no measurement of Unweave, so it is left alone: name another.")
+            (folder / TRAININGS).mkdir(parents=True, exist_ok=True)
+            if not path.exists():
+                _write(path, text)
+        except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
+            raise InvalidInput(f"{folder} can't be used for a measurement: {error}: name another.") from error
+        return cls(folder, hashlib.sha256(text.encode()).hexdigest())
+
+    def record(self, training: Training) -> Record | None:
+        """The numbers of a training, if it is done."""
+        path = self._path(training, "json")
+        if not path.exists():
+            return None
+        try:
+            return Record.from_json(path.read_text(encoding="utf-8"))
+        except (OSError, TypeError, ValueError, AttributeError) as error:
+            raise UnreadableFile(f"{path} is not the record of a training: {error}: remove it.") from error
+
+    def trained(self, training: Training) -> Trained:
+        """What a training that is done has left."""
+        path = self._path(training, "safetensors")
+        try:
+            arrays = load_file(path)
+        except (OSError, SafetensorError) as error:
+            raise UnreadableFile(f"{path} can't be read: {error}: remove it and the record beside it.") from error
+        missing = [name for name in KEPT_BESIDE if name not in arrays]
+        if missing:
+            raise UnreadableFile(f"{path} has no {', '.join(missing)}: remove it and the record beside it.")
+        others = {name: arrays.pop(name) for name in KEPT_BESIDE}
+        weights: dict[str, dict[str, np.ndarray]] = {}
+        for name, array in arrays.items():
+            unit, _, own = name.partition(SEPARATOR)
+            weights.setdefault(unit, {})[own] = array
+        return Trained(weights, **others)
+
+    def keep(self, training: Training, record: Record, trained: Trained, *, is_needed: bool) -> None:
+        """Keep a training; what it has left only if later ones need it."""
+        if is_needed:
+            arrays = {
+                f"{unit}{SEPARATOR}{name}": array
+                for unit, held in trained.weights.items()
+                for name, array in held.items()
+            }
+            others = (trained.test_outputs, trained.validation_outputs, trained.features)
+            arrays |= dict(zip(KEPT_BESIDE, others, strict=True))
+            path = self._path(training, "safetensors")
+            save_file(arrays, _unfinished(path))
+            os.replace(_unfinished(path), path)
+        _write(self._path(training, "json"), record.as_json())
+
+    def _path(self, training: Training, ending: str) -> Path:
+        key = hashlib.sha256(f"{self.digest} {training.name}".encode()).hexdigest()[:16]
+        readable = re.sub(r"[^a-z0-9.]+", "-", training.name.lower()).strip("-")
+        return self.folder / TRAININGS / f"{readable}-{key}.{ending}"
+
+
+def _is_begun(folder: Path) -> bool:
+    """Whether a folder is empty, or was left by somebody who was killed before anything was written."""
+    if not folder.is_dir():
+        return False
+    mine = (TRAININGS, _unfinished(folder / CONFIGURATION).name)
+    trainings = folder / TRAININGS
+    is_bare = not trainings.exists() or (trainings.is_dir() and not any(trainings.iterdir()))
+    return is_bare and all(each.name in mine for each in folder.iterdir())
+
+
+def _check_same(folder: Path, held: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
+    different = sorted(name for name in {*held, *asked} if held.get(name) != asked.get(name))
+    if different:
+        name = different[0]
+        raise InvalidInput(
+            f"{folder} holds a measurement with other settings ({', '.join(different)}); {name} is "
+            f"{_short(held.get(name))} there and {_short(asked.get(name))} here: name another folder, or repeat the "
+            "settings."
+        )
+
+
+def _short(value: object) -> str:
+    text = str(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _write(path: Path, text: str) -> None:
+    _unfinished(path).write_text(text + "\n", encoding="utf-8")
+    os.replace(_unfinished(path), path)
+
+
+def _unfinished(path: Path) -> Path:
+    return path.with_name(f".{path.name}.unfinished")

@@ -1,0 +1,1 @@
+"""Where random starts find global minima."""

@@ -1,0 +1,1 @@
+"""Shallow smooth networks from second derivatives."""

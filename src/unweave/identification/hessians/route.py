@@ -1,0 +1,135 @@
+"""Neurons from Hessians: for smooth activations on any domain.
+
+The Hessians of a shallow network are combinations of one rank-one matrix per neuron: measure them,
+find their span, the rank-one matrices in it, and read every neuron off its own second derivative.
+"""
+
+import itertools
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from unweave.activations import IDENTITY
+from unweave.certificates.certify import certify
+from unweave.exceptions import BudgetExhausted, StageFailed
+from unweave.identification import reasons
+from unweave.identification.function_scale import FunctionScale
+from unweave.identification.hessians.span import FIRST_HESSIANS, Span, active_frame, measure_span
+from unweave.identification.hessians.starts import likely_networks
+from unweave.identification.refiner import EXPLAINED, Candidate, Judge
+from unweave.identification.result import Identification
+from unweave.identification.session import Probe, Run
+from unweave.networks.network import Network
+from unweave.numerics.finite_differences import HessianSample, measure_hessians
+from unweave.numerics.subspace_power import Directions, SubspacePower
+from unweave.result import Outcome
+
+# Residual, relative to the spread, up to which a first network is good enough to measure against.
+SECOND_LOOK = 0.3
+
+
+@dataclass(frozen=True)
+class HessianRoute:
+    """Settings of the way through second derivatives.
+
+    Args:
+        power: how directions are found in the span of the Hessians.
+    """
+
+    power: SubspacePower = field(default_factory=SubspacePower)
+    name = "Hessians"
+
+    def __call__(self, run: Run, probe: Probe, judge: Judge) -> Candidate | Identification:
+        """The best network found; an affine function is a result of its own.
+
+        Raises:
+            StageFailed: if the second derivatives are not those of a shallow network.
+        """
+        with run.stage("measuring Hessians"):
+            first = _first_hessians(run, probe, probe.scale)
+            frame = active_frame(first, error=probe.scale.hessian_error)
+        if frame.shape[1] == 0:
+            return _affine(run, probe)
+        best = self._attempt(run, probe, judge, probe.scale, first)
+        if not best.explains and best.certificate.rms_error <= SECOND_LOOK:
+            best = self._second_look(run, probe, judge, best)
+        return best
+
+    def _attempt(
+        self,
+        run: Run,
+        probe: Probe,
+        judge: Judge,
+        scale: FunctionScale,
+        first: HessianSample,
+        model: Network | None = None,
+    ) -> Candidate:
+        """All stages from the first Hessians to a refined network; with a `model`, measured against it."""
+        with run.stage("measuring Hessians"):
+            frame = active_frame(first, error=scale.hessian_error)
+            outside = np.mean(first.gradients - first.gradients @ frame @ frame.T, axis=0)
+            span = measure_span(
+                probe.oracle,
+                first.along(frame),
+                scale,
+                run.rng_hessians,
+                neurons=run.neurons,
+                model=model,
+            )
+        with run.stage("finding directions"):
+            directions = self.power(span.subspace, run.rng_power)
+            _check_directions(span, directions)
+        with run.stage("reading neurons"):
+            starts = likely_networks(span, directions, activation=run.activation, outside=outside)
+            likeliest = next(starts)
+        with run.stage("refining"):
+            judge.answers.keep(span.sample.points, span.sample.values, are_spread=True)
+            return judge.best(itertools.chain([likeliest], starts))
+
+    def _second_look(self, run: Run, probe: Probe, judge: Judge, best: Candidate) -> Candidate:
+        """Measure again, against the network found: what it misses shows at larger steps, with less noise."""
+        difference = probe.scale.of_difference(best.certificate.rms_error)
+        try:
+            with run.stage("measuring Hessians"):
+                first = _first_hessians(run, probe, difference, model=best.network)
+            again = self._attempt(run, probe, judge, difference, first, model=best.network)
+        except (StageFailed, BudgetExhausted):
+            return best
+        return min(best, again, key=lambda candidate: candidate.certificate.rms_error)
+
+
+def _first_hessians(run: Run, probe: Probe, scale: FunctionScale, model: Network | None = None) -> HessianSample:
+    points = probe.oracle.sample(run.rng_hessians, FIRST_HESSIANS, margin=2 * scale.hessian_step)
+    return measure_hessians(probe.oracle, points, step=scale.hessian_step, model=model)
+
+
+def _affine(run: Run, probe: Probe) -> Identification:
+    """No curvature was seen: fit an affine function and let fresh answers judge it."""
+    oracle, answers, noise = probe.oracle, probe.answers, probe.scale.noise
+    with run.stage("refining"):
+        answers.prepare((oracle.inputs + 1) * oracle.outputs)
+        lifted = np.hstack([answers.points, np.ones((len(answers.points), 1))])
+        solution = np.linalg.lstsq(lifted, answers.values, rcond=None)[0]
+        network = reasons.affine_network(solution[:-1].T, solution[-1], IDENTITY)
+        certificate = certify(
+            network,
+            points=answers.points,
+            values=answers.values,
+            fresh_points=answers.fresh_points,
+            fresh_values=answers.fresh_values,
+            noise=noise,
+        )
+    if run.bends_far or certificate.rms_error > EXPLAINED * answers.floor(network, noise):
+        raise StageFailed(reasons.hidden_bends(certificate.rms_error, noise, FIRST_HESSIANS))
+    kind = "a constant" if np.max(np.abs(solution[:-1]), initial=0.0) < 1e-12 else "an affine"
+    run.notes.append(
+        f"The answers are those of {kind} function on this domain: no hidden neuron is visible, none is reported."
+    )
+    reason = f"{kind} function: no neuron bends it."
+    return run.finish(Outcome.IDENTIFIED, reason, reasons.in_oracle_units(network, oracle), certificate)
+
+
+def _check_directions(span: Span, directions: Directions) -> None:
+    """Go on with most of the atoms: a rank that noise has raised leaves some that do not exist."""
+    if 2 * len(directions.atoms) < directions.rank or len(directions.atoms) == 0:
+        raise StageFailed(reasons.missing_directions(span, directions))

@@ -1,0 +1,68 @@
+"""Starts for the refinement from Hessians: by activation, and with several neurons per direction where needed."""
+
+from collections.abc import Iterator
+
+import numpy as np
+from jaxtyping import Float64
+
+from unweave.activations import ERF, GAUSSIAN, GELU, SILU, SIN, SOFTPLUS, TANH, Activation
+from unweave.identification.hessians.collinear import split_collinear
+from unweave.identification.hessians.diagnostics import hessian_quality
+from unweave.identification.hessians.span import Span
+from unweave.identification.profile_networks import assemble, without_skip
+from unweave.identification.profiles import ProfileFit, Profiles, fit_profiles, neuron_profiles
+from unweave.identification.refiner import Start
+from unweave.networks.network import Network
+from unweave.networks.symmetries import base_of
+from unweave.numerics.subspace_power import Directions
+
+KNOWN_ACTIVATIONS = (TANH, SOFTPLUS, GELU, ERF, SILU, SIN, GAUSSIAN)
+# Neurons whose profiles decide on the activation.
+JURY = 16
+# Activations that are tried to the end if the best profile fit does not lead to an exact network.
+TRIALS = 3
+# Mean gradient of the remainder, relative to the gradients, above which an affine part comes first.
+VISIBLE_SKIP = 1e-2
+
+
+def likely_networks(
+    span: Span,
+    directions: Directions,
+    *,
+    activation: Activation | None,
+    outside: Float64[np.ndarray, "outputs inputs"],
+) -> Iterator[Start]:
+    """Networks to refine: by activation, then with several neurons per direction where one does not fit."""
+    profiles = neuron_profiles(span.sample, directions.atoms)
+    for likely in _ranked_activations(profiles, activation)[:TRIALS]:
+        fit = fit_profiles(profiles, likely)
+        for network in _skip_variants(assemble(span.sample, directions.atoms, fit, outside=outside), span):
+            yield _start(network, fit, span, directions)
+        split = split_collinear(profiles, fit)
+        if split is not None:
+            atoms = directions.atoms[split.atom]
+            for network in _skip_variants(assemble(span.sample, atoms, split.fit, outside=outside), span):
+                yield _start(network, split.fit, span, directions)
+
+
+def _start(network: Network, fit: ProfileFit, span: Span, directions: Directions) -> Start:
+    return Start(network, fit.typical_misfit, tuple(hessian_quality(span.subspace, directions, fit)))
+
+
+def _ranked_activations(profiles: Profiles, given: Activation | None) -> list[Activation]:
+    """Fit a jury of the strongest neurons with every known activation, best first."""
+    if given is not None:
+        return [base_of(given)]
+    strength = np.linalg.norm(profiles.coefficients, axis=(0, 1))
+    jury = np.argsort(-strength)[:JURY]
+    fits = [fit_profiles(profiles, activation, neurons=jury) for activation in KNOWN_ACTIVATIONS]
+    return [fit.activation for fit in sorted(fits, key=lambda fit: fit.typical_misfit)]
+
+
+def _skip_variants(start: Network, span: Span) -> list[Network]:
+    """With or without an affine part: what the activation needs, then what the gradients suggest."""
+    if start.skip is None or start.layers[0].activation.reflection.slope != 0.0:
+        return [start]
+    size = float(np.sqrt(np.mean(span.sample.gradients**2)))
+    is_visible = float(np.max(np.abs(start.skip), initial=0.0)) > VISIBLE_SKIP * size
+    return [start, without_skip(start)] if is_visible else [without_skip(start), start]

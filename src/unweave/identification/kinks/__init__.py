@@ -1,0 +1,1 @@
+"""Shallow piecewise linear networks from kinks along lines."""

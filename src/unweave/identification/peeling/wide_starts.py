@@ -1,0 +1,115 @@
+"""Layers above a known one from values alone: fit them wider than they can be, then thin them out.
+
+For networks too small, or with too few outputs, for their Hessians to tell the layers apart. A wide student reaches
+the exact function from random starts; what is too much in it is linearly dependent and can be taken away.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import numpy as np
+
+from unweave.activations import IDENTITY, TANH
+from unweave.arrays import Points, Values
+from unweave.identification.peeling.thinning import removals
+from unweave.identification.peeling.wide_fit import WideFit
+from unweave.networks.network import Layer, Network
+
+# Residual, relative to the spread of the answers, from which on a fit is taken for exact, and where it may stop: the
+# known layer is right to a few digits only.
+EXACT, ENOUGH = 1e-4, 1e-7
+# The same where the known layer is right to three digits only.
+ROUGHLY_EXACT = 1e-3
+# Neurons of a layer that are tried for removal before the layer is left as it is.
+TRIED_REMOVALS = 3
+# Standard deviation of random biases.
+BIAS_SPREAD = 0.1
+
+
+@dataclass(frozen=True)
+class WideStarts:
+    """Settings of the search by wide students.
+
+    Args:
+        starts: random starts for every number of layers.
+        most_parameters: of a student; a larger one takes too long.
+        fit: how students are fitted.
+    """
+
+    starts: int = 8
+    most_parameters: int = 1_000
+    fit: WideFit = field(default_factory=WideFit)
+
+    def parameters(self, below: Layer, *, outputs: int, width: int, depth: int) -> int:
+        """Parameters of a student above a layer."""
+        widths = [below.neurons, *[width] * depth, outputs]
+        return sum(before * after + after for before, after in pairwise(widths))
+
+    def __call__(
+        self,
+        below: Layer,
+        points: Points,
+        values: Values,
+        *,
+        width: int,
+        depth: int,
+        is_below_exact: bool,
+        floor: float,
+        rng: np.random.Generator,
+    ) -> Iterator[Network]:
+        """Exact networks of `depth` more hidden layers above a layer, thinned out; none if no start led to one.
+
+        Args:
+            below: the known layer.
+            points, values: answers of the whole network, the values before any output activation.
+            width: at least that of every layer above.
+            depth: number of hidden layers above.
+            is_below_exact: whether the biases of the known layer stay as they are; its weights do.
+            floor: noise of the values.
+            rng: for the starts.
+        """
+        spread = float(np.sqrt(np.mean(np.var(values, axis=0))))
+        exact = max((EXACT if is_below_exact else ROUGHLY_EXACT) * spread, 10 * floor)
+        enough = max(ENOUGH * spread, floor)
+        for _ in range(self.starts):
+            student = _random(below, [width] * depth, values, rng)
+            fitted = self.fit(student, points, values, target=enough, is_first_exact=is_below_exact)
+            if fitted.residual <= exact:
+                yield self._thinned(
+                    fitted.network, points, values, exact=exact, enough=enough, is_below_exact=is_below_exact
+                )
+
+    def _thinned(
+        self,
+        network: Network,
+        points: Points,
+        values: Values,
+        *,
+        exact: float,
+        enough: float,
+        is_below_exact: bool,
+    ) -> Network:
+        """Take neurons away as long as the fit stays exact, from the top down."""
+        for index in range(len(network.layers) - 2, 0, -1):
+            smaller: Network | None = network
+            while smaller is not None:
+                network, smaller = smaller, None
+                if network.layers[index].neurons == 1:
+                    break
+                for trial, _ in zip(removals(network, index, points), range(TRIED_REMOVALS), strict=False):
+                    fitted = self.fit(trial, points, values, target=enough, is_first_exact=is_below_exact)
+                    if fitted.residual <= exact:
+                        smaller = fitted.network
+                        break
+        return network
+
+
+def _random(below: Layer, widths: list[int], values: Values, rng: np.random.Generator) -> Network:
+    layers, inputs = [below], below.neurons
+    for width in widths:
+        weights = rng.standard_normal((width, inputs)) / np.sqrt(inputs)
+        layers.append(Layer(weights, BIAS_SPREAD * rng.standard_normal(width), TANH))
+        inputs = width
+    weights = rng.standard_normal((values.shape[1], inputs)) / np.sqrt(inputs)
+    return Network((*layers, Layer(weights, np.mean(values, axis=0), IDENTITY)))

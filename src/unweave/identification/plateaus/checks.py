@@ -1,0 +1,57 @@
+"""What speaks for the rows of a lowest layer, and for their being all."""
+
+from unweave.result import Diagnostic, at_least, at_most
+
+# Expected error of a row up to which it counts as exact, and from which it is of no use.
+EXACT, ROUGH = 1e-10, 1e-6
+
+
+def rows_are_exact(error: float, *, unread: int) -> tuple[Diagnostic, ...]:
+    """How good the rows are, and how many edges were not."""
+    exact = at_most(
+        "largest expected error of a row of the lowest layer",
+        error,
+        EXACT,
+        "a unit hardly changes the answers, or its hyperplane is seen only near others or far out",
+        weak=ROUGH,
+    )
+    all_read = at_most(
+        "edges of plateaus that could not be read",
+        unread,
+        0.0,
+        "hyperplanes close together; another line may have shown them apart",
+        weak=float("inf"),
+    )
+    return exact, all_read
+
+
+def rows_are_all(*, elsewhere: int, dependence: int, quiet: int, wanted: int) -> tuple[Diagnostic, ...]:
+    """Whether other rows are missing.
+
+    Args:
+        elsewhere: hyperplanes that were read and are not those of rows.
+        dependence: places where answers change along directions that no row sees.
+        quiet: lines at the end that met nothing new.
+        wanted: lines that must meet nothing new.
+    """
+    once = at_most(
+        "hyperplanes that were read and not seen again elsewhere",
+        elsewhere,
+        0.0,
+        "they are left out: they end where upper layers switch, or other units hide them almost everywhere",
+        weak=float("inf"),
+    )
+    unseen = at_most(
+        "places where answers change in directions that no row sees",
+        dependence,
+        0.0,
+        "a row is missing that nothing shows where the others are off, such as one that acts only in products",
+    )
+    ends_quiet = at_least(
+        "lines at the end that met no other hyperplane",
+        quiet,
+        wanted,
+        "others may be missing: raise the budget, or change the scale of the domain",
+        weak=1.0,
+    )
+    return once, unseen, ends_quiet

@@ -1,0 +1,271 @@
+"""Where answers leave a plateau: the hyperplanes of units that switch on, whatever happens above them.
+
+Between the hyperplanes of step units every function of them is constant, and below the thresholds of ReLU units it is.
+An answer then says one thing only, whether a point is still on the plateau, and halving finds its edge on a
+line to the last digit. The edge is a hyperplane near almost every point of it: parallel lines beside the first one
+tell its direction roughly, and points far apart on it then tell it exactly.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+from jaxtyping import Bool, Float64
+
+from unweave.arrays import Points, Values, Vector
+from unweave.identification.walks.hyperplanes import plane_through
+from unweave.identification.walks.searches import Search
+
+# Distances at which a ray is asked, in units that the caller chooses: from well inside to far out.
+LADDER = 4.0 ** np.arange(-1, 7)
+# Offset of the parallel lines, relative to the distance of the edge, and smaller ones if others are in the way.
+ROUGH_OFFSETS = (1e-3, 3e-5, 1e-6)
+# Half-lengths of the parallel lines, relative to their offset: flat angles need longer ones.
+ROUGH_REACHES = (4.0, 64.0, 1024.0)
+# To what share of the offset the edge is located there.
+ROUGH_SHARE = 1e-5
+# Radii of the points that tell the hyperplane exactly, relative to the distance of its nearest point and, if that
+# point is hidden, to the distance of the edge that was met first.
+FOOT_RADII, EDGE_RADII = (1.0, 0.3, 0.1, 0.03), (0.1, 0.03, 1e-2, 3e-3, 1e-3)
+# To what share of its distance an edge on a ray is located.
+EDGE_SHARE = 1e-9
+# Points beyond the fewest that determine a hyperplane: what they leave over is the evidence for it.
+MORE_POINTS, MORE_RADII = 3, (0.3, 0.8)
+# Error up to which points on a hyperplane agree with each other, and above which they are on none.
+CONSISTENT, ROUGHEST = 1e-9, 1e-6
+# Half-width of a look across a rough hyperplane, in its expected errors.
+LOOK = 10.0
+# Halving ends at this share of the distance from the origin.
+FINEST = 2.0**-51
+# A change of answers across the finest interval is a jump if it is so many tolerances.
+CLEAR_JUMP = 1e3
+# Distances beside an edge at which answers are compared, in finest distances; a kink doubles what answers have risen by
+# with the distance, as soon as that is so many tolerances, up to a share.
+RISES = 2.0 ** np.arange(3, 40)
+CLEAR_RISE, DOUBLED = 100.0, 0.05
+
+
+class EdgeKind(Enum):
+    """How answers leave a plateau."""
+
+    JUMP = "jump"
+    KINK = "kink"
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """A part of space where all answers are the same.
+
+    Args:
+        point: in it.
+        value: the answer.
+        tolerance: how far the same answer may be rounded away.
+    """
+
+    point: Vector
+    value: Float64[np.ndarray, "outputs"]
+    tolerance: float
+
+    def holds(self, values: Values) -> Bool[np.ndarray, "points"]:
+        """Which answers are those of the plateau."""
+        return np.max(np.abs(values - self.value), axis=1) <= self.tolerance
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Pairs of points between which answers leave a plateau.
+
+    Args:
+        inside: points on it.
+        outside: points off it.
+    """
+
+    inside: Points
+    outside: Points
+
+    @property
+    def points(self) -> Points:
+        """The points half-way."""
+        return 0.5 * (self.inside + self.outside)
+
+    @property
+    def widths(self) -> Float64[np.ndarray, "points"]:
+        """The distances of the pairs."""
+        return np.linalg.norm(self.outside - self.inside, axis=1)
+
+
+@dataclass(frozen=True)
+class Facet:
+    """A hyperplane ``normal x = threshold`` that bounds a plateau.
+
+    Args:
+        normal: a unit vector that points away from the plateau.
+        threshold: of the projection on the normal.
+        error: expected error of normal and threshold.
+        kind: how answers change across it.
+        plateau: which it bounds.
+    """
+
+    normal: Vector
+    threshold: float
+    error: float
+    kind: EdgeKind
+    plateau: Plateau
+
+
+def leave(plateau: Plateau, direction: Vector, *, unit: float) -> Search:
+    """Find the edge of a plateau on a ray from its point, or nothing: at most eight queries and those of the halving.
+
+    Args:
+        plateau: where the ray begins.
+        direction: of the ray, a unit vector.
+        unit: of the distances that are asked first.
+    """
+    inside = plateau.point
+    for distance in unit * LADDER:
+        outside = plateau.point + distance * direction
+        values = yield outside[None]
+        if not plateau.holds(values)[0]:
+            edge = Edges(inside[None], outside[None])
+            limit = EDGE_SHARE * float(np.linalg.norm(outside - plateau.point))
+            return [(yield from halved(plateau, edge, limit=limit))]
+        inside = outside
+    return []
+
+
+def halved(plateau: Plateau, edges: Edges, *, limit: float = 0.0) -> Generator[Points, Values, Edges]:
+    """Halve the distances of all pairs until they are below a limit, or as small as rounding allows."""
+    inside, outside = edges.inside.copy(), edges.outside.copy()
+    while True:
+        middles, widths = 0.5 * (inside + outside), np.linalg.norm(outside - inside, axis=1)
+        finest = np.maximum(limit, FINEST * np.linalg.norm(middles, axis=1))
+        is_new = np.any(middles != inside, axis=1) & np.any(middles != outside, axis=1)
+        rows = np.flatnonzero((widths > finest) & is_new)
+        if len(rows) == 0:
+            return Edges(inside, outside)
+        holds = plateau.holds((yield middles[rows]))
+        inside[rows[holds]] = middles[rows[holds]]
+        outside[rows[~holds]] = middles[rows[~holds]]
+
+
+def read_facet(plateau: Plateau, edge: Edges, rng: np.random.Generator) -> Search:
+    """Find the hyperplane on which an edge lies, or nothing if answers beside it do not fit one.
+
+    About 60 queries per input: every answer tells one binary digit of a weight.
+
+    Assumes: answers are exact up to rounding, and near the edge there is no other one.
+    Guarantees: heuristic; the error is that of points which were not needed to determine the hyperplane.
+    """
+    found: list[Facet] = []
+    for offset in ROUGH_OFFSETS:
+        normal, error = yield from _rough_normal(plateau, edge, offset)
+        if normal is None:
+            continue
+        for center, radius in _places(plateau, edge, normal):
+            width = LOOK * error * (float(np.linalg.norm(center - edge.points[0])) + radius)
+            if not width < radius:
+                continue
+            brackets = yield from _brackets(plateau, _star(center, radius, normal, rng), width * normal)
+            if brackets is None:
+                continue
+            points = (yield from halved(plateau, brackets)).points
+            facet = yield from _facet(plateau, points, normal)
+            found += [] if facet is None else [facet]
+            # Points of two hyperplanes that are nearly the same lie on neither: closer together they are of one.
+            if facet is not None and facet.error <= CONSISTENT:
+                return [facet]
+    return sorted((facet for facet in found if facet.error <= ROUGHEST), key=lambda facet: facet.error)[:1]
+
+
+def _facet(plateau: Plateau, points: Points, rough: Vector) -> Generator[Points, Values, Facet | None]:
+    """The hyperplane through points, if answers jump or bend there."""
+    normal, threshold, error = plane_through(points)
+    forward = 1.0 if normal @ rough > 0 else -1.0
+    kind, slope = yield from _rise(plateau, points[0], forward * normal)
+    if kind is None:
+        return None
+    # A rise is not noticed as long as it is below the tolerance.
+    late = plateau.tolerance / slope
+    reach = max(1.0, float(np.linalg.norm(np.mean(points, axis=0))))
+    return Facet(forward * normal, forward * threshold - late, reach * error + late, kind, plateau)
+
+
+def _rough_normal(
+    plateau: Plateau, edge: Edges, share: float
+) -> Generator[Points, Values, tuple[Vector | None, float]]:
+    """The direction of the hyperplane from parallel lines beside the edge, with its expected error."""
+    point, inputs = edge.points[0], edge.points.shape[1]
+    along = (edge.outside - edge.inside)[0] / edge.widths[0]
+    beside = np.linalg.qr(np.column_stack([along, np.eye(inputs)]))[0].T[1:]
+    offset = share * float(np.linalg.norm(point - plateau.point))
+    starts = point + offset * beside
+    edges = None
+    for reach in ROUGH_REACHES:
+        edges = yield from _brackets(plateau, starts[:, None], reach * offset * along)
+        if edges is not None:
+            break
+    if edges is None:
+        return None, np.inf
+    edges = yield from halved(plateau, edges, limit=ROUGH_SHARE * offset)
+    normal = along - ((edges.points - starts) @ along / offset) @ beside
+    length = float(np.linalg.norm(normal))
+    return normal / length, np.sqrt(inputs) * (ROUGH_SHARE + edge.widths[0] / offset) / length
+
+
+def _brackets(
+    plateau: Plateau, starts: Float64[np.ndarray, "points choices inputs"], step: Vector
+) -> Generator[Points, Values, Edges | None]:
+    """Pairs behind and before every start, on and off the plateau, at its first choice with one; None if none has."""
+    count, choices, inputs = starts.shape
+    inside, outside = np.empty((count, inputs)), np.empty((count, inputs))
+    missing = np.arange(count)
+    for choice in range(choices):
+        ends = np.stack([starts[missing, choice] - step, starts[missing, choice] + step])
+        holds = plateau.holds((yield ends.reshape(-1, inputs))).reshape(2, -1)
+        is_seen = holds[0] & ~holds[1]
+        inside[missing[is_seen]], outside[missing[is_seen]] = ends[0, is_seen], ends[1, is_seen]
+        missing = missing[~is_seen]
+        if len(missing) == 0:
+            return Edges(inside, outside)
+    return None
+
+
+def _places(plateau: Plateau, edge: Edges, normal: Vector) -> list[tuple[Vector, float]]:
+    """Points of a rough hyperplane and radii around them, best first: the nearest point is rarely hidden by others."""
+    away = edge.points[0] - plateau.point
+    height, distance = float(away @ normal), float(np.linalg.norm(away))
+    foot = plateau.point + height * normal
+    near = [(foot, radius * height) for radius in FOOT_RADII]
+    return near + [(edge.points[0], radius * distance) for radius in EDGE_RADII]
+
+
+def _star(
+    center: Vector, radius: float, normal: Vector, rng: np.random.Generator
+) -> Float64[np.ndarray, "points 2 inputs"]:
+    """Points of a rough hyperplane around a centre, each with a second choice on the other side of the centre."""
+    inputs = len(normal)
+    within = np.linalg.qr(np.column_stack([normal, rng.standard_normal((inputs, inputs - 1))]))[0].T[1:]
+    more = rng.standard_normal((MORE_POINTS if inputs > 1 else 0, inputs - 1)) @ within
+    more *= rng.uniform(*MORE_RADII, (len(more), 1)) / np.linalg.norm(more, axis=1, keepdims=True)
+    first = np.vstack([np.zeros((1, inputs)), within, more])
+    # The centre has no other side: a point beside it is its second choice.
+    second = np.vstack([0.5 * np.sum(within[:1], axis=0, keepdims=True), -within, -more])
+    return center + radius * np.stack([first, second], axis=1)
+
+
+def _rise(plateau: Plateau, point: Vector, normal: Vector) -> Generator[Points, Values, tuple[EdgeKind | None, float]]:
+    """Whether answers jump at a point of a hyperplane or rise from there in proportion, and how steeply; or neither."""
+    steps = FINEST * max(float(np.linalg.norm(point)), float(np.linalg.norm(point - plateau.point))) * RISES
+    values = yield point + steps[:, None] * normal
+    changes = np.linalg.norm(values - plateau.value, axis=1)
+    if changes[0] > CLEAR_JUMP * plateau.tolerance:
+        return EdgeKind.JUMP, np.inf
+    clear = np.flatnonzero(changes[:-1] > CLEAR_RISE * plateau.tolerance)
+    if len(clear) == 0:
+        return None, 0.0
+    # Later ones may have met other hyperplanes, or a curved function may look straight.
+    first = int(clear[0])
+    if abs(changes[first + 1] - 2.0 * changes[first]) > DOUBLED * changes[first]:
+        return None, 0.0
+    return EdgeKind.KINK, float((changes[first + 1] - changes[first]) / steps[first])

@@ -1,0 +1,365 @@
+"""The lowest layer of step or ReLU units under any function of them, from the edges of plateaus.
+
+In ``f(x) = P(u(w_1 x - t_1), ..., u(w_d x - t_d))`` answers do not change where no unit is on, and between the
+hyperplanes of step units they never do. Rays that leave a plateau end at a hyperplane, which is then read exactly. In
+directions that the known rows do not see only others can switch, so that every such line shows a row as long as
+one is missing; later lines look far out, in directions in which known units only switch off.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+from jaxtyping import Float64
+from scipy.optimize import linprog
+
+from unweave.activations import RELU, STEP
+from unweave.arrays import Points, Vector
+from unweave.exceptions import BudgetExhausted, StageFailed
+from unweave.identification.plateaus.checks import rows_are_all, rows_are_exact
+from unweave.identification.plateaus.edges import EdgeKind, Edges, Facet, Plateau, leave, read_facet
+from unweave.identification.walks.searches import Ask, Search, run_together
+from unweave.networks.network import Layer
+from unweave.result import Diagnostic, Verdict
+
+# Tolerated rounding of an answer on a plateau, in expected errors.
+MARGIN = 6.0
+# How far beside the centre it is asked, in half-widths: models that normalise their inputs have no answer at zero.
+NEXT_TO = 1e-3
+# Distances at which a plateau is looked for if the centre is on none, in square roots of the inputs.
+HOME_SCALES = (0.1, 0.3, 1.0)
+# Steps that tell whether answers are constant around a place, in square roots of the inputs.
+NEARBY, NEARBY_STEPS = 1e-6, 3
+# Lines that must show nothing new, at least (one per input, too) and per row if there are more rows than inputs.
+FEWEST_QUIET, MORE_QUIET = 12, 4
+# Lines without a new hyperplane, in those that are wanted, after which edges that can't be read are given up.
+PATIENCE = 3
+# Edges that could not be read after which the search ends: each costs many queries.
+FREE_UNREAD, UNREAD_PER_ROW = 8, 2
+# Distances of later starts from the centre, in square roots of the inputs.
+START_SCALES = (0.5, 2.0, 8.0, 32.0)
+# Two readings are of one hyperplane, or a point is on it, up to this share of its distance from the centre.
+SAME = 1e-7
+# Places at which a hyperplane is looked for far from where it was read, how far, how many must show it, and how
+# sharply; where far ones can't be chosen, decades of their distances, and decades by which others are near a corner.
+PLACES, FAR, NEEDED_PLACES, SHARPNESS, DECADES = 16, 8.0, 2, 1e-9, 3.0
+CORNER_DECADES = (2.0, 6.0)
+
+
+@dataclass(frozen=True, eq=False)
+class LowestLayer:
+    """Hyperplanes of the lowest layer, in the coordinates that were asked.
+
+    Args:
+        layer: unit weights that point away from the plateau they were seen from, and thresholds as biases.
+        errors: expected error of every row.
+        lines: number of lines walked.
+        quiet_lines: lines at the end that met no other hyperplane.
+        is_complete: whether nothing speaks for another row.
+        checks: the assumptions that were checked.
+        stopped: why the search ended early; empty if it did not.
+    """
+
+    layer: Layer
+    errors: Float64[np.ndarray, "neurons"]
+    lines: int
+    quiet_lines: int
+    is_complete: bool
+    checks: tuple[Diagnostic, ...]
+    stopped: str = ""
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.layer.neurons
+
+
+@dataclass(frozen=True)
+class LowestLayerSearch:
+    """Settings of the search.
+
+    Args:
+        quiet_lines: lines that must show nothing new before the search ends; chosen by the inputs if omitted.
+        homes: places that are tried for a plateau if the centre is on none.
+    """
+
+    quiet_lines: int | None = None
+    homes: int = 15
+
+    def __call__(
+        self, ask: Ask, inputs: int, rng: np.random.Generator, *, noise: float = 0.0, rounding: float = 2.0**-50
+    ) -> LowestLayer:
+        """Leave plateaus until no line meets another hyperplane.
+
+        Args:
+            ask: answers batches of points of unbounded space, and remembers them: some are asked again.
+            inputs: number of inputs.
+            rng: chooses the lines.
+            noise: standard deviation of an answer.
+            rounding: error of an answer relative to its size.
+
+        Raises:
+            StageFailed: if no plateau, or no hyperplane around it, was seen.
+            BudgetExhausted: before the first hyperplane was read.
+
+        Assumes: units are steps, or ReLUs that are all off somewhere that is looked at; answers are exact.
+        Guarantees: heuristic; a row in general position that changes the answers where the others are off is met by
+            every line in directions that the known rows do not see.
+        """
+        walk = _Walk(ask, inputs, rng, MARGIN * noise, MARGIN * rounding)
+        stopped, is_far = "", np.empty(0, dtype=bool)
+        try:
+            walk.settle(self.homes)
+            is_new = True
+            while is_new:
+                while self._goes_on(walk):
+                    walk.follow(walk.rays())
+                is_new = walk.follow(walk.rays_along_unseen())
+            is_far = walk.seen_elsewhere()
+        except BudgetExhausted as failure:
+            if not walk.facets:
+                raise
+            stopped = str(failure)
+        return _result(walk, is_far, self._wanted(walk), stopped)
+
+    def _goes_on(self, walk: "_Walk") -> bool:
+        """Whether lines have not been quiet for long, and edges can be read."""
+        wanted = self._wanted(walk)
+        return walk.quiet < wanted and walk.turn < PATIENCE * wanted and walk.is_readable
+
+    def _wanted(self, walk: "_Walk") -> int:
+        """Lines that must show nothing new."""
+        # With more rows than inputs no direction shows missing ones alone.
+        more = MORE_QUIET * len(walk.facets) if len(walk.facets) > walk.inputs else 0
+        return self.quiet_lines or max(FEWEST_QUIET, walk.inputs, more)
+
+
+@dataclass
+class _Walk:
+    """What lines have shown so far."""
+
+    ask: Ask
+    inputs: int
+    rng: np.random.Generator
+    noise: float
+    rounding: float
+    facets: list[Facet] = field(default_factory=list)
+    lines: int = 0
+    quiet: int = 0
+    turn: int = 0
+    unread: int = 0
+    dependence: int = 0
+
+    def __post_init__(self) -> None:
+        self.unit = float(np.sqrt(self.inputs))
+        self.normals, self.thresholds = np.empty((0, self.inputs)), np.empty(0)
+
+    def settle(self, homes: int) -> None:
+        """Find a plateau to start from: at the centre, or near it.
+
+        Raises:
+            StageFailed: if answers are constant nowhere.
+        """
+        home = self._plateau_at(NEXT_TO * self.rng.standard_normal(self.inputs))
+        for number in range(homes):
+            if home is not None:
+                break
+            scale = HOME_SCALES[number % len(HOME_SCALES)]
+            home = self._plateau_at(scale * self.rng.standard_normal(self.inputs))
+        if home is None:
+            raise StageFailed(
+                f"the answers are constant around none of {homes + 1} places: the units are not steps, and nowhere "
+                "near the centre are all of them off."
+            )
+        self.home = home
+
+    @property
+    def is_readable(self) -> bool:
+        """Whether not too many edges were unlike those of hyperplanes."""
+        return self.unread < FREE_UNREAD + UNREAD_PER_ROW * len(self.facets)
+
+    def follow(self, rays: Iterable[tuple[Plateau, Vector]]) -> bool:
+        """Leave plateaus and read the hyperplanes that are met for the first time; whether there are any."""
+        searches = [_met(plateau, direction, self.unit) for plateau, direction in rays]
+        if not searches:
+            return False
+        self.lines += 1
+        met = [(plateau, edge) for plateau, edge in run_together(searches, self.ask) if not self._is_known(edge)]
+        before = len(self.facets)
+        found = run_together([read_facet(plateau, edge, self.rng) for plateau, edge in met], self.ask)
+        for facet in found:
+            self._keep(facet)
+        self.unread += len(met) - len(found)
+        self.turn += 1
+        if len(self.facets) > before:
+            self.quiet = self.turn = 0
+        elif len(met) == len(found):
+            self.quiet += 1
+        return self.turn == 0
+
+    def _plateau_at(self, point: Vector) -> Plateau | None:
+        """The plateau around a point, None if answers change there."""
+        steps = NEARBY * self.unit * self.rng.standard_normal((NEARBY_STEPS, self.inputs))
+        values = self.ask(np.vstack([point, point + steps]))
+        plateau = Plateau(point, values[0], self.noise + self.rounding * max(float(np.max(np.abs(values[0]))), 1.0))
+        return plateau if np.all(plateau.holds(values)) else None
+
+    def rays(self) -> Iterator[tuple[Plateau, Vector]]:
+        """Two rays from one start: opposite ones that known rows do not see, or such that switch these off."""
+        start = (None if self.turn % 4 < 2 else self._plateau_at(self._far_start())) or self.home
+        unseen = self._unseen_directions()
+        if len(unseen) > 0 and self.turn % 2 == 0:
+            direction = self.rng.standard_normal(len(unseen)) @ unseen
+            directions = [direction, -direction]
+        else:
+            directions = [self._outward(start, each) for each in self.rng.standard_normal((2, self.inputs))]
+        for direction in directions:
+            length = float(np.linalg.norm(direction))
+            if length > SAME:
+                yield start, direction / length
+
+    def _outward(self, start: Plateau, direction: Vector) -> Vector:
+        """A direction in which known units only switch off or, if there is none, towards a corner of their cell."""
+        if self.inputs - len(self._unseen_directions()) == len(self.facets):
+            return direction - self._lift(np.maximum(self.normals @ direction, 0.0))
+        reach = START_SCALES[-1] * self.unit
+        bounds = np.column_stack([self.home.point - reach, self.home.point + reach])
+        corner = linprog(-direction, A_ub=self.normals, b_ub=self.thresholds, bounds=bounds)
+        return direction if corner.x is None else corner.x - start.point
+
+    def _far_start(self) -> Vector:
+        """A random place, every other time and below ReLUs always one where all known units are off."""
+        scale = START_SCALES[self.rng.integers(len(START_SCALES))]
+        point = self.home.point + scale * self.rng.standard_normal(self.inputs)
+        if self.turn % 8 < 4 or any(facet.kind is EdgeKind.KINK for facet in self.facets):
+            excess = np.maximum(self.normals @ point - self.thresholds + SAME * self.unit, 0.0)
+            point = point - self._lift(excess * (1.0 + self.rng.random(len(excess))))
+        return point
+
+    def _lift(self, values: Float64[np.ndarray, "neurons"]) -> Vector:
+        """The smallest vector that the known rows map to these values, if there is one."""
+        return np.linalg.pinv(self.normals) @ values if len(values) > 0 else np.zeros(self.inputs)
+
+    def _unseen_directions(self) -> Points:
+        if len(self.facets) == 0:
+            return np.eye(self.inputs)
+        _, sizes, directions = np.linalg.svd(self.normals)
+        return directions[np.count_nonzero(sizes > SAME) :]
+
+    def _is_known(self, edge: Edges) -> bool:
+        point = edge.points[0]
+        distances = np.abs(self.normals @ point - self.thresholds)
+        return bool(np.any(distances <= SAME * (self.unit + float(np.linalg.norm(point)))))
+
+    def _keep(self, facet: Facet) -> None:
+        """Add a hyperplane that is new, with its normal away from home."""
+        side = 1.0 if facet.normal @ self.home.point < facet.threshold else -1.0
+        normal, threshold = side * facet.normal, side * facet.threshold
+        gaps = np.linalg.norm(self.normals - normal, axis=1) + np.abs(self.thresholds - threshold) / self.unit
+        if np.any(gaps <= SAME):
+            return
+        self.facets.append(facet)
+        self.normals = np.vstack([self.normals, normal])
+        self.thresholds = np.append(self.thresholds, threshold)
+
+    def rays_along_unseen(self) -> Iterator[tuple[Plateau, Vector]]:
+        """Rays in directions that no row sees, from places where they are known to lead to other answers."""
+        self.dependence, unseen = 0, self._unseen_directions()
+        if len(unseen) == 0:
+            return
+        scales = np.array(START_SCALES)[np.arange(PLACES) % len(START_SCALES), None]
+        points = self.home.point + scales * self.rng.standard_normal((PLACES, self.inputs))
+        moves = FAR * scales * self.rng.standard_normal((PLACES, len(unseen))) @ unseen
+        before, after = np.split(self.ask(np.concatenate([points, points + moves])), 2)
+        sizes, lengths = np.maximum(np.max(np.abs(before), axis=1), 1.0), np.linalg.norm(moves, axis=1)
+        # Errors of the rows turn moves into small changes of what they see.
+        errors = self.noise + (self.rounding + SHARPNESS * lengths) * sizes
+        changed = np.flatnonzero(np.max(np.abs(after - before), axis=1) > errors)
+        self.dependence = len(changed)
+        for index in changed:
+            plateau = self._plateau_at(points[index])
+            if plateau is not None:
+                yield plateau, moves[index] / lengths[index]
+
+    def seen_elsewhere(self) -> np.ndarray:
+        """Which hyperplanes answers change across far from where these were read, too."""
+        rows = len(self.facets)
+        if rows == 0:
+            return np.empty(0, dtype=bool)
+        places = np.concatenate([self._places_on(row) for row in range(rows)])
+        owners = np.repeat(np.arange(rows), PLACES)
+        errors = np.array([facet.error for facet in self.facets])[owners]
+        widths = (SHARPNESS + MARGIN * errors) * (self.unit + np.linalg.norm(places, axis=1))
+        steps = widths[:, None] * self.normals[owners]
+        before, after = np.split(self.ask(np.concatenate([places - steps, places + steps])), 2)
+        is_jump = np.array([facet.kind is EdgeKind.JUMP for facet in self.facets])[owners]
+        differ = np.max(np.abs(after - before), axis=1) > self.home.tolerance
+        is_seen = differ & (is_jump | self.home.holds(before))
+        return np.count_nonzero(is_seen.reshape(rows, PLACES), axis=1) >= NEEDED_PLACES
+
+    def _places_on(self, row: int) -> Points:
+        """Random points of a hyperplane where the other units are off; at half of them some are on.
+
+        More rows than inputs can't be chosen freely: then points at all distances from the nearest one.
+        """
+        scale = FAR * (self.unit + abs(self.thresholds[row]))
+        unseen = self._unseen_directions()
+        if self.inputs - len(unseen) < len(self.facets):
+            radii = scale * 10.0 ** -self.rng.uniform(0.0, DECADES, (PLACES, 1))
+            foot = self.thresholds[row] * self.normals[row]
+            points = foot + radii * self.rng.standard_normal((PLACES, self.inputs)) / self.unit
+        else:
+            margins = self._margins(row, scale)
+            points = (self.thresholds - margins) @ np.linalg.pinv(self.normals).T
+            points = points + scale * self.rng.standard_normal((PLACES, len(unseen))) @ unseen
+        missing = self.thresholds[row] - points @ self.normals[row]
+        return points + missing[:, None] * self.normals[row]
+
+    def _margins(self, row: int, scale: float) -> Float64[np.ndarray, "places neurons"]:
+        """How far below their thresholds units are at places on a hyperplane; above them where negative."""
+        rows, places = len(self.facets), np.arange(PLACES)
+        margins = scale * self.rng.exponential(size=(PLACES, rows))
+        if rows > 1:
+            other = (row + self.rng.integers(1, rows, PLACES)) % rows
+            if self.facets[row].kind is EdgeKind.JUMP:
+                margins[::2] *= self.rng.choice([-1.0, 1.0], margins[::2].shape)
+            else:
+                # A unit that acts only in products is seen where another one is on.
+                margins[places[::2], other[::2]] *= -1.0
+                # Kinks of higher units that are dead on the plateau look alike, but turn before others switch on.
+                margins[places[1::2], other[1::2]] *= 10.0 ** -self.rng.uniform(*CORNER_DECADES, PLACES // 2)
+        margins[:, row] = 0.0
+        return margins
+
+
+def _met(plateau: Plateau, direction: Vector, unit: float) -> Search:
+    """The edge on a ray, with the plateau that it belongs to."""
+    edges = yield from leave(plateau, direction, unit=unit)
+    return [(plateau, edge) for edge in edges]
+
+
+def _result(walk: _Walk, is_far: np.ndarray, wanted: int, stopped: str) -> LowestLayer:
+    """The rows that go on everywhere, with what speaks for them."""
+    if not walk.facets:
+        raise StageFailed(
+            f"{walk.lines} lines from a place where the answers are constant met no hyperplane at which they change"
+            + (f", and {walk.unread} edges that are not those of hyperplanes." if walk.unread else ".")
+        )
+    kept = np.flatnonzero(is_far) if not stopped else np.arange(len(walk.facets))
+    kinds = {walk.facets[row].kind for row in kept}
+    if len(kinds) != 1:
+        raise StageFailed(
+            f"none of {len(walk.facets)} hyperplanes at the edge of a plateau goes on far away: they are not those of "
+            "the lowest layer."
+            if not kinds
+            else "answers jump at some hyperplanes and bend at others: the units are of several kinds."
+        )
+    errors = np.array([walk.facets[row].error for row in kept])
+    activation = STEP if kinds == {EdgeKind.JUMP} else RELU
+    layer = Layer(walk.normals[kept], -walk.thresholds[kept], activation)
+    exact = rows_are_exact(float(np.max(errors)), unread=walk.unread)
+    others = rows_are_all(
+        elsewhere=len(walk.facets) - len(kept), dependence=walk.dependence, quiet=walk.quiet, wanted=wanted
+    )
+    is_complete = not stopped and all(check.verdict is Verdict.OK for check in others)
+    return LowestLayer(layer, errors, walk.lines, walk.quiet, is_complete, (*exact, *others), stopped)

@@ -1,0 +1,197 @@
+"""Read every neuron off the Hessians that were already paid for.
+
+In the recovered atoms each Hessian is ``H(x_i) = sum_k c_ik u_k u_k^T``, and for a neuron
+``a g(s <u, x> + b)`` the coefficient is ``c_ik = a s^2 g''(s <u_k, x_i> + b)``: a profile over the
+line ``t_i = <u_k, x_i>``. A small separable fit gives scale, bias and output weight, and the misfit
+over the known activations tells which one it is.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64
+
+from unweave.activations import Activation
+from unweave.arrays import Atoms, pack_squares
+from unweave.numerics.finite_differences import HessianSample
+
+# The search grid, for positions of unit spread; a neuron outside it is linear or saturated there.
+SCALE_GRID = np.geomspace(0.08, 8.0, 26)
+BIAS_GRID = np.linspace(-5.0, 5.0, 41)
+# Points that the grid search looks at, and starts that it hands to the fit.
+GRID_POINTS = 48
+GRID_STARTS = 4
+FIT_STEPS = 60
+# Starts are compared on a subset of the points; the best one is polished on all of them.
+MOST_FIT_POINTS = 160
+POLISH_STEPS = 12
+LONGEST_MOVE = 2.0
+LARGEST_DAMPING = 1e8
+# Power of a second derivative below which it is flat: nothing that small can be fitted.
+FLAT_POWER = 1e-40
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """Second derivative of every neuron along its own direction, at every measured point.
+
+    Args:
+        positions: ``<u_k, x_i>``.
+        coefficients: ``c_ik`` for every output.
+        residual: part of the Hessians (root mean square, relative) that the atoms do not explain.
+    """
+
+    positions: Float64[np.ndarray, "points neurons"]
+    coefficients: Float64[np.ndarray, "points outputs neurons"]
+    residual: float
+
+
+@dataclass(frozen=True)
+class ProfileFit:
+    """The neurons ``curvature / s^2 g(s t + b)`` that fit the profiles best for one activation.
+
+    Args:
+        activation: the activation that was tried.
+        scales: ``s`` of every neuron, positive.
+        biases: ``b`` of every neuron.
+        curvatures: ``a s^2`` for every output and neuron.
+        misfits: relative root mean square misfit of every profile.
+    """
+
+    activation: Activation
+    scales: Float64[np.ndarray, "neurons"]
+    biases: Float64[np.ndarray, "neurons"]
+    curvatures: Float64[np.ndarray, "outputs neurons"]
+    misfits: Float64[np.ndarray, "neurons"]
+
+    @property
+    def typical_misfit(self) -> float:
+        """Median misfit over the neurons."""
+        return float(np.median(self.misfits)) if len(self.misfits) else 0.0
+
+
+def neuron_profiles(sample: HessianSample, atoms: Atoms) -> Profiles:
+    """Decompose every measured Hessian in the squares of the atoms (directions along the frame)."""
+    squares = pack_squares(atoms).T
+    flat = sample.hessians.reshape(-1, squares.shape[0])
+    coefficients = np.linalg.lstsq(squares, flat.T, rcond=None)[0]
+    unexplained = flat.T - squares @ coefficients
+    shape = (*sample.hessians.shape[:2], len(atoms))
+    return Profiles(
+        positions=sample.points @ (sample.frame @ atoms.T),
+        coefficients=coefficients.T.reshape(shape),
+        residual=float(np.linalg.norm(unexplained) / max(np.linalg.norm(flat), np.finfo(float).tiny)),
+    )
+
+
+def fit_profiles(profiles: Profiles, activation: Activation, *, neurons: np.ndarray | None = None) -> ProfileFit:
+    """Fit scale, bias and output weight of every neuron (or of the chosen ones) for one activation.
+
+    A grid search with the output weights eliminated gives starts; variable projection refines them.
+
+    Assumes: one neuron per direction. Guarantees: heuristic; the misfit says how well it fits.
+    """
+    chosen = np.arange(profiles.positions.shape[1]) if neurons is None else neurons
+    if len(chosen) == 0:
+        none = np.empty(0)
+        return ProfileFit(activation, none, none, np.empty((profiles.coefficients.shape[1], 0)), none)
+    positions = np.ascontiguousarray(profiles.positions[:, chosen].T)
+    targets = np.ascontiguousarray(np.moveaxis(profiles.coefficients[:, :, chosen], 2, 0))
+    center, spread = positions.mean(axis=1, keepdims=True), positions.std(axis=1, keepdims=True)
+    spread = np.where(spread > 0, spread, 1.0)
+    standard = (positions - center) / spread
+    starts = np.array([_grid_starts(standard[k], targets[k], activation) for k in range(len(chosen))])
+    few = slice(None, MOST_FIT_POINTS)
+    fits = [
+        _variable_projection(standard[:, few], targets[:, few], activation, scales=start[:, 0], biases=start[:, 1])
+        for start in np.moveaxis(starts, 1, 0)
+    ]
+    best = np.argmin(np.array([misfits for _, _, _, misfits in fits]), axis=0)
+    scales, biases = (np.array([fits[j][part][k] for k, j in enumerate(best)]) for part in range(2))
+    scales, biases, curvatures, misfits = _variable_projection(
+        standard, targets, activation, scales=scales, biases=biases, steps=POLISH_STEPS
+    )
+    return ProfileFit(
+        activation=activation,
+        scales=scales / spread[:, 0],
+        biases=biases - scales * center[:, 0] / spread[:, 0],
+        curvatures=curvatures.T,
+        misfits=misfits,
+    )
+
+
+def _grid_starts(positions: np.ndarray, targets: np.ndarray, activation: Activation) -> np.ndarray:
+    """The best few (scale, bias) of the grid for one profile."""
+    points = np.linspace(0, len(positions) - 1, min(GRID_POINTS, len(positions))).astype(int)
+    scales, biases = (grid.ravel() for grid in np.meshgrid(SCALE_GRID, BIAS_GRID, indexing="ij"))
+    shapes = activation(scales[:, None] * positions[points] + biases[:, None], 2)
+    power = np.maximum(np.sum(shapes**2, axis=1), FLAT_POWER)
+    explained = np.sum((shapes @ targets[points]) ** 2, axis=1) / power
+    # Neighbours on the grid lead to the same fit: a start must beat the cells next to it.
+    surface = np.pad(explained.reshape(len(SCALE_GRID), -1), 1, constant_values=-np.inf)
+    inner = surface[1:-1, 1:-1]
+    is_peak = np.all([inner >= surface[i : i + inner.shape[0], j : j + inner.shape[1]]
+                      for i in range(3) for j in range(3)], axis=0).ravel()  # fmt: skip
+    order = np.argsort(np.where(is_peak, -explained, np.inf), kind="stable")[:GRID_STARTS]
+    order = np.where(is_peak[order], order, order[0])
+    return np.stack([scales[order], biases[order]], axis=1)
+
+
+def _variable_projection(
+    positions: np.ndarray,
+    targets: np.ndarray,
+    activation: Activation,
+    *,
+    scales: np.ndarray,
+    biases: np.ndarray,
+    steps: int = FIT_STEPS,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Levenberg-Marquardt in (scale, bias) of all neurons at once, output weights eliminated (Kaufman)."""
+    scales, biases, damping = scales.copy(), biases.copy(), np.full(len(positions), 1e-3)
+    weights, loss, gram, slope = _projected_system(positions, targets, activation, scales, biases)
+    active = np.arange(len(positions))
+    for _ in range(steps):
+        move = _solve_pairs(gram[active], slope[active], damping[active])
+        # Flat profiles suggest absurd moves; a bounded one can still go anywhere in a few steps.
+        trial_scales = scales[active] * np.clip(1.0 + move[:, 0] / scales[active], 0.3, 3.0)
+        trial_biases = biases[active] + np.clip(move[:, 1], -LONGEST_MOVE, LONGEST_MOVE)
+        trial = _projected_system(positions[active], targets[active], activation, trial_scales, trial_biases)
+        better = trial[1] < loss[active]
+        is_settled = better & (loss[active] - trial[1] <= 1e-13 * loss[active])
+        moved = active[better]
+        scales[moved], biases[moved] = trial_scales[better], trial_biases[better]
+        weights[moved], loss[moved], gram[moved], slope[moved] = (part[better] for part in trial)
+        damping[active] *= np.where(better, 0.2, 5.0)
+        active = active[~is_settled & (damping[active] < LARGEST_DAMPING)]
+        if len(active) == 0:
+            break
+    norms = np.maximum(np.linalg.norm(targets, axis=(1, 2)), np.finfo(float).tiny)
+    return scales, biases, weights, np.sqrt(loss) / norms
+
+
+def _solve_pairs(gram: np.ndarray, slope: np.ndarray, damping: np.ndarray) -> np.ndarray:
+    """Damped 2 x 2 systems by Cramer's rule; a singular one (a flat profile) stays where it is."""
+    first, second = gram[:, 0, 0] * (1 + damping), gram[:, 1, 1] * (1 + damping)
+    determinant = first * second - gram[:, 0, 1] ** 2
+    is_regular = determinant > np.finfo(float).tiny
+    safe = np.where(is_regular, determinant, 1.0)
+    move = np.stack([second * slope[:, 0] - gram[:, 0, 1] * slope[:, 1],
+                     first * slope[:, 1] - gram[:, 0, 1] * slope[:, 0]], axis=1)  # fmt: skip
+    return np.where(is_regular[:, None], move / safe[:, None], 0.0)
+
+
+def _projected_system(
+    positions: np.ndarray, targets: np.ndarray, activation: Activation, scales: np.ndarray, biases: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Best output weights, squared misfit, Gauss-Newton matrix and descent direction at (scale, bias)."""
+    arguments = scales[:, None] * positions + biases[:, None]
+    shape = activation(arguments, 2)
+    power = np.maximum(np.einsum("kp,kp->k", shape, shape), FLAT_POWER)
+    weights = np.einsum("kp,kpo->ko", shape, targets) / power[:, None]
+    residuals = targets - shape[:, :, None] * weights[:, None, :]
+    bend = activation(arguments, 3)
+    columns = np.stack([bend * positions, bend], axis=2)
+    columns -= shape[:, :, None] * (np.einsum("kp,kpc->kc", shape, columns) / power[:, None])[:, None, :]
+    gram = np.einsum("kpc,kpd->kcd", columns, columns) * np.sum(weights**2, axis=1)[:, None, None]
+    slope = np.einsum("kpc,kpo,ko->kc", columns, residuals, weights)
+    return weights, np.sum(residuals**2, axis=(1, 2)), gram, slope

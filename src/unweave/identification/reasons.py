@@ -1,0 +1,268 @@
+"""What is said at the end of a run: the outcome and its reason, in words and numbers."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from unweave.activations import IDENTITY, STEP, Activation
+from unweave.exceptions import InvalidInput
+from unweave.identification.hessians.span import Span
+from unweave.identification.plateaus.search import LowestLayer
+from unweave.identification.refiner import Candidate
+from unweave.networks.network import Layer, Network
+from unweave.networks.parameters import is_shallow
+from unweave.networks.signs import KinkExplanation
+from unweave.networks.symmetries import base_of, express
+from unweave.numerics.subspace_power import Directions
+from unweave.oracles.noise import NoiseFloor
+from unweave.oracles.standard import StandardOracle
+from unweave.result import Outcome
+
+# Residual, relative to the spread, up to which a network that does not explain everything is shown.
+PARTLY_EXPLAINED = 1e-5
+
+
+def outcome_of(candidate: Candidate) -> tuple[Outcome, str]:
+    """Judge a refined network by its certificate."""
+    certificate, neurons = candidate.certificate, size(candidate.network)
+    error, floor = certificate.rms_error, candidate.floor
+    activation = " and ".join(dict.fromkeys(str(each) for each in candidate.network.activations[:-1]))
+    if candidate.explains and certificate.is_isolated:
+        return Outcome.IDENTIFIED, (
+            f"{neurons} of {activation}; fresh answers are met to {error:.1e} of their spread, "
+            f"and every parameter is within a relative {certificate.radius:.1e} of the exact one."
+        )
+    if candidate.explains:
+        return Outcome.PARTLY_IDENTIFIED, (
+            f"the network of {neurons} reproduces fresh answers to {error:.2e} of their spread, which is the "
+            f"noise, but its parameters are not pinned down at this noise: the smallest singular value of the "
+            f"Jacobian is {certificate.smallest_singular:.1e}. Weak, nearly parallel or nearly linear neurons can "
+            "trade weight with each other."
+        )
+    if error <= PARTLY_EXPLAINED:
+        return Outcome.PARTLY_IDENTIFIED, (
+            f"{neurons} were found and reproduce fresh answers to {error:.2e} of their spread, but the noise "
+            f"is {floor:.1e}: something {error / floor:.1e} times larger is left unexplained, such as a neuron with "
+            "a tiny output weight."
+        )
+    shape = "the network is not shallow" if is_shallow(candidate.network) else "the network has other layers"
+    return Outcome.NOT_IDENTIFIED, (
+        f"no network of the known kinds explains the answers: the best, {neurons} of "
+        f"{activation}, misses fresh answers by {error:.2e} of their spread, {error / floor:.1e} times "
+        f"the noise; its neurons fit their profiles to {candidate.start.misfit:.1e}. The activation is not "
+        f"among the known ones, {shape}, or the answers are too noisy for its size."
+    )
+
+
+def changing_answers(noise: NoiseFloor, spread: float) -> str:
+    """Why an oracle that answers at random can't be identified."""
+    return (
+        f"the answers change between calls: asking the same points again moved them by {noise.repeat_spread:.3g}, "
+        f"while they spread by {spread:.3g}. A network that answers at random (dropout, sampling, a model with a "
+        "memory) can't be identified: query it in evaluation mode, or average its answers."
+    )
+
+
+def gives_logits() -> str:
+    """What a network of a model that answers with probabilities gives."""
+    return (
+        "The answers are probabilities that sum to one: the network gives the logits behind them, shifted so that they "
+        "sum to zero (softmax does not see the shift). Apply softmax to its outputs to get the answers."
+    )
+
+
+def no_kinks() -> str:
+    """Why a function that looked piecewise linear has no neurons to show."""
+    return (
+        "the function is straight nearby and bent farther away, but no kink on the lines walked could be resolved: "
+        "the kinks are too close together or too weak for the noise."
+    )
+
+
+def no_slabs() -> str:
+    """Why a function that is constant far out has no neurons to show there."""
+    return "far from the centre the answers never change, or change smoothly: no neuron switches there."
+
+
+def strange_profiles(jumps: int, clear: int, misfit: float) -> str:
+    """Why jumps far out are not those of a shallow network."""
+    return (
+        f"{clear} of {jumps} jumps far from the centre have the profile of a single tanh or erf neuron (typical misfit "
+        f"{misfit:.1e}): the network is not shallow, so that upper layers bend what its first layer says, or its "
+        "activation is not among the known ones."
+    )
+
+
+def first_layer(neurons: int, why: str, *, is_complete: bool) -> str:
+    """What was found of a network that is not shallow."""
+    rest = "and the last line showed no other" if is_complete else "and there may be more"
+    return (
+        f"{why} The first layer was read off far from the centre: {count(neurons)}, {rest}; their directions are "
+        "exact, their lengths come from the tails, their biases are rough. The layers above are not identified."
+    )
+
+
+def aligned_first_layer(layer: Layer, following: int) -> str:
+    """What was found of a deep network whose upper layers stay unknown."""
+    return (
+        f"the network is deep. Its first layer of {count(layer.neurons)} was read off far from the centre, directions, "
+        f"lengths and biases to a few digits, and the second layer has {count(following)}: that is the rank of the "
+        "gradients above the first. The layers above are not identified."
+    )
+
+
+def lowest_layer(found: LowestLayer) -> str:
+    """What was found of thresholded units under unknown upper layers."""
+    layer, error = found.layer, float(np.max(found.errors))
+    kind = "jump" if layer.activation == STEP else "bend"
+    rows = "1 row" if found.rows == 1 else f"{found.rows} rows"
+    missed = "no other one" if found.is_complete else "no other one, but there may be more"
+    reason = (
+        f"the answers are constant on plateaus and {kind} at hyperplanes that go on everywhere: a lowest layer of "
+        f"{rows} of {layer.activation}, unit normals and thresholds to about {error:.0e}; the last "
+        f"{found.quiet_lines} of {found.lines} lines met {missed}. Lengths are not determined, and what is above is "
+        "not identified."
+    )
+    return f"{reason} The search ended early: {found.stopped}" if found.stopped else reason
+
+
+def too_wide(layer: Layer) -> str:
+    """Why nothing above a wide first layer can be asked for."""
+    return (
+        f"the first layer has {count(layer.neurons)} and {layer.inputs} inputs: its values can't be chosen freely, so "
+        "that the layers above can't be asked alone."
+    )
+
+
+def nothing_above(layer: Layer) -> str:
+    """Why the layers above a first layer stay unknown."""
+    return (
+        f"above the first layer of {count(layer.neurons)} no network was found: its Hessians show no clear number of "
+        "neurons, or there are too few outputs to tell the layers apart."
+    )
+
+
+def strange_corners(kinks: int, misfit: float) -> str:
+    """Why far kinks are not those of a shallow network."""
+    return (
+        f"the function has {kinks} kinks far from the centre, but they are not rounded off like softplus, GELU or SiLU "
+        f"(typical misfit {misfit:.1e}): the network is not shallow, or its activation is not among the known ones."
+    )
+
+
+def open_signs(explained: KinkExplanation) -> str:
+    """What is left open about the signs of a piecewise linear network."""
+    if explained.solutions == 0:
+        return (
+            f"{explained.reason} The network carries an affine part (skip): every neuron could be flipped with a "
+            "change of that part."
+        )
+    neurons = ", ".join(str(k) for k in np.flatnonzero(explained.open_signs))
+    return (
+        f"{explained.reason} The signs of the neurons {neurons} are not determined by the answers: several choices "
+        "give the same function. The network carries an affine part (skip) instead of a guess."
+    )
+
+
+def missing_directions(span: Span, directions: Directions) -> str:
+    """Why the span of the Hessians does not show the neurons."""
+    found, rank = len(directions.atoms), directions.rank
+    evidence = (
+        f"{found} of {rank} directions found in the span of the Hessians (gap of the singular values "
+        f"{span.subspace.gap:.3g}, {directions.starts} starts, {directions.rejected} ended at matrices that are not "
+        f"of rank one, {directions.unconverged} did not settle)"
+    )
+    if found == 0 and rank == 1:
+        return (
+            "every Hessian is a multiple of one matrix of higher rank: the function is quadratic, or a function of "
+            f"one quadratic form, and its neurons are determined only up to a rotation. {evidence}."
+        )
+    return (
+        f"{evidence}: the Hessians are not combinations of one rank-one matrix per neuron, so the function is not a "
+        "shallow network on this domain (a deep one, perhaps), or the answers are too noisy for its size."
+    )
+
+
+def hidden_bends(rms_error: float, noise: float, places: int) -> str:
+    """Why a function that is flat where it was looked at, and yet not affine, can't be identified."""
+    return (
+        f"no curvature was seen at the first {places} points, and yet the best affine function misses fresh answers "
+        f"by {rms_error:.2e} of their spread (noise {noise:.1e}): the neurons are saturated or linear there. Choose "
+        "a domain (scale, center) where the function bends."
+    )
+
+
+def other_width(found: int, given: int) -> str:
+    """What it means if another number of neurons was found than was given."""
+    if found < given:
+        return (
+            f"{count(given)} were given and {found} are visible. The others do not change the answers: they are dead "
+            "(no output weight, no input weights), duplicates that count as one with summed output weights, or weaker "
+            "than the noise."
+        )
+    return f"{count(given)} were given, but the answers need {found}."
+
+
+def count(neurons: int) -> str:
+    """The number of neurons in words."""
+    return f"{neurons} neuron" if neurons == 1 else f"{neurons} neurons"
+
+
+def layer_in_oracle_units(layer: Layer, oracle: StandardOracle) -> Layer:
+    """A first layer in the oracle's inputs."""
+    weights = layer.weights / oracle.half_width
+    return replace(layer, weights=weights, biases=layer.biases - weights @ oracle.center)
+
+
+def size(network: Network) -> str:
+    """The number of neurons of all hidden layers in words."""
+    widths = network.widths
+    if len(widths) == 1:
+        return count(widths[0])
+    listed = f"{', '.join(map(str, widths[:-1]))} and {widths[-1]}" if widths else "0"
+    return f"{listed} neurons in {len(widths)} hidden layers"
+
+
+def in_oracle_units(network: Network, oracle: StandardOracle) -> Network:
+    """Undo the standard coordinates: ``z = (x - center) / half_width`` and ``f = offset + size y``.
+
+    Raises:
+        InvalidInput: if the output activation is not the identity and outputs have other units: only an
+            affine output layer can take them in.
+    """
+    layers = list(network.layers)
+    layers[0] = layer_in_oracle_units(layers[0], oracle)
+    skip = None if network.skip is None else oracle.size[:, None] * network.skip / oracle.half_width
+    output = layers[-1]
+    if output.activation != IDENTITY:
+        if np.any(oracle.size != 1.0) or np.any(oracle.offset != 0.0) or skip is not None:
+            raise InvalidInput(f"a network with {output.activation} outputs can't be given in other output units.")
+        return Network(tuple(layers))
+    offset = oracle.offset + oracle.size * output.biases
+    layers[-1] = replace(
+        output,
+        weights=oracle.size[:, None] * output.weights,
+        biases=offset if skip is None else offset - skip @ oracle.center,
+    )
+    return Network(tuple(layers), skip)
+
+
+def as_delivered(candidate: Candidate, activation: Activation | None) -> Network:
+    """The network in the oracle's units, written with the activation that was asked for where it can be."""
+    network = in_oracle_units(candidate.network, candidate.units)
+    if activation is None or any(base_of(activation) != base_of(each) for each in network.activations[:-1]):
+        return network
+    return express(network, activation)
+
+
+def affine_network(slope: np.ndarray, offset: np.ndarray, activation: Activation) -> Network:
+    """A network without hidden neurons."""
+    outputs, inputs = slope.shape
+    return Network.shallow(
+        weights=np.empty((0, inputs)),
+        biases=np.empty(0),
+        output_weights=np.empty((outputs, 0)),
+        offset=offset,
+        activation=activation,
+        skip=slope,
+    )

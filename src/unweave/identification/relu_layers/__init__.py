@@ -1,0 +1,1 @@
+"""Networks with two hidden layers of ReLU."""

@@ -1,0 +1,252 @@
+"""The first layer of a piecewise linear network of any depth: the hyperplanes that go on everywhere.
+
+Kinks are located and read along lines as in a shallow network. Those whose hyperplane continues far away
+on both sides belong to the first layer. With fewer neurons than inputs the layer is complete when the function
+no longer changes in the directions that no neuron sees; if it does, the next line is one of these, on which
+the neurons that are known have no kinks.
+"""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from unweave.arrays import Points
+from unweave.exceptions import StageFailed
+from unweave.identification.relu_layers.crossings import Accuracy, Plane, continues_everywhere, locate_nearby
+from unweave.identification.relu_layers.orientation import Bend
+from unweave.identification.session import Probe, Run
+from unweave.identification.walks.hyperplanes import Hyperplanes, Side, hyperplanes_between, measure_sides
+from unweave.identification.walks.kinked_terms import KinkedTerms
+from unweave.identification.walks.kinks import MARGIN, KinkedLine, KinkWalk
+from unweave.identification.walks.lines import Line, far_line
+from unweave.identification.walks.searches import run_together
+from unweave.result import Diagnostic, Verdict, at_most
+
+# Angle at which lines end, before their last direction: kinks farther out are not read exactly.
+OUTER = 0.02
+# Steps of gradients, relative to the distance of the next kink. The function is straight up to there, and
+# steps that cross another hyperplane are noticed.
+STEP = 0.01
+# Lines that show nothing new, after which no more are walked if nothing else tells that all were found.
+QUIET_LINES = 2
+# Hyperplanes with a larger expected error are read again where another line meets them.
+EXACT = 1e-11
+# Places per input at which a hyperplane is located exactly: upper layers hide it at some.
+LOOKS_PER_INPUT = 1.5
+# A worse reading does not tell the sign of a neuron.
+CLEAR = 1e-6
+# Places at which the function is compared along directions that no neuron sees, and their distances.
+INVARIANCE_POINTS, INVARIANCE_SCALES = 16, 3.0
+
+
+@dataclass(frozen=True)
+class FirstReluLayer:
+    """Hyperplanes of a first layer, up to sign and scale.
+
+    Args:
+        terms: one per neuron, at its best reading; the errors are those of the hyperplane near the centre.
+        bends: gradients on both sides of kinks of its neurons.
+        later_kinks: kinks on the lines that are not of the first layer: without any the network is shallow.
+        checks: whether the layer is complete.
+    """
+
+    terms: KinkedTerms
+    bends: tuple[Bend, ...]
+    later_kinks: int
+    checks: tuple[Diagnostic, ...]
+
+    @property
+    def neurons(self) -> int:
+        """Number of neurons."""
+        return len(self.terms.offsets)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether no neuron seems to be missing."""
+        return all(check.verdict is Verdict.OK for check in self.checks)
+
+
+@dataclass(frozen=True)
+class FirstReluLayerSearch:
+    """Settings of the search.
+
+    Args:
+        lines: the largest number of lines on which neurons are looked for.
+        more_readings: the largest number of lines on which hyperplanes are read again.
+    """
+
+    lines: int = 24
+    more_readings: int = 4
+
+    def __call__(self, run: Run, probe: Probe) -> FirstReluLayer:
+        """Walk lines until the first layer is complete.
+
+        Raises:
+            StageFailed: if the function is not piecewise linear, or has one input only.
+
+        Assumes: the domain has no end.
+        """
+        if probe.oracle.inputs == 1:
+            raise StageFailed("with one input every kink is a point: the layers can't be told apart.")
+        progress = _Progress(run, probe)
+        for number in range(self.lines):
+            try:
+                progress.walk(progress.next_line())
+            except StageFailed:
+                # Where nothing depends on the direction of a later line, rounding looks like kinks.
+                if number == 0:
+                    raise
+                break
+            if progress.is_complete():
+                break
+        return progress.result()
+
+    def read_again(self, run: Run, probe: Probe, found: FirstReluLayer) -> FirstReluLayer:
+        """The hyperplanes at their best readings on some lines more, and others that appear there.
+
+        Neurons that depend linearly on others show in no direction of their own, only on further lines.
+        """
+        progress = _Progress(run, probe, list(found.bends), found.later_kinks)
+        progress.terms = found.terms
+        for number in range(self.more_readings):
+            if number > 0 and progress.quiet > 0 and np.all(progress.terms.errors <= EXACT):
+                break
+            progress.walk(progress.random_line())
+        return replace(found, terms=progress.terms, bends=tuple(progress.bends))
+
+
+def sharpened(run: Run, probe: Probe, found: FirstReluLayer) -> FirstReluLayer:
+    """The same neurons to the last digits, by least squares through exactly located points of their hyperplanes.
+
+    About seven queries per weight: for layers that no refinement follows. Neurons that are seen at too few places are
+    left as they are.
+    """
+    terms, inputs = found.terms, probe.oracle.inputs
+    slope = max((float(np.max(np.abs([bend.before, bend.after]))) for bend in found.bends), default=1.0)
+    accuracy = Accuracy(probe.scale.noise, probe.rounding, slope)
+    planes = [
+        Plane(number, -terms.offsets[number] * terms.normals[number], terms.normals[number], terms.errors[number])
+        for number in range(found.neurons)
+    ]
+    looks = int(LOOKS_PER_INPUT * (inputs + 2))
+    searches = [locate_nearby(plane, accuracy, run.rng_walk) for plane in planes for _ in range(looks)]
+    located = run_together(searches, probe.oracle.query)
+    for plane in planes:
+        points = np.array([point for index, point in located if index == plane.index])
+        if len(points) >= inputs + 2:
+            terms = terms.through(plane.index, points)
+    return replace(found, terms=terms)
+
+
+@dataclass
+class _Progress:
+    """What the lines have shown so far."""
+
+    run: Run
+    probe: Probe
+    bends: list[Bend] = field(default_factory=list)
+    later_kinks: int = 0
+    lines: int = 0
+    quiet: int = 0
+    slope: float = 0.0
+    dependence: float = np.inf
+
+    def __post_init__(self) -> None:
+        self.terms = KinkedTerms.none(self.probe.oracle.inputs, self.probe.oracle.outputs)
+        self.settings = KinkWalk(noise=self.probe.scale.noise, rounding=self.probe.rounding, step=STEP)
+
+    def random_line(self) -> Line:
+        """A line near the centre, in any direction."""
+        inputs = self.probe.oracle.inputs
+        return far_line(inputs, self.run.rng_walk, radius=float(np.sqrt(inputs)), outer=OUTER)
+
+    def next_line(self) -> Line:
+        """A random line, or after the first one that known neurons do not see, if there is one."""
+        inputs, rng, line = self.probe.oracle.inputs, self.run.rng_walk, self.random_line()
+        unseen = self._unseen_directions()
+        if self.lines == 0 or len(unseen) == 0:
+            return line
+        direction = rng.standard_normal(len(unseen)) @ unseen
+        return replace(line, base=rng.standard_normal(inputs), direction=direction / np.linalg.norm(direction))
+
+    def walk(self, line: Line) -> None:
+        """Read the kinks of a line that are not known exactly, and keep those of the first layer."""
+        ask = self.probe.oracle.query
+        walked = self.settings(ask, line)
+        points = _places(walked)
+        known = self.terms.at(points, np.array([kink.width for kink in walked.kinks]))
+        is_open = (known < 0) | np.isin(known, np.flatnonzero(self.terms.errors > EXACT))
+        pieces = {side for index in np.flatnonzero(is_open) for side in (int(index), int(index) + 1)}
+        sides = measure_sides(ask, walked, self.settings, sorted(pieces))
+        met = hyperplanes_between(sides, walked)
+        kept = [row for row, kink in enumerate(met.kinks) if is_open[kink] and walked.kinks[kink].is_resolved]
+        met = met.chosen(kept)
+        self.slope = max([self.slope, *(float(np.max(np.abs(side.gradient))) for side in sides.values())])
+        self._keep(met, walked, sides, [int(known[kink]) for kink in met.kinks])
+        self.lines += 1
+
+    def _keep(self, met: Hyperplanes, walked: KinkedLine, sides: dict[int, Side], known: list[int]) -> None:
+        before = len(self.terms.offsets)
+        points = _places(walked)[list(met.kinks)]
+        confirmed = self._confirmed(met, points, [row for row, number in enumerate(known) if number < 0])
+        self.later_kinks += known.count(-1) - len(confirmed)
+        rows = sorted(confirmed | {row for row, number in enumerate(known) if number >= 0})
+        reach = 1.0 + np.linalg.norm(points, axis=1)
+        self.terms = self.terms.extended(replace(met, errors=met.errors * reach).chosen(rows))
+        numbers = self.terms.at(points, np.zeros(len(points)))
+        for row in rows:
+            if met.errors[row] < CLEAR and numbers[row] >= 0:
+                kink = met.kinks[row]
+                bend = Bend(int(numbers[row]), walked.line.direction, sides[kink].gradient, sides[kink + 1].gradient)
+                self.bends.append(bend)
+        self.quiet = self.quiet + 1 if len(self.terms.offsets) == before else 0
+        self.dependence = np.inf
+
+    def _confirmed(self, met: Hyperplanes, points: Points, rows: list[int]) -> set[int]:
+        """Readings that go on everywhere."""
+        accuracy = Accuracy(self.settings.noise, self.settings.rounding, self.slope)
+        planes = [Plane(row, points[row], met.normals[row], float(met.errors[row])) for row in rows]
+        searches = [continues_everywhere(plane, accuracy, self.run.rng_walk) for plane in planes]
+        return set(run_together(searches, self.probe.oracle.query))
+
+    def is_complete(self) -> bool:
+        """Whether nothing depends on directions that no neuron sees; if there are none, whether lines stay quiet."""
+        if len(self._unseen_directions()) == 0:
+            return self.quiet >= QUIET_LINES
+        if not np.isfinite(self.dependence):
+            self.dependence = self._measured_dependence()
+        return self.dependence <= 1.0
+
+    def _measured_dependence(self) -> float:
+        """Largest change of the answers along directions that no neuron sees, in expected errors."""
+        unseen, rng, inputs = self._unseen_directions(), self.run.rng_walk, self.probe.oracle.inputs
+        scales = np.linspace(1.0, INVARIANCE_SCALES, INVARIANCE_POINTS)[:, None]
+        points = scales * rng.standard_normal((INVARIANCE_POINTS, inputs))
+        moves = scales * rng.standard_normal((INVARIANCE_POINTS, len(unseen))) @ unseen
+        values = self.probe.oracle.query(np.concatenate([points, points + moves]))
+        changes = np.max(np.abs(values[:INVARIANCE_POINTS] - values[INVARIANCE_POINTS:]), axis=1)
+        lengths = np.linalg.norm(moves, axis=1)
+        error = self.settings.noise + self.settings.rounding * (np.max(np.abs(values)) + self.slope * lengths)
+        blur = self.slope * lengths * float(np.sum(self.terms.errors))
+        return float(np.max(changes / (MARGIN * (error + blur))))
+
+    def _unseen_directions(self) -> Points:
+        neurons, inputs = self.terms.normals.shape
+        if neurons >= inputs:
+            return np.empty((0, inputs))
+        return np.linalg.qr(self.terms.normals.T, mode="complete")[0].T[neurons:]
+
+    def result(self) -> FirstReluLayer:
+        """The layer, with what speaks for it."""
+        check = at_most(
+            "first-layer neurons that the last lines have shown for the first time",
+            0.0 if self.is_complete() else 1.0,
+            0.0,
+            "others may be missing: the function depends on directions that no neuron sees, or each line shows more",
+        )
+        return FirstReluLayer(self.terms, tuple(self.bends), self.later_kinks, (check,))
+
+
+def _places(walked: KinkedLine) -> Points:
+    """The points of the kinks on a line."""
+    return walked.line.points(np.array([kink.position for kink in walked.kinks]))

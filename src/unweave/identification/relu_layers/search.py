@@ -1,0 +1,289 @@
+"""Networks with two hidden layers of relu or leaky relu: first layer, peel, second layer, join, verify.
+
+What is returned as a network has met fresh answers at several distances from the centre. Everything less is the
+first layer, with the reason why there is no more.
+"""
+
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from jaxtyping import Float64
+
+from unweave.activations import RELU
+from unweave.arrays import Points, Values
+from unweave.exceptions import BudgetExhausted, StageFailed
+from unweave.identification.reasons import count
+from unweave.identification.refiner import Candidate
+from unweave.identification.relu_layers.first_layer import OUTER, FirstReluLayer, FirstReluLayerSearch, sharpened
+from unweave.identification.relu_layers.joined import join
+from unweave.identification.relu_layers.orientation import orient
+from unweave.identification.relu_layers.parallels import share_of_common_bends
+from unweave.identification.relu_layers.upper_layer import UpperReluLayer
+from unweave.identification.session import Probe, Run
+from unweave.identification.walks.kinks import KinkWalk
+from unweave.identification.walks.lines import far_line
+from unweave.networks.network import Layer, Network
+from unweave.numerics.network_fit import LevenbergMarquardt
+from unweave.oracles.domains import Box
+from unweave.result import Diagnostic, Outcome, at_least, at_most
+
+# Answers that are looked at for neurons that are missing still; fresh answers per parameter that judge in the end,
+# with bounds; and the distances of both from the centre.
+SCOUTS = 96
+FRESH_SHARE = 0.4
+FEWEST_FRESH, MOST_FRESH = 96, 2_000
+SCALES = (0.3, 1.0, 3.0)
+# Answers per parameter when all layers are refined.
+SURPLUS = 2.0
+# Error of a fresh answer, relative to the spread of all, up to which a network meets it: small against the share
+# of any neuron that could be seen; or that many standard deviations of the noise.
+VERIFIED, VERIFIED_NOISE = 1e-8, 10.0
+# Error up to which kinks alone, before refinement, meet an answer; lines through values where they do not, per
+# round, and rounds.
+ROUGHLY = 1e-4
+LINES_THROUGH_MISSES, ROUNDS = 4, 6
+SHIFT = 1e-3
+# Share of bends that two parallel lines through a shallow network have in common, with a margin for bends beyond
+# their ends; and how much farther from the centre the second line is.
+SHALLOW_SHARE = 0.75
+PARALLEL = 10.0
+
+
+@dataclass(frozen=True, eq=False)
+class ReluLayers:
+    """What was found of a network with two hidden layers, in standard coordinates.
+
+    Args:
+        outcome: identified if the network is complete and unique, partly identified if only the function, or only
+            the first layer is known.
+        reason: one paragraph in plain words.
+        network: reproduces fresh answers, or None.
+        first_layer: unit weights; with signs and activation if `has_signs`. None if nothing was found.
+        has_signs: whether the signs of the first layer are known.
+        fresh_error: largest error of a fresh answer, relative to the spread; infinite without a network.
+        checks: the assumptions that were checked.
+    """
+
+    outcome: Outcome
+    reason: str
+    network: Network | None
+    first_layer: Layer | None
+    has_signs: bool
+    fresh_error: float
+    checks: tuple[Diagnostic, ...]
+
+
+def looks_shallow(run: Run, probe: Probe) -> bool:
+    """Whether a piecewise linear function bends alike on two parallel lines, as shallow networks do.
+
+    Costs about ten queries per kink on two lines, whatever the number of inputs.
+
+    Raises:
+        StageFailed: if it is not piecewise linear.
+
+    Assumes: the domain has no end, and there are two inputs at least.
+    """
+    near = far_line(probe.oracle.inputs, run.rng_walk, radius=float(np.sqrt(probe.oracle.inputs)), outer=OUTER)
+    # Far apart, so that most upper neurons are met on one side by the one and on the other by the other.
+    far = replace(near, base=-PARALLEL * near.base, unit=PARALLEL * near.unit)
+    settings = KinkWalk(noise=probe.scale.noise, rounding=probe.rounding)
+    share = share_of_common_bends(settings(probe.oracle.query, near), settings(probe.oracle.query, far))
+    run.diagnostics.append(
+        at_least(
+            "share of bends that two parallel lines have in common",
+            share,
+            SHALLOW_SHARE,
+            "neurons of a shallow network bend all parallel lines alike: there are further layers",
+            weak=0.0,
+        )
+    )
+    return share >= SHALLOW_SHARE
+
+
+@dataclass(frozen=True)
+class DeepKinkRoute:
+    """Settings of the way to two hidden layers along kinks.
+
+    Args:
+        first: how the first layer is found.
+        refine: how the upper layers, and in the end all layers, are refined.
+        largest_polish: parameters up to which all layers are refined together; above, that takes too long for
+            what it gains.
+    """
+
+    first: FirstReluLayerSearch = field(default_factory=FirstReluLayerSearch)
+    refine: LevenbergMarquardt = field(default_factory=LevenbergMarquardt)
+    largest_polish: int = 2_500
+    name = "kink walk through two layers"
+
+    def __call__(self, run: Run, probe: Probe) -> ReluLayers:
+        """Recover both hidden layers, or the first one.
+
+        Raises:
+            StageFailed: if no hyperplane goes on everywhere, or the domain is a box.
+            BudgetExhausted: before the first layer was found.
+        """
+        if isinstance(run.oracle.domain, Box):
+            raise StageFailed(
+                "the hidden layers of a network are told apart far from the centre, which a box excludes."
+            )
+        with run.stage("walking to the first layer"):
+            found = self.first(run, probe)
+        if found.neurons == 0:
+            raise StageFailed("no kink was seen whose hyperplane goes on everywhere.")
+        try:
+            return self._peeled(run, probe, found)
+        except (StageFailed, BudgetExhausted) as failure:
+            why, fewer = str(failure), found.neurons
+        with suppress(BudgetExhausted), run.stage("walking to the first layer"):
+            found = self.first.read_again(run, probe, found)
+        if found.neurons > fewer:
+            try:
+                return self._peeled(run, probe, found)
+            except (StageFailed, BudgetExhausted) as failure:
+                why = str(failure)
+        with suppress(BudgetExhausted), run.stage("walking to the first layer"):
+            found = sharpened(run, probe, found)
+        return _first_only(found, why)
+
+    def _peeled(self, run: Run, probe: Probe, found: FirstReluLayer) -> ReluLayers:
+        first = orient(found.terms.normals, found.terms.offsets, list(found.bends))
+        if first.activation != RELU:
+            # Values of both signs are asked, so that errors of the first layer bend the answers.
+            found = self.first.read_again(run, probe, found)
+            first = orient(found.terms.normals, found.terms.offsets, list(found.bends))
+        with run.stage("walking through the second layer"):
+            error, rng = float(np.max(found.terms.errors)), run.rng_walk.spawn(1)[0]
+            upper = UpperReluLayer(probe, first, rng, self.refine, first_error=error)
+            scouts = _Sample.asked(probe, run.rng_fit, SCOUTS)
+            _walk(upper, first, scouts, run.rng_walk)
+        with run.stage("refining"):
+            candidate = upper.refined()
+            network, is_unique = _joined(first, upper, candidate)
+            if np.all(scouts.errors(network) <= scouts.tolerance):
+                network = self._polished(probe, upper, network, scouts)
+        wanted = int(np.clip(FRESH_SHARE * network.parameters / probe.oracle.outputs, FEWEST_FRESH, MOST_FRESH))
+        fresh = _Sample.asked(probe, run.rng_fresh, wanted)
+        error = float(np.max(fresh.errors(network)))
+        if error > fresh.tolerance:
+            raise StageFailed(
+                f"what was seen of them misses fresh answers by up to {error:.1e} of their spread. There are more than "
+                "two hidden layers, or neurons that hardly switch."
+            )
+        return _judged(network, is_unique, fresh, found)
+
+    def _polished(self, probe: Probe, upper: UpperReluLayer, network: Network, scouts: "_Sample") -> Network:
+        """Refine all layers together, if that does not take long."""
+        answers = probe.answers
+        if network.parameters > self.largest_polish:
+            return network
+        answers.keep(scouts.points, scouts.values, are_spread=True)
+        try:
+            answers.excite(network)
+            answers.ask(max(int(SURPLUS * network.parameters / probe.oracle.outputs) - len(answers.points), 1))
+        except BudgetExhausted:
+            return network
+        # Only these tell about second-layer neurons that hardly switch at random inputs.
+        answers.keep(*upper.answers(), are_spread=False)
+        return self.refine(network, answers.points, answers.values, floor=probe.scale.noise).network
+
+
+def _walk(upper: UpperReluLayer, first: Layer, scouts: "_Sample", rng: np.random.Generator) -> None:
+    """Walk the second layer until what its kinks tell meets all scouts.
+
+    Raises:
+        StageFailed: if it does not.
+    """
+    values = first.activation(first.preactivations(scouts.points))
+
+    def errors_now() -> Float64[np.ndarray, "points"]:
+        return np.max(np.abs(upper.rough()(values) - scouts.values), axis=1) / scouts.spread
+
+    upper.walk()
+    errors, rounds = errors_now(), 0
+    while np.any(errors > ROUGHLY) and rounds < ROUNDS:
+        upper.walk_between(*_values_beside_misses(values, errors, rng))
+        errors, rounds = errors_now(), rounds + 1
+    if np.all(errors <= ROUGHLY):
+        return
+    raise StageFailed(
+        f"what the kinks show of them misses {np.count_nonzero(errors > ROUGHLY)} of {len(errors)} answers, by up to "
+        f"{np.max(errors):.1e} of their spread. There are more than two hidden layers, or neurons that hardly switch."
+    )
+
+
+def _values_beside_misses(
+    values: Float64[np.ndarray, "points neurons"], errors: Float64[np.ndarray, "points"], rng: np.random.Generator
+) -> tuple[Float64[np.ndarray, "lines neurons"], Float64[np.ndarray, "lines neurons"]]:
+    """Values of the first layer where the answers are met, and such where they are missed."""
+    met, missed = np.flatnonzero(errors <= ROUGHLY), np.flatnonzero(errors > ROUGHLY)
+    starts = values[rng.choice(met if len(met) else missed, LINES_THROUGH_MISSES)]
+    # Not the same place twice: a line needs two.
+    return starts + SHIFT * rng.random(starts.shape), values[rng.choice(missed, LINES_THROUGH_MISSES)]
+
+
+def _joined(first: Layer, upper: UpperReluLayer, candidate: Candidate) -> tuple[Network, bool]:
+    """The whole network, and whether its upper layers are the only ones: isolated, and without a made-up part."""
+    network = upper.network(candidate)
+    return join(first, network), network.skip is None and candidate.certificate.is_isolated
+
+
+@dataclass(frozen=True)
+class _Sample:
+    """Answers at several distances from the centre."""
+
+    points: Points
+    values: Values
+    noise: float
+
+    @staticmethod
+    def asked(probe: Probe, rng: np.random.Generator, count: int) -> "_Sample":
+        per_scale = -(-count // len(SCALES))
+        points = np.concatenate([scale * probe.oracle.sample(rng, per_scale) for scale in SCALES])
+        return _Sample(points, probe.oracle.query(points), probe.scale.noise)
+
+    @property
+    def spread(self) -> float:
+        return max(float(np.max(np.std(self.values, axis=0))), float(np.finfo(float).tiny))
+
+    @property
+    def tolerance(self) -> float:
+        """Error up to which a network meets an answer."""
+        return max(VERIFIED, VERIFIED_NOISE * self.noise / self.spread)
+
+    def errors(self, network: Network) -> Float64[np.ndarray, "points"]:
+        """Largest error at every point, relative to the spread of the answers."""
+        return np.max(np.abs(network(self.points) - self.values), axis=1) / self.spread
+
+
+def _first_only(found: FirstReluLayer, why: str) -> ReluLayers:
+    """The first layer, with its signs if they can be told."""
+    layer, has_signs = Layer(found.terms.normals, found.terms.offsets, RELU), False
+    with suppress(StageFailed):
+        layer, has_signs = orient(found.terms.normals, found.terms.offsets, list(found.bends)), True
+    rest = "" if found.is_complete else ", and there may be more"
+    reason = f"the first layer shows {count(found.neurons)}{rest}; the layers above were not found: {why}"
+    return ReluLayers(Outcome.PARTLY_IDENTIFIED, reason, None, layer, has_signs, np.inf, found.checks)
+
+
+def _judged(network: Network, is_unique: bool, fresh: _Sample, found: FirstReluLayer) -> ReluLayers:
+    errors = fresh.errors(network)
+    error, widths = float(np.max(errors)), " and ".join(str(width) for width in network.widths)
+    check = at_most(
+        "largest error of a fresh answer, relative to the spread",
+        error,
+        fresh.tolerance,
+        "a neuron above the first layer is missing, or there are more than two hidden layers",
+    )
+    reason = (
+        f"two hidden layers of {widths} neurons of {network.layers[0].activation}; {len(errors)} fresh answers are met "
+        f"to {error:.1e} of their spread"
+    )
+    outcome = Outcome.IDENTIFIED if is_unique else Outcome.PARTLY_IDENTIFIED
+    if not is_unique:
+        reason += (
+            ", but its upper layers are not the only ones: a neuron there is always active or hardly ever switches, so "
+            "that its parameters, and signs of others, stay open"
+        )
+    return ReluLayers(outcome, f"{reason}.", network, network.layers[0], True, error, (*found.checks, check))

@@ -1,0 +1,1 @@
+"""Neurons that are constant or affine far out, each read where only it changes."""

@@ -1,0 +1,237 @@
+"""Jumps of a saturated function along a far line: where a neuron switches from one side to the other.
+
+Far from the centre every neuron with a saturating activation is constant, but for a thin slab around
+its hyperplane. Answers on a far line are plateaus; halving the angles between two different ones
+leads into a slab, where two answers already tell how wide it is.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64
+from scipy import special
+
+from unweave.activations import ERF, TANH, Activation
+from unweave.arrays import Points, Values
+from unweave.exceptions import StageFailed
+from unweave.identification.walks.lines import Line
+from unweave.identification.walks.searches import Ask, Search, run_together
+
+SATURATING = {TANH: np.arctanh, ERF: special.erfinv}
+# Angles that are looked at first, and then per plateau that was seen: neighbours whose jumps cancel
+# show up between equal plateaus.
+FIRST_ANGLES = 24
+ANGLES_PER_JUMP = 4
+# With so many angles most neighbours are alike, up to several thousand jumps.
+MANY_ANGLES, MOSTLY_DIFFERENT = 3_000, 0.9
+# Queries on one line per angle looked at; what is seen for a thousand neurons is eight.
+QUERIES_PER_ANGLE = 60
+MARGIN = 6.0
+# An answer this close to a plateau, relative to the jump, belongs to it.
+TAIL = 1e-3
+# Second answer in a slab, relative to the interval that led there: far enough that a profile changes by several times
+# what noise may hide, or a weak neuron would look like a plateau.
+NEARBY, FARTHEST_NEARBY, CLEAR_CHANGE = 1e-3, 0.25, 20.0
+# Where the profile is sampled, in arguments of the activation.
+ARGUMENTS = np.array([-9.0, -3.0, -1.5, -0.5, 0.5, 1.5, 3.0, 9.0])
+# Beyond this argument, on both sides, a weak profile has to be seen before it counts.
+BENT = 1.5
+# A slab narrower than this, in standard units, is a step that hides its neuron.
+NARROWEST = 1e-2
+FIT_STEPS = 12
+
+
+@dataclass(frozen=True)
+class Jump:
+    """A neuron that switches at a position: ``middle + height g(rate (position - place))``.
+
+    Args:
+        position: the place where its argument vanishes.
+        rate: change of its argument per length on the line.
+        height: output weights times the sign of the direction, per output.
+        middle: the value half-way.
+        activation: the activation that fits best.
+        misfit: root mean square distance from it, relative to the height.
+    """
+
+    position: float
+    rate: float
+    height: Float64[np.ndarray, "outputs"]
+    middle: Float64[np.ndarray, "outputs"]
+    activation: Activation
+    misfit: float
+
+    def argument(self, values: Values) -> Float64[np.ndarray, "points"]:
+        """The argument of the neuron behind answers in its slab (infinite if saturated)."""
+        share = (values - self.middle) @ self.height / (self.height @ self.height)
+        with np.errstate(divide="ignore"):
+            return SATURATING[self.activation](np.clip(share, -1.0, 1.0))
+
+
+@dataclass(frozen=True)
+class JumpWalk:
+    """Settings of the search for jumps along a far line.
+
+    Args:
+        noise: expected error of an answer on a plateau.
+        activations: those that are tried.
+    """
+
+    noise: float
+    activations: tuple[Activation, ...] = tuple(SATURATING)
+
+    def __call__(self, ask: Ask, line: Line) -> list[Jump]:
+        """Find the jumps on a line, in order.
+
+        Assumes: far out the function is constant between slabs, up to the noise.
+        Guarantees: heuristic; jumps that cancel within a quarter of the typical distance can hide.
+        """
+        angles, values = self._plateaus(ask, line)
+        ask = _limited(ask, QUERIES_PER_ANGLE * len(angles))
+        searches = []
+        for k in np.flatnonzero(self._differ(values[:-1], values[1:])):
+            low, high = (line.position(angles[i]) for i in (k, k + 1))
+            searches.append(self._narrow(line, low, values[k], high, values[k + 1]))
+        return _distinct(sorted(run_together(searches, ask), key=lambda jump: jump.position))
+
+    def _differ(self, first: Values, second: Values) -> np.ndarray:
+        return np.max(np.abs(first - second), axis=-1) > MARGIN * self.noise
+
+    def _plateaus(self, ask: Ask, line: Line) -> tuple[np.ndarray, Values]:
+        """Answers at evenly spread angles, more of them as more jumps are seen."""
+        angles = np.linspace(line.first, line.last, FIRST_ANGLES)
+        values = ask(line.points(line.unit * np.tan(angles)))
+        while True:
+            differing = int(np.count_nonzero(self._differ(values[:-1], values[1:])))
+            if len(angles) >= ANGLES_PER_JUMP * differing:
+                return angles, values
+            if len(angles) > MANY_ANGLES and differing > MOSTLY_DIFFERENT * len(angles):
+                raise StageFailed(
+                    f"the answers far from the centre have no plateaus: {differing} of {len(angles)} neighbours differ."
+                )
+            between = 0.5 * (angles[1:] + angles[:-1])
+            more = ask(line.points(line.unit * np.tan(between)))
+            order = np.argsort(np.concatenate([angles, between]))
+            angles, values = np.concatenate([angles, between])[order], np.concatenate([values, more])[order]
+
+    def _narrow(self, line: Line, low: float, before: np.ndarray, high: float, after: np.ndarray) -> Search:
+        """Halve the interval between two plateaus until an answer lies in the slab between them."""
+        while high - low > NARROWEST:
+            height = float(np.max(np.abs(after - before)))
+            tail = max(TAIL * height, MARGIN * self.noise)
+            place = line.position(0.5 * (line.angle(low) + line.angle(high)))
+            value = (yield line.points(np.array([place])))[0]
+            if np.max(np.abs(value - before)) <= tail:
+                low = place
+            elif np.max(np.abs(value - after)) <= tail:
+                high = place
+            else:
+                nearby = self._nearby(height)
+                beside = place + nearby * min(high - place, place - low)
+                second = (yield line.points(np.array([beside])))[0]
+                if np.max(np.abs(second - value)) <= MARGIN * self.noise:
+                    return [
+                        self._narrow(line, low, before, place, value),
+                        self._narrow(line, place, value, high, after),
+                    ]
+                if np.max(np.abs(second - after)) > tail:
+                    answers = (place, value), (beside, second)
+                    return (yield from self._read(line, before, after, *answers, is_weak=nearby > NEARBY))
+                high = beside
+        return []
+
+    def _nearby(self, height: float) -> float:
+        needed = CLEAR_CHANGE * MARGIN * self.noise / height
+        # Differences that hardly exceed the noise are a drift, not a neuron: no distance makes them clear.
+        return float(np.clip(needed, NEARBY, FARTHEST_NEARBY)) if needed < 1.0 else NEARBY
+
+    def _read(
+        self,
+        line: Line,
+        before: np.ndarray,
+        after: np.ndarray,
+        first: tuple[float, np.ndarray],
+        second: tuple[float, np.ndarray],
+        *,
+        is_weak: bool,
+    ) -> Search:
+        """Sample the slab where two answers say that it is, and fit the profile."""
+        height, middle = 0.5 * (after - before), 0.5 * (after + before)
+        guess = Jump(0.0, 1.0, height, middle, self.activations[0], np.inf)
+        arguments = guess.argument(np.stack([first[1], second[1]]))
+        if not (np.all(np.isfinite(arguments)) and arguments[1] > arguments[0]):
+            # Two jumps close together, or a profile that is not monotone.
+            arguments = np.array([0.0, 1.0])
+        rate = float((arguments[1] - arguments[0]) / (second[0] - first[0]))
+        place = first[0] - arguments[0] / rate
+        positions, values = np.array([first[0], second[0]]), np.stack([first[1], second[1]])
+        jump = guess
+        for _ in range(2):
+            more = place + ARGUMENTS / rate
+            answers = yield line.points(more)
+            positions, values = np.concatenate([positions, more]), np.concatenate([values, answers])
+            fits = [fit_jump(positions, values, place, rate, activation) for activation in self.activations]
+            jump = min(fits, key=lambda fit: fit.misfit)
+            if jump.misfit < TAIL or not 0.1 < jump.rate / rate < 10.0:
+                break
+            place, rate = jump.position, jump.rate
+        arguments = jump.rate * (positions - jump.position)
+        # A straight piece fits the middle of any profile: the tail of a slab, where answers are far apart, or that of a
+        # function that drifts, whose slab would be wider than it is far away.
+        has_saturated = np.min(arguments) < -BENT and np.max(arguments) > BENT
+        is_drift = jump.rate * np.hypot(line.unit, jump.position) < 1.0
+        return [jump] if has_saturated or not (is_weak or is_drift) else []
+
+
+def _limited(ask: Ask, limit: int) -> Ask:
+    """Stop a search that does not end: between any two answers that differ there are others."""
+    asked = 0
+
+    def limited(points: Points) -> Values:
+        nonlocal asked
+        asked += len(points)
+        if asked > limit:
+            raise StageFailed(
+                f"the answers far from the centre have no plateaus: the search between them did not come to an end in "
+                f"{limit} queries. They drift, or are noisier there than near the centre."
+            )
+        return ask(points)
+
+    return limited
+
+
+def _distinct(jumps: list[Jump]) -> list[Jump]:
+    """A slab that spans several of the first angles is found from each side of them: once is enough."""
+    kept: list[Jump] = []
+    for jump in jumps:
+        if kept and (jump.position - kept[-1].position) * max(jump.rate, kept[-1].rate) < 1.0:
+            kept[-1] = min(kept[-1], jump, key=lambda one: one.misfit)
+        else:
+            kept.append(jump)
+    return kept
+
+
+def fit_jump(positions: np.ndarray, values: Values, place: float, rate: float, activation: Activation) -> Jump:
+    """Fit place and rate of a profile by Gauss-Newton, with its linear coefficients projected out."""
+    origin = place
+    unknown = np.array([0.0, np.log(rate)])
+    best = Jump(place, rate, values[-1], values[0], activation, np.inf)
+    for _ in range(FIT_STEPS):
+        rate = float(np.exp(unknown[1]))
+        offsets = positions - origin
+        arguments = rate * offsets - unknown[0]
+        basis = np.column_stack([np.ones(len(positions)), activation(arguments)])
+        coefficients, *_ = np.linalg.lstsq(basis, values, rcond=None)
+        residuals = values - basis @ coefficients
+        size = float(np.linalg.norm(coefficients[1]))
+        misfit = float(np.sqrt(np.mean(residuals**2))) / max(size, np.finfo(float).tiny)
+        if misfit < best.misfit:
+            best = Jump(origin + unknown[0] / rate, rate, coefficients[1], coefficients[0], activation, misfit)
+        elif misfit > 3 * best.misfit:
+            break
+        slopes = activation(arguments, 1)[:, None] * np.column_stack([-np.ones(len(positions)), rate * offsets])
+        moved = slopes[:, :, None] * coefficients[1]
+        moved = moved - np.einsum("pb,bq,qun->pun", basis, np.linalg.pinv(basis), moved, optimize=True)
+        step, *_ = np.linalg.lstsq(moved.transpose(0, 2, 1).reshape(-1, 2), residuals.ravel(), rcond=1e-12)
+        unknown = unknown + np.clip(step, -2.0, 2.0)
+    return best

@@ -1,0 +1,176 @@
+"""The hyperplanes behind the kinks on a line: gradients on both sides of a kink differ by its neuron."""
+
+from collections.abc import Generator, Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Float64
+
+from unweave.arrays import Points, Values, Vector
+from unweave.identification.walks.kinks import MARGIN, KinkedLine, KinkWalk
+from unweave.identification.walks.searches import Ask, Search, run_together
+
+# Relative error that a gradient may have, where the noise allows it: good enough to refine from.
+GRADIENT_ERROR = 1e-5
+# Largest step of the differences, relative to the distance of the nearest kink on the line.
+LARGEST_STEP = 0.03
+# A normal with a larger error is not worth keeping.
+LARGEST_ERROR = 0.1
+# A smaller step for gradients that do not fit the slope along the line.
+SECOND_STEP = 0.1
+# How far from the outermost kinks their gradients are measured, as an angle.
+OUTER_ANGLE = 0.3
+
+
+@dataclass(frozen=True)
+class Hyperplanes:
+    """Kinked terms ``jump max(0, normal x + offset)`` whose sum bends like the function on a line.
+
+    Args:
+        normals: unit vectors, pointing forward along the line they were found on.
+        offsets: distance of the origin.
+        jumps: change of the gradient along the normal, per output.
+        errors: expected relative error of the normals.
+        unresolved: kinks on the line that could not be read.
+        kinks: index of the kink on the line, per neuron.
+    """
+
+    normals: Float64[np.ndarray, "neurons inputs"]
+    offsets: Float64[np.ndarray, "neurons"]
+    jumps: Float64[np.ndarray, "neurons outputs"]
+    errors: Float64[np.ndarray, "neurons"]
+    unresolved: int
+    kinks: tuple[int, ...]
+
+    def chosen(self, rows: list[int]) -> "Hyperplanes":
+        """Some of the hyperplanes."""
+        return replace(
+            self,
+            normals=self.normals[rows],
+            offsets=self.offsets[rows],
+            jumps=self.jumps[rows],
+            errors=self.errors[rows],
+            kinks=tuple(self.kinks[row] for row in rows),
+        )
+
+
+@dataclass(frozen=True)
+class Side:
+    """The gradient in the middle of an affine piece.
+
+    Args:
+        index: of the piece on its line.
+        point: where it was measured.
+        gradient: of every output.
+        error: expected error of an entry.
+    """
+
+    index: int
+    point: Vector
+    gradient: Float64[np.ndarray, "outputs inputs"]
+    error: float
+
+
+def measure_sides(ask: Ask, walked: KinkedLine, settings: KinkWalk, pieces: Iterable[int]) -> dict[int, Side]:
+    """Measure the gradient in some affine pieces of a line; those that could not be measured are left out."""
+    searches = [_side(walked, settings, index) for index in pieces]
+    return {side.index: side for side in run_together(searches, ask)}
+
+
+def measure_hyperplanes(ask: Ask, walked: KinkedLine, settings: KinkWalk) -> Hyperplanes:
+    """Measure the gradient in every affine piece of a line and read the neurons off the differences.
+
+    A piece costs one query per input and one more.
+
+    Assumes: every kink is a hyperplane (a network with one hidden layer).
+    """
+    sides = measure_sides(ask, walked, settings, range(len(walked.pieces)))
+    return hyperplanes_between(sides, walked)
+
+
+def hyperplanes_between(sides: dict[int, Side], walked: KinkedLine) -> Hyperplanes:
+    """Read a hyperplane off every kink with a gradient on both sides."""
+    normals, offsets, jumps, errors, read = [], [], [], [], []
+    for index, kink in enumerate(walked.kinks):
+        before, after = sides.get(index), sides.get(index + 1)
+        if before is None or after is None:
+            continue
+        left, values, right = np.linalg.svd(after.gradient - before.gradient, full_matrices=False)
+        error = np.hypot(before.error, after.error) * np.sqrt(len(walked.line.base)) / max(values[0], 1e-300)
+        if not error < LARGEST_ERROR:
+            continue
+        if not kink.is_resolved:
+            # Perhaps a weak kink, perhaps several: any clear reading on another line is better.
+            error = LARGEST_ERROR
+        forward = 1.0 if right[0] @ walked.line.direction > 0 else -1.0
+        normals.append(forward * right[0])
+        offsets.append(-normals[-1] @ walked.line.points(np.array([kink.position]))[0])
+        jumps.append(forward * values[0] * left[:, 0])
+        errors.append(error)
+        read.append(index)
+    inputs, outputs = len(walked.line.base), next(iter(sides.values())).gradient.shape[0] if sides else 1
+    return Hyperplanes(
+        normals=np.array(normals).reshape(-1, inputs),
+        offsets=np.array(offsets),
+        jumps=np.array(jumps).reshape(-1, outputs),
+        errors=np.array(errors),
+        unresolved=len(walked.kinks) - int(np.count_nonzero(np.array(errors) < LARGEST_ERROR)),
+        kinks=tuple(read),
+    )
+
+
+def plane_through(points: Points) -> tuple[Vector, float, float]:
+    """The hyperplane nearest to some points: unit normal, its product with points there, error of the normal."""
+    center = np.mean(points, axis=0)
+    _, spreads, directions = np.linalg.svd(points - center, full_matrices=False)
+    # What is left between the points and the hyperplane is their own error.
+    error = max(float(spreads[-1] / spreads[-2]), float(np.finfo(float).eps)) if len(spreads) > 1 else 0.0
+    return directions[-1], float(directions[-1] @ center), error
+
+
+def _side(walked: KinkedLine, settings: KinkWalk, index: int) -> Search:
+    """Measure one gradient, and check it against the slope along the line."""
+    piece, line = walked.pieces[index], walked.line
+    place = _middle(walked, index)
+    if piece is None or place is None:
+        return []
+    position, room = place
+    point = line.points(np.array([position]))[0]
+    size = max(float(np.max(np.abs(piece.slope))), np.finfo(float).tiny)
+    error = settings.noise + settings.rounding * (float(np.max(np.abs(piece.at(position)))) + size * abs(position))
+    step = room * float(np.clip(error / (GRADIENT_ERROR * size * room), settings.step, LARGEST_STEP))
+    gradient = yield from _differences(point, step)
+    expected, doubt = piece.slope, piece.error(position) / max(piece.last - piece.first, 1e-300)
+    if not np.all(np.abs(gradient @ line.direction - expected) <= MARGIN * (2 * error / step + doubt)):
+        step = SECOND_STEP * step
+        finer = yield from _differences(point, step)
+        crossed = np.any(np.abs(gradient - finer) > MARGIN * 2 * error / step, axis=0)
+        gradient = np.where(crossed, finer, gradient)
+        if not np.all(np.abs(gradient @ line.direction - expected) <= MARGIN * (2 * error / step + doubt)):
+            return []
+    return [Side(index, point, gradient, 2 * error / step)]
+
+
+def _differences(point: Vector, step: float) -> Generator[Points, Values, np.ndarray]:
+    """Gradient by differences towards the centre of the domain, which a box contains."""
+    steps = np.where(point > 0, -step, step)
+    moved = point + np.diag(steps)
+    values = yield np.concatenate([point[None], moved])
+    return ((values[1:] - values[0]) / (np.diag(moved) - point)[:, None]).T
+
+
+def _middle(walked: KinkedLine, index: int) -> tuple[float, float] | None:
+    """The middle of an affine piece, and how far the kinks are."""
+    line, kinks = walked.line, walked.kinks
+    before, after = kinks[index - 1 : index] if index > 0 else (), kinks[index : index + 1]
+    first = max((line.angle(kink.position + kink.width) for kink in before), default=None)
+    last = min((line.angle(kink.position - kink.width) for kink in after), default=None)
+    if first is None and last is None:
+        return line.position(0.5 * (line.first + line.last)), line.unit
+    low = first if first is not None else max(line.first, (last or 0.0) - OUTER_ANGLE)
+    high = last if last is not None else min(line.last, (first or 0.0) + OUTER_ANGLE)
+    if not low < high:
+        return None
+    position = line.position(0.5 * (low + high))
+    edges = [kink.position + kink.width for kink in before] + [kink.position - kink.width for kink in after]
+    return position, float(min(abs(edge - position) for edge in edges))

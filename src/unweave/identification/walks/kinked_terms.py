@@ -1,0 +1,127 @@
+"""Collect the kinked terms that lines have shown, one per hyperplane, and fit them to answers."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool, Float64, Int
+
+from unweave.activations import RELU
+from unweave.arrays import Points, Values
+from unweave.identification.walks.hyperplanes import Hyperplanes, plane_through
+from unweave.networks.network import Network
+
+# Two terms are on one hyperplane if they differ by this many expected errors, within bounds.
+SAME_ERRORS = 10.0
+FINEST_ANGLE, COARSEST_ANGLE = 1e-7, 0.03
+# A term that a fit to answers leaves with less than this share of its jump was read wrongly.
+VANISHED = 0.2
+
+
+@dataclass(frozen=True)
+class KinkedTerms:
+    """Terms ``jump max(0, normal x + offset)``, one per hyperplane.
+
+    Args:
+        normals: unit vectors.
+        offsets: distance of the origin.
+        jumps: change of the gradient along the normal, per output.
+        errors: expected error of the normal.
+        sightings: number of lines on which the hyperplane was met.
+    """
+
+    normals: Float64[np.ndarray, "neurons inputs"]
+    offsets: Float64[np.ndarray, "neurons"]
+    jumps: Float64[np.ndarray, "neurons outputs"]
+    errors: Float64[np.ndarray, "neurons"]
+    sightings: Float64[np.ndarray, "neurons"]
+
+    @staticmethod
+    def none(inputs: int, outputs: int) -> "KinkedTerms":
+        """No terms."""
+        return KinkedTerms(np.empty((0, inputs)), np.empty(0), np.empty((0, outputs)), np.empty(0), np.empty(0))
+
+    def extended(self, met: Hyperplanes) -> "KinkedTerms":
+        """These terms and those met on another line; of two readings of one hyperplane the better one counts."""
+        terms = self
+        for normal, offset, jump, error in zip(met.normals, met.offsets, met.jumps, met.errors, strict=True):
+            terms = terms._with(normal, float(offset), jump, float(error))
+        return terms
+
+    def at(self, points: Points, widths: Float64[np.ndarray, "points"]) -> Int[np.ndarray, "points"]:
+        """The term whose hyperplane passes each point, within a width and the expected errors; -1 if none does."""
+        if len(self.offsets) == 0:
+            return np.full(len(points), -1)
+        distances = np.abs(points @ self.normals.T + self.offsets)
+        reach = 1.0 + np.sqrt(points.shape[1]) + np.linalg.norm(points, axis=1)
+        doubts = np.clip(SAME_ERRORS * self.errors, FINEST_ANGLE, COARSEST_ANGLE)
+        excess = distances / (np.outer(reach, doubts) + widths[:, None])
+        nearest = np.argmin(excess, axis=1)
+        return np.where(excess[np.arange(len(points)), nearest] <= 1.0, nearest, -1)
+
+    def through(self, number: int, points: Points) -> "KinkedTerms":
+        """The same terms, one of them on the hyperplane that is nearest to some points."""
+        normal, place, error = plane_through(points)
+        forward = np.sign(normal @ self.normals[number])
+        normals, offsets, errors = self.normals.copy(), self.offsets.copy(), self.errors.copy()
+        normals[number], offsets[number], errors[number] = forward * normal, -forward * place, error
+        return replace(self, normals=normals, offsets=offsets, errors=errors)
+
+    def network(self) -> Network:
+        """The relu network of these terms alone."""
+        return Network.shallow(
+            weights=self.normals,
+            biases=self.offsets,
+            output_weights=self.jumps.T,
+            offset=np.zeros(self.jumps.shape[1]),
+            activation=RELU,
+        )
+
+    def fitted(self, points: Points, values: Values) -> Network:
+        """The relu network on these hyperplanes, with an affine part, that fits the answers best.
+
+        A term that only one line has shown and that the answers do not need is left out: two kinks close
+        together can look like one.
+        """
+        lifted = np.hstack([points, np.ones((len(points), 1))])
+        kept = np.ones(len(self.offsets), dtype=bool)
+        if len(points) > len(self.offsets) + lifted.shape[1]:
+            bends = np.maximum(points @ self.normals.T + self.offsets, 0.0)
+            jumps = np.linalg.lstsq(np.hstack([bends, lifted]), values, rcond=None)[0][: len(kept)]
+            shares = np.linalg.norm(jumps, axis=1) / np.linalg.norm(self.jumps, axis=1)
+            kept = (shares > VANISHED) | (self.sightings > 1)
+        terms = self._some(kept).network()
+        affine = np.linalg.lstsq(lifted, values - terms(points), rcond=None)[0]
+        output = replace(terms.layers[1], biases=affine[-1])
+        return Network((terms.layers[0], output), skip=affine[:-1].T)
+
+    def _some(self, kept: Bool[np.ndarray, "neurons"]) -> "KinkedTerms":
+        return KinkedTerms(
+            self.normals[kept], self.offsets[kept], self.jumps[kept], self.errors[kept], self.sightings[kept]
+        )
+
+    def _with(self, normal: np.ndarray, offset: float, jump: np.ndarray, error: float) -> "KinkedTerms":
+        signs = np.where(self.normals @ normal < 0, -1.0, 1.0)
+        angles = np.linalg.norm(signs[:, None] * self.normals - normal, axis=1)
+        shifts = np.abs(signs * self.offsets - offset)
+        allowed = np.clip(SAME_ERRORS * (self.errors + error), FINEST_ANGLE, COARSEST_ANGLE)
+        # An error of the normal moves the hyperplane by as much as the distance that it was seen from.
+        reach = 1.0 + np.sqrt(len(normal)) + abs(offset)
+        is_same = (angles <= allowed) & (shifts <= allowed * reach)
+        if not np.any(is_same):
+            return KinkedTerms(
+                np.vstack([self.normals, normal]),
+                np.append(self.offsets, offset),
+                np.vstack([self.jumps, jump]),
+                np.append(self.errors, error),
+                np.append(self.sightings, 1.0),
+            )
+        same = int(np.flatnonzero(is_same)[np.argmin(angles[is_same])])
+        sightings = self.sightings.copy()
+        sightings[same] += 1
+        if error >= self.errors[same]:
+            return replace(self, sightings=sightings)
+        normals, offsets, jumps, errors = (
+            array.copy() for array in (self.normals, self.offsets, self.jumps, self.errors)
+        )
+        normals[same], offsets[same], jumps[same], errors[same] = normal, offset, jump, error
+        return KinkedTerms(normals, offsets, jumps, errors, sightings)

@@ -1,0 +1,181 @@
+"""Rows of a lowest layer from two symmetric tensors: whitening with order 2, power iteration with deflation.
+
+Let ``T_2 = sum_i a_i w_i w_i^T`` with coefficients of one sign and ``T_k = sum_i b_i w_i (x) ... (x) w_i``. In the
+coordinates in which ``|T_2|`` is the identity the vectors ``sqrt(|a_i|) w_i`` are orthonormal, and power iteration with
+``T_k`` has them as its only attractors, whatever the positive ``b_i`` are.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64
+
+from unweave.arrays import Atoms
+from unweave.exceptions import InvalidInput
+from unweave.numerics.symmetric_tensors import Tensor
+
+Starts = Float64[np.ndarray, "starts rank"]
+Found = Float64[np.ndarray, "found rank"]
+# Steps without projection that undo the error of deflation, and how far they may move a direction (cosine).
+FREE_STEPS, STILL_THE_SAME = 10, 0.9
+# Change of all starts at which the iteration has come to rest.
+REST_TOL = 1e-10
+# Shift of even orders, in units of the largest value seen: it makes every step an ascent.
+SHIFT = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class Whitening:
+    """Coordinates ``v = to_white^T z`` in which the tensor of order 2 is the identity, up to its sign.
+
+    Args:
+        to_white: one column per coordinate; contracts tensors.
+        from_white: maps orthonormal vectors back to rows; ``from_white^T to_white`` is the identity.
+        sign: of the tensor.
+        eigenvalues: all of them times the sign, descending.
+    """
+
+    to_white: Float64[np.ndarray, "inputs rank"]
+    from_white: Float64[np.ndarray, "inputs rank"]
+    sign: int
+    eigenvalues: Float64[np.ndarray, "inputs"]
+
+    @property
+    def is_definite(self) -> bool:
+        """Whether the kept eigenvalues are the largest in absolute value, too: all coefficients have one sign."""
+        rank = self.to_white.shape[1]
+        return bool(np.min(self.eigenvalues[:rank]) > np.max(-self.eigenvalues, initial=0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class PowerRows:
+    """Rows found by power iteration.
+
+    Args:
+        rows: unit vectors with arbitrary signs.
+        values: whitened tensor at every direction; ``1 / sqrt(c_i)`` or ``1 / c_i`` up to a common factor.
+        agreement: share of the starts of each round that ended at the direction that was taken.
+        whitening: what was used.
+    """
+
+    rows: Atoms
+    values: Float64[np.ndarray, "neurons"]
+    agreement: Float64[np.ndarray, "neurons"]
+    whitening: Whitening
+
+
+def whitening_of(second: Float64[np.ndarray, "inputs inputs"], *, rank: int) -> Whitening:
+    """Whiten with the `rank` largest eigenvalues of the sign that dominates.
+
+    Raises:
+        InvalidInput: if fewer than `rank` eigenvalues have that sign; the coefficients then differ in sign.
+    """
+    sign = 1 if np.trace(second) >= 0 else -1
+    values, vectors = np.linalg.eigh(sign * 0.5 * (second + second.T))
+    values, vectors = values[::-1], vectors[:, ::-1]
+    if not 1 <= rank <= len(values) or values[rank - 1] <= 0:
+        positive = int(np.count_nonzero(values > 0))
+        raise InvalidInput(f"whitening with rank {rank} needs as many eigenvalues of one sign, got {positive}.")
+    scales = np.sqrt(values[:rank])
+    return Whitening(vectors[:, :rank] / scales, vectors[:, :rank] * scales, sign, values)
+
+
+def contracted_with(tensor: Tensor, matrix: Float64[np.ndarray, "inputs rank"]) -> Tensor:
+    """The tensor with every axis contracted with the columns of a matrix."""
+    for _ in range(tensor.ndim):
+        # The first axis is taken and comes back as the last: after all axes the order is as before.
+        tensor = np.tensordot(tensor, matrix, axes=(0, 0))
+    return tensor
+
+
+@dataclass(frozen=True)
+class WhitenedPower:
+    """Settings of whitened power iteration.
+
+    Args:
+        starts: random directions per round, of which the one of largest value is taken.
+        steps: largest number of steps of a round.
+    """
+
+    starts: int = 12
+    steps: int = 150
+
+    def __call__(
+        self, second: Tensor, tensor: Tensor, rng: np.random.Generator, *, rank: int, sign: int = 0
+    ) -> PowerRows:
+        """Find the rows.
+
+        Args:
+            second: tensor of order 2.
+            tensor: of order 3 or 4; for order 3 its sign does not matter.
+            rng: for the starts.
+            rank: number of rows.
+            sign: of the coefficients of order 4; that of the trace if 0.
+
+        Raises:
+            InvalidInput: if the tensor of order 2 has too few eigenvalues of one sign.
+
+        Assumes: linearly independent rows, coefficients of order 2 of one sign, of order 4 of one sign, too.
+        Guarantees: exact for exact tensors; errors of order ``noise / coefficient`` otherwise (heuristic constant).
+        """
+        whitening = whitening_of(second, rank=rank)
+        white = contracted_with(tensor, whitening.to_white)
+        if tensor.ndim == 4:
+            white = white * (sign or (1 if np.einsum("iijj->", white) >= 0 else -1))
+        found, values, agreement = np.zeros((0, rank)), [], []
+        for _ in range(rank):
+            direction, share = self._strongest(white, found, rng)
+            found = np.vstack([found, direction])
+            values.append(_values(white, direction[None])[0])
+            agreement.append(share)
+        rows = found @ whitening.from_white.T
+        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+        return PowerRows(rows, np.array(values), np.array(agreement), whitening)
+
+    def _strongest(self, white: Tensor, found: Found, rng: np.random.Generator) -> tuple[np.ndarray, float]:
+        """The best end of several starts orthogonal to what was found, and the share of starts that ended there."""
+        points = _orthogonal(rng.standard_normal((self.starts, len(white))), found)
+        for _ in range(self.steps):
+            moved = _orthogonal(_power_step(white, points), found)
+            change = np.max(np.abs(moved - points))
+            points = moved
+            if change < REST_TOL:
+                break
+        best = int(np.argmax(_values(white, points)))
+        share = float(np.mean(np.abs(points @ points[best]) > STILL_THE_SAME))
+        free = points[best : best + 1]
+        for _ in range(FREE_STEPS):
+            free = _orthogonal(_power_step(white, free), np.zeros((0, len(white))))
+        is_same = abs(float(free[0] @ points[best])) > STILL_THE_SAME
+        return (free[0] if is_same else points[best]), share
+
+
+def _contractions(white: Tensor, points: Starts) -> Starts:
+    """``T(v, .., v, .)`` for every row v."""
+    size = len(white)
+    result = points @ white.reshape(size, -1)
+    for _ in range(white.ndim - 2):
+        result = np.einsum("pi,pij->pj", points, result.reshape(len(points), size, -1))
+    return result
+
+
+def _values(white: Tensor, points: Starts) -> Float64[np.ndarray, "starts"]:
+    return np.einsum("pi,pi->p", _contractions(white, points), points)
+
+
+def _power_step(white: Tensor, points: Starts) -> Starts:
+    images = _contractions(white, points)
+    if white.ndim == 3:
+        return images
+    values = np.einsum("pi,pi->p", images, points)
+    # Without a shift an even order may step back and forth where its form is not convex.
+    is_falling = values < np.max(np.abs(values)) / SHIFT
+    return images + (is_falling * SHIFT * np.max(np.abs(values)))[:, None] * points
+
+
+def _orthogonal(points: Starts, found: Found) -> Starts:
+    """Unit vectors orthogonal to what was found; `found` is only nearly orthonormal, hence the factorisation."""
+    basis = np.linalg.qr(found.T)[0] if len(found) else found.T
+    points = points - (points @ basis) @ basis.T
+    sizes = np.linalg.norm(points, axis=1, keepdims=True)
+    return points / np.where(sizes > 0, sizes, 1.0)

@@ -1,0 +1,1 @@
+"""Over-parameterised shallow networks with differentiable activations."""

@@ -1,0 +1,122 @@
+"""Gradient descent on a general network, and its rate: what the Jacobian predicts against what is seen."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from unweave.exceptions import InvalidInput
+from unweave.learn.overparameterized.jacobian import TrainingPoint, jacobian_spectrum, largest_curvature
+from unweave.learn.overparameterized.newton import Fit
+
+# Share of the inverse curvature that is taken as a step: the estimate of Lanczos is from below.
+SAFE_SHARE = 0.9
+# Adaptive steps: halved when the loss would grow, otherwise a bit longer.
+GROWTH, SHRINKAGE = 1.05, 0.5
+# The loss can't fall any more once steps are this small relative to the first.
+SHORTEST_STEP = 1e-12
+# Losses below this are rounding, and no longer tell a rate.
+RATE_FLOOR = 1e-26
+
+
+@dataclass(frozen=True)
+class GradientDescent:
+    """Settings of gradient descent, both blocks moved at once from the same point.
+
+    Args:
+        step: step length; by default a bit less than the inverse of the largest curvature at the start. The theorem's
+            is `TheoremConstants.step`, that of the local certificate `LocalConvergence.step`.
+        is_adaptive: whether the step is halved when the loss would grow, and lengthened otherwise.
+        steps: largest number of steps.
+        loss_tol: a loss that is low enough.
+    """
+
+    step: float | None = None
+    is_adaptive: bool = False
+    steps: int = 50_000
+    loss_tol: float = 1e-12
+
+    def __post_init__(self) -> None:
+        if self.step is not None and not (np.isfinite(self.step) and self.step > 0):
+            raise InvalidInput(f"GradientDescent.step needs to be positive and finite, got {self.step}.")
+
+    def __call__(self, start: TrainingPoint) -> Fit:
+        """Train from a start.
+
+        A fixed step that is too long for the loss ahead is still halved for good, since otherwise the training
+        diverges.
+
+        Guarantees: the loss never grows.
+        """
+        point, losses = start, [start.loss]
+        length = first = self.first_step(start)
+        for _ in range(self.steps):
+            if losses[-1] <= self.loss_tol or length < SHORTEST_STEP * first:
+                break
+            trial = point.moved(-length * point.gradient)
+            if trial.loss > losses[-1] or not np.isfinite(trial.loss):
+                length *= SHRINKAGE
+                continue
+            point = trial
+            losses.append(point.loss)
+            length *= GROWTH if self.is_adaptive else 1.0
+        return Fit(point, np.array(losses), losses[-1] <= self.loss_tol)
+
+    def first_step(self, start: TrainingPoint) -> float:
+        """The step length at the start."""
+        return SAFE_SHARE / largest_curvature(start) if self.step is None else self.step
+
+
+@dataclass(frozen=True)
+class ConvergenceRate:
+    """Predicted and seen rate of a descent with a fixed step; a rate is the share of the loss that a step takes away.
+
+    Args:
+        step: the step length.
+        smallest_singular_value: of the Jacobian where it ended.
+        guaranteed: ``step sigma_min^2 / n``, what the Polyak-Lojasiewicz inequality promises there.
+        predicted: ``1 - (1 - step sigma_min^2 / n)^2``, the rate in the limit, about twice the guarantee.
+        seen: fitted to the losses.
+    """
+
+    step: float
+    smallest_singular_value: float
+    guaranteed: float
+    predicted: float
+    seen: float
+
+    def statements(self) -> list[tuple[str, str]]:
+        """The rates, in words."""
+        return [
+            (
+                "linear rate",
+                f"seen {self.seen:.3g} per step, guaranteed {self.guaranteed:.3g}, in the limit {self.predicted:.3g} "
+                f"(smallest singular value of the Jacobian {self.smallest_singular_value:.3g})",
+            )
+        ]
+
+
+def convergence_rate(fit: Fit, step: float) -> ConvergenceRate:
+    """The rate of a descent whose step was fixed.
+
+    Args:
+        fit: the descent.
+        step: its step length.
+    """
+    smallest = jacobian_spectrum(fit.point).smallest
+    guaranteed = step * smallest**2 / fit.point.samples
+    predicted = 1.0 - (1.0 - guaranteed) ** 2
+    return ConvergenceRate(step, smallest, float(guaranteed), float(predicted), seen_rate(fit.losses))
+
+
+def seen_rate(losses: np.ndarray) -> float:
+    """Share of the loss that a step takes away, from a line through the logarithms of the second half of the losses.
+
+    Raises:
+        InvalidInput: if there are too few losses above rounding.
+    """
+    useful = losses[losses > RATE_FLOOR]
+    tail = useful[len(useful) // 2 :]
+    if len(tail) < 5:
+        raise InvalidInput(f"a rate needs at least ten losses above {RATE_FLOOR}, got {len(useful)}.")
+    slope = np.polyfit(np.arange(len(tail)), np.log(tail), 1)[0]
+    return float(1.0 - np.exp(slope))

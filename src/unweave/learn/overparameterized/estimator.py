@@ -1,0 +1,281 @@
+"""Regression by a one-hidden-layer network that is wide enough to fit every label, with a certificate that it did."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from unweave.activations import Activation, activation_named
+from unweave.arrays import root_mean_square
+from unweave.exceptions import InvalidInput
+from unweave.learn.overparameterized.certificates import certify_local_convergence, certify_zero_error
+from unweave.learn.overparameterized.conditions import RANK_SHARE, network_conditions, sample_conditions
+from unweave.learn.overparameterized.descent import GradientDescent
+from unweave.learn.overparameterized.jacobian import SingularValues, TrainingPoint, jacobian_spectrum
+from unweave.learn.overparameterized.newton import Fit, GramLevenbergMarquardt
+from unweave.learn.result import Learnt
+from unweave.networks.network import Network
+from unweave.result import Outcome
+
+Solver = Callable[[TrainingPoint], Fit]
+
+# Hidden weights per sample that are taken if the number of neurons is left open: random labels were always fitted
+# from twice as many on, and rarely below 1.5 times.
+WEIGHTS_PER_SAMPLE = 2.0
+# Fewer neurons than this leave random starts no choice, however few samples there are.
+FEWEST_NEURONS = 4
+# A column that varies by less than this share of its size is constant up to rounding.
+ROUNDING_SHARE = 1e-13
+
+
+@dataclass(frozen=True)
+class TrainingCertificate:
+    """What may be claimed about a trained network.
+
+    Args:
+        loss: half the mean squared residual, in the units of the labels.
+        largest_residual: in absolute value.
+        largest_ratio: of a residual to the rounding error of its answer; at most 1 is noise.
+        is_global_minimum: whether every residual is noise, so that no network fits better.
+        is_locally_unique: whether no network nearby has the same answers to these samples.
+        smallest_singular_value: of the Jacobian of the answers where training ended, in the units it was trained in.
+        largest_singular_value: of the same.
+        is_convergence_certified: whether it was certain before training that gradient descent would get there.
+        start_residual: norm of the residuals at the start.
+        start_residual_limit: what that certificate would have allowed.
+    """
+
+    loss: float
+    largest_residual: float
+    largest_ratio: float
+    is_global_minimum: bool
+    is_locally_unique: bool
+    smallest_singular_value: float
+    largest_singular_value: float
+    is_convergence_certified: bool
+    start_residual: float
+    start_residual_limit: float
+
+    def statements(self) -> list[tuple[str, str]]:
+        """What may be claimed."""
+        optimum = "global minimum" if self.is_global_minimum else "not known to be a global minimum"
+        unique = "no other network nearby" if self.is_locally_unique else "one of many networks with these answers"
+        certain = "certified" if self.is_convergence_certified else "not certified"
+        return [
+            ("training loss", f"{self.loss:.3g}, {optimum}"),
+            ("largest residual", f"{self.largest_residual:.3g}, {self.largest_ratio:.3g} of its rounding error"),
+            ("uniqueness", unique),
+            (
+                "descent from the start",
+                f"{certain}: residuals {self.start_residual:.3g}, allowed {self.start_residual_limit:.3g}",
+            ),
+        ]
+
+
+class OverparameterizedRegressor(RegressorMixin, BaseEstimator):
+    """A network ``f(x) = sum_l v_l g(<w_l, x> + b_l)`` with more parameters than samples, trained to zero error.
+
+    Args:
+        neurons: hidden neurons; by default enough for two hidden weights per sample.
+        activation: name of a differentiable activation, such as ``"softplus(10)"``, ``"tanh"`` or ``"gelu"``.
+        solver: `GramLevenbergMarquardt` or `GradientDescent` with its settings; by default the former, or the latter
+            if there are too many samples for a factorisation.
+        trains_outputs: whether the output weights move, too, or stay at random signs over ``sqrt(neurons)``.
+        fits_bias: whether neurons have biases, which are weights of a constant input; the theory's model has none.
+        starts: random starts that are tried until one is at a global minimum.
+        random_state: seed of the starts.
+
+    After `fit`: `network_`, `certificate_`, `outcome_`, and all of it in `result_`.
+
+    Inputs are scaled (and centred, if there are biases) for training, and labels scaled; the network is given back in
+    the units of the samples. It has no offset.
+    """
+
+    def __init__(
+        self,
+        neurons: int | None = None,
+        *,
+        activation: str = "softplus(10.0)",
+        solver: Solver | None = None,
+        trains_outputs: bool = True,
+        fits_bias: bool = True,
+        starts: int = 3,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.neurons = neurons
+        self.activation = activation
+        self.solver = solver
+        self.trains_outputs = trains_outputs
+        self.fits_bias = fits_bias
+        self.starts = starts
+        self.random_state = random_state
+
+    def fit(self, X, y) -> "OverparameterizedRegressor":
+        """Train on samples `X` with labels `y`.
+
+        Raises:
+            InvalidInput: if a setting makes no sense.
+            ValueError: from scikit-learn's checks, if the samples are not finite numbers of the right shape.
+        """
+        checked = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+        X, y = (np.asarray(array, dtype=np.float64) for array in checked)
+        activation = activation_named(self.activation)
+        units = _Units.of(X, y, has_bias=self.fits_bias)
+        neurons = self._neurons(*units.points.shape)
+        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
+        begin = time.perf_counter()
+        start, fit = self._best(units, activation, neurons, rng)
+        trained = time.perf_counter()
+        raw, spectrum = units.in_their_units(fit.point), jacobian_spectrum(fit.point)
+        certificate = _certify(start, fit.point, raw, spectrum)
+        outcome, reason = _verdict(certificate, fit.point, fit.steps)
+        self.network_, self.certificate_, self.outcome_ = _network(raw, has_bias=self.fits_bias), certificate, outcome
+        self.result_ = Learnt(
+            outcome=outcome,
+            reason=reason,
+            network=self.network_,
+            certificate=certificate,
+            diagnostics=(*network_conditions(fit.point, spectrum), *sample_conditions(X, y)),
+            samples=len(X),
+            notes=_notes(self.fits_bias),
+            seconds={"training": trained - begin, "certificate": time.perf_counter() - trained},
+        )
+        self.losses_, self.n_iter_ = fit.losses * units.label_scale**2, max(fit.steps, 1)
+        return self
+
+    def predict(self, X) -> np.ndarray:
+        """Answers of the network."""
+        check_is_fitted(self)
+        points = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        return self.network_(points)[:, 0]
+
+    def _neurons(self, samples: int, inputs: int) -> int:
+        if self.neurons is None:
+            return max(FEWEST_NEURONS, int(np.ceil(WEIGHTS_PER_SAMPLE * samples / inputs)))
+        if self.neurons < 1:
+            raise InvalidInput(f"OverparameterizedRegressor.neurons needs to be at least 1, got {self.neurons}.")
+        return int(self.neurons)
+
+    def _best(
+        self, units: "_Units", activation: Activation, neurons: int, rng: np.random.Generator
+    ) -> tuple[TrainingPoint, Fit]:
+        """The first start that ends at a global minimum, or the one with the lowest loss."""
+        if self.starts < 1:
+            raise InvalidInput(f"OverparameterizedRegressor.starts needs to be at least 1, got {self.starts}.")
+        tried = []
+        for _ in range(self.starts):
+            start = _random_start(units, activation, neurons, rng, trains_outputs=self.trains_outputs)
+            tried.append((start, self._solver(start)(start)))
+            if certify_zero_error(tried[-1][1].point).is_zero:
+                break
+        return min(tried, key=lambda pair: pair[1].losses[-1])
+
+    def _solver(self, start: TrainingPoint) -> Solver:
+        if self.solver is not None:
+            return self.solver
+        newton = GramLevenbergMarquardt()
+        fits = min(start.samples, start.parameters) <= newton.equation_limit
+        return newton if fits else GradientDescent(is_adaptive=True)
+
+
+@dataclass(frozen=True, eq=False)
+class _Units:
+    """Samples in the units of training, and as they came; with biases, both have a column of ones at the end."""
+
+    points: np.ndarray
+    labels: np.ndarray
+    raw_points: np.ndarray
+    raw_labels: np.ndarray
+    centre: np.ndarray
+    scale: np.ndarray
+    label_scale: float
+
+    @classmethod
+    def of(cls, X: np.ndarray, y: np.ndarray, *, has_bias: bool) -> "_Units":
+        # Without biases the origin is part of the model, and only scales may change.
+        raw = np.hstack([X, np.ones((len(X), 1))]) if has_bias else X
+        centre = np.append(X.mean(axis=0), 0.0) if has_bias else np.zeros(X.shape[1])
+        scale = np.sqrt(np.mean((raw - centre) ** 2, axis=0))
+        scale = np.where(scale > ROUNDING_SHARE * np.max(np.abs(raw), axis=0), scale, 1.0)
+        label_scale = root_mean_square(y) or 1.0
+        return cls((raw - centre) / scale, y / label_scale, raw, y, centre, scale, label_scale)
+
+    def in_their_units(self, point: TrainingPoint) -> TrainingPoint:
+        """The same network on the samples as they came."""
+        weights = point.weights / self.scale
+        # Only with biases is there a centre; moving it back changes nothing but them.
+        weights[:, -1] -= weights @ self.centre
+        heights = self.label_scale * point.output_weights
+        return replace(
+            point, points=self.raw_points, labels=self.raw_labels, output_weights=heights, weights=weights
+        )  # fmt: skip
+
+
+def _random_start(
+    units: _Units, activation: Activation, neurons: int, rng: np.random.Generator, *, trains_outputs: bool
+) -> TrainingPoint:
+    """Gaussian weights, and as many positive as negative outputs: unlucky signs may fit no label at all."""
+    inputs = units.points.shape[1]
+    signs = np.where(np.arange(neurons) % 2 == 0, 1.0, -1.0)
+    weights = rng.standard_normal((neurons, inputs)) / np.sqrt(inputs)
+    return TrainingPoint(units.points, units.labels, signs / np.sqrt(neurons), weights, activation, trains_outputs)
+
+
+def _network(raw: TrainingPoint, *, has_bias: bool) -> Network:
+    if not has_bias:
+        return raw.network
+    weights, biases = raw.weights[:, :-1], raw.weights[:, -1]
+    return Network.shallow(weights, biases, raw.output_weights[None], np.zeros(1), raw.activation)
+
+
+def _certify(
+    start: TrainingPoint, end: TrainingPoint, raw: TrainingPoint, spectrum: SingularValues
+) -> TrainingCertificate:
+    zero, local = certify_zero_error(raw), certify_local_convergence(start)
+    is_unique = False
+    if end.parameters <= end.samples:
+        values = scipy.linalg.svdvals(end.dense_jacobian())
+        is_unique = bool(values[-1] > RANK_SHARE * values[0])
+    return TrainingCertificate(
+        loss=zero.loss,
+        largest_residual=zero.largest_residual,
+        largest_ratio=zero.largest_ratio,
+        is_global_minimum=zero.is_zero,
+        is_locally_unique=is_unique,
+        smallest_singular_value=spectrum.smallest,
+        largest_singular_value=spectrum.largest,
+        is_convergence_certified=local.is_certified,
+        start_residual=local.residual_norm,
+        start_residual_limit=local.residual_limit,
+    )
+
+
+def _verdict(certificate: TrainingCertificate, end: TrainingPoint, steps: int) -> tuple[Outcome, str]:
+    sizes = f"{end.parameters} trained parameters for {end.samples} samples"
+    if not certificate.is_global_minimum:
+        is_narrow = end.parameters < 1.5 * end.samples
+        advice = "take more neurons" if is_narrow else "try more starts, or more steps of the solver"
+        return Outcome.NOT_IDENTIFIED, (
+            f"training ended after {steps} steps at a loss of {certificate.loss:.3g} with residuals up to "
+            f"{certificate.largest_residual:.3g}, {certificate.largest_ratio:.3g} times their rounding error, with "
+            f"{sizes}; whether a lower loss exists is not known: {advice}."
+        )
+    fitted = f"every label is fitted up to rounding (loss {certificate.loss:.3g}, {steps} steps): a global minimum"
+    if certificate.is_locally_unique and end.parameters < end.samples:
+        return Outcome.IDENTIFIED, f"{fitted}; with {sizes} no network nearby has the same answers."
+    return Outcome.PARTLY_IDENTIFIED, (
+        f"{fitted}; but with {sizes} it is one of many networks that do, so its weights and its answers elsewhere "
+        "are a choice: test it on samples kept back, or give more samples than parameters."
+    )
+
+
+def _notes(fits_bias: bool) -> tuple[str, ...]:
+    notes = ["zero training error says nothing about other samples: the theory has no noise and no test error"]
+    if fits_bias:
+        notes.append("biases are weights of a constant input, so that inputs are not Gaussian as the theory has them")
+    return tuple(notes)

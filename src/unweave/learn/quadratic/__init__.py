@@ -1,0 +1,1 @@
+"""Networks of squares trained to the global optimum."""

@@ -1,0 +1,238 @@
+"""What may be claimed about trained weights of a network of squares, with every constant.
+
+All bounds come from the residual matrix R and the singular values ``s_min, s_max`` of the squares of the points.
+"""
+
+from dataclasses import dataclass
+from math import isfinite
+
+import numpy as np
+import scipy.linalg
+from scipy.optimize import brentq
+
+from unweave.arrays import Atoms
+from unweave.learn.quadratic.optimality import OptimalityTest, Regime, curvature_bound, trace_bound
+from unweave.learn.quadratic.problem import QuadraticProblem, State
+from unweave.learn.quadratic.semidefinite import LiftedSemidefinite
+from unweave.learn.quadratic.uniqueness import semidefinite_uniqueness
+
+# A gap of this share of the mean square of the labels is none.
+GLOBAL_TOL = 1e-10
+# Gradients below this are zero, as far as bounds are concerned.
+VANISHING = 1e-60
+
+
+@dataclass(frozen=True)
+class OptimalityCertificate:
+    """Evidence for trained weights. Losses are half mean squares in the squared unit of the labels.
+
+    Args:
+        regime: what theory says about all minima for these output weights.
+        loss: reached.
+        lower_bound: no network with these output weights has a smaller loss.
+        gap: their difference.
+        gap_tol: the gap up to which the optimum counts as reached.
+        residual_gap_bound: bound of the gap by the norm of R alone; infinite where it does not apply.
+        second_order_bound: bound of the gap from the gradient and the curvature, for every point that has them.
+        planted_bound: the document's bound of the loss, if the labels come from a network of this sign (in high
+            probability, for Gaussian points); infinite where it does not apply.
+        planted_bound_sharp: the same with all constants carried through, for any points.
+        gradient: norm of the gradient.
+        curvature: no eigenvalue of the Hessian is below minus this.
+        residual_norm: Frobenius norm of R.
+        smallest_eigenvalue: of R.
+        largest_eigenvalue: of R.
+        largest_residual: of all points, in absolute value.
+        rounding: size of the rounding errors of that residual.
+        rank: of the matrix of the network.
+        is_matrix_determined: whether no other optimal network has another quadratic form.
+        uniqueness_margin: of the dual matrix that proves it, where counting samples does not; 0 if there is none.
+    """
+
+    regime: str
+    loss: float
+    lower_bound: float
+    gap: float
+    gap_tol: float
+    residual_gap_bound: float
+    second_order_bound: float
+    planted_bound: float
+    planted_bound_sharp: float
+    gradient: float
+    curvature: float
+    residual_norm: float
+    smallest_eigenvalue: float
+    largest_eigenvalue: float
+    largest_residual: float
+    rounding: float
+    rank: int
+    is_matrix_determined: bool
+    uniqueness_margin: float
+
+    @property
+    def is_global(self) -> bool:
+        """Whether the loss is the smallest possible one, up to the tolerance."""
+        return bool(self.gap <= self.gap_tol)
+
+    @property
+    def is_zero(self) -> bool:
+        """Whether the residuals are rounding errors."""
+        return bool(self.largest_residual <= self.rounding)
+
+    def statements(self) -> list[tuple[str, str]]:
+        """What may be claimed, as pairs of a name and a few words with the number."""
+        reached = "the global optimum" if self.is_global else "not known to be the global optimum"
+        matrix = "determined by the samples" if self.is_matrix_determined else "not determined by the samples"
+        proof = f", by a dual matrix with margin {self.uniqueness_margin:.1e}" if self.uniqueness_margin > 0 else ""
+        lines = [
+            ("training loss", f"{self.loss:.3e}, {reached}"),
+            ("smallest possible loss", f"at least {self.lower_bound:.3e}; the gap is at most {self.gap:.1e}"),
+            ("output weights", f"{self.regime}"),
+            ("residual matrix", f"norm {self.residual_norm:.1e}, eigenvalues from {self.smallest_eigenvalue:.1e} "
+             f"to {self.largest_eigenvalue:.1e}"),
+            ("second order", f"gradient {self.gradient:.1e}, no curvature below -{self.curvature:.1e}"),
+            ("largest residual", f"{self.largest_residual:.1e}, rounding errors {self.rounding:.1e}"),
+            ("quadratic form", f"of rank {self.rank}, {matrix}{proof}"),
+        ]  # fmt: skip
+        for name, bound in (
+            ("gap by the norm of the residual matrix", self.residual_gap_bound),
+            ("gap by gradient and curvature", self.second_order_bound),
+            ("loss if planted, by the document's theorem", self.planted_bound),
+            ("loss if planted, constants carried through", self.planted_bound_sharp),
+        ):
+            if isfinite(bound):
+                lines.append((name, f"at most {bound:.1e}"))
+        return lines
+
+
+def certify_training(test: OptimalityTest, weights: Atoms) -> OptimalityCertificate:
+    """Judge trained weights by the samples they were trained on."""
+    problem, state = test.problem, test.problem.at(weights)
+    gap = min(test.gap(state), _relaxed_gap(test, state))
+    values = scipy.linalg.eigvalsh(state.residual_matrix)
+    curvature = curvature_bound(problem, state.residual_matrix)
+    gap_tol = GLOBAL_TOL * float(np.mean(problem.labels**2))
+    is_determined, margin = _uniqueness(test, state, is_optimal=gap <= gap_tol)
+    return OptimalityCertificate(
+        regime=test.regime.value,
+        loss=state.loss,
+        lower_bound=max(0.0, state.loss - gap),
+        gap=gap,
+        gap_tol=gap_tol,
+        residual_gap_bound=residual_gap_bound(test, state),
+        second_order_bound=second_order_bound(test, state, curvature),
+        planted_bound=planted_bound(test, state, curvature),
+        planted_bound_sharp=sharp_planted_bound(test, state),
+        gradient=float(np.linalg.norm(state.gradient)),
+        curvature=curvature,
+        residual_norm=float(np.linalg.norm(state.residual_matrix)),
+        smallest_eigenvalue=float(values[0]),
+        largest_eigenvalue=float(values[-1]),
+        largest_residual=float(np.max(np.abs(state.residuals))),
+        rounding=rounding_of_residuals(problem, weights),
+        rank=int(np.linalg.matrix_rank(state.matrix, tol=1e-9 * max(float(np.linalg.norm(state.matrix, 2)), 1e-300))),
+        is_matrix_determined=is_determined,
+        uniqueness_margin=margin,
+    )
+
+
+def residual_gap_bound(test: OptimalityTest, state: State) -> float:
+    """``L - L* <= n |R|^2 / (2 s_min^2)`` for d neurons of each sign.
+
+    For one sign ``L - L* <= <R, M> + max(0, -lambda_min(R)) tr(M*)``, with a bound of the trace from the labels.
+    """
+    if test.regime is Regime.TWO_SIGNED and test.spectrum is not None and test.spectrum.smallest > 0:
+        norm = float(np.linalg.norm(state.residual_matrix))
+        return test.problem.samples * norm**2 / (2 * test.spectrum.smallest**2)
+    if test.regime is Regime.ONE_SIGNED:
+        below = _wrong_eigenvalue(test.problem, state)
+        inner = max(0.0, float(np.sum(state.residual_matrix * state.matrix)))
+        return inner + (below * trace_bound(test.problem, is_planted=False) if below > 0 else 0.0)
+    return np.inf
+
+
+def second_order_bound(test: OptimalityTest, state: State, curvature: float) -> float:
+    """Bound of the gap for d neurons of each sign from gradient norm g and negative curvature h alone.
+
+    For every t > 0 either the output-weighted rows have no singular value below t and the gradient bounds R, or some
+    of either sign are nearly dependent and the curvature does:
+    ``L - L* <= max(n g^2 / (8 t^2 s_min^2), n d (h + 4 t^2 s_max^2 / n)^2 / (8 v_min^2 s_min^2))``.
+    """
+    problem, spectrum = test.problem, test.spectrum
+    if test.regime is not Regime.TWO_SIGNED or spectrum is None or spectrum.smallest == 0:
+        return np.inf
+    weakest = float(np.min(np.abs(problem.output_weights[problem.output_weights != 0])))
+    samples, scale = problem.samples, problem.samples / (8 * spectrum.smallest**2)
+    gradient = float(np.linalg.norm(state.gradient))
+    bend = 4 * spectrum.largest**2 / samples
+
+    def by_curvature(square: float) -> float:
+        return scale * problem.inputs / weakest**2 * (curvature + bend * square) ** 2
+
+    if gradient < VANISHING:
+        return max(scale * VANISHING, by_curvature(VANISHING))
+
+    def excess(logarithm: float) -> float:
+        square = float(np.exp(logarithm))
+        return float(np.log(scale * gradient**2 / square) - np.log(max(by_curvature(square), 1e-300)))
+
+    # One side falls and the other grows with t, so that the best t makes them equal.
+    logarithm: float = brentq(excess, -300.0, 300.0)  # pyright: ignore[reportAssignmentType]
+    square = float(np.exp(logarithm))
+    return max(scale * gradient**2 / square, by_curvature(square))
+
+
+def planted_bound(test: OptimalityTest, state: State, curvature: float) -> float:
+    """The document's bound for one common output weight nu and more neurons than inputs [document, Theorem 2.2 B].
+
+    ``L <= (g / sqrt(nu)) max(sqrt(1 + 14 T), 4 g / sqrt(nu)) + h T / (2 nu)`` with the teacher's trace T, for which
+    the labels give a bound.
+    """
+    problem, strengths = test.problem, np.abs(test.problem.output_weights)
+    is_common = bool(np.all(strengths == strengths[0]))
+    if test.regime is not Regime.ONE_SIGNED or not is_common or problem.neurons <= problem.inputs:
+        return np.inf
+    trace, root = trace_bound(problem, is_planted=True), float(np.sqrt(strengths[0]))
+    slope = float(np.linalg.norm(state.gradient)) / root
+    return slope * max(float(np.sqrt(1 + 14 * trace)), 4 * slope) + curvature / (2 * root**2) * trace
+
+
+def sharp_planted_bound(test: OptimalityTest, state: State) -> float:
+    """``L <= (1/4) <W, grad> + (1/2) max(0, -lambda_min(R)) T`` for labels of a network of the same sign."""
+    if test.regime is not Regime.ONE_SIGNED:
+        return np.inf
+    below = _wrong_eigenvalue(test.problem, state)
+    bent = 0.5 * below * trace_bound(test.problem, is_planted=True) if below > 0 else 0.0
+    return 0.25 * max(0.0, float(np.sum(state.weights * state.gradient))) + bent
+
+
+def rounding_of_residuals(problem: QuadraticProblem, weights: Atoms) -> float:
+    """Rounding errors that the largest residual may have, to first order."""
+    arguments = problem.points @ weights.T
+    sizes = np.abs(problem.points) @ np.abs(weights).T
+    strengths = np.abs(problem.output_weights)
+    terms = (arguments**2 + 2 * np.abs(arguments) * sizes) @ strengths + np.abs(problem.labels)
+    return (problem.neurons + problem.inputs) * np.finfo(float).eps * float(np.max(terms))
+
+
+def _wrong_eigenvalue(problem: QuadraticProblem, state: State) -> float:
+    """How far R is from semidefinite, of the sign of the output weights."""
+    sign = 1.0 if len(problem.positive) else -1.0
+    return max(0.0, -float(scipy.linalg.eigvalsh(sign * state.residual_matrix)[0]))
+
+
+def _relaxed_gap(test: OptimalityTest, state: State) -> float:
+    """The gap to the optimum for more neurons of the one sign, where there are too few for it to be reached."""
+    if test.regime is not Regime.NO_GUARANTEE or not test.is_one_signed:
+        return np.inf
+    relaxed = test.problem.form_values(LiftedSemidefinite()(test.problem).matrix) - test.problem.labels
+    return max(0.0, state.loss - test.semidefinite_bound(relaxed))
+
+
+def _uniqueness(test: OptimalityTest, state: State, *, is_optimal: bool) -> tuple[bool, float]:
+    if test.spectrum is not None and test.spectrum.determines_matrix:
+        return is_optimal, 0.0
+    if not (is_optimal and test.is_one_signed and test.spectrum is not None):
+        return False, 0.0
+    found = semidefinite_uniqueness(test.problem, state.matrix)
+    return found.is_proven, found.margin if found.is_proven else 0.0

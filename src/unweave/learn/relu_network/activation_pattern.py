@@ -1,0 +1,176 @@
+"""Least squares within the activation pattern: a shallow relu network from exact answers, in one linear solve.
+
+Where it is known which neurons are active, the network is linear in ``u_i = a_i w_i`` and ``c_i = a_i b_i``:
+
+    f(x) = sum over active i of (<u_i, x> + c_i) + <v, x> + c.
+
+Points near a kink of the current network may be on the wrong side and are left out; those that remain give
+``(neurons + 1)(inputs + 1)`` unknowns by least squares, and the next pattern. The affine part makes up for wrong signs.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Bool, Float64
+
+from unweave.activations import IDENTITY, RELU
+from unweave.arrays import Points, Values, root_mean_square
+from unweave.exceptions import InvalidInput
+from unweave.networks.network import Network
+from unweave.numerics.refined import Refinement
+
+# A neuron is fitted if this many points per unknown of it are on either side of its kink; the whole fit needs as many.
+POINTS_PER_UNKNOWN = 2
+# Below a thousandth of the margin nothing is left out.
+MOST_HALVINGS = 10
+# Singular values below this share of the largest: what they belong to is not determined.
+UNDETERMINED = 1e-10
+# Residuals of exact answers end at rounding, relative to the answers; above, further rounds may help.
+ROUNDING = 1e-14
+
+
+@dataclass(frozen=True)
+class PatternLeastSquares:
+    """Settings of the least squares within the activation pattern.
+
+    Args:
+        margin: distance from a kink, in units of the inputs, below which a point is left out;
+            ``min(0.3, 1.5 / neurons)`` if omitted, and less if too few points would remain.
+        rounds: largest number of linear solves with a new pattern each.
+        most_points: points that a solve uses at most; the first ones of those that are kept.
+        trimmed: share of the points with the largest residuals that a second fit leaves out, where the first
+            one has not met the answers: neurons that bend at few points only spoil few.
+        trims: how often at most; while the typical residual falls.
+    """
+
+    margin: float | None = None
+    rounds: int = 15
+    most_points: int = 20_000
+    trimmed: float = 0.03
+    trims: int = 12
+
+    def __call__(self, network: Network, points: Points, values: Values, *, floor: float = 0.0) -> Refinement:
+        """Fit the network to the answers.
+
+        Args:
+            network: shallow, relu, one output; a tenth off at most in most parameters.
+            points: where answers are known, more than three per unknown.
+            values: the answers.
+            floor: noise of one answer; at it there is nothing left to fit.
+
+        Returns:
+            The best network met, with unit weights and an affine part; the network itself if none is better.
+
+        Raises:
+            InvalidInput: if it is another kind of network, or there are fewer answers than unknowns.
+
+        Assumes: the pattern of the kept points is right, or so for most of them.
+        Guarantees: never a larger residual. With a right pattern, exact answers and points on both sides of every
+            kink, all parameters to rounding in one round.
+        """
+        _check(network, points)
+        size = max(root_mean_square(values), np.finfo(float).tiny)
+        best, history = network, [root_mean_square(values - network(points))]
+        residual, rounds, has_converged = history[0], 0, False
+        for _ in range(self.rounds):
+            if residual <= max(floor, ROUNDING * size):
+                has_converged = True
+                break
+            network = self._fitted(network, points, values, size=size)
+            rounds += 1
+            history.append(root_mean_square(values - network(points)))
+            # A round may lead through a worse network to the right pattern, but not twice in a row.
+            if len(history) > 2 and min(history[-2:]) >= residual:
+                has_converged = history[-1] == history[-2]
+                break
+            if history[-1] < residual:
+                best, residual = network, history[-1]
+        return Refinement(best, residual, rounds, has_converged, tuple(history))
+
+    def _fitted(self, network: Network, points: Points, values: Values, *, size: float) -> Network:
+        """The network that least squares gives for the pattern of this one.
+
+        The margin is halved until enough points are left on both sides of each kink and determine all unknowns.
+        """
+        hidden = network.layers[0]
+        norms = np.linalg.norm(hidden.weights, axis=1)
+        scaled = hidden.preactivations(points) / np.where(norms > 0, norms, 1.0)
+        distances = np.min(np.abs(scaled), axis=1, initial=np.inf)
+        margin = min(0.3, 1.5 / max(len(norms), 1)) if self.margin is None else self.margin
+        needed = POINTS_PER_UNKNOWN * (network.inputs + 1)
+        is_seen = (norms > 0) & (_fewer_sides(scaled > 0) >= needed)
+        fitted = network
+        for _ in range(MOST_HALVINGS):
+            kept = np.flatnonzero(distances > margin)[: self.most_points]
+            is_free = (norms > 0) & (_fewer_sides(scaled[kept] > 0) >= needed)
+            if len(kept) >= needed * (len(norms) + 1) and np.array_equal(is_free, is_seen):
+                fitted, is_determined = self._solved(network, points[kept], values[kept, 0], is_free, size=size)
+                if is_determined:
+                    break
+            margin /= 2.0
+        return fitted
+
+    def _solved(
+        self,
+        network: Network,
+        points: Points,
+        values: Float64[np.ndarray, "points"],
+        is_free: Bool[np.ndarray, "neurons"],
+        *,
+        size: float,
+    ) -> tuple[Network, bool]:
+        """Fit slope and constant of every free neuron and of the affine part; and whether all are determined.
+
+        Solved for the change of the network, so that what the points do not determine stays as it is.
+        """
+        lifted = np.column_stack([points, np.ones(len(points))])
+        is_active = network.layers[0].preactivations(points)[:, is_free] > 0
+        design = np.hstack([*(is_active[:, [i]] * lifted for i in range(is_active.shape[1])), lifted])
+        residuals = values - network(points)[:, 0]
+        change, _, rank, _ = np.linalg.lstsq(design, residuals, rcond=UNDETERMINED)
+        typical = np.inf
+        for _ in range(self.trims if self.trimmed > 0.0 else 0):
+            left = np.abs(residuals - design @ change)
+            # Noise stays as it is without the largest residuals; the fit of an exact label does not.
+            if np.median(left) <= ROUNDING * size or np.median(left) > 0.8 * typical:
+                break
+            typical = float(np.median(left))
+            kept = left <= np.quantile(left, 1.0 - self.trimmed)
+            change = np.linalg.lstsq(design[kept], residuals[kept], rcond=UNDETERMINED)[0]
+        return _moved(network, is_free, change.reshape(-1, lifted.shape[1])), bool(rank == design.shape[1])
+
+
+def _moved(
+    network: Network, is_free: Bool[np.ndarray, "neurons"], change: Float64[np.ndarray, "blocks lifted"]
+) -> Network:
+    """Unit weights, biases and output weights of changed slopes and constants; other neurons as they were."""
+    hidden, output = network.layers
+    weights, biases, outgoing = hidden.weights.copy(), hidden.biases.copy(), output.weights[0].copy()
+    slopes = outgoing[is_free, None] * weights[is_free] + change[:-1, :-1]
+    constants = outgoing[is_free] * biases[is_free] + change[:-1, -1]
+    heights = np.linalg.norm(slopes, axis=1)
+    # A neuron is on the same side as before: its weights keep their direction, roughly.
+    heights = np.where(np.sum(slopes * weights[is_free], axis=1) < 0, -heights, heights)
+    is_there = heights != 0.0
+    divisor = np.where(is_there, heights, 1.0)
+    weights[is_free] = np.where(is_there[:, None], slopes / divisor[:, None], weights[is_free])
+    biases[is_free] = np.where(is_there, constants / divisor, biases[is_free])
+    outgoing[is_free] = heights
+    skip = change[-1:, :-1] + (0.0 if network.skip is None else network.skip)
+    return Network.shallow(weights, biases, outgoing[None], output.biases + change[-1, -1:], RELU, skip)
+
+
+def _check(network: Network, points: Points) -> None:
+    if len(network.layers) != 2 or network.activations != (RELU, IDENTITY) or network.outputs != 1:
+        raise InvalidInput(f"a shallow relu network with one output is needed, got layers of {network.activations}.")
+    unknowns = (network.widths[0] + 1) * (network.inputs + 1)
+    if len(points) < unknowns:
+        raise InvalidInput(
+            f"a fit within the pattern needs {unknowns} answers for as many unknowns, got {len(points)}."
+        )
+
+
+def _fewer_sides(is_active: Bool[np.ndarray, "points neurons"]) -> np.ndarray:
+    """Number of points on that side of every kink that has fewer."""
+    counts = np.sum(is_active, axis=0)
+    return np.minimum(counts, len(is_active) - counts)

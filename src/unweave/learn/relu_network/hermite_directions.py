@@ -1,0 +1,177 @@
+"""Directions of the neurons of a shallow network from its Hermite tensors, up to sign.
+
+The Hermite tensors of a shallow network under Gaussian inputs are ``T_k = sum_i c_ki w_i (x) ... (x) w_i`` (k
+factors). If the powers of order l are linearly independent, tensors of orders ``2l, 2l + 1, 2l + 2`` flattened to
+``(l, l, rest)`` and laid side by side along the last axis have one rank-one term per neuron, as long as not all three
+of its coefficients vanish.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import comb, factorial, sqrt
+
+import numpy as np
+from jaxtyping import Float64
+
+from unweave.arrays import Atoms
+from unweave.exceptions import InvalidInput
+from unweave.learn.relu_network.jennrich import Jennrich, RankOneTerms
+from unweave.learn.relu_network.power_refinement import power_step
+from unweave.numerics.matrix_subspace import rank_at_gap
+from unweave.numerics.symmetric_tensors import Tensor, flattened, leading_directions, packed_powers
+from unweave.numerics.tensor_fit import fit_directions, misfit_of
+
+# Share of the dimension up to which powers of generic directions are safely independent (smoothed analysis).
+SAFE_SHARE = 0.99
+
+
+@dataclass(frozen=True)
+class TensorDirections:
+    """Directions found in Hermite tensors, with the evidence.
+
+    Args:
+        directions: unit vectors, one per row; every sign is arbitrary.
+        misfit: relative misfit of the tensors of orders ``max(2, l)`` to ``2l + 2`` by powers of the directions.
+        start_misfit: the same before power steps and fit.
+        qualities: how near every factor was to a power of one vector; below 0.8 a direction has failed.
+        condition: condition number of the powers of order l.
+        terms: what the simultaneous diagonalisation reported.
+    """
+
+    directions: Atoms
+    misfit: float
+    start_misfit: float
+    qualities: Float64[np.ndarray, "neurons"]
+    condition: float
+    terms: RankOneTerms
+
+
+@dataclass(frozen=True)
+class PooledDirections:
+    """Settings of the decomposition of several Hermite tensors at once.
+
+    Args:
+        order: the l from which on the powers of the directions are independent; 1 if the directions are.
+        diagonalisation: finds the terms of the pooled tensor.
+        power_steps: largest number of tensor power steps, taken while the misfit falls.
+        fit_steps: largest number of steps of the joint fit.
+    """
+
+    order: int = 1
+    diagonalisation: Jennrich = field(default_factory=lambda: Jennrich(draws=40))
+    power_steps: int = 6
+    fit_steps: int = 60
+
+    def __call__(
+        self, tensors: Sequence[Tensor], rng: np.random.Generator, *, rank: int | None = None, floor: float = 0.0
+    ) -> TensorDirections:
+        """Find the directions.
+
+        Args:
+            tensors: ``tensors[k]`` is the Hermite tensor of order k, full and symmetric, for k up to
+                ``2 order + 2``; un-normalised polynomials, ``T_k = E[f(x) He_k(x)]``.
+            rng: for the contractions.
+            rank: number of neurons; found from the largest gap of the singular values if omitted.
+            floor: singular value of the pooled tensor that errors of the tensors explain.
+
+        Raises:
+            InvalidInput: if a tensor is missing.
+
+        Assumes: independent powers of this order; for every neuron one of the coefficients of orders
+            ``2l, 2l + 1, 2l + 2`` is not zero (true of relu with any bias).
+        Guarantees: exact for exact tensors, with probability 1; misfit never above that of the diagonalisation.
+        """
+        check_orders(tensors, highest=2 * self.order + 2)
+        pooled = pooled_tensor(tensors, order=self.order)
+        # The tensor of order 2 of a relu network has no vanishing coefficient, and the smallest error.
+        anchor = pooled[:, :, 0] if self.order == 1 else None
+        terms = self.diagonalisation(pooled, rng, rank=rank, floor=floor, anchor=anchor)
+        start, qualities = leading_directions(terms.factors, tensors[1].shape[0], self.order)
+        fitted = [tensors[k] for k in range(max(2, self.order), 2 * self.order + 3)]
+        powered = powered_directions(tensors, start, order=self.order, steps=self.power_steps)
+        fit = fit_directions(fitted, powered, steps=self.fit_steps)
+        values = np.linalg.svd(packed_powers(fit.directions, self.order), compute_uv=False)
+        return TensorDirections(
+            directions=fit.directions,
+            misfit=fit.misfit,
+            start_misfit=misfit_of(fitted, start),
+            qualities=qualities,
+            condition=float(values[0] / values[-1]) if len(values) and values[-1] > 0 else np.inf,
+            terms=terms,
+        )
+
+
+def check_orders(tensors: Sequence[Tensor], *, highest: int) -> None:
+    """Raise `InvalidInput` unless there is a tensor for every order up to `highest`, with axes of one length."""
+    if len(tensors) <= highest:
+        raise InvalidInput(f"Hermite tensors of orders 0 to {highest} are needed, got {len(tensors)} tensors.")
+    inputs = tensors[1].shape[0] if tensors[1].ndim else 0
+    for order, tensor in enumerate(tensors[: highest + 1]):
+        if tensor.shape != (inputs,) * order:
+            raise InvalidInput(f"the tensor of order {order} needs shape {(inputs,) * order}, got {tensor.shape}.")
+
+
+def smallest_order(inputs: int, neurons: int) -> int:
+    """Smallest l for which powers of generic directions are safely independent.
+
+    That is ``neurons <= inputs`` for l = 1, and ``neurons <= 0.99 (inputs + l - 1 choose l)`` above.
+
+    Raises:
+        InvalidInput: for several neurons on one input, whose powers are always parallel.
+    """
+    if inputs < 2 and neurons > inputs:
+        raise InvalidInput(f"{neurons} neurons on {inputs} input are parallel: their powers are never independent.")
+    order = 1
+    while neurons > (inputs if order == 1 else SAFE_SHARE * comb(inputs + order - 1, order)):
+        order += 1
+    return order
+
+
+def pooled_tensor(tensors: Sequence[Tensor], *, order: int) -> Float64[np.ndarray, "entries entries slices"]:
+    """Tensors of orders ``2l, 2l + 1, 2l + 2``, flattened and scaled by ``1 / sqrt(k!)``, along one last axis."""
+    parts = [
+        flattened(tensors[2 * order + rest], (order, order, rest)) / sqrt(factorial(2 * order + rest))
+        for rest in range(3)
+    ]
+    return np.concatenate(parts, axis=2)
+
+
+def powered_directions(tensors: Sequence[Tensor], directions: Atoms, *, order: int, steps: int) -> Atoms:
+    """Power steps with the tensors of orders ``2l + 1`` and ``2l + 2``, taken while the misfit of these falls."""
+    used = [tensors[2 * order + 1], tensors[2 * order + 2]]
+    misfit = misfit_of(used, directions)
+    for _ in range(steps if len(directions) else 0):
+        moved = power_step(used, directions, order=order)
+        trial = misfit_of(used, moved)
+        if not trial < misfit:
+            break
+        directions, misfit = moved, trial
+    return directions
+
+
+def bending_subspace(
+    second: Float64[np.ndarray, "inputs inputs"], *, rank: int | None = None, floor: float = 0.0
+) -> Float64[np.ndarray, "inputs rank"]:
+    """Orthonormal basis U of the span of the directions, from the Hermite tensor of order 2.
+
+    ``T_2 = sum_i a_i phi(b_i) w_i w_i^T`` of a relu network loses no neuron, so its leading eigenvectors by absolute
+    value span all directions. Moments of ``U^T x`` are then moments of a network on `rank` inputs, without bias.
+
+    Args:
+        second: the tensor of order 2.
+        rank: dimension of the span; found from the largest gap of the eigenvalues if omitted.
+        floor: eigenvalue that errors of the tensor explain.
+
+    Raises:
+        InvalidInput: if `rank` exceeds the inputs.
+
+    Assumes: linearly independent directions; otherwise terms of both signs may cancel.
+    Guarantees: error of order ``floor / gap`` [wedin1972].
+    """
+    if rank is not None and not 0 <= rank <= len(second):
+        raise InvalidInput(f"the span of directions in {len(second)} inputs can't have rank={rank}: lower the rank.")
+    values, vectors = np.linalg.eigh(0.5 * (second + second.T))
+    order = np.argsort(-np.abs(values), kind="stable")
+    sizes = np.abs(values[order])
+    noise = max(floor, np.finfo(float).eps * len(second) * float(np.max(sizes, initial=0.0)))
+    return vectors[:, order[: rank_at_gap(sizes, noise) if rank is None else rank]]

@@ -1,1 +1,0 @@
-"""Answers -> statistics: derivatives by finite differences with steps fitted to the noise."""

@@ -1,0 +1,1 @@
+"""Networks as values: evaluation, symmetries, parameters and Jacobians, planted problems."""

@@ -1,0 +1,397 @@
+"""Feed-forward networks as immutable values: evaluation, exact derivatives in the inputs, and files.
+
+A network is ``f(x) = layers(x) + skip x``; its last layer is the output layer, as a rule with the
+identity as activation. The linear part `skip` is needed because the sign of a neuron is often
+undetermined only up to an affine function (see `unweave.networks.symmetries`).
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from jaxtyping import Float64
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from unweave.activations import IDENTITY, Activation, activation_named
+from unweave.arrays import (
+    Gradients,
+    PackedHessians,
+    Points,
+    Values,
+    as_float64,
+    pack,
+    pack_squares,
+    packed_size,
+)
+from unweave.exceptions import InvalidInput, UnreadableFile
+
+Array = np.ndarray
+
+FORMAT = "unweave-network"
+FORMAT_VERSION = "1"
+# Intermediate arrays hold about this many numbers (32 MiB): large enough for fast matrix products,
+# small enough that a million points and a thousand neurons fit into any memory.
+CHUNK_NUMBERS = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """One layer ``g(weights x + biases)``. The arrays are copied and made read-only.
+
+    Args:
+        weights: one row per neuron; a layer without neurons has the shape ``(0, inputs)``.
+        biases: one per neuron.
+        activation: the scalar function g.
+
+    Raises:
+        InvalidInput: if shapes do not fit, or a number is not finite.
+    """
+
+    weights: Float64[np.ndarray, "neurons inputs"]
+    biases: Float64[np.ndarray, "neurons"]
+    activation: Activation
+
+    def __post_init__(self) -> None:
+        weights = as_float64(self.weights, name="Layer.weights", ndim=2)
+        biases = as_float64(self.biases, name="Layer.biases", ndim=1)
+        if len(biases) != len(weights):
+            raise InvalidInput(
+                f"Layer needs one bias for each of its {len(weights)} neurons, got {len(biases)} biases: "
+                "weights have one row per neuron."
+            )
+        if not isinstance(self.activation, Activation):
+            raise InvalidInput(
+                f"Layer.activation needs an Activation, got {self.activation!r}: "
+                "use unweave.activations.activation_named to find one by name."
+            )
+        object.__setattr__(self, "weights", _frozen(weights))
+        object.__setattr__(self, "biases", _frozen(biases))
+
+    @property
+    def inputs(self) -> int:
+        """Number of inputs."""
+        return self.weights.shape[1]
+
+    @property
+    def neurons(self) -> int:
+        """Number of neurons."""
+        return self.weights.shape[0]
+
+    def preactivations(self, values: Array) -> Array:
+        """The affine part ``weights x + biases`` for every row of `values`."""
+        return values @ self.weights.T + self.biases
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """The function ``f(x) = layers(x) + skip x``.
+
+    Args:
+        layers: hidden layers in order of evaluation, then the output layer.
+        skip: slope of a linear part, one row per output, or None.
+
+    Raises:
+        InvalidInput: if there is no layer, or the shapes do not fit together.
+    """
+
+    layers: tuple[Layer, ...]
+    skip: Float64[np.ndarray, "outputs inputs"] | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.layers, tuple) or not all(isinstance(layer, Layer) for layer in self.layers):
+            raise InvalidInput(f"Network.layers needs a tuple of Layer, got {type(self.layers).__name__}.")
+        if not self.layers or self.outputs == 0 or self.inputs == 0:
+            shapes = [layer.weights.shape for layer in self.layers]
+            raise InvalidInput(
+                f"Network needs at least one input and one output, got layers of shapes {shapes}: "
+                "the last layer is the output layer, and only hidden layers may be empty."
+            )
+        for index, (layer, following) in enumerate(zip(self.layers, self.layers[1:], strict=False)):
+            if following.inputs != layer.neurons:
+                raise InvalidInput(
+                    f"layer {index + 1} needs {layer.neurons} inputs, the neurons of layer {index}, "
+                    f"got weights of shape {following.weights.shape}."
+                )
+        if self.skip is not None:
+            skip = as_float64(self.skip, name="Network.skip", ndim=2)
+            if skip.shape != (self.outputs, self.inputs):
+                needed = (self.outputs, self.inputs)
+                raise InvalidInput(f"Network.skip needs shape {needed} (outputs, inputs), got {skip.shape}.")
+            object.__setattr__(self, "skip", _frozen(skip))
+
+    @classmethod
+    def shallow(
+        cls,
+        weights: Float64[np.ndarray, "neurons inputs"],
+        biases: Float64[np.ndarray, "neurons"],
+        output_weights: Float64[np.ndarray, "outputs neurons"],
+        offset: Float64[np.ndarray, "outputs"],
+        activation: Activation,
+        skip: Float64[np.ndarray, "outputs inputs"] | None = None,
+    ) -> "Network":
+        """The network ``f(x) = offset + output_weights g(weights x + biases) + skip x``."""
+        return cls((Layer(weights, biases, activation), Layer(output_weights, offset, IDENTITY)), skip)
+
+    @property
+    def inputs(self) -> int:
+        """Number of inputs."""
+        return self.layers[0].inputs
+
+    @property
+    def outputs(self) -> int:
+        """Number of outputs."""
+        return self.layers[-1].neurons
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Number of neurons of every hidden layer."""
+        return tuple(layer.neurons for layer in self.layers[:-1])
+
+    @property
+    def activations(self) -> tuple[Activation, ...]:
+        """Activation of every layer, the output layer last."""
+        return tuple(layer.activation for layer in self.layers)
+
+    @property
+    def parameters(self) -> int:
+        """Number of weights and biases, with the entries of `skip` if there is one."""
+        numbers = sum(layer.weights.size + layer.biases.size for layer in self.layers)
+        return numbers + (0 if self.skip is None else self.skip.size)
+
+    def __call__(self, points: Points) -> Values:
+        """Value at every point.
+
+        Raises:
+            InvalidInput: if the points are not finite, or have the wrong number of inputs.
+        """
+        points = self._checked(points, name="points")
+        return _in_chunks(self._values, (points,), (self.outputs,), max(self.inputs, *self._neurons()))
+
+    def gradients(self, points: Points) -> Gradients:
+        """Exact gradient of every output at every point (for relu: the one of the active side).
+
+        Raises:
+            InvalidInput: if the points are not finite, or have the wrong number of inputs.
+        """
+        points = self._checked(points, name="points")
+        numbers = self.outputs * (self.inputs + sum(self._neurons()))
+        return _in_chunks(self._gradients, (points,), (self.outputs, self.inputs), numbers)
+
+    def hessians(self, points: Points) -> PackedHessians:
+        """Exact Hessian of every output at every point, packed as in `unweave.arrays`.
+
+        With ``t`` the value before the activation of a neuron and ``v = g(t)``, the Hessian of an
+        output f is the sum over all neurons of ``df/dv g''(t) grad t (grad t)^T``.
+
+        Raises:
+            InvalidInput: if the points are not finite, or have the wrong number of inputs.
+        """
+        points = self._checked(points, name="points")
+        size = packed_size(self.inputs)
+        numbers = self.outputs * (size + sum(self._neurons()))
+        if self._curved_layers() > 1:
+            numbers += (self.outputs + 1) * self.inputs * (self.inputs + sum(self._neurons()))
+        return _in_chunks(self._hessians, (points,), (self.outputs, size), numbers)
+
+    def directional_derivatives(self, points: Points, directions: Points, order: int) -> Values:
+        """Exact derivative ``(d/ds)^order f(x + s u)`` at s = 0, with one direction u for each point x.
+
+        Args:
+            points: where to differentiate.
+            directions: one per point, of any length.
+            order: 1, 2 or 3.
+
+        Raises:
+            InvalidInput: if shapes do not fit, a number is not finite, or the order is another one.
+        """
+        points = self._checked(points, name="points")
+        directions = self._checked(directions, name="directions")
+        if len(directions) != len(points):
+            raise InvalidInput(
+                f"directional_derivatives needs one direction per point, got {len(points)} points "
+                f"and {len(directions)} directions: repeat the shorter one."
+            )
+        if order not in (1, 2, 3):
+            raise InvalidInput(f"directional_derivatives needs an order of 1, 2 or 3, got {order!r}.")
+        numbers = (order + 1) * max(self.inputs, *self._neurons())
+        derivative = partial(self._derivative, order=order)
+        return _in_chunks(derivative, (points, directions), (self.outputs,), numbers)
+
+    def save(self, path: str | Path) -> None:
+        """Write the network to a safetensors file, which holds numbers and names but no code."""
+        # Imported late: the package imports this module while it is being initialised.
+        from unweave import __version__
+
+        tensors = {} if self.skip is None else {"skip": self.skip}
+        for index, layer in enumerate(self.layers):
+            tensors[f"layers.{index}.weights"] = layer.weights
+            tensors[f"layers.{index}.biases"] = layer.biases
+        metadata = {
+            "format": FORMAT,
+            "format_version": FORMAT_VERSION,
+            "activations": json.dumps([activation.name for activation in self.activations]),
+            "unweave_version": __version__,
+        }
+        Path(path).write_bytes(save(tensors, metadata))
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Network":
+        """Read a network that `save` has written.
+
+        Raises:
+            UnreadableFile: if there is no such file, or it is not a network in a known format.
+        """
+        try:
+            with safe_open(str(path), framework="numpy") as file:
+                activations = _read_activations(file.metadata())
+                tensors = _read_tensors(file, layers=len(activations))
+            layers = tuple(
+                Layer(tensors[f"layers.{index}.weights"], tensors[f"layers.{index}.biases"], activation)
+                for index, activation in enumerate(activations)
+            )
+            return cls(layers, tensors.get("skip"))
+        except FileNotFoundError as error:
+            raise UnreadableFile(f"no network at {path}: there is no such file, check the path.") from error
+        except (OSError, SafetensorError, InvalidInput) as error:
+            message = f"{path} needs to be a file written by Network.save, but it is not: {error}"
+            raise UnreadableFile(message) from error
+
+    def _neurons(self) -> tuple[int, ...]:
+        return (*self.widths, self.outputs)
+
+    def _curved_layers(self) -> int:
+        """Number of layers up to the last one that is not affine."""
+        return max((i + 1 for i, layer in enumerate(self.layers) if layer.activation != IDENTITY), default=0)
+
+    def _checked(self, points: Points, *, name: str) -> Array:
+        array = as_float64(points, name=name, ndim=2)
+        if array.shape[1] != self.inputs:
+            raise InvalidInput(f"{name} need {self.inputs} columns, one per input, got shape {array.shape}.")
+        return array
+
+    def _values(self, points: Array) -> Array:
+        values = points
+        for layer in self.layers:
+            values = layer.activation(layer.preactivations(values))
+        return values if self.skip is None else values + points @ self.skip.T
+
+    def _preactivations(self, points: Array) -> list[Array]:
+        preactivations = [self.layers[0].preactivations(points)]
+        for layer, following in zip(self.layers, self.layers[1:], strict=False):
+            preactivations.append(following.preactivations(layer.activation(preactivations[-1])))
+        return preactivations
+
+    def _sensitivities(self, preactivations: list[Array]) -> list[Array]:
+        """Derivative of every output in the inputs and in the values of every layer but the last."""
+        layer, t = self.layers[-1], preactivations[-1]
+        sensitivities = [layer.activation(t, 1)[:, :, None] * layer.weights]
+        for layer, t in zip(self.layers[-2::-1], preactivations[-2::-1], strict=True):
+            slopes = sensitivities[-1] * layer.activation(t, 1)[:, None, :]
+            sensitivities.append(np.tensordot(slopes, layer.weights, axes=1))
+        return sensitivities[::-1]
+
+    def _gradients(self, points: Array) -> Array:
+        gradients = self._sensitivities(self._preactivations(points))[0]
+        return gradients if self.skip is None else gradients + self.skip
+
+    def _hessians(self, points: Array) -> Array:
+        preactivations = self._preactivations(points)
+        sensitivities = [*self._sensitivities(preactivations)[1:], np.eye(self.outputs)[None]]
+        hessians = np.zeros((len(points), self.outputs, packed_size(self.inputs)))
+        # The gradients of the first preactivations are the same at every point.
+        jacobian = self.layers[0].weights
+        for index in range(self._curved_layers()):
+            layer, t = self.layers[index], preactivations[index]
+            if index > 0:
+                slopes = self.layers[index - 1].activation(preactivations[index - 1], 1)
+                jacobian = layer.weights @ (slopes[:, :, None] * jacobian)
+            _add_squares(hessians, sensitivities[index] * layer.activation(t, 2)[:, None, :], jacobian)
+        return hessians
+
+    def _derivative(self, points: Array, directions: Array, order: int) -> Array:
+        """Push the derivatives of order 0 to `order` along the directions through one layer after another."""
+        jet = [points, directions]
+        for layer in self.layers:
+            affine = [derivative @ layer.weights.T for derivative in jet]
+            affine[0] = affine[0] + layer.biases
+            jet = _compose(layer.activation, affine, order)
+        if self.skip is not None:
+            jet[1] = jet[1] + directions @ self.skip.T
+        return jet[order]
+
+
+def _frozen(array: Array) -> Array:
+    copy = np.array(array, order="C")
+    copy.setflags(write=False)
+    return copy
+
+
+def _in_chunks(
+    function: Callable[..., Array], arrays: tuple[Array, ...], shape: tuple[int, ...], numbers: int
+) -> Array:
+    """Apply `function`, which needs `numbers` numbers per row, to a bounded number of rows at a time."""
+    result = np.empty((len(arrays[0]), *shape))
+    for rows in _slices(len(result), max(1, CHUNK_NUMBERS // numbers)):
+        result[rows] = function(*(array[rows] for array in arrays))
+    return result
+
+
+def _slices(length: int, step: int) -> Iterator[slice]:
+    return (slice(start, start + step) for start in range(0, length, step))
+
+
+def _add_squares(hessians: Array, curvatures: Array, jacobian: Array) -> None:
+    """Add the sum over neurons of curvature times ``grad t (grad t)^T``, packed, in place."""
+    if jacobian.ndim == 2:
+        for block in _slices(len(jacobian), max(1, CHUNK_NUMBERS // hessians.shape[-1])):
+            hessians += np.tensordot(curvatures[:, :, block], pack_squares(jacobian[block]), axes=1)
+    else:
+        rows = jacobian[:, None]
+        hessians += pack(np.swapaxes(rows, -1, -2) @ (curvatures[..., None] * rows))
+
+
+def _compose(activation: Activation, t: list[Array], order: int) -> list[Array]:
+    """Derivatives of ``g(t(s))`` from those of ``t(s)`` (Faa di Bruno); missing ones of t are zero."""
+    g = [activation(t[0], k) for k in range(order + 1)]
+    t1, t2, t3 = [*t[1:], 0.0, 0.0][:3]
+    jet = [g[0], g[1] * t1]
+    if order >= 2:
+        jet.append(g[2] * t1**2 + g[1] * t2)
+    if order >= 3:
+        jet.append(g[3] * t1**3 + 3.0 * g[2] * t1 * t2 + g[1] * t3)
+    return jet
+
+
+def _read_activations(metadata: dict[str, str] | None) -> list[Activation]:
+    metadata = metadata or {}
+    if metadata.get("format") != FORMAT:
+        raise InvalidInput(f"its metadata names the format {metadata.get('format')!r}, not {FORMAT!r}.")
+    if metadata.get("format_version") != FORMAT_VERSION:
+        raise InvalidInput(
+            f"its format version is {metadata.get('format_version')!r}, not {FORMAT_VERSION!r}: "
+            f"use Unweave {metadata.get('unweave_version', 'of another version')}."
+        )
+    try:
+        names = json.loads(metadata.get("activations", ""))
+    except (ValueError, RecursionError):
+        names = None
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise InvalidInput("its metadata hold no list of activations.")
+    return [activation_named(name) for name in names]
+
+
+def _read_tensors(file: safe_open, *, layers: int) -> dict[str, Array]:
+    needed = {f"layers.{index}.{part}" for index in range(layers) for part in ("weights", "biases")}
+    found = set(file.keys())
+    if found - {"skip"} != needed:
+        strange = sorted((found - {"skip"}) ^ needed)
+        raise InvalidInput(f"its {layers} layers do not fit its tensors (missing or too many: {strange[:4]}).")
+    for name in sorted(found):
+        dtype = file.get_slice(name).get_dtype()
+        if dtype != "F64":
+            raise InvalidInput(f"its tensor {name} needs the type F64, got {dtype}.")
+    return {name: file.get_tensor(name) for name in found}

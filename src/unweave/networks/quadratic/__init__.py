@@ -1,0 +1,1 @@
+"""Deep networks of squares with skip links: evaluation, free parameters, planted teachers."""

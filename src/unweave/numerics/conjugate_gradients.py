@@ -1,0 +1,305 @@
+"""Least-squares steps for Jacobians that do not fit in memory.
+
+The Jacobian of a wide shallow network is badly conditioned for one reason: all neurons share the
+few polynomials of degree 0, 1 and 2, and only what they have of higher degree tells them apart. For
+Gaussian points both parts are known in closed form. With ``e_r = E g^(r)(z)``, z normal, the
+network's components of degree 0, 1, 2 are ``sum a e_0``, ``sum a e_1 w`` and
+``sum a e_2 w w^T / sqrt 2``; their derivatives in the parameters form a matrix C with few rows. The
+remainder is nearly block-diagonal by neuron: a multiple of the identity across the neuron's
+direction and a small matrix for (length of the weights, bias, output weights). Block plus C^T C is
+inverted by the Woodbury formula. With many inputs there are too many polynomials of degree 2; then
+they stay with the neurons, whose squares ``w w^T`` are nearly orthogonal as long as there are not more
+neurons than inputs.
+"""
+
+from math import factorial
+
+import numpy as np
+import scipy.linalg
+from jaxtyping import Float64
+
+from unweave.activations import Activation, hermite_polynomials
+from unweave.arrays import Points, pack, pack_squares, packed_size, unpack
+from unweave.networks.network import Network
+from unweave.networks.parameters import JacobianOperator, ParameterVector, scale_directions
+
+QUADRATURE_RANGE = 9.0
+# Between nodes: a smooth integrand is exact at the first, a jump costs a percent of its size at the second.
+SMOOTH_SPACING, KINKED_SPACING = 1 / 16, 1 / 64
+# Shared polynomials (of all outputs) up to which those of degree 2 are among them: a matrix of 1.8 GB.
+SHARED_LIMIT = 15_000
+# Remainder given to the affine part, which lies in the shared polynomials entirely.
+AFFINE_REMAINDER = 1e-3
+# Numbers in the columns of C that are formed at once.
+CHUNK_NUMBERS = 2**23
+
+
+class HermitePreconditioner:
+    """Approximate inverse of ``J^T J`` in the relative parameters, for points spread like a Gaussian."""
+
+    def __init__(self, network: Network, points: Points) -> None:
+        self._vector = ParameterVector(network)
+        self._rows = len(points)
+        self._outputs, self._inputs = network.outputs, network.inputs
+        hidden, output = network.layers
+        # Another distribution is approximated by the Gaussian of the same spread.
+        self._spread = float(np.linalg.norm(points) / np.sqrt(points.size))
+        self._weights = hidden.weights * self._spread
+        self._lengths = np.maximum(np.linalg.norm(self._weights, axis=1), 1e-300)
+        self._units = self._weights / self._lengths[:, None]
+        self._output_weights = output.weights.T
+        self._weight_units = self._vector.neuron_sizes * self._spread
+        self._bias_units, self._output_units = self._vector.neuron_sizes, self._vector.output_sizes
+        is_affordable = self._outputs * (1 + self._inputs + packed_size(self._inputs)) <= SHARED_LIMIT
+        # A kink leaves so much of higher degree that few neurons stay apart without their squares.
+        is_apart = not hidden.activation.is_smooth and hidden.neurons <= self._inputs
+        self._degree = 2 if is_affordable and not is_apart else 1
+        self._measure_moments(network)
+        self._factor_shared()
+
+    def __call__(self, gradient: Float64[np.ndarray, "parameters"]) -> Float64[np.ndarray, "parameters"]:
+        """Apply the approximate inverse."""
+        local = self._local_inverse(self._split(gradient))
+        shared = scipy.linalg.cho_solve(self._shared_factor, self._shared(local).ravel())
+        correction = self._local_inverse(self._shared_transposed(shared.reshape(self._outputs, -1)))
+        return self._join([part - other for part, other in zip(local, correction, strict=True)]) / self._rows
+
+    def _measure_moments(self, network: Network) -> None:
+        """Moments ``e_0 .. e_4`` and the neuron's own blocks of the remainder, by quadrature."""
+        activation, biases = network.layers[0].activation, network.layers[0].biases
+        spacing = SMOOTH_SPACING if activation.is_smooth else KINKED_SPACING
+        t = np.arange(-QUADRATURE_RANGE, QUADRATURE_RANGE + spacing / 2, spacing)
+        weight = np.exp(-0.5 * t**2) / np.sqrt(2 * np.pi) * spacing
+        arguments = self._lengths[:, None] * t + biases[:, None]
+        value, slope = activation(arguments), activation(arguments, 1)
+        if activation.is_smooth:
+            bend, third = activation(arguments, 2), activation(arguments, 3)
+            fourth = (third * t) @ weight / self._lengths
+            self._moments = [value @ weight, slope @ weight, bend @ weight, third @ weight, fourth]
+        else:
+            self._moments = _moments_by_parts(activation, self._lengths, biases)
+        size = np.linalg.norm(self._output_weights, axis=1)
+        across = slope**2 @ weight - self._moments[1] ** 2
+        if self._degree == 2:
+            across -= (self._lengths * self._moments[2]) ** 2
+        own = np.maximum(across, 1e-6 * (slope**2 @ weight) + 1e-30)
+        self._across = np.maximum((size * self._weight_units) ** 2 * own, 1e-30)
+        # Functions of t alone, without their part in the shared polynomials: along the weights, bias, value.
+        functions = np.stack([slope * t, slope, value], axis=1)
+        shared = hermite_polynomials(t, self._degree)
+        functions = functions - np.einsum("kft,ht,t->kfh", functions, shared, weight, optimize=True) @ shared
+        gram = np.einsum("kft,kgt,t->kfg", functions, functions, weight, optimize=True)
+        self._along_inverse = self._invert_blocks(gram, size)
+
+    def _invert_blocks(self, gram: Float64[np.ndarray, "neurons 3 3"], size: np.ndarray) -> np.ndarray:
+        """Blocks for (length, bias, one output weight per output): outputs couple through the first two."""
+        outputs, neurons = self._outputs, len(gram)
+        block = np.zeros((neurons, 2 + outputs, 2 + outputs))
+        inner = np.stack([self._weight_units, self._bias_units], axis=1)
+        block[:, :2, :2] = gram[:, :2, :2] * inner[:, :, None] * inner[:, None, :] * (size**2)[:, None, None]
+        cross = gram[:, :2, 2, None] * inner[:, :, None] * self._output_weights[:, None, :]
+        block[:, :2, 2:] = cross * self._output_units[:, None, None]
+        block[:, 2:, :2] = np.swapaxes(block[:, :2, 2:], 1, 2)
+        diagonal = np.arange(2, 2 + outputs)
+        block[:, diagonal, diagonal] = (gram[:, 2, 2] * self._output_units**2)[:, None]
+        trace = np.einsum("kii->k", block)
+        scales = scale_directions(self._vector.network)
+        if len(scales):
+            # The scale of a neuron moves nothing but its row in the gauge.
+            along = np.einsum("ki,ki->k", scales[:, : self._inputs], self._units)
+            direction = np.column_stack([along, scales[:, self._inputs :]])
+            block += trace[:, None, None] * direction[:, :, None] * direction[:, None, :]
+        ridge = 1e-8 * trace + 1e-30
+        return np.linalg.inv(block + ridge[:, None, None] * np.eye(2 + outputs))
+
+    def _factor_shared(self) -> None:
+        """Cholesky factor of ``I + C D^-1 C^T``, the matrix of the Woodbury formula."""
+        features = 1 + self._inputs + (packed_size(self._inputs) if self._degree == 2 else 0)
+        system = np.eye(self._outputs * features)
+        affine = np.zeros((self._outputs, features))
+        affine[:, 0] = 1.0 / AFFINE_REMAINDER
+        if self._vector.network.skip is not None:
+            affine[:, 1 : 1 + self._inputs] = self._spread**2 / AFFINE_REMAINDER
+        system[np.diag_indices_from(system)] += affine.ravel()
+        at_once = max(1, CHUNK_NUMBERS // (self._inputs * len(system)))
+        for first in range(0, len(self._lengths), at_once):
+            chosen = slice(first, first + at_once)
+            along = self._along_columns(chosen)
+            solved = np.einsum("kfg,kgq->kfq", self._along_inverse[chosen], along)
+            system += along.reshape(-1, len(system)).T @ solved.reshape(-1, len(system))
+            self._add_across(system.reshape(self._outputs, features, self._outputs, features), chosen)
+        self._shared_factor = scipy.linalg.cho_factor(system, overwrite_a=True)
+
+    def _along_columns(self, chosen: slice) -> Float64[np.ndarray, "neurons parameters shared"]:
+        """Columns of C for (length, bias, output weights) of some neurons."""
+        e0, e1, e2, e3, e4 = (moment[chosen, None] for moment in self._moments)
+        weights, units, lengths = self._weights[chosen], self._units[chosen], self._lengths[chosen, None]
+        pull, neurons = self._output_weights[chosen], len(weights)
+        length = [e2 * lengths, e1 * units + e3 * lengths * weights]
+        bias, value = [e1, e2 * weights], [e0, e1 * weights]
+        if self._degree == 2:
+            square = pack_squares(weights) / np.sqrt(2)
+            length.append((2 * e2 / lengths + e4 * lengths) * square)
+            bias.append(e3 * square)
+            value.append(e2 * square)
+        by_length = np.hstack(length) * self._weight_units[chosen, None]
+        by_bias = np.hstack(bias) * self._bias_units[chosen, None]
+        along = np.stack([by_length, by_bias], axis=1)[:, :, None, :] * pull[:, None, :, None]
+        own = np.zeros((neurons, self._outputs, self._outputs, along.shape[-1]))
+        diagonal = np.arange(self._outputs)
+        own[:, diagonal, diagonal] = (np.hstack(value) * self._output_units[chosen, None])[:, None, :]
+        return np.concatenate([along.reshape(neurons, 2, -1), own.reshape(neurons, self._outputs, -1)], axis=1)
+
+    def _add_across(self, system: Float64[np.ndarray, "outputs f outputs f"], chosen: slice) -> None:
+        """Add what the weights of some neurons across their directions give to ``C D^-1 C^T``."""
+        units, pull, slopes = self._units[chosen], self._output_weights[chosen], self._moments[1][chosen]
+        size = self._weight_units[chosen] ** 2 / self._across[chosen]
+        columns = self._across_columns(chosen) if self._degree == 2 else None
+        for o in range(self._outputs):
+            for other in range(self._outputs):
+                factors = size * pull[:, o] * pull[:, other]
+                if columns is None:
+                    stretch = factors * slopes**2
+                    gram = np.sum(stretch) * np.eye(self._inputs) - (units.T * stretch) @ units
+                else:
+                    gram = columns.T @ (columns * np.repeat(factors, self._inputs)[:, None])
+                system[o, 1:, other, 1:] += gram
+
+    def _across_columns(self, chosen: slice) -> Float64[np.ndarray, "weights shared"]:
+        """How weights across the directions of some neurons change the polynomials of degree 1 and 2."""
+        e1, e2 = (moment[chosen, None, None] for moment in self._moments[1:3])
+        units, axes = self._units[chosen], np.eye(self._inputs)
+        linear = e1 * (axes - units[:, :, None] * units[:, None, :])
+        mixed = self._weights[chosen][:, None, :, None] * axes[None, :, None, :]
+        square = e2 * pack(mixed + np.swapaxes(mixed, 2, 3)) / np.sqrt(2)
+        square -= units[:, :, None] * np.einsum("ki,kiq->kq", units, square)[:, None, :]
+        return np.concatenate([linear, square], axis=2).reshape(-1, linear.shape[2] + square.shape[2])
+
+    def _split(self, vector: np.ndarray) -> list[np.ndarray]:
+        neurons, edges = (
+            len(self._lengths),
+            np.cumsum([len(self._lengths) * self._inputs, len(self._lengths)]),
+        )
+        weights, biases, rest = np.split(vector, edges)
+        output_weights, offset, skip = np.split(rest, np.cumsum([self._outputs * neurons, self._outputs]))
+        return [
+            weights.reshape(neurons, -1),
+            biases,
+            output_weights.reshape(self._outputs, neurons).T,
+            offset,
+            skip.reshape(-1, self._inputs),
+        ]
+
+    def _join(self, parts: list[np.ndarray]) -> np.ndarray:
+        weights, biases, output_weights, offset, skip = parts
+        return np.concatenate([weights.ravel(), biases, output_weights.T.ravel(), offset, skip.ravel()])
+
+    def _local_inverse(self, parts: list[np.ndarray]) -> list[np.ndarray]:
+        weights, biases, output_weights, offset, skip = parts
+        along = np.einsum("ki,ki->k", self._units, weights)
+        block = np.column_stack([along, biases, output_weights])
+        solved = np.einsum("kfg,kg->kf", self._along_inverse, block)
+        across = (weights - self._units * along[:, None]) / self._across[:, None]
+        return [
+            across + self._units * solved[:, :1],
+            solved[:, 1],
+            solved[:, 2:],
+            offset / AFFINE_REMAINDER,
+            skip / AFFINE_REMAINDER,
+        ]
+
+    def _shared(self, parts: list[np.ndarray]) -> Float64[np.ndarray, "outputs features"]:
+        """``C x``: change of the network's components of degree 0, 1 and 2."""
+        e0, e1, e2, e3, e4 = self._moments
+        weights = parts[0] * self._weight_units[:, None]
+        biases, values = parts[1] * self._bias_units, parts[2] * self._output_units[:, None]
+        inner = np.einsum("ki,ki->k", self._weights, weights)
+        rows = []
+        for o in range(self._outputs):
+            pull = self._output_weights[:, o]
+            constant = pull @ (e2 * inner + e1 * biases) + e0 @ values[:, o] + parts[3][o]
+            linear = (pull * e1) @ weights + (pull * (e3 * inner + e2 * biases) + e1 * values[:, o]) @ self._weights
+            if len(parts[4]):
+                linear = linear + self._spread * parts[4][o]
+            rows.append([np.array([constant]), linear])
+            if self._degree == 2:
+                mixed = (self._weights * (pull * e2)[:, None]).T @ weights
+                stretch = pull * (e4 * inner + e3 * biases) + e2 * values[:, o]
+                square = self._weights.T @ (self._weights * stretch[:, None])
+                rows[-1].append(pack(mixed + mixed.T + square) / np.sqrt(2))
+        return np.array([np.concatenate(row) for row in rows])
+
+    def _shared_transposed(self, shared: Float64[np.ndarray, "outputs features"]) -> list[np.ndarray]:
+        """``C^T y``."""
+        e0, e1, e2, e3, e4 = self._moments
+        weights = np.zeros_like(self._weights)
+        biases, values = np.zeros(len(self._lengths)), np.zeros_like(self._output_weights)
+        for o in range(self._outputs):
+            pull, constant = self._output_weights[:, o], shared[o, 0]
+            linear = shared[o, 1 : 1 + self._inputs]
+            along_linear, turned = self._weights @ linear, np.zeros_like(self._weights)
+            if self._degree == 2:
+                turned = self._weights @ unpack(shared[o, 1 + self._inputs :], self._inputs) / np.sqrt(2)
+            along_square = np.einsum("ki,ki->k", turned, self._weights)
+            radial = pull * (e2 * constant + e3 * along_linear + e4 * along_square)
+            weights += radial[:, None] * self._weights
+            weights += (pull * e1)[:, None] * linear + 2 * (pull * e2)[:, None] * turned
+            biases += pull * (e1 * constant + e2 * along_linear + e3 * along_square)
+            values[:, o] = e0 * constant + e1 * along_linear + e2 * along_square
+        has_skip = self._vector.network.skip is not None
+        return [
+            weights * self._weight_units[:, None],
+            biases * self._bias_units,
+            values * self._output_units[:, None],
+            shared[:, 0],
+            self._spread * shared[:, 1 : 1 + self._inputs] if has_skip else np.empty((0, self._inputs)),
+        ]
+
+
+def _moments_by_parts(activation: Activation, lengths: np.ndarray, biases: np.ndarray) -> list[np.ndarray]:
+    """Moments ``e_r = E g^(r)(z)`` where the derivatives are measures: by parts, ``E g(z) He_r / length^r``."""
+    coefficients = np.array(
+        [
+            activation.hermite_coefficients(4, scale=float(length), bias=float(bias))
+            for length, bias in zip(lengths, biases, strict=True)
+        ]
+    ).reshape(-1, 5)
+    return [coefficients[:, r] * np.sqrt(factorial(r)) / lengths**r for r in range(5)]
+
+
+def conjugate_gradients(
+    operator: JacobianOperator,
+    preconditioner: HermitePreconditioner,
+    residuals: Float64[np.ndarray, "rows"],
+    *,
+    damping: float,
+    floor: float,
+    iterations: int,
+) -> Float64[np.ndarray, "parameters"]:
+    """Minimise ``|r - J x|^2 + damping |x|^2``; stops at the noise `floor` or when progress ends.
+
+    Guarantees: the residual falls with every iteration.
+    """
+    solution = np.zeros(operator.shape[1])
+    left = residuals.copy()
+    gradient = operator.backward(left)
+    direction = preconditioned = preconditioner(gradient)
+    slope = float(gradient @ preconditioned)
+    history = [np.inf]
+    for _ in range(iterations):
+        image = operator.forward(direction)
+        curvature = float(image @ image) + damping * float(direction @ direction)
+        if not (slope > 0 and curvature > 0):
+            break
+        length = slope / curvature
+        solution = solution + length * direction
+        left = left - length * image
+        history.append(float(np.sqrt(np.mean(left**2))))
+        if history[-1] < 0.2 * floor or (len(history) > 20 and history[-1] > 0.97 * history[-11]):
+            break
+        gradient = operator.backward(left) - damping * solution
+        preconditioned = preconditioner(gradient)
+        new_slope = float(gradient @ preconditioned)
+        direction = preconditioned + new_slope / slope * direction
+        slope = new_slope
+    return solution

@@ -1,0 +1,1 @@
+"""Algorithms, tables and figures of the source documents, one folder per document; nothing else imports it."""

@@ -1,0 +1,1 @@
+"""[allenzhu] Backward feature correction: how deep learning performs deep learning."""

@@ -1,0 +1,213 @@
+"""Methods to compare with on equal data, in one call: every row of the table saw the same samples and no others."""
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64
+
+from unweave._kernels.polynomial_neurons import outputs, train_neurons
+from unweave.arrays import Points, Vector
+from unweave.exceptions import InvalidInput
+from unweave.learn.hierarchical.joint_fit import JointNewton
+from unweave.networks.quadratic.densenet import QuadraticDenseNet
+from unweave.networks.quadratic.student import Student
+from unweave.networks.quadratic.wiring import Wiring
+from unweave.reproduce.allenzhu.gram import level_two_features
+from unweave.reproduce.allenzhu.kernel_ridge import (
+    GaussianKernel,
+    Kernel,
+    NeuralTangentKernel,
+    Numbers,
+    PolynomialKernel,
+    Predictor,
+    fit_kernel,
+    with_squares,
+)
+from unweave.reproduce.allenzhu.scratch import JointTraining
+from unweave.reproduce.allenzhu.staged import CHUNK, CLIP, StagedTraining
+
+# Width of the finite network whose tangent kernel is taken: wider than the inputs at level 2, so that it holds every
+# quadratic form, and a multiple of the features above. Its start is small: else the highest degree hides all others.
+TANGENT_INPUTS, TANGENT_WIDTH, TANGENT_START = 1.3, 2, 0.1
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """What every method is given.
+
+    Args:
+        wiring: widths and links of the target.
+        points: inputs.
+        labels: of the target, perhaps with noise.
+        mean_squares: E[x^2] per input.
+        seed: for all methods that draw.
+    """
+
+    wiring: Wiring
+    points: Points
+    labels: Numbers
+    mean_squares: Vector
+    seed: int = 0
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """Fresh randomness, the same for every method."""
+        return np.random.default_rng(self.seed)
+
+
+Method = Callable[[Samples], Predictor]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method: its mean squared error on fresh points, relative to their variance, and its time."""
+
+    method: str
+    relative_error: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The table of all methods on equal data."""
+
+    rows: tuple[Row, ...]
+    points: int
+    inputs: int
+
+    def error(self, method: str) -> float:
+        """Of one method."""
+        return next(row.relative_error for row in self.rows if row.method == method)
+
+    def text(self) -> str:
+        """As lines, the best first."""
+        ordered = sorted(self.rows, key=lambda row: row.relative_error)
+        lines = [f"{self.points} samples, {self.inputs} inputs", f"{'method':<44} {'error':>9} {'s':>7}"]
+        return "\n".join(lines + [f"{row.method:<44} {row.relative_error:9.1e} {row.seconds:7.1f}" for row in ordered])
+
+
+def compare_methods(
+    samples: Samples,
+    fresh_points: Points,
+    fresh_labels: Float64[np.ndarray, "fresh"],
+    *,
+    methods: Mapping[str, Method] | None = None,
+) -> Comparison:
+    """Train every method on the same samples, and judge all on the same fresh ones.
+
+    Args:
+        samples: for training.
+        fresh_points: for judging.
+        fresh_labels: of the target, without noise.
+        methods: by name; `all_methods` if omitted.
+    """
+    chosen = all_methods(samples.wiring) if methods is None else methods
+    if not chosen:
+        raise InvalidInput("compare_methods needs at least one method.")
+    rows, variance = [], float(np.var(fresh_labels))
+    for name, method in chosen.items():
+        start = time.perf_counter()
+        predictor = method(samples)
+        seconds = time.perf_counter() - start
+        rows.append(Row(name, float(np.mean((predictor(fresh_points) - fresh_labels) ** 2)) / variance, seconds))
+    return Comparison(tuple(rows), len(samples.points), samples.wiring.inputs)
+
+
+def all_methods(wiring: Wiring) -> dict[str, Method]:
+    """The learners of this package and all baselines, for a wiring of degree ``2^L``."""
+    degree = 2**wiring.depth
+    return {
+        "joint, second order": by_newton,
+        "staged joint": lambda samples: by_stages(samples, StagedTraining()),
+        "joint from scratch": by_scratch,
+        "layer-wise": lambda samples: by_stages(samples, StagedTraining(is_layer_wise=True)),
+        "sequential kernel": by_sequential_kernel,
+        f"two-layer network of degree {degree // 2}": lambda samples: by_two_layers(samples, degree=degree // 2),
+        "tangent kernel of the network itself": by_tangent_features,
+        f"polynomial kernel {degree} of x": lambda s: by_kernel(s, PolynomialKernel(degree), has_squares=False),
+        f"polynomial kernel {degree // 2} of x, x^2": lambda s: by_kernel(s, PolynomialKernel(degree // 2)),
+        "polynomial kernel 2 of x, x^2": lambda s: by_kernel(s, PolynomialKernel(2)),
+        "Gaussian kernel of x, x^2": lambda s: by_kernel(s, GaussianKernel()),
+        "neural tangent kernel of x, x^2": lambda s: by_kernel(s, NeuralTangentKernel()),
+    }
+
+
+def by_newton(samples: Samples) -> Predictor:
+    """Joint second-order training."""
+    ones = tuple(np.ones(width) for width in samples.wiring.widths)
+    student = Student(samples.wiring, ones, samples.mean_squares)
+    return _of(JointNewton()(student, samples.points, samples.labels, rng=samples.rng).network)
+
+
+def by_stages(samples: Samples, training: StagedTraining) -> Predictor:
+    """Staged joint or layer-wise training."""
+    given, means = (samples.wiring, samples.points, samples.labels), samples.mean_squares
+    return _of(training(*given, mean_squares=means, rng=samples.rng).network)
+
+
+def by_scratch(samples: Samples) -> Predictor:
+    """Joint first-order training of all levels at once."""
+    given, means = (samples.wiring, samples.points, samples.labels), samples.mean_squares
+    return _of(JointTraining()(*given, mean_squares=means, rng=samples.rng))
+
+
+def by_kernel(samples: Samples, kernel: Kernel, *, has_squares: bool = True) -> Predictor:
+    """Kernel ridge regression on the inputs, or on inputs and their squares."""
+    means = samples.mean_squares
+
+    def read(points: Points) -> np.ndarray:
+        return with_squares(points, means) if has_squares else points
+
+    predict = fit_kernel(kernel, read(samples.points), samples.labels)
+    return lambda fresh: predict(read(fresh))
+
+
+def by_sequential_kernel(samples: Samples) -> Predictor:
+    """A quadratic form in the squares, its leading features, and a kernel on these for what is left."""
+    lower = level_two_features(samples.points, samples.labels, samples.mean_squares, width=samples.wiring.widths[0])
+
+    def read(points: Points) -> np.ndarray:
+        return np.concatenate([lower.features(points), points / 2], axis=1)
+
+    left = samples.labels - lower.outputs(samples.points)
+    upper = fit_kernel(PolynomialKernel(4), read(samples.points), left)
+    return lambda fresh: lower.outputs(fresh) + upper(read(fresh))
+
+
+def by_tangent_features(samples: Samples) -> Predictor:
+    """The quadratic network linearised at a random start, which is what training far from features would use."""
+    inputs = samples.wiring.inputs
+    widths = (int(TANGENT_INPUTS * inputs) + 1, *(TANGENT_WIDTH * width for width in samples.wiring.widths[1:]))
+    wide = Wiring(inputs, widths, samples.wiring.sources)
+    student = Student(wide, tuple(np.ones(width) for width in widths), samples.mean_squares, has_affine=True)
+    start = student.random_start(samples.rng, samples.points, size=TANGENT_START)
+
+    def read(points: Points) -> np.ndarray:
+        return student.jacobian(start, points)
+
+    predict = fit_kernel(lambda a, b: a @ b.T, read(samples.points), samples.labels)
+    return lambda fresh: predict(read(fresh))
+
+
+def by_two_layers(samples: Samples, *, degree: int, neurons: int = 100, steps: int = 8_000) -> Predictor:
+    """One hidden layer on inputs and squares, every neuron with a polynomial of its own, trained by Adam."""
+    rng, unit, mean = samples.rng, float(np.std(samples.labels)) or 1.0, float(np.mean(samples.labels))
+    read = with_squares(samples.points, samples.mean_squares)
+    scales = 0.1 / np.sqrt(neurons) / 2.0 ** np.arange(degree)
+    start = {
+        "weights": rng.standard_normal((neurons, read.shape[1])) / np.sqrt(read.shape[1]),
+        "biases": np.zeros(neurons),
+        "coefficients": scales[:, None] * rng.standard_normal((degree, neurons)),
+        "constant": np.zeros(()),
+    }
+    labels, trained = (samples.labels - mean) / unit, start
+    rates = 2e-3 * (0.01 + 0.495 * (1 + np.cos(np.pi * np.linspace(0, 1, steps // CHUNK * CHUNK))))
+    batches = rng.integers(len(read), size=(len(rates), 256))
+    trained = train_neurons(start, read, labels, batches, rates, clip=CLIP)
+    return lambda fresh: mean + unit * outputs(trained, with_squares(fresh, samples.mean_squares))
+
+
+def _of(network: QuadraticDenseNet) -> Predictor:
+    return lambda points: network(points)[:, 0]

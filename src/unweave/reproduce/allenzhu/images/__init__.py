@@ -1,0 +1,1 @@
+"""The image experiments of [allenzhu], Figures 1 to 14."""

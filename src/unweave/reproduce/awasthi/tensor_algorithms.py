@@ -1,0 +1,219 @@
+"""The document's algorithms for relu networks from Gaussian samples, as it gives them, for comparison.
+
+Algorithms 1 (exact tensors), 2 (biases and output weights), 3 (signs), 4 (tensors with errors) and 6 (the same with
+signs); Algorithm 5, the predictor, is in `reference_predictor.py`. Corrected where the print is wrong: the flattening
+for the rank of the even tensor (l and l + 2 axes), the indices in Algorithm 2 (see `ratio_scalars`), and absolute
+values in Algorithm 4. The default that needs fewer samples pools all tensors:
+`unweave.learn.relu_network.hermite_directions`.
+
+Tensors follow `unweave.learn.relu_network.hermite_units`: ``tensors[k]`` of order k, full, polynomials not normalised.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from math import factorial, sqrt
+
+import numpy as np
+from jaxtyping import Float64
+from scipy.special import ndtr
+
+from unweave.activations import RELU
+from unweave.arrays import Atoms, Vector
+from unweave.learn.relu_network.hermite_directions import check_orders
+from unweave.learn.relu_network.jennrich import Jennrich
+from unweave.learn.relu_network.scalars import coefficient_table, ratio_scalars
+from unweave.networks.network import Network
+from unweave.numerics.symmetric_tensors import Tensor, flattened, leading_directions, power_coefficients
+from unweave.reproduce.fiedler.subspace_power import distinct_directions
+
+# Directions of exact tensors are the same if they differ by less than this: errors are far below, angles far above.
+SAME_DIRECTION = 1e-4
+# Errors of exact tensors, in units of the largest norm of a tensor divided by ``sqrt(k!)``.
+ROUNDING = 1e-15
+
+
+@dataclass(frozen=True, eq=False)
+class RecoveredUnits:
+    """Relu neurons with unit directions, up to a common sign of direction and bias of each.
+
+    Args:
+        directions: one unit vector per row.
+        biases: one per neuron.
+        output_weights: one per neuron, without ambiguity.
+        ranks: terms found in the odd and in the even tensor before they were merged.
+    """
+
+    directions: Atoms
+    biases: Float64[np.ndarray, "neurons"]
+    output_weights: Float64[np.ndarray, "neurons"]
+    ranks: tuple[int, int]
+
+    @property
+    def network(self) -> Network:
+        """The network of these neurons."""
+        return Network.shallow(self.directions, self.biases, self.output_weights[None], np.zeros(1), RELU)
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """What counts as noise in Algorithm 4; the document has them as polynomials that it does not give.
+
+    Args:
+        singular_values: of the flattened odd and even tensor, above which a term is counted (eta_1).
+        coefficient: absolute coefficient below which a term is dropped (eta_2).
+        distance: between directions, up to sign, below which two are the same (eta_3).
+    """
+
+    singular_values: tuple[float, float]
+    coefficient: float = 0.0
+    distance: float = 0.3
+
+
+@dataclass(frozen=True)
+class _Terms:
+    """Directions of the terms of one tensor and their coefficients."""
+
+    directions: Atoms
+    coefficients: Float64[np.ndarray, "neurons"]
+    # Coefficients of different orders are compared in units of the norm of their polynomials.
+    strengths: Float64[np.ndarray, "neurons"] = field(repr=False)
+
+
+def recover_exact(
+    tensors: Sequence[Tensor], *, order: int, rng: np.random.Generator, diagonalisation: Jennrich | None = None
+) -> RecoveredUnits:
+    """Algorithm 1: neurons from exact Hermite tensors, with signs for ``order = 1`` and up to signs above.
+
+    Args:
+        tensors: of orders 0 to ``2 order + 2``.
+        order: the l for which the powers of the directions are linearly independent.
+        rng: for the random contractions.
+        diagonalisation: Jennrich's algorithm.
+
+    Raises:
+        InvalidInput: if a tensor is missing.
+
+    Assumes: nonzero output weights, independent powers of order l, no parallel directions.
+    Guarantees: all parameters [document, Theorems 4.1 and 4.2]: no bias is a common zero of consecutive orders.
+    """
+    check_orders(tensors, highest=2 * order + 2)
+    method = Jennrich() if diagonalisation is None else diagonalisation
+    # An order that is blind for all neurons is nothing but rounding, which only the other orders tell.
+    size = max(float(np.linalg.norm(tensor)) / sqrt(factorial(tensor.ndim)) for tensor in tensors)
+    odd, even = (_terms(tensors[2 * order + rest], order, method, rng, floor=ROUNDING * size) for rest in (1, 2))
+    units = _assembled(tensors, odd, even, order=order, distance=SAME_DIRECTION)
+    return fix_signs(tensors[1], units) if order == 1 else units
+
+
+def recover_scalars(
+    tensors: Sequence[Tensor], directions: Atoms, *, order: int
+) -> tuple[Float64[np.ndarray, "neurons"], Float64[np.ndarray, "neurons"]]:
+    """Algorithm 2: biases (up to the signs of the directions) and output weights."""
+    orders = (2, 3) if order == 1 else tuple(range(order, order + 4))
+    scalars = ratio_scalars(coefficient_table(tensors, directions, orders=orders), order=order)
+    return scalars.biases, scalars.output_weights
+
+
+def fix_signs(first: Vector, units: RecoveredUnits, *, is_nearest: bool = False) -> RecoveredUnits:
+    """Algorithm 3: signs of linearly independent directions from the tensor of order 1.
+
+    The solution of ``sum_i z_i a_i w_i = T_1`` is ``Phi(b_i)`` for a right and ``-Phi(-b_i)`` for a wrong sign.
+
+    Args:
+        first: the tensor of order 1.
+        units: neurons up to signs.
+        is_nearest: decide by which of the two values is nearer, which leaves a margin of 1/2 to every neuron; the
+            document takes the sign of z, whose margin vanishes for biases that are far from zero.
+    """
+    columns = units.output_weights[:, None] * units.directions
+    solved = np.linalg.lstsq(columns.T, first, rcond=None)[0]
+    middle = ndtr(units.biases) - 0.5 if is_nearest else np.zeros(len(solved))
+    signs = np.where(solved < middle, -1.0, 1.0)
+    return replace(units, directions=signs[:, None] * units.directions, biases=signs * units.biases)
+
+
+def recover_robust(
+    tensors: Sequence[Tensor],
+    *,
+    order: int,
+    thresholds: Thresholds,
+    most_neurons: int,
+    rng: np.random.Generator,
+    diagonalisation: Jennrich | None = None,
+) -> RecoveredUnits:
+    """Algorithm 4: neurons up to signs from tensors with errors.
+
+    Neurons whose coefficients are lost in the errors, those with large biases above all, are left out.
+
+    Args:
+        tensors: estimates of orders 0 to ``2 order + 2``.
+        order: the l for which the powers of the directions are linearly independent.
+        thresholds: what counts as noise.
+        most_neurons: upper bound of the number of neurons; either tensor has at most as many terms.
+        rng: for the random contractions.
+        diagonalisation: Jennrich's algorithm.
+
+    Raises:
+        InvalidInput: if a tensor is missing.
+
+    Guarantees: parameters of neurons with moderate biases, with errors of the order of those of the tensors times
+        powers of the condition numbers [document, Theorem 5.1, constants not given].
+    """
+    check_orders(tensors, highest=2 * order + 2)
+    method = Jennrich() if diagonalisation is None else diagonalisation
+    found = []
+    for rest, threshold in zip((1, 2), thresholds.singular_values, strict=True):
+        tensor = tensors[2 * order + rest]
+        values = np.linalg.svd(flattened(tensor, (order, order + rest)), compute_uv=False)
+        rank = min(int(np.count_nonzero(values > threshold)), most_neurons)
+        found.append(_strong(_terms(tensor, order, method, rng, rank=rank), thresholds.coefficient))
+    return _assembled(tensors, found[0], found[1], order=order, distance=thresholds.distance)
+
+
+def recover_full_rank(
+    tensors: Sequence[Tensor],
+    *,
+    thresholds: Thresholds,
+    most_neurons: int,
+    rng: np.random.Generator,
+    is_nearest: bool = False,
+) -> RecoveredUnits:
+    """Algorithm 6: neurons with linearly independent directions, signs included, from tensors with errors.
+
+    Arguments as in `recover_robust` and `fix_signs`.
+
+    Guarantees: all parameters, if all biases are moderate [document, Theorem 3.1, constants not given].
+    """
+    units = recover_robust(tensors, order=1, thresholds=thresholds, most_neurons=most_neurons, rng=rng)
+    return fix_signs(tensors[1], units, is_nearest=is_nearest)
+
+
+def _terms(
+    tensor: Tensor,
+    order: int,
+    method: Jennrich,
+    rng: np.random.Generator,
+    *,
+    rank: int | None = None,
+    floor: float = 0.0,
+) -> _Terms:
+    """Directions of the rank-one terms of a tensor flattened to ``(l, l, rest)``; rank from a gap if not given."""
+    scale = sqrt(factorial(tensor.ndim))
+    terms = method(flattened(tensor, (order, order, tensor.ndim - 2 * order)), rng, rank=rank, floor=scale * floor)
+    directions, _ = leading_directions(terms.factors, tensor.shape[0], order)
+    coefficients = power_coefficients(tensor, directions)
+    return _Terms(directions, coefficients, np.abs(coefficients) / scale)
+
+
+def _strong(terms: _Terms, coefficient: float) -> _Terms:
+    kept = np.abs(terms.coefficients) >= coefficient
+    return _Terms(terms.directions[kept], terms.coefficients[kept], terms.strengths[kept])
+
+
+def _assembled(tensors: Sequence[Tensor], odd: _Terms, even: _Terms, *, order: int, distance: float) -> RecoveredUnits:
+    """Directions of both tensors, of duplicates and antipodes the strongest, with their scalars."""
+    directions = np.vstack([odd.directions, even.directions])
+    strengths = np.concatenate([odd.strengths, even.strengths])
+    merged, _ = distinct_directions(directions, -strengths, distance=distance)
+    biases, output_weights = recover_scalars(tensors, merged, order=order)
+    return RecoveredUnits(merged, biases, output_weights, (len(odd.directions), len(even.directions)))

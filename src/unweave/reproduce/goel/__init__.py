@@ -1,0 +1,1 @@
+"""[goel] Recovering the lowest layer of deep networks with high threshold activations."""

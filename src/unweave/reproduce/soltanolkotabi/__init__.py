@@ -1,0 +1,1 @@
+"""[soltanolkotabi] Theoretical insights into the optimization landscape of over-parameterized shallow networks."""

@@ -1,1 +1,0 @@
-"""Training of shallow networks on given samples: global optima with evidence, guarantees checked, landscapes."""

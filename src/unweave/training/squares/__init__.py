@@ -1,1 +1,0 @@
-"""Networks of squares with fixed output weights: global optima on any samples, with certificates."""

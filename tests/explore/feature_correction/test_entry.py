@@ -1,0 +1,281 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import unweave
+from correction_models import SmallConvolutions, perceptron, small_images, small_points
+from unweave.exceptions import InvalidInput
+from unweave.explore.feature_correction.recipes import Recipe
+from unweave.explore.feature_correction.samples import check_samples
+
+QUICK: dict[str, Any] = {
+    "recipe": Recipe(epochs=2, batch=20),
+    "seeds": 2,
+    "windows": (0, 1),
+    "prox": (1e-3, 1e-2),
+}
+
+
+def told(result: unweave.FeatureCorrection) -> dict[str, Any]:
+    """Everything but times."""
+    return {name: value for name, value in result.as_json().items() if name != "seconds"}
+
+
+def test_a_measurement_is_complete(seed: int) -> None:
+    result = unweave.measure_feature_correction(SmallConvolutions(), small_images(seed), **QUICK)
+    assert result.is_complete
+    assert result.units == ("conv1", "conv2", "conv3")
+    assert [row.depth for row in result.depths] == [1, 2, 3]
+    for row in result.depths:
+        assert len(row.train_only.values) == len(row.joint.values) == len(row.layerwise.values) == 2
+        assert 0 < row.with_random.mean < 1
+    for row in result.depths[:2]:
+        assert len(row.train_all.values) == len(row.fixed[0].values) == 2
+        assert set(row.prox) <= {1e-3, 1e-2}
+        assert len(row.unit_correlations) == row.depth
+        averaged = np.mean([each.mean for each in row.unit_correlations])
+        assert row.with_train_all.mean == pytest.approx(averaged)
+        assert row.verdict == "no conclusion: 3 more seeds needed"
+    assert result.depths[2].verdict == "nothing above it"
+    assert result.full == result.depths[2].train_only
+    assert [row.layerwise_verdict.split(":")[0] for row in result.depths] == [
+        "nothing below it", "no conclusion", "no conclusion",
+    ]  # fmt: skip
+    json.dumps(result.as_json(), allow_nan=False)
+    assert "3 more seeds needed" in result.as_table()
+
+
+def test_the_ensemble_averages_probabilities(seed: int, tmp_path: Path) -> None:
+    data = small_images(seed)
+    result = unweave.measure_feature_correction(SmallConvolutions(), data, folder=tmp_path, **QUICK)
+    from safetensors.numpy import load_file
+
+    files = sorted((tmp_path / "trainings").glob("seed-*-depth-2-train-only-*.safetensors"))
+    shares = [torch.softmax(torch.tensor(load_file(path)["test_outputs"]), dim=1) for path in files]
+    assert len(shares) == 2
+    answers = torch.stack(shares).mean(0).argmax(1).numpy()
+    assert result.depths[1].ensemble == np.mean(answers == data[3])
+
+
+class Killed(Exception):
+    pass
+
+
+@pytest.mark.parametrize("last", [1, 5, 12])
+def test_a_killed_run_goes_on_to_the_same_table(last: int, seed: int, tmp_path: Path) -> None:
+    def kill(_: str, done: int) -> None:
+        if done >= last:
+            raise Killed
+
+    model, data = SmallConvolutions(), small_images(seed)
+    whole = unweave.measure_feature_correction(model, data, folder=tmp_path / "whole", **QUICK)
+    with pytest.raises(Killed):
+        unweave.measure_feature_correction(model, data, folder=tmp_path / "killed", on_progress=kill, **QUICK)
+    trained = []
+    again = unweave.measure_feature_correction(
+        model, data, folder=tmp_path / "killed", on_progress=lambda name, _: trained.append(name), **QUICK
+    )
+    assert told(again) == told(whole)
+    assert len(trained) - 1 == len(list((tmp_path / "whole" / "trainings").glob("*.json"))) - last
+
+
+def test_memory_and_folder_give_the_same_table(seed: int, tmp_path: Path) -> None:
+    model, data = SmallConvolutions(), small_images(seed)
+    results = [unweave.measure_feature_correction(model, data, folder=f, **QUICK) for f in (None, tmp_path / "new")]
+    assert told(results[0]) == told(results[1])
+
+
+def test_time_that_is_over_gives_a_partial_report_and_goes_on(seed: int, tmp_path: Path) -> None:
+    model, data = SmallConvolutions(), small_images(seed)
+    partial = unweave.measure_feature_correction(model, data, folder=tmp_path, max_seconds=0.2, **QUICK)
+    assert not partial.is_complete
+    assert f"{len(partial.missing)} of" in " ".join(partial.notes)
+    assert told(unweave.measure_feature_correction(model, data, folder=tmp_path, **QUICK)) == told(
+        unweave.measure_feature_correction(model, data, **QUICK)
+    )
+
+
+def test_more_seeds_go_on_in_the_same_folder(seed: int, tmp_path: Path) -> None:
+    model, data = SmallConvolutions(), small_images(seed)
+    first = unweave.measure_feature_correction(model, data, folder=tmp_path, **QUICK)
+    more = unweave.measure_feature_correction(model, data, folder=tmp_path, **QUICK | {"seeds": 3})
+    assert more.full.values[:2] == first.full.values
+    with pytest.raises(InvalidInput, match="other settings"):
+        unweave.measure_feature_correction(model, small_images(seed + 1), folder=tmp_path, **QUICK)
+
+
+def test_real_labels_are_scored_by_explained_variance(seed: int) -> None:
+    x_train, _, x_test, _ = small_points(seed)
+    labels = [np.sin(x).sum(axis=1).astype(np.float64) * 100 for x in (x_train, x_test)]
+    data = (x_train, labels[0], x_test, labels[1])
+    model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.Tanh(), torch.nn.Linear(8, 1))
+    settings = QUICK | {"recipe": Recipe(epochs=40, batch=20, learning_rate=0.05)}
+    result = unweave.measure_feature_correction(model, data, **settings)
+    assert result.score_name == "explained variance"
+    assert result.full.mean > 0.5
+
+
+def test_ones_own_loop_gets_what_trains_and_the_penalty(seed: int) -> None:
+    calls = []
+
+    def loop(_: torch.nn.Module, parameters: list, penalty: Any, number: int, rows: np.ndarray) -> None:
+        assert np.array_equal(rows, np.arange(40))
+        calls.append((len(parameters), penalty().item(), number))
+
+    unweave.measure_feature_correction(
+        perceptron(), small_points(seed), train=loop, seeds=1, windows=(0,), prox=(2.0,), random_state=7
+    )
+    # The last of them are: first unit frozen, and all trained from another start, pulled to the first unit.
+    assert [count for count, _, _ in calls[-2:]] == [4, 6]
+    assert {number for _, _, number in calls[:-1]} == {7}
+    assert calls[-1][2] > 1_000
+    assert all(penalty == 0 for _, penalty, _ in calls[:-1])
+    assert calls[-1][1] > 0
+
+
+def test_ones_own_loop_is_told_which_rows_are_held_out(seed: int) -> None:
+    told_rows = []
+    settings = QUICK | {"seeds": 1, "depths": (1,)}
+    unweave.measure_feature_correction(
+        perceptron(), small_points(seed), train=lambda *given: told_rows.append(given[4]), **settings
+    )
+    samples = check_samples(small_points(seed), has_validation=True, random_state=0)
+    for rows in told_rows:
+        assert np.array_equal(small_points(seed)[0][rows], samples.train_inputs)
+        assert len(rows) == 32
+
+
+def test_without_a_pull_training_all_owes_nothing_to_training_alone(seed: int) -> None:
+    # Wide filters: those of two random starts have cosines near 0, while a common start would show.
+    model = torch.nn.Sequential(*(torch.nn.Linear(*sizes) for sizes in ((400, 8), (8, 8), (8, 3))))
+    rng, labels = np.random.default_rng(seed), np.arange(60) % 3
+    points = rng.standard_normal((60, 400)).astype(np.float32)
+    data = (points[:40], labels[:40], points[40:], labels[40:])
+    settings = QUICK | {"prox": (0.0,), "recipe": Recipe(epochs=1, batch=20, learning_rate=1e-3), "depths": (1,)}
+    result = unweave.measure_feature_correction(model, data, **settings)
+    assert result.depths[0].with_start.mean > 0.9
+    assert abs(result.depths[0].with_train_all.mean) < 0.2
+
+
+def test_features_of_wide_units_are_not_compared(seed: int) -> None:
+    model = torch.nn.Sequential(*(torch.nn.Linear(*sizes) for sizes in ((4, 30), (30, 5), (5, 2))))
+    for test, is_compared in ((100, False), (120, True)):
+        result = unweave.measure_feature_correction(model, small_points(seed, test=test), depths=(1,), **QUICK)
+        assert bool(result.depths[0].alignment.values) == is_compared
+        assert any("wide units were not compared" in note for note in result.notes) != is_compared
+
+
+def test_trainings_that_diverge_are_told_and_nothing_is_concluded(seed: int) -> None:
+    settings = QUICK | {"recipe": Recipe(epochs=6, batch=10, learning_rate=1e20), "seeds": 5}
+    result = unweave.measure_feature_correction(perceptron(), small_points(seed), depths=(1,), **settings)
+    assert any("diverged: lower the learning rate" in note for note in result.notes)
+    assert result.depths[0].verdict == "no conclusion: a training diverged"
+    assert "nan" not in result.as_table()
+    assert "seeds needed" not in result.as_table()
+    json.dumps(result.as_json(), allow_nan=False)
+
+
+@pytest.mark.usefixtures("without_type_checks")
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"units": ("conv9",)}, "there is no unit 'conv9'"),
+        ({"depths": (0, 1)}, "numbers from 1 to 3"),
+        ({"depths": (4,)}, "numbers from 1 to 3"),
+        ({"windows": (-1,)}, "windows need"),
+        ({"prox": (-1.0,)}, "prox needs"),
+        ({"windows": (0.5,)}, "windows need"),
+        ({"depths": (1.5,)}, "whole numbers"),
+        ({"prox": (float("nan"),)}, "prox needs"),
+        ({"prox": (float("inf"), 1.0)}, "prox needs"),
+        ({"max_seconds": float("nan")}, "above 0"),
+        ({"tolerance": float("nan")}, "tolerance needs"),
+        ({"random_state": -1}, "random_state needs"),
+        ({"seeds": 1.0}, "at least 1 seed"),
+        ({"recipe": Recipe(learning_rate=-1)}, "learning rate"),
+        ({"recipe": Recipe(learning_rate=float("nan"))}, "learning rate"),
+        ({"seeds": 0}, "at least 1 seed"),
+        ({"max_seconds": 0.0}, "above 0"),
+        ({"train": lambda _, __, ___, ____: None}, "too many positional arguments"),
+        ({"thawed": "frozen"}, "thawed needs to be one of"),
+        ({"recipe": Recipe(epochs=0)}, "at least 1 epoch"),
+    ],
+)
+def test_wrong_use_is_refused_before_any_training(changed: dict[str, Any], message: str) -> None:
+    def never(*_: object) -> None:
+        pytest.fail("something was trained")
+
+    with pytest.raises(InvalidInput, match=message):
+        unweave.measure_feature_correction(SmallConvolutions(), small_images(0), on_progress=never, **QUICK | changed)
+
+
+def test_models_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"each of 3 classes, got \(2, 5\)"):
+        unweave.measure_feature_correction(
+            torch.nn.Sequential(torch.nn.Conv2d(1, 5, 3), torch.nn.Flatten(), torch.nn.Linear(20, 5)), small_images(0)
+        )
+    with pytest.raises(InvalidInput, match="is a class"):
+        unweave.measure_feature_correction(SmallConvolutions, small_images(0))
+    with pytest.raises(InvalidInput, match="got str"):
+        unweave.measure_feature_correction("resnet", small_images(0))
+    with pytest.raises(InvalidInput, match="return a torch module"):
+        unweave.measure_feature_correction(lambda seed: seed, small_images(0))
+
+
+class OddArguments(torch.nn.Module):
+    """Its second unit is called in a way that can't be cut."""
+
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self.way, self.first, self.second = way, torch.nn.Linear(4, 6), Taking(way)
+
+    def forward(self, rows: torch.Tensor) -> torch.Tensor:
+        hidden = self.first(rows)
+        return self.second(rows=hidden) if self.way == "name" else self.second((hidden, hidden))
+
+
+class Taking(torch.nn.Module):
+    def __init__(self, way: str) -> None:
+        super().__init__()
+        self.way, self.inner, self.head = way, torch.nn.Linear(6, 6), torch.nn.Linear(6, 2)
+
+    def forward(self, rows: torch.Tensor | tuple[torch.Tensor, torch.Tensor]) -> torch.Tensor:
+        return self.head(self.inner(rows if isinstance(rows, torch.Tensor) else rows[0]))
+
+
+@pytest.mark.parametrize(("way", "came"), [("name", "nothing"), ("tuple", "tuple")])
+def test_units_that_cannot_be_cut_are_refused(way: str, came: str) -> None:
+    with pytest.raises(InvalidInput, match=f"one tensor of a row per input, but {came} is given"):
+        unweave.measure_feature_correction(OddArguments(way), small_points(0), units=("first", "second"))
+
+
+def test_a_function_that_returns_one_module_for_all_seeds_is_refused() -> None:
+    model = perceptron()
+    with pytest.raises(InvalidInput, match="same weights for two seeds"):
+        unweave.measure_feature_correction(lambda _: model, small_points(0))
+
+
+def test_precisions_that_numpy_has_not_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="bfloat16"):
+        unweave.measure_feature_correction(perceptron().to(torch.bfloat16), small_points(0))
+
+
+def test_without_torch_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unweave.reproduce.allenzhu.images.blueprints.find_spec", lambda _: None)
+    with pytest.raises(InvalidInput, match=r"pip install 'unweave\[torch\]'"):
+        unweave.measure_feature_correction(SmallConvolutions(), small_images(0))
+
+
+@pytest.mark.slow
+def test_digits_lose_by_layerwise_training() -> None:
+    from unweave.explore.feature_correction.digits import DIGITS_RECIPE, DigitsNetwork, digits_data
+
+    result = unweave.measure_feature_correction(
+        DigitsNetwork(), digits_data(), recipe=DIGITS_RECIPE, depths=(3, 4), windows=(0, 1), prox=(1e-2,), seeds=2
+    )
+    assert result.is_complete
+    assert all(row.layerwise_gap.mean > 0.01 for row in result.depths)

@@ -1,0 +1,213 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from unweave.exceptions import InvalidInput
+from unweave.explore.feature_correction.image_data import CIFAR10_CLASSES, ImageData, load_images
+
+
+def write_cifar(path: Path, labels: np.ndarray, images: np.ndarray) -> None:
+    path.write_bytes(np.concatenate([labels, images.reshape(len(images), -1)], axis=1).astype(np.uint8).tobytes())
+
+
+def cifar10(folder: Path, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    images, labels = rng.integers(0, 256, (12, 3, 32, 32), dtype=np.uint8), rng.integers(0, 10, 12)
+    for number in range(5):
+        part = slice(2 * number, 2 * number + 2)
+        write_cifar(folder / f"data_batch_{number + 1}.bin", labels[part, None], images[part])
+    write_cifar(folder / "test_batch.bin", labels[10:, None], images[10:])
+    return images, labels
+
+
+def arrays(rng: np.random.Generator, *, size: int = 8) -> dict[str, np.ndarray]:
+    return {
+        "x_train": rng.integers(0, 256, (6, size, size, 3), dtype=np.uint8),
+        "y_train": np.array([0, 1, 2, 0, 1, 2]),
+        "x_test": rng.integers(0, 256, (3, size, size, 3), dtype=np.uint8),
+        "y_test": np.array([2, 1, 0]),
+    }
+
+
+def test_cifar_10_in_binary_version(tmp_path: Path, seed: int) -> None:
+    images, labels = cifar10(tmp_path, np.random.default_rng(seed))
+    found = load_images(tmp_path)
+    assert np.array_equal(np.concatenate([found.train_images, found.test_images]), images)
+    assert np.array_equal(np.concatenate([found.train_labels, found.test_labels]), labels)
+    assert (found.classes, found.shape) == (10, (3, 32, 32))
+
+
+def test_cifar_100_takes_the_fine_label(tmp_path: Path, seed: int) -> None:
+    images = np.random.default_rng(seed).integers(0, 256, (3, 3, 32, 32), dtype=np.uint8)
+    for name in ("train.bin", "test.bin"):
+        write_cifar(tmp_path / name, np.array([[1, 99], [19, 50], [0, 0]]), images)
+    found = load_images(tmp_path)
+    assert found.train_labels.tolist() == [99, 50, 0]
+    assert found.classes == 100
+    assert np.array_equal(found.test_images, images)
+
+
+@pytest.mark.parametrize("is_archive", [True, False])
+def test_arrays_with_channels_last_and_first(tmp_path: Path, is_archive: bool, seed: int) -> None:
+    given = arrays(np.random.default_rng(seed))
+    given["x_test"] = given["x_test"].transpose(0, 3, 1, 2)
+    if is_archive:
+        np.savez(tmp_path / "images.npz", **given)
+    else:
+        for name, array in given.items():
+            np.save(tmp_path / f"{name}.npy", array)
+    found = load_images(tmp_path)
+    assert np.array_equal(found.train_images, given["x_train"].transpose(0, 3, 1, 2))
+    assert np.array_equal(found.test_images, given["x_test"])
+    assert found.class_names == ("0", "1", "2")
+
+
+def test_pictures_in_folders(tmp_path: Path, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for part in ("train", "test"):
+        for name in ("dog", "cat"):
+            (tmp_path / part / name).mkdir(parents=True)
+            pixels = rng.integers(0, 256, (8, 8, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(tmp_path / part / name / "one.png")
+    found = load_images(tmp_path)
+    assert found.class_names == ("cat", "dog")
+    assert found.test_labels.tolist() == [0, 1]
+    assert np.array_equal(found.test_images[1], pixels.transpose(2, 0, 1)) is False
+    assert np.array_equal(found.test_images[0], pixels.transpose(2, 0, 1))
+
+
+def test_two_classes_of_cifar(tmp_path: Path, seed: int) -> None:
+    _, labels = cifar10(tmp_path, np.random.default_rng(seed))
+    found = load_images(tmp_path).as_two_classes()
+    animals = {"bird", "cat", "deer", "dog", "horse"}
+    assert found.train_labels.tolist() == [int(CIFAR10_CLASSES[label] in animals) for label in labels[:10]]
+    assert found.classes == 2
+
+
+def test_floats_lie_between_0_and_1(tmp_path: Path, seed: int) -> None:
+    np.savez(tmp_path / "images.npz", **arrays(np.random.default_rng(seed)))
+    found = load_images(tmp_path)
+    train, labels, _, _ = found.as_floats()
+    assert train.dtype == np.float32
+    assert np.array_equal(np.rint(train * 255), found.train_images)
+    assert np.array_equal(labels, found.train_labels)
+
+
+def test_subsets_repeat_and_keep_pairs(seed: int) -> None:
+    marks = np.arange(20, dtype=np.uint8)
+    images = np.broadcast_to(marks[:, None, None, None], (20, 3, 4, 4)).copy()
+    labels = marks.astype(np.int64) % 2
+    whole = ImageData(images, labels, images, labels, ("even", "odd"), "made")
+    part, again, other = (whole.subset(7, seed=each) for each in (seed, seed, seed + 1))
+    assert np.array_equal(part.train_images, again.train_images)
+    assert not np.array_equal(part.train_images, other.train_images)
+    assert len(set(part.train_images[:, 0, 0, 0])) == len(set(part.test_images[:, 0, 0, 0])) == 7
+    assert np.array_equal(part.train_images[:, 0, 0, 0] % 2, part.train_labels)
+    assert np.array_equal(part.test_images[:, 0, 0, 0] % 2, part.test_labels)
+    assert len(whole.subset(99, seed=seed).train_labels) == 20
+
+
+def test_subsets_lose_no_class_and_keep_shares(seed: int) -> None:
+    labels = np.repeat(np.arange(12), [2, *[8] * 10, 40])
+    images = np.zeros((len(labels), 3, 2, 2), dtype=np.uint8)
+    whole = ImageData(images, labels, images, labels, tuple(map(str, range(12))), "made")
+    assert np.bincount(whole.subset(12, seed=seed).test_labels).tolist() == [1] * 12
+    assert np.bincount(whole.subset(61, seed=seed).train_labels).tolist() == [1, *[4] * 10, 20]
+    orders = {tuple(whole.subset(12, seed=each).train_labels) for each in range(3)}
+    assert len(orders) == 3, "the order is random"
+    with pytest.raises(InvalidInput, match="each of 12 classes, got 11"):
+        whole.subset(11, seed=seed)
+
+
+@pytest.mark.parametrize("names", [("data_batch_1", "test_batch"), ("train", "test", "meta"), ("images.pkl",)])
+def test_pickles_are_refused_in_words(tmp_path: Path, names: tuple[str, ...]) -> None:
+    for name in names:
+        (tmp_path / name).write_bytes(b"\x80\x04")
+    with pytest.raises(InvalidInput, match="binary version"):
+        load_images(tmp_path)
+
+
+def test_arrays_of_objects_are_refused(tmp_path: Path, seed: int) -> None:
+    given = arrays(np.random.default_rng(seed))
+    given["y_train"] = np.array([object()] * 6)
+    np.savez(tmp_path / "images.npz", **given)
+    with pytest.raises(InvalidInput, match="no pickles"):
+        load_images(tmp_path)
+
+
+def test_unknown_folders_are_described(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="found nothing"):
+        load_images(tmp_path)
+    (tmp_path / "notes.txt").touch()
+    (tmp_path / "pictures").mkdir()
+    with pytest.raises(InvalidInput, match=r"found notes.txt, pictures/"):
+        load_images(tmp_path)
+    with pytest.raises(InvalidInput, match="need a folder"):
+        load_images(tmp_path / "notes.txt")
+
+
+def test_broken_cifar_files_are_refused(tmp_path: Path, seed: int) -> None:
+    cifar10(tmp_path, np.random.default_rng(seed))
+    third = tmp_path / "data_batch_3.bin"
+    content = third.read_bytes()
+    third.write_bytes(content[:-1])
+    with pytest.raises(InvalidInput, match="records of 3073 bytes each, got 6145"):
+        load_images(tmp_path)
+    third.write_bytes(b"\x0b" + content[1:])
+    with pytest.raises(InvalidInput, match="labels below 10, got 11"):
+        load_images(tmp_path)
+    third.unlink()
+    with pytest.raises(InvalidInput, match=r"lacks data_batch_3.bin"):
+        load_images(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"x_train": np.zeros((6, 8, 8, 3))}, "needs bytes"),
+        ({"x_train": np.zeros((6, 8, 8, 1), dtype=np.uint8)}, "3 channels"),
+        ({"x_train": np.zeros((6, 3, 3, 3), dtype=np.uint8)}, "3 channels"),
+        ({"x_test": np.zeros((3, 9, 9, 3), dtype=np.uint8)}, "images of one shape"),
+        ({"y_train": np.zeros(5, dtype=int)}, r"one integer per image, shape \(6,\)"),
+        ({"y_train": np.zeros(6)}, "one integer per image"),
+        ({"y_train": np.array([-1, 1, 2, 0, 1, 2])}, "from 0 on"),
+        ({"y_test": np.array([3, 0, 0])}, "labels that y_train has"),
+        ({"class_names": np.array(["one"])}, "a name for each of 3 classes"),
+    ],
+)
+def test_wrong_arrays_are_refused(tmp_path: Path, changes: dict[str, np.ndarray], words: str, seed: int) -> None:
+    np.savez(tmp_path / "images.npz", **{**arrays(np.random.default_rng(seed)), **changes})
+    with pytest.raises(InvalidInput, match=words):
+        load_images(tmp_path)
+
+
+def test_missing_and_doubled_arrays_are_refused(tmp_path: Path, seed: int) -> None:
+    given = arrays(np.random.default_rng(seed))
+    np.save(tmp_path / "x_train.npy", given["x_train"])
+    with pytest.raises(InvalidInput, match="found x_train"):
+        load_images(tmp_path)
+    np.savez(tmp_path / "images.npz", **given)
+    with pytest.raises(InvalidInput, match="remove what is not meant"):
+        load_images(tmp_path)
+
+
+def test_wrong_pictures_are_refused(tmp_path: Path) -> None:
+    for part in ("train", "test"):
+        (tmp_path / part / "cat").mkdir(parents=True)
+    with pytest.raises(InvalidInput, match="needs PNG files, found none"):
+        load_images(tmp_path)
+    for part in ("train", "test"):
+        Image.new("L", (8, 8)).save(tmp_path / part / "cat" / "one.png")
+    with pytest.raises(InvalidInput, match="mode L"):
+        load_images(tmp_path)
+    Image.new("RGB", (8, 8)).save(tmp_path / "train" / "cat" / "one.png")
+    Image.new("RGB", (9, 8)).save(tmp_path / "train" / "cat" / "two.png")
+    with pytest.raises(InvalidInput, match="images of one size"):
+        load_images(tmp_path)
+    (tmp_path / "train" / "cat" / "two.png").write_bytes(b"no image")
+    with pytest.raises(InvalidInput, match="needs to be a PNG file"):
+        load_images(tmp_path)
+    (tmp_path / "train" / "dog").mkdir()
+    with pytest.raises(InvalidInput, match="the same class folders"):
+        load_images(tmp_path)

@@ -1,0 +1,95 @@
+"""How far kinks are rounded off, against the closed form of the activation."""
+
+import numpy as np
+import pytest
+
+from unweave.activations import GELU, SILU, SOFTPLUS, Activation
+from unweave.identification.saturation.rounded_kinks import DISTANCES, Corners, measure_corners
+from unweave.identification.saturation.rounded_neurons import fit_corners
+from unweave.identification.walks.hyperplanes import Hyperplanes, measure_hyperplanes
+from unweave.identification.walks.kinks import KinkWalk
+from unweave.identification.walks.lines import Line, far_line
+from unweave.networks.network import Network
+from unweave.networks.planted import general_network
+
+EPS = float(np.finfo(float).eps)
+# As on far lines: kinks are rounded within a small angle, and steps are long.
+FAR = KinkWalk(noise=EPS, rounding=4 * EPS, blur=3e-4, step=3e-3)
+TAILED = [SOFTPLUS, GELU, SILU]
+
+
+def planted(activation: Activation, seed: int, *, outputs: int = 1) -> Network:
+    rng = np.random.default_rng([seed, 41])
+    return general_network(rng, inputs=4, neurons=6, outputs=outputs, activation=activation)
+
+
+def walked_corners(truth: Network, seed: int) -> tuple[Line, Hyperplanes, Corners, int]:
+    line = far_line(4, np.random.default_rng([seed, 42]), radius=2e6, outer=1e-5)
+    walked = FAR(truth, line)
+    met = measure_hyperplanes(truth, walked, FAR)
+    asked = 0
+
+    def ask(points: np.ndarray) -> np.ndarray:
+        nonlocal asked
+        asked += len(points)
+        return truth(points)
+
+    return line, met, measure_corners(ask, walked, met), asked
+
+
+def planted_lengths(truth: Network, met: Hyperplanes) -> np.ndarray:
+    weights = truth.layers[0].weights
+    lengths = np.linalg.norm(weights, axis=1)
+    return lengths[np.argmax(np.abs(met.normals @ (weights / lengths[:, None]).T), axis=1)]
+
+
+def assert_lengths(found: np.ndarray, truth: np.ndarray, *, rtol: float) -> None:
+    np.testing.assert_allclose(found, truth, rtol=rtol)
+
+
+def test_the_assertion_on_lengths_can_fail() -> None:
+    assert_lengths(np.array([1.0, 2.0]), np.array([1.0, 2.0]), rtol=1e-9)
+    with pytest.raises(AssertionError):
+        assert_lengths(np.array([1.0, 2.0]), np.array([1.0, 2.03]), rtol=1e-2)
+
+
+@pytest.mark.parametrize("activation", TAILED)
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_lengths_of_weights_show_in_rounded_kinks(activation: Activation, outputs: int, seed: int) -> None:
+    truth = planted(activation, seed, outputs=outputs)
+    _, met, corners, asked = walked_corners(truth, seed)
+    assert len(met.kinks) == 6
+    assert asked == 6 * len(DISTANCES)
+    fit = fit_corners(corners, activation)
+    assert_lengths(fit.lengths, planted_lengths(truth, met), rtol=1e-2)
+    assert fit.typical_misfit < 1e-2
+
+
+@pytest.mark.parametrize("activation", TAILED)
+def test_the_right_activation_fits_best(activation: Activation, seed: int) -> None:
+    _, _, corners, _ = walked_corners(planted(activation, seed), seed)
+    misfits = {each.name: fit_corners(corners, each).typical_misfit for each in TAILED}
+    assert min(misfits, key=lambda name: misfits[name]) == activation.name
+    others = [misfit for name, misfit in misfits.items() if name != activation.name]
+    assert min(others) > 10 * misfits[activation.name]
+
+
+def test_deviations_are_those_of_the_activation(seed: int) -> None:
+    """``g(l t) / l - t`` beside every kink, with t the distance and l the length of the weights."""
+    truth = planted(SOFTPLUS, seed)
+    _, met, corners, _ = walked_corners(truth, seed)
+    arguments = planted_lengths(truth, met)[:, None] * DISTANCES
+    expected = np.log1p(np.exp(-arguments)) / planted_lengths(truth, met)[:, None]
+    np.testing.assert_allclose(corners.deviations, expected, atol=1e-3)
+
+
+def test_no_kinks_no_queries(seed: int) -> None:
+    truth = planted(SOFTPLUS, seed)
+    line, met, _, _ = walked_corners(truth, seed)
+    walked = FAR(truth, line)
+    none = Hyperplanes(met.normals[:0], met.offsets[:0], met.jumps[:0], met.errors[:0], len(walked.kinks), ())
+
+    def ask(points: np.ndarray) -> np.ndarray:
+        raise AssertionError(f"{len(points)} queries")
+
+    assert measure_corners(ask, walked, none).deviations.shape == (0, len(DISTANCES))

@@ -1,0 +1,149 @@
+"""Answers that tell of neurons which bend outside the domain."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from unweave.activations import RELU, TANH, Activation
+from unweave.identification.answer_pool import FARTHEST, LARGEST_ROUNDING, Answers
+from unweave.networks.network import Layer, Network
+from unweave.networks.planted import general_network
+from unweave.oracles.callables import CallableOracle
+from unweave.oracles.domains import Box
+from unweave.oracles.standard import StandardOracle
+
+INPUTS = 4
+WANTED = 2 * (INPUTS + 2)
+
+
+def planted(seed: int, activation: Activation, distance: float) -> Network:
+    """Three neurons, the first of which bends that far from the centre."""
+    network = general_network(np.random.default_rng([seed, 81]), inputs=INPUTS, neurons=3, activation=activation)
+    hidden, output = network.layers
+    biases = hidden.biases.copy()
+    biases[0] = -distance * np.linalg.norm(hidden.weights[0])
+    return Network((replace(hidden, biases=biases), output))
+
+
+def answers_about(network: Network, seed: int, *, domain: Box | None = None, asked: int = 200) -> Answers:
+    oracle = CallableOracle(network, inputs=INPUTS, outputs=1, domain=domain)
+    unit = StandardOracle(oracle, np.zeros(INPUTS), np.ones(INPUTS), np.zeros(1), np.ones(1))
+    answers = Answers(unit, np.random.default_rng([seed, 82]), np.random.default_rng([seed, 83]))
+    answers.ask(asked)
+    return answers
+
+
+def arguments(network: Network, answers: Answers) -> np.ndarray:
+    return network.layers[0].preactivations(answers.points)
+
+
+@pytest.mark.parametrize("distance", [6.0, 30.0, 0.9 * FARTHEST])
+def test_a_smooth_neuron_far_away_is_seen_bending(distance: float, seed: int) -> None:
+    truth = planted(seed, TANH, distance)
+    answers = answers_about(truth, seed)
+    assert np.count_nonzero(np.abs(arguments(truth, answers)[:, 0]) < 2.5) < WANTED
+    answers.excite(truth)
+    near = np.abs(arguments(truth, answers)[:, 0]) < 2.5 + 1e-9
+    assert np.count_nonzero(near) >= WANTED
+    assert np.std(arguments(truth, answers)[near, 0]) > 0.5
+
+
+@pytest.mark.parametrize("distance", [6.0, 30.0, -30.0])
+def test_both_sides_of_a_far_kink_are_seen(distance: float, seed: int) -> None:
+    truth = planted(seed, RELU, distance)
+    answers = answers_about(truth, seed)
+    answers.excite(truth)
+    seen = arguments(truth, answers)[:, 0]
+    assert min(np.count_nonzero(seen < 0), np.count_nonzero(seen > 0)) >= WANTED
+
+
+def test_what_is_asked_is_kept_and_right(seed: int) -> None:
+    truth = planted(seed, RELU, 30.0)
+    answers = answers_about(truth, seed)
+    answers.excite(truth)
+    assert len(answers.points) > 200
+    np.testing.assert_array_equal(answers.values, truth(answers.points))
+
+
+def test_neurons_that_bend_in_the_domain_cost_nothing(seed: int) -> None:
+    for activation in (TANH, RELU):
+        truth = planted(seed, activation, 0.1)
+        answers = answers_about(truth, seed, asked=400)
+        answers.excite(truth)
+        answers.excite(truth)
+        assert len(answers.points) == 400
+
+
+def test_excited_neurons_are_not_asked_again(seed: int) -> None:
+    truth = planted(seed, RELU, 30.0)
+    answers = answers_about(truth, seed)
+    answers.excite(truth)
+    count = len(answers.points)
+    answers.excite(truth)
+    assert len(answers.points) == count
+
+
+def test_a_box_and_very_far_neurons_are_left_alone(seed: int) -> None:
+    for distance, domain in ((30.0, Box(-1.0, 1.0)), (2 * FARTHEST, None)):
+        truth = planted(seed, TANH, distance)
+        answers = answers_about(truth, seed, domain=domain, asked=400)
+        answers.excite(truth)
+        assert len(answers.points) == 400
+
+
+@pytest.mark.parametrize(("length", "stretch"), [(0.5, 5.0), (1.25, 2.0), (4.0, 1.0), (0.01, 10.0)])
+def test_flat_neurons_are_fitted_where_they_bend(length: float, stretch: float, seed: int) -> None:
+    truth = planted(seed, TANH, 0.1)
+    hidden = truth.layers[0]
+    flat = Layer(length * hidden.weights / np.linalg.norm(hidden.weights, axis=1)[:, None], hidden.biases, TANH)
+    truth = Network((flat, truth.layers[1]))
+    answers = answers_about(truth, seed)
+    answers.stretch(truth)
+    answers.ask(2_000)
+    assert np.std(answers.points[-2_000:]) == pytest.approx(stretch, rel=0.05)
+    # The certificate speaks about the domain itself.
+    answers.prepare(400)
+    assert np.std(answers.fresh_points) == pytest.approx(1.0, rel=0.1)
+
+
+def test_no_point_leaves_a_box(seed: int) -> None:
+    truth = planted(seed, TANH, 0.1)
+    answers = answers_about(truth, seed, domain=Box(-1.0, 1.0))
+    answers.stretch(truth)
+    answers.ask(100)
+    assert np.max(np.abs(answers.points)) <= 1.0
+
+
+def test_answers_in_other_units_are_those_of_the_other_oracle(seed: int) -> None:
+    truth = planted(seed, TANH, 0.1)
+    answers = answers_about(truth, seed)
+    answers.prepare(20)
+    offset, size = np.array([3.0]), np.array([0.5])
+    oracle = answers.oracle
+    raw = StandardOracle(oracle.oracle, oracle.center, oracle.half_width, -offset / size, 1.0 / size)
+    moved = answers.in_units(raw, offset, size)
+    before = oracle.oracle.ledger.answered
+    moved.prepare(20)
+    assert oracle.oracle.ledger.answered == before
+    np.testing.assert_allclose(moved.values, raw.query(moved.points), rtol=1e-14)
+    np.testing.assert_allclose(moved.fresh_values, raw.query(moved.fresh_points), rtol=1e-14)
+    # What is asked later is in the new units, too, and leaves the old answers as they are.
+    moved.ask(10)
+    np.testing.assert_allclose(moved.values, raw.query(moved.points), rtol=1e-14)
+    np.testing.assert_array_equal(answers.values, truth(answers.points))
+    assert len(answers.points) == len(moved.points) - 10
+
+
+def test_a_network_that_has_run_away_is_not_excused_by_its_rounding(seed: int) -> None:
+    truth = planted(seed, TANH, 0.1)
+    answers = answers_about(truth, seed)
+    answers.prepare(truth.parameters)
+    hidden, output = truth.layers
+    spread = float(np.sqrt(np.mean(answers.fresh_values**2)))
+    floors = [
+        answers.floor(Network((hidden, Layer(factor * output.weights, output.biases, output.activation))), 0.0)
+        for factor in (1.0, 1e4, 1e15)
+    ]
+    assert floors[0] < 1e-14 * max(spread, 1.0) < floors[1] < LARGEST_ROUNDING * spread
+    assert floors[2] == pytest.approx(LARGEST_ROUNDING * spread, rel=1e-9)

@@ -1,0 +1,153 @@
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from unweave.activations import RELU
+from unweave.identification.function_scale import FunctionScale, function_scale, measure_flatness, scale_points
+from unweave.networks.network import Network
+from unweave.networks.planted import general_network
+from unweave.numerics.finite_differences import measure_directional, measure_gradients, measure_hessians
+from unweave.numerics.matrix_subspace import NOISE_MARGIN
+from unweave.oracles.callables import CallableOracle
+from unweave.oracles.noise import measure_noise
+from unweave.oracles.standard import StandardOracle, standardise
+
+INPUTS = 6
+Model = Callable[[np.ndarray], np.ndarray]
+
+
+def planted(seed: int, *, outputs: int = 1) -> Network:
+    return general_network(np.random.default_rng([seed, 1]), inputs=INPUTS, neurons=8, outputs=outputs)
+
+
+def answering(network: Network, kind: str, seed: int) -> Model:
+    noise = np.random.default_rng([seed, 2])
+    return {
+        "float64": network,
+        "float32": lambda points: network(points).astype(np.float32),
+        "noise 1e-8": lambda points: network(points) + 1e-8 * noise.standard_normal((len(points), network.outputs)),
+    }[kind]
+
+
+def looked_at(model: Model, seed: int) -> tuple[StandardOracle, FunctionScale]:
+    """Units and scale of a model, as the pipelines find them."""
+    rng = np.random.default_rng([seed, 3])
+    oracle = CallableOracle(model, inputs=INPUTS)
+    noise = measure_noise(oracle, rng)
+    values = oracle.query(scale_points(oracle, rng))
+    standard = standardise(oracle, np.concatenate([noise.values, values]))
+    scale = function_scale((values - standard.offset) / standard.size, noise=noise.deviation / standard.size)
+    return standard, scale
+
+
+def root_mean_square(array: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(array**2)))
+
+
+@pytest.mark.parametrize("kind", ["float64", "float32", "noise 1e-8"])
+def test_steps_are_near_the_best_ones(kind: str, seed: int) -> None:
+    network = planted(seed)
+    oracle, scale = looked_at(answering(network, kind, seed), seed)
+    rng = np.random.default_rng([seed, 4])
+    points, directions = rng.standard_normal((2, 12, INPUTS))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+
+    def hessian_error(step: float) -> float:
+        measured = measure_hessians(oracle, points, step=step).hessians * oracle.size[:, None]
+        return root_mean_square(measured - network.hessians(points))
+
+    def gradient_error(step: float) -> float:
+        measured = measure_gradients(oracle, points, step=step) * oracle.size[:, None]
+        return root_mean_square(measured - network.gradients(points))
+
+    def third_error(step: float) -> float:
+        measured = measure_directional(oracle, points, directions, order=3, step=step) * oracle.size
+        return root_mean_square(measured - network.directional_derivatives(points, directions, 3))
+
+    for error, step, factor in (
+        (hessian_error, scale.hessian_step, 10),
+        (gradient_error, scale.gradient_step, 30),
+        (third_error, scale.third_step, 30),
+    ):
+        best = min(error(candidate) for candidate in np.geomspace(1e-6, 0.5, 30))
+        assert error(step) < factor * best
+    actual = hessian_error(scale.hessian_step) / float(oracle.size[0])
+    # The rank decision relies on the predicted error up to this factor.
+    assert actual / NOISE_MARGIN < scale.hessian_error < NOISE_MARGIN * actual
+
+
+def test_the_step_grows_with_the_fourth_root_of_the_noise(seed: int) -> None:
+    network = planted(seed)
+    levels = np.array([1e-12, 1e-10, 1e-8, 1e-6])
+    steps = []
+    for level in levels:
+        oracle = CallableOracle(network, inputs=INPUTS)
+        values = oracle.query(scale_points(oracle, np.random.default_rng(seed)))
+        steps.append(function_scale(values, noise=np.array([level])).hessian_step)
+    assert np.polyfit(np.log(levels), np.log(steps), 1)[0] == pytest.approx(0.25, abs=0.05)
+
+
+def test_the_scale_of_a_sine_is_read_off(seed: int) -> None:
+    frequency = 2.0
+    oracle = CallableOracle(lambda x: np.sin(frequency * x.sum(axis=1) / np.sqrt(INPUTS)), inputs=INPUTS)
+    rng = np.random.default_rng(seed)
+    found = [function_scale(oracle.query(scale_points(oracle, rng)), noise=np.array([1e-16])) for _ in range(400)]
+    # Along a random line the sine has the frequency times the cosine of a random angle.
+    cosines = np.random.default_rng(0).standard_normal((100_000, INPUTS))
+    cosines = frequency * cosines[:, 0] / np.linalg.norm(cosines, axis=1)
+    second, fourth = (np.sqrt(0.5 * np.mean(cosines ** (2 * power))) for power in (2, 4))
+    assert root_mean_square(np.array([f.second for f in found])) == pytest.approx(second, rel=0.5)
+    # The fourth derivative is the larger of two lines: above the typical size, by no more than sqrt 2 on average
+    # plus what the coarse rungs add.
+    assert fourth <= root_mean_square(np.array([f.fourth for f in found])) <= 2 * fourth
+
+
+def test_the_scale_costs_eighteen_queries() -> None:
+    oracle = CallableOracle(lambda x: x[:, 0], inputs=INPUTS)
+    assert len(scale_points(oracle, np.random.default_rng(0))) == 18
+
+
+def relu_network(seed: int) -> Network:
+    smooth = planted(seed)
+    hidden, output = smooth.layers
+    return Network.shallow(hidden.weights, hidden.biases, output.weights, output.biases, RELU)
+
+
+def test_kinks_show_as_flatness_and_roughness(seed: int) -> None:
+    oracle, scale = looked_at(relu_network(seed), seed)
+    assert measure_flatness(oracle, scale.noise, np.random.default_rng(seed)) > 0.7
+    oracle, scale = looked_at(planted(seed), seed)
+    assert measure_flatness(oracle, scale.noise, np.random.default_rng(seed)) == 0.0
+    assert scale.roughness < 0.2
+
+
+def test_a_look_across_a_kink_is_rough(seed: int) -> None:
+    kinked, smooth = relu_network(seed), planted(seed)
+    rough = [looked_at(kinked, 100 * seed + i)[1].roughness for i in range(15)]
+    even = [looked_at(smooth, 100 * seed + i)[1].roughness for i in range(15)]
+    assert np.max(rough) > 0.5
+    assert np.max(even) < 0.05
+
+
+@pytest.mark.parametrize(
+    "model",
+    [lambda x: x @ np.arange(1.0, INPUTS + 1), lambda x: np.zeros(len(x)), lambda x: np.sum(x**2, axis=1)],
+)
+def test_affine_and_quadratic_functions_are_not_flat(model: Model, seed: int) -> None:
+    oracle, scale = looked_at(model, seed)
+    assert measure_flatness(oracle, scale.noise, np.random.default_rng(seed)) == 0.0
+
+
+def test_flatness_costs_five_queries_per_place() -> None:
+    oracle, scale = looked_at(planted(0), 0)
+    before = oracle.oracle.ledger.answered
+    measure_flatness(oracle, scale.noise, np.random.default_rng(0), places=7)
+    assert oracle.oracle.ledger.answered - before == 35
+
+
+def test_every_step_is_finite_and_bounded_for_a_constant() -> None:
+    _, scale = looked_at(lambda x: np.full(len(x), 2.0), 0)
+    for step in (scale.hessian_step, scale.gradient_step, scale.third_step):
+        assert 0 < step <= 0.3
+    assert np.isfinite(scale.hessian_error)

@@ -1,0 +1,92 @@
+"""Lines: positions and angles are inverse to each other, and lines in a box stay there."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unweave.identification.walks.lines import OUTER_ANGLE, Line, clipped, far_line, line_between, random_line
+from unweave.oracles.domains import Box, Everywhere
+
+seeds = st.integers(0, 2**32 - 1)
+# Angles within the range of a line that has no end.
+angles = st.floats(-np.pi / 2 + OUTER_ANGLE, np.pi / 2 - OUTER_ANGLE)
+units = st.floats(1e-3, 1e7)
+
+
+@given(angles, units)
+def test_position_and_angle_are_inverse(angle: float, unit: float) -> None:
+    line = Line(np.zeros(3), np.array([0.0, 1.0, 0.0]), unit)
+    assert line.angle(line.position(angle)) == pytest.approx(angle, abs=1e-15)
+    # Near the ends a position is ill-conditioned in the angle, by the inverse distance from 90 degrees.
+    position = line.position(angle)
+    assert line.position(line.angle(position)) == pytest.approx(position, rel=1e-10, abs=1e-15 * unit)
+
+
+@given(angles, units)
+def test_length_is_the_derivative_of_the_position(angle: float, unit: float) -> None:
+    line = Line(np.zeros(2), np.array([1.0, 0.0]), unit)
+    small = 1e-6 * (np.pi / 2 - abs(angle))
+    moved = line.position(angle + small) - line.position(angle - small)
+    assert line.length(line.position(angle), 2 * small) == pytest.approx(moved, rel=1e-4)
+
+
+@given(seeds, st.integers(1, 6))
+def test_points_are_at_their_positions(seed: int, inputs: int) -> None:
+    rng = np.random.default_rng(seed)
+    line = random_line(Everywhere(), inputs, rng)
+    positions = 100 * rng.standard_normal(7)
+    points = line.points(positions)
+    assert points.shape == (7, inputs)
+    np.testing.assert_allclose((points - line.base) @ line.direction, positions, atol=1e-12)
+    distances = np.linalg.norm(points - line.base, axis=1)
+    np.testing.assert_allclose(distances, np.abs(positions), atol=1e-12)
+
+
+@given(seeds, st.integers(2, 6), st.sampled_from([1.0, 50.0, 2e6]))
+def test_a_far_line_keeps_its_distance(seed: int, inputs: int, radius: float) -> None:
+    line = far_line(inputs, np.random.default_rng(seed), radius=radius, outer=1e-5)
+    assert np.linalg.norm(line.direction) == pytest.approx(1.0)
+    assert np.linalg.norm(line.base) == pytest.approx(radius)
+    # The base is the nearest point to the centre, so that no point of the line is nearer.
+    assert abs(line.base @ line.direction) < 1e-9 * radius
+    assert line.unit == radius
+    assert line.last == -line.first == np.pi / 2 - OUTER_ANGLE
+
+
+def assert_fills_box(line: Line) -> None:
+    """The line stays in [-1, 1]^inputs, and ends at its faces."""
+    ends = line.points(np.array([line.position(line.first), line.position(line.last)]))
+    inside = line.points(np.array([line.position(angle) for angle in np.linspace(line.first, line.last, 50)]))
+    assert np.max(np.abs(inside)) <= 1.0
+    np.testing.assert_allclose(np.max(np.abs(ends), axis=1), 1.0, atol=1e-5)
+
+
+def test_the_assertion_on_boxes_can_fail() -> None:
+    across = Line(np.zeros(2), np.array([1.0, 0.0]), 1.0, -np.pi / 4, np.pi / 4)
+    assert_fills_box(across)
+    for first, last in ((-0.5, 0.5), (-1.0, np.pi / 4)):
+        with pytest.raises(AssertionError):
+            assert_fills_box(Line(across.base, across.direction, across.unit, first, last))
+
+
+@given(seeds, st.integers(1, 8))
+def test_a_line_in_a_box_goes_from_face_to_face(seed: int, inputs: int) -> None:
+    rng = np.random.default_rng(seed)
+    box = Box(-3.0, 5.0)
+    assert_fills_box(random_line(box, inputs, rng))
+    start, end = rng.uniform(-1, 1, (2, inputs))
+    line = line_between(start, end, box)
+    assert_fills_box(line)
+    np.testing.assert_allclose(line.points(np.array([0.0, line.unit])), [start, end], atol=1e-12)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2])
+def test_a_line_along_an_axis_of_a_box(axis: int) -> None:
+    assert_fills_box(clipped(Line(np.full(3, 0.25), np.eye(3)[axis], 1.0), Box(0.0, 1.0)))
+
+
+def test_a_line_without_a_box_is_left_alone() -> None:
+    line = line_between(np.zeros(3), np.ones(3), Everywhere())
+    assert clipped(line, Everywhere()) is line
+    assert line.unit == pytest.approx(np.sqrt(3))

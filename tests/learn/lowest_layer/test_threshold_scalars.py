@@ -1,0 +1,51 @@
+from math import factorial
+
+import numpy as np
+import pytest
+from scipy.special import log_ndtr
+
+from halfspace_samples import planted_rows
+from relu_samples import power
+from unweave.learn.lowest_layer.threshold_scalars import oriented_by_cumulants, oriented_by_moments
+from unweave.learn.lowest_layer.units import UNITS
+from unweave.samples.hermite.moments import HermiteMoments
+from unweave.samples.hermite.multi_indices import multi_indices
+
+
+def packed(tensors: list[np.ndarray], inputs: int) -> HermiteMoments:
+    parts = [np.atleast_1d(t[tuple(multi_indices(inputs, k).T)]) for k, t in enumerate(tensors)]
+    return HermiteMoments(inputs, len(tensors) - 1, np.concatenate(parts))
+
+
+@pytest.mark.parametrize("name", UNITS)
+def test_exact_moments_give_signs_thresholds_and_coefficients(name: str, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows = planted_rows(rng, 3, 3, mixing=0.4)
+    thresholds, weights = np.array([1.3, 2.0, 2.6]), np.array([0.7, 1.5, -1.0])
+    factors = np.array([UNITS[name].monic_coefficients(t, 3) for t in thresholds])
+    tensors = [
+        np.asarray(sum(c * f[k] * power(row, k) for c, f, row in zip(weights, factors, rows, strict=True)))
+        for k in range(4)
+    ]
+    signs = rng.choice([-1.0, 1.0], 3)[:, None]
+    found = oriented_by_moments(packed(tensors, 3), signs * rows, UNITS[name])
+    np.testing.assert_allclose(found.rows, rows, atol=1e-12)
+    np.testing.assert_allclose(found.thresholds, thresholds, atol=1e-8)
+    np.testing.assert_allclose(found.coefficients, weights, rtol=1e-7)
+
+
+def test_cumulants_of_a_truncation_give_signs_and_thresholds(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, thresholds = planted_rows(rng, 2, 2), np.array([0.5, 2.0])
+    tensors = [np.array(0.0)]
+    for order in (1, 2, 3):
+        # Derivatives of log Phi(t - z) at zero by a polynomial through exact values.
+        total = np.zeros((2,) * order)
+        for row, t in zip(rows, thresholds, strict=True):
+            steps = np.linspace(-0.4, 0.4, 21)
+            fit = np.polynomial.Polynomial.fit(steps, log_ndtr(t - steps), 14).convert().coef
+            total = total + fit[order] * factorial(order) * power(row, order)
+        tensors.append(total)
+    found = oriented_by_cumulants(packed(tensors, 2), -rows)
+    np.testing.assert_allclose(found.rows, rows, atol=1e-12)
+    np.testing.assert_allclose(found.thresholds, thresholds, atol=1e-5)

@@ -1,0 +1,163 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from squares import both_signs, planted_rank, random_labels
+from unweave.learn.quadratic.certificate import (
+    certify_training,
+    planted_bound,
+    residual_gap_bound,
+    second_order_bound,
+    sharp_planted_bound,
+)
+from unweave.learn.quadratic.lifted import LiftedLeastSquares
+from unweave.learn.quadratic.optimality import OptimalityTest, Regime, curvature_bound, regime_of, trace_bound
+from unweave.learn.quadratic.problem import QuadraticProblem
+from unweave.learn.quadratic.saddles import smallest_eigenpair
+from unweave.learn.quadratic.semidefinite import LiftedSemidefinite
+from unweave.learn.quadratic.train import train
+from unweave.learn.quadratic.trust_region import TrustRegion
+
+ROUNDING = 1 + 1e-9
+
+
+def least_squares_loss(problem: QuadraticProblem) -> float:
+    """From all products of two inputs, repetitions included."""
+    rows = np.array([np.outer(x, x).ravel() for x in problem.points])
+    solution = np.linalg.lstsq(rows, problem.labels, rcond=None)[0]
+    return problem.loss_of(rows @ solution - problem.labels)
+
+
+@pytest.mark.parametrize(
+    ("output_weights", "regime"),
+    [
+        ([1.0, 1.0, -1.0, -1.0], Regime.TWO_SIGNED),
+        ([1.0, 1.0, -1.0], Regime.NO_GUARANTEE),
+        ([1.0, 2.0, 0.0], Regime.ONE_SIGNED),
+        ([-1.0, -2.0], Regime.ONE_SIGNED),
+        ([1.0, 0.0, 0.0], Regime.NO_GUARANTEE),
+    ],
+)
+def test_signs_decide_on_the_regime(output_weights: list[float], regime: Regime, seed: int) -> None:
+    problem = random_labels(seed, samples=5, inputs=2, output_weights=np.array(output_weights))
+    assert regime_of(problem) is regime
+
+
+@pytest.mark.parametrize("samples", [9, 30])
+def test_the_gap_for_both_signs_is_exact(samples: int, seed: int) -> None:
+    problem = random_labels(seed, samples=samples, inputs=4)
+    state = problem.at(np.random.default_rng(seed).standard_normal((8, 4)))
+    optimum = 0.0 if samples == 9 else least_squares_loss(problem)
+    assert OptimalityTest.of(problem).gap(state) == pytest.approx(state.loss - optimum, rel=1e-6)
+
+
+def test_no_bound_of_the_gap_is_violated_for_both_signs(seed: int) -> None:
+    rng = np.random.default_rng([seed, 1])
+    for case in range(80):
+        inputs, samples = int(rng.integers(2, 5)), int(rng.integers(3, 25))
+        output_weights = both_signs(inputs) * rng.uniform(0.3, 2.0, 2 * inputs)
+        problem = random_labels(case, samples=samples, inputs=inputs, output_weights=output_weights)
+        test = OptimalityTest.of(problem)
+        state = problem.at(rng.standard_normal((2 * inputs, inputs)) * 10.0 ** rng.uniform(-3, 1))
+        optimum = problem.loss_of(problem.form_values(LiftedLeastSquares()(problem)) - problem.labels)
+        curvature = max(0.0, -smallest_eigenpair(problem, state, rng)[0])
+        gap = (state.loss - optimum) / ROUNDING
+        assert residual_gap_bound(test, state) >= gap
+        assert second_order_bound(test, state, curvature) >= gap
+        assert curvature <= curvature_bound(problem, state.residual_matrix) * ROUNDING
+
+
+def test_no_bound_of_the_loss_is_violated_for_planted_labels(seed: int) -> None:
+    rng = np.random.default_rng([seed, 2])
+    for case in range(60):
+        inputs = int(rng.integers(2, 5))
+        sign = float(rng.choice([-1.0, 1.0]))
+        problem, matrix = planted_rank(
+            case, samples=int(rng.integers(inputs + 1, 20)), inputs=inputs, rank=inputs, sign=sign
+        )
+        problem = replace(problem, output_weights=rng.uniform(0.3, 3.0) * problem.output_weights)
+        test = OptimalityTest.of(problem)
+        state = problem.at(rng.standard_normal((inputs + 1, inputs)) * 10.0 ** rng.uniform(-2, 1))
+        curvature = max(0.0, -smallest_eigenpair(problem, state, rng)[0])
+        assert trace_bound(problem, is_planted=True) >= abs(np.trace(matrix)) / ROUNDING
+        assert planted_bound(test, state, curvature) >= state.loss / ROUNDING
+        assert sharp_planted_bound(test, state) >= state.loss / ROUNDING
+        assert sharp_planted_bound(test, state) <= planted_bound(test, state, curvature) * ROUNDING
+        assert test.gap(state) >= state.loss / ROUNDING
+
+
+def test_no_lower_bound_for_one_sign_exceeds_a_loss_that_was_reached(seed: int) -> None:
+    rng = np.random.default_rng([seed, 3])
+    for case in range(8):
+        problem = random_labels(case, samples=20, inputs=4, output_weights=np.ones(5))
+        test, fit = OptimalityTest.of(problem), LiftedSemidefinite()(problem)
+        assert trace_bound(problem, is_planted=False) >= np.trace(fit.matrix) / ROUNDING
+        for scale in (0.01, 0.3, 2.0):
+            state = problem.at(scale * rng.standard_normal((5, 4)))
+            assert test.semidefinite_bound(state.residuals) <= fit.loss * ROUNDING
+            assert residual_gap_bound(test, state) >= (state.loss - fit.loss) / ROUNDING
+            assert test.gap(state) >= (state.loss - fit.loss) / ROUNDING
+
+
+def test_the_duality_gap_closes_for_labels_that_can_not_be_reached(seed: int) -> None:
+    problem = random_labels(seed, samples=60, inputs=8, output_weights=np.ones(9))
+    trained = train(problem, rng=np.random.default_rng(seed))
+    certificate = certify_training(OptimalityTest.of(problem), trained.weights)
+    assert certificate.loss > 0.05
+    assert certificate.gap < 1e-8
+    assert certificate.residual_gap_bound < 1e-8
+    assert certificate.is_global
+    assert not certificate.is_zero
+
+
+def test_too_few_neurons_of_one_sign_are_compared_with_the_optimum_of_enough(seed: int) -> None:
+    problem = random_labels(seed, samples=60, inputs=8, output_weights=np.ones(1))
+    trained = train(problem, rng=np.random.default_rng(seed))
+    certificate = certify_training(OptimalityTest.of(problem), trained.weights)
+    enough = replace(problem, output_weights=np.ones(8))
+    assert certificate.lower_bound == pytest.approx(LiftedSemidefinite()(enough).loss, abs=1e-9)
+    assert certificate.loss > certificate.lower_bound
+
+
+def test_a_saddle_is_not_certified(seed: int) -> None:
+    problem = random_labels(seed, samples=9, inputs=4)
+    certificate = certify_training(OptimalityTest.of(problem), np.zeros((8, 4)))
+    assert not certificate.is_global
+    assert certificate.gradient == 0.0
+    assert certificate.second_order_bound >= certificate.gap > 0.1
+    assert certificate.curvature > 0.1
+
+
+def test_statements_carry_the_numbers(seed: int) -> None:
+    problem = random_labels(seed, samples=30, inputs=4)
+    trained = train(problem, rng=np.random.default_rng(seed))
+    certificate = certify_training(OptimalityTest.of(problem), trained.weights)
+    texts = dict(certificate.statements())
+    assert f"{certificate.loss:.3e}, the global optimum" == texts["training loss"]
+    assert "determined by the samples" in texts["quadratic form"]
+    assert "gap by gradient and curvature" in texts
+    assert "loss if planted, by the document's theorem" not in texts
+
+
+def test_spurious_minima_are_never_called_global(seed: int) -> None:
+    """With two positive and one negative neuron for two inputs, searches end at different losses."""
+    is_spurious = False
+    for case in range(8):
+        rng = np.random.default_rng([seed, case])
+        points, factor = rng.standard_normal((6, 2)), rng.standard_normal((2, 2))
+        labels = -np.sum((points @ factor.T) ** 2, axis=1) + 0.5 * rng.standard_normal(6)
+        problem = QuadraticProblem(points, labels, np.array([1.0, 1.0, -1.0]))
+        test = OptimalityTest.of(problem)
+        certificates = [certify_training(test, _searched(problem, rng)) for _ in range(4)]
+        best = min(certificate.loss for certificate in certificates)
+        for certificate in certificates:
+            is_best = certificate.loss <= best + 1e-7
+            is_spurious |= not is_best
+            assert certificate.regime == "no guarantee"
+            assert is_best or not certificate.is_global
+    assert is_spurious
+
+
+def _searched(problem: QuadraticProblem, rng: np.random.Generator) -> np.ndarray:
+    return train(problem, TrustRegion(steps=40), rng=rng).weights

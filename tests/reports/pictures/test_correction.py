@@ -1,0 +1,39 @@
+from dataclasses import replace
+
+from matplotlib.container import ErrorbarContainer
+
+import unweave
+from correction_models import SmallConvolutions, small_images
+from unweave.explore.feature_correction.recipes import Recipe
+from unweave.reports.pictures.correction import draw_feature_correction
+
+
+def measured(seed: int, max_seconds: float | None = None) -> unweave.FeatureCorrection:
+    recipe = Recipe(epochs=1, batch=20)
+    return unweave.measure_feature_correction(
+        SmallConvolutions(), small_images(seed), recipe=recipe, seeds=1, prox=(1e-3,), max_seconds=max_seconds
+    )
+
+
+def test_three_questions_are_drawn(seed: int) -> None:
+    result = measured(seed)
+    figure = draw_feature_correction(result)
+    left, middle, right = figure.axes
+    assert [len(axes.get_legend().get_texts()) for axes in (left, middle, right)] == [3, 4, 3]
+    drawn = middle.containers[0].lines[0].get_ydata()
+    assert list(drawn) == [100 * row.train_all.mean for row in result.depths[:2]]
+
+
+def test_every_window_has_a_line_of_its_own(seed: int) -> None:
+    found = measured(seed)
+    windows = tuple(range(11))
+    row = replace(found.depths[0], fixed=dict.fromkeys(windows, found.full))
+    middle = draw_feature_correction(replace(found, depths=(row,), windows=windows)).axes[1]
+    lines = [each.lines[0] for each in middle.containers if isinstance(each, ErrorbarContainer)]
+    assert len(lines) == 12
+    assert len({(line.get_color(), line.get_marker()) for line in lines}) == 12
+
+
+def test_an_incomplete_measurement_says_so(seed: int) -> None:
+    figure = draw_feature_correction(measured(seed, max_seconds=1e-9))
+    assert "INCOMPLETE" in figure.get_suptitle()

@@ -1,0 +1,25 @@
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from halfspace_samples import planted_rows
+from unweave.exceptions import InvalidInput
+from unweave.reports.pictures.halfspaces import draw_halfspaces
+
+
+@pytest.mark.parametrize("inputs", [2, 3])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_pictures_are_written(inputs: int, sign: float, tmp_path: Path, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, points = planted_rows(rng, inputs, inputs), rng.standard_normal((300, inputs))
+    is_inside = np.all(points @ rows.T < 1.0, axis=1)
+    target = tmp_path / "picture.png"
+    offsets = np.full(inputs, sign * 1.0)
+    draw_halfspaces(points, is_inside, sign * rows, offsets, target, true_normals=sign * rows, true_offsets=offsets)
+    assert target.stat().st_size > 10_000
+
+
+def test_only_two_and_three_inputs_can_be_drawn(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="2 or 3 inputs"):
+        draw_halfspaces(np.zeros((5, 4)), np.ones(5, dtype=bool), np.eye(4), np.ones(4), tmp_path / "p.png")

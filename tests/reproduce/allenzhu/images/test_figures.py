@@ -1,0 +1,239 @@
+"""End to end in miniature: digits of 8 x 8 pixels, tiny networks, an epoch or two."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors.numpy import load_file
+
+from unweave.cli.figures import PICTURE, deliver_figure
+from unweave.exceptions import InvalidInput
+from unweave.explore.feature_correction.image_data import digit_images
+from unweave.reproduce.allenzhu.images.configurations import FigureConfiguration, figure_configuration
+from unweave.reproduce.allenzhu.images.figure_results import (
+    CorrectedFeatures,
+    CorrectionTables,
+    FigureRun,
+    FilterPhases,
+    MethodTable,
+    UnitFeatures,
+    mean_cosine,
+)
+from unweave.reproduce.allenzhu.images.figures import run_figure
+from unweave.reproduce.allenzhu.images.pictures import draw_figure, montage
+
+DRAWN = ["figure-1", "figure-2", "figure-4", "figure-11", "figure-12"]
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def tiny(name: str) -> FigureConfiguration:
+    depths = (2, 3) if name == "figure-11" else (2,) if name == "figure-4" else None
+    return figure_configuration(name).scaled(
+        width=0.125, layers=10, epochs=2, batch=20, images=60, seeds=2, depths=depths, ascent_steps=3
+    )
+
+
+@pytest.mark.parametrize("name", DRAWN)
+def test_figures_run_and_are_drawn(name: str, tmp_path: Path, seed: int) -> None:
+    told: list[str] = []
+    run = run_figure(tiny(name), digit_images(), tmp_path, seed=seed, on_progress=lambda what, _: told.append(what))
+    assert run.is_complete
+    assert told
+    written = run.save(tmp_path / "out")
+    saved = json.loads(written[0].read_text())
+    assert (saved["figure"], saved["label"], saved["is_complete"], saved["document"]) == (name, "miniature", True, [])
+    picture = tmp_path / "picture.png"
+    draw_figure(run).savefig(picture)
+    assert picture.stat().st_size > 5_000
+
+
+def test_the_first_phase_moves_the_first_layer_only(tmp_path: Path, seed: int) -> None:
+    result = run_figure(tiny("figure-2"), digit_images(), tmp_path, seed=seed).result
+    assert isinstance(result, FilterPhases)
+    moved = [np.abs(result.alone - result.random).max(), np.abs(result.together - result.alone).max()]
+    assert min(moved) > 0
+    first, whole = (sorted(tmp_path.glob(f"{name}*.safetensors")) for name in ("first-layer", "all-layers"))
+    before, after = load_file(first[0]), load_file(whole[0])
+    changed = {name for name in before if not np.array_equal(before[name], after[name])}
+    assert not any(name.startswith("linear") for name in changed), "the read-out keeps its random weights"
+    assert any(name.startswith("layers.4") for name in changed)
+
+
+def test_every_unit_is_visualised(tmp_path: Path, seed: int) -> None:
+    result = run_figure(tiny("figure-1"), digit_images(), tmp_path, seed=seed).result
+    assert isinstance(result, UnitFeatures)
+    assert [each.unit for each in result.features] == ["stem", "blocks.0", "blocks.1", "blocks.2"]
+    assert [len(each.images) for each in result.features] == [2, 2, 4, 8]
+
+
+def test_features_before_and_after_are_of_the_same_channels(tmp_path: Path, seed: int) -> None:
+    result = run_figure(tiny("figure-11"), digit_images(), tmp_path, seed=seed).result
+    assert isinstance(result, CorrectedFeatures)
+    assert [each.depth for each in result.units] == [2, 3]
+    for each in result.units:
+        assert (each.before.unit, each.before.channels) == (each.after.unit, each.after.channels)
+        assert -1 <= each.correlation <= 1
+        assert not np.array_equal(each.before.images, each.after.images)
+
+
+def test_features_before_correction_repeat_and_leave_torch_alone(tmp_path: Path, seed: int) -> None:
+    found = []
+    for number in range(2):
+        torch.manual_seed(number)
+        drawn = torch.random.get_rng_state()
+        run_figure(tiny("figure-4"), digit_images(), tmp_path / str(number), seed=seed)
+        assert torch.equal(torch.random.get_rng_state(), drawn)
+        found.append(load_file(next((tmp_path / str(number)).glob("depth-2-only*"))))
+    assert all(np.array_equal(value, found[1][name]) for name, value in found[0].items())
+
+
+def test_methods_have_all_their_models(tmp_path: Path, seed: int) -> None:
+    result = run_figure(tiny("figure-12"), digit_images(), tmp_path, seed=seed).result
+    assert isinstance(result, MethodTable)
+    assert [row.network for row in result.rows] == ["WRN-10-0.125", "quadratic WRN-10-0.125"]
+    assert all(len(row.singles) == 2 and row.best == max(row.singles) for row in result.rows)
+
+
+@pytest.mark.parametrize("name", ["figure-3", "figure-6", "figure-9", "figure-14-linf"])
+def test_tables_come_from_the_measurement(name: str, tmp_path: Path, seed: int) -> None:
+    configuration = figure_configuration(name).scaled(
+        width=0.125, layers=10, epochs=1, batch=30, images=60, seeds=1, depths=(1, 2)
+    )
+    run = run_figure(configuration, digit_images(), tmp_path, seed=seed)
+    assert isinstance(run.result, CorrectionTables)
+    assert run.is_complete
+    run.save(tmp_path / "out")
+    notes = " ".join(run.notes)
+    assert ("80 % of the training images" in notes) == (name in ("figure-9", "figure-14-linf"))
+    assert ("a table for every weight decay" in notes) == (name == "figure-6")
+    for table in run.result.tables.values():
+        row = table.depths[1]
+        assert bool(row.layerwise.values) == (name == "figure-6")
+        assert bool(row.fixed) == bool(row.train_all.values) == (name in ("figure-9", "figure-14-linf"))
+        assert row.train_only.values
+
+
+def test_what_is_trained_is_not_trained_again(tmp_path: Path, seed: int) -> None:
+    first = run_figure(tiny("figure-12"), digit_images(), tmp_path, seed=seed)
+    kept = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.safetensors")}
+    again = run_figure(tiny("figure-12"), digit_images(), tmp_path, seed=seed)
+    assert again.result == first.result
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.safetensors")} == kept
+    assert len(kept) == 4
+
+
+def test_a_stop_says_so_and_can_go_on(tmp_path: Path, seed: int) -> None:
+    stopped = run_figure(tiny("figure-12"), digit_images(), tmp_path, seed=seed, max_seconds=1e-9)
+    assert not stopped.is_complete
+    assert stopped.notes[0].startswith("A miniature")
+    assert "same folder to go on" in stopped.notes[-1]
+    with pytest.raises(InvalidInput, match="needs filters, features or methods"):
+        draw_figure(stopped)
+    assert run_figure(tiny("figure-12"), digit_images(), tmp_path, seed=seed).is_complete
+
+
+def tiny_tables() -> FigureConfiguration:
+    """Two tables of one depth."""
+    small = figure_configuration("figure-6").scaled(
+        width=0.125, layers=10, epochs=1, batch=30, images=60, seeds=1, depths=(1,)
+    )
+    return replace(small, networks=small.networks[-1:])
+
+
+def test_several_tables_are_not_compared(tmp_path: Path, seed: int) -> None:
+    run = run_figure(replace(tiny_tables(), is_miniature=False), digit_images(), tmp_path, seed=seed)
+    assert isinstance(run.result, CorrectionTables)
+    assert len(run.result.tables) == 2
+    assert run.is_complete
+    assert run.differences == ()
+    assert "no numbers of this figure" in run.notes[-1]
+
+
+@pytest.mark.parametrize("max_seconds", [0.0, 1e-9])
+def test_tables_stop_without_time(max_seconds: float, tmp_path: Path, seed: int) -> None:
+    run = run_figure(tiny_tables(), digit_images(), tmp_path, seed=seed, max_seconds=max_seconds)
+    assert not run.is_complete
+    assert run.notes[0].startswith("A miniature")
+    assert run.notes[-1].startswith("The time was over")
+
+
+def test_a_complete_table_survives_the_end_of_time(tmp_path: Path, seed: int) -> None:
+    both = tiny_tables()
+    run_figure(both, digit_images(), tmp_path, seed=seed)
+    shutil.rmtree(sorted(tmp_path.iterdir())[1])
+    run = run_figure(both, digit_images(), tmp_path, seed=seed, max_seconds=1e-9)
+    assert isinstance(run.result, CorrectionTables)
+    assert not run.is_complete
+    assert [table.is_complete for table in run.result.tables.values()] == [True, False]
+
+
+@pytest.mark.parametrize("max_seconds", [-1.0, float("nan")])
+def test_impossible_times_are_refused(max_seconds: float, tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="max_seconds needs to be a number from 0 on"):
+        run_figure(tiny("figure-12"), digit_images(), tmp_path, max_seconds=max_seconds)
+
+
+def phases() -> FilterPhases:
+    filters = np.full((2, 3, 4, 4), np.nan, dtype=np.float32)
+    return FilterPhases("made", filters, filters, filters, 0.5, 0.5)
+
+
+def test_what_diverged_is_saved_as_proper_json(tmp_path: Path) -> None:
+    written = FigureRun("made", "miniature", "made", phases()).save(tmp_path)
+    assert json.loads(written[0].read_text(), parse_constant=pytest.fail)["result"]["correlation_alone_random"] == "nan"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["figure.json", "figure.npz"]
+    with np.load(written[1], allow_pickle=False) as arrays:
+        assert sorted(arrays) == ["alone", "random", "together"]
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = FigureRun("made", "miniature", "made", phases())
+    (document, _) = run.save(tmp_path)
+    before = document.read_text()
+
+    def fail(*_: object) -> None:
+        raise OSError("disk full")
+
+    monkeypatch.setattr("os.replace", fail)
+    with pytest.raises(InvalidInput, match="can be written: disk full"):
+        replace(run, name="other").save(tmp_path)
+    assert document.read_text() == before
+
+
+def test_a_picture_that_cannot_be_written_is_wrong_use(tmp_path: Path) -> None:
+    filters = np.zeros((2, 3, 4, 4), dtype=np.float32)
+    run = FigureRun("made", "miniature", "made", FilterPhases("made", filters, filters, filters, 0.5, 0.5))
+    (tmp_path / PICTURE).mkdir()
+    with pytest.raises(InvalidInput, match="the picture could not be written"):
+        deliver_figure(run, tmp_path, as_json=False)
+
+
+def test_spoilt_weights_are_refused(tmp_path: Path, seed: int) -> None:
+    run_figure(tiny("figure-2"), digit_images(), tmp_path, seed=seed)
+    next(tmp_path.glob("first-layer*")).write_bytes(b"spoilt")
+    with pytest.raises(InvalidInput, match="needs to hold weights"):
+        run_figure(tiny("figure-2"), digit_images(), tmp_path, seed=seed)
+
+
+def test_a_montage_holds_every_image_in_its_place() -> None:
+    images = np.zeros((3, 3, 4, 4), dtype=np.float32)
+    images[1, 0], images[2, 2] = 1.0, -1.0
+    whole = montage(images, across=2)
+    assert whole.shape == (9, 9, 3)
+    assert (whole[:4, :4] == 0.5).all(), "zero is grey"
+    assert (whole[:4, 5:] == [1.0, 0.5, 0.5]).all()
+    assert (whole[5:, :4] == [0.5, 0.5, 0.0]).all()
+    assert (whole[5:, 5:] == 1.0).all(), "an empty place is white"
+
+
+def test_mean_cosine_by_hand() -> None:
+    one, two = np.array([[1.0, 0.0], [3.0, 4.0]]), np.array([[0.0, 2.0], [-3.0, -4.0]])
+    assert mean_cosine(one, two) == pytest.approx(-0.5)

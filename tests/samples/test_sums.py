@@ -1,0 +1,188 @@
+"""Sums over chunks: any cut into chunks and any order of merging gives what one pass gives."""
+
+import pickle
+import tracemalloc
+from collections.abc import Iterator
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from unweave.exceptions import InvalidInput
+from unweave.learn.relu_network.hermite_regression import HermiteRegression
+from unweave.reproduce.awasthi.contracted_moments import ContractedMoments
+from unweave.samples.hermite.control import Control
+from unweave.samples.hermite.coordinates import Coordinates
+from unweave.samples.hermite.gaussianity import GaussianityCheck
+from unweave.samples.hermite.inputs import InputMoments
+from unweave.samples.hermite.label_moments import LabelMoments
+from unweave.samples.hermite.moments import HermiteMoments
+from unweave.samples.sums import Statistic, Sums, Together, merge
+
+INPUTS, ROWS = 3, 120
+EVERYWHERE = Coordinates.identity(INPUTS)
+STATISTICS: dict[str, Statistic] = {
+    "inputs": InputMoments(np.zeros(INPUTS)),
+    "gaussianity": GaussianityCheck(EVERYWHERE, np.eye(INPUTS)),
+    "even order": LabelMoments(EVERYWHERE, 4),
+    "odd order": LabelMoments(EVERYWHERE, 3),
+    "regression": HermiteRegression(EVERYWHERE, 2),
+    "contracted": ContractedMoments(EVERYWHERE, np.eye(INPUTS), 2, 4),
+}
+
+
+def rows_of(seed: int, rows: int = ROWS) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((rows, INPUTS)), rng.standard_normal(rows)
+
+
+def sums_of(statistic: Statistic, points: np.ndarray, labels: np.ndarray) -> Sums:
+    return Sums.empty(statistic).add((points, labels))
+
+
+def assert_same(first: Sums, second: Sums) -> None:
+    np.testing.assert_array_equal(first.rows, second.rows)
+    for mine, yours in zip((*first.even, *first.odd), (*second.even, *second.odd), strict=True):
+        np.testing.assert_allclose(mine, yours, rtol=1e-12, atol=1e-11)
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+@given(cuts=st.lists(st.integers(0, ROWS // 2), max_size=6))
+def test_merging_pieces_of_even_length_is_one_pass(name: str, cuts: list[int]) -> None:
+    points, labels = rows_of(0)
+    edges = [0, *sorted(2 * cut for cut in cuts), ROWS]
+    merged = Sums.empty(STATISTICS[name])
+    for first, last in pairwise(edges):
+        merged += sums_of(STATISTICS[name], points[first:last], labels[first:last])
+    assert_same(merged, sums_of(STATISTICS[name], points, labels))
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_adding_rows_one_by_one_is_one_pass(name: str, seed: int) -> None:
+    points, labels = rows_of(seed, 21)
+    sums = Sums.empty(STATISTICS[name])
+    for row in range(21):
+        sums = sums.add((points[row : row + 1], labels[row : row + 1]))
+    assert_same(sums, sums_of(STATISTICS[name], points, labels))
+
+
+def test_merging_is_associative_and_commutative(seed: int) -> None:
+    a, b, c = (sums_of(STATISTICS["even order"], *rows_of(seed + k, 10 + k)) for k in range(3))
+    assert_same(merge(merge(a, b), c), merge(a, merge(b, c)))
+    assert_same(a + b, b + a)
+
+
+def test_blocks_do_not_change_the_sums(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    points, labels = rows_of(seed)
+    whole = sums_of(STATISTICS["odd order"], points, labels)
+    monkeypatch.setattr(LabelMoments, "block_rows", 7)
+    assert_same(sums_of(STATISTICS["odd order"], points, labels), whole)
+
+
+def test_adding_leaves_earlier_sums_as_they_were(seed: int) -> None:
+    before = sums_of(STATISTICS["regression"], *rows_of(seed))
+    copies = [array.copy() for array in before.even]
+    before.add(rows_of(seed + 1))
+    for copy, array in zip(copies, before.even, strict=True):
+        np.testing.assert_array_equal(copy, array)
+
+
+def test_together_is_each_for_itself(seed: int) -> None:
+    points, labels = rows_of(seed)
+    found = sums_of(Together(tuple(STATISTICS.values())), points, labels).finalise()
+    alone = sums_of(STATISTICS["even order"], points, labels).finalise()
+    np.testing.assert_allclose(found.of(lambda all_of: all_of[2]).odd.packed, alone.odd.packed, atol=1e-12)
+    assert len(found.whole) == len(STATISTICS)
+    assert found.rows == ROWS
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_sums_survive_a_journey(name: str, seed: int) -> None:
+    sums = sums_of(STATISTICS[name], *rows_of(seed))
+    assert_same(pickle.loads(pickle.dumps(sums)), sums)
+
+
+def test_half_the_difference_is_the_noise(seed: int) -> None:
+    points, labels = rows_of(seed)
+    found = sums_of(STATISTICS["inputs"], points, labels).finalise()
+    expected = 0.5 * (points[::2].mean(axis=0) - points[1::2].mean(axis=0))
+    np.testing.assert_allclose(found.noise(lambda half: half.mean), expected, atol=1e-14)
+    assert found.error(lambda half: half.mean) == pytest.approx(np.linalg.norm(expected))
+    assert found.error(lambda half: half.label_mean) == pytest.approx(abs(labels[::2].mean() - labels[1::2].mean()) / 2)
+
+
+def test_single_precision_is_summed_in_double(seed: int) -> None:
+    points, labels = (array.astype(np.float32) for array in rows_of(seed))
+    single = sums_of(STATISTICS["even order"], points, labels)
+    assert_same(single, sums_of(STATISTICS["even order"], points.astype(np.float64), labels.astype(np.float64)))
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_sums_that_come_back_from_a_journey_can_be_merged(name: str, seed: int) -> None:
+    sums = sums_of(STATISTICS[name], *rows_of(seed))
+    both = merge(sums, pickle.loads(pickle.dumps(sums)))
+    np.testing.assert_array_equal(both.even[0], 2 * sums.even[0])
+
+
+def test_different_statistics_are_not_merged(seed: int) -> None:
+    shifted = Coordinates(np.full(INPUTS, 0.1), np.eye(INPUTS))
+    controlled = Control.shared(EVERYWHERE, HermiteMoments(INPUTS, 1, np.ones(INPUTS + 1)))
+    others = [
+        STATISTICS["odd order"],
+        LabelMoments(shifted, 4),
+        LabelMoments(EVERYWHERE, 4, controlled),
+        Together((STATISTICS["even order"],)),
+    ]
+    for other in others:
+        with pytest.raises(InvalidInput, match="same statistic"):
+            merge(sums_of(STATISTICS["even order"], *rows_of(seed)), sums_of(other, *rows_of(seed)))
+    with pytest.raises(InvalidInput, match="same statistic"):
+        merge(sums_of(others[3], *rows_of(seed)), sums_of(Together((others[1],)), *rows_of(seed)))
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_fewer_than_two_rows_are_no_estimate(rows: int, seed: int) -> None:
+    with pytest.raises(InvalidInput, match="at least one row each"):
+        sums_of(STATISTICS["inputs"], *rows_of(seed, rows)).finalise()
+
+
+def test_wrong_chunks_are_refused(seed: int) -> None:
+    points, labels = rows_of(seed)
+    empty = Sums.empty(STATISTICS["inputs"])
+    with pytest.raises(InvalidInput, match="need 3 columns, got 2"):
+        empty.add((points[:, :2], labels))
+    with pytest.raises(InvalidInput, match="120 points and 119 labels"):
+        empty.add((points, labels[1:]))
+    with pytest.raises(InvalidInput, match="labels of a chunk needs 1 axes"):
+        empty.add((points, points))
+    points[7, 1] = np.nan
+    with pytest.raises(InvalidInput, match="1 that are NaN"):
+        empty.add((points, labels))
+    with pytest.raises(InvalidInput, match="needs numbers"):
+        empty.add(([["one", "two", "three"]], labels[:1]))
+
+
+def test_statistics_of_one_pass_see_the_same_inputs() -> None:
+    with pytest.raises(InvalidInput, match="same number of inputs"):
+        Together((InputMoments(np.zeros(2)), InputMoments(np.zeros(3))))
+
+
+def test_memory_does_not_grow_with_the_rows(seed: int) -> None:
+    def chunks(count: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        rng = np.random.default_rng(seed)
+        for _ in range(count):
+            yield rng.standard_normal((500, 8)), rng.standard_normal(500)
+
+    def peak(count: int) -> int:
+        tracemalloc.start()
+        sums = Sums.empty(InputMoments(np.zeros(8)))
+        for chunk in chunks(count):
+            sums = sums.add(chunk)
+        highest = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return highest
+
+    peak(2)
+    assert peak(200) < 1.2 * peak(20)
