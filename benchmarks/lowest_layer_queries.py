@@ -21,10 +21,9 @@ import numpy as np
 import unweave
 from unweave.activations import RELU, STEP, TANH, activation_named
 from unweave.identification.plateaus.entry import identify_lowest_layer
-from unweave.identification.result import Identification
 from unweave.networks.network import Layer
 from unweave.networks.planted import ThresholdFunction, any_of, sum_and_pairs, threshold_function, upper_network
-from unweave.result import Verdict
+from unweave.result import Result, Verdict
 
 THRESHOLDS = (0.5, 6.0)
 
@@ -54,7 +53,7 @@ def largest_error(found: Layer | None, truth: Layer) -> float:
     return float(max(np.max(np.min(distances, axis=0)), np.max(np.min(distances, axis=1))))
 
 
-def is_silent(found: Identification) -> bool:
+def is_silent(found: Result) -> bool:
     """Whether a result does not say that something is missing or not exact."""
     is_doubted = any(check.verdict is Verdict.FAIL or check.verdict is Verdict.WEAK for check in found.diagnostics)
     return found.first_layer is not None and "there may be more" not in found.reason and not is_doubted

@@ -20,9 +20,9 @@ SOURCE = Path(unweave.__file__).parent
 
 # A module may import from its own group and from those before it.
 ORDER = (
-    {"exceptions", "result", "arrays", "activations"},
+    {"exceptions", "arrays", "activations"},
     {"_kernels"},
-    {"networks", "numerics", "oracles", "samples"},
+    {"networks", "numerics", "oracles", "result", "samples"},
     {"certificates"},
     {"identification", "learn", "explore"},
     {"reports"},

@@ -14,13 +14,12 @@ if TYPE_CHECKING:
     from unweave.explore.feature_correction.entry import measure_feature_correction
     from unweave.explore.feature_correction.result import FeatureCorrection
     from unweave.identification.entry import identify
-    from unweave.identification.result import Identification
     from unweave.networks.network import Layer, Network
     from unweave.networks.symmetries import canonical, match
     from unweave.oracles.callables import CallableOracle
     from unweave.oracles.domains import Box, Everywhere
     from unweave.oracles.oracle import Oracle
-    from unweave.result import Outcome
+    from unweave.result import Outcome, Result
 
 # Names are loaded when first used, so that `unweave --help` does not wait for the numerics.
 __getattr__, __dir__, _ = lazy_loader.attach(
@@ -29,12 +28,11 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "explore.feature_correction.entry": ["measure_feature_correction"],
         "explore.feature_correction.result": ["FeatureCorrection"],
         "identification.entry": ["identify"],
-        "identification.result": ["Identification"],
         "networks.network": ["Layer", "Network"],
         "oracles.callables": ["CallableOracle"],
         "oracles.domains": ["Box", "Everywhere"],
         "oracles.oracle": ["Oracle"],
-        "result": ["Outcome"],
+        "result": ["Outcome", "Result"],
         "networks.symmetries": ["canonical", "match"],
     },
 )
@@ -44,11 +42,11 @@ __all__ = [
     "CallableOracle",
     "Everywhere",
     "FeatureCorrection",
-    "Identification",
     "Layer",
     "Network",
     "Oracle",
     "Outcome",
+    "Result",
     "canonical",
     "identify",
     "match",

@@ -1,7 +1,18 @@
-"""How a run ends, and the evidence for it."""
+"""How every run ends, whatever the door: one result, with the evidence for it."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from enum import Enum
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, runtime_checkable
+
+from unweave.exceptions import NotIdentified
+
+if TYPE_CHECKING:
+    from unweave.networks.network import Layer
+
+# A `Network`, or the class of networks that a method has of its own.
+AnyNetwork = TypeVar("AnyNetwork")
+AnyCertificate = TypeVar("AnyCertificate")
 
 
 class Outcome(Enum):
@@ -52,3 +63,83 @@ def at_most(name: str, value: float, threshold: float, advice: str, *, weak: flo
     is_weak = weak is not None and value <= weak
     verdict = Verdict.OK if value <= threshold else Verdict.WEAK if is_weak else Verdict.FAIL
     return Diagnostic(name, float(value), float(threshold), verdict, advice)
+
+
+@runtime_checkable
+class Evidence(Protocol):
+    """A certificate: a frozen dataclass whose fields are plain numbers, texts and truth values."""
+
+    def statements(self) -> Sequence[tuple[str, str]]:
+        """What may be claimed, as pairs of a name and a few words with the number."""
+        ...
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a result has cost.
+
+    Args:
+        queries: answers of the model that were asked for.
+        samples: labelled points that were read.
+        seconds: time per stage, in the order of the stages.
+    """
+
+    queries: int = 0
+    samples: int = 0
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Result(Generic[AnyNetwork, AnyCertificate]):
+    """A network recovered from queries or samples, or the reason why there is none.
+
+    Args:
+        outcome: identified, partly identified or not identified.
+        reason: one paragraph that says why, with the numbers.
+        network: the network in the units of the model or of the samples; None if there is none.
+        certificate: what may be claimed about it; None if nothing may.
+        diagnostics: every assumption that was checked.
+        cost: queries, samples and time.
+        notes: facts about the network that a user should know (merged twins, free signs).
+        route: how the neurons were found, such as Hessians, saturation walk, kink walk or peeling of layers.
+        first_layer: the first hidden layer of a network that is not shallow, where a walk has found it:
+            directions exactly, lengths and biases as well as the reason says.
+        equivalent_activations: other names under which the same network can be written.
+    """
+
+    outcome: Outcome
+    reason: str
+    network: AnyNetwork | None = None
+    certificate: AnyCertificate | None = None
+    diagnostics: tuple[Diagnostic, ...] = ()
+    cost: Cost = field(default_factory=Cost)
+    notes: tuple[str, ...] = ()
+    route: str = ""
+    first_layer: "Layer | None" = None
+    equivalent_activations: tuple[str, ...] = ()
+
+    @property
+    def is_identified(self) -> bool:
+        """Whether the whole network was recovered, with a certificate."""
+        return self.outcome is Outcome.IDENTIFIED
+
+    @property
+    def queries(self) -> int:
+        """How many answers of the model it cost."""
+        return self.cost.queries
+
+    @property
+    def samples(self) -> int:
+        """How many samples were read."""
+        return self.cost.samples
+
+    @property
+    def seconds(self) -> dict[str, float]:
+        """Time per stage."""
+        return self.cost.seconds
+
+    def require(self) -> "Result[AnyNetwork, AnyCertificate]":
+        """Return the result if it is identified, raise `NotIdentified` with the reason if not."""
+        if not self.is_identified:
+            raise NotIdentified(f"{self.outcome.value}: {self.reason}")
+        return self

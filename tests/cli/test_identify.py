@@ -15,12 +15,11 @@ import pytest
 import unweave
 from unweave.activations import TANH
 from unweave.cli import run
-from unweave.identification.result import Identification
 from unweave.networks.network import Network
 from unweave.networks.planted import deep_network, general_network
 from unweave.networks.symmetries import permute, reflect
 from unweave.reports.files import read_run
-from unweave.result import Outcome
+from unweave.result import Cost, Outcome, Result
 
 # One shape for all tests, so that each kernel is compiled once.
 INPUTS, NEURONS = 5, 3
@@ -206,7 +205,7 @@ def test_quiet_prints_the_outcome_and_nothing_else(capsys: pytest.CaptureFixture
 def test_partly_identified_leaves_with_1_and_keeps_the_network(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, models: str, secret: Network
 ) -> None:
-    partly = Identification(Outcome.PARTLY_IDENTIFIED, "too noisy.", secret, None, (), 9, (), (), {})
+    partly = Result(Outcome.PARTLY_IDENTIFIED, "too noisy.", secret, cost=Cost(queries=9))
     monkeypatch.setattr(unweave, "identify", lambda *_, **__: partly)
     given = [f"{models}:never_asked", "--inputs", str(INPUTS), "--out", "run"]
     out, _ = output(capsys, "identify", *given, code=1)

@@ -16,7 +16,7 @@ from unweave.oracles.callables import CallableOracle
 EXACT = 1e-8
 
 
-def assert_recovered(found: unweave.Identification, truth: Network, *, atol: float = EXACT) -> None:
+def assert_recovered(found: unweave.Result, truth: Network, *, atol: float = EXACT) -> None:
     assert found.outcome is unweave.Outcome.IDENTIFIED, found.reason
     assert found.network is not None
     assert found.certificate is not None

@@ -39,14 +39,14 @@ class Counted:
         return self.model(points)
 
 
-def assert_recovered(found: unweave.Identification, truth: Network, *, route: str, atol: float = 1e-8) -> None:
+def assert_recovered(found: unweave.Result, truth: Network, *, route: str, atol: float = 1e-8) -> None:
     assert found.outcome is unweave.Outcome.IDENTIFIED, found.reason
     assert found.network is not None
     assert unweave.match(found.network, truth).largest_error <= atol
     assert_route(found, route)
 
 
-def assert_route(found: unweave.Identification, route: str) -> None:
+def assert_route(found: unweave.Result, route: str) -> None:
     """The route is named, and the last note on routes says why."""
     assert found.route == route
     notes = [note for note in found.notes if note.startswith("Route: ")]

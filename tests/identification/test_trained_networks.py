@@ -53,7 +53,7 @@ def without(truth: Network, neuron: int, *, offset: np.ndarray | float = 0.0) ->
     )
 
 
-def assert_same_function(found: unweave.Identification, model: MLPRegressor, points: np.ndarray) -> None:
+def assert_same_function(found: unweave.Result, model: MLPRegressor, points: np.ndarray) -> None:
     """On the training data, and on random points in and far beyond them."""
     assert found.network is not None, found.reason
     center, spread = points.mean(axis=0), points.std(axis=0)
@@ -64,7 +64,7 @@ def assert_same_function(found: unweave.Identification, model: MLPRegressor, poi
 
 
 def assert_recovered(
-    found: unweave.Identification, model: MLPRegressor, points: np.ndarray, truth: Network | None = None
+    found: unweave.Result, model: MLPRegressor, points: np.ndarray, truth: Network | None = None
 ) -> None:
     assert found.outcome is unweave.Outcome.IDENTIFIED, found.reason
     assert_same_function(found, model, points)
@@ -72,7 +72,7 @@ def assert_recovered(
     assert unweave.match(found.network, truth or network_of(model)).largest_error <= EXACT
 
 
-def ask(model: MLPRegressor, points: np.ndarray, **settings: object) -> unweave.Identification:
+def ask(model: MLPRegressor, points: np.ndarray, **settings: object) -> unweave.Result:
     return unweave.identify(model.predict, inputs=points.shape[1], **settings)
 
 

@@ -15,7 +15,6 @@ import unweave
 from unweave.activations import TANH
 from unweave.certificates.certify import Certificate
 from unweave.exceptions import InvalidInput, UnreadableFile
-from unweave.identification.result import Identification
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
 from unweave.reports.files import (
@@ -28,7 +27,7 @@ from unweave.reports.files import (
     read_run,
     write_run,
 )
-from unweave.result import Diagnostic, Outcome, Verdict
+from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict
 
 SETTINGS = {"target": "models:answer", "inputs": 4, "seed": 7, "box": [-1.0, 1.0], "budget": None}
 
@@ -40,7 +39,7 @@ def planted(inputs: int = 4) -> Network:
     return general_network(np.random.default_rng(0), inputs=inputs, neurons=3, outputs=2, activation=TANH)
 
 
-def identification(network: Network | None) -> Identification:
+def identification(network: Network | None) -> Result:
     certificate = Certificate(
         largest_error=1e-15,
         rms_error=np.float64(2e-16),
@@ -53,7 +52,7 @@ def identification(network: Network | None) -> Identification:
         radius=np.inf,
         isolation=0.0,
     )
-    return Identification(
+    return Result(
         outcome=Outcome.PARTLY_IDENTIFIED if network else Outcome.NOT_IDENTIFIED,
         reason="one [reason] with brackets, and an umlaut: ä",
         network=network,
@@ -62,10 +61,9 @@ def identification(network: Network | None) -> Identification:
             Diagnostic("gap", 12.5, 3.0, Verdict.OK, "fine"),
             Diagnostic("kinks", np.nan, -np.inf, Verdict.NOT_APPLICABLE, "not measured"),
         ),
-        queries=123,
         equivalent_activations=("sigmoid",) if network else (),
         notes=("a note",),
-        seconds={"probing the answers": 0.25, "refining": np.float64(1.5)},
+        cost=Cost(queries=123, seconds={"probing the answers": 0.25, "refining": np.float64(1.5)}),
     )
 
 
@@ -132,7 +130,9 @@ def test_every_float_survives_json(value: float) -> None:
 
 def test_every_field_of_the_result_is_in_the_document() -> None:
     document = as_document(identification(planted()))
-    assert set(document) - {"format", "format_version"} == {field.name for field in dataclasses.fields(Identification)}
+    assert set(document) - {"format", "format_version"} == {field.name for field in dataclasses.fields(Result)} - {
+        "cost"
+    } | {"queries", "seconds"}
     assert set(document["certificate"]) == {field.name for field in dataclasses.fields(Certificate)}
 
 

@@ -8,12 +8,11 @@ from rich.console import Console, RenderableType
 
 from unweave.activations import IDENTITY, SIGMOID, SIN, SOFTPLUS, TANH, Activation
 from unweave.certificates.certify import Certificate
-from unweave.identification.result import Identification
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import general_network
 from unweave.networks.symmetries import match
 from unweave.reports import text
-from unweave.result import Diagnostic, Outcome, Verdict
+from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict
 
 CERTIFICATE = Certificate(
     largest_error=1.21e-15,
@@ -38,17 +37,16 @@ def identification(
     network: Network | None = None,
     certificate: Certificate | None = CERTIFICATE,
     diagnostics: tuple[Diagnostic, ...] = (),
-) -> Identification:
-    return Identification(
+) -> Result:
+    return Result(
         outcome=outcome,
         reason="because of [red]this[/red] and [2, 3]",
         network=network,
         certificate=certificate,
         diagnostics=diagnostics,
-        queries=1234,
         equivalent_activations=("sigmoid",),
         notes=("two neurons were [merged].",),
-        seconds={"probing the answers": 0.25, "refining": 1.5},
+        cost=Cost(queries=1234, seconds={"probing the answers": 0.25, "refining": 1.5}),
     )
 
 

@@ -13,11 +13,11 @@ from unweave.cli.imports import named_object
 from unweave.exceptions import InvalidInput, OracleFailed
 
 if TYPE_CHECKING:
-    from unweave.identification.result import Identification
     from unweave.networks.network import Network
     from unweave.networks.symmetries import Match
     from unweave.oracles.domains import Domain
     from unweave.oracles.oracle import Oracle
+    from unweave.result import Result
 
 # Largest relative error of a parameter up to which two networks are called the same.
 TOLERANCE = 1e-8
@@ -155,7 +155,7 @@ def verify(
 
 def _identify(
     settings: dict[str, Any], out: Path | None, *, overwrite: bool, tell: Callable[[str, int], None]
-) -> "Identification":
+) -> "Result":
     """Check everything that can be checked before a query is spent, then ask."""
     import unweave
     from unweave.reports.files import check_folder

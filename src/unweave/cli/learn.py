@@ -23,7 +23,7 @@ from unweave.cli.console import (
 from unweave.exceptions import InvalidInput
 
 if TYPE_CHECKING:
-    from unweave.learn.result import Learnt
+    from unweave.result import Result
     from unweave.samples.engines import Engine
 
 # Numbers that are read into memory: 2 GB.
@@ -210,7 +210,7 @@ def hierarchical(
 
 
 def _learn(
-    fit: "Callable[[], tuple[Learnt, dict[str, Any]]]",
+    fit: "Callable[[], tuple[Result, dict[str, Any]]]",
     out: Path | None,
     *,
     overwrite: bool,
@@ -233,7 +233,7 @@ def _fit(
     inputs: str,
     *,
     picture: Path | None = None,
-) -> "tuple[Learnt, dict[str, Any]]":
+) -> "tuple[Result, dict[str, Any]]":
     """An estimator's result on the samples of tables, and all settings of the run."""
     import unweave.learn
     from unweave.samples.held_out import first_rows
@@ -253,7 +253,7 @@ def _fit(
 
 
 def _deliver(
-    found: "Learnt", settings: dict[str, Any], out: Path | None, *, overwrite: bool, as_json: bool, quiet: bool
+    found: "Result", settings: dict[str, Any], out: Path | None, *, overwrite: bool, as_json: bool, quiet: bool
 ) -> None:
     """Show a result, write it, and leave with its exit code."""
     from unweave.reports import learnt, text

@@ -5,12 +5,12 @@ from collections.abc import Callable
 from unweave.activations import IDENTITY, QUADRATIC, Activation, activation_named
 from unweave.exceptions import InvalidInput
 from unweave.identification.identifier import Identifier
-from unweave.identification.result import Identification
 from unweave.identification.session import Progress
 from unweave.networks.network import Network
 from unweave.oracles.callables import CallableOracle
 from unweave.oracles.domains import Domain
 from unweave.oracles.oracle import Oracle
+from unweave.result import Result
 
 
 def identify(
@@ -24,7 +24,7 @@ def identify(
     budget: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
-) -> Identification:
+) -> Result:
     """Recover the network behind a black box from its answers.
 
     Args:

@@ -22,7 +22,6 @@ from unweave.identification.plateaus.search import LowestLayerSearch
 from unweave.identification.refiner import Candidate, Judge
 from unweave.identification.relu_layers.route import ReluLayersRoute
 from unweave.identification.relu_layers.search import looks_shallow
-from unweave.identification.result import Identification
 from unweave.identification.saturation.route import FarRoute
 from unweave.identification.saturation.tails import FarBehaviour, FarLook, look_far
 from unweave.identification.session import Probe, Progress, Run
@@ -31,9 +30,9 @@ from unweave.numerics.subspace_power import SubspacePower
 from unweave.oracles.domains import Box
 from unweave.oracles.noise import LINE_POINTS
 from unweave.oracles.oracle import Oracle
-from unweave.result import Outcome
+from unweave.result import Outcome, Result
 
-Route = Callable[[Run, Probe, Judge], Candidate | Identification]
+Route = Callable[[Run, Probe, Judge], Candidate | Result]
 
 # Relative change of second differences between two fine steps above which kinks are looked for.
 SMOOTH_ROUGHNESS = 0.2
@@ -57,7 +56,7 @@ class Identifier:
     power: SubspacePower = field(default_factory=SubspacePower)
     refine: LevenbergMarquardt = field(default_factory=LevenbergMarquardt)
 
-    def __call__(self, oracle: Oracle, *, seed: int = 0, progress: Progress | None = None) -> Identification:
+    def __call__(self, oracle: Oracle, *, seed: int = 0, progress: Progress | None = None) -> Result:
         """Recover the network behind `oracle`, or say why that is not possible."""
         rng = np.random.default_rng(seed)
         run = Run(oracle, rng, progress or (lambda *_: None), activation=self.activation, neurons=self.neurons)
@@ -72,7 +71,7 @@ class Identifier:
                     return run.finish(Outcome.PARTLY_IDENTIFIED, reason)
                 return run.finish(Outcome.NOT_IDENTIFIED, f"the budget is too small: {failure}")
 
-    def _identify(self, run: Run) -> Identification:
+    def _identify(self, run: Run) -> Result:
         with run.stage("probing the answers"):
             probe = run.probe()
         judge = Judge(probe.answers, self.refine, probe.scale.noise)
@@ -98,7 +97,7 @@ class Identifier:
                 if best is None:
                     raise
                 break
-            if isinstance(result, Identification):
+            if isinstance(result, Result):
                 return result
             if best is None or result.certificate.rms_error < best[0].certificate.rms_error:
                 best = result, run.route
@@ -210,7 +209,7 @@ class Identifier:
         return "no walk has led to a network: far out the answers are not constant or affine, or the walk failed."
 
 
-def _judged(run: Run, best: Candidate) -> Identification:
+def _judged(run: Run, best: Candidate) -> Result:
     run.diagnostics += [*best.start.checks, *network_quality(best.network, best.certificate)]
     outcome, reason = reasons.outcome_of(best)
     if not best.explains and run.oracle.ledger.left < best.network.parameters:

@@ -13,14 +13,13 @@ from unweave.exceptions import StageFailed
 from unweave.identification import reasons
 from unweave.identification.answer_pool import Answers
 from unweave.identification.function_scale import FunctionScale, function_scale, measure_flatness, scale_points
-from unweave.identification.result import Identification
 from unweave.networks.network import Layer, Network
 from unweave.networks.symmetries import equivalent_names
 from unweave.oracles.logits import LogitsOracle, are_probabilities
 from unweave.oracles.noise import NoiseFloor, measure_noise
 from unweave.oracles.oracle import Oracle
 from unweave.oracles.standard import StandardOracle, standardise
-from unweave.result import Diagnostic, Outcome, at_most
+from unweave.result import Cost, Diagnostic, Outcome, Result, at_most
 
 
 @dataclass(frozen=True)
@@ -172,19 +171,18 @@ class Run:
         reason: str,
         network: Network | None = None,
         certificate: Certificate | None = None,
-    ) -> Identification:
+    ) -> Result:
         """The result of the run, with its record."""
         names = equivalent_names(network.layers[0].activation) if network is not None and network.widths[0] > 0 else ()
-        return Identification(
+        return Result(
             outcome=outcome,
             reason=f"{reason} {reasons.gives_logits()}" if self.gives_logits and network is not None else reason,
             network=network,
             certificate=certificate,
             diagnostics=tuple(self.diagnostics),
-            queries=self.oracle.ledger.answered,
             equivalent_activations=names,
             notes=tuple(self.notes),
-            seconds=dict(self._seconds),
+            cost=Cost(queries=self.oracle.ledger.answered, seconds=dict(self._seconds)),
             route=self.route,
             first_layer=self.first_layer.layer if self.first_layer is not None and network is None else None,
         )

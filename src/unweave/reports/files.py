@@ -26,9 +26,8 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from unweave import __version__
 from unweave.certificates.certify import Certificate
 from unweave.exceptions import InvalidInput, UnreadableFile
-from unweave.identification.result import Identification
 from unweave.networks.network import Layer, Network
-from unweave.result import Diagnostic, Outcome, Verdict
+from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict
 
 FORMAT = "unweave-run"
 FORMAT_VERSION = 1
@@ -60,12 +59,12 @@ class Run:
         environment: versions, platform and date.
     """
 
-    identification: Identification
+    identification: Result
     settings: Document
     environment: Document
 
 
-def as_document(found: Identification) -> Document:
+def as_document(found: Result) -> Document:
     """The result as a dictionary for JSON; of the network its shape, not its numbers."""
     certificate = found.certificate
     return {
@@ -132,9 +131,7 @@ def check_folder(folder: str | Path, *, overwrite: bool = False) -> Path:
     return folder
 
 
-def write_run(
-    folder: str | Path, found: Identification, settings: Mapping[str, Any], *, overwrite: bool = False
-) -> Path:
+def write_run(folder: str | Path, found: Result, settings: Mapping[str, Any], *, overwrite: bool = False) -> Path:
     """Write the network, the result and the settings of a run. Other files in the folder are left alone.
 
     Args:
@@ -276,19 +273,18 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _identification(result: Document, folder: Path) -> Identification:
+def _identification(result: Document, folder: Path) -> Result:
     certificate, seconds = _optional(result, "certificate"), _field(result, "seconds", dict)
     first_layer = _network(_optional(result, "first_layer"), folder / FIRST_LAYER)
-    return Identification(
+    return Result(
         outcome=_member(result, "outcome", Outcome),
         reason=_field(result, "reason", str),
         network=_network(_optional(result, "network"), folder / NETWORK),
         certificate=None if certificate is None else _certificate(certificate),
         diagnostics=tuple(_diagnostic(each) for each in _field(result, "diagnostics", list)),
-        queries=_field(result, "queries", int),
         equivalent_activations=_strings(result, "equivalent_activations"),
         notes=_strings(result, "notes"),
-        seconds={stage: _float(seconds, stage) for stage in seconds},
+        cost=Cost(queries=_field(result, "queries", int), seconds={stage: _float(seconds, stage) for stage in seconds}),
         route=_field(result, "route", str),
         first_layer=None if first_layer is None else first_layer.layers[0],
     )

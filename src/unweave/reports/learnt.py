@@ -15,8 +15,8 @@ from unweave.reports import text
 from unweave.reports.files import FORMAT, FORMAT_VERSION, NETWORK, Document, network_shape, plain, write_documents
 
 if TYPE_CHECKING:
-    from unweave.learn.result import Learnt
     from unweave.networks.network import Network
+    from unweave.result import Result
 
 KIND = "learnt"
 SHOWN_NEURONS, SHOWN_WEIGHTS = 12, 6
@@ -24,7 +24,7 @@ SHOWN_NEURONS, SHOWN_WEIGHTS = 12, 6
 SOURCES = {0: "inputs", 1: "squares of inputs"}
 
 
-def report(found: "Learnt") -> RenderableType:
+def report(found: "Result") -> RenderableType:
     """Everything that a user may want to know, most important first."""
     parts: list[RenderableType] = [text.outcome(found)]
     if found.network is not None:
@@ -99,7 +99,7 @@ def neurons_table(network: "Network") -> Table:
     return table
 
 
-def certificate_table(found: "Learnt") -> Table:
+def certificate_table(found: "Result") -> Table:
     """What may be claimed, in plain words."""
     table = text.facts("certificate")
     for name, words in found.certificate.statements() if found.certificate is not None else ():
@@ -107,7 +107,7 @@ def certificate_table(found: "Learnt") -> Table:
     return table
 
 
-def cost_table(found: "Learnt") -> Table:
+def cost_table(found: "Result") -> Table:
     """Samples, and the time of every stage."""
     table = text.facts("cost")
     table.columns[1].justify = "right"
@@ -118,7 +118,7 @@ def cost_table(found: "Learnt") -> Table:
     return table
 
 
-def as_document(found: "Learnt") -> Document:
+def as_document(found: "Result") -> Document:
     """The result as a dictionary for JSON; of the network its shape, not its numbers."""
     return {
         "format": FORMAT,
@@ -135,7 +135,7 @@ def as_document(found: "Learnt") -> Document:
     }
 
 
-def write_run(folder: str | Path, found: "Learnt", settings: Mapping[str, Any], *, overwrite: bool = False) -> Path:
+def write_run(folder: str | Path, found: "Result", settings: Mapping[str, Any], *, overwrite: bool = False) -> Path:
     """Write the network, the result and the settings of a run.
 
     Raises:

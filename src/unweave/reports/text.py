@@ -17,11 +17,9 @@ from unweave.result import Outcome, Verdict
 
 if TYPE_CHECKING:
     from unweave.certificates.certify import Certificate
-    from unweave.identification.result import Identification
-    from unweave.learn.result import Learnt
     from unweave.networks.network import Layer, Network
     from unweave.networks.symmetries import Match
-    from unweave.result import Diagnostic
+    from unweave.result import Diagnostic, Result
 
 OUTCOME_STYLES = {
     Outcome.IDENTIFIED: "bold green",
@@ -39,7 +37,7 @@ DECIMALS = 15
 SHOWN_NEURONS = 4
 
 
-def report(found: "Identification") -> RenderableType:
+def report(found: "Result") -> RenderableType:
     """Everything that a user may want to know about a run, most important first."""
     parts: list[RenderableType] = [outcome(found)]
     if found.network is not None:
@@ -61,7 +59,7 @@ def spaced(parts: list[RenderableType]) -> RenderableType:
     return Group(*[line for part in parts for line in (part, Text())][:-1])
 
 
-def outcome(found: "Identification | Learnt") -> Text:
+def outcome(found: "Result") -> Text:
     """The outcome, coloured, and the reason for it."""
     return Text.assemble((found.outcome.value, OUTCOME_STYLES[found.outcome]), ": ", found.reason)
 
@@ -145,7 +143,7 @@ def diagnostics_table(diagnostics: "tuple[Diagnostic, ...]") -> Table:
     return table
 
 
-def cost_table(found: "Identification") -> Table:
+def cost_table(found: "Result") -> Table:
     """Queries, queries per parameter and the time of every stage."""
     table = facts("cost")
     table.columns[1].justify = "right"
@@ -160,7 +158,7 @@ def cost_table(found: "Identification") -> Table:
     return table
 
 
-def notes(found: "Identification | Learnt") -> RenderableType:
+def notes(found: "Result") -> RenderableType:
     """Facts about the network that a user should know."""
     return Group(*(Text.assemble(("note: ", "bold"), note) for note in found.notes))
 
@@ -219,9 +217,7 @@ def neurons_table(match: "Match", *, shown: int) -> Table:
     return table
 
 
-def demo_report(
-    secret: "Network", found: "Identification", match: "Match | None", *, tolerance: float
-) -> RenderableType:
+def demo_report(secret: "Network", found: "Result", match: "Match | None", *, tolerance: float) -> RenderableType:
     """A planted network and what was recovered of it; `match` is None if nothing was."""
     parts: list[RenderableType] = [_demo_sentence(secret, found, match, tolerance=tolerance)]
     tables: list[RenderableType] = [cost_table(found)]
@@ -239,7 +235,7 @@ def demo_report(
     return spaced(parts)
 
 
-def _demo_sentence(secret: "Network", found: "Identification", match: "Match | None", *, tolerance: float) -> Text:
+def _demo_sentence(secret: "Network", found: "Result", match: "Match | None", *, tolerance: float) -> Text:
     if match is None:
         return outcome(found)
     error = number(match.largest_error)

@@ -13,7 +13,6 @@ from unweave.exceptions import InvalidInput
 from unweave.identification import reasons
 from unweave.identification.answer_pool import Answers
 from unweave.identification.refiner import Candidate, Judge, Start, weakest_neuron, without_neuron
-from unweave.identification.result import Identification
 from unweave.networks.network import Layer, Network
 from unweave.networks.parameters import ParameterVector
 from unweave.networks.planted import deep_network
@@ -22,7 +21,7 @@ from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.oracles.callables import CallableOracle
 from unweave.oracles.standard import StandardOracle
 from unweave.reports.files import read_run, write_run
-from unweave.result import Outcome
+from unweave.result import Cost, Outcome, Result
 
 SHAPE = (6, 5, 4, 2)
 
@@ -183,7 +182,7 @@ def certificate() -> Certificate:
 
 def test_a_deep_network_survives_a_run_folder(seed: int, tmp_path: Path) -> None:
     network = planted(seed, output=TANH)
-    found = Identification(Outcome.IDENTIFIED, "why", network, certificate(), (), 10, (), (), {"refining": 1.0})
+    found = Result(Outcome.IDENTIFIED, "why", network, certificate(), cost=Cost(queries=10, seconds={"refining": 1.0}))
     again = read_run(write_run(tmp_path / "run", found, {"seed": seed})).identification.network
     assert again is not None
     assert again.activations == network.activations

@@ -33,7 +33,7 @@ def planted(
     )
 
 
-def assert_recovered(found: unweave.Identification, truth: Network, *, atol: float = EXACT) -> None:
+def assert_recovered(found: unweave.Result, truth: Network, *, atol: float = EXACT) -> None:
     assert found.outcome is unweave.Outcome.IDENTIFIED, found.reason
     assert found.network is not None
     assert found.certificate is not None
@@ -54,7 +54,7 @@ def assert_directions_are_right(layer: Layer | None, truth: Layer, *, atol: floa
     np.testing.assert_allclose(nearest, 1.0, atol=atol)
 
 
-def assert_not_vouched_for(found: unweave.Identification, first: Layer | None = None) -> None:
+def assert_not_vouched_for(found: unweave.Result, first: Layer | None = None) -> None:
     """No network is claimed; a first layer may be, if there is one."""
     assert not found.is_identified
     assert found.network is None

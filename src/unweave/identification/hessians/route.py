@@ -17,12 +17,11 @@ from unweave.identification.function_scale import FunctionScale
 from unweave.identification.hessians.span import FIRST_HESSIANS, Span, active_frame, measure_span
 from unweave.identification.hessians.starts import likely_networks
 from unweave.identification.refiner import EXPLAINED, Candidate, Judge
-from unweave.identification.result import Identification
 from unweave.identification.session import Probe, Run
 from unweave.networks.network import Network
 from unweave.numerics.finite_differences import HessianSample, measure_hessians
 from unweave.numerics.subspace_power import Directions, SubspacePower
-from unweave.result import Outcome
+from unweave.result import Outcome, Result
 
 # Residual, relative to the spread, up to which a first network is good enough to measure against.
 SECOND_LOOK = 0.3
@@ -39,7 +38,7 @@ class HessianRoute:
     power: SubspacePower = field(default_factory=SubspacePower)
     name = "Hessians"
 
-    def __call__(self, run: Run, probe: Probe, judge: Judge) -> Candidate | Identification:
+    def __call__(self, run: Run, probe: Probe, judge: Judge) -> Candidate | Result:
         """The best network found; an affine function is a result of its own.
 
         Raises:
@@ -103,7 +102,7 @@ def _first_hessians(run: Run, probe: Probe, scale: FunctionScale, model: Network
     return measure_hessians(probe.oracle, points, step=scale.hessian_step, model=model)
 
 
-def _affine(run: Run, probe: Probe) -> Identification:
+def _affine(run: Run, probe: Probe) -> Result:
     """No curvature was seen: fit an affine function and let fresh answers judge it."""
     oracle, answers, noise = probe.oracle, probe.answers, probe.scale.noise
     with run.stage("refining"):

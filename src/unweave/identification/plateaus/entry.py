@@ -8,14 +8,13 @@ from unweave.exceptions import BudgetExhausted, InvalidInput, StageFailed
 from unweave.identification.entry import as_oracle
 from unweave.identification.plateaus.route import PlateauRoute, keep_lowest_layer
 from unweave.identification.plateaus.search import NEXT_TO, LowestLayerSearch
-from unweave.identification.result import Identification
 from unweave.identification.session import Progress, Run, answer_rounding
 from unweave.identification.walks.searches import remembered
 from unweave.networks.network import Network
 from unweave.oracles.domains import Box, Domain
 from unweave.oracles.oracle import Oracle
 from unweave.oracles.standard import StandardOracle
-from unweave.result import Outcome
+from unweave.result import Outcome, Result
 
 
 def identify_lowest_layer(
@@ -28,7 +27,7 @@ def identify_lowest_layer(
     quiet_lines: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
-) -> Identification:
+) -> Result:
     """Recover the rows of thresholded units under any upper layers from the answers of the whole.
 
     The model is ``P(u(w_1 x - t_1), ..., u(w_d x - t_d))`` with u a step or a ReLU and P any function; neither the

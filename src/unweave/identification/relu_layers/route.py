@@ -6,9 +6,8 @@ from unweave.exceptions import StageFailed
 from unweave.identification import reasons
 from unweave.identification.refiner import Candidate, Judge, Start
 from unweave.identification.relu_layers.search import DeepKinkRoute
-from unweave.identification.result import Identification
 from unweave.identification.session import FirstLayer, Probe, Run
-from unweave.result import Outcome
+from unweave.result import Outcome, Result
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,7 @@ class ReluLayersRoute:
     search: DeepKinkRoute = field(default_factory=DeepKinkRoute)
     name = DeepKinkRoute.name
 
-    def __call__(self, run: Run, probe: Probe, judge: Judge) -> Candidate | Identification:
+    def __call__(self, run: Run, probe: Probe, judge: Judge) -> Candidate | Result:
         """The network, or what is known of it.
 
         Raises:

@@ -18,10 +18,10 @@ from unweave.learn.hierarchical.certificate import certificate_of
 from unweave.learn.hierarchical.joint_fit import JointNewton, NewtonFit
 from unweave.learn.hierarchical.losses import LogisticLoss, Loss, SquaredLoss
 from unweave.learn.hierarchical.verdicts import EXACT_TOL, class_outcome_of, diagnostics_of, outcome_of
-from unweave.learn.result import Learnt
 from unweave.learn.stages import Stages
 from unweave.networks.quadratic.student import Student
 from unweave.networks.quadratic.wiring import make_wiring
+from unweave.result import Cost, Result
 
 LARGEST_SEED = 2**31 - 1
 # With fewer rows none are held out: the rest would not be enough for a fit.
@@ -78,7 +78,7 @@ class _Hierarchical(BaseEstimator):
         held_out = int(share * rows) if rows >= LEAST_ROWS else 0
         return order[held_out:], order[:held_out]
 
-    def _hold(self, learnt: Learnt, fit: NewtonFit) -> None:
+    def _hold(self, learnt: Result, fit: NewtonFit) -> None:
         self.result_, self.fit_ = learnt, fit
         self.network_ = fit.network
         self.certificate_, self.outcome_ = learnt.certificate, learnt.outcome
@@ -161,7 +161,8 @@ class HierarchicalRegressor(RegressorMixin, _Hierarchical):
             )
         outcome, reason = outcome_of(certificate)
         diagnostics = diagnostics_of(fit.network, X, y, student.parameters)
-        self._hold(Learnt(outcome, reason, fit.network, certificate, diagnostics, len(X), (), stages.seconds), fit)
+        cost = Cost(samples=len(X), seconds=stages.seconds)
+        self._hold(Result(outcome, reason, fit.network, certificate, diagnostics, cost), fit)
         return self
 
     def predict(self, X: Any) -> Numbers:
@@ -240,7 +241,8 @@ class HierarchicalClassifier(ClassifierMixin, _Hierarchical):
             )
         outcome, reason = class_outcome_of(certificate)
         diagnostics = diagnostics_of(fit.network, X, signs, student.parameters)
-        self._hold(Learnt(outcome, reason, fit.network, certificate, diagnostics, len(X), (), stages.seconds), fit)
+        cost = Cost(samples=len(X), seconds=stages.seconds)
+        self._hold(Result(outcome, reason, fit.network, certificate, diagnostics, cost), fit)
         return self
 
     def _signs(self, y: np.ndarray) -> Numbers:

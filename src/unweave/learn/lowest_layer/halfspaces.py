@@ -96,7 +96,7 @@ class HalfspaceUnionClassifier(_HalfspaceClassifier):
         offsets_: one per half space.
         status_: verified, estimated or unreliable; for the last, half spaces were fitted for prediction only.
         layer_: the half spaces as units.
-        result_, network_, certificate_, outcome_: see `Learnt`; the network has one step per half space of the union.
+        result_, network_, certificate_, outcome_: see `Result`; the network has one step per half space of the union.
     """
 
     _is_union = True
@@ -116,7 +116,7 @@ class HalfspaceIntersectionClassifier(_HalfspaceClassifier):
         offsets_: one per half space.
         status_: verified, estimated or unreliable; for the last, half spaces were fitted for prediction only.
         layer_: the complements of the half spaces as units.
-        result_, network_, certificate_, outcome_: see `Learnt`; the network has one step per half space of the union.
+        result_, network_, certificate_, outcome_: see `Result`; the network has one step per half space of the union.
     """
 
     _is_union = False

@@ -12,7 +12,7 @@ from unweave.exceptions import InvalidInput
 from unweave.learn.lowest_layer.fit import FoundLayer, fit_lowest_layer
 from unweave.learn.lowest_layer.units import unit_named
 from unweave.learn.lowest_layer.upper import Upper, UpperPolynomial, fit_polynomial, fit_table
-from unweave.learn.result import Learnt
+from unweave.result import Cost, Result
 
 # Factors of the products of units in the polynomial that is fitted above a layer that is not one of steps.
 UPPER_DEGREE = 3
@@ -37,7 +37,7 @@ class LowestLayerRegressor(RegressorMixin, BaseEstimator):
         weights_: its unit rows, of shape (rows, inputs).
         thresholds_: one per row.
         status_: verified, estimated or unreliable.
-        result_, network_, certificate_, outcome_: see `Learnt`; the network maps inputs to the values of the units.
+        result_, network_, certificate_, outcome_: see `Result`; the network maps inputs to the values of the units.
     """
 
     def __init__(self, *, unit: str = "relu", rows: int | None = None, random_state: int | None = None) -> None:
@@ -98,17 +98,16 @@ def check_rows(rows: int | None) -> None:
         raise InvalidInput(f"the number of rows needs to be None or an integer from 1 on, got {rows!r}.")
 
 
-def learnt_of(found: FoundLayer, samples: int) -> Learnt:
+def learnt_of(found: FoundLayer, samples: int) -> Result:
     """The outcome of a fit as every learner returns it."""
-    return Learnt(
+    return Result(
         outcome=found.status.outcome,
         reason=found.reason,
         network=None if found.layer is None else found.layer.network,
         certificate=found.certificate,
         diagnostics=found.diagnostics,
-        samples=samples,
+        cost=Cost(samples=samples, seconds=found.seconds),
         notes=found.notes,
-        seconds=found.seconds,
     )
 
 

@@ -18,9 +18,8 @@ from unweave.learn.overparameterized.conditions import RANK_SHARE, network_condi
 from unweave.learn.overparameterized.descent import GradientDescent
 from unweave.learn.overparameterized.jacobian import SingularValues, TrainingPoint, jacobian_spectrum
 from unweave.learn.overparameterized.newton import Fit, GramLevenbergMarquardt
-from unweave.learn.result import Learnt
 from unweave.networks.network import Network
-from unweave.result import Outcome
+from unweave.result import Cost, Outcome, Result
 
 Solver = Callable[[TrainingPoint], Fit]
 
@@ -135,15 +134,16 @@ class OverparameterizedRegressor(RegressorMixin, BaseEstimator):
         certificate = _certify(start, fit.point, raw, spectrum)
         outcome, reason = _verdict(certificate, fit.point, fit.steps)
         self.network_, self.certificate_, self.outcome_ = _network(raw, has_bias=self.fits_bias), certificate, outcome
-        self.result_ = Learnt(
+        self.result_ = Result(
             outcome=outcome,
             reason=reason,
             network=self.network_,
             certificate=certificate,
             diagnostics=(*network_conditions(fit.point, spectrum), *sample_conditions(X, y)),
-            samples=len(X),
+            cost=Cost(
+                samples=len(X), seconds={"training": trained - begin, "certificate": time.perf_counter() - trained}
+            ),
             notes=_notes(self.fits_bias),
-            seconds={"training": trained - begin, "certificate": time.perf_counter() - trained},
         )
         self.losses_, self.n_iter_ = fit.losses * units.label_scale**2, max(fit.steps, 1)
         return self

@@ -19,9 +19,8 @@ from unweave.learn.quadratic.optimality import OptimalityTest, Regime
 from unweave.learn.quadratic.problem import QuadraticProblem
 from unweave.learn.quadratic.search import Trained
 from unweave.learn.quadratic.train import DirectTraining, LocalSolver, train
-from unweave.learn.result import Learnt
 from unweave.networks.network import Network
-from unweave.result import Diagnostic, Outcome, Verdict
+from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict
 
 SIGNS = ("auto", "both", "positive", "negative")
 
@@ -202,17 +201,19 @@ def verdict(certificate: OptimalityCertificate, problem: QuadraticProblem) -> tu
     )
 
 
-def _learnt(best: _Fit, fits: list[_Fit], network: Network) -> Learnt:
+def _learnt(best: _Fit, fits: list[_Fit], network: Network) -> Result:
     outcome, reason = verdict(best.certificate, best.problem)
-    return Learnt(
+    return Result(
         outcome=outcome,
         reason=reason,
         network=network,
         certificate=best.certificate,
         diagnostics=best.diagnostics,
-        samples=best.problem.samples,
+        cost=Cost(
+            samples=best.problem.samples,
+            seconds={name: sum(fit.seconds[name] for fit in fits) for name in best.seconds},
+        ),
         notes=_notes(best, fits),
-        seconds={name: sum(fit.seconds[name] for fit in fits) for name in best.seconds},
     )
 
 

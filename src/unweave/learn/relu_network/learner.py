@@ -19,9 +19,9 @@ from unweave.learn.relu_network.next_neuron import NextNeuron
 from unweave.learn.relu_network.rare_neurons import RareNeurons
 from unweave.learn.relu_network.signs import SignChoices, equivalent_signs
 from unweave.learn.relu_network.starts import FirstLook, Moments, affine_network, attempts, outside_subspace, start_of
-from unweave.learn.result import Learnt
 from unweave.learn.stages import Progress, Stages
 from unweave.networks.network import Network
+from unweave.result import Cost, Result
 from unweave.samples.engines import Engine, accumulate
 from unweave.samples.held_out import Part, first_rows, split
 from unweave.samples.hermite.coordinates import Coordinates
@@ -53,7 +53,7 @@ class LearntRelu:
         doubt_of_inputs: what inputs that are not Gaussian mean for the result; None if they are.
     """
 
-    learnt: Learnt
+    learnt: Result
     network: Network
     start: Network | None
     standard_errors: StandardErrors | None
@@ -240,15 +240,14 @@ def _result(
     outcome, reason = verdicts.verdict(case)
     choices = equivalent_signs(best.network) if best.is_exact and best.network.skip is None and best.neurons else None
     network = problem.in_inputs(best.network)
-    learnt = Learnt(
+    learnt = Result(
         outcome=outcome,
         reason=reason,
         network=network,
         certificate=certificate,
         diagnostics=(*case.gaussian, *case.diagnostics()),
-        samples=problem.samples,
+        cost=Cost(samples=problem.samples, seconds=dict(stages.seconds)),
         notes=tuple(verdicts.notes(case)),
-        seconds=dict(stages.seconds),
     )
     scaled = _scaled_errors(best.errors, problem.spread)
     start, doubt = problem.in_inputs(best.start), verdicts.doubt_of_inputs(case)
@@ -261,7 +260,7 @@ def _too_few(source: Source, inputs: int, rows: int, stages: Stages) -> LearntRe
     solved = np.linalg.lstsq(np.column_stack([points, np.ones(rows)]), labels, rcond=None)[0]
     network = affine_network(solved[:-1], solved[-1:])
     reason = verdicts.too_few(rows, ROWS_PER_INPUT * (inputs + 1))
-    learnt = Learnt(verdicts.NOT_IDENTIFIED, reason, network, None, (), rows, (), dict(stages.seconds))
+    learnt = Result(verdicts.NOT_IDENTIFIED, reason, network, cost=Cost(samples=rows, seconds=dict(stages.seconds)))
     return LearntRelu(learnt, network, None, None, np.zeros(0, dtype=bool), None, None)
 
 
