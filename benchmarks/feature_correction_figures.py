@@ -15,12 +15,13 @@ from pathlib import Path
 
 import torch
 
-from unweave.explore.feature_correction.image_data import digit_images, load_images
+from unweave.explore.feature_correction.image_data import load_images
 from unweave.reports.pictures.correction import draw_feature_correction
 from unweave.reproduce.allenzhu.images.configurations import FIGURES, FigureConfiguration, figure_configuration
 from unweave.reproduce.allenzhu.images.costs import cost_of
 from unweave.reproduce.allenzhu.images.figure_results import CorrectionTables
 from unweave.reproduce.allenzhu.images.figures import run_figure
+from unweave.reproduce.allenzhu.images.image_sets import digit_images
 from unweave.reproduce.allenzhu.images.pictures import draw_figure
 
 

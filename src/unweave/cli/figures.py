@@ -37,7 +37,7 @@ def figure_run(
     Raises:
         InvalidInput: if a folder is missing.
     """
-    from unweave.explore.feature_correction.image_data import digit_images, load_images
+    from unweave.explore.feature_correction.image_data import load_images
     from unweave.explore.feature_correction.torch_extra import need_torch
     from unweave.reproduce.allenzhu.images.configurations import figure_configuration
 
@@ -55,9 +55,10 @@ def figure_run(
         configuration = configuration.scaled(**smaller)
     from unweave.reproduce.allenzhu.images.costs import cost_of
     from unweave.reproduce.allenzhu.images.figures import run_figure
+    from unweave.reproduce.allenzhu.images.image_sets import as_two_classes, digit_images
 
     images = digit_images() if data is None else load_images(data)
-    images = images.as_two_classes() if two_classes else images
+    images = as_two_classes(images) if two_classes else images
     if not configuration.is_miniature:
         cost = cost_of(configuration)
         typer.echo(f"{name}: {cost.trainings} trainings, about {cost.gpu_hours:.2g} hours of a V100", err=True)

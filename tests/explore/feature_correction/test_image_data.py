@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from unweave.exceptions import InvalidInput
-from unweave.explore.feature_correction.image_data import CIFAR10_CLASSES, ImageData, load_images
+from unweave.explore.feature_correction.image_data import load_images
 
 
 def write_cifar(path: Path, labels: np.ndarray, images: np.ndarray) -> None:
@@ -77,14 +77,6 @@ def test_pictures_in_folders(tmp_path: Path, seed: int) -> None:
     assert np.array_equal(found.test_images[0], pixels.transpose(2, 0, 1))
 
 
-def test_two_classes_of_cifar(tmp_path: Path, seed: int) -> None:
-    _, labels = cifar10(tmp_path, np.random.default_rng(seed))
-    found = load_images(tmp_path).as_two_classes()
-    animals = {"bird", "cat", "deer", "dog", "horse"}
-    assert found.train_labels.tolist() == [int(CIFAR10_CLASSES[label] in animals) for label in labels[:10]]
-    assert found.classes == 2
-
-
 def test_floats_lie_between_0_and_1(tmp_path: Path, seed: int) -> None:
     np.savez(tmp_path / "images.npz", **arrays(np.random.default_rng(seed)))
     found = load_images(tmp_path)
@@ -92,32 +84,6 @@ def test_floats_lie_between_0_and_1(tmp_path: Path, seed: int) -> None:
     assert train.dtype == np.float32
     assert np.array_equal(np.rint(train * 255), found.train_images)
     assert np.array_equal(labels, found.train_labels)
-
-
-def test_subsets_repeat_and_keep_pairs(seed: int) -> None:
-    marks = np.arange(20, dtype=np.uint8)
-    images = np.broadcast_to(marks[:, None, None, None], (20, 3, 4, 4)).copy()
-    labels = marks.astype(np.int64) % 2
-    whole = ImageData(images, labels, images, labels, ("even", "odd"), "made")
-    part, again, other = (whole.subset(7, seed=each) for each in (seed, seed, seed + 1))
-    assert np.array_equal(part.train_images, again.train_images)
-    assert not np.array_equal(part.train_images, other.train_images)
-    assert len(set(part.train_images[:, 0, 0, 0])) == len(set(part.test_images[:, 0, 0, 0])) == 7
-    assert np.array_equal(part.train_images[:, 0, 0, 0] % 2, part.train_labels)
-    assert np.array_equal(part.test_images[:, 0, 0, 0] % 2, part.test_labels)
-    assert len(whole.subset(99, seed=seed).train_labels) == 20
-
-
-def test_subsets_lose_no_class_and_keep_shares(seed: int) -> None:
-    labels = np.repeat(np.arange(12), [2, *[8] * 10, 40])
-    images = np.zeros((len(labels), 3, 2, 2), dtype=np.uint8)
-    whole = ImageData(images, labels, images, labels, tuple(map(str, range(12))), "made")
-    assert np.bincount(whole.subset(12, seed=seed).test_labels).tolist() == [1] * 12
-    assert np.bincount(whole.subset(61, seed=seed).train_labels).tolist() == [1, *[4] * 10, 20]
-    orders = {tuple(whole.subset(12, seed=each).train_labels) for each in range(3)}
-    assert len(orders) == 3, "the order is random"
-    with pytest.raises(InvalidInput, match="each of 12 classes, got 11"):
-        whole.subset(11, seed=seed)
 
 
 @pytest.mark.parametrize("names", [("data_batch_1", "test_batch"), ("train", "test", "meta"), ("images.pkl",)])

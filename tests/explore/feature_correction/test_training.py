@@ -3,9 +3,8 @@ import pytest
 import torch
 
 from correction_models import SmallConvolutions, small_images, small_points
-from unweave.explore.feature_correction.augmentation import InTurn
 from unweave.explore.feature_correction.plan import Plan, Thawed
-from unweave.explore.feature_correction.recipes import Recipe
+from unweave.explore.feature_correction.recipes import Compose, Recipe
 from unweave.explore.feature_correction.samples import check_samples
 from unweave.explore.feature_correction.subjects import Deadline, OutOfTime
 from unweave.explore.feature_correction.torch_subject import TorchSubject, torch_subject
@@ -137,7 +136,7 @@ def test_inputs_at_which_features_are_compared_are_prepared_but_not_attacked(see
     samples = check_samples(small_images(seed), has_validation=False, random_state=0)
     recipe = Recipe(epochs=1, batch=40, learning_rate=0.0)
     features = []
-    for prepare in (None, Doubled(), Attack(), InTurn((Doubled(), Attack()))):
+    for prepare in (None, Doubled(), Attack(), Compose((Doubled(), Attack()))):
         measured = torch_subject(linear_convolutions(), samples, units=None, recipe=recipe, prepare_test=prepare)
         features.append(measured.train(PLAN.only(0, 1), None, Deadline()).features)
     assert np.allclose(features[1], 2 * features[0])

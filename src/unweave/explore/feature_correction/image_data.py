@@ -2,7 +2,7 @@
 
 import zipfile
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +20,6 @@ TrainAndTest = tuple[ImageFloats, ClassLabels, TestFloats, TestLabels]
 
 ARRAY_NAMES = ("x_train", "y_train", "x_test", "y_test")
 CIFAR10_CLASSES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
-# One of the two classes of "CIFAR-2"; all others are the other one.
-CIFAR2_ANIMALS = ("bird", "cat", "deer", "dog", "horse")
 CIFAR10_BATCHES = tuple(f"data_batch_{number}.bin" for number in range(1, 6))
 # A record holds its label bytes, then 32 x 32 bytes of red, of green and of blue.
 CIFAR_SIDE = 32
@@ -67,63 +65,6 @@ class ImageData:
         train, test = (images.astype(np.float32) / np.float32(255) for images in (self.train_images, self.test_images))
         return train, self.train_labels, test, self.test_labels
 
-    def as_two_classes(self) -> "ImageData":
-        """CIFAR-2: bird, cat, deer, dog and horse are class 1, all others class 0.
-
-        Raises:
-            InvalidInput: if these classes are not all there.
-        """
-        missing = sorted(set(CIFAR2_ANIMALS) - set(self.class_names))
-        if missing:
-            raise InvalidInput(
-                f"two classes of CIFAR-10 need class names with {', '.join(CIFAR2_ANIMALS)}; {', '.join(missing)} are "
-                f"missing among {', '.join(self.class_names)}: use CIFAR-10, or add an array class_names to the file."
-            )
-        is_animal = np.array([name in CIFAR2_ANIMALS for name in self.class_names], dtype=np.int64)
-        return replace(
-            self,
-            train_labels=is_animal[self.train_labels],
-            test_labels=is_animal[self.test_labels],
-            class_names=("other", "animal"),
-            source=f"{self.source}, two classes",
-        )
-
-    def subset(self, images: int, *, seed: int) -> "ImageData":
-        """At most ``images`` random training images, and as many test images; the same for the same seed.
-
-        Classes keep their shares, as far as whole images allow, and at least one image each.
-
-        Raises:
-            InvalidInput: if there would be fewer images than classes.
-        """
-        if images < self.classes:
-            raise InvalidInput(f"a subset needs an image of each of {self.classes} classes, got {images}: take more.")
-        rng = np.random.default_rng(seed)
-        train, test = (_drawn_by_class(each, images, rng) for each in (self.train_labels, self.test_labels))
-        return replace(
-            self,
-            train_images=self.train_images[train],
-            train_labels=self.train_labels[train],
-            test_images=self.test_images[test],
-            test_labels=self.test_labels[test],
-            source=f"{self.source}, {len(train)} and {len(test)} random images",
-        )
-
-
-def _drawn_by_class(
-    labels: Int64[np.ndarray, "labels"], images: int, rng: np.random.Generator
-) -> Int64[np.ndarray, "drawn"]:
-    """Numbers of random images, in random order."""
-    order = rng.permutation(len(labels))
-    # Where an image stands in its class, from 0 for the first to 1; first ones come before all others.
-    places = np.empty(len(labels))
-    for label in np.unique(labels):
-        members = labels[order] == label
-        places[members] = np.arange(members.sum()) / members.sum()
-    # Ties, which are as many as classes of one size, go to random classes.
-    taken = np.argsort(places, kind="stable")[:images]
-    return order[np.sort(taken)]
-
 
 def load_images(folder: Path) -> ImageData:
     """Read the training and test images of a folder.
@@ -148,19 +89,6 @@ def load_images(folder: Path) -> ImageData:
     if (folder / "train").is_dir() or (folder / "test").is_dir():
         return _read_pictures(folder)
     raise InvalidInput(_nothing_known_in(folder))
-
-
-def digit_images(train: int = 500) -> ImageData:
-    """Handwritten digits of scikit-learn, 8 x 8, the same in all three channels: an example that needs no folder."""
-    from sklearn.datasets import load_digits
-
-    flat, labels = load_digits(return_X_y=True)
-    # 16 grey levels, and full ink is white.
-    grey = np.rint(np.asarray(flat) * (255 / 16)).astype(np.uint8).reshape(-1, 1, 8, 8)
-    order = np.random.default_rng(0).permutation(len(grey))
-    images, labels = grey[order].repeat(3, axis=1), np.asarray(labels)[order].astype(np.int64)
-    names = tuple(map(str, range(10)))
-    return ImageData(images[:train], labels[:train], images[train:], labels[train:], names, "digits of scikit-learn")
 
 
 def _nothing_known_in(folder: Path) -> str:

@@ -1,6 +1,6 @@
-"""How one training runs: the numbers that a figure states about its optimiser."""
+"""How one training runs: settings of its optimiser, and what is done to batches before the model sees them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -38,3 +38,24 @@ class Recipe:
         """The same recipe with fewer or more epochs; milestones stay at the same share of the training."""
         milestones = tuple(round(milestone * epochs / self.epochs) for milestone in self.milestones)
         return replace(self, epochs=epochs, milestones=milestones)
+
+
+@dataclass(frozen=True)
+class Compose:
+    """Several transforms of batches, one after the other."""
+
+    transforms: Sequence[BatchTransform]
+
+    def __call__(self, model: Any, inputs: Any, labels: Any, generator: Any) -> Any:
+        """Apply the first one first."""
+        for transform in self.transforms:
+            inputs = transform(model, inputs, labels, generator)
+        return inputs
+
+
+def without_attackers(transform: BatchTransform | None) -> BatchTransform | None:
+    """Leave out what says that it `needs_labels`, and so moves inputs differently for every model."""
+    if isinstance(transform, Compose):
+        kept = tuple(without_attackers(each) for each in transform.transforms)
+        return Compose(tuple(each for each in kept if each is not None))
+    return None if getattr(transform, "needs_labels", False) else transform

@@ -12,11 +12,10 @@ from torch import nn
 
 from unweave.exceptions import InvalidInput
 from unweave.explore.feature_correction import units as torch_units
-from unweave.explore.feature_correction.augmentation import without_attackers
 from unweave.explore.feature_correction.channels import by_places
 from unweave.explore.feature_correction.fingerprints import described, fingerprint
 from unweave.explore.feature_correction.plan import Training
-from unweave.explore.feature_correction.recipes import BatchTransform, Recipe
+from unweave.explore.feature_correction.recipes import BatchTransform, Recipe, without_attackers
 from unweave.explore.feature_correction.samples import Samples
 from unweave.explore.feature_correction.subjects import Deadline, Trained, Weights
 from unweave.explore.feature_correction.training import (

@@ -8,11 +8,13 @@ import torch
 from torch import nn
 
 from unweave.exceptions import InvalidInput
-from unweave.explore.feature_correction.augmentation import Cutout, InTurn, Normalisation, RandomCrop, RandomFlip
-from unweave.explore.feature_correction.image_data import ImageData, digit_images
-from unweave.reproduce.allenzhu.images.attacks import LargestEntryAttack, NoisyEuclideanAttack
+from unweave.explore.feature_correction.image_data import ImageData
+from unweave.explore.feature_correction.recipes import Compose
+from unweave.reproduce.allenzhu.images.attacks import LinfPGD, NoisyL2PGD
+from unweave.reproduce.allenzhu.images.augmentation import Cutout, Normalisation, RandomCrop, RandomFlip
 from unweave.reproduce.allenzhu.images.blueprints import AlexNetBlueprint, Blueprint, ResidualBlueprint, VggBlueprint
 from unweave.reproduce.allenzhu.images.configurations import FIGURES, Attacker, Measured, figure_configuration
+from unweave.reproduce.allenzhu.images.image_sets import digit_images
 from unweave.reproduce.allenzhu.images.published import (
     CONVOLUTIONS,
     FIGURE_9,
@@ -104,19 +106,19 @@ def test_clean_images_are_normalised_and_attacked_ones_are_not() -> None:
     kinds = {}
     for name in ("figure-9", "figure-12", "figure-14-l2", "figure-14-linf"):
         train, test = figure_configuration(name).prepared(images)
-        assert isinstance(train, InTurn)
-        assert isinstance(test, InTurn)
+        assert isinstance(train, Compose)
+        assert isinstance(test, Compose)
         kinds[name] = ([type(each) for each in train.transforms], [type(each) for each in test.transforms])
     assert kinds["figure-9"] == ([RandomCrop, RandomFlip, Normalisation], [Normalisation])
     assert kinds["figure-12"] == ([RandomCrop, RandomFlip, Normalisation, Cutout], [Normalisation])
-    assert kinds["figure-14-l2"] == ([RandomCrop, RandomFlip, NoisyEuclideanAttack], [NoisyEuclideanAttack])
-    assert kinds["figure-14-linf"] == ([RandomCrop, RandomFlip, LargestEntryAttack], [LargestEntryAttack])
+    assert kinds["figure-14-l2"] == ([RandomCrop, RandomFlip, NoisyL2PGD], [NoisyL2PGD])
+    assert kinds["figure-14-linf"] == ([RandomCrop, RandomFlip, LinfPGD], [LinfPGD])
 
 
 @pytest.mark.parametrize(("name", "steps"), [("figure-14-l2", (4, 20)), ("figure-14-linf", (7, 20))])
 def test_attackers_take_more_steps_in_tests(name: str, steps: tuple[int, int]) -> None:
     pair = figure_configuration(name).prepared(digit_images())
-    assert tuple(each.transforms[-1].steps for each in pair if isinstance(each, InTurn)) == steps  # type: ignore[union-attr]
+    assert tuple(each.transforms[-1].steps for each in pair if isinstance(each, Compose)) == steps  # type: ignore[union-attr]
 
 
 def test_numbers_are_compared_at_full_size_only() -> None:
@@ -176,4 +178,4 @@ def test_two_entries_against_the_document_by_hand() -> None:
     assert FIGURE_9.entry("fix <= l-8", 7) is None
     assert FIGURE_14_SINGLE.entry("train all", 21) == 95.9
     assert FIGURE_14_SINGLE.entry("train all", 22) is None
-    assert replace(figure_configuration("figure-14"), attacker=Attacker.EUCLIDEAN).is_normalised is False
+    assert replace(figure_configuration("figure-14"), attacker=Attacker.L2).is_normalised is False

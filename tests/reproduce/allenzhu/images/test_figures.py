@@ -12,7 +12,6 @@ from safetensors.numpy import load_file
 
 from unweave.cli.figures import PICTURE, deliver_figure
 from unweave.exceptions import InvalidInput
-from unweave.explore.feature_correction.image_data import digit_images
 from unweave.reproduce.allenzhu.images.configurations import FigureConfiguration, figure_configuration
 from unweave.reproduce.allenzhu.images.figure_results import (
     CorrectedFeatures,
@@ -24,6 +23,7 @@ from unweave.reproduce.allenzhu.images.figure_results import (
     mean_cosine,
 )
 from unweave.reproduce.allenzhu.images.figures import run_figure
+from unweave.reproduce.allenzhu.images.image_sets import digit_images
 from unweave.reproduce.allenzhu.images.pictures import draw_figure, montage
 
 DRAWN = ["figure-1", "figure-2", "figure-4", "figure-11", "figure-12"]

@@ -13,7 +13,7 @@ import torch
 from torch import nn
 
 from unweave.exceptions import InvalidInput
-from unweave.explore.feature_correction.tensors import Images, Logits, Maps
+from unweave.reproduce.allenzhu.images.tensors import Images, Logits, Maps
 
 # Channels of the three parts of a residual network of width 1.
 RESIDUAL_CHANNELS = (16, 32, 64)

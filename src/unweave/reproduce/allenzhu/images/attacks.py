@@ -13,7 +13,8 @@ from typing import ClassVar
 import torch
 from torch import nn
 
-from unweave.explore.feature_correction.tensors import Images, Labels
+from unweave.explore.feature_correction.units import in_evaluation
+from unweave.reproduce.allenzhu.images.tensors import Images, Labels
 
 # Of the radius, spread over the steps: enough to cross the ball and to turn back. The document does not give its own.
 TOTAL_STEP = 2.5
@@ -22,7 +23,7 @@ Losses = Callable[[torch.Tensor], torch.Tensor]
 
 
 @dataclass(frozen=True)
-class LargestEntryAttack:
+class LinfPGD:
     """Projected gradient ascent in the ball of the largest entry (l-infinity), from a random start in it.
 
     Attributes:
@@ -48,7 +49,7 @@ class LargestEntryAttack:
 
 
 @dataclass(frozen=True)
-class NoisyEuclideanAttack:
+class NoisyL2PGD:
     """The document's "l2(0.5, 0.12)": Gaussian noise, then projected gradient ascent in a Euclidean ball around it.
 
     This is done ``trials`` times from the same image; per image the trial with the largest loss is kept. The noise is
@@ -90,13 +91,8 @@ class NoisyEuclideanAttack:
 @contextmanager
 def _under_attack(model: nn.Module, labels: Labels) -> Iterator[Losses]:
     """The loss per image, of the model in evaluation mode; modes are restored one by one, as parts may be frozen."""
-    modes = {module: module.training for module in model.modules()}
-    model.eval()
-    try:
+    with in_evaluation(model):
         yield lambda images: nn.functional.cross_entropy(model(images), labels, reduction="none")
-    finally:
-        for module, is_training in modes.items():
-            module.training = is_training
 
 
 def _gradient(losses: Losses, images: Images) -> Images:

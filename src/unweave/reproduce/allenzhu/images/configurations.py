@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from unweave.exceptions import InvalidInput
 from unweave.explore.feature_correction.image_data import ImageData
-from unweave.explore.feature_correction.recipes import Recipe
+from unweave.explore.feature_correction.recipes import Compose, Recipe
 from unweave.explore.feature_correction.torch_extra import need_torch
 from unweave.reproduce.allenzhu.images.blueprints import (
     AlexNetBlueprint,
@@ -54,12 +54,12 @@ class Attacker(StrEnum):
     """Who moves the images in training and in tests."""
 
     NOBODY = "nobody"
-    EUCLIDEAN = "l2(0.5, 0.12)"
-    LARGEST_ENTRY = "l-infinity 6/255"
+    L2 = "l2(0.5, 0.12)"
+    LINF = "l-infinity 6/255"
 
 
 # Steps of projected gradient ascent, in training and in tests.
-ATTACK_STEPS = {Attacker.EUCLIDEAN: (4, 20), Attacker.LARGEST_ENTRY: (7, 20)}
+ATTACK_STEPS = {Attacker.L2: (4, 20), Attacker.LINF: (7, 20)}
 
 
 @dataclass(frozen=True)
@@ -192,14 +192,13 @@ class FigureConfiguration:
     def prepared(self, images: ImageData) -> "tuple[BatchTransform | None, BatchTransform | None]":
         """What is done to batches of training, and of tests."""
         need_torch()
-        from unweave.explore.feature_correction.augmentation import (
+        from unweave.reproduce.allenzhu.images.attacks import LinfPGD, NoisyL2PGD
+        from unweave.reproduce.allenzhu.images.augmentation import (
             Cutout,
-            InTurn,
             Normalisation,
             RandomCrop,
             RandomFlip,
         )
-        from unweave.reproduce.allenzhu.images.attacks import LargestEntryAttack, NoisyEuclideanAttack
 
         # 4 pixels of 32, as usual for CIFAR, and fewer for smaller images.
         train: list[BatchTransform] = [RandomCrop(max(1, images.shape[1] // 8)), RandomFlip()]
@@ -211,10 +210,10 @@ class FigureConfiguration:
         if self.has_cutout:
             train.append(Cutout())
         if self.attacker is not Attacker.NOBODY:
-            attack = NoisyEuclideanAttack if self.attacker is Attacker.EUCLIDEAN else LargestEntryAttack
+            attack = NoisyL2PGD if self.attacker is Attacker.L2 else LinfPGD
             for transforms, steps in zip((train, test), ATTACK_STEPS[self.attacker], strict=True):
                 transforms.append(attack(steps=steps))
-        return InTurn(tuple(train)), InTurn(tuple(test)) if test else None
+        return Compose(tuple(train)), Compose(tuple(test)) if test else None
 
     def compared(self, singles: Measurements, ensembles: Measurements, images: ImageData) -> tuple[Difference, ...]:
         """Numbers of the document beside measured ones.
@@ -307,7 +306,7 @@ def _corrected_features(name: str, depths: tuple[int, ...]) -> FigureConfigurati
         depths=depths,
         prox=_TABLE_PROX[:1],
         seeds=1,
-        attacker=Attacker.EUCLIDEAN,
+        attacker=Attacker.L2,
         channels_shown=(16, 16, 16),
     )
 
@@ -319,7 +318,7 @@ _CONFIGURATIONS = (
         (NetworkPlan(ResidualBlueprint(34, reads_every_unit=True), (_ROBUST,)),),
         ("CIFAR-10",),
         seeds=1,
-        attacker=Attacker.EUCLIDEAN,
+        attacker=Attacker.L2,
     ),
     FigureConfiguration(
         "figure-2",
@@ -355,7 +354,7 @@ _CONFIGURATIONS = (
     ),
     _layerwise("figure-13", *(VggBlueprint(13, w) for w in (1, 4)), *(ResidualBlueprint(22, w) for w in (1, 4))),
     _table("figure-14", "CIFAR-10", Attacker.NOBODY, FIGURE_14_SINGLE, FIGURE_14_ENSEMBLE),
-    _table("figure-14-l2", "CIFAR-10", Attacker.EUCLIDEAN, FIGURE_14_L2),
-    _table("figure-14-linf", "CIFAR-10", Attacker.LARGEST_ENTRY, FIGURE_14_LINF),
+    _table("figure-14-l2", "CIFAR-10", Attacker.L2, FIGURE_14_L2),
+    _table("figure-14-linf", "CIFAR-10", Attacker.LINF, FIGURE_14_LINF),
 )
 FIGURES: dict[str, FigureConfiguration] = {each.name: each for each in _CONFIGURATIONS}

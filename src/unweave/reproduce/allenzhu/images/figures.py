@@ -36,6 +36,7 @@ from unweave.reproduce.allenzhu.images.figure_results import (
     UnitFeatures,
     mean_cosine,
 )
+from unweave.reproduce.allenzhu.images.image_sets import random_subset
 from unweave.reproduce.allenzhu.images.image_training import ImageTraining, Progress
 from unweave.reproduce.allenzhu.images.published import (
     CORRELATION_ALL,
@@ -89,7 +90,7 @@ def run_figure(
     if max_seconds is not None and not max_seconds >= 0:
         raise InvalidInput(f"max_seconds needs to be a number from 0 on, got {max_seconds}: leave it out for no limit.")
     if configuration.images is not None:
-        images = images.subset(configuration.images, seed=0)
+        images = random_subset(images, configuration.images, seed=0)
     training = ImageTraining(
         configuration, images, Path(folder), Deadline.after(max_seconds), on_progress or (lambda *_: None)
     )

@@ -16,9 +16,9 @@ import torch
 from torch import nn
 
 from unweave.exceptions import InvalidInput
-from unweave.explore.feature_correction.tensors import Images
-from unweave.explore.feature_correction.units import Reached, stop_after
+from unweave.explore.feature_correction.units import Reached, in_evaluation, stop_after
 from unweave.reproduce.allenzhu.images.figure_results import FeatureImages
+from unweave.reproduce.allenzhu.images.tensors import Images
 
 # Told how many steps of how many are done.
 StepsDone = Callable[[int, int], None]
@@ -105,15 +105,12 @@ def _ending_at(model: nn.Module, unit: str) -> Iterator[Callable[[Images], torch
     modules = dict(model.named_modules())
     if unit not in modules:
         raise InvalidInput(f"there is no unit {unit!r} in the model: it has {', '.join(filter(None, modules))}.")
-    modes = {module: module.training for module in model.modules()}
     hook = modules[unit].register_forward_hook(stop_after)
-    model.eval()
     try:
-        yield unit_output
+        with in_evaluation(model):
+            yield unit_output
     finally:
         hook.remove()
-        for module, is_training in modes.items():
-            module.training = is_training
 
 
 def _floats(values: torch.Tensor) -> np.ndarray:

@@ -4,7 +4,6 @@ Everything here is a `BatchTransform`: called with the model, the images, their 
 images changed. All randomness is the generator's, so that the same generator gives the same batches on every device.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +12,7 @@ from jaxtyping import Float32
 from torch import nn
 
 from unweave.exceptions import InvalidInput
-from unweave.explore.feature_correction.recipes import BatchTransform
-from unweave.explore.feature_correction.tensors import Images, Labels
+from unweave.reproduce.allenzhu.images.tensors import Images, Labels
 
 
 @dataclass(frozen=True)
@@ -97,27 +95,6 @@ class Normalisation:
         del model, labels, generator
         means, deviations = (images.new_tensor(each)[:, None, None] for each in (self.means, self.deviations))
         return (images - means) / deviations
-
-
-@dataclass(frozen=True)
-class InTurn:
-    """Several transforms, one after the other."""
-
-    transforms: Sequence[BatchTransform]
-
-    def __call__(self, model: nn.Module, images: Images, labels: Labels, generator: torch.Generator) -> Images:
-        """Apply the first one first."""
-        for transform in self.transforms:
-            images = transform(model, images, labels, generator)
-        return images
-
-
-def without_attackers(transform: BatchTransform | None) -> BatchTransform | None:
-    """The same without what says that it `needs_labels`, and so moves inputs differently for every model."""
-    if isinstance(transform, InTurn):
-        kept = tuple(without_attackers(each) for each in transform.transforms)
-        return InTurn(tuple(each for each in kept if each is not None))
-    return None if getattr(transform, "needs_labels", False) else transform
 
 
 def _integers(bound: int, shape: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:

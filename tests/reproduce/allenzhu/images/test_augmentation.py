@@ -4,10 +4,11 @@ import torch
 from torch import nn
 
 from unweave.exceptions import InvalidInput
-from unweave.explore.feature_correction.augmentation import Cutout, InTurn, Normalisation, RandomCrop, RandomFlip
+from unweave.explore.feature_correction.recipes import Compose
+from unweave.reproduce.allenzhu.images.augmentation import Cutout, Normalisation, RandomCrop, RandomFlip
 
 MODEL = nn.Identity()
-TRANSFORMS = [RandomCrop(), RandomFlip(), Cutout(), InTurn((RandomCrop(2), RandomFlip(), Cutout(0.25)))]
+TRANSFORMS = [RandomCrop(), RandomFlip(), Cutout(), Compose((RandomCrop(2), RandomFlip(), Cutout(0.25)))]
 
 
 def batch(seed: int, images: int = 40, size: int = 10) -> tuple[torch.Tensor, torch.Tensor]:
