@@ -19,8 +19,7 @@ from scipy.optimize import linear_sum_assignment
 
 from unweave.exceptions import InvalidInput
 from unweave.learn.lowest_layer.fit import FoundLayer, fit_lowest_layer
-from unweave.learn.lowest_layer.labels import read_labels
-from unweave.learn.lowest_layer.starts import Start, moment_start, quiet_start
+from unweave.learn.lowest_layer.starts import Start, moment_start, quiet_start, read_labels
 from unweave.learn.lowest_layer.units import unit_named
 
 Upper = Callable[[np.ndarray], np.ndarray]
@@ -226,7 +225,7 @@ def data(args: argparse.Namespace) -> None:
     from sklearn.preprocessing import StandardScaler
     from sklearn.svm import LinearSVC
 
-    from unweave.learn.lowest_layer.halfspaces import HalfspaceIntersectionClassifier, HalfspaceUnionClassifier
+    from unweave.learn.lowest_layer.estimators import HalfspaceIntersectionClassifier, HalfspaceUnionClassifier
 
     cancer, wine, iris = load_breast_cancer(), load_wine(), load_iris()
     sets = [

@@ -21,17 +21,12 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from unweave.learn.relu_network.hermite_regression import HermiteRegression
+from unweave.learn.relu_network.starts import HermiteRegression
 from unweave.reproduce.awasthi.contracted_moments import ContractedMoments, random_directions
-from unweave.samples.engines import DaskCluster, accumulate
-from unweave.samples.hermite.control import Control
-from unweave.samples.hermite.coordinates import Coordinates
-from unweave.samples.hermite.gaussianity import GaussianityCheck, lines_for
-from unweave.samples.hermite.inputs import InputMoments
-from unweave.samples.hermite.label_moments import LabelMoments
-from unweave.samples.hermite.moments import HermiteMoments
+from unweave.samples.hermite.inputs import Coordinates, GaussianityCheck, InputMoments, lines_for
+from unweave.samples.hermite.moments import Control, HermiteMoments, LabelMoments
 from unweave.samples.sources import CHUNK_ROWS, Chunk, ChunkSource, NpySource
-from unweave.samples.sums import Statistic
+from unweave.samples.sums import DaskCluster, Statistic, accumulate
 
 PRODUCT_SIZE = 1000
 RANK, DIRECTIONS = 8, 20

@@ -18,8 +18,8 @@ from scipy.optimize import linear_sum_assignment
 
 from unweave import match
 from unweave.activations import activation_named
-from unweave.learn.relu_network.hermite_units import unit_parameters
-from unweave.learn.relu_network.learner import LearntRelu, ReluLearner
+from unweave.learn.relu_network.estimator import LearntRelu, ReluLearner
+from unweave.learn.relu_network.units import unit_parameters
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network, relu_network
 from unweave.result import Outcome

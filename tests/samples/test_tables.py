@@ -9,7 +9,7 @@ import pyarrow.parquet
 import pytest
 
 from unweave.exceptions import InvalidInput
-from unweave.samples.held_out import first_rows
+from unweave.samples.sources import first_rows
 from unweave.samples.tables import table_source
 
 ROWS = 40

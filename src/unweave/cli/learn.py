@@ -24,7 +24,7 @@ from unweave.exceptions import InvalidInput
 
 if TYPE_CHECKING:
     from unweave.result import Result
-    from unweave.samples.engines import Engine
+    from unweave.samples.sums import Engine
 
 # Numbers that are read into memory: 2 GB.
 MOST_NUMBERS = 2**28
@@ -74,7 +74,7 @@ def relu(
         tell("loading", 0)
         import numpy as np
 
-        from unweave.learn.relu_network.learner import ReluLearner
+        from unweave.learn.relu_network.estimator import ReluLearner
         from unweave.samples.tables import table_source
 
         _check_folder(out, overwrite=overwrite)
@@ -236,7 +236,7 @@ def _fit(
 ) -> "tuple[Result, dict[str, Any]]":
     """An estimator's result on the samples of tables, and all settings of the run."""
     import unweave.learn
-    from unweave.samples.held_out import first_rows
+    from unweave.samples.sources import first_rows
     from unweave.samples.tables import table_source
 
     source, columns = table_source(tuple(files), label=target, inputs=_names(inputs))
@@ -291,7 +291,7 @@ def _engine(scheduler: str | None) -> Iterator["Engine | None"]:
         from distributed import Client
     except ImportError as error:
         raise InvalidInput("--scheduler needs Dask: install it with pip install 'unweave[dask]'.") from error
-    from unweave.samples.engines import DaskCluster
+    from unweave.samples.sums import DaskCluster
 
     try:
         client: Any = Client(scheduler, timeout=10)

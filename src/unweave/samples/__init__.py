@@ -2,9 +2,10 @@
 
 | module | what it does |
 | --- | --- |
-| `sources` | arrays, `.npy` files, chunks from anywhere; `parquet` reads Parquet files |
-| `sums` | a `Statistic` turns rows into sums; `Sums` adds, merges and finalises them, in two halves |
-| `engines` | `accumulate` runs a statistic over a source, in this process or on a Dask cluster |
+| `sources` | arrays, `.npy` files, chunks from anywhere; parts of them that no fit may see |
+| `tables` | Parquet and CSV files |
+| `sums` | a `Statistic` turns rows into sums; `accumulate` adds them up, in this process or on a Dask cluster |
+| `hermite` | what is measured of Gaussian inputs and their labels |
 
 Memory does not depend on the number of rows: a chunk and the sums are all there is at any time.
 """

@@ -1,12 +1,14 @@
 """Where samples come from: chunks of rows that are read one at a time, as often as there are passes.
 
 A source is cut into pieces. A piece can be sent to another process and read there: pieces of files carry a path, pieces
-of arrays their rows. Shapes and finiteness are checked where rows are summed, so that they are checked once.
+of arrays their rows. Shapes and finiteness are checked where rows are summed, so that they are checked once. A source
+can be split in two parts, one of which no fit may see: the same parts in every pass and wherever a piece is read.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import count, starmap
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,6 @@ from unweave.exceptions import InvalidInput
 Labels = Float64[np.ndarray, "points"]
 # What a chunk holds: points with one row each, and their labels.
 Chunk = tuple[Any, Any]
-
 # Rows of a chunk unless told otherwise: 10 MB at 20 inputs. Even, so that the two halves of the rows alternate across
 # chunks as they do within one.
 CHUNK_ROWS = 2**16
@@ -178,3 +179,79 @@ def _mapped(path: Path) -> np.ndarray:
     if not isinstance(array, np.ndarray):
         raise InvalidInput(f"{path} holds several arrays: save points and labels as one .npy file each.")
     return array
+
+
+@dataclass(frozen=True, eq=False)
+class PartPiece(Piece):
+    """The rows of a piece that belong to one part.
+
+    Args:
+        piece: all rows.
+        share: of the rows that are held out.
+        key: what the choice of rows depends on: the seed, and the place of the piece.
+        is_held_out: which part this is.
+    """
+
+    piece: Piece
+    share: float
+    key: tuple[int, int]
+    is_held_out: bool
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Chunks without the rows of the other part."""
+        rng = np.random.default_rng(self.key)
+        for points, labels in self.piece.chunks():
+            chosen = (rng.random(len(points)) < self.share) == self.is_held_out
+            yield np.asarray(points)[chosen], np.asarray(labels)[chosen]
+
+
+@dataclass(frozen=True, eq=False)
+class Part(Source):
+    """One part of a source: what is fitted, or what is held out.
+
+    Rows are chosen at random, so that files which were sorted do no harm.
+
+    Args:
+        source: all samples.
+        share: of the rows that are held out, between 0 and 1.
+        seed: of the choice; the other part needs the same.
+        is_held_out: which part this is.
+    """
+
+    source: Source
+    share: float
+    seed: int
+    is_held_out: bool
+
+    def __post_init__(self) -> None:
+        if not 0.0 < self.share < 1.0:
+            raise InvalidInput(f"the share of held out rows needs to be between 0 and 1, got {self.share}.")
+
+    def pieces(self) -> Iterator[Piece]:
+        """The pieces of the source without the rows of the other part."""
+        for place, piece in zip(count(), self.source.pieces()):
+            part = PartPiece(piece, self.share, (self.seed, place), self.is_held_out)
+            # Rows in memory are chosen here: those of the other part need not travel to where the piece is read.
+            yield from (starmap(HeldPiece, part.chunks()) if isinstance(piece, HeldPiece) else [part])
+
+
+def split(source: Source, *, share: float, seed: int) -> tuple[Part, Part]:
+    """The part that may be fitted, and the part that is held out."""
+    return Part(source, share, seed, False), Part(source, share, seed, True)
+
+
+def first_rows(source: Source, *, inputs: int, most: int) -> tuple[Float64[np.ndarray, "points inputs"], Labels]:
+    """As many rows as there are, up to `most`, in memory.
+
+    Raises:
+        InvalidInput: for chunks of the wrong shape, or with numbers that are not finite.
+    """
+    points, labels, room = [np.empty((0, inputs))], [np.empty(0)], most
+    for chunk in source.chunks():
+        if room <= 0:
+            break
+        more_points, more_labels = check_chunk(chunk, inputs=inputs)
+        points.append(more_points[:room])
+        labels.append(more_labels[:room])
+        room -= len(more_labels)
+    return np.concatenate(points), np.concatenate(labels)

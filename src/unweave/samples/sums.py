@@ -3,25 +3,43 @@
 Every other row goes to the even half, the rest to the odd one. The halves are independent, so half the difference of
 what they say estimates the error of what all rows say: the errors of both halves are independent and equally large, so
 that ``(e - o) / 2`` has the covariance of the error of ``(e + o) / 2``.
+
+`accumulate` runs a statistic over a source, in this process or on the workers of a Dask cluster
+(``pip install 'unweave[dask]'``).
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Generic, TypeVar
+from itertools import islice
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from jaxtyping import Float64, Int
 
 from unweave.arrays import Points
 from unweave.exceptions import InvalidInput
-from unweave.samples.sources import Chunk, Labels, check_chunk
+from unweave.samples.sources import Chunk, HeldPiece, Labels, Piece, Source, check_chunk
 
 Moments = TypeVar("Moments")
 Part = TypeVar("Part")
 Arrays = tuple[np.ndarray, ...]
 # Rows in the even and in the odd half.
 HalfRows = Int[np.ndarray, "2"]
+# Numbers of a block of features: 8 MB, the fastest of 2^17 to 2^22 with 231 features.
+BLOCK_NUMBERS = 2**20
+# Fewer rows than this make matrix products slow.
+LEAST_BLOCK_ROWS = 256
+# Partial sums that are merged by one task of a cluster.
+BRANCHES = 8
+# Pieces that are sent before the first are finished: enough to keep some dozens of workers busy, few enough that chunks
+# from an iterator do not pile up.
+WINDOW = 64
+
+
+def block_rows_for(features: int) -> int:
+    """Rows per block so that the features of a block stay in the cache."""
+    return max(LEAST_BLOCK_ROWS, BLOCK_NUMBERS // features)
 
 
 class Statistic(ABC, Generic[Moments]):
@@ -207,3 +225,93 @@ class Together(Statistic[tuple]):
             moments.append(statistic.moments_from(sums[first : first + count], rows))
             first += count
         return tuple(moments)
+
+
+class Engine(ABC):
+    """Something that can sum a statistic over pieces of samples."""
+
+    @abstractmethod
+    def total(self, pieces: Iterator[Piece], statistic: Statistic[Moments]) -> Sums[Moments]:
+        """The sums over all rows of all pieces."""
+
+
+@dataclass(frozen=True)
+class ThisProcess(Engine):
+    """One piece after the other, here; matrix products use the threads that BLAS is allowed."""
+
+    def total(self, pieces: Iterator[Piece], statistic: Statistic[Moments]) -> Sums[Moments]:
+        """The sums over all rows of all pieces."""
+        sums = Sums.empty(statistic)
+        for piece in pieces:
+            for chunk in piece.chunks():
+                sums = sums.add(chunk)
+        return sums
+
+
+@dataclass(frozen=True)
+class DaskCluster(Engine):
+    """Partial sums on the workers of a Dask cluster, merged there in a tree.
+
+    Workers read pieces of files by themselves, so the paths must mean the same to all of them. Sums are merged in the
+    order of the pieces: the result does not depend on the number of workers or their speed.
+
+    Args:
+        client: a `distributed.Client`; only its methods `submit` and `scatter` are used.
+        window: pieces that are sent before the first are finished.
+    """
+
+    client: Any
+    window: int = WINDOW
+
+    def __post_init__(self) -> None:
+        if not hasattr(self.client, "submit"):
+            raise InvalidInput(f"a Dask cluster needs a distributed.Client, got {type(self.client).__name__}.")
+        if self.window < 1:
+            raise InvalidInput(f"at least one piece must be on its way, got window={self.window}.")
+
+    def total(self, pieces: Iterator[Piece], statistic: Statistic[Moments]) -> Sums[Moments]:
+        """The sums over all rows of all pieces."""
+        total = self.client.submit(Sums.empty, statistic, pure=False)
+        while batch := list(islice(pieces, self.window)):
+            parts = [self.client.submit(partial_sums, self._sent(piece), statistic, pure=False) for piece in batch]
+            newest = self.client.submit(merge_all, total, self._merged(parts), pure=False)
+            # Waiting for the window before keeps the workers busy with this one.
+            total.result()
+            total = newest
+        return total.result()
+
+    def _sent(self, piece: Piece) -> Any:
+        """Rows travel as data of the cluster; a path travels with the task."""
+        return self.client.scatter(piece, hash=False) if isinstance(piece, HeldPiece) else piece
+
+    def _merged(self, parts: list[Any]) -> Any:
+        while len(parts) > 1:
+            groups = [parts[first : first + BRANCHES] for first in range(0, len(parts), BRANCHES)]
+            parts = [self.client.submit(merge_all, *group, pure=False) for group in groups]
+        return parts[0]
+
+
+def accumulate(source: Source, statistic: Statistic[Moments], *, engine: Engine | None = None) -> Sums[Moments]:
+    """Sum a statistic over all rows of a source, in one pass.
+
+    Args:
+        source: the samples.
+        statistic: what is measured; `Together` for several in the same pass.
+        engine: where the work is done; this process if not given.
+
+    Raises:
+        InvalidInput: for rows that do not fit the statistic, or are not finite.
+    """
+    return (engine or ThisProcess()).total(source.pieces(), statistic)
+
+
+def partial_sums(piece: Piece, statistic: Statistic[Moments]) -> Sums[Moments]:
+    """The sums over one piece."""
+    return ThisProcess().total(iter([piece]), statistic)
+
+
+def merge_all(first: Sums[Moments], *others: Sums[Moments]) -> Sums[Moments]:
+    """The sums over the rows of all, merged from left to right."""
+    for other in others:
+        first = merge(first, other)
+    return first

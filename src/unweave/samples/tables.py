@@ -1,17 +1,133 @@
-"""Samples in tables on disk, by the ending of their name."""
+"""Samples in tables on disk, Parquet or CSV by the ending of their name: one column per input and one for the label.
+
+Tables are read in batches of rows; this needs pyarrow (``pip install 'unweave[data]'``).
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from unweave.exceptions import InvalidInput
-from unweave.samples.columns import Columns, columns_of
-from unweave.samples.parquet import ParquetSource
-from unweave.samples.sources import Chunk, Piece, Source
+from unweave.samples.sources import CHUNK_ROWS, Chunk, Piece, Source
 
 PARQUET, CSV = (".parquet", ".pq"), (".csv", ".txt")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns of samples in the file of a path."""
+
+    path: Path
+    inputs: tuple[str, ...]
+    label: str
+
+    def chunk(self, batch: Any) -> Chunk:
+        """Points and labels of a batch of pyarrow."""
+        points = np.stack([self._numbers(batch, name) for name in self.inputs], axis=1)
+        return points, self._numbers(batch, self.label)
+
+    def _numbers(self, batch: Any, name: str) -> np.ndarray:
+        """A column as float64; an empty cell becomes NaN, which is refused where rows are summed."""
+        column = batch.column(name).to_numpy(zero_copy_only=False)
+        try:
+            return np.asarray(column, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(f"column {name} of {self.path} needs numbers: {error}.") from error
+
+
+def columns_of(path: Path, names: tuple[str, ...], *, label: str, inputs: tuple[str, ...]) -> Columns:
+    """The columns of samples among those of a file: all but the label are inputs, unless inputs are named.
+
+    Raises:
+        InvalidInput: if a column is missing, or there are no inputs.
+    """
+    missing = sorted({*inputs, label} - set(names))
+    if missing:
+        raise InvalidInput(f"{path} has no column {', '.join(missing)}: its columns are {', '.join(names)}.")
+    inputs = inputs or tuple(name for name in names if name != label)
+    if not inputs:
+        raise InvalidInput(f"{path} has no column beside {label!r}: samples need inputs.")
+    return Columns(path, inputs, label)
+
+
+@dataclass(frozen=True)
+class ParquetPiece(Piece):
+    """One row group of a file, which is the unit that Parquet reads on its own."""
+
+    columns: Columns
+    row_group: int
+    chunk_rows: int
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Batches of the row group."""
+        names = [*self.columns.inputs, self.columns.label]
+        file = _open_parquet(self.columns.path)
+        yield from map(
+            self.columns.chunk,
+            file.iter_batches(batch_size=self.chunk_rows, row_groups=[self.row_group], columns=names),
+        )
+
+
+@dataclass(frozen=True)
+class ParquetSource(Source):
+    """Parquet files with one column per input and one for the label.
+
+    Args:
+        paths: the files, in order; they have the same columns.
+        label: the column of the labels.
+        inputs: the columns of the inputs in order; all columns but the label if empty.
+        chunk_rows: rows in memory at once.
+
+    Raises:
+        InvalidInput: if pyarrow is not installed, a file cannot be read or a column is missing.
+    """
+
+    paths: tuple[Path, ...]
+    label: str
+    inputs: tuple[str, ...] = ()
+    chunk_rows: int = CHUNK_ROWS
+
+    def __post_init__(self) -> None:
+        if not self.paths:
+            raise InvalidInput("a Parquet source needs at least one file.")
+        if self.chunk_rows < 1:
+            raise InvalidInput(f"a chunk needs at least one row, got chunk_rows={self.chunk_rows}.")
+        for path in self.paths:
+            self.columns(path)
+
+    def columns(self, path: Path) -> Columns:
+        """The columns of a file."""
+        names = tuple(_open_parquet(path).schema_arrow.names)
+        return columns_of(path, names, label=self.label, inputs=self.inputs)
+
+    def pieces(self) -> Iterator[Piece]:
+        """One piece per row group."""
+        for path in self.paths:
+            columns = self.columns(path)
+            for row_group in range(_open_parquet(path).num_row_groups):
+                yield ParquetPiece(columns, row_group, self.chunk_rows)
+
+
+def _parquet() -> ModuleType:
+    try:
+        return import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise InvalidInput("Parquet files need pyarrow: install it with pip install 'unweave[data]'.") from error
+
+
+def _open_parquet(path: Path) -> Any:
+    """The file, with its columns known and no row read."""
+    parquet = _parquet()
+    try:
+        return parquet.ParquetFile(path)
+    # pyarrow's errors are OSError and ValueError underneath.
+    except (OSError, ValueError) as error:
+        raise InvalidInput(f"{path} needs to be a Parquet file: {error}.") from error
 
 
 @dataclass(frozen=True)
@@ -22,7 +138,7 @@ class CsvPiece(Piece):
 
     def chunks(self) -> Iterator[Chunk]:
         """Batches of the file, as large as the reader likes."""
-        yield from map(self.columns.chunk, _opened(self.columns.path))
+        yield from map(self.columns.chunk, _open_csv(self.columns.path))
 
 
 @dataclass(frozen=True)
@@ -48,7 +164,7 @@ class CsvSource(Source):
 
     def columns(self, path: Path) -> Columns:
         """The columns of a file."""
-        return columns_of(path, tuple(_opened(path).schema.names), label=self.label, inputs=self.inputs)
+        return columns_of(path, tuple(_open_csv(path).schema.names), label=self.label, inputs=self.inputs)
 
     def pieces(self) -> Iterator[Piece]:
         """One piece per file."""
@@ -77,7 +193,7 @@ def table_source(paths: tuple[Path, ...], *, label: str, inputs: tuple[str, ...]
     return source, len(source.columns(paths[0]).inputs)
 
 
-def _opened(path: Path) -> Any:
+def _open_csv(path: Path) -> Any:
     """A reader of batches, with its columns known."""
     try:
         csv = import_module("pyarrow.csv")

@@ -6,8 +6,11 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from halfspace_samples import any_of, largest_angle, planted_rows, values_of, with_pairs
 from unweave.exceptions import InvalidInput
-from unweave.learn.lowest_layer.halfspaces import HalfspaceIntersectionClassifier, HalfspaceUnionClassifier
-from unweave.learn.lowest_layer.regressor import LowestLayerRegressor
+from unweave.learn.lowest_layer.estimators import (
+    HalfspaceIntersectionClassifier,
+    HalfspaceUnionClassifier,
+    LowestLayerRegressor,
+)
 from unweave.learn.lowest_layer.units import RELU_UNIT, STEP
 from unweave.learn.lowest_layer.upper import explained_share, fit_polynomial, fit_table
 from unweave.result import Outcome

@@ -5,8 +5,7 @@ from scipy.special import expit
 from halfspace_samples import any_of, largest_angle, planted_rows, values_of, with_pairs
 from unweave.learn.lowest_layer.evidence import Status, duplicate_check, face_evidence
 from unweave.learn.lowest_layer.fit import fit_lowest_layer
-from unweave.learn.lowest_layer.labels import read_labels
-from unweave.learn.lowest_layer.starts import moment_start, quiet_start
+from unweave.learn.lowest_layer.starts import moment_start, quiet_start, read_labels
 from unweave.learn.lowest_layer.units import RELU_UNIT, SIGMOID_UNIT, STEP
 from unweave.result import Outcome, Verdict
 

@@ -4,7 +4,7 @@ from sklearn.linear_model import LinearRegression
 
 from halfspace_samples import largest_angle, planted_rows, values_of, with_pairs
 from unweave.exceptions import InvalidInput
-from unweave.learn.lowest_layer.regressor import LowestLayerRegressor
+from unweave.learn.lowest_layer.estimators import LowestLayerRegressor
 from unweave.learn.lowest_layer.units import RELU_UNIT, SIGMOID_UNIT, STEP
 from unweave.reproduce.goel.delta_search import delta_search, jumps_across
 from unweave.reproduce.goel.even_units import even_rows, row_margin

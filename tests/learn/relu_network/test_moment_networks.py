@@ -1,18 +1,125 @@
+"""Biases, output weights and signs from Hermite tensors."""
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tensors import disturbed
 from unweave.activations import RELU
 from unweave.exceptions import InvalidInput
-from unweave.learn.relu_network.hermite_directions import PooledDirections
-from unweave.learn.relu_network.hermite_units import affine_error, hermite_tensors
-from unweave.learn.relu_network.moment_networks import assemble_relu, with_affine_remainder
+from unweave.learn.relu_network.directions import PooledDirections
+from unweave.learn.relu_network.moment_networks import (
+    LARGEST_BIAS,
+    assemble_relu,
+    coefficient_table,
+    fit_scalars,
+    ratio_scalars,
+    with_affine_remainder,
+)
+from unweave.learn.relu_network.units import affine_error, hermite_tensors, relu_coefficient
 from unweave.networks.network import Network
 from unweave.networks.planted import relu_network
 from unweave.networks.symmetries import match, reflect
 
+# Zeros of the polynomials of the first orders, and some others.
+BIASES = np.array([0.0, 1.0, -1.0, np.sqrt(3), -np.sqrt(3), np.sqrt(3 + np.sqrt(6)), 0.742, -0.4, 2.8, -3.3])
+HEIGHTS = np.array([1.0, -2.0, 0.5, 1.5, -1.0, 3.0, -0.7, 1.0, 2.0, -1.0])
 BLIND = (0.0, 1.0, -1.0, float(np.sqrt(3)))
 SIZES = [(10, 5, 1), (20, 20, 1), (6, 18, 2), (4, 15, 3)]
+
+
+def table_of(orders: tuple[int, ...], biases: np.ndarray = BIASES, heights: np.ndarray = HEIGHTS) -> np.ndarray:
+    return np.array([heights * relu_coefficient(order, biases) for order in orders])
+
+
+@pytest.mark.parametrize(("order", "orders"), [(1, (2, 3)), (2, (2, 3, 4, 5)), (3, (3, 4, 5, 6)), (4, (4, 5, 6, 7))])
+def test_ratios_find_biases_and_output_weights(order: int, orders: tuple[int, ...]) -> None:
+    found = ratio_scalars(table_of(orders), order=order)
+    np.testing.assert_allclose(found.biases, BIASES, atol=1e-12)
+    np.testing.assert_allclose(found.output_weights, HEIGHTS, atol=1e-11)
+    assert np.all(found.is_reliable)
+
+
+def test_printed_indices_fail() -> None:
+    # The document's Algorithm 2 has k where k - 2 belongs.
+    table = table_of((2, 3, 4))
+    is_used = np.abs(table[1]) > np.abs(table[2])
+    below, middle, above = table[:, is_used]
+    assert np.count_nonzero(is_used) > 2
+    assert np.min(np.abs(-(above + 3 * below) / middle - BIASES[is_used])) > 0.1
+    np.testing.assert_allclose(-(above + 1 * below) / middle, BIASES[is_used], atol=1e-12)
+
+
+@pytest.mark.parametrize("orders", [(2, 3), (2, 3, 4), (2, 3, 4, 5, 6), (3, 4, 5, 6, 7, 8)])
+def test_the_fit_finds_biases_and_output_weights(orders: tuple[int, ...]) -> None:
+    found = fit_scalars(table_of(orders), orders=orders)
+    np.testing.assert_allclose(found.biases, BIASES, atol=1e-12)
+    np.testing.assert_allclose(found.output_weights, HEIGHTS, atol=1e-11)
+    assert np.max(found.misfits) < 1e-13
+    assert np.all(found.is_reliable)
+
+
+@given(bias=st.floats(-4.0, 4.0), height=st.floats(0.1, 10.0), last=st.integers(3, 8))
+def test_the_fit_has_no_blind_bias(bias: float, height: float, last: int) -> None:
+    orders = tuple(range(2, last + 1))
+    table = table_of(orders, np.array([bias, -bias]), np.array([height, -height]))
+    found = fit_scalars(table, orders=orders)
+    np.testing.assert_allclose(found.biases, [bias, -bias], atol=1e-9)
+    np.testing.assert_allclose(found.output_weights, [height, -height], rtol=1e-8)
+
+
+def test_a_flipped_direction_flips_the_bias_alone(seed: int) -> None:
+    network = relu_network(np.random.default_rng(seed), inputs=5, neurons=3)
+    hidden, output = network.layers
+    signs = np.array([-1.0, 1.0, -1.0])
+    table = coefficient_table(hermite_tensors(network, highest=4), signs[:, None] * hidden.weights, orders=(2, 3, 4))
+    found = fit_scalars(table, orders=(2, 3, 4))
+    np.testing.assert_allclose(found.biases, signs * hidden.biases, atol=1e-12)
+    np.testing.assert_allclose(found.output_weights, output.weights[0], atol=1e-12)
+
+
+@pytest.mark.parametrize("bias", [0.5, 1.0, 2.0])
+def test_more_orders_leave_less_of_the_noise(bias: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    orders = (2, 3, 4, 5, 6)
+    exact = table_of(orders, np.full(400, bias), np.ones(400))
+    scale = np.sqrt([2.0, 6.0, 24.0, 120.0, 720.0])[:, None]
+    noisy = exact + 1e-3 * scale * rng.normal(size=exact.shape)
+    by_ratio = ratio_scalars(noisy[:2], order=1).biases
+    by_fit = fit_scalars(noisy, orders=orders).biases
+    assert np.std(by_fit) < np.std(by_ratio)
+    assert abs(np.mean(by_fit) - bias) < 5e-3
+
+
+def test_two_neurons_on_one_direction_show_as_a_misfit() -> None:
+    orders = (2, 3, 4, 5, 6)
+    both = table_of(orders, np.array([-1.0]), np.ones(1)) + table_of(orders, np.array([1.2]), np.ones(1))
+    assert fit_scalars(both, orders=orders).misfits[0] > 0.05
+
+
+def test_lost_neurons_are_not_reliable() -> None:
+    found = fit_scalars(np.full((2, 1), 1e-6), orders=(2, 3), noise=1e-6)
+    assert not found.is_reliable[0]
+    # The ratio is 100: beyond all biases that can be seen.
+    found = ratio_scalars(np.array([[1e-3], [-0.1]]), order=1)
+    assert found.biases[0] == LARGEST_BIAS
+    assert not found.is_reliable[0]
+    assert np.all(np.isfinite(ratio_scalars(np.zeros((2, 1)), order=1).output_weights))
+
+
+def test_no_neurons_have_no_scalars() -> None:
+    assert fit_scalars(np.zeros((3, 0)), orders=(2, 3, 4)).biases.shape == (0,)
+    assert ratio_scalars(np.zeros((4, 0)), order=2).biases.shape == (0,)
+
+
+def test_wrong_orders_are_refused() -> None:
+    with pytest.raises(InvalidInput, match="two orders"):
+        fit_scalars(np.zeros((1, 2)), orders=(2,))
+    with pytest.raises(InvalidInput, match="two orders"):
+        fit_scalars(np.zeros((2, 2)), orders=(1, 2))
+    with pytest.raises(InvalidInput, match="need 4 orders"):
+        ratio_scalars(np.zeros((2, 2)), order=2)
 
 
 @pytest.mark.parametrize(("inputs", "neurons", "order"), SIZES)

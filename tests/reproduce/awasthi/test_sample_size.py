@@ -6,8 +6,8 @@ import pytest
 from relu_samples import hermite_tensor, planted
 from unweave.exceptions import InvalidInput
 from unweave.reproduce.awasthi.sample_size import expected_error, hermite_square_norms, rows_needed
-from unweave.samples.hermite.coordinates import Coordinates
-from unweave.samples.hermite.label_moments import LabelMoments
+from unweave.samples.hermite.inputs import Coordinates
+from unweave.samples.hermite.moments import LabelMoments
 from unweave.samples.sums import Sums
 
 

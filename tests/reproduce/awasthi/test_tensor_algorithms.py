@@ -4,7 +4,7 @@ import pytest
 from tensors import disturbed, largest_distance
 from unweave.activations import RELU
 from unweave.exceptions import InvalidInput
-from unweave.learn.relu_network.hermite_units import hermite_tensors
+from unweave.learn.relu_network.units import hermite_tensors
 from unweave.networks.network import Network
 from unweave.networks.planted import relu_network
 from unweave.networks.symmetries import match

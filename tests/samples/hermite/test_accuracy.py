@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 
 from relu_samples import Planted, planted
-from unweave.learn.relu_network.active_subspace import active_subspace
-from unweave.learn.relu_network.hermite_regression import HermiteRegression
-from unweave.samples.hermite.coordinates import Coordinates
-from unweave.samples.hermite.label_moments import LabelMoments
-from unweave.samples.hermite.moments import HermiteMoments
+from unweave.learn.relu_network.directions import active_subspace
+from unweave.learn.relu_network.starts import HermiteRegression
+from unweave.samples.hermite.inputs import Coordinates
+from unweave.samples.hermite.moments import HermiteMoments, LabelMoments
 from unweave.samples.sums import Halved, Sums
 
 

@@ -7,9 +7,7 @@ from scipy import stats
 from relu_samples import hermite_tensor
 from unweave.exceptions import InvalidInput
 from unweave.result import Verdict
-from unweave.samples.hermite.coordinates import Coordinates
-from unweave.samples.hermite.gaussianity import Gaussianity, GaussianityCheck, lines_for
-from unweave.samples.hermite.inputs import InputMoments
+from unweave.samples.hermite.inputs import Coordinates, Gaussianity, GaussianityCheck, InputMoments, lines_for
 from unweave.samples.sums import Sums
 
 ROWS, INPUTS = 40_000, 4

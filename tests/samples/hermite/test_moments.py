@@ -8,16 +8,13 @@ import pytest
 from relu_samples import hermite_tensor, mean_tensor, planted, power
 from unweave.activations import activation_named
 from unweave.exceptions import InvalidInput
-from unweave.learn.relu_network.hermite_regression import HermiteRegression
+from unweave.learn.relu_network.starts import HermiteRegression
 from unweave.reproduce.awasthi.contracted_moments import ContractedMoments, random_directions
-from unweave.samples.engines import accumulate
-from unweave.samples.hermite.control import Control
-from unweave.samples.hermite.coordinates import Coordinates
-from unweave.samples.hermite.label_moments import LabelMoments
-from unweave.samples.hermite.moments import HermiteMoments
+from unweave.samples.hermite.inputs import Coordinates
+from unweave.samples.hermite.moments import Control, HermiteMoments, LabelMoments
 from unweave.samples.hermite.multi_indices import series_count
 from unweave.samples.sources import ArraySource
-from unweave.samples.sums import Halved, Moments, Statistic
+from unweave.samples.sums import Halved, Moments, Statistic, accumulate
 
 
 def measured(statistic: Statistic[Moments], points: np.ndarray, labels: np.ndarray) -> Halved[Moments]:

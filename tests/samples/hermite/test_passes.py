@@ -3,16 +3,14 @@
 import numpy as np
 
 from relu_samples import Planted, power
-from unweave.learn.relu_network.active_subspace import active_subspace
-from unweave.learn.relu_network.hermite_regression import HermiteRegression
+from unweave.learn.relu_network.directions import active_subspace
+from unweave.learn.relu_network.starts import HermiteRegression
 from unweave.reproduce.awasthi.contracted_moments import ContractedMoments
 from unweave.result import Verdict
-from unweave.samples.engines import accumulate
-from unweave.samples.hermite.control import Control
-from unweave.samples.hermite.gaussianity import GaussianityCheck, lines_for
-from unweave.samples.hermite.inputs import InputMoments
+from unweave.samples.hermite.inputs import GaussianityCheck, InputMoments, lines_for
+from unweave.samples.hermite.moments import Control
 from unweave.samples.sources import ArraySource
-from unweave.samples.sums import Together
+from unweave.samples.sums import Together, accumulate
 
 INPUTS, ROWS = 8, 60_000
 

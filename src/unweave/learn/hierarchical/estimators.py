@@ -14,11 +14,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unweave.arrays import Points, as_float64
 from unweave.exceptions import InvalidInput
+from unweave.learn.base import Stages
 from unweave.learn.hierarchical.certificate import certificate_of
 from unweave.learn.hierarchical.joint_fit import JointNewton, NewtonFit
 from unweave.learn.hierarchical.losses import LogisticLoss, Loss, SquaredLoss
 from unweave.learn.hierarchical.verdicts import EXACT_TOL, class_outcome_of, diagnostics_of, outcome_of
-from unweave.learn.stages import Stages
 from unweave.networks.quadratic.student import Student
 from unweave.networks.quadratic.wiring import make_wiring
 from unweave.result import Cost, Result

@@ -2,11 +2,11 @@
 
 | module | what it does |
 | --- | --- |
-| `labels` | which samples are quiet, and how noisy the labels are |
-| `starts` | rows from cumulants of quiet samples, or from moments of labels, to some degrees |
-| `polish` | rows to the precision of the data: linear programmes for half spaces, least squares for relu |
-| `evidence` | what held-out samples say about every row, and the status that follows |
+| `estimators` | scikit-learn estimators |
 | `fit` | all of these in order |
+| `starts` | which samples are quiet; rows from their cumulants, or from moments of labels, to some degrees |
+| `whitened_power`, `layer` | directions from tensors; their orientation, thresholds and coefficients |
+| `polish` | rows to the precision of the data: `halfspace_fits`, and least squares for relu in `local_relu` |
+| `evidence` | what held-out samples say about every row, and the outcome that follows |
 | `upper` | what stands above the rows, once they are known |
-| `regressor`, `halfspaces` | scikit-learn estimators |
 """

@@ -23,18 +23,22 @@ from unweave.learn.lowest_layer.evidence import (
     flatness_check,
     regression_limits,
 )
-from unweave.learn.lowest_layer.labels import SAME_VALUE, ReadLabels, read_labels
-from unweave.learn.lowest_layer.layer import LowestLayer
+from unweave.learn.lowest_layer.layer import LowestLayer, OrientedRows
 from unweave.learn.lowest_layer.polish import Polished, polish
-from unweave.learn.lowest_layer.starts import EIGENVALUE_FACTOR, Start, moment_start, quiet_start
-from unweave.learn.lowest_layer.threshold_scalars import OrientedRows
+from unweave.learn.lowest_layer.starts import (
+    EIGENVALUE_FACTOR,
+    SAME_VALUE,
+    ReadLabels,
+    Start,
+    moment_start,
+    quiet_start,
+    read_labels,
+)
 from unweave.learn.lowest_layer.units import ThresholdUnit
 from unweave.result import Diagnostic, Verdict, at_least, at_most
-from unweave.samples.engines import accumulate
-from unweave.samples.hermite.coordinates import Coordinates
-from unweave.samples.hermite.gaussianity import GaussianityCheck, lines_for
-from unweave.samples.hermite.inputs import InputMoments
+from unweave.samples.hermite.inputs import Coordinates, GaussianityCheck, InputMoments, lines_for
 from unweave.samples.sources import ArraySource
+from unweave.samples.sums import accumulate
 
 Labels = Float64[np.ndarray, "points"]
 # Share of the samples that judge the result and take no part in it.

@@ -1,17 +1,102 @@
-"""The lowest layer itself: rows, thresholds and the kind of unit."""
+"""The lowest layer itself, and how its rows get orientation, threshold and coefficient from Hermite moments.
+
+Dual vectors z_i satisfy ``<w_j, z_i> = 1`` for ``i = j`` and 0 otherwise, so that ``T_k(z_i, .., z_i) = c_i g_k(t_i)``
+holds one unit at a time. At the rows themselves it does so for orthonormal ones only.
+"""
 
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64
+from scipy.optimize import root_scalar
+from scipy.special import log_ndtr
 
 from unweave.activations import STEP
 from unweave.arrays import Atoms, Points
-from unweave.learn.lowest_layer.units import ThresholdUnit
+from unweave.learn.lowest_layer.units import LARGEST_THRESHOLD, ROOT_TOL, ThresholdUnit
 from unweave.networks.network import Layer, Network
-from unweave.samples.hermite.coordinates import Coordinates
+from unweave.samples.hermite.inputs import Coordinates
+from unweave.samples.hermite.moments import HermiteMoments
 
 Scalars = Float64[np.ndarray, "neurons"]
+
+
+@dataclass(frozen=True, eq=False)
+class OrientedRows:
+    """Rows that point to where their units are active.
+
+    Args:
+        rows: unit vectors.
+        thresholds: one per row.
+        coefficients: of the units in the labels, averaged over what the other units do; NaN where not known.
+    """
+
+    rows: Atoms
+    thresholds: Scalars
+    coefficients: Scalars
+
+
+def oriented_by_moments(moments: HermiteMoments, rows: Atoms, unit: ThresholdUnit) -> OrientedRows:
+    """Signs from order 1, thresholds from the ratio of orders 3 and 2, coefficients from order 2.
+
+    Args:
+        moments: orders 0 to 3 of the labels.
+        rows: unit vectors of any sign, linearly independent.
+        unit: the units whose coefficients these are.
+
+    Guarantees: the coefficient is ``sum_S c_S u_0^(|S| - 1)`` over all products that contain the unit, where ``u_0`` is
+    how often a unit is active: that of the unit alone only for large thresholds.
+    """
+    first, second, third = _along_duals(moments, rows)
+    # A negative coefficient turns the sign of all orders; order 2 shows it, because its factor is positive.
+    flips = np.where(first * second >= 0, 1.0, -1.0)
+    ratios = flips * third / np.where(second == 0, np.finfo(float).tiny, second)
+    limit = LARGEST_THRESHOLD
+    thresholds = np.array([unit.threshold_of_ratio(float(np.clip(ratio, -limit, limit))) for ratio in ratios])
+    factors = np.array([unit.monic_coefficients(float(t), 2)[2] for t in thresholds])
+    return OrientedRows(flips[:, None] * rows, thresholds, second / factors)
+
+
+def oriented_by_cumulants(cumulants: HermiteMoments, rows: Atoms) -> OrientedRows:
+    """Signs and thresholds from the cumulants of the indicator of ``<w_i, x> < t_i`` for all i.
+
+    For one row they are the derivatives of ``log Phi(t - z)`` at zero: the ratio of orders 2 and 1 is ``t + l`` with
+    ``l = phi(t) / Phi(t)``, which grows with t.
+
+    Args:
+        cumulants: orders 0 to 3.
+        rows: unit vectors of any sign, linearly independent.
+    """
+    first, second, _ = _along_duals(cumulants, rows)
+    # Where units are quiet, inputs lie on the other side of the row.
+    flips = np.where(first <= 0, 1.0, -1.0)
+    ratios = second / np.where(first == 0, np.finfo(float).tiny, first) * flips
+    thresholds = np.array([_threshold_of_truncation(float(ratio)) for ratio in ratios])
+    return OrientedRows(flips[:, None] * rows, thresholds, np.full(len(rows), np.nan))
+
+
+def _along_duals(moments: HermiteMoments, rows: Atoms) -> tuple[Scalars, Scalars, Scalars]:
+    duals = np.linalg.pinv(rows).T
+    first, second, third = (
+        np.array([_at(tensor, dual) for dual in duals]) for tensor in map(moments.tensor, (1, 2, 3))
+    )
+    return first, second, third
+
+
+def _at(tensor: np.ndarray, vector: np.ndarray) -> float:
+    for _ in range(tensor.ndim):
+        tensor = tensor @ vector
+    return float(tensor)
+
+
+def _threshold_of_truncation(ratio: float) -> float:
+    def excess(threshold: float) -> float:
+        return threshold + float(np.exp(-0.5 * threshold**2 - log_ndtr(threshold)) / np.sqrt(2 * np.pi)) - ratio
+
+    low, high = -LARGEST_THRESHOLD, LARGEST_THRESHOLD
+    if excess(low) >= 0:
+        return low
+    return high if excess(high) <= 0 else float(root_scalar(excess, bracket=(low, high), xtol=ROOT_TOL).root)
 
 
 @dataclass(frozen=True, eq=False)

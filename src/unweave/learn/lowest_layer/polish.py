@@ -6,11 +6,10 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from unweave.arrays import Atoms, Points
-from unweave.learn.lowest_layer.halfspace_programme import HalfspaceProgramme
-from unweave.learn.lowest_layer.labels import ACTIVE_NOISE, ReadLabels
+from unweave.learn.lowest_layer.halfspace_fits import FIRST_SHARPNESS, HalfspaceProgramme, fit_soft_union
+from unweave.learn.lowest_layer.layer import OrientedRows
 from unweave.learn.lowest_layer.local_relu import OUTSIDE, RegressedUnits, regress_units
-from unweave.learn.lowest_layer.soft_union import FIRST_SHARPNESS, fit_soft_union
-from unweave.learn.lowest_layer.threshold_scalars import OrientedRows
+from unweave.learn.lowest_layer.starts import ACTIVE_NOISE, ReadLabels
 from unweave.learn.lowest_layer.units import ThresholdUnit
 
 Labels = Float64[np.ndarray, "points"]

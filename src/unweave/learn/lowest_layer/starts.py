@@ -1,26 +1,44 @@
-"""Rows of a lowest layer to some degrees: from cumulants of quiet samples, or from moments of labels."""
+"""Rows of a lowest layer to some degrees: read the labels, then decompose cumulants or moments.
+
+Labels say by themselves the value of quiet samples, which samples are active, and how large the noise is.
+
+The series ``sum_k <T_k, z^k> / k!`` of the moments of y is ``E[y exp(<z, x> - |z|^2 / 2)]``. If y is a product of
+factors that depend on orthogonal projections of x, such as the indicator of an intersection of half spaces with
+orthogonal normals, the series is the product of theirs and its logarithm the sum: no cross terms are left, whatever the
+thresholds. From order 3 on these Hermite cumulants are the cumulants of the inputs under the weights y.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import permutations
 
 import numpy as np
 from jaxtyping import Bool, Float64
 
 from unweave.arrays import Atoms, Points
 from unweave.exceptions import InvalidInput
-from unweave.learn.lowest_layer.cumulants import hermite_cumulants, with_mean
-from unweave.learn.lowest_layer.threshold_scalars import OrientedRows, oriented_by_cumulants, oriented_by_moments
+from unweave.learn.lowest_layer.layer import OrientedRows, oriented_by_cumulants, oriented_by_moments
 from unweave.learn.lowest_layer.units import ThresholdUnit
 from unweave.learn.lowest_layer.whitened_power import PowerRows, WhitenedPower
-from unweave.numerics.tensor_fit import fit_directions, misfit_of
-from unweave.samples.engines import accumulate
-from unweave.samples.hermite.coordinates import Coordinates
-from unweave.samples.hermite.label_moments import LabelMoments
-from unweave.samples.hermite.moments import HermiteMoments
+from unweave.numerics.symmetric_tensors import fit_directions, misfit_of
+from unweave.samples.hermite.inputs import Coordinates
+from unweave.samples.hermite.moments import HermiteMoments, LabelMoments
+from unweave.samples.hermite.multi_indices import multi_indices
 from unweave.samples.sources import ArraySource
-from unweave.samples.sums import Halved
+from unweave.samples.sums import Halved, accumulate
 
 Labels = Float64[np.ndarray, "points"]
+# Values that so large a share of the samples has, and so many, are atoms of the distribution of the labels.
+ATOM_SHARE, ATOM_SAMPLES = 0.002, 10
+# Labels closer than this share of their range are the same value: they differ by rounding only.
+SAME_VALUE = 1e-10
+# Distance of the active labels from the offset in units of the noise, from which on samples count as active.
+ACTIVE_NOISE = 4.0
+# Distance between the values of active and quiet steps, in units of the noise, at which the two can be told apart.
+STEP_SEPARATION = 6.0
+# Smallest share of samples on either side with which anything can be learnt.
+LEAST_SHARE = 1e-5
+HIGHEST_ORDER = 4
 Read = Callable[[HermiteMoments], HermiteMoments]
 # An eigenvalue of order 2 counts as that of a row if it is this many times the noise.
 EIGENVALUE_FACTOR = 3.0
@@ -28,6 +46,128 @@ EIGENVALUE_FACTOR = 3.0
 DOUBTFUL_FACTOR = 1.0
 # Rows up to which order 4 is used: its derivatives take rank^6 / 24 numbers.
 LARGEST_RANK_OF_ORDER_4 = 16
+
+
+@dataclass(frozen=True, eq=False)
+class ReadLabels:
+    """Labels as a lowest layer has them.
+
+    Args:
+        offset: value where no unit is active.
+        noise: standard deviation of the noise; 0 for labels that repeat.
+        is_active: samples where some unit is active; None if labels do not show it.
+        level: labels above it are active, if there is noise.
+    """
+
+    offset: float
+    noise: float
+    is_active: Bool[np.ndarray, "points"] | None
+    level: float = np.inf
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether labels are free of additive noise."""
+        return self.noise == 0.0
+
+
+def read_labels(points: Points, labels: Labels, unit: ThresholdUnit) -> ReadLabels:
+    """Find the offset, the noise and the active samples.
+
+    Quiet samples all have the same label and fill a convex region around the origin. Among the values that repeat, the
+    one of the samples nearest to the origin is therefore theirs. Without such a value labels have noise: its lower half
+    shows its size, as long as most samples are quiet and active units raise the labels.
+
+    Args:
+        points: samples in coordinates in which they are standard Gaussian.
+        labels: one per sample.
+        unit: the units; those that are never quiet have no active samples.
+    """
+    if not unit.is_quiet_below:
+        return ReadLabels(float(np.mean(labels)), 0.0, None)
+    offset = _central_atom(points, labels)
+    if offset is not None:
+        is_active = np.abs(labels - offset) > SAME_VALUE * np.ptp(labels)
+        return ReadLabels(offset, 0.0, _if_balanced(is_active))
+    offset = float(np.median(labels))
+    below = labels[labels < offset] - offset
+    noise = float(np.sqrt(np.mean(below**2))) if len(below) else 0.0
+    if unit.name == "step":
+        upper = labels[labels > offset + ACTIVE_NOISE * noise]
+        jump = float(np.median(upper)) - offset if len(upper) else 0.0
+        level = offset + jump / 2 if jump > STEP_SEPARATION * noise else np.inf
+    else:
+        level = offset + ACTIVE_NOISE * noise
+    return ReadLabels(offset, noise, _if_balanced(labels > level), level)
+
+
+def _central_atom(points: Points, labels: Labels) -> float | None:
+    """The repeated value whose samples are nearest to the origin on average."""
+    resolution = SAME_VALUE * float(np.ptp(labels))
+    if resolution == 0.0:
+        return float(labels[0])
+    values, inverse, counts = np.unique(np.round(labels / resolution), return_inverse=True, return_counts=True)
+    atoms = np.flatnonzero((counts >= ATOM_SHARE * len(labels)) & (counts >= ATOM_SAMPLES))
+    if len(atoms) == 0:
+        return None
+    lengths = np.bincount(inverse, weights=np.einsum("pi,pi->p", points, points), minlength=len(values))
+    atom = int(atoms[np.argmin(lengths[atoms] / counts[atoms])])
+    return float(np.median(labels[inverse == atom]))
+
+
+def _if_balanced(is_active: Bool[np.ndarray, "points"]) -> Bool[np.ndarray, "points"] | None:
+    share = float(np.mean(is_active))
+    return is_active if LEAST_SHARE < share < 1 - LEAST_SHARE else None
+
+
+def hermite_cumulants(moments: HermiteMoments) -> HermiteMoments:
+    """Derivatives at zero of the logarithm of the series, in the place of the moments.
+
+    Args:
+        moments: orders 0 to 4 at most; order 0 is the mean of y.
+
+    Raises:
+        InvalidInput: for orders above 4, or a mean that is not positive.
+    """
+    mean = float(moments.entries(0)[0])
+    if moments.degree > HIGHEST_ORDER or not mean > 0:
+        raise InvalidInput(
+            f"cumulants need moments up to order {HIGHEST_ORDER} and a positive mean, "
+            f"got order {moments.degree} and {mean}."
+        )
+    ratios = [moments.tensor(order) / mean for order in range(1, moments.degree + 1)]
+    packed = [np.array([np.log(mean)])]
+    for order in range(1, moments.degree + 1):
+        tensor = ratios[order - 1] - _products(ratios, order)
+        packed.append(tensor[tuple(multi_indices(moments.rank, order).T)])
+    return HermiteMoments(moments.rank, moments.degree, np.concatenate(packed))
+
+
+def with_mean(moments: HermiteMoments, mean: float) -> HermiteMoments:
+    """The moments of the labels plus the constant that makes their mean `mean`: only order 0 changes."""
+    return HermiteMoments(moments.rank, moments.degree, np.concatenate([[mean], moments.packed[1:]]))
+
+
+def symmetrised(tensor: np.ndarray) -> np.ndarray:
+    """The mean over all orders of the axes."""
+    return np.mean([np.transpose(tensor, axes) for axes in permutations(range(tensor.ndim))], axis=0)
+
+
+def _products(ratios: list[np.ndarray], order: int) -> np.ndarray:
+    """What products of moments of lower orders contribute to the moment of this order."""
+    if order == 1:
+        return np.zeros_like(ratios[0])
+    outer, first, second = np.multiply.outer, ratios[0], ratios[1]
+    square = outer(first, first)
+    if order == 2:
+        return square
+    if order == 3:
+        return 3 * symmetrised(outer(first, second)) - 2 * outer(square, first)
+    return (
+        4 * symmetrised(outer(first, ratios[2]))
+        + 3 * symmetrised(outer(second, second))
+        - 12 * symmetrised(outer(square, second))
+        + 6 * outer(square, square)
+    )
 
 
 @dataclass(frozen=True, eq=False)

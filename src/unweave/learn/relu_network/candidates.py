@@ -7,16 +7,14 @@ from jaxtyping import Bool, Float64
 
 from unweave.activations import RELU
 from unweave.arrays import Points, Values, root_mean_square
-from unweave.learn.relu_network.errors import StandardErrors, standard_errors
+from unweave.learn.relu_network.evidence import ResidualStructure, StandardErrors, residual_structure, standard_errors
 from unweave.learn.relu_network.finish import EXACT, EXACT_SIGN_TOL, FinishedRelu, ReluFinish
-from unweave.learn.relu_network.hermite_units import unit_parameters
-from unweave.learn.relu_network.rare_neurons import RareNeurons
-from unweave.learn.relu_network.residual_structure import ResidualStructure, residual_structure
-from unweave.learn.relu_network.signs import equivalent_signs, flip_columns, resolve_relu_signs
+from unweave.learn.relu_network.missing_neurons import RareNeurons
+from unweave.learn.relu_network.units import equivalent_signs, flip_columns, resolve_relu_signs, unit_parameters
 from unweave.networks.network import Network
 from unweave.networks.symmetries import reflect
 from unweave.numerics.binary_systems import BinarySystem
-from unweave.samples.hermite.coordinates import Coordinates
+from unweave.samples.hermite.inputs import Coordinates
 
 # Hyperplanes that differ by less are one, and neurons of less weight than this share are none, for exact labels.
 SAME_PLANE, NO_WEIGHT = 1e-7, 1e-9

@@ -6,10 +6,8 @@ import numpy as np
 
 from unweave.arrays import Points, Values, root_mean_square
 from unweave.exceptions import InvalidInput
-from unweave.learn.relu_network.activation_pattern import PatternLeastSquares
-from unweave.learn.relu_network.hermite_units import unit_parameters
-from unweave.learn.relu_network.pattern_newton import PatternNewton
-from unweave.learn.relu_network.signs import ReluSigns, resolve_relu_signs
+from unweave.learn.relu_network.pattern_fit import PatternLeastSquares, PatternNewton
+from unweave.learn.relu_network.units import ReluSigns, resolve_relu_signs, unit_parameters
 from unweave.networks.network import Network
 from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.numerics.refined import Refinement

@@ -1,22 +1,180 @@
-"""Put a relu network together from Hermite tensors and directions: scalars, affine remainder, signs.
+"""A relu network from Hermite tensors and directions: biases, output weights, affine remainder, signs.
 
-Conventions as in `unweave.learn.relu_network.hermite_units`; the tensors may be exact or estimated.
+With directions known up to sign, least squares gives for every order k the coefficients ``c_ki = a_i g_k(b_i)``. From
+order 2 on they are ``beta_i (-1)^k He_k-2(b_i)`` with ``beta_i = a_i phi(b_i)``: polynomials in the bias, whose
+recurrence
+
+    He_n+1(b) = b He_n(b) - n He_n-1(b)
+
+gives the bias as a ratio. Directions with the wrong sign give the negative bias and the same output weight. Conventions
+as in `unweave.learn.relu_network.units`; the tensors may be exact or estimated.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64
+from scipy.special import eval_hermitenorm, factorial
 
 from unweave.activations import RELU
 from unweave.arrays import Atoms
-from unweave.learn.relu_network.hermite_directions import check_orders
-from unweave.learn.relu_network.hermite_units import relu_coefficient, unit_parameters
-from unweave.learn.relu_network.scalars import ReluScalars, coefficient_table, fit_scalars
-from unweave.learn.relu_network.signs import ReluSigns, resolve_relu_signs
+from unweave.exceptions import InvalidInput
+from unweave.learn.relu_network.directions import check_orders
+from unweave.learn.relu_network.units import (
+    ReluSigns,
+    normal_density,
+    relu_coefficient,
+    resolve_relu_signs,
+    unit_parameters,
+)
 from unweave.networks.network import Network
-from unweave.numerics.symmetric_tensors import Tensor
+from unweave.numerics.symmetric_tensors import Tensor, power_coefficients
+
+# Biases are searched up to here: beyond, a relu is affine up to 2e-9, and ``exp(b^2 / 2)`` multiplies every error.
+LARGEST_BIAS = 6.0
+# Spacing of the search: polynomials of the orders in use turn on a scale of 0.2 at least.
+BIAS_SPACING = 0.02
+# Gauss-Newton steps from the best grid point, which is close: they converge quadratically.
+SCALAR_STEPS = 12
+# A neuron is unreliable if its coefficients are not this many times their noise.
+NOISE_MARGIN = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class ReluScalars:
+    """What was read from the coefficients of every neuron.
+
+    Args:
+        biases: up to the signs of the directions.
+        output_weights: for unit directions.
+        misfits: norm of what bias and output weight leave of the coefficients, weighted by ``1 / k!``, relative to
+            them. Large for two parallel neurons that were taken for one. Zero where a formula uses all.
+        is_reliable: whether the bias is within `LARGEST_BIAS` and the coefficients stand out from their noise.
+    """
+
+    biases: Float64[np.ndarray, "neurons"]
+    output_weights: Float64[np.ndarray, "neurons"]
+    misfits: Float64[np.ndarray, "neurons"]
+    is_reliable: Bool[np.ndarray, "neurons"]
+
+
+def coefficient_table(
+    tensors: Sequence[Tensor], directions: Atoms, *, orders: Sequence[int]
+) -> Float64[np.ndarray, "orders neurons"]:
+    """Coefficients of the powers of the directions in the tensors of the given orders, one row per order."""
+    rows = [power_coefficients(tensors[order], directions) for order in orders]
+    return np.array(rows).reshape(len(orders), len(directions))
+
+
+def ratio_scalars(table: Float64[np.ndarray, "orders neurons"], *, order: int) -> ReluScalars:
+    """Biases and output weights by the recurrence, from two or four orders (the document's Algorithm 2).
+
+    For ``order = 1`` from coefficients of orders 2 and 3: ``b = -c_3 / c_2``. For larger l from orders ``l .. l + 3``:
+    with k the one of ``l + 1`` and ``l + 2`` that has the larger coefficient, which is never blind,
+
+        b = -(c_k+1 + (k - 2) c_k-1) / c_k,    a = (-1)^k c_k / (He_k-2(b) phi(b)).
+
+    The document prints k in place of ``k - 2`` in both formulas; its lemma has the right indices.
+
+    Args:
+        table: coefficients of orders 2 and 3, or of ``l .. l + 3``.
+        order: l.
+
+    Raises:
+        InvalidInput: if the table does not have two, or four, rows.
+    """
+    if len(table) != (2 if order == 1 else 4):
+        raise InvalidInput(f"ratios with order={order} need {2 if order == 1 else 4} orders, got {len(table)}.")
+    if order == 1:
+        degrees, below, middle, above = np.zeros(table.shape[1]), np.zeros(table.shape[1]), table[0], table[1]
+    else:
+        second = np.abs(table[2]) > np.abs(table[1])
+        degrees = np.where(second, order, order - 1).astype(np.float64)
+        below, middle, above = (np.where(second, table[row + 1], table[row]) for row in range(3))
+    is_seen = middle != 0.0
+    divisor = np.where(is_seen, middle, 1.0)
+    biases = np.where(is_seen, -(above + degrees * below) / divisor, np.inf)
+    is_reliable = np.abs(biases) <= LARGEST_BIAS
+    biases = np.clip(biases, -LARGEST_BIAS, LARGEST_BIAS)
+    values = (-1.0) ** degrees * eval_hermitenorm(degrees.astype(np.int64), biases) * normal_density(biases)
+    heights = np.where(values != 0.0, middle / np.where(values != 0.0, values, 1.0), 0.0)
+    return ReluScalars(biases, heights, np.zeros(len(biases)), is_reliable)
+
+
+def fit_scalars(
+    table: Float64[np.ndarray, "orders neurons"], *, orders: Sequence[int], noise: float = 0.0
+) -> ReluScalars:
+    """Biases and output weights that explain the coefficients of several orders best.
+
+    Minimises ``sum_k (c_k - beta (-1)^k He_k-2(b))^2 / k!`` over beta and b, by a grid in b and Gauss-Newton steps.
+    There is no blind bias as long as two consecutive orders are used.
+
+    Args:
+        table: coefficients, one row per order.
+        orders: the orders, at least two and none below 2.
+        noise: error of a coefficient, divided by ``sqrt(k!)``; neurons that do not stand out are not reliable.
+
+    Raises:
+        InvalidInput: if there are fewer than two orders, or one below 2.
+
+    Guarantees: the global minimum on the grid, to rounding; exact for exact coefficients.
+    """
+    if len(orders) < 2 or min(orders) < 2 or len(table) != len(orders):
+        raise InvalidInput(f"a fit needs coefficients of two orders from 2 on, got orders {tuple(orders)}.")
+    weighted = table / np.sqrt(factorial(np.array(orders)))[:, None]
+    grid = np.arange(-LARGEST_BIAS, LARGEST_BIAS + BIAS_SPACING / 2, BIAS_SPACING)
+    curves = _curves(grid, orders)
+    unit = curves / np.linalg.norm(curves, axis=0)
+    biases = grid[np.argmax(np.abs(unit.T @ weighted), axis=0)] if table.shape[1] else np.zeros(0)
+    biases = _stepped(biases, weighted, orders)
+    curves = _curves(biases, orders)
+    betas = _heights(curves, weighted)
+    rest = np.linalg.norm(weighted - betas * curves, axis=0)
+    sizes = np.linalg.norm(weighted, axis=0)
+    is_reliable = (np.abs(biases) < LARGEST_BIAS) & (sizes > NOISE_MARGIN * noise)
+    misfits = rest / np.where(sizes > 0, sizes, 1.0)
+    return ReluScalars(biases, betas / normal_density(biases), misfits, is_reliable)
+
+
+def _curves(biases: np.ndarray, orders: Sequence[int], *, derivative: int = 0) -> Float64[np.ndarray, "orders values"]:
+    """``(-1)^k He_k-2(b) / sqrt(k!)``, or its derivative in b, by ``He_n' = n He_n-1``."""
+    rows = []
+    for order in orders:
+        degree = order - 2
+        value = eval_hermitenorm(degree, biases) if derivative == 0 else degree * eval_hermitenorm(degree - 1, biases)
+        # SciPy defines no polynomial of degree -1; its factor is zero.
+        value = np.zeros_like(biases) if derivative and degree == 0 else value
+        rows.append((-1.0) ** order * value / np.sqrt(factorial(order)))
+    return np.array(rows).reshape(len(orders), len(biases))
+
+
+def _heights(curves: np.ndarray, weighted: np.ndarray) -> Float64[np.ndarray, "neurons"]:
+    sizes = np.sum(curves**2, axis=0)
+    return np.sum(curves * weighted, axis=0) / np.where(sizes > 0, sizes, 1.0)
+
+
+def _stepped(biases: np.ndarray, weighted: np.ndarray, orders: Sequence[int]) -> Float64[np.ndarray, "neurons"]:
+    """Gauss-Newton in the bias with the height eliminated; each step is kept only if the misfit does not grow."""
+
+    def misfit(at: np.ndarray) -> np.ndarray:
+        curves = _curves(at, orders)
+        return np.linalg.norm(weighted - _heights(curves, weighted) * curves, axis=0)
+
+    best = misfit(biases)
+    for _ in range(SCALAR_STEPS):
+        curves, slopes = _curves(biases, orders), _curves(biases, orders, derivative=1)
+        betas = _heights(curves, weighted)
+        # The part of the slope that a change of height can't undo.
+        slopes = betas * (slopes - _heights(curves, slopes) * curves)
+        sizes = np.sum(slopes**2, axis=0)
+        rest = weighted - betas * curves
+        step = np.sum(slopes * rest, axis=0) / np.where(sizes > 0, sizes, 1.0)
+        trial = np.clip(biases + step, -LARGEST_BIAS, LARGEST_BIAS)
+        trial_misfit = misfit(trial)
+        is_better = trial_misfit <= best
+        biases, best = np.where(is_better, trial, biases), np.where(is_better, trial_misfit, best)
+    return biases
 
 
 @dataclass(frozen=True, eq=False)

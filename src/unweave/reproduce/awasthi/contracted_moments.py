@@ -9,18 +9,17 @@ from jaxtyping import Float64
 
 from unweave.arrays import Points
 from unweave.exceptions import InvalidInput
-from unweave.samples.hermite.control import Control, residual_of
-from unweave.samples.hermite.coordinates import Coordinates
-from unweave.samples.hermite.label_moments import block_rows_for
-from unweave.samples.hermite.moments import Directions, HermiteMoments
+from unweave.samples.hermite.inputs import Coordinates
+from unweave.samples.hermite.moments import Control, HermiteMoments, residual_of
 from unweave.samples.hermite.multi_indices import (
+    Directions,
     full_positions,
     hermite_features,
     order_slice,
     series_count,
 )
 from unweave.samples.sources import Labels
-from unweave.samples.sums import Arrays, HalfRows, Statistic
+from unweave.samples.sums import Arrays, HalfRows, Statistic, block_rows_for
 
 # How far a direction may be from unit length.
 UNIT_TOL = 1e-8

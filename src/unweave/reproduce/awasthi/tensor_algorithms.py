@@ -4,9 +4,9 @@ Algorithms 1 (exact tensors), 2 (biases and output weights), 3 (signs), 4 (tenso
 signs); Algorithm 5, the predictor, is in `reference_predictor.py`. Corrected where the print is wrong: the flattening
 for the rank of the even tensor (l and l + 2 axes), the indices in Algorithm 2 (see `ratio_scalars`), and absolute
 values in Algorithm 4. The default that needs fewer samples pools all tensors:
-`unweave.learn.relu_network.hermite_directions`.
+`unweave.learn.relu_network.directions`.
 
-Tensors follow `unweave.learn.relu_network.hermite_units`: ``tensors[k]`` of order k, full, polynomials not normalised.
+Tensors follow `unweave.learn.relu_network.units`: ``tensors[k]`` of order k, full, polynomials not normalised.
 """
 
 from collections.abc import Sequence
@@ -19,9 +19,9 @@ from scipy.special import ndtr
 
 from unweave.activations import RELU
 from unweave.arrays import Atoms, Vector
-from unweave.learn.relu_network.hermite_directions import check_orders
+from unweave.learn.relu_network.directions import check_orders
 from unweave.learn.relu_network.jennrich import Jennrich
-from unweave.learn.relu_network.scalars import coefficient_table, ratio_scalars
+from unweave.learn.relu_network.moment_networks import coefficient_table, ratio_scalars
 from unweave.networks.network import Network
 from unweave.numerics.symmetric_tensors import Tensor, flattened, leading_directions, power_coefficients
 from unweave.reproduce.fiedler.subspace_power import distinct_directions

@@ -10,10 +10,10 @@ from jaxtyping import Float64
 
 from unweave.arrays import Atoms, Points
 from unweave.learn.lowest_layer.whitened_power import WhitenedPower
-from unweave.samples.engines import accumulate
-from unweave.samples.hermite.coordinates import Coordinates
-from unweave.samples.hermite.label_moments import LabelMoments
+from unweave.samples.hermite.inputs import Coordinates
+from unweave.samples.hermite.moments import LabelMoments
 from unweave.samples.sources import ArraySource
+from unweave.samples.sums import accumulate
 
 
 def even_rows(

@@ -9,7 +9,7 @@ from jaxtyping import Float64
 from sklearn.base import BaseEstimator, clone
 
 from unweave.exceptions import InvalidInput
-from unweave.learn.lowest_layer.regressor import LowestLayerRegressor
+from unweave.learn.lowest_layer.estimators import LowestLayerRegressor
 
 # Sets of outputs that are looked at, and draws of the samples for the limit of the score.
 MOST_SETS, DRAWS, LEVEL = 500, 50, 0.95

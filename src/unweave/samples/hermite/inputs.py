@@ -1,15 +1,113 @@
-"""Mean and covariance of the inputs, and the scale of the labels: the first pass."""
+"""The inputs: mean and covariance, coordinates in which they are standard Gaussian, and whether they are Gaussian.
+
+Hermite tensors are equivariant: for orthonormal columns U, ``He_k(z)(U, .., U) = He_k(U^T z)``. Moments in the
+coordinates of a subspace are therefore the projections of the moments, exactly and with no bias.
+
+The check is of what vanishes for Gaussian inputs: means of Hermite polynomials, divided by their standard deviation
+under the Gaussian, which is the effect of a deviation on a normalised coefficient. In whitened coordinates the orders 1
+and 2 vanish by construction, order 3 is skewness and order 4 excess kurtosis; fully contracted they are of Mardia's
+type, ``E|z|^4 - n (n + 2)`` for the latter.
+"""
 
 from dataclasses import dataclass
+from math import factorial
 
 import numpy as np
 from jaxtyping import Float64
+from scipy import stats
+from scipy.linalg import solve_triangular
 
 from unweave.arrays import Points, Vector
-from unweave.samples.hermite.coordinates import Coordinates
-from unweave.samples.hermite.label_moments import block_rows_for
+from unweave.exceptions import InvalidInput
+from unweave.result import Diagnostic, at_most
+from unweave.samples.hermite.multi_indices import Directions, Rows
 from unweave.samples.sources import Labels
-from unweave.samples.sums import Arrays, HalfRows, Statistic
+from unweave.samples.sums import Arrays, HalfRows, Statistic, block_rows_for
+
+# How far columns of a basis may be from orthonormal: they come from eigenvectors in float64.
+ORTHONORMAL_TOL = 1e-8
+ORDERS = (1, 2, 3, 4)
+NAMES = {
+    1: "mean of the inputs along lines",
+    2: "variance of the inputs along lines",
+    3: "skewness of the inputs along lines",
+    4: "excess kurtosis of the inputs along lines",
+}
+# Chance that Gaussian inputs exceed the noise level of one diagnostic.
+FALSE_ALARM = 1e-4
+# Deviations below this do not matter however significant they are: a coefficient is off by at most this share of the
+# root mean square of the labels; heuristic.
+TOLERATED = 0.02
+# Up to this multiple of the threshold the moments are doubtful; beyond they are wrong.
+WEAK_FACTOR = 3.0
+ADVICE = "the inputs are not Gaussian enough, so that Hermite moments are biased: transform them, or draw others"
+
+
+@dataclass(frozen=True, eq=False)
+class Coordinates:
+    """The map ``z = axes^T (x - origin)``.
+
+    Args:
+        origin: the mean of the inputs.
+        axes: one column per coordinate.
+    """
+
+    origin: Vector
+    axes: Float64[np.ndarray, "inputs rank"]
+
+    @classmethod
+    def identity(cls, inputs: int) -> "Coordinates":
+        """The inputs as they are."""
+        return cls(np.zeros(inputs), np.eye(inputs))
+
+    @classmethod
+    def whitening(cls, mean: Vector, covariance: Float64[np.ndarray, "inputs inputs"]) -> "Coordinates":
+        """Coordinates of mean zero and covariance one: ``z = L^{-1} (x - mean)`` with ``L L^T`` the covariance.
+
+        Raises:
+            InvalidInput: if the covariance is not positive definite.
+        """
+        try:
+            factor = np.linalg.cholesky(covariance)
+        except np.linalg.LinAlgError as error:
+            raise InvalidInput(
+                "the covariance of the inputs needs to be positive definite: "
+                "drop inputs that are constant or combinations of others, or give more rows."
+            ) from error
+        return cls(mean, solve_triangular(factor, np.eye(len(mean)), lower=True).T)
+
+    @property
+    def inputs(self) -> int:
+        """Columns of the points."""
+        return self.axes.shape[0]
+
+    @property
+    def rank(self) -> int:
+        """Number of coordinates."""
+        return self.axes.shape[1]
+
+    def within(self, basis: Float64[np.ndarray, "rank smaller"]) -> "Coordinates":
+        """Coordinates inside the subspace that orthonormal columns span.
+
+        Raises:
+            InvalidInput: if the columns are not orthonormal; projected moments would be wrong.
+        """
+        if basis.shape[0] != self.rank:
+            raise InvalidInput(f"a basis needs {self.rank} rows here, got {basis.shape[0]}.")
+        if not np.allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=ORTHONORMAL_TOL):
+            raise InvalidInput("a basis of the active subspace needs orthonormal columns.")
+        return Coordinates(self.origin, self.axes @ basis)
+
+    def rows_of(self, points: Points) -> Rows:
+        """The coordinates of points, one row per coordinate."""
+        return self.axes.T @ (points - self.origin).T
+
+    def pulled_back(
+        self, weights: Float64[np.ndarray, "neurons rank"], biases: Float64[np.ndarray, "neurons"]
+    ) -> tuple[Float64[np.ndarray, "neurons inputs"], Float64[np.ndarray, "neurons"]]:
+        """Weights and biases for the inputs of units that were found in these coordinates."""
+        original = weights @ self.axes.T
+        return original, biases - original @ self.origin
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,3 +168,100 @@ class InputMoments(Statistic[InputSummary]):
         return InputSummary(
             self.origin + mean, covariance, float(label_sum / count), float(np.sqrt(label_square / count))
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Gaussianity:
+    """Normalised means that vanish for Gaussian inputs.
+
+    Args:
+        along_lines: means of ``He_k(<u, z>) / sqrt(k!)``, k = 1 to 4, for every line u.
+        skewness: mean of ``He_3(z)(., I)``, every entry divided by its standard deviation.
+        kurtosis: mean of ``He_4(z)(I, I)``, divided by its standard deviation.
+        rows: number of rows.
+    """
+
+    along_lines: Float64[np.ndarray, "orders lines"]
+    skewness: Float64[np.ndarray, "rank"]
+    kurtosis: float
+    rows: int
+
+    def diagnostics(self) -> list[Diagnostic]:
+        """Every number with its threshold: what chance explains, but at least what does not matter.
+
+        Assumes: enough rows for the means to be normal; order 4 has heavy tails below some thousand rows.
+        """
+        lines, rank = self.along_lines.shape[1], len(self.skewness)
+        one_of_many = stats.norm.isf(FALSE_ALARM / (2 * lines))
+        entries = np.sqrt(stats.chi2.isf(FALSE_ALARM, rank) / rank)
+        numbers = [
+            *((NAMES[k], np.abs(self.along_lines[k - 1]).max(), one_of_many) for k in ORDERS),
+            ("skewness of the inputs, all directions", np.sqrt(np.mean(self.skewness**2)), entries),
+            ("excess kurtosis of the inputs, all directions", abs(self.kurtosis), stats.norm.isf(FALSE_ALARM / 2)),
+        ]
+        thresholds = [max(TOLERATED, chance / np.sqrt(self.rows)) for _, _, chance in numbers]
+        return [
+            at_most(name, value, threshold, ADVICE, weak=WEAK_FACTOR * threshold)
+            for (name, value, _), threshold in zip(numbers, thresholds, strict=True)
+        ]
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianityCheck(Statistic[Gaussianity]):
+    """Hermite means of the inputs of orders 1 to 4 along lines and contracted; labels do not matter.
+
+    Cost per row: ``2 n (L + 1)`` operations for L lines in n coordinates, and about ``10 L``.
+
+    Args:
+        coordinates: in which the inputs should be standard Gaussian.
+        lines: unit vectors in these coordinates, as rows; axes find what random directions average out, and the
+            reverse, so `lines_for` takes both.
+    """
+
+    coordinates: Coordinates
+    lines: Directions
+
+    def __post_init__(self) -> None:
+        if self.lines.shape[1] != self.coordinates.rank or not len(self.lines):
+            raise InvalidInput(f"a check needs lines with {self.coordinates.rank} columns, got {self.lines.shape}.")
+
+    @property
+    def inputs(self) -> int:
+        """Columns of the points."""
+        return self.coordinates.inputs
+
+    @property
+    def block_rows(self) -> int:
+        """Rows that stay in the cache."""
+        return block_rows_for(len(self.lines) + self.coordinates.rank)
+
+    def sums_of(self, points: Points, labels: Labels, *, half: int) -> Arrays:  # noqa: ARG002 - inputs only
+        """Sums of Hermite polynomials along lines, and of the two contractions."""
+        rows = self.coordinates.rows_of(points)
+        t = self.lines @ rows
+        square = t * t
+        third = t * (square - 3)
+        along = np.array(
+            [t.sum(axis=1), (square - 1).sum(axis=1), third.sum(axis=1), (t * third - 3 * square + 3).sum(axis=1)]
+        )
+        rank, length = len(rows), np.einsum("ip,ip->p", rows, rows)
+        kurtosis = np.sum(length**2 - (2 * rank + 4) * length + rank * (rank + 2))
+        return along, rows @ (length - rank - 2), np.array([kurtosis])
+
+    def moments_from(self, sums: Arrays, rows: HalfRows) -> Gaussianity:
+        """Means in units of standard deviations of one row."""
+        along, skewness, kurtosis = sums
+        count, rank = int(rows.sum()), self.coordinates.rank
+        deviations = np.sqrt([factorial(k) for k in ORDERS])
+        return Gaussianity(
+            along / count / deviations[:, None],
+            skewness / count / np.sqrt(2 * (rank + 2)),
+            float(kurtosis[0] / count / np.sqrt(8 * rank * (rank + 2))),
+            count,
+        )
+
+
+def lines_for(rng: np.random.Generator, *, rank: int) -> Directions:
+    """All axes, and as many random directions."""
+    random = rng.standard_normal((rank, rank))
+    return np.concatenate([np.eye(rank), random / np.linalg.norm(random, axis=1, keepdims=True)])

@@ -1,4 +1,8 @@
-"""The moments ``T_0 .. T_K``: packed symmetric tensors, and the polynomial whose Hermite coefficients they are."""
+"""Hermite moments of labels: symmetric tensors, control variates for them, and all orders up to 6 in one pass.
+
+A control is a polynomial that is subtracted from the labels and whose moments are added back, which takes its variance
+away. Moments are measured by one matrix product per block of rows.
+"""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,8 +10,11 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float64
 
+from unweave.arrays import Points
 from unweave.exceptions import InvalidInput
+from unweave.samples.hermite.inputs import Coordinates
 from unweave.samples.hermite.multi_indices import (
+    Directions,
     Rows,
     factorials,
     full_positions,
@@ -19,8 +26,13 @@ from unweave.samples.hermite.multi_indices import (
     product_places,
     series_count,
 )
+from unweave.samples.sources import Labels
+from unweave.samples.sums import Arrays, HalfRows, Halved, Statistic, block_rows_for
 
-Directions = Float64[np.ndarray, "directions rank"]
+# How well axes of a subspace must be combinations of the axes of the control, relative to their size.
+INSIDE_TOL = 1e-8
+# Above this order raw moments lose digits when they are turned into Hermite moments, and variances explode.
+HIGHEST_ORDER = 6
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,3 +125,141 @@ class HermiteMoments:
         places = product_places(self.rank, left, self.degree - left)
         shares = np.bincount(places.ravel(), minlength=len(coefficients))
         return (coefficients / shares)[places]
+
+
+@dataclass(frozen=True, eq=False)
+class Control:
+    """A polynomial for each half of the rows, by its Hermite moments.
+
+    The moments of ``y - p`` have the variance of what p does not explain: degree 2 leaves 2.3 % of the energy of a
+    ReLU with bias 0, and 18 % with bias -1. Adding the moments of p back makes them the moments of y again; for an
+    order above the degree of p there is nothing to add.
+
+    Args:
+        coordinates: those of the polynomials. Moments may be measured in the same or inside a subspace of them: then
+            the polynomial also takes away what lies outside of the subspace.
+        even: subtracted from labels of even rows.
+        odd: subtracted from labels of odd rows.
+    """
+
+    coordinates: Coordinates
+    even: HermiteMoments
+    odd: HermiteMoments
+
+    def __post_init__(self) -> None:
+        if not self.even.rank == self.odd.rank == self.coordinates.rank or self.even.degree != self.odd.degree:
+            raise InvalidInput(
+                "polynomials of a control need the same degree, and the coordinates they are given with."
+            )
+
+    @classmethod
+    def shared(cls, coordinates: Coordinates, moments: HermiteMoments) -> "Control":
+        """The same polynomial for all rows; if it was fitted to them there is a bias of order 1/N."""
+        return cls(coordinates, moments, moments)
+
+    @classmethod
+    def crossed(cls, coordinates: Coordinates, moments: Halved[HermiteMoments]) -> "Control":
+        """For each half the polynomial that was fitted to the other: no bias, at twice the variance of the fit.
+
+        Assumes: this pass sees the rows in the same halves as the pass before.
+        """
+        return cls(coordinates, moments.odd, moments.even)
+
+    def residual(self, points: Points, labels: Labels, *, half: int) -> Labels:
+        """Labels without the polynomial of their half."""
+        polynomial = (self.even, self.odd)[half]
+        return labels - polynomial.series(self.coordinates.rows_of(points))
+
+    def moments_in(self, coordinates: Coordinates, rows: HalfRows) -> HermiteMoments:
+        """The moments of what was subtracted, averaged over rows of both halves.
+
+        Raises:
+            InvalidInput: if `coordinates` are not inside those of the control.
+        """
+        share = rows / np.sum(rows)
+        packed = share[0] * self.even.packed + share[1] * self.odd.packed
+        mean = HermiteMoments(self.even.rank, self.even.degree, packed)
+        return mean if coordinates is self.coordinates else mean.projected(self._basis_of(coordinates))
+
+    def _basis_of(self, coordinates: Coordinates) -> np.ndarray:
+        basis = np.linalg.lstsq(self.coordinates.axes, coordinates.axes)[0]
+        gap = np.abs(self.coordinates.axes @ basis - coordinates.axes).max()
+        if gap > INSIDE_TOL * np.abs(coordinates.axes).max() or not np.array_equal(
+            self.coordinates.origin, coordinates.origin
+        ):
+            raise InvalidInput(
+                "moments with a control need the coordinates of the control, or a subspace `within` them."
+            )
+        return basis
+
+
+def residual_of(control: Control | None, points: Points, labels: Labels, *, half: int) -> Labels:
+    """Labels without the polynomial of a control, if there is one."""
+    return labels if control is None else control.residual(points, labels, half=half)
+
+
+@dataclass(frozen=True, eq=False)
+class LabelMoments(Statistic[HermiteMoments]):
+    """All moments ``T_0 .. T_order`` of labels, or of what a control leaves of them.
+
+    The monomials m of half the order are multiplied with each other: ``sum_n y_n m(z_n) m(z_n)^T`` holds every raw
+    moment up to the order, and raw moments become Hermite moments once, at the end.
+
+    Cost per row, with ``F_l = binom(rank + l, l)``: an even order 2 l takes ``F_l^2`` operations, because rows of
+    positive and of negative labels give one symmetric product each, whose lower half BLAS does not compute; an odd
+    order 2 l + 1 takes ``2 F_l F_{l+1}``. Building features takes ``F_l`` multiplications. For rank 20, order 4:
+    231^2 = 53 361 operations. Memory: ``F_l^2`` numbers per half.
+
+    Args:
+        coordinates: in which the inputs are standard Gaussian.
+        order: the highest order, 1 to 6.
+        control: the polynomial that is subtracted from the labels first.
+    """
+
+    coordinates: Coordinates
+    order: int
+    control: Control | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.order <= HIGHEST_ORDER:
+            raise InvalidInput(f"moments of labels have orders 1 to {HIGHEST_ORDER}, got order={self.order}.")
+
+    @property
+    def inputs(self) -> int:
+        """Columns of the points."""
+        return self.coordinates.inputs
+
+    @property
+    def block_rows(self) -> int:
+        """Rows whose features stay in the cache."""
+        return block_rows_for(series_count(self.coordinates.rank, self._degrees[1]))
+
+    def sums_of(self, points: Points, labels: Labels, *, half: int) -> Arrays:
+        """Products of monomials, weighted with the labels."""
+        weights = residual_of(self.control, points, labels, half=half)
+        left, right = self._degrees
+        if left < right:
+            features = monomials(self.coordinates.rows_of(points), right)
+            weighted = features[: series_count(self.coordinates.rank, left)] * weights
+            return (weighted @ features.T,)
+        return (
+            self._weighted_square(points[weights > 0], weights[weights > 0])
+            - self._weighted_square(points[weights < 0], -weights[weights < 0]),
+        )
+
+    def moments_from(self, sums: Arrays, rows: HalfRows) -> HermiteMoments:
+        """Raw moments, averaged over equal products, as Hermite moments."""
+        rank = self.coordinates.rank
+        places = product_places(rank, *self._degrees).ravel()
+        raw = np.bincount(places, weights=sums[0].ravel()) / np.bincount(places) / rows.sum()
+        moments = HermiteMoments(rank, self.order, hermite_from_monomials(rank, self.order) @ raw)
+        return moments if self.control is None else moments.plus(self.control.moments_in(self.coordinates, rows))
+
+    @property
+    def _degrees(self) -> tuple[int, int]:
+        return self.order // 2, self.order - self.order // 2
+
+    def _weighted_square(self, points: Points, weights: Labels) -> np.ndarray:
+        """``sum_n w_n m(z_n) m(z_n)^T`` for positive weights: features carry their square roots from the start."""
+        features = monomials(self.coordinates.rows_of(points), self._degrees[1], scale=np.sqrt(weights))
+        return features @ features.T

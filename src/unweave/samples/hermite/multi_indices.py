@@ -15,6 +15,7 @@ from scipy import sparse
 
 # One row per coordinate: every step of building features then runs through contiguous memory.
 Rows = Float64[np.ndarray, "rank points"]
+Directions = Float64[np.ndarray, "directions rank"]
 Features = Float64[np.ndarray, "features points"]
 
 

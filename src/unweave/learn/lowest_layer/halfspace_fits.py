@@ -1,8 +1,14 @@
-"""Half spaces to the precision of the samples: a linear programme per face, with the samples near its boundary.
+"""Half spaces of a union from the sides of samples: a smooth fit of all, a linear programme per face, a fallback.
 
-Labels say on which side of a union of half spaces a sample lies. An inactive sample is outside of every half space, and
-an active one that is far from all others belongs to the one that is left. Near the boundary of one half space the
-samples are therefore labelled by it alone, and separating them is a linear programme.
+``log sum_i exp(<v_i, x> - b_i)`` is positive about where one of the half spaces ``<v_i, x> >= b_i`` contains x. Fitting
+this smooth maximum needs no knowledge of which half space a sample belongs to, bears wrong labels and any distribution
+of the inputs; it is less exact than linear programmes, which start from it.
+
+An inactive sample is outside of every half space, and an active one that is far from all others belongs to the one that
+is left. Near the boundary of one half space the samples are therefore labelled by it alone, and separating them is a
+linear programme, which is as precise as the samples.
+
+For prediction on any data `fitted_union` chooses the number by held-out samples and claims nothing about the rows.
 """
 
 from collections.abc import Callable
@@ -11,11 +17,21 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float64
 from scipy import sparse
-from scipy.optimize import linprog
+from scipy.optimize import linprog, minimize
+from scipy.special import expit
 
 from unweave.arrays import Atoms, Points, Vector
+from unweave.learn.lowest_layer.layer import LowestLayer
+from unweave.learn.lowest_layer.units import STEP
+from unweave.samples.hermite.inputs import Coordinates
 
 Side = Bool[np.ndarray, "points"]
+Offsets = Float64[np.ndarray, "neurons"]
+# Half spaces are as sharp as this at the start: the smooth maximum then is off by a tenth of a spread of the inputs.
+FIRST_SHARPNESS = 8.0
+# Ridge penalty per squared entry, relative to the loss of one sample: keeps separable half spaces finite.
+PENALTY = 1e-5
+STEPS = 150
 Thresholds = Float64[np.ndarray, "neurons"]
 # Half width of the first band: wide enough for starts that are ten degrees off.
 FIRST_WIDTH = 0.35
@@ -27,6 +43,87 @@ SHRINKAGE = 0.1
 LEAST_GUARD = 0.02
 # Below so many points per input on one side nothing is learnt about a face.
 POINTS_PER_INPUT = 3
+# Half spaces that are tried if their number is not given, and random starts of each.
+MOST_HALFSPACES, STARTS = 4, 3
+# Share of the samples that choose the number, and the relative gain that another half space must bring.
+CHOOSING_SHARE, LEAST_GAIN = 0.3, 0.02
+# Penalty of small data sets: about one over the samples.
+PENALTY_SAMPLES = 1.0
+MOST_SAMPLES = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class SoftUnion:
+    """Half spaces ``<v_i, x> >= b_i`` whose smooth maximum was fitted.
+
+    Args:
+        slopes: the v_i; their lengths say how sharp the labels change.
+        offsets: the b_i.
+        loss: mean logistic loss on the samples of the fit, without the penalty.
+    """
+
+    slopes: Atoms
+    offsets: Offsets
+    loss: float
+
+    @property
+    def rows(self) -> Atoms:
+        """Unit vectors of the half spaces."""
+        return self.slopes / np.linalg.norm(self.slopes, axis=1, keepdims=True)
+
+    @property
+    def thresholds(self) -> Offsets:
+        """Distances of the half spaces from the origin."""
+        return self.offsets / np.linalg.norm(self.slopes, axis=1)
+
+    def depths(self, points: Points) -> Float64[np.ndarray, "points"]:
+        """The smooth maximum: log-odds of being in the union."""
+        return np.logaddexp.reduce(points @ self.slopes.T - self.offsets, axis=1)
+
+
+def logistic_loss(depths: Float64[np.ndarray, "points"], is_active: Side) -> float:
+    """Mean of ``log(1 + exp(-depth))`` for samples in the union and of ``log(1 + exp(depth))`` for others."""
+    return float(np.mean(np.logaddexp(0.0, np.where(is_active, -depths, depths))))
+
+
+def fit_soft_union(
+    points: Points,
+    is_active: Side,
+    slopes: Atoms,
+    offsets: Offsets,
+    *,
+    penalty: float = PENALTY,
+    steps: int = STEPS,
+) -> SoftUnion:
+    """Minimise the logistic loss of the smooth maximum from a start.
+
+    Args:
+        points: samples, of a spread of about 1.
+        is_active: whether a sample is in the union.
+        slopes: start; unit rows times a sharpness.
+        offsets: start; thresholds times the sharpness.
+        penalty: of the squared slopes.
+        steps: largest number of steps of L-BFGS.
+
+    Guarantees: a local minimum or the last step; never worse than the start.
+    """
+    shape, sides = slopes.shape, np.where(is_active, 1.0, -1.0)
+
+    def objective(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        v, b = flat[: slopes.size].reshape(shape), flat[slopes.size :]
+        arguments = points @ v.T - b
+        depths = np.logaddexp.reduce(arguments, axis=1)
+        loss = float(np.mean(np.logaddexp(0.0, -sides * depths)) + penalty * np.sum(v**2))
+        pull = -sides * expit(-sides * depths) / len(points)
+        shares = pull[:, None] * np.exp(arguments - depths[:, None])
+        gradient = np.concatenate([(shares.T @ points + 2 * penalty * v).ravel(), -shares.sum(axis=0)])
+        return loss, gradient
+
+    start = np.concatenate([slopes.ravel(), offsets])
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": steps}).x
+    v, b = found[: slopes.size].reshape(shape), found[slopes.size :]
+    union = SoftUnion(v, b, 0.0)
+    return SoftUnion(v, b, logistic_loss(union.depths(points), is_active))
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,3 +278,62 @@ def _largest_of_others(
 def _is_enough(is_active: Side, inputs: int) -> bool:
     fewest = min(np.count_nonzero(is_active), np.count_nonzero(~is_active))
     return bool(fewest >= POINTS_PER_INPUT * inputs)
+
+
+def fitted_union(points: Points, is_active: Side, rng: np.random.Generator, *, halfspaces: int | None) -> LowestLayer:
+    """A union that predicts as well as logistic fits of its smooth maximum do.
+
+    Args:
+        points: samples of any distribution.
+        is_active: whether a sample is in the union.
+        rng: for subsamples, splits and starts.
+        halfspaces: number of half spaces; chosen on held-out samples if None.
+    """
+    if len(points) > MOST_SAMPLES:
+        chosen = rng.choice(len(points), MOST_SAMPLES, replace=False)
+        points, is_active = points[chosen], is_active[chosen]
+    scale = points.std(axis=0)
+    # Inputs that are constant say nothing, whatever their scale.
+    coordinates = Coordinates(points.mean(axis=0), np.diag(1.0 / np.where(scale > 0, scale, 1.0)))
+    white = np.ascontiguousarray(coordinates.rows_of(points).T)
+    count = halfspaces if halfspaces is not None else _chosen_count(white, is_active, rng)
+    union = _best_union(white, is_active, rng, count)
+    kept = np.linalg.norm(union.slopes, axis=1) > 0
+    layer = LowestLayer(union.rows[kept], union.thresholds[kept], np.full(int(kept.sum()), np.nan), STEP)
+    return layer.pulled_back(coordinates)
+
+
+def _chosen_count(points: Points, is_active: Side, rng: np.random.Generator) -> int:
+    """The smallest number whose held-out loss no larger number lowers by much."""
+    held = np.zeros(len(points), dtype=bool)
+    held[rng.choice(len(points), int(CHOOSING_SHARE * len(points)), replace=False)] = True
+    if len(np.unique(is_active[~held])) < 2 or not held.any():
+        return 1
+    best, chosen = np.inf, 1
+    for count in range(1, MOST_HALFSPACES + 1):
+        union = _best_union(points[~held], is_active[~held], rng, count)
+        loss = logistic_loss(union.depths(points[held]), is_active[held])
+        if loss < (1.0 - LEAST_GAIN) * best:
+            best, chosen = loss, count
+    return chosen
+
+
+def _best_union(points: Points, is_active: Side, rng: np.random.Generator, count: int) -> SoftUnion:
+    penalty = PENALTY_SAMPLES / (2 * len(points))
+    fits = []
+    for _ in range(STARTS if count > 1 else 1):
+        slopes, offsets = _random_start(points, is_active, rng, count)
+        fits.append(fit_soft_union(points, is_active, slopes, offsets, penalty=penalty))
+    return min(fits, key=lambda fit: fit.loss)
+
+
+def _random_start(
+    points: Points, is_active: Side, rng: np.random.Generator, count: int
+) -> tuple[Float64[np.ndarray, "neurons inputs"], Float64[np.ndarray, "neurons"]]:
+    """Half spaces from the mean of the quiet samples towards random active ones."""
+    centre = points[~is_active].mean(axis=0)
+    targets = points[is_active].mean(axis=0)[None]
+    if count > 1:
+        targets = rng.choice(points[is_active], count)
+    slopes = targets - centre
+    return slopes, np.einsum("ni,ni->n", slopes, 0.5 * (targets + centre))

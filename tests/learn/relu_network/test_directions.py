@@ -3,17 +3,17 @@ import pytest
 
 from tensors import disturbed, largest_distance, random_directions, sum_of_powers
 from unweave.exceptions import InvalidInput
-from unweave.learn.relu_network.hermite_directions import (
+from unweave.learn.relu_network.directions import (
     PooledDirections,
     bending_subspace,
     pooled_tensor,
+    power_step,
     powered_directions,
     smallest_order,
 )
-from unweave.learn.relu_network.hermite_units import hermite_tensors
-from unweave.learn.relu_network.power_refinement import power_step
+from unweave.learn.relu_network.units import hermite_tensors
 from unweave.networks.planted import relu_network
-from unweave.numerics.tensor_fit import fit_directions, misfit_of
+from unweave.numerics.symmetric_tensors import fit_directions, misfit_of
 
 BLIND = (0.0, 1.0, -1.0, float(np.sqrt(3)))
 SIZES = [(10, 5, 1), (20, 20, 1), (6, 18, 2), (4, 15, 3)]

@@ -1,32 +1,34 @@
-"""Learn a depth-2 relu network with biases from samples: moments, directions, scalars, finish, certificate.
+"""`ReluNetworkRegressor`: a depth-2 relu network with biases, from samples with Gaussian inputs.
 
 The passes: mean and covariance of the inputs; moments up to order two and a check that the inputs are Gaussian; moments
-of higher order inside the span of the weights. What follows works on rows in memory.
+of higher order inside the span of the weights. What follows works on rows in memory: finish, certificate.
 """
 
+import warnings
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float64
+from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unweave.arrays import Vector
-from unweave.learn.relu_network import verdicts
+from unweave.arrays import Vector, as_float64
+from unweave.exceptions import InputWarning, InvalidInput
+from unweave.learn.base import Progress, Stages
 from unweave.learn.relu_network.candidates import Candidate, Finisher, Rows, in_inputs
-from unweave.learn.relu_network.certificate import certificate_of
-from unweave.learn.relu_network.errors import StandardErrors
+from unweave.learn.relu_network.certificate import Case, certificate_of, doubt_of_inputs, notes, too_few, verdict
+from unweave.learn.relu_network.evidence import StandardErrors
 from unweave.learn.relu_network.finish import ReluFinish
-from unweave.learn.relu_network.next_neuron import NextNeuron
-from unweave.learn.relu_network.rare_neurons import RareNeurons
-from unweave.learn.relu_network.signs import SignChoices, equivalent_signs
+from unweave.learn.relu_network.missing_neurons import NextNeuron, RareNeurons
 from unweave.learn.relu_network.starts import FirstLook, Moments, affine_network, attempts, outside_subspace, start_of
-from unweave.learn.stages import Progress, Stages
+from unweave.learn.relu_network.units import SignChoices, equivalent_signs
 from unweave.networks.network import Network
-from unweave.result import Cost, Result
-from unweave.samples.engines import Engine, accumulate
-from unweave.samples.held_out import Part, first_rows, split
-from unweave.samples.hermite.coordinates import Coordinates
-from unweave.samples.hermite.inputs import InputMoments, InputSummary
-from unweave.samples.sources import Source
+from unweave.result import Cost, Outcome, Result
+from unweave.samples.hermite.inputs import Coordinates, InputMoments, InputSummary
+from unweave.samples.sources import ArraySource, Part, Source, first_rows, split
+from unweave.samples.sums import Engine, accumulate
 
 # Share of the rows that no fit sees: half of them choose among networks, the other half judge the choice.
 HELD_OUT, MOST_HELD_OUT = 0.2, 10_000
@@ -37,6 +39,7 @@ ROWS_PER_INPUT = 20
 # Numbers of neurons that are tried at most, and neurons that are added at most.
 MOST_ATTEMPTS = 12
 MOST_FURTHER = 3
+LARGEST_SEED = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,8 +239,8 @@ def _result(
         coordinates=problem.coordinates,
         spread=problem.spread,
     )
-    case = verdicts.Case(best, certificate, look.gaussianity.diagnostics(), given)
-    outcome, reason = verdicts.verdict(case)
+    case = Case(best, certificate, look.gaussianity.diagnostics(), given)
+    outcome, reason = verdict(case)
     choices = equivalent_signs(best.network) if best.is_exact and best.network.skip is None and best.neurons else None
     network = problem.in_inputs(best.network)
     learnt = Result(
@@ -247,10 +250,10 @@ def _result(
         certificate=certificate,
         diagnostics=(*case.gaussian, *case.diagnostics()),
         cost=Cost(samples=problem.samples, seconds=dict(stages.seconds)),
-        notes=tuple(verdicts.notes(case)),
+        notes=tuple(notes(case)),
     )
     scaled = _scaled_errors(best.errors, problem.spread)
-    start, doubt = problem.in_inputs(best.start), verdicts.doubt_of_inputs(case)
+    start, doubt = problem.in_inputs(best.start), doubt_of_inputs(case)
     return LearntRelu(learnt, network, start, scaled, best.open_signs, choices, doubt)
 
 
@@ -259,8 +262,8 @@ def _too_few(source: Source, inputs: int, rows: int, stages: Stages) -> LearntRe
     points, labels = first_rows(source, inputs=inputs, most=rows)
     solved = np.linalg.lstsq(np.column_stack([points, np.ones(rows)]), labels, rcond=None)[0]
     network = affine_network(solved[:-1], solved[-1:])
-    reason = verdicts.too_few(rows, ROWS_PER_INPUT * (inputs + 1))
-    learnt = Result(verdicts.NOT_IDENTIFIED, reason, network, cost=Cost(samples=rows, seconds=dict(stages.seconds)))
+    reason = too_few(rows, ROWS_PER_INPUT * (inputs + 1))
+    learnt = Result(Outcome.NOT_IDENTIFIED, reason, network, cost=Cost(samples=rows, seconds=dict(stages.seconds)))
     return LearntRelu(learnt, network, None, None, np.zeros(0, dtype=bool), None, None)
 
 
@@ -281,3 +284,101 @@ def _first_point(source: Source, inputs: int) -> Vector:
     """A point near the mean: covariances about a far origin lose digits."""
     points, _ = first_rows(source, inputs=inputs, most=1)
     return points[0] if len(points) else np.zeros(inputs)
+
+
+class ReluNetworkRegressor(RegressorMixin, BaseEstimator):
+    """Recover ``y = sum_i a_i relu(<w_i, x> + b_i)`` from samples.
+
+    Args:
+        neurons: their number; found if None.
+        mean: of the Gaussian inputs; estimated if None.
+        covariance: of the Gaussian inputs; estimated if None.
+        random_state: seed or generator for the held out rows and the decomposition.
+
+    Attributes:
+        result_: outcome, reason, network, certificate, diagnostics and notes.
+        network_: the network, with unit weights.
+        certificate_: what held out rows say about it.
+        outcome_: identified, partly identified or not identified.
+        start_network_: what moments alone gave, before the fit; None if there was too little to see.
+        standard_errors_: of weights, biases and output weights by the noise of the labels.
+        open_signs_: neurons ``(w_i, b_i)`` whose sign the labels do not tell.
+        sign_choices_: all flips that leave the function as it is, for exact labels; None otherwise.
+
+    A fit never fails for mathematical reasons: if the samples are not those of such a network, `outcome_` and
+    ``result_.reason`` say so, and the network is the best approximation that was met.
+    """
+
+    def __init__(
+        self,
+        neurons: Any = None,
+        *,
+        mean: Any = None,
+        covariance: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.neurons = neurons
+        self.mean = mean
+        self.covariance = covariance
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> "ReluNetworkRegressor":
+        """Learn from rows in memory.
+
+        Raises:
+            InvalidInput: for settings that can't be used, and inputs that are constant or combinations of others.
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
+        return self._learn(ArraySource(X, np.asarray(y, dtype=np.float64)), X.shape[1], None)
+
+    def fit_source(self, source: Source, *, inputs: int, engine: Engine | None = None) -> "ReluNetworkRegressor":
+        """Learn from samples that need not fit into memory.
+
+        Args:
+            source: such as a `ParquetSource`; read about five times.
+            inputs: number of inputs.
+            engine: where moments are summed; this process if omitted.
+        """
+        self.n_features_in_ = inputs
+        return self._learn(source, inputs, engine)
+
+    def predict(self, X: Any) -> Float64[np.ndarray, "points"]:
+        """What the network says."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return self.network_(X)[:, 0]
+
+    def _learn(self, source: Source, inputs: int, engine: Engine | None) -> "ReluNetworkRegressor":
+        learner = ReluLearner(
+            neurons=_checked_neurons(self.neurons),
+            mean=_checked(self.mean, "mean", (inputs,)),
+            covariance=_checked(self.covariance, "covariance", (inputs, inputs)),
+        )
+        seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
+        return self._hold(learner(source, inputs=inputs, seed=seed, engine=engine))
+
+    def _hold(self, found: LearntRelu) -> "ReluNetworkRegressor":
+        self.result_ = found.learnt
+        self.network_: Network = found.network
+        self.certificate_ = found.learnt.certificate
+        self.outcome_ = found.learnt.outcome
+        self.start_network_, self.standard_errors_ = found.start, found.standard_errors
+        self.open_signs_, self.sign_choices_ = found.open_signs, found.sign_choices
+        if found.doubt_of_inputs is not None:
+            warnings.warn(found.doubt_of_inputs, InputWarning, stacklevel=3)
+        return self
+
+
+def _checked_neurons(neurons: Any) -> int | None:
+    if neurons is not None and (isinstance(neurons, bool) or not isinstance(neurons, int | np.integer) or neurons < 1):
+        raise InvalidInput(f"neurons needs to be a number of at least 1, or None to find it, got {neurons!r}.")
+    return None if neurons is None else int(neurons)
+
+
+def _checked(value: Any, name: str, shape: tuple[int, ...]) -> np.ndarray | None:
+    if value is None:
+        return None
+    array = as_float64(value, name=name, ndim=len(shape))
+    if array.shape != shape:
+        raise InvalidInput(f"{name} needs the shape {shape} for these inputs, got {array.shape}.")
+    return array

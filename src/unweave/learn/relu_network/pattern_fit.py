@@ -1,11 +1,13 @@
-"""Least squares within the activation pattern: a shallow relu network from exact answers, in one linear solve.
+"""Fits of a shallow relu network within its activation pattern: linear for exact answers, Newton for noisy ones.
 
 Where it is known which neurons are active, the network is linear in ``u_i = a_i w_i`` and ``c_i = a_i b_i``:
 
     f(x) = sum over active i of (<u_i, x> + c_i) + <v, x> + c.
 
-Points near a kink of the current network may be on the wrong side and are left out; those that remain give
-``(neurons + 1)(inputs + 1)`` unknowns by least squares, and the next pattern. The affine part makes up for wrong signs.
+Points near a kink of the current network may be on the wrong side. `PatternLeastSquares` leaves them out: those that
+remain give ``(neurons + 1)(inputs + 1)`` unknowns by least squares, and the next pattern; the affine part makes up for
+wrong signs. `PatternNewton` takes all rows at once, without free scale or offset: the Jacobian is the activation
+pattern times ``(x, 1)``, and noise keeps the pattern from being exact, but near the optimum it hardly changes.
 """
 
 from dataclasses import dataclass
@@ -16,6 +18,7 @@ from jaxtyping import Bool, Float64
 from unweave.activations import IDENTITY, RELU
 from unweave.arrays import Points, Values, root_mean_square
 from unweave.exceptions import InvalidInput
+from unweave.learn.relu_network.units import unit_parameters
 from unweave.networks.network import Network
 from unweave.numerics.refined import Refinement
 
@@ -24,9 +27,17 @@ POINTS_PER_UNKNOWN = 2
 # Below a thousandth of the margin nothing is left out.
 MOST_HALVINGS = 10
 # Singular values below this share of the largest: what they belong to is not determined.
-UNDETERMINED = 1e-10
+LEAST_SINGULAR_VALUE = 1e-10
 # Residuals of exact answers end at rounding, relative to the answers; above, further rounds may help.
 ROUNDING = 1e-14
+# Numbers of a block of the Jacobian: 32 MB.
+BLOCK_NUMBERS = 2**22
+# Singular values below this share of the largest: what they belong to is not determined and stays.
+LEAST_EIGENVALUE = 1e-12
+# Halvings of a step that does not lower the residual.
+HALVINGS = 6
+# Relative gain of a step below which nothing more is to be had.
+GAIN = 1e-10
 
 
 @dataclass(frozen=True)
@@ -127,7 +138,7 @@ class PatternLeastSquares:
         is_active = network.layers[0].preactivations(points)[:, is_free] > 0
         design = np.hstack([*(is_active[:, [i]] * lifted for i in range(is_active.shape[1])), lifted])
         residuals = values - network(points)[:, 0]
-        change, _, rank, _ = np.linalg.lstsq(design, residuals, rcond=UNDETERMINED)
+        change, _, rank, _ = np.linalg.lstsq(design, residuals, rcond=LEAST_SINGULAR_VALUE)
         typical = np.inf
         for _ in range(self.trims if self.trimmed > 0.0 else 0):
             left = np.abs(residuals - design @ change)
@@ -136,11 +147,11 @@ class PatternLeastSquares:
                 break
             typical = float(np.median(left))
             kept = left <= np.quantile(left, 1.0 - self.trimmed)
-            change = np.linalg.lstsq(design[kept], residuals[kept], rcond=UNDETERMINED)[0]
-        return _moved(network, is_free, change.reshape(-1, lifted.shape[1])), bool(rank == design.shape[1])
+            change = np.linalg.lstsq(design[kept], residuals[kept], rcond=LEAST_SINGULAR_VALUE)[0]
+        return _change_free(network, is_free, change.reshape(-1, lifted.shape[1])), bool(rank == design.shape[1])
 
 
-def _moved(
+def _change_free(
     network: Network, is_free: Bool[np.ndarray, "neurons"], change: Float64[np.ndarray, "blocks lifted"]
 ) -> Network:
     """Unit weights, biases and output weights of changed slopes and constants; other neurons as they were."""
@@ -174,3 +185,100 @@ def _fewer_sides(is_active: Bool[np.ndarray, "points neurons"]) -> np.ndarray:
     """Number of points on that side of every kink that has fewer."""
     counts = np.sum(is_active, axis=0)
     return np.minimum(counts, len(is_active) - counts)
+
+
+@dataclass(frozen=True, eq=False)
+class PatternSystem:
+    """Normal equations of a network in slopes and constants.
+
+    Args:
+        gram: ``J^T J``; one block of ``inputs + 1`` per neuron, and one for the affine part if there is one.
+        products: ``J^T r`` with the residuals r.
+    """
+
+    gram: Float64[np.ndarray, "unknowns unknowns"]
+    products: Float64[np.ndarray, "unknowns"]
+
+    def step(self) -> Float64[np.ndarray, "unknowns"]:
+        """The change that solves the equations, without what they leave open."""
+        values, vectors = np.linalg.eigh(self.gram)
+        is_known = values > LEAST_EIGENVALUE * np.max(values, initial=0.0)
+        known = vectors[:, is_known]
+        return known @ ((known.T @ self.products) / values[is_known])
+
+
+def pattern_system(network: Network, points: Points, values: Values) -> PatternSystem:
+    """The normal equations in the activation pattern of the network, block by block.
+
+    Args:
+        network: shallow relu network with one output; its slope counts as unknown if it has one, and so does then its
+            offset, which otherwise stays.
+        points: where answers are known.
+        values: the answers.
+    """
+    directions, biases, _ = unit_parameters(network)
+    blocks = len(directions) + (network.skip is not None)
+    unknowns = blocks * (network.inputs + 1)
+    gram, products = np.zeros((unknowns, unknowns)), np.zeros(unknowns)
+    step = max(1, BLOCK_NUMBERS // max(unknowns, 1))
+    for first in range(0, len(points), step):
+        rows = slice(first, first + step)
+        lifted = np.column_stack([points[rows], np.ones(len(points[rows]))])
+        pattern = np.ones((len(lifted), blocks), dtype=bool)
+        pattern[:, : len(directions)] = points[rows] @ directions.T + biases > 0.0
+        jacobian = (pattern[:, :, None] * lifted[:, None, :]).reshape(len(lifted), unknowns)
+        gram += jacobian.T @ jacobian
+        products += jacobian.T @ (values[rows] - network(points[rows]))[:, 0]
+    return PatternSystem(gram, products)
+
+
+@dataclass(frozen=True)
+class PatternNewton:
+    """Settings of the Gauss-Newton method in slopes and constants.
+
+    Args:
+        steps: largest number of steps.
+    """
+
+    steps: int = 12
+
+    def __call__(self, network: Network, points: Points, values: Values) -> Refinement:
+        """Fit a network without slope; its offset stays as it is.
+
+        Args:
+            network: shallow relu network with one output and no skip, near the optimum.
+            points: where answers are known.
+            values: the answers.
+
+        Guarantees: never a larger residual.
+        """
+        residual = root_mean_square(values - network(points))
+        history, has_converged = [residual], False
+        for _ in range(self.steps if network.widths[0] else 0):
+            change = pattern_system(network, points, values).step()
+            trial, trial_residual = network, np.inf
+            for halving in range(HALVINGS):
+                trial = _changed(network, change * 0.5**halving)
+                trial_residual = root_mean_square(values - trial(points))
+                if trial_residual < residual:
+                    break
+            has_converged = not trial_residual < residual * (1.0 - GAIN)
+            if trial_residual < residual:
+                network, residual = trial, trial_residual
+                history.append(residual)
+            if has_converged:
+                break
+        return Refinement(network, residual, len(history) - 1, has_converged, tuple(history))
+
+
+def _changed(network: Network, change: Float64[np.ndarray, "unknowns"]) -> Network:
+    """Unit weights, biases and output weights of changed slopes and constants; neurons stay on their side."""
+    directions, biases, output_weights = unit_parameters(network)
+    blocks = change.reshape(len(directions), network.inputs + 1)
+    slopes = output_weights[:, None] * directions + blocks[:, :-1]
+    constants = output_weights * biases + blocks[:, -1]
+    heights = np.linalg.norm(slopes, axis=1)
+    heights = np.where(output_weights < 0.0, -heights, heights)
+    divisor = np.where(heights != 0.0, heights, 1.0)
+    offset = network.layers[1].biases
+    return Network.shallow(slopes / divisor[:, None], constants / divisor, heights[None], offset, RELU)

@@ -6,7 +6,7 @@ from scipy.special import log_ndtr
 
 from halfspace_samples import planted_rows
 from relu_samples import power
-from unweave.learn.lowest_layer.threshold_scalars import oriented_by_cumulants, oriented_by_moments
+from unweave.learn.lowest_layer.layer import oriented_by_cumulants, oriented_by_moments
 from unweave.learn.lowest_layer.units import UNITS
 from unweave.samples.hermite.moments import HermiteMoments
 from unweave.samples.hermite.multi_indices import multi_indices

@@ -1,9 +1,14 @@
-"""Directions of the neurons of a shallow network from its Hermite tensors, up to sign.
+"""Directions of the neurons of a shallow network from its Hermite tensors, up to sign, and the space that they span.
 
 The Hermite tensors of a shallow network under Gaussian inputs are ``T_k = sum_i c_ki w_i (x) ... (x) w_i`` (k
 factors). If the powers of order l are linearly independent, tensors of orders ``2l, 2l + 1, 2l + 2`` flattened to
 ``(l, l, rest)`` and laid side by side along the last axis have one rank-one term per neuron, as long as not all three
 of its coefficients vanish.
+
+Power steps refine directions that are not orthogonal: in a tensor of order ``k >= 2l + 1`` all axes but one are
+contracted with duals, tensors D_i of order l and D'_i of order ``k - 1 - l`` with ``<D_i, w_j (x) ...> = 1`` for
+``i = j`` and 0 otherwise. Then ``T(., D_i, D'_i) = c_i w_i``, and because both duals are nearly orthogonal to the other
+terms, one step squares the error of the directions.
 """
 
 from collections.abc import Sequence
@@ -16,13 +21,77 @@ from jaxtyping import Float64
 from unweave.arrays import Atoms
 from unweave.exceptions import InvalidInput
 from unweave.learn.relu_network.jennrich import Jennrich, RankOneTerms
-from unweave.learn.relu_network.power_refinement import power_step
 from unweave.numerics.matrix_subspace import rank_at_gap
-from unweave.numerics.symmetric_tensors import Tensor, flattened, leading_directions, packed_powers
-from unweave.numerics.tensor_fit import fit_directions, misfit_of
+from unweave.numerics.symmetric_tensors import (
+    Tensor,
+    fit_directions,
+    flattened,
+    leading_directions,
+    misfit_of,
+    packed_powers,
+)
+from unweave.samples.hermite.moments import HermiteMoments
+from unweave.samples.sums import Halved
 
+# An eigenvalue counts if it is this many times the spectral norm of the noise, which no pure noise eigenvalue reaches
+# often; heuristic.
+NOISE_FACTOR = 2.0
 # Share of the dimension up to which powers of generic directions are safely independent (smoothed analysis).
 SAFE_SHARE = 0.99
+
+
+@dataclass(frozen=True, eq=False)
+class ActiveSubspace:
+    """Leading eigenvectors of ``T_2`` by the absolute value of their eigenvalues.
+
+    Args:
+        basis: orthonormal columns.
+        eigenvalues: all of them, descending by absolute value.
+        noise: spectral norm of the error of ``T_2``, from the two halves.
+        linear_outside: length of the part of ``T_1`` outside; units of large bias are linear functions, which ``T_2``
+            does not see.
+    """
+
+    basis: Float64[np.ndarray, "rank smaller"]
+    eigenvalues: Float64[np.ndarray, "rank"]
+    noise: float
+    linear_outside: float
+
+    @property
+    def rank(self) -> int:
+        """Dimension of the subspace."""
+        return self.basis.shape[1]
+
+
+def active_subspace(moments: Halved[HermiteMoments], *, rank: int | None = None) -> ActiveSubspace:
+    """Estimate the span of the weights.
+
+    ``T_2 = sum_i a_i phi(b_i) w_i w_i^T`` has no coefficient that vanishes, and coefficients of both signs, so the
+    eigenvectors of its m eigenvalues of largest absolute value span the weights of m units.
+
+    Args:
+        moments: orders 0 to 2 or more, with halves.
+        rank: dimension of the span; eigenvalues above twice the noise if not given.
+
+    Assumes: the weights are linearly independent.
+    Guarantees: an angle of order ``noise / (|smallest eigenvalue| - noise)`` [wedin1972]; the chosen rank is heuristic.
+
+    Raises:
+        InvalidInput: if `rank` is not between 1 and the dimension of the moments.
+    """
+    dimension = moments.whole.rank
+    if rank is not None and not 1 <= rank <= dimension:
+        raise InvalidInput(f"the active subspace has a dimension from 1 to {dimension}, got rank={rank}.")
+    eigenvalues, vectors = np.linalg.eigh(moments.whole.tensor(2))
+    descending = np.argsort(-np.abs(eigenvalues))
+    eigenvalues, vectors = eigenvalues[descending], vectors[:, descending]
+    noise = float(np.linalg.norm(moments.noise(lambda half: half.tensor(2)), ord=2))
+    if rank is None:
+        rank = int(np.count_nonzero(np.abs(eigenvalues) > NOISE_FACTOR * noise))
+    basis = vectors[:, :rank]
+    linear = moments.whole.entries(1)
+    outside = linear - basis @ (basis.T @ linear)
+    return ActiveSubspace(basis, eigenvalues, noise, float(np.linalg.norm(outside)))
 
 
 @dataclass(frozen=True)
@@ -175,3 +244,37 @@ def bending_subspace(
     sizes = np.abs(values[order])
     noise = max(floor, np.finfo(float).eps * len(second) * float(np.max(sizes, initial=0.0)))
     return vectors[:, order[: rank_at_gap(sizes, noise) if rank is None else rank]]
+
+
+def power_step(tensors: Sequence[Tensor], directions: Atoms, *, order: int) -> Atoms:
+    """One step on all directions at once, with every tensor weighted by its coefficients and ``1 / k!``.
+
+    Args:
+        tensors: symmetric, of orders k of at least ``2 order + 1``, with the same directions.
+        directions: unit vectors near the true ones, up to sign, one per row.
+        order: the l from which on the powers of the directions are linearly independent.
+
+    Assumes: powers of this order are linearly independent. A coefficient that vanishes in one tensor is no loss if it
+        does not in another: its image there has no weight.
+    Guarantees: the true directions are fixed points for exact tensors, with quadratic convergence nearby.
+    """
+    moved = np.zeros_like(directions)
+    for tensor in tensors:
+        rest = tensor.ndim - 1 - order
+        images = np.einsum(
+            "apq,pi,qi->ia",
+            flattened(tensor, (1, order, rest)),
+            _duals(directions, order),
+            _duals(directions, rest),
+            optimize=True,
+        )
+        coefficients = np.einsum("ia,ia->i", images, directions)
+        moved += coefficients[:, None] * images / factorial(tensor.ndim)
+    sizes = np.linalg.norm(moved, axis=1, keepdims=True)
+    # A direction that no tensor sees stays where it is.
+    return np.where(sizes > 0, moved / np.where(sizes > 0, sizes, 1.0), directions)
+
+
+def _duals(directions: Atoms, order: int) -> Float64[np.ndarray, "packed neurons"]:
+    """Packed tensors whose inner products with the powers of the directions are those of the unit matrix."""
+    return np.linalg.pinv(packed_powers(directions, order))

@@ -1,15 +1,21 @@
-"""The test of residuals: silent for noise, loud for anything that depends on the inputs."""
+"""Noise is told from structure, and standard errors are those of repeated fits."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from unweave.learn.relu_network.residual_structure import residual_structure
+from unweave.activations import RELU
+from unweave.learn.relu_network.candidates import in_inputs
+from unweave.learn.relu_network.evidence import residual_structure, standard_errors
+from unweave.learn.relu_network.pattern_fit import PatternNewton
+from unweave.learn.relu_network.units import unit_parameters
 from unweave.networks.network import Network
 from unweave.networks.planted import relu_network
 from unweave.networks.symmetries import permute
+from unweave.samples.hermite.inputs import Coordinates
 
 ROWS, INPUTS = 4_000, 5
+FEW_ROWS, FEW_INPUTS, NOISE = 1_000, 3, 0.03
 
 
 def problem(seed: int) -> tuple[np.random.Generator, Network, np.ndarray]:
@@ -89,3 +95,33 @@ def test_networks_without_neurons_and_few_rows(seed: int) -> None:
     noise = rng.standard_normal((ROWS, 1))
     assert residual_structure(nothing, points, noise, rng).is_noise
     assert residual_structure(nothing, points[:8], noise[:8], rng).is_noise
+
+
+@pytest.mark.parametrize("is_moved", [False, True])
+def test_errors_are_those_of_repeated_fits(seed: int, is_moved: bool) -> None:
+    rng = np.random.default_rng(seed)
+    network = relu_network(rng, inputs=FEW_INPUTS, neurons=2, largest_bias=0.5)
+    points = rng.standard_normal((FEW_ROWS, FEW_INPUTS))
+    coordinates = Coordinates.identity(FEW_INPUTS)
+    if is_moved:
+        mixing = np.eye(FEW_INPUTS) + 0.3 * rng.standard_normal((FEW_INPUTS, FEW_INPUTS))
+        coordinates = Coordinates.whitening(rng.standard_normal(FEW_INPUTS), mixing @ mixing.T)
+    clean, found = network(points), []
+    for _ in range(120):
+        fit = PatternNewton()(network, points, clean + NOISE * rng.standard_normal(clean.shape)).network
+        weights, biases, heights = unit_parameters(in_inputs(fit, coordinates))
+        found.append(np.column_stack([weights, biases, heights]))
+    errors = standard_errors(network, points, clean, noise=NOISE, coordinates=coordinates)
+    said = np.column_stack([errors.weights, errors.biases, errors.output_weights])
+    assert np.std(found, axis=0) == pytest.approx(said, rel=0.35)
+    assert np.mean(np.std(found, axis=0) / said) == pytest.approx(1.0, abs=0.1)
+
+
+def test_what_no_point_tells_has_infinite_errors() -> None:
+    rng = np.random.default_rng(0)
+    points = rng.standard_normal((500, 2))
+    never = Network.shallow(np.eye(2), np.array([0.0, -9.0]), np.ones((1, 2)), np.zeros(1), RELU)
+    errors = standard_errors(never, points, never(points), noise=0.1, coordinates=Coordinates.identity(2))
+    assert np.isfinite(errors.biases[0])
+    assert np.isinf(errors.biases[1])
+    assert errors.seen(never).tolist() == [True, False]

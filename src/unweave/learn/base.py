@@ -1,4 +1,4 @@
-"""The record of a learner: which stage it is in, and how long each took."""
+"""What estimators share: the record of a run, which stage it is in and how long each took."""
 
 import time
 from collections.abc import Callable, Iterator

@@ -2,13 +2,12 @@ import numpy as np
 import pytest
 
 from unweave.exceptions import InvalidInput
-from unweave.learn.lowest_layer.cumulants import hermite_cumulants, symmetrised, with_mean
-from unweave.samples.engines import accumulate
-from unweave.samples.hermite.coordinates import Coordinates
-from unweave.samples.hermite.label_moments import LabelMoments
-from unweave.samples.hermite.moments import HermiteMoments
+from unweave.learn.lowest_layer.starts import hermite_cumulants, symmetrised, with_mean
+from unweave.samples.hermite.inputs import Coordinates
+from unweave.samples.hermite.moments import HermiteMoments, LabelMoments
 from unweave.samples.hermite.multi_indices import series_count
 from unweave.samples.sources import ArraySource
+from unweave.samples.sums import accumulate
 
 
 def moments_of(points: np.ndarray, labels: np.ndarray) -> HermiteMoments:

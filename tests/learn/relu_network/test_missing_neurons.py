@@ -3,7 +3,7 @@ import pytest
 
 from unweave.activations import RELU
 from unweave.learn.relu_network.finish import ReluFinish
-from unweave.learn.relu_network.rare_neurons import RareNeurons
+from unweave.learn.relu_network.missing_neurons import RareNeurons
 from unweave.networks.network import Network
 from unweave.networks.planted import relu_network
 from unweave.networks.symmetries import match

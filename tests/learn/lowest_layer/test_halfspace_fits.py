@@ -2,8 +2,13 @@ import numpy as np
 import pytest
 
 from halfspace_samples import any_of, largest_angle, planted_rows, values_of
-from unweave.learn.lowest_layer.halfspace_programme import HalfspaceProgramme, separating_face
-from unweave.learn.lowest_layer.soft_union import SoftUnion, fit_soft_union, logistic_loss
+from unweave.learn.lowest_layer.halfspace_fits import (
+    HalfspaceProgramme,
+    SoftUnion,
+    fit_soft_union,
+    logistic_loss,
+    separating_face,
+)
 from unweave.learn.lowest_layer.units import STEP
 
 
