@@ -1,6 +1,6 @@
 """Deep networks recovered layer by layer: success over seeds, queries per parameter, errors, CPU seconds.
 
-    python benchmarks/deep.py                                        the document's six set-ups, 10 seeds each
+    python benchmarks/deep.py                                        six set-ups of [fiedler, Sec. 4.4], 10 seeds each
     python benchmarks/deep.py --shapes 50-50-35-25-10 --shift 0.22   with larger shifts
     python benchmarks/deep.py --shapes 50-50-40-30-20-10 --seeds 3   five layers
     python benchmarks/deep.py --sweep 100                            random small pyramids
@@ -22,8 +22,8 @@ from unweave.networks.network import Network
 from unweave.networks.planted import deep_network
 
 SHAPES = ["50-50-25-10", "50-50-25-50", "50-50-35-25-10"]
-# The document's queries for its Hessians at these set-ups: twice 4 m at 2 D (D + 1) each.
-DOCUMENT_QUERIES = {"50-50-25-10": 3_468_000, "50-50-25-50": 5_100_000, "50-50-35-25-10": 4_896_000}
+# Queries of [fiedler, Sec. 4.4] for its Hessians at these set-ups: twice 4 m at 2 D (D + 1) each.
+PUBLISHED_QUERIES = {"50-50-25-10": 3_468_000, "50-50-25-50": 5_100_000, "50-50-35-25-10": 4_896_000}
 
 
 @dataclass
@@ -86,7 +86,7 @@ def header() -> str:
 
 
 def set_ups(args: argparse.Namespace) -> None:
-    """The document's teachers, or others of that kind."""
+    """The teachers of [fiedler, Sec. 4.4], or others of that kind."""
     for shape in args.shapes:
         for output in args.outputs:
             tally = Tally()
@@ -100,8 +100,8 @@ def set_ups(args: argparse.Namespace) -> None:
                 )
                 tally.add(truth, seed, atol=args.atol, name=name)
             print(tally.line(name), flush=True)
-            if shape in DOCUMENT_QUERIES:
-                print(f"    the document asks {DOCUMENT_QUERIES[shape] / truth.parameters:.0f} queries per parameter")
+            if shape in PUBLISHED_QUERIES:
+                print(f"    [fiedler] asks {PUBLISHED_QUERIES[shape] / truth.parameters:.0f} queries per parameter")
 
 
 def pyramid(seed: int, *, most_outputs: int, fewest_outputs: int, shift: float) -> Network:

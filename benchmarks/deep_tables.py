@@ -1,11 +1,11 @@
-"""The dissertation's experiments on deep networks (Section 4.4, Tables 4.2 to 4.7 and Figures 4.5 to 4.7).
+"""The experiments on deep networks of [fiedler, Sec. 4.4, Tables 4.2 to 4.7 and Fig. 4.5 to 4.7].
 
     python benchmarks/deep_tables.py --seeds 2
     python benchmarks/deep_tables.py --seeds 1 --differences
     python benchmarks/deep_tables.py --seeds 1 --shapes 50,25,10 --descent-steps 100000
 
 50 inputs, three shapes, tanh or identity outputs; exact derivatives, or central differences with the step 0.005. The
-dissertation's figure (mean of ten runs on a GPU) stands in parentheses behind ours. Its fit of diagonals and shifts
+published figure (mean of ten runs on a GPU) stands in parentheses behind ours. Its fit of diagonals and shifts
 is stopped after twenty minutes and given as curves only; ours takes the stated number of steps.
 """
 
@@ -21,11 +21,11 @@ from unweave.identification.peeling.reparametrised import start
 from unweave.networks.network import Network
 from unweave.networks.planted import deep_network
 from unweave.oracles.callables import CallableOracle
-from unweave.reproduce.fiedler.deep_identification import DeepReference, DocumentDeepIdentifier
+from unweave.reproduce.fiedler.deep_identification import DeepReference, DeepReferenceIdentifier
 from unweave.reproduce.fiedler.deep_labels import Architecture, FarHessianLabels, GivenLabels, NullSpaceLabels
 from unweave.reproduce.fiedler.derivative_sources import (
     DerivativeSource,
-    DocumentDifferences,
+    EntrywiseDifferences,
     ExactDerivatives,
     SharedDifferences,
 )
@@ -90,7 +90,7 @@ def source_for(network: Network, oracle: CallableOracle, options: argparse.Names
     """Exact derivatives, or those of the chosen differences."""
     if options.shared:
         return SharedDifferences(oracle, network.outputs)
-    return DocumentDifferences(oracle) if options.differences else ExactDerivatives(network)
+    return EntrywiseDifferences(oracle) if options.differences else ExactDerivatives(network)
 
 
 def one_run(
@@ -103,7 +103,7 @@ def one_run(
     truth = [normalised(rows) for rows in entangled_weights(network, np.zeros(INPUTS))]
     is_deep = len(network.widths) > 2
     labelling = GivenLabels(lambda found: layer_of(truth[:-1], found)) if is_deep else FarHessianLabels()
-    identify = DocumentDeepIdentifier(labelling=labelling, completion=DiagonalDescent(steps=options.descent_steps))
+    identify = DeepReferenceIdentifier(labelling=labelling, completion=DiagonalDescent(steps=options.descent_steps))
     source = source_for(network, oracle, options)
     found = identify(oracle, architecture, seed=seed, derivatives=source)
     rows = {"step 1": step_one(found, network, truth)}
@@ -180,8 +180,8 @@ def fit_metrics(
     return [fit.mean_error, uniform_error(fit.model(fresh), network(fresh)), *shifts]
 
 
-def report(name: str, rows: list[list[float]], document: list[float] | None) -> None:
-    """Means over the runs, the dissertation's figures behind them."""
+def report(name: str, rows: list[list[float]], published: list[float] | None) -> None:
+    """Means over the runs, the published figures behind them."""
     complete = [row for row in rows if row]
     if not complete:
         print(f"    {name:36s} no run came so far")
@@ -193,7 +193,7 @@ def report(name: str, rows: list[list[float]], document: list[float] | None) -> 
     cells = []
     for index, value in enumerate(means):
         ours = "-" if np.isnan(value) else f"{value:.3g}"
-        theirs = "" if document is None or np.isnan(document[index]) else f" ({document[index]:.3g})"
+        theirs = "" if published is None or np.isnan(published[index]) else f" ({published[index]:.3g})"
         cells.append(ours + theirs)
     print(f"    {name:36s} " + "  ".join(f"{cell:18s}" for cell in cells), flush=True)
 
@@ -230,11 +230,11 @@ def main() -> None:
     parser.add_argument("--shapes", nargs="*", default=list(SHAPES))
     parser.add_argument("--outputs", nargs="*", default=["tanh", "identity"])
     parser.add_argument("--descent-steps", type=int, default=20_000)
-    parser.add_argument("--test-points", type=int, default=100_000, help="the dissertation takes a million")
+    parser.add_argument("--test-points", type=int, default=100_000, help="[fiedler] takes a million")
     parser.add_argument("--baseline", action="store_true", help="also descend from exact directions")
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--exact", action="store_true", help="exact derivatives (default)")
-    mode.add_argument("--differences", action="store_true", help="the dissertation's central differences")
+    mode.add_argument("--differences", action="store_true", help="central differences as in [fiedler]")
     mode.add_argument("--shared", action="store_true", help="central differences with D^2 + D + 1 queries per Hessian")
     options = parser.parse_args()
     print("step 1: subspace error, E by layer, false positives, seconds of span and of power method")

@@ -1,11 +1,11 @@
-"""The document's image experiments: what they cost, and miniatures of them on digits or on your own images.
+"""The image experiments of [allenzhu]: what they cost, and miniatures of them on digits or on your own images.
 
     python benchmarks/feature_correction_figures.py --costs
     python benchmarks/feature_correction_figures.py --figures figure-2 figure-1 figure-11 figure-12 --out pictures/
     python benchmarks/feature_correction_figures.py --figures figure-9 --data cifar-100-binary/ --full --out run/
 
 Without `--data` the images are the digits of scikit-learn, 8 x 8 pixels, 500 of them for training. Miniatures of them
-take one to two minutes each on one core; they show that everything runs, and say nothing about the document's numbers.
+take one to two minutes each on one core; they show that everything runs, and say nothing about the published numbers.
 """
 
 import argparse
@@ -26,7 +26,7 @@ from unweave.reproduce.allenzhu.images.pictures import draw_figure
 
 
 def print_costs() -> None:
-    """Trainings and GPU hours of every figure at the size of the document."""
+    """Trainings and GPU hours of every figure at its published size."""
     print("| figure | measured | trainings | V100 hours |\n| --- | --- | --- | --- |")
     for name, configuration in FIGURES.items():
         cost = cost_of(configuration)
@@ -37,7 +37,7 @@ def miniature(name: str, arguments: argparse.Namespace) -> FigureConfiguration:
     """The figure at a size for one core."""
     depths = {"figure-4": (3,), "figure-11": (2, 3)}.get(name)
     width = 0.25 if name == "figure-2" else 0.5
-    # The first layer of AlexNet moves slowly at the document's learning rate.
+    # The first layer of AlexNet moves slowly at the published learning rate.
     epochs, batch = (3 * arguments.epochs, 10) if name == "figure-2" else (arguments.epochs, 25)
     return figure_configuration(name).scaled(
         width=width,
@@ -78,7 +78,7 @@ def main() -> None:
     parser.add_argument("--costs", action="store_true")
     parser.add_argument("--figures", nargs="*", default=[], choices=sorted(FIGURES))
     parser.add_argument("--data", type=Path)
-    parser.add_argument("--full", action="store_true", help="at the size of the document: GPU hours, see --costs")
+    parser.add_argument("--full", action="store_true", help="at the published size: GPU hours, see --costs")
     parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--images", type=int, default=500)
     parser.add_argument("--seeds", type=int, default=3)

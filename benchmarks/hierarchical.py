@@ -25,13 +25,11 @@ from unweave.learn.hierarchical.joint_fit import JointNewton
 from unweave.networks.quadratic.densenet import QuadraticDenseNet
 from unweave.networks.quadratic.student import Student
 from unweave.networks.quadratic.teacher import GaussianInputs, Inputs, UniformInputs, make_sparse_teacher, make_teacher
-from unweave.reproduce.allenzhu.algorithm1 import Algorithm1
-from unweave.reproduce.allenzhu.baselines import Samples, all_methods, compare_methods
-from unweave.reproduce.allenzhu.features import feature_errors
-from unweave.reproduce.allenzhu.frames import GaussianFrame, StructuredFrame
+from unweave.reproduce.allenzhu.algorithm1 import Algorithm1, GaussianFrame, StructuredFrame
+from unweave.reproduce.allenzhu.baselines import TrainingSamples, all_methods, compare_methods
 from unweave.reproduce.allenzhu.pictures import draw_comparison, draw_correction
 from unweave.reproduce.allenzhu.staged import StagedFit, StagedTraining
-from unweave.reproduce.allenzhu.traces import measure_correction_law, trace_features
+from unweave.reproduce.allenzhu.traces import feature_errors, measure_correction_law, trace_features
 
 DISTRIBUTIONS: dict[str, Inputs] = {"Gaussian": GaussianInputs(), "uniform": UniformInputs()}
 EXACT = 1e-15
@@ -149,7 +147,7 @@ def methods(seeds: int, picture: Path | None) -> None:
     tables = []
     for seed in range(seeds):
         task = Task(seed, 30, (5, 2), (1.0, 0.3), 2_000, GaussianInputs())
-        samples = Samples(task.teacher.wiring, task.points, task.labels, task.means, seed)
+        samples = TrainingSamples(task.teacher.wiring, task.points, task.labels, task.means, seed)
         tables.append(compare_methods(samples, task.fresh, task.truth))
         print(f"\nseed {seed}: {tables[-1].text()}", flush=True)
     if picture is not None:
@@ -165,7 +163,7 @@ def kernels(seeds: int, _: Path | None) -> None:
                 found: dict[str, list[float]] = {}
                 for seed in range(seeds):
                     task = Task(seed, 30, (5, 2), (1.0, weight), samples, draw)
-                    given = Samples(task.teacher.wiring, task.points, task.labels, task.means, seed)
+                    given = TrainingSamples(task.teacher.wiring, task.points, task.labels, task.means, seed)
                     chosen = {key: each for key, each in all_methods(given.wiring).items() if "kernel" in key}
                     for row in compare_methods(given, task.fresh, task.truth, methods=chosen).rows:
                         found.setdefault(row.method, []).append(row.relative_error)
@@ -278,7 +276,7 @@ def sparse(seeds: int, _: Path | None) -> None:
             rng = np.random.default_rng([seed, inputs])
             teacher = make_sparse_teacher(rng, inputs=inputs)
             points, fresh = rng.standard_normal((2_000, inputs)), rng.standard_normal((10_000, inputs))
-            samples = Samples(teacher.wiring, points, teacher(points)[:, 0], np.ones(inputs), seed)
+            samples = TrainingSamples(teacher.wiring, points, teacher(points)[:, 0], np.ones(inputs), seed)
             chosen = {name: m for name, m in all_methods(teacher.wiring).items() if name in SPARSE_METHODS}
             for row in compare_methods(samples, fresh, teacher(fresh)[:, 0], methods=chosen).rows:
                 found.setdefault(row.method, []).append(row.relative_error)

@@ -1,4 +1,4 @@
-"""The document's Figures 2 to 4: how often training finds a global minimum, and where the logistic curve crosses 1/2.
+"""[soltanolkotabi, Fig. 2 to 4]: how often training finds a global minimum, and where the logistic curve crosses 1/2.
 
     python benchmarks/landscape.py                                the four curves of Figures 2 and 3
     (Levenberg-Marquardt) python benchmarks/landscape.py --search gradient              the same by gradient descent
@@ -33,7 +33,7 @@ from unweave.explore.landscape.experiment import (
 )
 
 SHARP = softplus(10.0)
-# Figure: activation, what varies, the sizes, the other size, and the crossing that the document reports.
+# Figure: activation, what varies, the sizes, the other size, and the crossing that [soltanolkotabi] reports.
 CURVES = {
     "2a": (SHARP, "neurons", (8, 9, 10, 11, 12, 13, 14), 10, 11.4),
     "2b": (SHARP, "inputs", (8, 9, 10, 11, 12, 13, 14), 10, 10.7),
@@ -75,7 +75,7 @@ def run_curve(name: str, args: argparse.Namespace) -> LandscapeCurve:
     else:
         curve = sweep_inputs(design, neurons=other, inputs=sizes, search=search, seed=args.seed, progress=show)
     print(
-        f"     crossing {curve.fit.crossing:.2f} +- {curve.fit.crossing_error:.2f}, document {crossing}: "
+        f"     crossing {curve.fit.crossing:.2f} +- {curve.fit.crossing_error:.2f}, published {crossing}: "
         f"{100 * (curve.fit.crossing / crossing - 1):+.1f} %, {curve.seconds:.0f} s",
         flush=True,
     )

@@ -105,7 +105,7 @@ def start_figures(rows: np.ndarray, threshold: float, start: Callable[[], Start]
 
 
 def moments(args: argparse.Namespace) -> None:
-    """Angles of the starts: moments of labels as in the document, and cumulants of quiet samples.
+    """Angles of the starts: moments of labels as in [goel], and cumulants of quiet samples.
 
     Quiet samples do not depend on the upper function or the kind of unit, so their start is computed once.
     """

@@ -1,4 +1,4 @@
-"""Default subspace power method against the document's reference, on the same subspaces, in one run.
+"""Default subspace power method against [fiedler, Alg. 2.2], on the same subspaces, in one run.
 
     python benchmarks/subspace_power.py              # D = 20, 25, 30, exact subspaces, m = 0.4 D^2
     python benchmarks/subspace_power.py --inputs 20

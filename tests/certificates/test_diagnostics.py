@@ -7,7 +7,7 @@ import unweave
 from unweave.activations import RELU, SIGMOID, SOFTPLUS, TANH, Activation
 from unweave.certificates import diagnostics
 from unweave.networks.network import Network
-from unweave.networks.planted import document_network, general_network
+from unweave.networks.planted import general_network, unit_network
 from unweave.result import Verdict
 
 
@@ -35,7 +35,7 @@ def test_hermite_table_agrees_with_the_activation(seed: int) -> None:
 
 def test_learnability_matches_the_figure_of_the_specification() -> None:
     """D = 20, m = 36 gave 5.96e-2 for one draw of the document's model; the scale must agree."""
-    network = document_network(np.random.default_rng(0), inputs=20, neurons=36)
+    network = unit_network(np.random.default_rng(0), inputs=20, neurons=36)
     found = {item.name: item.value for item in diagnostics.excitation(network)}
     table = diagnostics.hermite_table(network, order=2)
     learnability = found["learnability of the recovered network, relative"] * np.max(np.sum(table**2, axis=1))

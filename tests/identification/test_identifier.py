@@ -10,7 +10,7 @@ from unweave.activations import ERF, GAUSSIAN, GELU, RELU, SIGMOID, SILU, SIN, S
 from unweave.exceptions import InvalidInput, NotIdentified
 from unweave.identification.identifier import Identifier
 from unweave.networks.network import Network
-from unweave.networks.planted import document_network, general_network
+from unweave.networks.planted import general_network, unit_network
 from unweave.oracles.callables import CallableOracle
 
 EXACT = 1e-8
@@ -149,7 +149,7 @@ def test_same_seed_same_result(seed: int) -> None:
 
 
 def test_document_model_with_more_neurons_than_inputs(seed: int) -> None:
-    truth = document_network(np.random.default_rng(seed), inputs=10, neurons=40)
+    truth = unit_network(np.random.default_rng(seed), inputs=10, neurons=40)
     assert_recovered(unweave.identify(truth, seed=seed), truth)
 
 

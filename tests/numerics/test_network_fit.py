@@ -7,7 +7,7 @@ from unweave.activations import GELU, HARD_TANH, LEAKY_RELU, RELU, SIN, SOFTPLUS
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Layer, Network
 from unweave.networks.parameters import JacobianOperator, ParameterVector, dense_jacobian
-from unweave.networks.planted import document_network, general_network
+from unweave.networks.planted import general_network, unit_network
 from unweave.networks.symmetries import match
 from unweave.numerics import conjugate_gradients as matrix_free
 from unweave.numerics.conjugate_gradients import HermitePreconditioner, conjugate_gradients
@@ -221,7 +221,7 @@ def test_the_preconditioner_is_symmetric_and_positive(
 
 def test_the_preconditioner_improves_the_condition_of_wide_networks(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    network = document_network(rng, inputs=8, neurons=24)
+    network = unit_network(rng, inputs=8, neurons=24)
     points = rng.standard_normal((4_000, 8))
     jacobian = dense_jacobian(network, points)
     apply = HermitePreconditioner(network, points)
@@ -273,7 +273,7 @@ def shifted(network: Network, seed: int, size: float = 0.02) -> Network:
 
 def test_descent_reaches_the_shifts(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    network = document_network(rng, inputs=INPUTS, neurons=NEURONS)
+    network = unit_network(rng, inputs=INPUTS, neurons=NEURONS)
     points = rng.standard_normal((400, INPUTS))
     start = shifted(network, seed)
     found = ShiftDescent(steps=3_000)(start, points, network(points))

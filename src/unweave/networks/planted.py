@@ -27,7 +27,7 @@ def general_network(
     )
 
 
-def document_network(
+def unit_network(
     rng: np.random.Generator,
     *,
     inputs: int,

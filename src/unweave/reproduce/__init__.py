@@ -1,1 +1,1 @@
-"""Algorithms, tables and figures of the source documents, one folder per document; nothing else imports it."""
+"""Algorithms, tables and figures of published work, one folder per key of `docs/references.bib`; no method uses it."""

@@ -9,17 +9,17 @@ from unweave.exceptions import InvalidInput, UnreadableFile
 from unweave.explore.feature_correction.plan import Kind, Training
 from unweave.explore.feature_correction.records import Record
 from unweave.explore.feature_correction.store import FolderStore, MemoryStore, Store
-from unweave.explore.feature_correction.subjects import Trained
+from unweave.explore.feature_correction.subjects import TrainedModel
 
 TRAINING = Training(Kind.ONLY, seed=3, depth=2, length=2)
 RECORD = Record(0.1 + 0.2, None, (0.5, 1 / 3), (), float("nan"), None, 1.5)
 CONFIGURATION = {"model": "m", "recipe": {"epochs": 3}}
 
 
-def trained(seed: int) -> Trained:
+def trained(seed: int) -> TrainedModel:
     rng = np.random.default_rng(seed)
     arrays = {"conv.weight": rng.standard_normal((2, 3)).astype(np.float32), "norm.num_batches_tracked": np.array(7)}
-    return Trained({"conv": arrays}, rng.standard_normal((4, 2)), np.zeros((0, 2)), rng.standard_normal((5, 3)))
+    return TrainedModel({"conv": arrays}, rng.standard_normal((4, 2)), np.zeros((0, 2)), rng.standard_normal((5, 3)))
 
 
 @pytest.fixture(params=["memory", "folder"])

@@ -11,7 +11,7 @@ from unweave.identification.saturation.jumps import FIRST_ANGLES, QUERIES_PER_AN
 from unweave.identification.walks.lines import Line, far_line
 from unweave.identification.walks.searches import Ask
 from unweave.networks.network import Network
-from unweave.networks.planted import document_network, general_network
+from unweave.networks.planted import general_network, unit_network
 
 RADIUS = 2e6
 NOISE = 1e-14
@@ -96,7 +96,7 @@ def test_the_argument_is_the_inverse_of_the_profile() -> None:
 @pytest.mark.parametrize("neurons", [10, 40])
 def test_neighbours_that_cancel_are_found_or_left_for_another_line(neurons: int, seed: int) -> None:
     """Unit output weights: plateaus on both sides of two opposite jumps are equal."""
-    truth, line = document_network(np.random.default_rng([seed, 23]), inputs=INPUTS, neurons=neurons), line_of(seed)
+    truth, line = unit_network(np.random.default_rng([seed, 23]), inputs=INPUTS, neurons=neurons), line_of(seed)
     positions, rates, heights = planted_jumps(truth, line)
     clear = [jump for jump in JumpWalk(NOISE)(truth, line) if jump.misfit < TAIL]
     nearest = [int(np.argmin(np.abs(positions - jump.position))) for jump in clear]

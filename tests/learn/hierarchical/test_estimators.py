@@ -7,7 +7,7 @@ from unweave.exceptions import InvalidInput
 from unweave.learn.hierarchical.estimators import HierarchicalClassifier, HierarchicalRegressor
 from unweave.learn.hierarchical.joint_fit import JointNewton
 from unweave.networks.quadratic.teacher import make_teacher
-from unweave.reproduce.allenzhu.features import feature_errors
+from unweave.reproduce.allenzhu.traces import feature_errors
 from unweave.result import Outcome
 
 FEW = JointNewton(steps=30, restarts=1, decay=1e-4)

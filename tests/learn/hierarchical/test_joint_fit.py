@@ -6,7 +6,7 @@ from unweave.learn.hierarchical.losses import LogisticLoss, Loss, SquaredLoss
 from unweave.networks.quadratic.student import Student
 from unweave.networks.quadratic.teacher import GaussianInputs, Inputs, UniformInputs, make_sparse_teacher, make_teacher
 from unweave.networks.quadratic.wiring import make_wiring
-from unweave.reproduce.allenzhu.features import feature_errors
+from unweave.reproduce.allenzhu.traces import feature_errors
 
 
 def relative_error(fit: NewtonFit, points: np.ndarray, labels: np.ndarray) -> float:

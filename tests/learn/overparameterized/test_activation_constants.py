@@ -64,8 +64,8 @@ SMOOTHED = custom(
     lambda t: 3 * np.exp(-4.5 * t**2) / np.sqrt(2 * np.pi),
     slope=-1.0,
 )
-DOCUMENT_ERF = custom(
-    "document_erf",
+SOLTANOLKOTABI_ERF = custom(
+    "soltanolkotabi_erf",
     lambda t: np.sqrt(2) * special.erf(t / np.sqrt(2)),
     lambda t: 2 / np.sqrt(np.pi) * np.exp(-(t**2) / 2),
     lambda t: -2 * t / np.sqrt(np.pi) * np.exp(-(t**2) / 2),
@@ -89,7 +89,7 @@ CUSTOM = [
      lambda _: 0.0, (1.0, 3 * np.sqrt(3) / 8), "b"),
     (COSINE, lambda _: 0.0, lambda s: -np.exp(-(s**2) / 2), (1.0, 1.0), "a"),
     (SMOOTHED, lambda _: 0.5, lambda s: 3 / np.sqrt(2 * np.pi * (1 + 9 * s**2)), (1.0, 3 / np.sqrt(2 * np.pi)), "a"),
-    (DOCUMENT_ERF, lambda s: 2 / np.sqrt(np.pi) / np.sqrt(1 + s**2), lambda _: 0.0,
+    (SOLTANOLKOTABI_ERF, lambda s: 2 / np.sqrt(np.pi) / np.sqrt(1 + s**2), lambda _: 0.0,
      (2 / np.sqrt(np.pi), 2 * np.exp(-0.5) / np.sqrt(np.pi)), "b"),
     (ELU, lambda s: 0.5 + elu_curvature(s), elu_curvature, (1.0, 1.0), "a"),
 ]  # fmt: skip

@@ -16,7 +16,7 @@ from unweave.networks.quadratic.teacher import (
     make_teacher,
     make_toy_teacher,
 )
-from unweave.reproduce.allenzhu.features import feature_errors, linear_residual, procrustes_error
+from unweave.reproduce.allenzhu.traces import feature_errors, linear_residual, procrustes_error
 
 
 def test_toy_is_its_formula(seed: int) -> None:

@@ -5,7 +5,7 @@ from sklearn.kernel_ridge import KernelRidge
 from unweave.exceptions import InvalidInput
 from unweave.networks.quadratic.teacher import GaussianInputs, make_sparse_teacher, make_teacher
 from unweave.reproduce.allenzhu.baselines import (
-    Samples,
+    TrainingSamples,
     all_methods,
     by_newton,
     by_sequential_kernel,
@@ -85,7 +85,7 @@ def test_joint_is_exact_where_kernels_fail(seed: int) -> None:
     rng = np.random.default_rng(seed)
     teacher = make_sparse_teacher(rng, inputs=20)
     points, fresh = rng.standard_normal((1_000, 20)), rng.standard_normal((1_000, 20))
-    samples = Samples(teacher.wiring, points, teacher(points)[:, 0], np.ones(20))
+    samples = TrainingSamples(teacher.wiring, points, teacher(points)[:, 0], np.ones(20))
     names = ("joint, second order", "polynomial kernel 8 of x", "neural tangent kernel of x, x^2")
     methods = {name: all_methods(teacher.wiring)[name] for name in names}
     table = compare_methods(samples, fresh, teacher(fresh)[:, 0], methods=methods)
@@ -99,7 +99,7 @@ def test_other_baselines_learn_something(seed: int) -> None:
     rng = np.random.default_rng(seed)
     teacher = make_teacher(rng, inputs=6, widths=(2, 1), level_weights=(1.0, 0.2))
     points, fresh = rng.standard_normal((600, 6)), rng.standard_normal((600, 6))
-    samples = Samples(teacher.wiring, points, teacher(points)[:, 0], np.ones(6))
+    samples = TrainingSamples(teacher.wiring, points, teacher(points)[:, 0], np.ones(6))
     methods = {
         "sequential": by_sequential_kernel,
         "two layers": lambda given: by_two_layers(given, degree=4, neurons=10, steps=1_000),
@@ -112,7 +112,7 @@ def test_other_baselines_learn_something(seed: int) -> None:
 
 def test_no_methods_are_refused(seed: int) -> None:
     teacher = make_sparse_teacher(np.random.default_rng(seed), inputs=8)
-    samples = Samples(teacher.wiring, np.zeros((3, 8)), np.zeros(3), np.ones(8))
+    samples = TrainingSamples(teacher.wiring, np.zeros((3, 8)), np.zeros(3), np.ones(8))
     with pytest.raises(InvalidInput, match="at least one"):
         compare_methods(samples, np.zeros((3, 8)), np.zeros(3), methods={})
 

@@ -8,7 +8,7 @@ from unweave.networks.network import Network
 from unweave.networks.planted import deep_network
 from unweave.networks.symmetries import match
 from unweave.oracles.callables import CallableOracle
-from unweave.reproduce.fiedler.deep_identification import DeepReference, DocumentDeepIdentifier
+from unweave.reproduce.fiedler.deep_identification import DeepReference, DeepReferenceIdentifier
 from unweave.reproduce.fiedler.deep_labels import (
     Architecture,
     FarHessianLabels,
@@ -44,19 +44,19 @@ def architecture_of(network: Network) -> Architecture:
     return Architecture(network.inputs, network.widths, network.outputs, network.activations)
 
 
-def identified(network: Network, settings: DocumentDeepIdentifier, *, exact: bool = True) -> DeepReference:
+def identified(network: Network, settings: DeepReferenceIdentifier, *, exact: bool = True) -> DeepReference:
     source = ExactDerivatives(network) if exact else None
     oracle = CallableOracle(network, inputs=network.inputs)
     return settings(oracle, architecture_of(network), seed=1, derivatives=source)
 
 
-def quick(labelling: Labelling, **options: object) -> DocumentDeepIdentifier:
-    return DocumentDeepIdentifier(labelling=labelling, completion=QUICK, samples=500, **options)
+def quick(labelling: Labelling, **options: object) -> DeepReferenceIdentifier:
+    return DeepReferenceIdentifier(labelling=labelling, completion=QUICK, samples=500, **options)
 
 
 @pytest.mark.parametrize("output", [TANH, IDENTITY], ids=str)
 def test_the_network_is_found_up_to_the_errors_of_its_directions(output: Activation, seed: int) -> None:
-    # With the shifts of the document some networks as small as this are lost.
+    # With the shifts of [fiedler] some networks as small as this are lost.
     network = planted(seed, output, shift_deviation=0.02)
     found = identified(network, quick(NullSpaceLabels(counts_layers=True), uses_leaders=True))
     truth = [normalised(rows) for rows in entangled_weights(network, np.zeros(INPUTS))]
@@ -77,7 +77,7 @@ def test_the_network_is_found_up_to_the_errors_of_its_directions(output: Activat
 def test_queries_are_those_of_the_formulas(seed: int) -> None:
     network = planted(seed)
     oracle = CallableOracle(network, inputs=INPUTS)
-    settings = DocumentDeepIdentifier(
+    settings = DeepReferenceIdentifier(
         labelling=FarHessianLabels(radii=(100.0,)), completion=DiagonalDescent(steps=50), fresh_points=30
     )
     found = settings(oracle, architecture_of(network), seed=0)
@@ -92,7 +92,7 @@ def test_queries_are_those_of_the_formulas(seed: int) -> None:
 
 
 @pytest.mark.parametrize(("neurons", "queries"), [(85, 1_734_000), (125, 2_550_000), (120, 2_448_000)])
-def test_the_formula_gives_the_document_s_numbers(neurons: int, queries: int) -> None:
+def test_the_formula_gives_the_published_numbers(neurons: int, queries: int) -> None:
     assert 4 * neurons * 2 * 50 * 51 == queries
 
 
@@ -168,7 +168,7 @@ def test_noise_is_noticed(seed: int) -> None:
 def test_kinks_end_the_run_before_a_query(seed: int) -> None:
     network = deep_network(np.random.default_rng(seed), shape=(6, 5, 4, 3), activation=RELU)
     oracle = CallableOracle(network, inputs=6)
-    found = DocumentDeepIdentifier()(oracle, architecture_of(network), seed=0)
+    found = DeepReferenceIdentifier()(oracle, architecture_of(network), seed=0)
     assert found.outcome is Outcome.NOT_IDENTIFIED
     assert "piecewise linear" in found.reason
     assert oracle.ledger.answered == 0
@@ -207,7 +207,7 @@ def test_one_output_has_no_null_space(seed: int) -> None:
 def test_wrong_use_is_refused(seed: int) -> None:
     network = planted(seed)
     with pytest.raises(InvalidInput, match="inputs"):
-        DocumentDeepIdentifier()(CallableOracle(network, inputs=INPUTS + 1), architecture_of(network), seed=0)
+        DeepReferenceIdentifier()(CallableOracle(network, inputs=INPUTS + 1), architecture_of(network), seed=0)
     with pytest.raises(InvalidInput, match="architecture"):
         Architecture(5, (), 1, (IDENTITY,))
     with pytest.raises(InvalidInput, match="architecture"):

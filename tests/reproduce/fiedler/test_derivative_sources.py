@@ -7,11 +7,11 @@ from unweave.networks.network import Network
 from unweave.networks.planted import deep_network
 from unweave.oracles.callables import CallableOracle
 from unweave.reproduce.fiedler.derivative_sources import (
-    DocumentDifferences,
+    EntrywiseDifferences,
     ExactDerivatives,
     SharedDifferences,
-    document_hessian_queries,
-    document_stencil,
+    entrywise_hessian_queries,
+    entrywise_stencil,
 )
 
 INPUTS, OUTPUTS = 5, 3
@@ -33,22 +33,21 @@ def asked(network: Network) -> CallableOracle:
 
 def test_differences_agree_with_exact_derivatives(network: Network, points: np.ndarray) -> None:
     exact = ExactDerivatives(network)
-    for source in (DocumentDifferences(asked(network)), SharedDifferences(asked(network), OUTPUTS)):
+    for source in (EntrywiseDifferences(asked(network)), SharedDifferences(asked(network), OUTPUTS)):
         assert np.allclose(source.gradients(points), exact.gradients(points), atol=1e-5)
         assert np.allclose(source.hessians(points), exact.hessians(points), atol=2e-4)
 
 
 def test_errors_fall_with_the_square_of_the_step(network: Network, points: np.ndarray) -> None:
     exact = network.hessians(points)
-    errors = [
-        np.linalg.norm(DocumentDifferences(asked(network), step=step).hessians(points) - exact) for step in (0.08, 0.04)
-    ]
+    sources = (EntrywiseDifferences(asked(network), step=step) for step in (0.08, 0.04))
+    errors = [np.linalg.norm(source.hessians(points) - exact) for source in sources]
     assert 3.7 < errors[0] / errors[1] < 4.3
 
 
 def test_every_entry_is_the_corrected_formula(network: Network, points: np.ndarray) -> None:
     step, point = 0.01, points[0]
-    found = unpack(DocumentDifferences(asked(network), step=step).hessians(points)[0], INPUTS)
+    found = unpack(EntrywiseDifferences(asked(network), step=step).hessians(points)[0], INPUTS)
     axes = step * np.eye(INPUTS)
     for i, j in [(0, 0), (1, 3), (4, 2)]:
         signs = [(1, 1, 1), (-1, 1, -1), (1, -1, -1), (-1, -1, 1)]
@@ -56,13 +55,13 @@ def test_every_entry_is_the_corrected_formula(network: Network, points: np.ndarr
         assert np.allclose(found[:, i, j], total / (4 * step**2), atol=1e-9)
 
 
-def test_queries_are_those_of_the_document(network: Network, points: np.ndarray) -> None:
+def test_queries_are_those_published(network: Network, points: np.ndarray) -> None:
     oracle = asked(network)
-    DocumentDifferences(oracle).hessians(points)
+    EntrywiseDifferences(oracle).hessians(points)
     assert oracle.ledger.answered == len(points) * 2 * INPUTS * (INPUTS + 1)
-    assert document_hessian_queries(INPUTS) == 2 * INPUTS * (INPUTS + 1)
+    assert entrywise_hessian_queries(INPUTS) == 2 * INPUTS * (INPUTS + 1)
     oracle = asked(network)
-    DocumentDifferences(oracle).gradients(points)
+    EntrywiseDifferences(oracle).gradients(points)
     assert oracle.ledger.answered == len(points) * 2 * INPUTS
     oracle = asked(network)
     SharedDifferences(oracle, OUTPUTS).hessians(points)
@@ -70,12 +69,12 @@ def test_queries_are_those_of_the_document(network: Network, points: np.ndarray)
 
 
 def test_blocks_do_not_change_the_result(network: Network, points: np.ndarray, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = DocumentDifferences(asked(network)).hessians(points)
-    monkeypatch.setattr("unweave.reproduce.fiedler.derivative_sources.BLOCK_NUMBERS", document_stencil(INPUTS).size)
-    assert np.array_equal(whole, DocumentDifferences(asked(network)).hessians(points))
+    whole = EntrywiseDifferences(asked(network)).hessians(points)
+    monkeypatch.setattr("unweave.reproduce.fiedler.derivative_sources.BLOCK_NUMBERS", entrywise_stencil(INPUTS).size)
+    assert np.array_equal(whole, EntrywiseDifferences(asked(network)).hessians(points))
 
 
 @pytest.mark.parametrize("step", [0.0, -1.0, np.nan])
 def test_wrong_steps_are_refused(network: Network, step: float) -> None:
     with pytest.raises(InvalidInput, match="step"):
-        DocumentDifferences(asked(network), step=step)
+        EntrywiseDifferences(asked(network), step=step)

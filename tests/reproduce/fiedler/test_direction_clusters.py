@@ -54,7 +54,7 @@ def test_means_on_the_half_sphere_find_every_group(seed: int) -> None:
 
 
 def test_the_half_sphere_tears_a_group_near_its_border() -> None:
-    # The weakness of the document's choice of signs, which leaders do not have.
+    # The weakness of the choice of signs in [fiedler], which leaders do not have.
     rng = np.random.default_rng(0)
     truth = np.eye(3)[1:]
     copies = normalised(np.repeat(truth, 40, axis=0) + 0.01 * rng.standard_normal((80, 3)))

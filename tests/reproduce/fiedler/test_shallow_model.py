@@ -4,16 +4,16 @@ import pytest
 from unweave.activations import ERF, GAUSSIAN, GELU, RELU, SIGMOID, SILU, SIN, SOFTPLUS, TANH, Activation
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Network
-from unweave.networks.planted import document_network
+from unweave.networks.planted import unit_network
 from unweave.networks.symmetries import match
 from unweave.oracles.callables import CallableOracle
 from unweave.oracles.standard import StandardOracle
 from unweave.reproduce.fiedler.shallow_model import (
     SignsAndShifts,
-    document_network_from,
     inverse_second_derivative,
     monotone_limit,
     signs_and_shifts,
+    unit_network_from,
 )
 
 INPUTS, NEURONS = 8, 12
@@ -24,9 +24,9 @@ ADMISSIBLE = [(TANH, 0.6), (SIGMOID, 1.2), (ERF, 0.6), (SIN, 1.4)]
 def planted(
     seed: int, activation: Activation = TANH, *, largest_shift: float = 0.5
 ) -> tuple[Network, np.ndarray, np.ndarray]:
-    """A network of the document's model, its directions with random signs, and these signs."""
+    """A network with unit weights, its directions with random signs, and these signs."""
     rng = np.random.default_rng(seed)
-    network = document_network(rng, inputs=INPUTS, neurons=NEURONS, activation=activation, largest_shift=largest_shift)
+    network = unit_network(rng, inputs=INPUTS, neurons=NEURONS, activation=activation, largest_shift=largest_shift)
     signs = rng.choice([-1.0, 1.0], size=NEURONS)
     return network, signs[:, None] * network.layers[0].weights, signs
 
@@ -52,7 +52,7 @@ def test_signs_and_shifts_are_found(activation: Activation, largest_shift: float
     np.testing.assert_allclose(found.shifts, network.layers[0].biases, atol=3e-3)
     assert found.clipped == 0
     assert found.uncertain_signs == 0
-    assert match(document_network_from(found, activation), network).largest_error < 5e-3
+    assert match(unit_network_from(found, activation), network).largest_error < 5e-3
 
 
 def test_the_coefficients_are_the_derivatives_at_the_shifts(seed: int) -> None:

@@ -109,10 +109,10 @@ def test_a_spurious_maximiser_is_rejected(method: Method, delta: float, seed: in
     assert largest_error(found.atoms, w[None]) < 1e-6
 
 
-# The subspace power method as the document runs it
+# The subspace power method as [fiedler] runs it
 
 
-def test_starts_and_threshold_are_those_of_the_document() -> None:
+def test_starts_and_threshold_are_those_published() -> None:
     settings = FixedSubspacePower()
     assert (settings.step, settings.steps) == (2.0, 1_000)
     span = span_of(random_atoms(0))

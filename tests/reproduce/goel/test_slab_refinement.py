@@ -54,7 +54,7 @@ def test_the_band_turns_a_direction_towards_its_row(seed: int) -> None:
     assert found.accepted > 0
 
 
-def test_the_search_of_the_document_accepts_steps_but_gains_little(seed: int) -> None:
+def test_the_published_search_accepts_steps_but_gains_little(seed: int) -> None:
     rng = np.random.default_rng(seed)
     row = planted_rows(rng, 1, 3)[0]
     points = rng.standard_normal((50_000, 3))

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from unweave.explore.feature_correction.training import TrainingLoop
 
 # Differences of scores up to this, 0.2 points, do not matter to anybody.
-TOLERANCE = 2e-3
+SCORE_TOLERANCE = 2e-3
 LOOP_ARGUMENTS = ("model", "parameters", "penalty", "seed", "rows")
-# Raised when the same settings train otherwise than before, so that folders of before are not gone on with.
+# Raised when the same settings train otherwise than before, so that old run folders are not resumed.
 TRAININGS_VERSION = 2
 # Kinds whose weights or answers are needed again.
 BUILT_UPON = (Kind.ONLY, Kind.JOINT, Kind.LAYERWISE)
@@ -51,7 +51,7 @@ def measure_feature_correction(
     train: "TrainingLoop | None" = None,
     thawed: str = "corrected",
     has_layerwise: bool = True,
-    tolerance: float = TOLERANCE,
+    tolerance: float = SCORE_TOLERANCE,
     max_seconds: float | None = None,
     folder: str | Path | None = None,
     on_progress: Progress | None = None,
@@ -114,12 +114,12 @@ def measure_feature_correction(
     }
     store = MemoryStore() if folder is None else FolderStore.open(folder, configuration)
     tell = (lambda *_: None) if on_progress is None else on_progress
-    _Run(subject, samples, store, Deadline.after(max_seconds), tell)(plan.trainings())
+    _MeasurementRun(subject, samples, store, Deadline.after(max_seconds), tell)(plan.trainings())
     return Summary(plan, subject, samples, store, tolerance=tolerance).result()
 
 
 @dataclass(frozen=True, eq=False)
-class _Run:
+class _MeasurementRun:
     """Does the trainings that are not done yet."""
 
     subject: Subject

@@ -171,8 +171,8 @@ def _from_arrays(found: dict[str, np.ndarray], source: str) -> ImageData:
     if train_images.shape[1:] != test_images.shape[1:]:
         shapes = f"{train_images.shape[1:]} and {test_images.shape[1:]}"
         raise InvalidInput(f"x_train and x_test need images of one shape, got {shapes}.")
-    train_labels = _checked_labels(found["y_train"], images=len(train_images), name="y_train")
-    test_labels = _checked_labels(found["y_test"], images=len(test_images), name="y_test")
+    train_labels = _require_labels(found["y_train"], images=len(train_images), name="y_train")
+    test_labels = _require_labels(found["y_test"], images=len(test_images), name="y_test")
     classes = int(train_labels.max()) + 1
     if test_labels.max() >= classes:
         raise InvalidInput(f"y_test needs labels that y_train has (0 to {classes - 1}), got {test_labels.max()}.")
@@ -194,7 +194,7 @@ def _channels_first(images: np.ndarray, *, name: str) -> ImageBytes:
     return images if is_first else np.ascontiguousarray(images.transpose(0, 3, 1, 2))
 
 
-def _checked_labels(labels: np.ndarray, *, images: int, name: str) -> ClassLabels:
+def _require_labels(labels: np.ndarray, *, images: int, name: str) -> ClassLabels:
     if labels.shape != (images,) or not np.issubdtype(labels.dtype, np.integer):
         raise InvalidInput(
             f"{name} needs one integer per image, shape ({images},), got {labels.dtype} of shape {labels.shape}."

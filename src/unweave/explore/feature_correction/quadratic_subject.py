@@ -14,12 +14,12 @@ from scipy.optimize import least_squares
 from unweave.exceptions import InvalidInput
 from unweave.explore.feature_correction.plan import Training
 from unweave.explore.feature_correction.samples import Samples
-from unweave.explore.feature_correction.subjects import Deadline, Trained, Weights
+from unweave.explore.feature_correction.subjects import Deadline, TrainedModel, Weights
 from unweave.networks.quadratic.densenet import forward
 from unweave.networks.quadratic.student import Student
 from unweave.networks.quadratic.wiring import FIRST_LEVEL, Wiring
 
-START_SIZE = 0.3
+FEATURE_START_SIZE = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,7 +65,7 @@ class QuadraticSubject:
         """Small random feature maps."""
         return self._weights(self._student, self._start(seed))
 
-    def train(self, training: Training, source: Weights | None, deadline: Deadline) -> Trained:
+    def train(self, training: Training, source: Weights | None, deadline: Deadline) -> TrainedModel:
         """Run one training."""
         student = self._student.lower(FIRST_LEVEL + training.length - 1)
         vector = self._cut(student, self._start(training.start_seed))
@@ -76,10 +76,10 @@ class QuadraticSubject:
         towards, strength = np.zeros(0), 0.0
         if source is not None and training.is_pulled:
             towards, strength = self._first(student, source, training.depth), training.prox
-        vector[free] = self._solved(student, vector, free, (towards, np.sqrt(strength)), deadline)
+        vector[free] = self._solve(student, vector, free, (towards, np.sqrt(strength)), deadline)
         return self._left_by(student, vector, training)
 
-    def _solved(
+    def _solve(
         self,
         student: Student,
         vector: np.ndarray,
@@ -111,15 +111,15 @@ class QuadraticSubject:
         jacobian: Any = slopes
         return least_squares(residuals, vector[free], jac=jacobian, x_scale="jac", max_nfev=self.steps).x
 
-    def _left_by(self, student: Student, vector: np.ndarray, training: Training) -> Trained:
+    def _left_by(self, student: Student, vector: np.ndarray, training: Training) -> TrainedModel:
         held_out = (self.samples.test_inputs, self.samples.validation_inputs)
         test, validation = (student.outputs(vector, points.astype(np.float64))[:, None] for points in held_out)
         probes = self.samples.probes.astype(np.float64)
         _, features = forward(student.wiring, student.matrices(vector), probes, probes**2 - student.mean_squares)
-        return Trained(self._weights(student, vector), test, validation, features[training.depth - 1])
+        return TrainedModel(self._weights(student, vector), test, validation, features[training.depth - 1])
 
     def _start(self, seed: int) -> np.ndarray:
-        return self._student.random_start(np.random.default_rng(seed), self._points, size=START_SIZE)
+        return self._student.random_start(np.random.default_rng(seed), self._points, size=FEATURE_START_SIZE)
 
     def _cut(self, student: Student, vector: np.ndarray) -> np.ndarray:
         inside = sum(self._student.sizes)

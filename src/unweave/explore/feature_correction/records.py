@@ -11,7 +11,7 @@ import numpy as np
 from unweave.explore.feature_correction.plan import Kind, Training
 from unweave.explore.feature_correction.samples import Samples
 from unweave.explore.feature_correction.similarity import linear_cka, unexplained_share, weight_correlation
-from unweave.explore.feature_correction.subjects import Trained, Weights
+from unweave.explore.feature_correction.subjects import TrainedModel, Weights
 
 # With fewer rows per feature an affine map explains features that have nothing to do with each other.
 ROWS_PER_FEATURE = 4
@@ -56,11 +56,11 @@ class Record:
 
 def measure(
     training: Training,
-    trained: Trained,
+    trained: TrainedModel,
     *,
     filters: Mapping[str, Sequence[str]],
     start: Weights,
-    other: Trained | None,
+    other: TrainedModel | None,
     samples: Samples,
     seconds: float,
 ) -> Record:
@@ -92,7 +92,7 @@ def compared_with(training: Training) -> Training | None:
     return training.source if training.kind is Kind.ALL else training.twin
 
 
-def _are_finite(*parts: Trained) -> bool:
+def _are_finite(*parts: TrainedModel) -> bool:
     return all(bool(np.all(np.isfinite(part.features))) for part in parts)
 
 

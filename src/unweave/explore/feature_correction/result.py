@@ -15,7 +15,7 @@ FORMAT, FORMAT_VERSION = "unweave-feature-correction", 1
 # Above this mean cosine a correction is called local: features are moved, not replaced. A choice, as clean trainings of
 # wide networks have 0.9 and more, and robust ones less.
 LOCAL_CORRELATION = 0.8
-DOCUMENT, TABLE = "correction.json", "correction.txt"
+NUMBERS, TABLE = "correction.json", "correction.txt"
 
 
 @dataclass(frozen=True)
@@ -241,10 +241,10 @@ class FeatureCorrection:
             "units": list(self.units),
             "seeds": list(self.seeds),
             "windows": list(self.windows),
-            "full": document(self.full),
+            "full": scores_as_json(self.full),
             "full_ensemble": self.full_ensemble,
             "information_gap": [number(gap) for gap in self.gap_by_depth],
-            "depths": [_depth_document(row) for row in self.depths],
+            "depths": [_depth_as_json(row) for row in self.depths],
             "missing": list(self.missing),
             "notes": list(self.notes),
             "seconds": self.seconds,
@@ -257,7 +257,7 @@ class FeatureCorrection:
             InvalidInput: if the folder can't be written.
         """
         folder = Path(folder)
-        texts = {DOCUMENT: json.dumps(self.as_json(), indent=2, allow_nan=False) + "\n", TABLE: self.as_table()}
+        texts = {NUMBERS: json.dumps(self.as_json(), indent=2, allow_nan=False) + "\n", TABLE: self.as_table()}
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for name, text in texts.items():
@@ -286,7 +286,7 @@ def number(value: float) -> float | str:
     return value if math.isfinite(value) else str(value)
 
 
-def document(value: Scores) -> dict[str, Any]:
+def scores_as_json(value: Scores) -> dict[str, Any]:
     """Numbers of all seeds, their mean and its standard error."""
     numbers = {"mean": value.mean, "standard_error": value.standard_error}
     return {"values": [number(each) for each in value.values]} | {
@@ -294,7 +294,7 @@ def document(value: Scores) -> dict[str, Any]:
     }
 
 
-def _depth_document(row: DepthResult) -> dict[str, Any]:
+def _depth_as_json(row: DepthResult) -> dict[str, Any]:
     named = (
         "train_only", "joint", "layerwise", "train_all", "with_start", "with_train_all", "with_random",
         "with_layerwise", "alignment", "unexplained", "freezing_gap", "layerwise_gap",
@@ -302,9 +302,9 @@ def _depth_document(row: DepthResult) -> dict[str, Any]:
     return {
         "depth": row.depth,
         "unit": row.unit,
-        **{name: document(getattr(row, name)) for name in named},
-        "fixed": {str(window): document(value) for window, value in row.fixed.items()},
-        "unit_correlations": [document(value) for value in row.unit_correlations],
+        **{name: scores_as_json(getattr(row, name)) for name in named},
+        "fixed": {str(window): scores_as_json(value) for window, value in row.fixed.items()},
+        "unit_correlations": [scores_as_json(value) for value in row.unit_correlations],
         "prox": list(row.prox),
         "ensemble": row.ensemble,
         "window": row.window,

@@ -16,7 +16,7 @@ from safetensors.numpy import load_file, save_file
 from unweave.exceptions import InvalidInput, UnreadableFile
 from unweave.explore.feature_correction.plan import Training
 from unweave.explore.feature_correction.records import Record
-from unweave.explore.feature_correction.subjects import Trained
+from unweave.explore.feature_correction.subjects import TrainedModel
 
 CONFIGURATION, TRAININGS = "configuration.json", "trainings"
 # Kept beside weights.
@@ -33,11 +33,11 @@ class Store(Protocol):
         """The numbers of a training, if it is done."""
         ...
 
-    def trained(self, training: Training) -> Trained:
+    def trained(self, training: Training) -> TrainedModel:
         """What a training that is done has left."""
         ...
 
-    def keep(self, training: Training, record: Record, trained: Trained, *, is_needed: bool) -> None:
+    def keep(self, training: Training, record: Record, trained: TrainedModel, *, is_needed: bool) -> None:
         """Keep a training; what it has left only if later ones need it."""
         ...
 
@@ -47,17 +47,17 @@ class MemoryStore:
     """Keeps everything as long as the measurement runs."""
 
     _records: dict[str, Record] = field(default_factory=dict)
-    _trained: dict[str, Trained] = field(default_factory=dict)
+    _trained: dict[str, TrainedModel] = field(default_factory=dict)
 
     def record(self, training: Training) -> Record | None:
         """The numbers of a training, if it is done."""
         return self._records.get(training.name)
 
-    def trained(self, training: Training) -> Trained:
+    def trained(self, training: Training) -> TrainedModel:
         """What a training that is done has left."""
         return self._trained[training.name]
 
-    def keep(self, training: Training, record: Record, trained: Trained, *, is_needed: bool) -> None:
+    def keep(self, training: Training, record: Record, trained: TrainedModel, *, is_needed: bool) -> None:
         """Keep a training; what it has left only if later ones need it."""
         self._records[training.name] = record
         if is_needed:
@@ -106,7 +106,7 @@ class FolderStore:
         except (OSError, TypeError, ValueError, AttributeError) as error:
             raise UnreadableFile(f"{path} is not the record of a training: {error}: remove it.") from error
 
-    def trained(self, training: Training) -> Trained:
+    def trained(self, training: Training) -> TrainedModel:
         """What a training that is done has left."""
         path = self._path(training, "safetensors")
         try:
@@ -121,9 +121,9 @@ class FolderStore:
         for name, array in arrays.items():
             unit, _, own = name.partition(SEPARATOR)
             weights.setdefault(unit, {})[own] = array
-        return Trained(weights, **others)
+        return TrainedModel(weights, **others)
 
-    def keep(self, training: Training, record: Record, trained: Trained, *, is_needed: bool) -> None:
+    def keep(self, training: Training, record: Record, trained: TrainedModel, *, is_needed: bool) -> None:
         """Keep a training; what it has left only if later ones need it."""
         if is_needed:
             arrays = {

@@ -44,7 +44,7 @@ class Deadline:
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
+class TrainedModel:
     """What one training leaves.
 
     Args:
@@ -82,7 +82,7 @@ class Subject(Protocol):
         """The random weights that a seed starts from."""
         ...
 
-    def train(self, training: Training, source: Weights | None, deadline: Deadline) -> Trained:
+    def train(self, training: Training, source: Weights | None, deadline: Deadline) -> TrainedModel:
         """Run one training.
 
         Args:

@@ -17,7 +17,7 @@ from unweave.explore.feature_correction.fingerprints import described, fingerpri
 from unweave.explore.feature_correction.plan import Training
 from unweave.explore.feature_correction.recipes import BatchTransform, Recipe, without_attackers
 from unweave.explore.feature_correction.samples import Samples
-from unweave.explore.feature_correction.subjects import Deadline, Trained, Weights
+from unweave.explore.feature_correction.subjects import Deadline, TrainedModel, Weights
 from unweave.explore.feature_correction.training import (
     Penalty,
     RecipeLoop,
@@ -93,7 +93,7 @@ class TorchSubject:
         """The random weights that a seed starts from."""
         return torch_units.read_units(self.build(seed), self.layout, len(self.units))
 
-    def train(self, training: Training, source: Weights | None, deadline: Deadline) -> Trained:
+    def train(self, training: Training, source: Weights | None, deadline: Deadline) -> TrainedModel:
         """Run one training."""
         with torch.random.fork_rng(devices=[]):
             model = self._model(training.start_seed, training.length)
@@ -152,7 +152,7 @@ class TorchSubject:
             [(weight, torch.tensor(source[unit][path]).to(weight)) for unit, path, weight in weights], training.prox
         )
 
-    def _left_by(self, model: nn.Module, training: Training) -> Trained:
+    def _left_by(self, model: nn.Module, training: Training) -> TrainedModel:
         weights = torch_units.read_units(model, self.layout, training.length)
         samples, seed = self.samples, training.start_seed
         test = answers(model, self._tensor(samples.test_inputs), self._test_labels, self.prepare_test, seed)
@@ -160,7 +160,7 @@ class TorchSubject:
         if len(samples.validation_inputs):
             inputs, labels = self._tensor(samples.validation_inputs), _labels(samples.validation_labels, self._inputs)
             validation = answers(model, inputs, labels, self.prepare_test, seed)
-        return Trained(weights, test, validation, self._features(model, training))
+        return TrainedModel(weights, test, validation, self._features(model, training))
 
     def _features(self, model: nn.Module, training: Training) -> np.ndarray:
         """What leaves the unit of a training's depth at held-out inputs, one row per place.

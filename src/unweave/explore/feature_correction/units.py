@@ -104,15 +104,16 @@ def reached(model: nn.Module, inputs: torch.Tensor) -> torch.Tensor:
 
 
 def _stop(_: nn.Module, inputs: tuple[Any, ...]) -> None:
-    raise Reached(_checked(inputs[0] if inputs else None, "is given as first positional argument to the unit above"))
+    given = inputs[0] if inputs else None
+    raise Reached(_require_rows(given, "is given as first positional argument to the unit above"))
 
 
 def stop_after(_: nn.Module, __: tuple[Any, ...], output: Any) -> None:
     """A forward hook that ends the pass with the output of its unit."""
-    raise Reached(_checked(output, "leaves the unit"))
+    raise Reached(_require_rows(output, "leaves the unit"))
 
 
-def _checked(value: Any, where: str) -> torch.Tensor:
+def _require_rows(value: Any, where: str) -> torch.Tensor:
     if not isinstance(value, torch.Tensor) or value.ndim < 2:
         came = "nothing" if value is None else type(value).__name__
         came = f"shape {tuple(value.shape)}" if isinstance(value, torch.Tensor) else came

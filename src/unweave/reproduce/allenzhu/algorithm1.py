@@ -1,34 +1,75 @@
-"""The algorithm of the theory, step by step: a reference, not the way to train.
+"""[allenzhu, Alg. 1], step by step: a reference, not the way to train.
 
 Noisy stochastic gradient descent from zero on wide readouts W and distilled features K of all levels that are on; no
 level is ever frozen. A readout, then the features of a level are switched on when the objective has fallen far enough;
 the rank comes from singular values. Whenever the objective is below a quarter of the squared target error, that target
 is halved and weight decay is divided by four. Two liberties: steps may use small batches, and the objective is looked
-at every `LOOK` steps only.
+at every `LOOK_STEPS` steps only.
 """
 
 from dataclasses import dataclass, field, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float64
 
 from unweave._kernels.quadratic_training import Data, Terms, Units, objective, train
-from unweave.arrays import Points, Vector, pack_squares, packed_size
+from unweave.arrays import Points, Vector, pack_squares, packed_size, upper_triangle
 from unweave.exceptions import InvalidInput
 from unweave.networks.quadratic.densenet import Level, QuadraticDenseNet
 from unweave.networks.quadratic.wiring import FIRST_LEVEL, Wiring
 from unweave.reproduce.allenzhu.distillation import Distilled, distill
-from unweave.reproduce.allenzhu.frames import FrameKind, GaussianFrame
 from unweave.reproduce.allenzhu.schedules import PlateauSchedule, Schedule, Situation
 
 # Steps between looks at the objective.
-LOOK = 250
+LOOK_STEPS = 250
 # Squares are cut off at this multiple of a high quantile of what they are taken of.
 BOUND_FACTOR, BOUND_QUANTILE = 1.5, 0.9999
 # Largest norm of a gradient, in standard deviations of the labels.
-CLIP = 5.0
+GRADIENT_CLIP = 5.0
 # Share of all steps over which the step size falls to zero, at the end.
-COOLING = 0.4
+COOLING_SHARE = 0.4
+
+
+# Matrices R that feed features to higher levels by the squares of ``R z``, never trained. The squares determine all
+# products of features if the matrix ``R*R`` is invertible; its condition decides how fast descent goes.
+Frame = Float64[np.ndarray, "rows features"]
+
+
+@runtime_checkable
+class FrameKind(Protocol):
+    """A way to choose the matrix R."""
+
+    def __call__(self, rng: np.random.Generator, width: int) -> Frame:
+        """A frame of ``width (width + 1) / 2`` rows."""
+        ...
+
+
+@dataclass(frozen=True)
+class GaussianFrame:
+    """Independent entries of variance ``1 / width^2``, as in the theory; often badly conditioned."""
+
+    def __call__(self, rng: np.random.Generator, width: int) -> Frame:
+        """A frame of ``width (width + 1) / 2`` rows."""
+        return rng.standard_normal((width * (width + 1) // 2, width)) / width
+
+
+@dataclass(frozen=True)
+class StructuredFrame:
+    """The rows ``e_i`` and ``(e_i + e_j) / sqrt 2``; conditions of 2.4 for two features to 10 for twelve."""
+
+    def __call__(self, rng: np.random.Generator, width: int) -> Frame:
+        """A frame of ``width (width + 1) / 2`` rows."""
+        del rng
+        rows, columns, _ = upper_triangle(width)
+        frame = np.eye(width)[rows] + np.eye(width)[columns]
+        return frame / np.linalg.norm(frame, axis=1, keepdims=True)
+
+
+def frame_condition(frame: Frame) -> float:
+    """Condition number of ``R*R``."""
+    values = np.linalg.svd(pack_squares(frame), compute_uv=False)
+    return float(values[0] / values[-1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +115,7 @@ class LiteralFit:
 
 
 @dataclass(frozen=True, eq=False)
-class _State:
+class _LiteralState:
     """Everything that is on."""
 
     readouts: tuple[np.ndarray, ...]
@@ -99,7 +140,7 @@ class _State:
 
 @dataclass(frozen=True)
 class Algorithm1:
-    """Settings of the algorithm of the theory.
+    """Settings of [allenzhu, Alg. 1].
 
     Args:
         readouts: width m of the readouts.
@@ -147,10 +188,10 @@ class Algorithm1:
         """
         if len(level_weights) != len(wiring.sources):
             raise InvalidInput(f"level_weights needs {len(wiring.sources)} numbers, got {level_weights}.")
-        run = _Run(self, wiring, Data(points, points**2 - mean_squares, labels), level_weights, rng)
-        state = run.with_readout(_State((), (), aim=float(max(np.mean(np.abs(labels)), 1.0) ** 2)), 0, np.inf)
+        run = _LiteralRun(self, wiring, Data(points, points**2 - mean_squares, labels), level_weights, rng)
+        state = run.with_readout(_LiteralState((), (), aim=float(max(np.mean(np.abs(labels)), 1.0) ** 2)), 0, np.inf)
         objectives, aim = [], self.error * float(np.std(labels))
-        for step in range(0, self.most_steps, LOOK):
+        for step in range(0, self.most_steps, LOOK_STEPS):
             objectives.append(run.objective(state))
             while objectives[-1] < state.aim**2 / 4 and state.aim >= aim:
                 state = replace(state, aim=state.aim / 2)
@@ -169,7 +210,7 @@ class Algorithm1:
 
 
 @dataclass(frozen=True, eq=False)
-class _Run:
+class _LiteralRun:
     """The samples, and the moves of the algorithm on them."""
 
     settings: Algorithm1
@@ -178,10 +219,10 @@ class _Run:
     weights: tuple[float, ...]
     rng: np.random.Generator
 
-    def _units(self, state: _State) -> Units:
+    def _units(self, state: _LiteralState) -> Units:
         return Units(state.features, state.readouts)
 
-    def _terms(self, state: _State) -> Terms:
+    def _terms(self, state: _LiteralState) -> Terms:
         levels = range(FIRST_LEVEL, state.top + 1)
         strengths = np.zeros((len(state.readouts), 3))
         for level in levels[: len(state.frames)]:
@@ -192,16 +233,16 @@ class _Run:
         cross, main, whole = strengths.T
         return Terms(weights, cross, main, whole, decay, state.frames, state.bounds)
 
-    def _sources(self, state: _State) -> tuple[tuple[int, ...], ...]:
+    def _sources(self, state: _LiteralState) -> tuple[tuple[int, ...], ...]:
         return self.wiring.sources[: len(state.readouts)]
 
-    def objective(self, state: _State) -> float:
+    def objective(self, state: _LiteralState) -> float:
         return objective(self._units(state), self._terms(state), self.data, sources=self._sources(state))
 
-    def trained(self, state: _State, step: int) -> _State:
-        """`LOOK` steps on everything that is on."""
+    def trained(self, state: _LiteralState, step: int) -> _LiteralState:
+        """`LOOK_STEPS` steps on everything that is on."""
         settings = self.settings
-        left = (settings.most_steps - step - np.arange(LOOK)) / (COOLING * settings.most_steps)
+        left = (settings.most_steps - step - np.arange(LOOK_STEPS)) / (COOLING_SHARE * settings.most_steps)
         rates = settings.rate * np.minimum(left, 1.0)
         free = np.array(1.0)
         has_features = [np.array(float(number < len(state.frames))) for number in range(len(state.readouts))]
@@ -210,24 +251,24 @@ class _Run:
             Units(tuple(has_features), (free,) * len(state.readouts)),
             self._terms(state),
             self.data,
-            self.rng.integers(len(self.data.labels), size=(LOOK, settings.batch)),
+            self.rng.integers(len(self.data.labels), size=(LOOK_STEPS, settings.batch)),
             rates,
             sources=self._sources(state),
             method="gradient",
-            clip=CLIP * float(np.std(self.data.labels)),
+            clip=GRADIENT_CLIP * float(np.std(self.data.labels)),
             noise=settings.noise * float(rates[0] / settings.rate),
             seed=int(self.rng.integers(2**31)),
         )
         return replace(state, features=units.features, readouts=units.readouts)
 
-    def switched(self, state: _State, step: int, objectives: tuple[float, ...]) -> _State:
+    def switched(self, state: _LiteralState, step: int, objectives: tuple[float, ...]) -> _LiteralState:
         """The features of the highest level, or the readout of the next, switched on if they are due."""
         if not state.awaits_features and state.top == self.wiring.depth:
             return state
         found = self._distilled(state) if state.awaits_features else None
         level = state.top if state.awaits_features else state.top + 1
         now = Situation(
-            level, objectives[-1], objectives[state.since // LOOK :], step - state.since,
+            level, objectives[-1], objectives[state.since // LOOK_STEPS :], step - state.since,
             1.0 if found is None else found.gap, self.weights, self.wiring.inputs,
         )  # fmt: skip
         if found is not None:
@@ -236,7 +277,7 @@ class _Run:
         is_due = self.settings.schedule.is_readout_due(now)
         return self.with_readout(state, step, now.objective) if is_due else state
 
-    def with_readout(self, state: _State, step: int, before: float) -> _State:
+    def with_readout(self, state: _LiteralState, step: int, before: float) -> _LiteralState:
         """One more readout, at zero: only the noise leads away from there."""
         level = FIRST_LEVEL + len(state.readouts)
         widths = [packed_size(matrix.shape[0]) for matrix in state.features]
@@ -250,14 +291,14 @@ class _Run:
             switches=(*state.switches, Switch(step, level, "readout", before)),
         )
 
-    def _distilled(self, state: _State) -> Distilled:
+    def _distilled(self, state: _LiteralState) -> Distilled:
         main = self.wiring.inputs
         if state.top > FIRST_LEVEL:
             main = packed_size(len(state.features[-2]))
         # A readout that is still near zero has no singular value above the threshold, and no gap.
         return distill(state.readouts[-1], main=main, threshold=1 / (10 * self.settings.condition**2))
 
-    def _with_features(self, state: _State, found: Distilled, step: int, before: float) -> _State:
+    def _with_features(self, state: _LiteralState, found: Distilled, step: int, before: float) -> _LiteralState:
         width = len(found.features)
         frame = self.settings.frame(self.rng, width)
         values = self._hidden(state)[-1] @ found.features.T @ frame.T
@@ -272,7 +313,7 @@ class _Run:
             switches=(*state.switches, switch),
         )
 
-    def _hidden(self, state: _State) -> list[np.ndarray]:
+    def _hidden(self, state: _LiteralState) -> list[np.ndarray]:
         """What every level reads, with exact squares."""
         given, read = {0: self.data.points, 1: self.data.squares}, []
         for number, sources in enumerate(self._sources(state)):
@@ -281,7 +322,7 @@ class _Run:
                 given[FIRST_LEVEL + number] = (read[-1] @ state.features[number].T @ state.frames[number].T) ** 2
         return read
 
-    def truncated_share(self, state: _State) -> float:
+    def truncated_share(self, state: _LiteralState) -> float:
         """Of hidden squares beyond their bound."""
         read = self._hidden(state)
         shares = [
@@ -290,7 +331,7 @@ class _Run:
         ]
         return max(shares, default=0.0)
 
-    def network(self, state: _State, mean_squares: Vector) -> QuadraticDenseNet:
+    def network(self, state: _LiteralState, mean_squares: Vector) -> QuadraticDenseNet:
         """The same function in products of features: squares behind a frame are linear in these."""
         maps = {FIRST_LEVEL + number: pack_squares(frame) for number, frame in enumerate(state.frames)}
         levels, widths = [], []

@@ -8,10 +8,11 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave._kernels.polynomial_neurons import outputs, train_neurons
+from unweave._kernels.quadratic_training import Data, Terms, Units, train
 from unweave.arrays import Points, Vector
 from unweave.exceptions import InvalidInput
 from unweave.learn.hierarchical.joint_fit import JointNewton
-from unweave.networks.quadratic.densenet import QuadraticDenseNet
+from unweave.networks.quadratic.densenet import Level, QuadraticDenseNet
 from unweave.networks.quadratic.student import Student
 from unweave.networks.quadratic.wiring import Wiring
 from unweave.reproduce.allenzhu.gram import level_two_features
@@ -25,8 +26,7 @@ from unweave.reproduce.allenzhu.kernel_ridge import (
     fit_kernel,
     with_squares,
 )
-from unweave.reproduce.allenzhu.scratch import JointTraining
-from unweave.reproduce.allenzhu.staged import CHUNK, CLIP, StagedTraining
+from unweave.reproduce.allenzhu.staged import GRADIENT_CLIP, LOOK_STEPS, StagedTraining, falling_rates
 
 # Width of the finite network whose tangent kernel is taken: wider than the inputs at level 2, so that it holds every
 # quadratic form, and a multiple of the features above. Its start is small: else the highest degree hides all others.
@@ -34,7 +34,7 @@ TANGENT_INPUTS, TANGENT_WIDTH, TANGENT_START = 1.3, 2, 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class Samples:
+class TrainingSamples:
     """What every method is given.
 
     Args:
@@ -57,11 +57,11 @@ class Samples:
         return np.random.default_rng(self.seed)
 
 
-Method = Callable[[Samples], Predictor]
+Method = Callable[[TrainingSamples], Predictor]
 
 
 @dataclass(frozen=True)
-class Row:
+class MethodError:
     """One method: its mean squared error on fresh points, relative to their variance, and its time."""
 
     method: str
@@ -73,7 +73,7 @@ class Row:
 class Comparison:
     """The table of all methods on equal data."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[MethodError, ...]
     points: int
     inputs: int
 
@@ -89,7 +89,7 @@ class Comparison:
 
 
 def compare_methods(
-    samples: Samples,
+    samples: TrainingSamples,
     fresh_points: Points,
     fresh_labels: Float64[np.ndarray, "fresh"],
     *,
@@ -111,7 +111,8 @@ def compare_methods(
         start = time.perf_counter()
         predictor = method(samples)
         seconds = time.perf_counter() - start
-        rows.append(Row(name, float(np.mean((predictor(fresh_points) - fresh_labels) ** 2)) / variance, seconds))
+        error = float(np.mean((predictor(fresh_points) - fresh_labels) ** 2)) / variance
+        rows.append(MethodError(name, error, seconds))
     return Comparison(tuple(rows), len(samples.points), samples.wiring.inputs)
 
 
@@ -134,26 +135,66 @@ def all_methods(wiring: Wiring) -> dict[str, Method]:
     }
 
 
-def by_newton(samples: Samples) -> Predictor:
+def by_newton(samples: TrainingSamples) -> Predictor:
     """Joint second-order training."""
     ones = tuple(np.ones(width) for width in samples.wiring.widths)
     student = Student(samples.wiring, ones, samples.mean_squares)
     return _of(JointNewton()(student, samples.points, samples.labels, rng=samples.rng).network)
 
 
-def by_stages(samples: Samples, training: StagedTraining) -> Predictor:
+def by_stages(samples: TrainingSamples, training: StagedTraining) -> Predictor:
     """Staged joint or layer-wise training."""
     given, means = (samples.wiring, samples.points, samples.labels), samples.mean_squares
     return _of(training(*given, mean_squares=means, rng=samples.rng).network)
 
 
-def by_scratch(samples: Samples) -> Predictor:
+def by_scratch(samples: TrainingSamples) -> Predictor:
     """Joint first-order training of all levels at once."""
-    given, means = (samples.wiring, samples.points, samples.labels), samples.mean_squares
-    return _of(JointTraining()(*given, mean_squares=means, rng=samples.rng))
+    return _of(JointTraining()(samples))
 
 
-def by_kernel(samples: Samples, kernel: Kernel, *, has_squares: bool = True) -> Predictor:
+@dataclass(frozen=True)
+class JointTraining:
+    """Settings of training from scratch; the output reads the features themselves.
+
+    Args:
+        spare: how many times as many features as the wiring has train, since narrow networks get stuck more often.
+        steps: of Adam, with falling step size.
+        batch: points per step.
+        rate: first step size.
+        start_size: size of random features.
+    """
+
+    spare: int = 2
+    steps: int = 12_000
+    batch: int = 256
+    rate: float = 5e-3
+    start_size: float = 0.5
+
+    def __call__(self, samples: TrainingSamples) -> QuadraticDenseNet:
+        """Train all levels at once."""
+        points, rng, unit = samples.points, samples.rng, float(np.std(samples.labels)) or 1.0
+        wiring, mean_squares = samples.wiring, samples.mean_squares
+        wide = Wiring(wiring.inputs, tuple(self.spare * width for width in wiring.widths), wiring.sources)
+        student = Student(wide, tuple(np.ones(width) for width in wide.widths), mean_squares)
+        matrices = student.matrices(student.random_start(rng, points, size=self.start_size))
+        nothing = np.zeros(len(matrices))
+        terms = Terms(np.ones(len(matrices)), nothing, nothing, nothing, nothing)
+        units = Units(tuple(matrices), tuple(np.zeros((1, matrix.shape[1])) for matrix in matrices))
+        trains = Units(tuple(np.array(1.0) for _ in matrices), tuple(np.array(0.0) for _ in matrices))
+        data = Data(points, points**2 - mean_squares, samples.labels / unit)
+        state, chunks = None, self.steps // LOOK_STEPS
+        for number in range(chunks):
+            share = np.linspace(number / chunks, (number + 1) / chunks, LOOK_STEPS)
+            units, state, _ = train(
+                units, trains, terms, data, rng.integers(len(points), size=(LOOK_STEPS, self.batch)),
+                self.rate * falling_rates(share),
+                sources=wide.sources, method="adam", clip=GRADIENT_CLIP, state=state, is_tied=True,
+            )  # fmt: skip
+        return QuadraticDenseNet(wide, tuple(Level(matrix, unit) for matrix in units.features), mean_squares)
+
+
+def by_kernel(samples: TrainingSamples, kernel: Kernel, *, has_squares: bool = True) -> Predictor:
     """Kernel ridge regression on the inputs, or on inputs and their squares."""
     means = samples.mean_squares
 
@@ -164,7 +205,7 @@ def by_kernel(samples: Samples, kernel: Kernel, *, has_squares: bool = True) -> 
     return lambda fresh: predict(read(fresh))
 
 
-def by_sequential_kernel(samples: Samples) -> Predictor:
+def by_sequential_kernel(samples: TrainingSamples) -> Predictor:
     """A quadratic form in the squares, its leading features, and a kernel on these for what is left."""
     lower = level_two_features(samples.points, samples.labels, samples.mean_squares, width=samples.wiring.widths[0])
 
@@ -176,7 +217,7 @@ def by_sequential_kernel(samples: Samples) -> Predictor:
     return lambda fresh: lower.outputs(fresh) + upper(read(fresh))
 
 
-def by_tangent_features(samples: Samples) -> Predictor:
+def by_tangent_features(samples: TrainingSamples) -> Predictor:
     """The quadratic network linearised at a random start, which is what training far from features would use."""
     inputs = samples.wiring.inputs
     widths = (int(TANGENT_INPUTS * inputs) + 1, *(TANGENT_WIDTH * width for width in samples.wiring.widths[1:]))
@@ -191,7 +232,7 @@ def by_tangent_features(samples: Samples) -> Predictor:
     return lambda fresh: predict(read(fresh))
 
 
-def by_two_layers(samples: Samples, *, degree: int, neurons: int = 100, steps: int = 8_000) -> Predictor:
+def by_two_layers(samples: TrainingSamples, *, degree: int, neurons: int = 100, steps: int = 8_000) -> Predictor:
     """One hidden layer on inputs and squares, every neuron with a polynomial of its own, trained by Adam."""
     rng, unit, mean = samples.rng, float(np.std(samples.labels)) or 1.0, float(np.mean(samples.labels))
     read = with_squares(samples.points, samples.mean_squares)
@@ -203,9 +244,9 @@ def by_two_layers(samples: Samples, *, degree: int, neurons: int = 100, steps: i
         "constant": np.zeros(()),
     }
     labels, trained = (samples.labels - mean) / unit, start
-    rates = 2e-3 * (0.01 + 0.495 * (1 + np.cos(np.pi * np.linspace(0, 1, steps // CHUNK * CHUNK))))
+    rates = 2e-3 * falling_rates(np.linspace(0, 1, steps // LOOK_STEPS * LOOK_STEPS))
     batches = rng.integers(len(read), size=(len(rates), 256))
-    trained = train_neurons(start, read, labels, batches, rates, clip=CLIP)
+    trained = train_neurons(start, read, labels, batches, rates, clip=GRADIENT_CLIP)
     return lambda fresh: mean + unit * outputs(trained, with_squares(fresh, samples.mean_squares))
 
 

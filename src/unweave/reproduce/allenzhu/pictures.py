@@ -12,13 +12,13 @@ from unweave.reproduce.allenzhu.traces import CorrectionLaw, FeatureTrace
 INK, ACCENT, QUIET = "#1f2933", "#c2410c", "#64748b"
 COLOURS = ("#c2410c", "#1d4ed8", "#0f766e", "#7c3aed", "#a16207", "#be185d")
 # Errors below this are rounding, and are drawn there.
-EXACT = 1e-15
+SMALLEST_DRAWN_ERROR = 1e-15
 
 
 def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
     """Relative errors of all methods, one row per method; every dot is one set of samples, the bar is the median."""
     names = [row.method for row in comparisons[0].rows]
-    errors = {name: [max(each.error(name), EXACT) for each in comparisons] for name in names}
+    errors = {name: [max(each.error(name), SMALLEST_DRAWN_ERROR) for each in comparisons] for name in names}
     ordered = sorted(names, key=lambda name: float(np.median(errors[name])), reverse=True)
     figure = Figure(figsize=(7.2, 0.36 * len(names) + 1.3), layout="constrained")
     axes = figure.add_subplot()
@@ -28,7 +28,7 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
         axes.plot([np.median(errors[name])], [place], "|", color=colour, markersize=16, markeredgewidth=2)
     axes.set_xscale("log")
     axes.set_yticks(range(len(ordered)), ordered)
-    for place, words in ((1.0, "a constant "), (EXACT, " exact")):
+    for place, words in ((1.0, "a constant "), (SMALLEST_DRAWN_ERROR, " exact")):
         axes.axvline(place, color=QUIET, linestyle=":", linewidth=1)
         side = "right" if place == 1.0 else "left"
         axes.annotate(words, (place, len(ordered) - 0.45), color=QUIET, fontsize="small", ha=side)
@@ -67,7 +67,7 @@ def _draw_law(axes: Axes, law: CorrectionLaw) -> None:
     weights = np.array(law.weights)
     names = ("level 2 alone", "corrected once by level 3", "corrected twice")
     for number, (colour, name) in enumerate(zip((INK, *COLOURS), names, strict=False)):
-        errors = [max(rounds[number], EXACT) for rounds in law.errors]
+        errors = [max(rounds[number], SMALLEST_DRAWN_ERROR) for rounds in law.errors]
         axes.loglog(weights, errors, "o-", color=colour, linewidth=1.5, label=name)
     first = law.errors[0][0]
     axes.loglog(

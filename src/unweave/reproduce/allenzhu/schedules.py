@@ -1,4 +1,4 @@
-"""When the algorithm of the theory switches a readout or the features of a level on."""
+"""When [allenzhu, Alg. 1] switches a readout or the features of a level on."""
 
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable

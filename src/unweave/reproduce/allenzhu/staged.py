@@ -1,4 +1,4 @@
-"""Staged joint training by minibatches, the practical form of the algorithm of the theory; and layer-wise training.
+"""Staged joint training by minibatches, the practical form of [allenzhu, Alg. 1]; and layer-wise training.
 
 A stage switches the readout of one more level on and trains it together with everything below, whose features go on
 improving: that is backward feature correction. Layer-wise training is the same with everything below frozen.
@@ -17,20 +17,25 @@ from unweave.networks.quadratic.wiring import FIRST_LEVEL, Wiring
 from unweave.reproduce.allenzhu.distillation import distill
 
 # Steps between looks at the objective.
-CHUNK = 500
+LOOK_STEPS = 500
 # A stage ends when a chunk lowers the objective by less than this share.
-PLATEAU = 0.03
-START_SIZE = 0.3
+PLATEAU_GAIN = 0.03
+READOUT_START_SIZE = 0.3
 # Of the terms that hold features to readouts: on main times skip links, on main links, and on all links. In units in
 # which labels have variance 1, and times the squared weight of the level.
-STRENGTHS = (0.5, 1.0, 1.0)
+DISTILLATION_STRENGTHS = (0.5, 1.0, 1.0)
 # Largest norm of a gradient, in units in which labels have variance 1; eighth powers of Gaussians have heavy tails.
-CLIP = 5.0
+GRADIENT_CLIP = 5.0
 # Of the logistic loss: from where to where it sharpens, geometrically, in a stage and at the end. A sharp loss tells
 # how large an error is, a soft one shows a start the way.
 STAGE_SHARPNESS, FINAL_SHARPNESS = (2.0, 10.0), (5.0, 50.0)
 # Mean squared error of an output per logistic loss, about: classes are wrong only where the output is near zero.
 ERROR_PER_LOSS = 5.0
+
+
+def falling_rates(shares: Float64[np.ndarray, "steps"]) -> Float64[np.ndarray, "steps"]:
+    """Let the step size fall from 1 to a hundredth along a cosine, at these shares of a training."""
+    return 0.01 + 0.495 * (1 + np.cos(np.pi * shares))
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,13 +114,14 @@ class StagedTraining:
                 the unit of the network.
         """
         unit = float(np.std(labels)) or 1.0 if offsets is None else 1.0
-        run = _Run(self, wiring, Data(points, points**2 - mean_squares, labels / unit, offsets), mean_squares, rng)
+        data = Data(points, points**2 - mean_squares, labels / unit, offsets)
+        run = _StagedRun(self, wiring, data, mean_squares, rng)
         weights, features, readouts, stages, path, left = [], [], [], [], [], 1.0
         for level in range(FIRST_LEVEL, wiring.depth + 1):
             given = None if level_weights is None else level_weights[level - FIRST_LEVEL] / level_weights[0]
             weights.append(max(left, 1e-3) if given is None else given)
             terms = wiring.terms(level)
-            readouts.append(START_SIZE / np.sqrt(self.readouts) * rng.standard_normal((self.readouts, terms)))
+            readouts.append(READOUT_START_SIZE / np.sqrt(self.readouts) * rng.standard_normal((self.readouts, terms)))
             features.append(np.zeros((wiring.widths[level - FIRST_LEVEL], terms)))
             looks, left = run.stage(Units(tuple(features), tuple(readouts)), weights)
             if level == wiring.depth:
@@ -123,14 +129,14 @@ class StagedTraining:
                 looks = looks + last
             begin = path[-1][0] if path else 0
             in_units = [unit * weight for weight in weights]
-            path += [(begin + CHUNK * (n + 1), run.network(units, in_units)) for n, units in enumerate(looks)]
-            stages.append(Stage(f"levels 2 to {level}", path[-1][1], left**2, CHUNK * len(looks)))
+            path += [(begin + LOOK_STEPS * (n + 1), run.network(units, in_units)) for n, units in enumerate(looks)]
+            stages.append(Stage(f"levels 2 to {level}", path[-1][1], left**2, LOOK_STEPS * len(looks)))
             features, readouts = map(list, run.with_features(looks[-1]))
         return StagedFit(stages[-1].network, tuple(stages), tuple(path))
 
 
 @dataclass(frozen=True, eq=False)
-class _Run:
+class _StagedRun:
     """Samples in the unit of their labels, and how stages are run on them."""
 
     settings: StagedTraining
@@ -149,23 +155,23 @@ class _Run:
         Returns the units at every look, and the size of what the last one leaves unexplained.
         """
         level = FIRST_LEVEL + len(weights) - 1
-        most = (self.settings.final_steps if is_final else self.settings.stage_steps) // CHUNK
+        most = (self.settings.final_steps if is_final else self.settings.stage_steps) // LOOK_STEPS
         # What is frozen afterwards should be as good as it can be.
         is_cooling = is_final or self.settings.is_layer_wise
         terms, trains = self._terms(weights, is_final=is_final), self._trains(units, is_final=is_final)
         state, losses, looks = None, [], []
         for number in range(most):
-            share = np.linspace(number / most, (number + 1) / most, CHUNK)
-            rates = self.settings.rate * (0.01 + 0.495 * (1 + np.cos(np.pi * share)) if is_cooling else np.ones(CHUNK))
-            batches = self.rng.integers(len(self.data.labels), size=(CHUNK, self.settings.batch))
+            share = np.linspace(number / most, (number + 1) / most, LOOK_STEPS)
+            rates = self.settings.rate * (falling_rates(share) if is_cooling else np.ones(LOOK_STEPS))
+            batches = self.rng.integers(len(self.data.labels), size=(LOOK_STEPS, self.settings.batch))
             units, state, loss = train(
                 units, trains, self._sharpened(terms, number / most, is_final=is_final), self.data, batches, rates,
-                sources=self.wiring.up_to(level).sources, method="adam", clip=CLIP, state=state,
+                sources=self.wiring.up_to(level).sources, method="adam", clip=GRADIENT_CLIP, state=state,
             )  # fmt: skip
             losses.append(loss)
             looks.append(units)
             # A loss that sharpens falls by itself: there is no plateau to wait for.
-            has_settled = number >= 2 and losses[-1] > (1 - PLATEAU) * losses[-2]
+            has_settled = number >= 2 and losses[-1] > (1 - PLATEAU_GAIN) * losses[-2]
             if has_settled and not (is_cooling or self._are_classes):
                 break
         return looks, float(np.sqrt(losses[-1] * (ERROR_PER_LOSS if self._are_classes else 1.0)))
@@ -180,7 +186,7 @@ class _Run:
         """Distillation terms hold readouts and features of a level together; the newest has features in the end."""
         sizes = np.array(weights) ** 2
         sizes[-1] *= is_final
-        cross, main, whole = (strength * sizes for strength in STRENGTHS)
+        cross, main, whole = (strength * sizes for strength in DISTILLATION_STRENGTHS)
         return Terms(np.array(weights), cross, main, whole, np.zeros(len(weights)))
 
     def _trains(self, units: Units, *, is_final: bool) -> Units:

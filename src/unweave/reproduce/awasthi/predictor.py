@@ -1,4 +1,4 @@
-"""The document's Algorithm 5: a predictor by regression on neurons that are known up to signs.
+"""[awasthi, Alg. 5]: a predictor by regression on neurons that are known up to signs.
 
 Whatever the signs are, the target is nearly linear in ``+-a relu(+-<w, x> +- b)`` of all neurons that were found, and
 in ``(x, 1)``, which stands for neurons with large biases.
@@ -36,7 +36,7 @@ class PredictorSettings:
         accuracy: aimed root mean squared error (epsilon).
         neurons: upper bound of the number of neurons (m).
         bound: largest absolute parameter (B).
-        features: signs of the features of every neuron; the document uses eight, of which two suffice because weights
+        features: signs of the features of every neuron; [awasthi] uses eight, of which two suffice because weights
             and bias share their sign and the output weight has none open.
     """
 
@@ -97,7 +97,7 @@ def fit_predictor(
         settings: accuracy and bounds.
         rng: for the random contractions.
 
-    Guarantees: root mean squared error of at most the accuracy, with high probability, for enough samples [document,
+    Guarantees: root mean squared error of at most the accuracy, with high probability, for enough samples [awasthi,
         Lemma 5.8].
     """
     half = len(points) // 2
@@ -132,7 +132,7 @@ def regress_on_units(
 
 
 def consolidated(network: Network) -> Network:
-    """The same function with one neuron per kink and without a slope (the document's Claim B.5).
+    """The same function with one neuron per kink and without a slope [awasthi, Claim B.5].
 
     Neurons with the same weights and bias up to a common sign become one by ``a relu(z) + a' relu(-z) = (a + a')
     relu(z) - a' z``, and the slope becomes ``relu(z) - relu(-z)`` of one more direction. A constant without a slope

@@ -1,7 +1,7 @@
-"""The document's algorithms for relu networks from Gaussian samples, as it gives them, for comparison.
+"""The algorithms of [awasthi] for relu networks from Gaussian samples, as printed, for comparison.
 
 Algorithms 1 (exact tensors), 2 (biases and output weights), 3 (signs), 4 (tensors with errors) and 6 (the same with
-signs); Algorithm 5, the predictor, is in `reference_predictor.py`. Corrected where the print is wrong: the flattening
+signs); [awasthi, Alg. 5], the predictor, is in `predictor.py`. Corrected where the print is wrong: the flattening
 for the rank of the even tensor (l and l + 2 axes), the indices in Algorithm 2 (see `ratio_scalars`), and absolute
 values in Algorithm 4. The default that needs fewer samples pools all tensors:
 `unweave.learn.relu_network.directions`.
@@ -29,7 +29,7 @@ from unweave.reproduce.fiedler.subspace_power import distinct_directions
 # Directions of exact tensors are the same if they differ by less than this: errors are far below, angles far above.
 SAME_DIRECTION = 1e-4
 # Errors of exact tensors, in units of the largest norm of a tensor divided by ``sqrt(k!)``.
-ROUNDING = 1e-15
+NOISE_FLOOR = 1e-15
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,7 +56,7 @@ class RecoveredUnits:
 
 @dataclass(frozen=True)
 class Thresholds:
-    """What counts as noise in Algorithm 4; the document has them as polynomials that it does not give.
+    """Say what counts as noise in [awasthi, Alg. 4], which has polynomials here that it does not give.
 
     Args:
         singular_values: of the flattened odd and even tensor, above which a term is counted (eta_1).
@@ -94,13 +94,13 @@ def recover_exact(
         InvalidInput: if a tensor is missing.
 
     Assumes: nonzero output weights, independent powers of order l, no parallel directions.
-    Guarantees: all parameters [document, Theorems 4.1 and 4.2]: no bias is a common zero of consecutive orders.
+    Guarantees: all parameters [awasthi, Thm. 4.1 and 4.2]: no bias is a common zero of consecutive orders.
     """
     check_orders(tensors, highest=2 * order + 2)
     method = Jennrich() if diagonalisation is None else diagonalisation
     # An order that is blind for all neurons is nothing but rounding, which only the other orders tell.
     size = max(float(np.linalg.norm(tensor)) / sqrt(factorial(tensor.ndim)) for tensor in tensors)
-    odd, even = (_terms(tensors[2 * order + rest], order, method, rng, floor=ROUNDING * size) for rest in (1, 2))
+    odd, even = (_terms(tensors[2 * order + rest], order, method, rng, floor=NOISE_FLOOR * size) for rest in (1, 2))
     units = _assembled(tensors, odd, even, order=order, distance=SAME_DIRECTION)
     return fix_signs(tensors[1], units) if order == 1 else units
 
@@ -123,7 +123,7 @@ def fix_signs(first: Vector, units: RecoveredUnits, *, is_nearest: bool = False)
         first: the tensor of order 1.
         units: neurons up to signs.
         is_nearest: decide by which of the two values is nearer, which leaves a margin of 1/2 to every neuron; the
-            document takes the sign of z, whose margin vanishes for biases that are far from zero.
+            [awasthi] takes the sign of z, whose margin vanishes for biases that are far from zero.
     """
     columns = units.output_weights[:, None] * units.directions
     solved = np.linalg.lstsq(columns.T, first, rcond=None)[0]
@@ -157,7 +157,7 @@ def recover_robust(
         InvalidInput: if a tensor is missing.
 
     Guarantees: parameters of neurons with moderate biases, with errors of the order of those of the tensors times
-        powers of the condition numbers [document, Theorem 5.1, constants not given].
+        powers of the condition numbers [awasthi, Thm. 5.1, constants not given].
     """
     check_orders(tensors, highest=2 * order + 2)
     method = Jennrich() if diagonalisation is None else diagonalisation
@@ -182,7 +182,7 @@ def recover_full_rank(
 
     Arguments as in `recover_robust` and `fix_signs`.
 
-    Guarantees: all parameters, if all biases are moderate [document, Theorem 3.1, constants not given].
+    Guarantees: all parameters, if all biases are moderate [awasthi, Thm. 3.1, constants not given].
     """
     units = recover_robust(tensors, order=1, thresholds=thresholds, most_neurons=most_neurons, rng=rng)
     return fix_signs(tensors[1], units, is_nearest=is_nearest)

@@ -1,7 +1,7 @@
 """Every assumption of the reference pipeline for deep networks that can be computed, with number and threshold.
 
 The names begin with the stage they belong to. Thresholds without another source were set from runs at the
-dissertation's sizes.
+sizes of [fiedler, Sec. 4.4].
 """
 
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""The dissertation's identification of deep networks from queries, as it gives it (Chapter 4), for comparison.
+"""Identification of deep networks from queries as printed in [fiedler, Ch. 4], for comparison.
 
 The architecture is given. Hessians near a base point span the squares of all entangled weights, nearly; the
 subspace power method finds them; Hessians far away tell the first layer; and the network is written by the found
@@ -24,7 +24,7 @@ from unweave.numerics.matrix_subspace import MatrixSubspace, span_of_hessians
 from unweave.oracles.oracle import Oracle
 from unweave.reproduce.fiedler import deep_diagnostics as checks
 from unweave.reproduce.fiedler.deep_labels import Architecture, EntangledRecovery, FarHessianLabels, Labelling
-from unweave.reproduce.fiedler.derivative_sources import DOCUMENT_STEP, DerivativeSource, DocumentDifferences
+from unweave.reproduce.fiedler.derivative_sources import DIFFERENCE_STEP, DerivativeSource, EntrywiseDifferences
 from unweave.reproduce.fiedler.diagonal_descent import Completion, DiagonalDescent, DiagonalLevenbergMarquardt
 from unweave.reproduce.fiedler.direction_clusters import (
     DirectionClusters,
@@ -69,8 +69,8 @@ class DeepReference:
 
 
 @dataclass(frozen=True)
-class DocumentDeepIdentifier:
-    """Settings of the reference pipeline; the defaults are those of the dissertation's Section 4.4.
+class DeepReferenceIdentifier:
+    """Settings of the reference pipeline; the defaults are those of [fiedler, Sec. 4.4].
 
     Args:
         hessians_per_neuron: points for Hessians near the base point, per neuron.
@@ -82,7 +82,7 @@ class DocumentDeepIdentifier:
         samples: Gaussian points for the fit; ``m D^2`` if omitted.
         fresh_points: Gaussian points for the last check.
         uses_leaders: group directions by leaders instead of k-means on a half sphere.
-        checks_assumptions: also spend queries on noise, step and radius, which the dissertation does not.
+        checks_assumptions: also spend queries on noise, step and radius, which [fiedler] does not.
         tolerance: largest relative error on fresh answers of an identified network.
     """
 
@@ -112,27 +112,27 @@ class DocumentDeepIdentifier:
             oracle: answers everywhere, without noise.
             architecture: widths and activations.
             seed: of all random choices.
-            derivatives: where gradients and Hessians come from; the dissertation's differences if omitted.
+            derivatives: where gradients and Hessians come from; `EntrywiseDifferences` if omitted.
 
         Raises:
             InvalidInput: if oracle and architecture do not fit.
 
         Assumes: hidden layers that do not widen, pre-activations near the inflection of the activation at the
         base point zero, and entangled weights that are not nearly parallel.
-        Guarantees: for the span only [document, Theorem 4.1], and with constants that no experiment meets; labels
+        Guarantees: for the span only [fiedler, Thm. 4.1], and with constants that no experiment meets; labels
         and fit are heuristic. The diagnostics say what was seen.
         """
         if oracle.inputs != architecture.inputs or oracle.outputs not in (None, architecture.outputs):
             raise InvalidInput(f"the oracle has {oracle.inputs} inputs and {oracle.outputs} outputs: {architecture}.")
-        run = _Run(self, oracle, architecture, np.random.default_rng(seed))
-        return run.finished(DocumentDifferences(oracle) if derivatives is None else derivatives)
+        run = _ReferenceRun(self, oracle, architecture, np.random.default_rng(seed))
+        return run.finished(EntrywiseDifferences(oracle) if derivatives is None else derivatives)
 
 
-class _Run:
+class _ReferenceRun:
     """The state of one run. Lives inside one call only."""
 
     def __init__(
-        self, settings: DocumentDeepIdentifier, oracle: Oracle, architecture: Architecture, rng: np.random.Generator
+        self, settings: DeepReferenceIdentifier, oracle: Oracle, architecture: Architecture, rng: np.random.Generator
     ) -> None:
         self.settings, self.oracle, self.architecture, self.rng = settings, oracle, architecture, rng
         self.result = DeepReference(
@@ -264,8 +264,8 @@ class _Run:
         recovery = self._recovery()
         twice = np.zeros((2, self.architecture.inputs))
         spread = float(np.max(np.abs(np.diff(self.oracle.query(twice), axis=0))))
-        halved = DocumentDifferences(self.oracle, step=0.5 * DOCUMENT_STEP)
-        whole = DocumentDifferences(self.oracle)
+        halved = EntrywiseDifferences(self.oracle, step=0.5 * DIFFERENCE_STEP)
+        whole = EntrywiseDifferences(self.oracle)
         difference = whole.hessians(recovery.center[None]) - halved.hessians(recovery.center[None])
         # An error of second order falls to a quarter, so that the difference is three quarters of it.
         error = float(np.max(np.linalg.norm(difference[0], axis=1))) * 4.0 / 3.0

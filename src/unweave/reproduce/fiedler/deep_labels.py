@@ -121,9 +121,9 @@ class Labelling(ABC):
 
 @dataclass(frozen=True)
 class FarHessianLabels(Labelling):
-    """First layer by Hessians at far points (Algorithm 4.2); complete for two hidden layers.
+    """First layer by Hessians at far points [fiedler, Alg. 4.2]; complete for two hidden layers.
 
-    The dissertation takes the radius 1000 and advises to change it where the count of fitting directions is wrong;
+    [fiedler, Sec. 4.4] takes the radius 1000 and advises to change it where the count of fitting directions is wrong;
     here the radii are tried in order until the scores separate.
 
     Args:
@@ -178,7 +178,7 @@ class FarHessianLabels(Labelling):
 
 @dataclass(frozen=True)
 class NullSpaceLabels(Labelling):
-    """All hidden layers at once from the null space of gradients and effects; no queries; not in the dissertation.
+    """All hidden layers at once from the null space of gradients and effects; no queries; not in [fiedler].
 
     Args:
         counts_layers: find the number of hidden layers from the singular values instead of taking it as given.
@@ -209,7 +209,7 @@ class NullSpaceLabels(Labelling):
 
 @dataclass(frozen=True)
 class GivenLabels(Labelling):
-    """Labels from outside, as the dissertation does for four layers: for tests and benchmarks that know them."""
+    """Labels from outside, as [fiedler, Sec. 4.4] does for four layers: for tests and benchmarks that know them."""
 
     labels_of: Callable[[Atoms], np.ndarray]
 

@@ -1,4 +1,4 @@
-"""Where derivatives come from: the dissertation's central differences, a cheaper scheme, or a known network.
+"""Where derivatives come from: the central differences of [fiedler], a cheaper scheme, or a known network.
 
 All three answer the same two questions, so that a pipeline can be run with each. The exact ones are for tests and
 benchmarks, which hold the network.
@@ -18,8 +18,8 @@ from unweave.numerics.finite_differences import measure_gradients, measure_hessi
 from unweave.oracles.oracle import Oracle
 from unweave.oracles.standard import StandardOracle
 
-# The dissertation's step (Section 4.4): truncation of order 1e-5, rounding of order 1e-11 in float64.
-DOCUMENT_STEP = 5e-3
+# The step of [fiedler, Sec. 4.4]: truncation of order 1e-5, rounding of order 1e-11 in float64.
+DIFFERENCE_STEP = 5e-3
 # Numbers per block of stencil points that are in memory at once.
 BLOCK_NUMBERS = 2**23
 
@@ -37,8 +37,8 @@ class DerivativeSource(ABC):
 
 
 @dataclass(frozen=True)
-class DocumentDifferences(DerivativeSource):
-    """Central differences as the dissertation takes them (4.76, 4.77).
+class EntrywiseDifferences(DerivativeSource):
+    """Central differences, entry by entry, as in [fiedler, (4.76) and (4.77)].
 
     Every entry of the upper triangle of a Hessian asks its own four points,
     ``[f(x + e_i + e_j) - f(x - e_i + e_j) - f(x + e_i - e_j) + f(x - e_i - e_j)] / 4`` in units of the step; the last
@@ -46,7 +46,7 @@ class DocumentDifferences(DerivativeSource):
     """
 
     oracle: Oracle
-    step: float = DOCUMENT_STEP
+    step: float = DIFFERENCE_STEP
 
     def __post_init__(self) -> None:
         if not (np.isfinite(self.step) and self.step > 0):
@@ -60,7 +60,7 @@ class DocumentDifferences(DerivativeSource):
 
     def hessians(self, points: Points) -> PackedHessians:
         """Hessians by central differences, 2 D (D + 1) queries each."""
-        stencil, weights = document_stencil(self.oracle.inputs), upper_triangle(self.oracle.inputs)[2]
+        stencil, weights = entrywise_stencil(self.oracle.inputs), upper_triangle(self.oracle.inputs)[2]
         block = max(1, BLOCK_NUMBERS // stencil.size)
         parts = []
         for first in range(0, len(points), block):
@@ -81,7 +81,7 @@ class SharedDifferences(DerivativeSource):
 
     oracle: Oracle
     outputs: int
-    step: float = DOCUMENT_STEP
+    step: float = DIFFERENCE_STEP
 
     def gradients(self, points: Points) -> Gradients:
         """Gradients by central differences, 2 D queries each."""
@@ -99,7 +99,7 @@ class SharedDifferences(DerivativeSource):
 
 @dataclass(frozen=True, eq=False)
 class ExactDerivatives(DerivativeSource):
-    """The derivatives of a known network, without queries: the baseline of the dissertation's tables."""
+    """The derivatives of a known network, without queries: the baseline of the tables of [fiedler, Sec. 4.4]."""
 
     network: Network
 
@@ -112,13 +112,13 @@ class ExactDerivatives(DerivativeSource):
         return self.network.hessians(points)
 
 
-def document_hessian_queries(inputs: int) -> int:
-    """Queries of one Hessian by `DocumentDifferences`."""
+def entrywise_hessian_queries(inputs: int) -> int:
+    """Queries of one Hessian by `EntrywiseDifferences`."""
     return 4 * packed_size(inputs)
 
 
 @lru_cache(maxsize=4)
-def document_stencil(inputs: int) -> Float64[np.ndarray, "stencil inputs"]:
+def entrywise_stencil(inputs: int) -> Float64[np.ndarray, "stencil inputs"]:
     """The four points of every entry of the upper triangle, in units of the step; a diagonal entry steps twice."""
     axes = np.eye(inputs)
     rows, columns, _ = upper_triangle(inputs)

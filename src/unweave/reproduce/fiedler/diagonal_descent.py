@@ -1,4 +1,4 @@
-"""Fitting the diagonals and shifts of a reparametrised network: the dissertation's descent, and a faster way.
+"""Fitting the diagonals and shifts of a reparametrised network: the descent of [fiedler], and a faster way.
 
 Both change nothing but diagonals and shifts: errors of the directions stay, and with them a floor of the residual.
 """
@@ -40,7 +40,7 @@ class Completion:
 
 @dataclass(frozen=True)
 class DiagonalDescent:
-    """Minibatch gradient descent as the dissertation runs it (4.67, Section 4.4).
+    """Minibatch gradient descent as in [fiedler, (4.67) and Sec. 4.4].
 
     It stops there after twenty minutes; here after a number of steps, or when the loss has not fallen.
 
@@ -51,9 +51,9 @@ class DiagonalDescent:
         round_steps: steps between two looks at the loss.
         plateau: relative fall of the loss over `patience` rounds below which the descent ends; 0 never does.
         patience: rounds that a fall may take.
-        is_inverse_outside: outer diagonals are the inverses of the right ones (second form), as in the dissertation;
+        is_inverse_outside: outer diagonals are the inverses of the right ones (second form), as in [fiedler];
             otherwise ones (first form).
-        averages_outputs: the loss of a point is the mean over outputs, not the sum. The dissertation writes squared
+        averages_outputs: the loss of a point is the mean over outputs, not the sum. [fiedler] writes squared
             norms, which are sums, and does not say how it averages; over a batch it is the mean here.
     """
 

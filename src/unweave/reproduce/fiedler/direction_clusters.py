@@ -10,7 +10,7 @@ from unweave.arrays import Atoms
 from unweave.exceptions import InvalidInput
 
 # Distance up to sign below which two ends of the power method are the same entangled weight: errors up to 0.08 and
-# distances of different weights from 0.55 on were seen at the sizes of the dissertation.
+# distances of different weights from 0.55 on were seen at the sizes of [fiedler, Sec. 4.4].
 SAME_DIRECTION = 0.2
 # k-means is run from this many seedings, and the tightest result counts.
 SEEDINGS = 10
@@ -35,7 +35,7 @@ class DirectionClusters:
 def without_outputs(
     vectors: Float64[np.ndarray, "ends inputs"], outputs: Atoms, *, distance: float = SAME_DIRECTION
 ) -> Float64[np.ndarray, "_ inputs"]:
-    """The vectors that are farther than `distance` from every output direction, up to sign (4.58)."""
+    """The vectors that are farther than `distance` from every output direction, up to sign [fiedler, (4.58)]."""
     return vectors[np.all(_distances(vectors, outputs) > distance, axis=1)]
 
 
@@ -69,7 +69,7 @@ def leader_clusters(
 def half_sphere_clusters(
     vectors: Float64[np.ndarray, "ends inputs"], *, count: int, rng: np.random.Generator
 ) -> DirectionClusters:
-    """The dissertation's grouping: signs by the first coordinate, then k-means with k-means++ seeding.
+    """Group as [fiedler, Sec. 4.4] does: signs by the first coordinate, then k-means with k-means++ seeding.
 
     A group whose first coordinate is near zero is torn in two by this choice of signs, and one of two close groups
     then has to share its centre: `leader_clusters` has neither weakness. Here for the comparison.

@@ -1,4 +1,4 @@
-"""Distances of spans, directions, layers and networks to others (Section 4.4 of the dissertation).
+"""Distances of spans, directions, layers and networks to others [fiedler, Sec. 4.4].
 
 Where the others are true ones, only tests and benchmarks can hold them. Directions are compared up to sign, and
 distances are norms of differences: computed from a cosine they could not fall below 1.5e-8.

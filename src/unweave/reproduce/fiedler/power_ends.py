@@ -1,4 +1,4 @@
-"""All ends of the subspace power method, duplicates included, as the dissertation's deep pipeline collects them."""
+"""All ends of the subspace power method, duplicates included, as [fiedler, Alg. 4.1] collects them."""
 
 from dataclasses import dataclass
 
@@ -17,7 +17,7 @@ class PowerEnds:
         vectors: ends whose ``Phi`` is above the threshold, unit vectors with arbitrary signs.
         values: ``Phi`` of each.
         starts: number of ascents.
-        unconverged: ascents that still moved after the last step (they are kept, as in the dissertation).
+        unconverged: ascents that still moved after the last step (they are kept, as in [fiedler, Alg. 4.1]).
     """
 
     vectors: Float64[np.ndarray, "ends inputs"]
@@ -33,13 +33,13 @@ class PowerEnds:
 
 @dataclass(frozen=True)
 class ManyStartsPower:
-    """Settings of the subspace power method with many simultaneous starts (Algorithm 4.1, lines 4 to 12).
+    """Settings of the subspace power method with many simultaneous starts [fiedler, Alg. 4.1, lines 4 to 12].
 
-    The dissertation takes all steps from every start; here a start that has come to rest is left alone, which
+    [fiedler] takes all steps from every start; here a start that has come to rest is left alone, which
     changes nothing but the time.
 
     Args:
-        step: step size; ascent is proved up to 1, the dissertation computes with 1.5 to 2.
+        step: step size; ascent is proved up to 1, [fiedler, Sec. 4.4] computes with 1.5 to 2.
         steps: largest number of power steps.
         steps_per_round: steps between two looks at who has come to rest.
         residual_tol: stationarity residual at which a start has come to rest.
@@ -55,7 +55,7 @@ class ManyStartsPower:
     def __call__(self, subspace: MatrixSubspace, rng: np.random.Generator, *, starts: int) -> PowerEnds:
         """Ascend from `starts` uniform directions.
 
-        Guarantees: a local maximiser from almost every start for steps up to 1 [document, Theorem 2.5 with its
+        Guarantees: a local maximiser from almost every start for steps up to 1 [fiedler, Thm. 2.5 with its
         condition read as ``step <= 1``]; that larger steps ascend too is experience.
         """
         points = rng.standard_normal((starts, subspace.inputs))

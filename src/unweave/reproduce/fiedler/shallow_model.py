@@ -1,4 +1,4 @@
-"""Signs and first shifts of the document's model: unit weights, output weights one (Algorithm 3.3).
+"""Signs and first shifts of networks with unit weights and output weights one [fiedler, Alg. 3.3].
 
 For ``f(x) = sum_k g(<w_k, x> + t_k)`` and directions ``u_k = s_k w_k`` known up to sign, the n-th
 derivatives of f at the origin along the directions are ``T_n = G_n C_n`` with the Gramian
@@ -76,7 +76,7 @@ def signs_and_shifts(
         atoms: unit directions of all neurons, up to sign.
         activation: the activation, known.
         largest_shift: bound on the absolute shifts; at most `monotone_limit` of the activation.
-        step: finite-difference step of both derivatives; the document takes 1e-2.
+        step: finite-difference step of both derivatives; [fiedler, Sec. 3.6] takes 1e-2.
 
     Raises:
         InvalidInput: if the activation does not allow such shifts, an argument is out of range, or two
@@ -84,7 +84,7 @@ def signs_and_shifts(
 
     Assumes: unit weights, output weights one, shifts within the bound.
     Guarantees: errors of order ``step^2`` plus that of the atoms, amplified by the inverse Gramians and
-    by ``1 / smallest_third`` [document, Lemma 3.3 and Proposition 3.1].
+    by ``1 / smallest_third`` [fiedler, Lemma 3.3 and Prop. 3.1].
     """
     _check(oracle, atoms, activation, largest_shift=largest_shift, step=step)
     gramians = [(atoms @ atoms.T) ** order for order in (2, 3)]
@@ -110,7 +110,7 @@ def signs_and_shifts(
     )
 
 
-def document_network_from(found: SignsAndShifts, activation: Activation) -> Network:
+def unit_network_from(found: SignsAndShifts, activation: Activation) -> Network:
     """The network ``f(x) = sum_k g(<w_k, x> + t_k)`` with the estimated weights and shifts."""
     return Network.shallow(
         weights=found.weights,

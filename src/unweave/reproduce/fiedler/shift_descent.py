@@ -1,4 +1,4 @@
-"""The document's refinement, kept as a reference: gradient descent on the shifts."""
+"""The refinement of [fiedler, (3.72)], kept as a reference: gradient descent on the shifts."""
 
 from dataclasses import dataclass, replace
 
@@ -11,7 +11,7 @@ from unweave.numerics.refined import Refinement
 
 @dataclass(frozen=True)
 class ShiftDescent:
-    """The document's refinement: gradient descent on the biases alone, weights frozen (3.72).
+    """Descend along the gradient in the biases alone, with weights frozen [fiedler, (3.72)].
 
     Args:
         steps: number of gradient steps.

@@ -1,7 +1,7 @@
-"""The document's two ways to the rank-one matrices of a subspace, as it gives them, for comparison.
+"""The two ways of [fiedler] to the rank-one matrices of a subspace, as printed, for comparison.
 
-`FixedSubspacePower` is its Algorithm 2.2 in the batched form of its experiments: independent starts,
-a fixed number of steps, a threshold. `SpectralNormAscent` is its Algorithm 2.1, ascent in the matrix
+`FixedSubspacePower` is [fiedler, Alg. 2.2] in the batched form of its experiments: independent starts,
+a fixed number of steps, a threshold. `SpectralNormAscent` is [fiedler, Alg. 2.1], ascent in the matrix
 instead of in the vector. The default that recovers more in less time is in `subspace_power.py`.
 """
 
@@ -22,14 +22,14 @@ ASCENT_BATCH = 512
 
 @dataclass(frozen=True)
 class FixedSubspacePower:
-    """Settings of the subspace power method as the document runs it (Algorithm 2.2, Section 3.6).
+    """Settings of the subspace power method as run in [fiedler, Alg. 2.2 and Sec. 3.6].
 
     Args:
-        step: step size; the document proves ascent up to 1 and computes with 2.
+        step: step size; [fiedler] proves ascent up to 1 and computes with 2.
         steps: power steps from every start, always all of them.
         starts_per_atom: starts for every dimension of the span, times the logarithm of the inputs.
         threshold: smallest accepted ``Phi``; 0.9 if omitted, 0.99 from ``rank = 2/5 inputs^2`` on.
-        residual_tol: largest accepted stationarity residual; infinite, no test, is the document's choice.
+        residual_tol: largest accepted stationarity residual; infinite, no test, is the choice of [fiedler].
         merging_distance: distance up to sign below which two ends are the same atom.
     """
 
@@ -47,7 +47,7 @@ class FixedSubspacePower:
 
         Assumes: the atoms are independent and fewer than D(D-1)/2.
         Guarantees: from almost every start the steps lead to a local maximiser of ``Phi`` for steps
-        up to 1 [document, Theorem 2.5]; that 1000 are enough, and that all atoms are met, is heuristic.
+        up to 1 [fiedler, Thm. 2.5]; that 1000 are enough, and that all atoms are met, is heuristic.
         """
         starts = rng.standard_normal((self.starts(subspace), subspace.inputs))
         starts /= np.linalg.norm(starts, axis=1, keepdims=True)
@@ -80,7 +80,7 @@ class FixedSubspacePower:
 
 @dataclass(frozen=True)
 class SpectralNormAscent:
-    """Settings of the projected ascent of the spectral norm (Algorithm 2.1).
+    """Settings of the projected ascent of the spectral norm [fiedler, Alg. 2.1].
 
     The iterate is a matrix M of unit Frobenius norm in the span: ``M <- normalise(P(M + step u u^T))``
     with its leading eigenvector u. Slower than the subspace power method, and independent of it.
@@ -105,7 +105,7 @@ class SpectralNormAscent:
         """Find the atoms of `subspace`: rounds of one start per dimension until all are found.
 
         Assumes: the atoms are independent and nearly tight as a frame, for the theory.
-        Guarantees: the leading eigenvalue grows in every step [document, Lemma 2.11]; limits are
+        Guarantees: the leading eigenvalue grows in every step [fiedler, Lemma 2.11]; limits are
         stationary, not proved to be maximisers. Which atoms are met is chance (coupon collector).
         """
         allowed = ceil(self.starts_per_atom * subspace.rank * (1.0 + log(max(subspace.rank, 1))))
@@ -161,10 +161,10 @@ def with_positive_top(
 def spectral_step(
     coefficients: Float64[np.ndarray, "starts rank"], subspace: MatrixSubspace, *, step: float
 ) -> Float64[np.ndarray, "starts rank"]:
-    """One ascent step ``M <- normalise(P(M + step u u^T))`` (2.26), in coefficients of the basis."""
+    """One ascent step ``M <- normalise(P(M + step u u^T))`` [fiedler, (2.26)], in coefficients of the basis."""
     _, vectors = top_eigenpairs(coefficients, subspace)
     moved = coefficients + step * (pack_squares(vectors) @ subspace.basis)
-    # Never zero: the norm is at least 1 where the leading eigenvalue is positive (Lemma 2.10).
+    # Never zero: the norm is at least 1 where the leading eigenvalue is positive [fiedler, Lemma 2.10].
     return moved / np.linalg.norm(moved, axis=1, keepdims=True)
 
 

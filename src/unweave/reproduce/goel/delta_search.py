@@ -20,7 +20,7 @@ MOST_INPUTS = 4
 # Rounds in which the best directions are replaced by better ones nearby, directions per round, and how radii shrink.
 LOCAL_ROUNDS, LOCAL_DIRECTIONS, SHRINKAGE = 6, 60, 0.6
 # Directions of a net that are projected at once.
-BLOCK = 64
+BLOCK_DIRECTIONS = 64
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,8 +66,8 @@ def jumps_across(
     # Slabs are counted from 0 at two widths below the threshold to 3 just below two widths above.
     weights = np.array([0.0, -1.0, 1.0, 0.0]) if unit.name == "step" else np.array([1.0, -1.0, -1.0, 1.0]) / width
     result = np.empty(len(directions))
-    for first in range(0, len(directions), BLOCK):
-        slabs = np.floor((points @ directions[first : first + BLOCK].T - threshold) / width) + 2
+    for first in range(0, len(directions), BLOCK_DIRECTIONS):
+        slabs = np.floor((points @ directions[first : first + BLOCK_DIRECTIONS].T - threshold) / width) + 2
         for column in range(slabs.shape[1]):
             inside = (slabs[:, column] >= 0) & (slabs[:, column] < 4)
             sums = np.bincount(slabs[inside, column].astype(np.int64), weights=labels[inside], minlength=4)
@@ -101,7 +101,7 @@ def delta_search(
     Raises:
         InvalidInput: for more inputs than a net can cover.
 
-    Guarantees: none for a net that is too coarse; the document's needs ``(1 / angle)^(inputs - 1)`` directions.
+    Guarantees: none for a net that is too coarse; that of [goel, Thm. 7] needs ``(1 / angle)^(inputs - 1)`` directions.
     """
     inputs = points.shape[1]
     if inputs > MOST_INPUTS:

@@ -1,4 +1,4 @@
-"""Orthonormal rows under an even activation, without any threshold (Theorem 10, with its constant corrected).
+"""Orthonormal rows under an even activation, without any threshold [goel, Thm. 10, with its constant corrected].
 
 On the sphere, with ``y_i`` the squares of the coordinates along the rows,
 ``E[f h_4(z)] = sum_i a_i y_i^2 + sum_{i<j} g_ij y_i y_j`` with ``a_i = u_4 sum_{S containing i} c_S u_0^(|S| - 1)`` and

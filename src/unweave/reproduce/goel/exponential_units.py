@@ -46,7 +46,7 @@ class IndicatorSets:
 
 
 def correlation_graph(points: Points, labels: Labels) -> IndicatorSets:
-    """Sets of equal size from the graph of large correlations ``E[f x_i x_j]`` (the document's Algorithm 3).
+    """Sets of equal size from the graph of large correlations ``E[f x_i x_j]`` [goel, Alg. 3].
 
     Args:
         points: Gaussian samples.
@@ -98,7 +98,7 @@ def hessian_clusters(points: Points, labels: Labels) -> IndicatorSets:
 
 
 def simplex_sets(points: Points, labels: Labels, *, radius: float = 1.0, spread: float = 0.1) -> IndicatorSets:
-    """Sets as maxima of ``E[f(x + z)] - spread |z|^2`` over ``z >= 0, sum z = radius`` (Theorem 9, corrected).
+    """Sets as maxima of ``E[f(x + z)] - spread |z|^2`` over ``z >= 0, sum z = radius`` [goel, Thm. 9, corrected].
 
     The printed objective is unbounded and has no maximum for at least one set; on a simplex it has one for each.
 

@@ -1,4 +1,4 @@
-"""The document's two objectives whose minima are the rows of a lowest layer, in their corrected forms, as references.
+"""The two objectives of [goel, Sec. 2.1] whose minima are the rows of a lowest layer, in corrected forms.
 
 With the moments ``M_k = E[f He_k(x)]`` and normalised polynomials, ``E[f H_2(z)] = M_2(z, z) / sqrt 2``,
 ``E[f H_4(z)] = M_4(z, z, z, z) / sqrt 24`` and ``E[f psi(v, w)] = M_4(v, v, w, w) / 2``. Minima are the columns of
@@ -52,7 +52,7 @@ class Landscape:
 
     @property
     def multiplier(self) -> float:
-        """The lambda of the document."""
+        """The lambda of [goel]."""
         return self.penalty * abs(self.coefficient_4) / (self.coefficient_2**2 * self.smallest_weight)
 
     def one_by_one(self, z: Vector) -> tuple[float, Vector]:

@@ -1,4 +1,4 @@
-"""Learning at a cut: a lower network whose outputs are rarely active together, then what stands above (Appendix E)."""
+"""Learning at a cut: a lower network whose outputs are rarely active together, then what is above [goel, App. E]."""
 
 from dataclasses import dataclass
 from itertools import combinations

@@ -1,9 +1,9 @@
-"""Angles and half spaces from conditional probabilities on slabs: the document's search, and a faster one.
+"""Angles and half spaces from conditional probabilities on slabs: the search of [goel, Alg. 1], and a faster one.
 
 On the slab where ``<z, x>`` is about s a half space ``<w, x> >= t`` at angle alpha to z is active with probability
 ``Phi((s cos alpha - t) / sin alpha)``. Two quantiles of that function of s give ``tan alpha`` and t.
 
-`refine_by_search` is the document's RefineEstimate, with the acceptance test that its analysis needs. Its
+`refine_by_search` is RefineEstimate [goel, Alg. 1], with the acceptance test that its analysis needs. Its
 steps are so small that a fixed sample hardly resolves them, and its own estimate of the angle is too good, because it
 chooses what looks best; `refine_by_band` takes the direction of the error from the first moment on the slab.
 """
@@ -17,8 +17,8 @@ from scipy.special import ndtri
 from unweave.arrays import Points, Vector
 
 # Levels of the two quantiles, and the distance of the same quantiles of the standard normal distribution.
-LEVELS = (0.4, 0.6)
-NORMAL_DISTANCE = float(ndtri(LEVELS[1]) - ndtri(LEVELS[0]))
+QUANTILE_LEVELS = (0.4, 0.6)
+NORMAL_DISTANCE = float(ndtri(QUANTILE_LEVELS[1]) - ndtri(QUANTILE_LEVELS[0]))
 # Slabs with fewer samples have no quantile.
 LEAST_SAMPLES = 40
 # Band of `refine_by_band` in units of tan alpha, its fewest samples, and how much wider a poor one is made.
@@ -26,7 +26,7 @@ BAND_WIDTH, BAND_SAMPLES, WIDER = 1.5, 60, 1.5
 # A gradient this many times its standard error is a direction; a new tan alpha up to so much larger is chance.
 SIGNIFICANT, TOLERATED_GROWTH = 1.5, 1.2
 NARROWEST_SLAB, WIDEST_SLAB = 0.003, 0.1
-# Acceptance and perturbation of the document's search, per input.
+# Acceptance and perturbation of the search of [goel, Alg. 1], per input.
 LEAST_DECREASE, PERTURBATION = 0.01, 0.1
 
 Side = Bool[np.ndarray, "points"]
@@ -68,7 +68,7 @@ class RefinedRow:
 
 
 def estimate_tan_alpha(points: Points, is_active: Side, direction: Vector, *, width: float) -> SlabAngle:
-    """The document's EstimateTanAlpha, rebuilt: two quantiles of the probability of being active, by slabs.
+    """Estimate the tangent from two quantiles of the probability of being active, by slabs [goel, Lemma 3, rebuilt].
 
     Args:
         points: samples; leave out those where another half space may be active, or the floor lifts both quantiles.
@@ -88,7 +88,7 @@ def estimate_tan_alpha(points: Points, is_active: Side, direction: Vector, *, wi
         return SlabAngle(np.inf, np.inf, np.inf)
     shares = (active[last] - active[first])[is_known] / counts[is_known]
     centres = ends[is_known] - width / 2
-    quantiles = [_crossing(centres, shares, level) for level in LEVELS]
+    quantiles = [_crossing(centres, shares, level) for level in QUANTILE_LEVELS]
     if None in quantiles:
         return SlabAngle(np.inf, np.inf, np.inf)
     low, high = (float(q) for q in quantiles if q is not None)
@@ -107,7 +107,7 @@ def refine_by_search(
     rounds: int,
     target: float = 0.0,
 ) -> RefinedRow:
-    """The document's RefineEstimate: random perturbations, kept if they lower the angle by a share of 0.01 / inputs.
+    """Refine by random perturbations [goel, Alg. 1], kept if they lower the angle by a share of 0.01 / inputs.
 
     Args:
         points: samples.

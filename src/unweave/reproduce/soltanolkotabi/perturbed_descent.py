@@ -12,7 +12,7 @@ from unweave.learn.quadratic.problem import QuadraticProblem, State
 from unweave.learn.quadratic.search import Status, Trained
 
 # The weights may outgrow the bounds on the derivatives by this before these are computed anew.
-GROWTH = 1.1
+TOLERATED_WEIGHT_GROWTH = 1.1
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Smoothness:
 
     @classmethod
     def near(cls, problem: QuadraticProblem, state: State, largest: float) -> "Smoothness":
-        """Bounds for weights whose output-weighted norm is up to `GROWTH` times that of the state.
+        """Bounds for weights whose output-weighted norm is up to `TOLERATED_WEIGHT_GROWTH` times that of the state.
 
         ``|Hessian| <= 2 max|v| |R| + (4/n) |diag(v) W|^2 s^2`` and the Hessian's Lipschitz constant is at most
         ``(12/n) max|v| |diag(v) W| s^2``, with s the largest singular value of the squares of the points.
@@ -44,7 +44,7 @@ class Smoothness:
         norm = float(np.linalg.norm(problem.output_weights[:, None] * state.weights, 2))
         bent = 2.0 * problem.largest_output_weight * float(np.linalg.norm(state.residual_matrix, 2))
         # At the origin the weights may grow until the second term is as large as the first.
-        grown = max(GROWTH * norm, np.sqrt(problem.samples * bent) / (2.0 * largest))
+        grown = max(TOLERATED_WEIGHT_GROWTH * norm, np.sqrt(problem.samples * bent) / (2.0 * largest))
         gradient = bent + 4.0 / problem.samples * (grown * largest) ** 2
         hessian = 12.0 / problem.samples * problem.largest_output_weight * grown * largest**2
         return cls(gradient, hessian, grown - norm)

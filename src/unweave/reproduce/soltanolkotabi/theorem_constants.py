@@ -1,6 +1,6 @@
 """The theorem of local linear convergence for planted networks, with its unknown constants measured.
 
-The theorem (Soltanolkotabi, Javanmard and Lee, Theorem 2.5) speaks of Gaussian inputs, labels of a planted network
+The theorem [soltanolkotabi, Thm. 2.5] speaks of Gaussian inputs, labels of a planted network
 (v, W), and constants c, C, C' that it does not name. At a given network they can be measured: ``c = sigma_min(J) /
 (sigma_min(W) d)``, ``C = sigma_max(J) / (sigma_max(W) sqrt(n k))``, and C' from the Schur bound on the change of the
 Jacobian.
@@ -80,7 +80,7 @@ def theorem_constants(planted: TrainingPoint) -> TheoremConstants:
 
     Assumes: Gaussian inputs, for the theorem; the numbers are those of these samples.
     """
-    constants = _checked_constants(planted)
+    constants = _constants_of(planted)
     slope, zero = constants.slope_bound, constants.at_zero
     samples, inputs, neurons = planted.samples, planted.points.shape[1], planted.neurons
     heights, width = np.abs(planted.output_weights), float(np.max(np.linalg.norm(planted.weights, axis=1)))
@@ -89,7 +89,7 @@ def theorem_constants(planted: TrainingPoint) -> TheoremConstants:
     narrow = max(float(hidden[-1]) if neurons >= inputs else 0.0, np.finfo(float).tiny)
     spectrum = jacobian_spectrum(replace(planted, trains_outputs=False))
     # In what follows the constants meet the sizes again: c sigma_min(W) d is sigma_min(J), C sigma_max(W) sqrt(n k) is
-    # sigma_max(J). The change with the output weights goes with sqrt(k), where the document has sqrt(d).
+    # sigma_max(J). The change with the output weights goes with sqrt(k), where [soltanolkotabi] has sqrt(d).
     longest = float(np.max(np.linalg.norm(planted.points, axis=1)))
     speed = norm * max(constants.curvature_bound * longest, slope * np.sqrt(neurons))
     region = spectrum.smallest / (8.0 * speed)
@@ -97,7 +97,7 @@ def theorem_constants(planted: TrainingPoint) -> TheoremConstants:
     reach = region * least / (4.0 * np.sqrt(2.0 * largest) * tallest)
     weight_radius = reach / np.linalg.norm(heights)
     output_radius = reach / (np.sqrt(2.0 * (zero**2 + 2.0 * slope**2 * width**2)) * neurons)
-    # The document's bound of the Hessian has no mixed block of both weights, which grows with the residuals.
+    # The Hessian of [soltanolkotabi, Lemma 7.14] has no mixed block of both weights, which grows with the residuals.
     residual = 1.5 * (
         spectrum.largest * weight_radius + np.linalg.norm(planted.hidden) * np.sqrt(neurons) * output_radius
     )
@@ -118,7 +118,7 @@ def theorem_constants(planted: TrainingPoint) -> TheoremConstants:
     )
 
 
-def _checked_constants(planted: TrainingPoint) -> ActivationConstants:
+def _constants_of(planted: TrainingPoint) -> ActivationConstants:
     constants = activation_constants(planted.activation)
     if not (np.isfinite(constants.slope_bound) and np.isfinite(constants.curvature_bound)):
         raise InvalidInput(f"the theorem needs bounded first and second derivatives, {planted.activation} has none.")

@@ -36,7 +36,7 @@ def parameters_of(model: nn.Module) -> int:
 
 
 @pytest.mark.parametrize("width", [1, 2, 0.5])
-def test_resnet_34_has_the_parts_of_the_document(width: float) -> None:
+def test_resnet_34_has_the_published_parts(width: float) -> None:
     model = WideResidualNetwork(34, width)
     assert [each.out_channels for each in large_convolutions(model)] == (
         [round(16 * width)] * 11 + [round(32 * width)] * 10 + [round(64 * width)] * 10

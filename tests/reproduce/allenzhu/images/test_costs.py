@@ -23,11 +23,11 @@ def test_fewer_units_cost_less(blueprint: ResidualBlueprint | VggBlueprint | Ale
     assert costs[-1] == multiplications(blueprint)
 
 
-def test_the_timed_network_costs_what_the_document_says() -> None:
+def test_the_timed_network_costs_what_was_published() -> None:
     full = figure_configuration("figure-12")
     hours = {each.blueprint.name: cost_of(full).gpu_hours for each in full.networks}
     assert cost_of(full).trainings == 40
-    # Ten models each of WRN-16-10 and WRN-22-10, twice; the document has 2.5 to 3.5 hours per model.
+    # Ten models each of WRN-16-10 and WRN-22-10, twice; [allenzhu] has 2.5 to 3.5 hours per model.
     assert 80 < hours["WRN-22-10"] < 140
 
 

@@ -49,7 +49,7 @@ def test_figures_run_and_are_drawn(name: str, tmp_path: Path, seed: int) -> None
     assert told
     written = run.save(tmp_path / "out")
     saved = json.loads(written[0].read_text())
-    assert (saved["figure"], saved["label"], saved["is_complete"], saved["document"]) == (name, "miniature", True, [])
+    assert (saved["figure"], saved["label"], saved["is_complete"], saved["published"]) == (name, "miniature", True, [])
     picture = tmp_path / "picture.png"
     draw_figure(run).savefig(picture)
     assert picture.stat().st_size > 5_000

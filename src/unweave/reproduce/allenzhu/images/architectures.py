@@ -1,7 +1,7 @@
-"""Convolutional networks of the document's experiments, at any width and image size; needs torch.
+"""Convolutional networks of the experiments of [allenzhu], at any width and image size; needs torch.
 
-All of them have an attribute ``units``: the names of their layers or blocks in the order in which they run. What the
-document leaves open was chosen here: no biases in convolutions that a normalisation follows, shortcuts of 1 x 1
+All of them have an attribute ``units``: the names of their layers or blocks in the order in which they run. What
+[allenzhu] leaves open was chosen here: no biases in convolutions that a normalisation follows, shortcuts of 1 x 1
 convolutions on the raw input of a block, weights of convolutions by He's rule.
 """
 
@@ -21,7 +21,7 @@ RESIDUAL_CHANNELS = (16, 32, 64)
 VGG_CHANNELS = (64, 128, 256, 512, 512)
 VGG_CONVOLUTIONS = {13: (2, 2, 2, 2, 2), 19: (2, 2, 4, 4, 4)}
 ALEXNET_CHANNELS = (64, 192, 384, 256, 256)
-# Weight of the square in the activation z + 0.1 z^2 that the document trains in place of z^2.
+# Weight of the square in the activation z + 0.1 z^2 that [allenzhu] trains in place of z^2.
 SQUARE_WEIGHT = 0.1
 
 
@@ -88,7 +88,7 @@ class WideResidualNetwork(nn.Module):
     Args:
         layers: ``6 n + 4`` for n blocks per part: 10, 16, 22, 28, 34, ... ResNet-34 has 1 + 30 convolutions.
         width: factor on all channels; below 1 for miniatures.
-        widens_stem: whether the first convolution is widened, too. The document does so in its Figures 3, 6, 12, 13
+        widens_stem: whether the first convolution is widened, too. So it is in [allenzhu, Fig. 3, 6, 12, 13]
             and not in 9, 10, 14. Widths below 1 always narrow it.
         is_quadratic: activation ``z + 0.1 z^2``, normalised afterwards, in place of ReLU.
         reads_every_unit: the output is a sum of read-outs of all units, not of the last one alone.

@@ -16,7 +16,7 @@ from torch import nn
 from unweave.explore.feature_correction.units import in_evaluation
 from unweave.reproduce.allenzhu.images.tensors import Images, Labels
 
-# Of the radius, spread over the steps: enough to cross the ball and to turn back. The document does not give its own.
+# Of the radius, spread over the steps: enough to cross the ball and to turn back. [allenzhu] does not give its own.
 TOTAL_STEP = 2.5
 
 Losses = Callable[[torch.Tensor], torch.Tensor]
@@ -28,7 +28,7 @@ class LinfPGD:
 
     Attributes:
         radius: no pixel moves further; images stay within [0, 1].
-        steps: the document takes 7 in training and 20 in tests.
+        steps: [allenzhu, App. A] takes 7 in training and 20 in tests.
     """
 
     needs_labels: ClassVar[bool] = True
@@ -50,7 +50,7 @@ class LinfPGD:
 
 @dataclass(frozen=True)
 class NoisyL2PGD:
-    """The document's "l2(0.5, 0.12)": Gaussian noise, then projected gradient ascent in a Euclidean ball around it.
+    """The attacker "l2(0.5, 0.12)" of [allenzhu]: Gaussian noise, then projected gradient ascent in a ball around it.
 
     This is done ``trials`` times from the same image; per image the trial with the largest loss is kept. The noise is
     not clipped: it would not be Gaussian any more.
@@ -58,7 +58,7 @@ class NoisyL2PGD:
     Attributes:
         radius: of the ball around the noisy image.
         noise: standard deviation per pixel.
-        steps: the document takes 4 in training and 20 in tests.
+        steps: [allenzhu, App. A] takes 4 in training and 20 in tests.
     """
 
     needs_labels: ClassVar[bool] = True

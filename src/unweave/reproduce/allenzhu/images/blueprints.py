@@ -1,4 +1,4 @@
-"""Networks of the document's figures as plain data; building one imports torch."""
+"""Networks of the figures of [allenzhu] as plain data; building one imports torch."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,7 +17,7 @@ class Blueprint(Protocol):
 
     @property
     def name(self) -> str:
-        """As the document calls it."""
+        """As [allenzhu] calls it."""
         ...
 
     @property

@@ -1,7 +1,7 @@
-"""The document's experiments on images, one configuration per figure, as plain data.
+"""The experiments of [allenzhu] on images, one configuration per figure, as plain data.
 
-`figure_configuration("figure-9")` is the experiment at the size of the document, for GPUs; its `scaled` is a miniature
-of it, whose numbers are not compared with the document's. Depths count units: the first convolution is unit 1 and every
+`figure_configuration("figure-9")` is the experiment at its published size, for GPUs; its `scaled` is a miniature
+of it, whose numbers are not compared with published ones. Depths count units: the first convolution is unit 1 and every
 residual block is one more, so that depth t + 1 holds ``2 t + 1`` convolutions.
 """
 
@@ -20,15 +20,7 @@ from unweave.reproduce.allenzhu.images.blueprints import (
     ResidualBlueprint,
     VggBlueprint,
 )
-from unweave.reproduce.allenzhu.images.published import (
-    FIGURE_9,
-    FIGURE_12,
-    FIGURE_14_ENSEMBLE,
-    FIGURE_14_L2,
-    FIGURE_14_LINF,
-    FIGURE_14_SINGLE,
-    PublishedTable,
-)
+from unweave.reproduce.allenzhu.images.published import PublishedTable, published_table
 
 if TYPE_CHECKING:
     from unweave.explore.feature_correction.recipes import BatchTransform
@@ -70,13 +62,13 @@ class NetworkPlan:
     recipes: tuple[Recipe, ...]
 
 
-# By names of rows and columns of the document's tables; accuracies in percent.
+# By names of rows and columns of published tables; accuracies in percent.
 Measurements = Mapping[str, Mapping[int | str, float]]
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One number of the document beside ours; accuracies in percent."""
+    """One published number beside ours; accuracies in percent."""
 
     table: str
     row: str
@@ -91,7 +83,7 @@ class FigureConfiguration:
 
     Attributes:
         name: such as "figure-9".
-        datasets: on which the document shows it.
+        datasets: on which [allenzhu] shows it.
         depths: in units; empty for all.
         windows: units thawed below a depth.
         prox: strengths of the pull of "train all"; of several the better one counts, on images kept out of training.
@@ -99,9 +91,9 @@ class FigureConfiguration:
         first_epochs: of the phase in which only the first layer trains, of Figure 2.
         channels_shown: how many channels of each part of a residual network are visualised.
         ascent_steps: of visualisation.
-        published: tables of the document to compare with at full size.
+        published: published tables to compare with at full size.
         images: of training at most; None for all.
-        is_miniature: whether anything was made smaller than in the document.
+        is_miniature: whether anything was made smaller than published.
     """
 
     name: str
@@ -124,7 +116,7 @@ class FigureConfiguration:
     @property
     def label(self) -> str:
         """What has to stand beside every result."""
-        return "miniature" if self.is_miniature else "size of the document"
+        return "miniature" if self.is_miniature else "published size"
 
     @property
     def is_normalised(self) -> bool:
@@ -147,8 +139,8 @@ class FigureConfiguration:
         """The experiment at another size, labelled a miniature.
 
         Args:
-            width: factor on channels in place of the document's; 0.5 gives residual networks of 8, 16, 32 channels.
-            layers: of residual networks (10, 16, 22, ...) in place of the document's.
+            width: factor on channels in place of the published one; 0.5 gives residual networks of 8, 16, 32 channels.
+            layers: of residual networks (10, 16, 22, ...) in place of the published number.
             epochs: of all trainings; milestones keep their place.
             batch: images per step; few images need small batches, or there are few steps.
             images: of training, and as many of test, drawn at random.
@@ -171,7 +163,7 @@ class FigureConfiguration:
             first_epochs=self.first_epochs if epochs is None else max(1, round(self.first_epochs * epochs / whole)),
             images=self.images if images is None else images,
             seeds=self.seeds if seeds is None else seeds,
-            depths=self._depths_of(networks) if depths is None else self._checked(depths),
+            depths=self._depths_of(networks) if depths is None else self._check_depths(depths),
             prox=self.prox if prox is None else prox,
             ascent_steps=self.ascent_steps if ascent_steps is None else ascent_steps,
             is_miniature=True,
@@ -184,7 +176,7 @@ class FigureConfiguration:
             return tuple(sorted({max(1, round(depth * after / before)) for depth in self.depths}))
         return tuple(depth for depth in self.depths if depth <= after)
 
-    def _checked(self, depths: tuple[int, ...]) -> tuple[int, ...]:
+    def _check_depths(self, depths: tuple[int, ...]) -> tuple[int, ...]:
         if not depths and self.measured is Measured.CORRECTED_FEATURES:
             raise InvalidInput(f"{self.name} shows features of some depths, got none: name at least one unit.")
         return depths
@@ -216,7 +208,7 @@ class FigureConfiguration:
         return Compose(tuple(train)), Compose(tuple(test)) if test else None
 
     def compared(self, singles: Measurements, ensembles: Measurements, images: ImageData) -> tuple[Difference, ...]:
-        """Numbers of the document beside measured ones.
+        """Put published numbers beside measured ones.
 
         Args:
             singles: of single models.
@@ -224,14 +216,14 @@ class FigureConfiguration:
             images: on which they were measured.
 
         Raises:
-            InvalidInput: for a miniature, for other images than the document's, or if it has no table of this figure.
+            InvalidInput: for a miniature, for other images than the published ones, or if this figure has no table.
         """
         if self.is_miniature:
             raise InvalidInput(f"{self.name} was run as a miniature: only a run at full size can be compared.")
-        tables = [table for table in self.published if is_document_data(images, table.dataset)]
+        tables = [table for table in self.published if is_published_data(images, table.dataset)]
         if not tables:
             wanted = ", ".join(table.title for table in self.published) or "no numbers of this figure"
-            raise InvalidInput(f"the document has {wanted}; these images are {images.source}: nothing to compare.")
+            raise InvalidInput(f"[allenzhu] has {wanted}; these images are {images.source}: nothing to compare.")
         return tuple(
             Difference(table.title, row, column, published, value)
             for table in tables
@@ -241,14 +233,14 @@ class FigureConfiguration:
         )
 
 
-def is_document_data(images: ImageData, dataset: str) -> bool:
-    """Whether images have the number, shape and classes of a dataset of the document."""
+def is_published_data(images: ImageData, dataset: str) -> bool:
+    """Whether images have the number, shape and classes of a published dataset."""
     counts = (len(images.train_labels), len(images.test_labels))
     return (counts, images.shape, images.classes) == (CIFAR_IMAGES, CIFAR_SHAPE, CIFAR_CLASSES[dataset])
 
 
 def figure_configuration(name: str) -> FigureConfiguration:
-    """The experiment of a figure, at the size of the document.
+    """The experiment of a figure, at its published size.
 
     Raises:
         InvalidInput: if there is none of this name.
@@ -277,7 +269,7 @@ _BOTH = ("CIFAR-10", "CIFAR-100")
 _TABLE_DEPTHS, _TABLE_WINDOWS, _TABLE_PROX = tuple(range(1, 12)), (0, 1, 2, 3, 4), (5e-4, 7e-4)
 
 
-def _table(name: str, dataset: str, attacker: Attacker, *published: PublishedTable) -> FigureConfiguration:
+def _table(name: str, dataset: str, attacker: Attacker, *published: str) -> FigureConfiguration:
     return FigureConfiguration(
         name,
         Measured.CORRECTION,
@@ -287,7 +279,7 @@ def _table(name: str, dataset: str, attacker: Attacker, *published: PublishedTab
         windows=_TABLE_WINDOWS,
         prox=_TABLE_PROX,
         attacker=attacker,
-        published=published,
+        published=tuple(map(published_table, published)),
     )
 
 
@@ -297,7 +289,7 @@ def _layerwise(name: str, *blueprints: Blueprint) -> FigureConfiguration:
 
 
 def _corrected_features(name: str, depths: tuple[int, ...]) -> FigureConfiguration:
-    # The document does not say which of its blocks it shows, nor how many channels of them.
+    # [allenzhu] does not say which of its blocks it shows, nor how many channels of them.
     return FigureConfiguration(
         name,
         Measured.CORRECTED_FEATURES,
@@ -332,10 +324,10 @@ _CONFIGURATIONS = (
         "figure-3", Measured.GAP, (NetworkPlan(ResidualBlueprint(34, 10), (_CLEAN,)),), _BOTH, seeds=10
     ),
     _corrected_features("figure-4", (7,)),
-    # Widths of the document's curves did not survive; 1 and 4 are examples.
+    # Widths of the published curves did not survive; 1 and 4 are examples.
     _layerwise("figure-6", *(VggBlueprint(19, w) for w in (1, 4)), *(ResidualBlueprint(34, w) for w in (1, 4))),
-    _table("figure-9", "CIFAR-100", Attacker.NOBODY, FIGURE_9),
-    _table("figure-10", "CIFAR-100", Attacker.NOBODY, FIGURE_9),
+    _table("figure-9", "CIFAR-100", Attacker.NOBODY, "figure-9"),
+    _table("figure-10", "CIFAR-100", Attacker.NOBODY, "figure-9"),
     _corrected_features("figure-11", (4, 7, 10)),
     FigureConfiguration(
         "figure-12",
@@ -350,11 +342,11 @@ _CONFIGURATIONS = (
         _BOTH,
         seeds=10,
         has_cutout=True,
-        published=tuple(FIGURE_12.values()),
+        published=tuple(published_table(f"figure-12-{dataset.lower()}") for dataset in _BOTH),
     ),
     _layerwise("figure-13", *(VggBlueprint(13, w) for w in (1, 4)), *(ResidualBlueprint(22, w) for w in (1, 4))),
-    _table("figure-14", "CIFAR-10", Attacker.NOBODY, FIGURE_14_SINGLE, FIGURE_14_ENSEMBLE),
-    _table("figure-14-l2", "CIFAR-10", Attacker.L2, FIGURE_14_L2),
-    _table("figure-14-linf", "CIFAR-10", Attacker.LINF, FIGURE_14_LINF),
+    _table("figure-14", "CIFAR-10", Attacker.NOBODY, "figure-14-single", "figure-14-ensemble"),
+    _table("figure-14-l2", "CIFAR-10", Attacker.L2, "figure-14-l2"),
+    _table("figure-14-linf", "CIFAR-10", Attacker.LINF, "figure-14-linf"),
 )
 FIGURES: dict[str, FigureConfiguration] = {each.name: each for each in _CONFIGURATIONS}

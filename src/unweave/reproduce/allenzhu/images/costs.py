@@ -1,4 +1,4 @@
-"""What an experiment costs before it is run: trainings, and GPU hours by the document's own timing; needs torch."""
+"""What an experiment will cost: trainings, and GPU hours by the timing of [allenzhu, App. A]; needs torch."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from unweave.reproduce.allenzhu.images.configurations import (
     NetworkPlan,
 )
 
-# The document times 140 epochs of WRN-22-10 at 3 hours of a V100; other networks are taken to run at the same speed.
+# [allenzhu, App. A] times 140 epochs of WRN-22-10 at 3 hours of a V100; others are taken to run at the same speed.
 TIMED_NETWORK, TIMED_EPOCHS, TIMED_HOURS = ResidualBlueprint(22, 10), 140, 3.0
 # Both Gaussian starts of the Euclidean attacker climb.
 ATTACK_TRIALS = {Attacker.L2: 2, Attacker.LINF: 1}
@@ -40,7 +40,7 @@ class Cost:
 
 
 def cost_of(configuration: FigureConfiguration, dataset: str = "CIFAR-10") -> Cost:
-    """The cost of an experiment on one of the document's datasets, or on as many of its images as it takes."""
+    """The cost of an experiment on one of the published datasets, or on as many of its images as it takes."""
     classes = CIFAR_CLASSES[dataset]
     images = min(configuration.images or CIFAR_IMAGES[0], CIFAR_IMAGES[0])
     timed = TIMED_HOURS / (TIMED_EPOCHS * CIFAR_IMAGES[0] * multiplications(TIMED_NETWORK, classes=classes))

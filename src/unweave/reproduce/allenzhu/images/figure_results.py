@@ -13,7 +13,7 @@ from jaxtyping import Float32
 from unweave.exceptions import InvalidInput
 from unweave.explore.feature_correction.result import FeatureCorrection, number
 
-DOCUMENT, ARRAYS = "figure.json", "figure.npz"
+NUMBERS, ARRAYS = "figure.json", "figure.npz"
 
 Filters = Float32[np.ndarray, "filters colours height width"]
 Activations = Float32[np.ndarray, "filters"]
@@ -155,7 +155,7 @@ class MethodRow:
 
     @property
     def best(self) -> float:
-        """The best single model on test images, as the document reports it: biased upwards."""
+        """The best single model on test images, as [allenzhu, Fig. 12] reports it: biased upwards."""
         return max(self.singles)
 
 
@@ -199,10 +199,10 @@ class FigureRun:
     """One experiment that was run.
 
     Attributes:
-        label: whether it had the size of the document.
+        label: whether it had the published size.
         source: of the images.
         result: None if the time was over before it was complete.
-        differences: numbers of the document beside those measured; empty for miniatures.
+        differences: published numbers beside those measured; empty for miniatures.
         notes: what a reader should know.
     """
 
@@ -224,16 +224,16 @@ class FigureRun:
         Raises:
             InvalidInput: if the folder cannot be written.
         """
-        document = {
+        numbers = {
             "figure": self.name,
             "label": self.label,
             "images": self.source,
             "is_complete": self.is_complete,
             "result": None if self.result is None else self.result.as_json(),
-            "document": list(self.differences),
+            "published": list(self.differences),
             "notes": list(self.notes),
         }
-        files = {DOCUMENT: (json.dumps(_for_json(document), indent=2, allow_nan=False) + "\n").encode()}
+        files = {NUMBERS: (json.dumps(_for_json(numbers), indent=2, allow_nan=False) + "\n").encode()}
         arrays = {} if self.result is None else self.result.arrays()
         if arrays:
             archive = io.BytesIO()

@@ -1,4 +1,4 @@
-"""Runs the experiments of the document's figures on a user's images, or as miniatures on any; needs torch."""
+"""Runs the experiments of the figures of [allenzhu] on a user's images, or as miniatures on any; needs torch."""
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -49,14 +49,14 @@ from unweave.reproduce.allenzhu.images.published import (
 )
 from unweave.reproduce.allenzhu.images.visualisation import visualise_features
 
-DocumentRows = dict[str, dict[int | str, float]]
+TableRows = dict[str, dict[int | str, float]]
 # Random start images are the same for all networks, so that features before and after can be compared.
 ASCENT_SEED = 0
 # Too short for any training.
-MOMENT = 1e-9
+SECONDS_TOO_FEW = 1e-9
 UNFINISHED_NOTE = "The time was over before this was complete: run it again with the same folder to go on."
 MINIATURE_NOTE = (
-    "A miniature: networks, trainings or images are smaller than the document's, so that nothing here confirms or "
+    "A miniature: networks, trainings or images are smaller than published, so that nothing here confirms or "
     "contradicts its numbers."
 )
 
@@ -81,8 +81,8 @@ def run_figure(
         on_progress: called with what is trained, and how many trainings are done.
 
     Returns:
-        The result, labelled a miniature if anything was scaled. It is compared with the document's numbers only if
-        nothing was, and the images are the document's.
+        The result, labelled a miniature if anything was scaled. It is compared with published numbers only if
+        nothing was, and the images are the published ones.
 
     Raises:
         InvalidInput: if images, folder or time do not fit.
@@ -110,9 +110,9 @@ def _labelled(training: ImageTraining, result: FigureResult) -> FigureRun:
     if configuration.is_miniature:
         return run
     try:
-        differences = configuration.compared(*_document_rows(result), images)
+        differences = configuration.compared(*_rows_as_published(result), images)
     except InvalidInput as error:
-        return replace(run, notes=(*run.notes, f"Not compared with the document: {error}"))
+        return replace(run, notes=(*run.notes, f"Not compared with published numbers: {error}"))
     return replace(run, differences=tuple(asdict(each) for each in differences))
 
 
@@ -122,28 +122,28 @@ def _notes(configuration: FigureConfiguration) -> tuple[str, ...]:
         steps = ATTACK_STEPS[configuration.attacker][1]
         notes.append(f"Accuracies are those under attack: {configuration.attacker}, {steps} steps.")
     if configuration.measured is Measured.METHODS:
-        notes.append("The best of several models was chosen on test images, as in the document: it is biased upwards.")
+        notes.append("The best of several models was chosen on test images, as in [allenzhu]: it is biased upwards.")
     if configuration.measured is Measured.CORRECTION and len(configuration.prox) > 1:
         notes.append(
             f"All trainings had {100 * (1 - VALIDATION_SHARE):.0f} % of the training images: the others choose the "
-            "strength of the pull. The document does not tell of images kept out, so that its accuracies may be higher "
+            "strength of the pull. [allenzhu] does not tell of images kept out, so that its accuracies may be higher "
             "for this alone."
         )
     if any(len(network.recipes) > 1 for network in configuration.networks):
         notes.append(
-            "There is a table for every weight decay, and none is chosen. The document takes the best one in every "
+            "There is a table for every weight decay, and none is chosen. [allenzhu] takes the best one in every "
             "phase, so that its accuracies may be higher for this alone."
         )
     return tuple(notes)
 
 
-def _document_rows(result: FigureResult) -> tuple[DocumentRows, DocumentRows]:
-    """Measured numbers of single models and of ensembles, under the names that the document's tables have."""
+def _rows_as_published(result: FigureResult) -> tuple[TableRows, TableRows]:
+    """Measured numbers of single models and of ensembles, under the names that the published tables have."""
     if isinstance(result, MethodTable):
         return {row.network: {SINGLE: 100 * row.best, ENSEMBLE: 100 * row.ensemble} for row in result.rows}, {}
     if isinstance(result, CorrectionTables):
         if len(result.tables) != 1:
-            # The document's tables by depth are of one network each.
+            # The published tables by depth are of one network each.
             return {}, {}
         (table,) = result.tables.values()
         singles = _correction_rows(table)
@@ -153,8 +153,8 @@ def _document_rows(result: FigureResult) -> tuple[DocumentRows, DocumentRows]:
     return {}, {}
 
 
-def _correction_rows(table: FeatureCorrection) -> DocumentRows:
-    rows: DocumentRows = {}
+def _correction_rows(table: FeatureCorrection) -> TableRows:
+    rows: TableRows = {}
     for depth in table.depths:
         convolutions = 2 * depth.depth - 1
         accuracies = {TRAIN_ONLY: depth.train_only, TRAIN_ALL: depth.train_all}
@@ -195,7 +195,7 @@ def _run_measurement(training: ImageTraining, seed: int) -> CorrectionTables:
 
 def _seconds_for_a_table(deadline: Deadline) -> float | None:
     """What is left, and a moment after the end: the table then holds what was trained before, and names the rest."""
-    return None if deadline.seconds_left is None else max(deadline.seconds_left, MOMENT)
+    return None if deadline.seconds_left is None else max(deadline.seconds_left, SECONDS_TOO_FEW)
 
 
 def _run_methods(training: ImageTraining, seed: int) -> MethodTable:

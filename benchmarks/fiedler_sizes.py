@@ -1,11 +1,11 @@
-"""The document's model at its sizes: D = 20, 25, 30, 40, 50 with m = 0.4 D^2 tanh neurons.
+"""The model of [fiedler, Ch. 3] at its sizes: D = 20, 25, 30, 40, 50 with m = 0.4 D^2 tanh neurons.
 
-    python benchmarks/document_sizes.py --inputs 20 25 30 40 50
-    python benchmarks/document_sizes.py --inputs 20 25 30 40 50 --hessians
+    python benchmarks/fiedler_sizes.py --inputs 20 25 30 40 50
+    python benchmarks/fiedler_sizes.py --inputs 20 25 30 40 50 --hessians
 
-The second runs without walks, by Hessians as the document does.
+The second runs without walks, by Hessians as [fiedler] does.
 
-The document's Table 3.2 gives seconds on a P100 GPU for weights and initial shifts, Hessians included.
+[fiedler, Table 3.2] gives seconds on a P100 GPU for weights and initial shifts, Hessians included.
 The general form is identified here (width, activation, scales and output weights not given), and
 the time before refinement is the comparable one.
 """
@@ -17,14 +17,14 @@ import numpy as np
 
 import unweave
 from unweave.identification.identifier import Identifier
-from unweave.networks.planted import document_network
+from unweave.networks.planted import unit_network
 from unweave.oracles.callables import CallableOracle
 
-DOCUMENT_SECONDS = {20: 7.63, 25: 11.4, 30: 17.4, 35: 27.5, 40: 43.1, 45: 70.8, 50: 113.0}
+PUBLISHED_SECONDS = {20: 7.63, 25: 11.4, 30: 17.4, 35: 27.5, 40: 43.1, 45: 70.8, 50: 113.0}
 
 
-def document_queries(inputs: int, neurons: int) -> int:
-    """Queries of the document's practical settings."""
+def published_queries(inputs: int, neurons: int) -> int:
+    """Queries of the practical settings of [fiedler, Sec. 3.6]."""
     hessians = int(np.ceil(neurons * np.log(inputs))) * (2 * inputs**2 + 1)
     return hessians + 4 * neurons + 1 + neurons * inputs**2
 
@@ -37,11 +37,11 @@ def main() -> None:
     parser.add_argument("--hessians", action="store_true", help="no walks")
     options = parser.parse_args()
     print(
-        "  D    m outcome      error    signs  queries   of limit  of document's  before refining s (GPU)   refining s"
+        "  D    m outcome      error    signs  queries   of limit  of published  before refining s (GPU)   refining s"
     )
     for inputs in options.inputs:
         neurons = int(0.4 * inputs**2)
-        truth = document_network(np.random.default_rng([options.seed, inputs]), inputs=inputs, neurons=neurons)
+        truth = unit_network(np.random.default_rng([options.seed, inputs]), inputs=inputs, neurons=neurons)
         start = time.perf_counter()
         identify = Identifier(walks=not options.hessians)
         found = identify(CallableOracle(truth, inputs=inputs), seed=options.seed)
@@ -55,8 +55,8 @@ def main() -> None:
         print(
             f"{inputs:3d} {neurons:4d} {found.outcome.value:12s} {error:.1e} {signs:4d}/{neurons:4d} "
             f"{found.queries:8d} {found.queries / limit:8.3f} "
-            f"{found.queries / document_queries(inputs, neurons):10.3f} "
-            f"{before:16.1f} ({DOCUMENT_SECONDS.get(inputs, np.nan):5.1f}) {refining:15.1f}",
+            f"{found.queries / published_queries(inputs, neurons):10.3f} "
+            f"{before:16.1f} ({PUBLISHED_SECONDS.get(inputs, np.nan):5.1f}) {refining:15.1f}",
             flush=True,
         )
 

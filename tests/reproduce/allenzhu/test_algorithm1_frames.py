@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from unweave.arrays import pack_squares
-from unweave.reproduce.allenzhu.frames import FrameKind, GaussianFrame, StructuredFrame, frame_condition
+from unweave.reproduce.allenzhu.algorithm1 import FrameKind, GaussianFrame, StructuredFrame, frame_condition
 
 
 @pytest.mark.parametrize("kind", [GaussianFrame(), StructuredFrame()])
