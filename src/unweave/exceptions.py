@@ -51,6 +51,10 @@ class UnreadableFile(UnweaveError, ValueError):
     """A file is not a network or a run that Unweave has written."""
 
 
+class NotWritten(UnweaveError):
+    """Results could not be written: the disk is full, or the place turned out to be protected."""
+
+
 class StageFailed(UnweaveError):
     """A stage could not do its work for a mathematical reason; becomes the outcome of a run, never leaves it."""
 

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from types import ModuleType
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, runtime_checkable
 
 from unweave.exceptions import NotIdentified
@@ -138,8 +139,23 @@ class Result(Generic[AnyNetwork, AnyCertificate]):
         """Time per stage."""
         return self.cost.seconds
 
+    def __repr__(self) -> str:
+        return _reports().summary(self)
+
+    def report(self) -> str:
+        """Write everything that is known as text: network, certificate, assumptions that were checked, cost, notes."""
+        reports = _reports()
+        return reports.as_text(reports.report(self))
+
     def require(self) -> "Result[AnyNetwork, AnyCertificate]":
         """Return the result if it is identified, raise `NotIdentified` with the reason if not."""
         if not self.is_identified:
             raise NotIdentified(f"{self.outcome.value}: {self.reason}")
         return self
+
+
+def _reports() -> ModuleType:
+    """The module that puts results into words, imported when it is needed: it knows networks, which know no reports."""
+    from unweave.reports import text
+
+    return text

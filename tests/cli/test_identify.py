@@ -175,8 +175,8 @@ def test_targets_that_can_be_identified(
     inputs = [] if attribute in ("oracle", "secret") else ["--inputs", str(INPUTS)]
     result = document(capsys, "identify", f"{models}:{attribute}", *inputs, "--out", "run", code=0)
     assert result["outcome"] == "identified"
-    assert result["queries"] > 0
-    network = read_run("run").identification.network
+    assert result["cost"]["queries"] > 0
+    network = read_run("run").result.network
     assert network is not None
     assert unweave.match(network, secret).largest_error < 1e-10
 
@@ -202,13 +202,13 @@ def test_quiet_prints_the_outcome_and_nothing_else(capsys: pytest.CaptureFixture
     assert err == ""
 
 
-def test_partly_identified_leaves_with_1_and_keeps_the_network(
+def test_partly_identified_leaves_with_4_and_keeps_the_network(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, models: str, secret: Network
 ) -> None:
     partly = Result(Outcome.PARTLY_IDENTIFIED, "too noisy.", secret, cost=Cost(queries=9))
     monkeypatch.setattr(unweave, "identify", lambda *_, **__: partly)
     given = [f"{models}:never_asked", "--inputs", str(INPUTS), "--out", "run"]
-    out, _ = output(capsys, "identify", *given, code=1)
+    out, _ = output(capsys, "identify", *given, code=4)
     assert out.startswith("partly identified: too noisy.")
     output(capsys, "verify", "run", "--against", "secret.safetensors", code=0)
 
@@ -252,8 +252,8 @@ def test_a_run_folder_holds_every_setting_and_can_be_verified(capsys: pytest.Cap
         "center": -0.1,
         "box": None,
     }
-    assert written.identification.network is not None
-    assert str(written.identification.network.activations[0]) == "sigmoid"
+    assert written.result.network is not None
+    assert str(written.result.network.activations[0]) == "sigmoid"
 
     out, _ = output(capsys, "verify", "run", "--against", "secret.safetensors", code=0)
     assert out.startswith("the same network")
@@ -286,7 +286,7 @@ def test_an_earlier_run_is_kept_unless_told_otherwise(capsys: pytest.CaptureFixt
     assert "earlier run" in output(capsys, "identify", *never, "run", code=2)[1]
     assert "left alone" in output(capsys, "identify", *never, ".", "--overwrite", code=2)[1]
     output(capsys, "identify", f"{models}:answer", *bowl[1:], "--overwrite", code=0)
-    assert read_run("run").identification.is_identified
+    assert read_run("run").result.is_identified
 
 
 def test_not_identified_leaves_with_1_and_a_run_without_network(
@@ -304,7 +304,7 @@ def test_a_budget_that_is_too_small_leaves_with_1(capsys: pytest.CaptureFixture[
     given = [f"{models}:answer", "--inputs", str(INPUTS), "--budget", "60"]
     result = document(capsys, "identify", *given, code=1)
     assert "budget is too small" in result["reason"]
-    assert result["queries"] <= 60
+    assert result["cost"]["queries"] <= 60
 
 
 def test_a_box_is_respected(

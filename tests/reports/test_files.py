@@ -17,17 +17,10 @@ from unweave.certificates.certify import Certificate
 from unweave.exceptions import InvalidInput, UnreadableFile
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
-from unweave.reports.files import (
-    FORMAT,
-    as_document,
-    as_json,
-    check_folder,
-    json_number,
-    network_shape,
-    read_run,
-    write_run,
-)
+from unweave.reports.files import check_folder, read_run, write_run
+from unweave.reports.json import as_document, network_document
 from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict
+from unweave.writing import FORMAT, as_json, json_number
 
 SETTINGS = {"target": "models:answer", "inputs": 4, "seed": 7, "box": [-1.0, 1.0], "budget": None}
 
@@ -88,7 +81,7 @@ def folder(tmp_path: Path) -> Path:
 def test_what_is_read_is_what_was_written(tmp_path: Path, has_network: bool) -> None:
     found = identification(planted() if has_network else None)
     run = read_run(write_run(tmp_path / "a" / "run", found, SETTINGS))
-    read = run.identification
+    read = run.result
     assert run.settings == SETTINGS
     for name in ("outcome", "reason", "queries", "equivalent_activations", "notes", "seconds", "certificate"):
         assert getattr(read, name) == getattr(found, name)
@@ -118,7 +111,7 @@ def test_files_are_strict_json(folder: Path) -> None:
     assert result["diagnostics"][1]["value"] == "nan"
     assert result["diagnostics"][1]["threshold"] == "-inf"
     assert result["diagnostics"][1]["verdict"] == "not applicable"
-    assert result["network"] == network_shape(planted())
+    assert result["network"] == network_document(planted())
     strict_json((folder / "settings.json").read_text(encoding="utf-8"))
 
 
@@ -130,10 +123,11 @@ def test_every_float_survives_json(value: float) -> None:
 
 def test_every_field_of_the_result_is_in_the_document() -> None:
     document = as_document(identification(planted()))
-    assert set(document) - {"format", "format_version"} == {field.name for field in dataclasses.fields(Result)} - {
-        "cost"
-    } | {"queries", "seconds"}
-    assert set(document["certificate"]) == {field.name for field in dataclasses.fields(Certificate)}
+    envelope = {"format", "format_version", "kind"}
+    assert set(document) - envelope == {field.name for field in dataclasses.fields(Result)}
+    names = {field.name for field in dataclasses.fields(Certificate)}
+    assert set(document["certificate"]) - {"kind", "statements"} == names
+    assert set(document["cost"]) == {field.name for field in dataclasses.fields(Cost)}
 
 
 def test_a_foreign_folder_is_left_alone(tmp_path: Path) -> None:
@@ -150,9 +144,9 @@ def test_an_earlier_run_is_replaced_only_on_request(folder: Path) -> None:
     (folder / "remarks.txt").write_text("mine")
     with pytest.raises(InvalidInput, match="earlier run"):
         write_run(folder, identification(None), SETTINGS)
-    assert read_run(folder).identification.network is not None
+    assert read_run(folder).result.network is not None
     write_run(folder, identification(None), SETTINGS, overwrite=True)
-    assert read_run(folder).identification.network is None
+    assert read_run(folder).result.network is None
     # Neither the old network nor the user's own file may be mixed up with the new run.
     assert {path.name for path in folder.iterdir()} == {"remarks.txt", "result.json", "settings.json"}
 
@@ -162,7 +156,7 @@ def test_a_run_that_was_cut_short_is_not_read_but_may_be_replaced(folder: Path) 
     with pytest.raises(UnreadableFile, match=r"not a complete run of Unweave: it has no result\.json"):
         read_run(folder)
     write_run(folder, identification(planted()), SETTINGS, overwrite=True)
-    assert read_run(folder).identification.queries == 123
+    assert read_run(folder).result.queries == 123
 
 
 def test_an_empty_folder_and_missing_parents_are_fine_and_left_as_they_are(tmp_path: Path) -> None:
@@ -221,8 +215,10 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
         ("{", "Expecting property name"),
         ("[1, 2]", "format"),
         ("{}", "format"),
-        ('{"format": "unweave-run", "format_version": 99}', "format version is 99"),
-        ('{"format": "unweave-run", "format_version": 1, "queries": NaN}', "NaN is not JSON"),
+        ('{"format": "unweave", "format_version": 99}', "format version is 99"),
+        ('{"format": "unweave-run", "format_version": 1}', "format version is 1, this Unweave reads 2"),
+        ('{"format": "unweave", "format_version": 2, "kind": "landscape"}', "kind needs to be"),
+        ('{"format": "unweave", "format_version": 2, "queries": NaN}', "NaN is not JSON"),
         ("[" * 100_000, "recursion"),
         ("\udcff", "decode"),
     ],
@@ -281,5 +277,12 @@ def test_a_network_that_is_missing_or_another_one_is_refused(folder: Path) -> No
         read_run(folder)
 
 
+def test_other_parameters_than_those_told_are_refused(folder: Path) -> None:
+    layer, last = planted().layers
+    Network((dataclasses.replace(layer, biases=layer.biases + 1e-9), last)).save(folder / "network.safetensors")
+    with pytest.raises(UnreadableFile, match="other parameters"):
+        read_run(folder)
+
+
 def test_the_format_has_a_name() -> None:
-    assert as_document(identification(None))["format"] == FORMAT == "unweave-run"
+    assert as_document(identification(None))["format"] == FORMAT == "unweave"

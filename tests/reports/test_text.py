@@ -1,64 +1,15 @@
 import dataclasses
-import re
-from io import StringIO
 
 import numpy as np
 import pytest
-from rich.console import Console, RenderableType
 
-from unweave.activations import IDENTITY, SIGMOID, SIN, SOFTPLUS, TANH, Activation
-from unweave.certificates.certify import Certificate
+from shown_reports import CERTIFICATE, identification, planted, shown, words
+from unweave.activations import IDENTITY, SIGMOID, SIN, TANH
 from unweave.networks.network import Layer, Network
-from unweave.networks.planted import general_network
+from unweave.networks.quadratic.teacher import make_teacher
 from unweave.networks.symmetries import match
-from unweave.reports import text
+from unweave.reports import comparison, text
 from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict
-
-CERTIFICATE = Certificate(
-    largest_error=1.21e-15,
-    rms_error=2e-16,
-    fresh_queries=67,
-    confidence=0.95,
-    coverage=0.95627,
-    noise=3e-16,
-    smallest_singular=0.1,
-    is_singular_estimated=False,
-    radius=4.4e-12,
-    isolation=3.2e-5,
-)
-
-
-def planted(activation: Activation = TANH, outputs: int = 1) -> Network:
-    return general_network(np.random.default_rng(0), inputs=6, neurons=5, outputs=outputs, activation=activation)
-
-
-def identification(
-    outcome: Outcome = Outcome.IDENTIFIED,
-    network: Network | None = None,
-    certificate: Certificate | None = CERTIFICATE,
-    diagnostics: tuple[Diagnostic, ...] = (),
-) -> Result:
-    return Result(
-        outcome=outcome,
-        reason="because of [red]this[/red] and [2, 3]",
-        network=network,
-        certificate=certificate,
-        diagnostics=diagnostics,
-        equivalent_activations=("sigmoid",),
-        notes=("two neurons were [merged].",),
-        cost=Cost(queries=1234, seconds={"probing the answers": 0.25, "refining": 1.5}),
-    )
-
-
-def shown(renderable: RenderableType, *, width: int = 100, is_coloured: bool = False) -> str:
-    file = StringIO()
-    colours = "standard" if is_coloured else None
-    Console(file=file, width=width, force_terminal=is_coloured, color_system=colours).print(renderable)
-    return file.getvalue()
-
-
-def words(renderable: RenderableType) -> str:
-    return " ".join(shown(renderable).split())
 
 
 @pytest.mark.parametrize(
@@ -112,7 +63,7 @@ def test_no_line_is_wider_than_the_terminal(width: int) -> None:
     found = identification(network=planted(), diagnostics=(diagnostic, diagnostic))
     for report in (
         text.report(found),
-        text.demo_report(planted(), found, match(planted(), planted()), tolerance=1e-8),
+        comparison.demo_report(planted(), found, match(planted(), planted()), tolerance=1e-8),
     ):
         assert max(map(len, shown(report, width=width).splitlines())) <= width
 
@@ -159,90 +110,51 @@ def test_the_architecture_names_every_activation_but_the_identity() -> None:
     assert "outputs 2 sigmoid" in words(text.network_table(Network(layers)))
 
 
-def test_the_demo_shows_planted_and_recovered_digits() -> None:
-    secret = planted()
-    report = shown(text.demo_report(secret, identification(network=secret), match(secret, secret), tolerance=1e-8))
-    sentence = " ".join(report.split())
-    assert sentence.startswith(
-        "identified: from 1,234 answers Unweave found the activation (tanh), the number of neurons (5) and "
-        "all 41 parameters of a secret network of which it knew only the number of inputs (6); the largest "
-        "relative error of a parameter is 0."
-    )
-    for index in range(text.SHOWN_NEURONS):
-        for true in (
-            np.linalg.norm(secret.layers[0].weights[index]),
-            secret.layers[0].biases[index],
-            secret.layers[1].weights[0, index],
-        ):
-            # Once as planted and once as recovered.
-            assert len(re.findall(rf"(?<![-\d]){re.escape(f'{true:.15f}'[:-1])}", report)) == 2
-    assert f"{text.SHOWN_NEURONS} of 5 neurons" in report
+def test_samples_are_counted_where_there_are_no_queries() -> None:
+    found = Result(Outcome.PARTLY_IDENTIFIED, "noisy labels.", planted(), cost=Cost(samples=8_000))
+    report = words(text.report(found))
+    assert "samples 8,000" in report
+    assert "queries" not in report
 
 
-def test_the_demo_says_when_it_is_wrong() -> None:
-    wrong = general_network(np.random.default_rng(1), inputs=6, neurons=5)
-    report = words(text.demo_report(planted(), identification(network=wrong), match(wrong, planted()), tolerance=1e-8))
-    assert "This is not the secret network: a parameter differs by a relative" in report
-    other = general_network(np.random.default_rng(1), inputs=6, neurons=4)
-    report = words(text.demo_report(planted(), identification(network=other), match(other, planted()), tolerance=1e-8))
-    assert "This is not the secret network: the widths differ" in report
+def test_the_numbers_of_neurons_are_shown() -> None:
+    network = planted()
+    bias, weight = network.layers[0].biases[0], network.layers[1].weights[0, 0]
+    assert f"0 {weight:.6f} {bias:.6f} {network.layers[0].weights[0, 0]:.4f}" in words(text.neurons_table(network))
+    wide = Network((Layer(np.ones((14, 8)), np.ones(14), TANH),))
+    assert "... 2 more" in words(text.neurons_table(wide))
 
 
-def test_the_demo_without_a_network_gives_the_reason() -> None:
-    found = identification(Outcome.NOT_IDENTIFIED, certificate=None)
-    report = words(text.demo_report(planted(), found, None, tolerance=1e-8))
-    assert report.startswith("not identified: because of [red]this[/red]")
-    assert "planted" not in report
+def test_quadratic_networks_have_a_table_of_levels() -> None:
+    network = make_teacher(np.random.default_rng(0), inputs=4, widths=(2, 1), level_weights=(1.0, 0.3))
+    report = words(text.report(identification(network=network)))
+    assert "level features reads weight size of its map" in report
+    assert "2 2 squares of inputs 1 " in report
+    assert text.architecture(network) == "4 -> 2 squared -> 1 squared"
 
 
-def test_the_demo_explains_another_writing() -> None:
-    secret = planted(SIGMOID, outputs=2)
-    report = words(text.demo_report(secret, identification(network=secret), match(secret, secret), tolerance=1e-8))
-    assert "A sigmoid network is a tanh network in other units" in report
-    assert "weight to output 1" in report
+def test_the_report_of_a_result_is_text() -> None:
+    found = identification(network=planted())
+    assert found.report() == text.as_text(text.report(found))
+    assert found.report().startswith("identified: because of [red]this[/red] and [2, 3]\n")
+    assert "\x1b" not in found.report()
 
 
-def test_verify_tells_the_same_from_another() -> None:
-    same, other = match(planted(), planted()), match(planted(SIN), planted())
-    assert words(text.verify_report(same, tolerance=1e-8)).startswith("the same network: the largest relative error")
-    assert "activations differ" in words(text.verify_report(other, tolerance=1e-8))
-    assert words(text.verify_report(None, tolerance=1e-8)) == "not the same network: the run holds no network."
+@pytest.mark.parametrize("has_network", [True, False])
+def test_a_result_shows_itself_in_five_lines(has_network: bool) -> None:
+    found = identification(network=planted()) if has_network else Result(Outcome.NOT_IDENTIFIED, "no. " * 100)
+    lines = repr(found).splitlines()
+    assert len(lines) == 5
+    assert max(map(len, lines)) <= 100
+    if has_network:
+        assert lines[0] == "Result: identified"
+        assert lines[2] == "  network:     6 -> 5 tanh -> 1, 41 parameters"
+        assert lines[3].startswith("  certificate: largest error: 1.2e-15")
+        assert lines[4] == "  cost:        1,234 queries, 1.75 s"
+    else:
+        assert [line.split()[0] for line in lines] == ["Result:", "reason:", "network:", "certificate:", "cost:"]
 
 
-def test_errors_beyond_the_tolerance_are_red() -> None:
-    secret = planted()
-    layer = dataclasses.replace(secret.layers[0], biases=secret.layers[0].biases + 1e-3)
-    found = match(dataclasses.replace(secret, layers=(layer, secret.layers[1])), secret)
-    report = shown(text.verify_report(found, tolerance=1e-8), is_coloured=True)
-    assert report.startswith("\x1b[1;31mnot the same network")
-    rows = {line.split("(")[0].split("m")[-1].strip(): line for line in report.splitlines() if "(" in line}
-    assert "\x1b[1;31m" in rows["biases"]
-    assert "\x1b[32m" in rows["weights"]
-
-
-def test_the_linear_part_is_compared_where_there_is_one() -> None:
-    secret = planted(SOFTPLUS)
-    slopes = dataclasses.replace(secret, skip=np.ones((1, 6)))
-    assert "linear part" not in text.error_groups(match(secret, secret))
-    assert text.error_groups(match(slopes, secret))["linear part"] > 0.1
-    assert "linear part (6)" in words(text.errors_table(match(slopes, secret), tolerance=1e-8))
-
-
-def test_digits_are_green_as_far_as_they_agree() -> None:
-    assert shown(text.agreeing(0.1239, 0.1234), is_coloured=True).startswith("\x1b[32m0.123\x1b[0m\x1b[33m9")
-    assert "\x1b[33m" not in shown(text.agreeing(0.5, 0.5), is_coloured=True)
-
-
-@pytest.mark.parametrize(
-    ("value", "written"),
-    [(0.0, "0"), (1.0, "1"), (0.1234, "0.123"), (123.4, "123"), (5432.1, "5432"), (1.24e-9, "1.2e-09"),
-     (1e7, "1.0e+07"), (-0.5, "-0.5"), (np.inf, "infinite"), (-np.inf, "-infinite"), (np.nan, "-")],
-)  # fmt: skip
-def test_numbers_are_short(value: float, written: str) -> None:
-    assert text.number(value) == written
-
-
-def test_shares_are_never_rounded_up() -> None:
-    assert text.percent(0.99997) == "99.9%"
-    assert text.percent(0.95) == "95%"
-    assert text.percent(1.0) == "100%"
+def test_a_first_layer_alone_shows_itself() -> None:
+    found = Result(Outcome.PARTLY_IDENTIFIED, "deep.", first_layer=planted().layers[0])
+    assert "only its first layer, 6 -> 5 tanh" in repr(found)

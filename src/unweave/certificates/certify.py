@@ -26,6 +26,7 @@ from unweave.networks.parameters import (
     with_gauge,
 )
 from unweave.numerics.conjugate_gradients import HermitePreconditioner
+from unweave.writing import number, percent
 
 CONFIDENCE = 0.95
 # Parameters up to which the smallest singular value is computed; above it is estimated.
@@ -79,6 +80,30 @@ class Certificate:
     def is_isolated(self) -> bool:
         """Whether the Newton-Kantorovich inequality holds, so that radius and isolation are finite."""
         return bool(np.isfinite(self.radius))
+
+    def statements(self) -> list[tuple[str, str]]:
+        """State what may be claimed, as pairs of a name and a few words with the number."""
+        spread = "of the spread of the answers"
+        fresh = f"on {self.fresh_queries} fresh queries that no fit has seen"
+        confidence = f"(confidence {percent(self.confidence)})"
+        lines = [
+            ("largest error", f"{number(self.largest_error)} {spread}, {fresh}"),
+            ("coverage", f"at least {percent(self.coverage)} of the domain has no larger error {confidence}"),
+            ("noise of one answer", f"{number(self.noise)} {spread}"),
+        ]
+        if self.is_isolated:
+            close = "every parameter of the exact network is this close (relative)"
+            far = "any other network with these answers is farther away than this"
+            far = far if np.isfinite(self.isolation) else "no other network of this architecture gives these answers"
+            lines += [
+                ("parameter radius", f"{number(self.radius)}: {close}"),
+                ("isolation", f"{number(self.isolation)}: {far}"),
+            ]
+        else:
+            lines.append(("parameter radius", "none: these answers do not pin the parameters down"))
+        if self.is_singular_estimated:
+            lines.append(("basis of the two", "an estimate of the smallest singular value, not a bound"))
+        return lines
 
 
 def certify(

@@ -10,7 +10,7 @@ import typer
 
 from unweave import __version__
 from unweave.cli import correction, identify, landscape, learn
-from unweave.cli.console import IDENTIFIED, ORACLE_FAILED, WRONG_USE, complain
+from unweave.cli.console import IDENTIFIED, MODEL_FAILED, WRONG_USE, complain
 from unweave.exceptions import OracleError, UnweaveError
 
 SETTINGS = {"help_option_names": ["-h", "--help"]}
@@ -39,7 +39,7 @@ def run(arguments: list[str] | None = None) -> int:
         return leaving.code if isinstance(leaving.code, int) else WRONG_USE
     except OracleError as error:
         complain(error)
-        return ORACLE_FAILED
+        return MODEL_FAILED
     except UnweaveError as error:
         complain(error)
         return WRONG_USE

@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 from rich.console import Console, RenderableType
@@ -12,7 +12,11 @@ from rich.text import Text
 
 from unweave.exceptions import InvalidInput, UnweaveError
 
-IDENTIFIED, NOT_IDENTIFIED, WRONG_USE, ORACLE_FAILED = 0, 1, 2, 3
+if TYPE_CHECKING:
+    from unweave.result import Result
+
+IDENTIFIED, NOT_IDENTIFIED, WRONG_USE, MODEL_FAILED, PARTLY_IDENTIFIED, NOT_WRITTEN, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+COMPLETE, INCOMPLETE = IDENTIFIED, PARTLY_IDENTIFIED
 WIDTH = 100
 
 Number = TypeVar("Number", int, float)
@@ -42,6 +46,13 @@ def progress(*, is_shown: bool = True, unit: str = "queries") -> Iterator[Callab
         yield lambda stage, count: shown.update(task, description=stage, count=count)
 
 
+def exit_code(found: "Result") -> int:
+    """What a command leaves with that has found this."""
+    if found.is_identified:
+        return IDENTIFIED
+    return PARTLY_IDENTIFIED if found.outcome.value == "partly identified" else NOT_IDENTIFIED
+
+
 def numbers(words: str, kind: type[Number], option: str) -> tuple[Number, ...]:
     """Numbers that a user wrote with commas between them.
 
@@ -64,7 +75,7 @@ def show(report: RenderableType) -> None:
 
 def show_json(document: dict[str, Any]) -> None:
     """Print a document on stdout."""
-    from unweave.reports.files import as_json
+    from unweave.writing import as_json
 
     typer.echo(as_json(document))
 

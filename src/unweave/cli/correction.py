@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unweave.cli.console import (
-    IDENTIFIED,
-    NOT_IDENTIFIED,
+    COMPLETE,
+    INCOMPLETE,
     AsJson,
     Number,
     Quiet,
@@ -60,7 +60,7 @@ def correction(
     """Measure what freezing lower units costs, and how far joint training moves them.
 
     Without a model it runs an example: a small convolutional network on handwritten digits. The same command with the
-    same folder goes on after it was stopped. It leaves with 0 if all trainings are done, with 1 if some are missing.
+    same folder goes on after it was stopped. It leaves with 0 if all trainings are done, with 4 if some are missing.
     """
     settings: dict[str, Any] = {
         "units": None if units is None else units.split(","),
@@ -80,7 +80,7 @@ def correction(
                 figure, data, out, scale=scale, two_classes=two_classes, seed=seed, max_seconds=max_seconds, tell=tell
             )
         deliver_figure(run, Path(out or "."), as_json=as_json)
-        raise typer.Exit(IDENTIFIED if run.is_complete else NOT_IDENTIFIED)
+        raise typer.Exit(COMPLETE if run.is_complete else INCOMPLETE)
     if two_classes or any(value is not None for value in (width, layers, batch, images)):
         raise InvalidInput(
             "--width, --layers, --batch, --images and --two-classes change a --figure: name one, or leave them out."
@@ -93,7 +93,7 @@ def correction(
         with redirect_stdout(sys.stderr):
             result = _measured(model, data, epochs, given)
     _deliver(result, out, as_json=as_json, quiet=quiet)
-    raise typer.Exit(IDENTIFIED if result.is_complete else NOT_IDENTIFIED)
+    raise typer.Exit(COMPLETE if result.is_complete else INCOMPLETE)
 
 
 def _measured(

@@ -8,13 +8,24 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unweave.cli.console import IDENTIFIED, NOT_IDENTIFIED, AsJson, Overwrite, Quiet, Seed, progress, show, show_json
+from unweave.cli.console import (
+    IDENTIFIED,
+    NOT_IDENTIFIED,
+    AsJson,
+    Overwrite,
+    Quiet,
+    Seed,
+    exit_code,
+    progress,
+    show,
+    show_json,
+)
 from unweave.cli.imports import named_object
 from unweave.exceptions import InvalidInput, OracleFailed
+from unweave.writing import envelope
 
 if TYPE_CHECKING:
     from unweave.networks.network import Network
-    from unweave.networks.symmetries import Match
     from unweave.oracles.domains import Domain
     from unweave.oracles.oracle import Oracle
     from unweave.result import Result
@@ -50,21 +61,21 @@ def demo(
         # A plain function: the pipeline gets to see answers, never the network, its width or its activation.
         found = unweave.identify(lambda points: secret(points), inputs=inputs, seed=seed, progress=tell)
         match = None if found.network is None else unweave.match(found.network, secret)
-    if as_json:
-        from unweave.reports.files import as_document, network_shape
+    from unweave.reports.comparison import demo_report, match_document
 
-        document = {
-            "planted": network_shape(secret),
+    if as_json:
+        from unweave.reports.json import as_document, network_document
+
+        document = envelope("demo") | {
+            "planted": network_document(secret),
             "found": as_document(found),
-            "match": _match_document(match),
+            "match": match_document(match),
         }
         show_json(document)
     else:
-        from unweave.reports.text import demo_report
-
         show(demo_report(secret, found, match, tolerance=TOLERANCE))
     is_recovered = found.is_identified and match is not None and match.largest_error <= TOLERANCE
-    raise typer.Exit(IDENTIFIED if is_recovered else NOT_IDENTIFIED)
+    raise typer.Exit(IDENTIFIED if is_recovered else exit_code(found) or NOT_IDENTIFIED)
 
 
 def identify(
@@ -111,7 +122,7 @@ def identify(
         tell("loading", 0)
         found = _identify(settings, out, overwrite=overwrite, tell=tell)
     if as_json:
-        from unweave.reports.files import as_document
+        from unweave.reports.json import as_document
 
         show_json(as_document(found))
     else:
@@ -125,7 +136,7 @@ def identify(
         write_run(out, found, settings, overwrite=overwrite)
         if not (quiet or as_json):
             typer.echo(f"The run is in {out}", err=True)
-    raise typer.Exit(IDENTIFIED if found.is_identified else NOT_IDENTIFIED)
+    raise typer.Exit(exit_code(found))
 
 
 def verify(
@@ -144,11 +155,11 @@ def verify(
         raise InvalidInput(f"the run {against} holds no network: compare with another one.")
     found = None if recovered is None else match(recovered, truth)
     is_same = found is not None and found.largest_error <= tolerance
-    if as_json:
-        show_json({"is_same": is_same, "tolerance": tolerance} | _match_document(found))
-    else:
-        from unweave.reports.text import verify_report
+    from unweave.reports.comparison import match_document, verify_report
 
+    if as_json:
+        show_json(envelope("verification") | {"is_same": is_same, "tolerance": tolerance} | match_document(found))
+    else:
         show(verify_report(found, tolerance=tolerance))
     raise typer.Exit(IDENTIFIED if is_same else NOT_IDENTIFIED)
 
@@ -244,16 +255,9 @@ def _sizes(model: object, inputs: int | None, outputs: int | None) -> tuple[int 
 def _read_network(path: Path) -> "Network | None":
     """The network of a file or of a run folder; None for a run that found none."""
     from unweave.networks.network import Network
-    from unweave.reports.files import network_of_run
+    from unweave.reports.files import read_network
 
-    return network_of_run(path) if path.is_dir() else Network.load(path)
-
-
-def _match_document(found: "Match | None") -> dict[str, Any]:
-    if found is None:
-        return {"reason": "there is no recovered network.", "largest_error": None, "errors": None}
-    from unweave.reports.files import json_number, plain
-    from unweave.reports.text import error_groups
-
-    largest, errors = json_number(found.largest_error), plain(error_groups(found))
-    return {"reason": found.reason, "largest_error": largest, "errors": errors}
+    found = read_network(path)
+    if found is not None and not isinstance(found, Network):
+        raise InvalidInput(f"{path} holds a quadratic network: name a network of layers.")
+    return found

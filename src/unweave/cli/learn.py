@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unweave.cli.console import (
-    IDENTIFIED,
-    NOT_IDENTIFIED,
     AsJson,
     Overwrite,
     Quiet,
     Seed,
+    exit_code,
     numbers,
     progress,
     show,
@@ -256,18 +255,19 @@ def _deliver(
     found: "Result", settings: dict[str, Any], out: Path | None, *, overwrite: bool, as_json: bool, quiet: bool
 ) -> None:
     """Show a result, write it, and leave with its exit code."""
-    from unweave.reports import learnt, text
+    from unweave.reports import files, text
+    from unweave.reports.json import as_document
 
     if as_json:
-        show_json(learnt.as_document(found))
+        show_json(as_document(found))
     else:
-        show(text.outcome(found) if quiet else learnt.report(found))
+        show(text.outcome(found) if quiet else text.report(found))
     if out is not None:
         # After the report, so that a full disk does not cost the result.
-        learnt.write_run(out, found, settings, overwrite=overwrite)
+        files.write_run(out, found, settings, overwrite=overwrite)
         if not (quiet or as_json):
             typer.echo(f"The run is in {out}", err=True)
-    raise typer.Exit(IDENTIFIED if found.is_identified else NOT_IDENTIFIED)
+    raise typer.Exit(exit_code(found))
 
 
 def _check_folder(out: Path | None, *, overwrite: bool) -> None:

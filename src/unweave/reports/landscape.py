@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from unweave.reports import text
-from unweave.reports.files import Document, json_number
+from unweave.writing import Document, envelope, json_number, number
 
 if TYPE_CHECKING:
     from unweave.explore.landscape.experiment import LandscapeCurve
@@ -26,7 +26,7 @@ def report(curve: "LandscapeCurve") -> RenderableType:
             str(size),
             runs,
             f"{point.clean} of {planted}",
-            text.number(float(point.losses.max())),
+            number(float(point.losses.max())),
             f"{point.seconds:.1f}",
         )
     return text.spaced([Text(crossing(curve)), table])
@@ -40,13 +40,13 @@ def crossing(curve: "LandscapeCurve") -> str:
         return f"With {other} no crossing is in this range: vary the {curve.varied} more widely."
     return (
         f"With {other} all starts of half of the networks reach a global minimum at {fit.crossing:.2f} "
-        f"+- {text.number(fit.crossing_error)} {curve.varied}."
+        f"+- {number(fit.crossing_error)} {curve.varied}."
     )
 
 
 def as_document(curve: "LandscapeCurve") -> Document:
     """The curve as a dictionary for JSON."""
-    return {
+    return envelope("landscape") | {
         "varied": curve.varied,
         "crossing": json_number(curve.fit.crossing),
         "crossing_error": json_number(curve.fit.crossing_error),

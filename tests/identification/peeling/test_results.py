@@ -183,7 +183,7 @@ def certificate() -> Certificate:
 def test_a_deep_network_survives_a_run_folder(seed: int, tmp_path: Path) -> None:
     network = planted(seed, output=TANH)
     found = Result(Outcome.IDENTIFIED, "why", network, certificate(), cost=Cost(queries=10, seconds={"refining": 1.0}))
-    again = read_run(write_run(tmp_path / "run", found, {"seed": seed})).identification.network
+    again = read_run(write_run(tmp_path / "run", found, {"seed": seed})).result.network
     assert again is not None
     assert again.activations == network.activations
     points = np.random.default_rng(seed).standard_normal((5, 6))

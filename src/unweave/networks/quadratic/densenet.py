@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float64
 from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save
 
 from unweave.arrays import Points, Values, Vector, as_float64, pack_squares
 from unweave.exceptions import InvalidInput, UnreadableFile
@@ -157,7 +157,8 @@ class QuadraticDenseNet:
             "intercept": self.intercept,
         }
         metadata = {"format": FORMAT, "version": FORMAT_VERSION, "header": json.dumps(header)}
-        save_file({name: np.ascontiguousarray(array) for name, array in arrays.items()}, path, metadata=metadata)
+        tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        Path(path).write_bytes(save(tensors, metadata))
 
     @classmethod
     def load(cls, path: str | Path) -> "QuadraticDenseNet":

@@ -1,0 +1,114 @@
+"""How values are written: short numbers for people, JSON documents for machines, files that are whole or absent.
+
+Every JSON document of Unweave begins with the same envelope: `format`, `format_version` and `kind`. JSON knows no
+infinity, so numbers that are not finite are the strings "inf", "-inf" and "nan", which `float` of Python and of most
+other languages reads. None of them is null: null means "there is none".
+"""
+
+import json
+import math
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from unweave.exceptions import NotWritten
+
+FORMAT = "unweave"
+# Version 2 holds the parameters of networks, the kind of certificates, and the cost as one value.
+FORMAT_VERSION = 2
+NOT_FINITE = ("inf", "-inf", "nan")
+
+Document = dict[str, Any]
+
+
+def number(value: float) -> str:
+    """Shorten a measured number; `-` where there is none."""
+    if math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return "infinite" if value > 0 else "-infinite"
+    if value == 0 or (0.1 <= abs(value) < 10_000):
+        return f"{value:.3g}" if abs(value) < 1_000 else f"{value:.0f}"
+    return f"{value:.1e}"
+
+
+def percent(share: float) -> str:
+    """Write a share as percentage, rounded down: 0.99997 is not called 100%."""
+    return f"{math.floor(share * 1000) / 10:g}%"
+
+
+def envelope(kind: str) -> Document:
+    """Begin a document for JSON: what wrote it, in which version, and what it holds."""
+    return {"format": FORMAT, "format_version": FORMAT_VERSION, "kind": kind}
+
+
+def json_number(value: float) -> float | str:
+    """Return a float that JSON can hold, or its name if it is not finite."""
+    return float(value) if math.isfinite(value) else str(float(value))
+
+
+def for_json(value: Any) -> Any:
+    """Copy a value with names for numbers that are not finite, and lists for tuples and arrays."""
+    if isinstance(value, Mapping):
+        return {str(name): for_json(each) for name, each in value.items()}
+    if isinstance(value, Enum):
+        return value.value
+    if hasattr(value, "tolist"):
+        # Arrays and numbers of NumPy, which need not be imported for this.
+        return for_json(value.tolist())
+    if isinstance(value, list | tuple):
+        return [for_json(each) for each in value]
+    return json_number(value) if isinstance(value, float) else value
+
+
+def as_json(document: Document) -> str:
+    """Write a document as JSON text, rows of numbers on one line each.
+
+    Raises:
+        TypeError: if it holds something that JSON has no word for.
+        ValueError: if a number is not finite: see `for_json`.
+    """
+    return _indented(document, "")
+
+
+def _indented(value: Any, indent: str) -> str:
+    inner = indent + "  "
+    if isinstance(value, dict) and value:
+        lines = [f"{inner}{json.dumps(name)}: {_indented(each, inner)}" for name, each in value.items()]
+        return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+    if isinstance(value, list) and any(not isinstance(each, int | float) for each in value):
+        lines = [f"{inner}{_indented(each, inner)}" for each in value]
+        return "[\n" + ",\n".join(lines) + f"\n{indent}]"
+    return json.dumps(value, allow_nan=False)
+
+
+@contextmanager
+def writing_to(place: object) -> Iterator[None]:
+    """Turn errors of the disk into `NotWritten`, which says where.
+
+    Raises:
+        NotWritten: if the disk is full, the place is protected, or is no folder.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise NotWritten(f"the results could not be written to {place}: {error}.") from error
+
+
+def write_files(folder: str | Path, contents: Mapping[str, bytes | str]) -> tuple[Path, ...]:
+    """Write files to a folder, which is made if it is missing; every file is whole or not there.
+
+    Raises:
+        NotWritten: if that is not possible.
+    """
+    folder = Path(folder)
+    with writing_to(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, content in contents.items():
+            data = content.encode() if isinstance(content, str) else content
+            (folder / f".{name}").write_bytes(data)
+            os.replace(folder / f".{name}", folder / name)
+    return tuple(folder / name for name in contents)
