@@ -5,20 +5,32 @@ function, where exact widths mostly get stuck. At such a solution the Jacobian h
 units of its columns keeps the steps short where nothing is determined and long where it is.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.linalg
 
-from unweave.arrays import Points, Values, root_mean_square
+from unweave.arrays import Points, Values
 from unweave.networks.network import Network
-from unweave.networks.parameters import LayeredJacobian, ParameterVector
-from unweave.numerics.refined import Refinement
+from unweave.networks.parameters import LayeredJacobian
+from unweave.numerics.damped_systems import normal_solver, scattered
+from unweave.numerics.least_squares import Policy, Solver
+from unweave.numerics.refined import NetworkFit, Refinement
 
-FIRST_DAMPING, SMALLEST_DAMPING, LARGEST_DAMPING = 1e-3, 1e-15, 1e6
-GROWTH, DECAY, SLOW_DECAY = 4.0, 0.1, 0.4
-# A step that leaves less than this share of the residual has earned the faster decay.
-GOOD_STEP = 0.8
+# Starts are far off: damped from the beginning, and less only slowly where a step leaves more than 0.8 of the residual.
+# At solutions without full rank there is always some damping.
+DAMPING = Policy(
+    first_damping=1e-3,
+    revived_damping=0.0,
+    growth=4.0,
+    decay=0.1,
+    slow_decay=0.4,
+    good_share=0.8,
+    negligible_damping=1e-15,
+    least_damping=1e-15,
+    largest_damping=1e6,
+    # Over as many steps as a fit is patient for.
+    gain_tol=0.1,
+)
 # Every parameter is damped by at least this share of what the most important one is damped by.
 LEAST_SHARE = 1e-8
 
@@ -50,40 +62,19 @@ class WideFit:
 
         Guarantees: the residual never grows; heuristic otherwise.
         """
-        residuals = values - network(points)
-        history, damping, has_converged = [root_mean_square(residuals)], FIRST_DAMPING, False
         layers = range(1, len(network.layers)) if is_first_exact else None
-        while len(history) <= self.steps and damping < LARGEST_DAMPING:
-            jacobian = LayeredJacobian(network, points, layers=layers)
+
+        def solver_at(current: Network, residuals: Values) -> Solver:
+            jacobian = LayeredJacobian(current, points, layers=layers)
             gram, gradient = jacobian.normal_equations(residuals)
             is_free = jacobian.is_free.copy()
-            is_free[: network.layers[0].weights.size] = False
+            is_free[: current.layers[0].weights.size] = False
             kept = is_free[jacobian.is_free]
             gram, gradient = gram[np.ix_(kept, kept)], gradient[kept]
-            trial = None
-            while trial is None and damping < LARGEST_DAMPING:
-                step = np.zeros(len(is_free))
-                step[is_free] = _damped(gram, gradient, damping)
-                trial = ParameterVector(network).moved(step) if np.all(np.isfinite(step)) else None
-                if trial is None or not root_mean_square(values - trial(points)) < history[-1]:
-                    trial, damping = None, GROWTH * damping
-            if trial is None:
-                break
-            network, residuals = trial, values - trial(points)
-            history.append(root_mean_square(residuals))
-            damping = max(damping * (DECAY if history[-1] < GOOD_STEP * history[-2] else SLOW_DECAY), SMALLEST_DAMPING)
-            if history[-1] <= target:
-                has_converged = True
-                break
-            if len(history) > self.patience and history[-1] > 0.9 * history[-1 - self.patience]:
-                break
-        return Refinement(network, history[-1], len(history) - 1, has_converged, tuple(history))
+            sizes = np.diag(gram)
+            units = sizes + LEAST_SHARE * np.max(sizes)
+            return scattered(normal_solver(gram, gradient, units, ridges=(0.0,)), is_free)
 
-
-def _damped(gram: np.ndarray, gradient: np.ndarray, damping: float) -> np.ndarray:
-    sizes = np.diag(gram)
-    damped = gram + damping * np.diag(sizes + LEAST_SHARE * np.max(sizes))
-    try:
-        return scipy.linalg.cho_solve(scipy.linalg.cho_factor(damped, check_finite=False), gradient)
-    except np.linalg.LinAlgError:
-        return np.full(len(gradient), np.nan)
+        policy = replace(DAMPING, steps=self.steps, patience=self.patience)
+        found = NetworkFit(points, values, solver_at).refined(network, policy, target=target)
+        return replace(found, has_converged=found.residual <= target)

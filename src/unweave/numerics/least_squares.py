@@ -1,0 +1,202 @@
+"""Damped Gauss-Newton for all fits: a problem gives residuals and steps, a policy says how to damp and when to stop.
+
+A step solves the linearised problem with a damping that grows while steps fail and decays when they succeed
+(Levenberg 1944, Marquardt 1963). What the damping multiplies, how the equations are solved (orthogonal, Cholesky,
+eigenvectors, conjugate gradients) and which parameters move belongs to the problem.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Generic, Protocol, TypeVar, runtime_checkable
+
+import numpy as np
+from jaxtyping import Float64
+
+from unweave.exceptions import InvalidInput
+
+Step = Float64[np.ndarray, "parameters"]
+# From a damping to a step.
+Solver = Callable[[float], Step]
+Point = TypeVar("Point")
+# What is known at a point once its residuals are: the residuals, and all that the next linear system can share.
+Residuals = TypeVar("Residuals")
+
+# A loss that is so many times the floor has converged if no step lowers it (first), if a step gains less than half of
+# it (second), and in any case (third): the residuals of a fit with about as many parameters as half the answers are
+# 0.7 times the noise, and an estimate of the noise is rarely off by more than 2.
+FLOOR_STUCK, FLOOR_SLOW, FLOOR_SURE = 3.0, 2.0, 0.5
+
+
+@runtime_checkable
+class Problem(Protocol[Point, Residuals]):
+    """What a fit minimises over its points: networks, directions or plain vectors."""
+
+    def residuals(self, point: Point, /) -> Residuals:
+        """Evaluate the residuals, called once per attempted step."""
+        ...
+
+    def loss(self, residuals: Residuals, /) -> float:
+        """Measure residuals by what has to fall, such as their root mean square; infinite or NaN is a failure."""
+        ...
+
+    def solver(self, point: Point, residuals: Residuals, /) -> Solver:
+        """Linearise at a point and factorise what serves every damping; NaN in a step says that it was unsolvable."""
+        ...
+
+    def moved(self, point: Point, step: Step, /) -> Point | None:
+        """Take a finite step; None refuses it, and a larger damping is tried."""
+        ...
+
+
+class Stop(Enum):
+    """Why a fit ended."""
+
+    SOLVED = "the loss is as low as was asked for"
+    FLOOR = "the loss is at the noise of the answers"
+    SMALL_GAIN = "steps hardly lower the loss"
+    SMALL_STEP = "steps hardly move the point"
+    STUCK = "no damping gives a step that lowers the loss"
+    LIMIT = "the steps are used up"
+
+
+@dataclass(frozen=True)
+class Policy:
+    """How a fit is damped and when it ends.
+
+    Args:
+        steps: largest number of accepted steps.
+        attempts: largest number of attempted steps.
+        tries: largest number of attempts at one point.
+        first_damping: of the first step; 0 for plain Gauss-Newton.
+        revived_damping: least damping after a step that failed.
+        growth: factor of the damping after a step that failed.
+        decay: factor of the damping after a step that succeeded.
+        slow_decay: the same if it left more than `good_share` of the loss; as `decay` if omitted.
+        good_share: see `slow_decay`.
+        negligible_damping: a damping that decays below it becomes `least_damping`.
+        least_damping: 0 gives quadratic convergence at exact solutions with a Jacobian of full rank.
+        largest_damping: beyond it the fit is stuck.
+        gain_tol: the fit ends when the loss has fallen by less than this share over the last `patience` steps.
+        patience: see `gain_tol`.
+        gain_damping: damping above which a small gain may be due to the damping and does not end the fit.
+        step_tol: largest entry of a step, in the units of the problem, that changes nothing any more.
+    """
+
+    steps: int = 1_000
+    attempts: int = 1_000
+    tries: int = 1_000
+    first_damping: float = 0.0
+    revived_damping: float = 1e-3
+    growth: float = 10.0
+    decay: float = 0.1
+    slow_decay: float | None = None
+    good_share: float = 0.8
+    negligible_damping: float = 1e-8
+    least_damping: float = 0.0
+    largest_damping: float = 1e8
+    gain_tol: float = 0.0
+    patience: int = 1
+    gain_damping: float = np.inf
+    step_tol: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Refuse settings with which the damping would never end a fit."""
+        if not (self.growth > 1.0 and self.first_damping + self.revived_damping > 0.0 and self.patience >= 1):
+            raise InvalidInput(
+                "damping must grow from a positive number, got "
+                f"growth={self.growth}, revived_damping={self.revived_damping}, patience={self.patience}."
+            )
+
+    def raised(self, damping: float) -> float:
+        """Damp the next attempt after one that failed."""
+        return max(self.growth * damping, self.revived_damping)
+
+    def lowered(self, damping: float, share: float) -> float:
+        """Damp the next step after one that left `share` of the loss."""
+        decay = self.decay if self.slow_decay is None or share < self.good_share else self.slow_decay
+        lowered = decay * damping
+        return lowered if lowered >= self.negligible_damping else self.least_damping
+
+
+@dataclass(frozen=True)
+class Solution(Generic[Point, Residuals]):
+    """Where a fit ended, and why.
+
+    Args:
+        point: the best point, which is the last one.
+        residuals: there.
+        losses: before every accepted step, and after the last.
+        attempts: accepted steps and failed ones.
+        stop: why it ended.
+    """
+
+    point: Point
+    residuals: Residuals
+    losses: tuple[float, ...]
+    attempts: int
+    stop: Stop
+
+    @property
+    def steps(self) -> int:
+        """Number of accepted steps."""
+        return len(self.losses) - 1
+
+    @property
+    def has_converged(self) -> bool:
+        """Whether it ended because nothing was left to do."""
+        return self.stop not in (Stop.STUCK, Stop.LIMIT)
+
+
+def minimise(
+    problem: Problem[Point, Residuals], start: Point, policy: Policy, *, floor: float = 0.0, target: float = 0.0
+) -> Solution[Point, Residuals]:
+    """Lower the loss of a problem by damped Gauss-Newton steps.
+
+    Args:
+        problem: residuals, steps and moves.
+        start: where to begin; its loss must be a number.
+        policy: damping and stopping.
+        floor: the loss that noise leaves even of the truth.
+        target: a loss that is low enough, even at the start.
+
+    Guarantees: the loss falls with every accepted step; failed ones, with losses of NaN too, leave no trace.
+    """
+    point, residuals, solve = start, problem.residuals(start), None
+    losses, damping, attempts, tries = [problem.loss(residuals)], policy.first_damping, 0, 0
+    stop = Stop.SOLVED if losses[0] <= target else None
+    while stop is None:
+        if attempts == policy.attempts or len(losses) > policy.steps:
+            stop = Stop.LIMIT
+            break
+        if solve is None:
+            solve, tries = problem.solver(point, residuals), 0
+        step = solve(damping)
+        trial = problem.moved(point, step) if np.all(np.isfinite(step)) else None
+        found = None if trial is None else (trial, problem.residuals(trial))
+        loss = np.inf if found is None else problem.loss(found[1])
+        attempts, tries = attempts + 1, tries + 1
+        is_small = bool(np.max(np.abs(step), initial=0.0) < policy.step_tol)
+        if found is not None and loss < losses[-1]:
+            (point, residuals), solve = found, None
+            losses.append(loss)
+            damping = policy.lowered(damping, loss / losses[-2])
+            stop = _after_success(policy, losses, damping, floor, target)
+        else:
+            damping = policy.raised(damping)
+            is_stuck = damping > policy.largest_damping or tries == policy.tries
+            stop = Stop.FLOOR if losses[-1] <= FLOOR_STUCK * floor else Stop.STUCK if is_stuck else None
+        stop = Stop.SMALL_STEP if is_small and stop in (None, Stop.STUCK) else stop
+    return Solution(point, residuals, tuple(losses), attempts, stop)
+
+
+def _after_success(policy: Policy, losses: list[float], damping: float, floor: float, target: float) -> Stop | None:
+    loss, gain = losses[-1], losses[-2] - losses[-1]
+    if loss <= target:
+        return Stop.SOLVED
+    if loss <= FLOOR_SURE * floor or (loss <= FLOOR_SLOW * floor and gain < 0.5 * losses[-2]):
+        return Stop.FLOOR
+    if len(losses) > policy.patience and damping <= policy.gain_damping:
+        before = losses[-1 - policy.patience]
+        return Stop.SMALL_GAIN if before - loss < policy.gain_tol * before else None
+    return None
