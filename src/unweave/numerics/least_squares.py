@@ -149,7 +149,13 @@ class Solution(Generic[Point, Residuals]):
 
 
 def minimise(
-    problem: Problem[Point, Residuals], start: Point, policy: Policy, *, floor: float = 0.0, target: float = 0.0
+    problem: Problem[Point, Residuals],
+    start: Point,
+    policy: Policy,
+    *,
+    floor: float = 0.0,
+    target: float = 0.0,
+    is_solved: Callable[[Point], bool] | None = None,
 ) -> Solution[Point, Residuals]:
     """Lower the loss of a problem by damped Gauss-Newton steps.
 
@@ -159,12 +165,13 @@ def minimise(
         policy: damping and stopping.
         floor: the loss that noise leaves even of the truth.
         target: a loss that is low enough, even at the start.
+        is_solved: the same for points whose loss alone does not tell.
 
     Guarantees: the loss falls with every accepted step; failed ones, with losses of NaN too, leave no trace.
     """
     point, residuals, solve = start, problem.residuals(start), None
     losses, damping, attempts, tries = [problem.loss(residuals)], policy.first_damping, 0, 0
-    stop = Stop.SOLVED if losses[0] <= target else None
+    stop = Stop.SOLVED if losses[0] <= target or (is_solved is not None and is_solved(start)) else None
     while stop is None:
         if attempts == policy.attempts or len(losses) > policy.steps:
             stop = Stop.LIMIT
@@ -181,7 +188,8 @@ def minimise(
             (point, residuals), solve = found, None
             losses.append(loss)
             damping = policy.lowered(damping, loss / losses[-2])
-            stop = _after_success(policy, losses, damping, floor, target)
+            is_done = loss <= target or (is_solved is not None and is_solved(point))
+            stop = Stop.SOLVED if is_done else _after_success(policy, losses, damping, floor)
         else:
             damping = policy.raised(damping)
             is_stuck = damping > policy.largest_damping or tries == policy.tries
@@ -190,10 +198,8 @@ def minimise(
     return Solution(point, residuals, tuple(losses), attempts, stop)
 
 
-def _after_success(policy: Policy, losses: list[float], damping: float, floor: float, target: float) -> Stop | None:
+def _after_success(policy: Policy, losses: list[float], damping: float, floor: float) -> Stop | None:
     loss, gain = losses[-1], losses[-2] - losses[-1]
-    if loss <= target:
-        return Stop.SOLVED
     if loss <= FLOOR_SURE * floor or (loss <= FLOOR_SLOW * floor and gain < 0.5 * losses[-2]):
         return Stop.FLOOR
     if len(losses) > policy.patience and damping <= policy.gain_damping:

@@ -11,10 +11,11 @@ orders are weighted by ``1 / k!``, which makes the sum the squared error of the 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import combinations_with_replacement
 from math import comb, factorial, sqrt
+from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -22,16 +23,22 @@ from jaxtyping import Float64, Int
 
 from unweave.arrays import Atoms
 from unweave.exceptions import InvalidInput
+from unweave.numerics.least_squares import Policy, Solver, Step, minimise
 
 Tensor = Float64[np.ndarray, "..."]
 # Singular values of the powers below this share of the largest are taken for zero.
 RANK_TOL = 1e-12
-# Damping after a step that failed, its growth and decay, and where the search gives up.
-FIRST_DAMPING, GROWTH, DECAY, LARGEST_DAMPING = 1e-3, 6.0, 0.15, 1e6
-# Below this damping the next step is undamped, for fast convergence.
-SMALLEST_DAMPING = 1e-6
-# Gain of a step, relative to the misfit, below which nothing is left to be gained.
-LEAST_GAIN = 1e-9
+# Undamped steps converge fast; one that fails is repeated with a damping relative to the largest eigenvalue. Near a
+# minimum steps gain more than 1e-9 of the misfit until they are rounding, which is eps for directions of length 1.
+DAMPING = Policy(
+    revived_damping=1e-3,
+    growth=6.0,
+    decay=0.15,
+    negligible_damping=1e-6,
+    largest_damping=1e6,
+    gain_tol=1e-9,
+    step_tol=float(np.finfo(float).eps),
+)
 
 
 def symmetric_size(inputs: int, order: int) -> int:
@@ -163,9 +170,9 @@ class JointFit:
 
 def misfit_of(tensors: Sequence[Tensor], directions: Atoms) -> float:
     """What the best coefficients leave of the tensors, weighted as in `JointFit`."""
-    packed = _packed(tensors)
-    size = _norm(packed)
-    return _norm(_residuals(packed, tensors, directions)) / size if size > 0 else 0.0
+    problem = _Directions(tensors, _packed(tensors))
+    size = _norm(problem.packed)
+    return problem.loss(problem.residuals(directions)) / size if size > 0 else 0.0
 
 
 def fit_directions(tensors: Sequence[Tensor], directions: Atoms, *, steps: int = 60) -> JointFit:
@@ -178,29 +185,54 @@ def fit_directions(tensors: Sequence[Tensor], directions: Atoms, *, steps: int =
 
     Guarantees: the misfit never grows; a local minimum, of which the start decides.
     """
-    packed = _packed(tensors)
-    size = _norm(packed) or 1.0
-    misfits, damping, accepted, has_converged = [_norm(_residuals(packed, tensors, directions))], 0.0, 0, False
-    equations = None
-    for _ in range(steps if len(directions) else 0):
-        if equations is None:
-            equations = _normal_equations(packed, tensors, directions)
-        trial = directions + _solved(*equations, damping).reshape(directions.shape)
-        trial = trial / np.linalg.norm(trial, axis=1, keepdims=True)
-        misfit = _norm(_residuals(packed, tensors, trial)) if np.all(np.isfinite(trial)) else np.inf
-        if not misfit < misfits[-1]:
-            damping = max(GROWTH * damping, FIRST_DAMPING)
-            has_converged = bool(np.max(np.abs(trial - directions)) < np.finfo(float).eps)
-            if has_converged or damping > LARGEST_DAMPING:
-                break
-            continue
-        directions, equations, accepted = trial, None, accepted + 1
-        misfits.append(misfit)
-        damping = 0.0 if DECAY * damping < SMALLEST_DAMPING else DECAY * damping
-        if misfits[-2] - misfit < LEAST_GAIN * misfits[-2]:
-            has_converged = True
-            break
-    return JointFit(directions, misfits[-1] / size, misfits[0] / size, accepted, has_converged)
+    problem = _Directions(tensors, _packed(tensors))
+    size = _norm(problem.packed) or 1.0
+    found = minimise(problem, directions, replace(DAMPING, attempts=steps if len(directions) else 0))
+    start, end = found.losses[0] / size, found.losses[-1] / size
+    return JointFit(found.point, end, start, found.steps, found.has_converged)
+
+
+class _Projection(NamedTuple):
+    """Residual of one order, the orthonormal basis it is orthogonal to, and the coefficients."""
+
+    residual: np.ndarray
+    basis: np.ndarray
+    coefficients: Float64[np.ndarray, "neurons"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Directions:
+    """The least-squares problem over unit vectors, with coefficients eliminated (Kaufman's approximation)."""
+
+    tensors: Sequence[Tensor]
+    packed: list[np.ndarray]
+
+    def residuals(self, point: Atoms, /) -> list[_Projection]:
+        pairs = zip(self.packed, self.tensors, strict=True)
+        return [_projected(part, point, tensor.ndim) for part, tensor in pairs]
+
+    def loss(self, residuals: list[_Projection], /) -> float:
+        return _norm([each.residual for each in residuals])
+
+    def solver(self, point: Atoms, residuals: list[_Projection], /) -> Solver:
+        """Leave out the smallest eigenvalues of the normal equations: a scale per direction, at least."""
+        gram, target = np.zeros((point.size, point.size)), np.zeros(point.size)
+        for tensor, (residual, basis, coefficients) in zip(self.tensors, residuals, strict=True):
+            derivatives = coefficients[:, None, None] * packed_power_derivatives(point, tensor.ndim)
+            rows = derivatives.reshape(point.size, -1)
+            rows = rows - (rows @ basis) @ basis.T
+            gram += rows @ rows.T
+            target += rows @ residual
+        values, vectors = scipy.linalg.eigh(gram)
+        largest = float(values[-1])
+        is_seen = values > RANK_TOL * largest
+        values, vectors = values[is_seen], vectors[:, is_seen]
+        along = vectors.T @ target
+        return lambda damping: vectors @ (along / (values + damping * largest))
+
+    def moved(self, point: Atoms, step: Step, /) -> Atoms:
+        trial = point + step.reshape(point.shape)
+        return trial / np.linalg.norm(trial, axis=1, keepdims=True)
 
 
 def _packed(tensors: Sequence[Tensor]) -> list[np.ndarray]:
@@ -211,41 +243,9 @@ def _norm(parts: Sequence[np.ndarray]) -> float:
     return float(np.sqrt(sum(np.sum(part**2) for part in parts)))
 
 
-def _projected(
-    packed: np.ndarray, directions: Atoms, order: int
-) -> tuple[np.ndarray, np.ndarray, Float64[np.ndarray, "neurons"]]:
-    """Residual of one order, the orthonormal basis it is orthogonal to, and the coefficients."""
+def _projected(packed: np.ndarray, directions: Atoms, order: int) -> _Projection:
     left, values, right = np.linalg.svd(packed_powers(directions, order).T, full_matrices=False)
     kept = values > RANK_TOL * float(np.max(values, initial=0.0))
     basis = left[:, kept]
     inside = basis.T @ packed
-    return packed - basis @ inside, basis, right[kept].T @ (inside / values[kept])
-
-
-def _residuals(packed: list[np.ndarray], tensors: Sequence[Tensor], directions: Atoms) -> list[np.ndarray]:
-    return [_projected(part, directions, tensor.ndim)[0] for part, tensor in zip(packed, tensors, strict=True)]
-
-
-def _normal_equations(
-    packed: list[np.ndarray], tensors: Sequence[Tensor], directions: Atoms
-) -> tuple[np.ndarray, np.ndarray]:
-    """Gram matrix of the projected derivatives and the right-hand side (Kaufman's approximation)."""
-    count = directions.size
-    gram, target = np.zeros((count, count)), np.zeros(count)
-    for part, tensor in zip(packed, tensors, strict=True):
-        residual, basis, coefficients = _projected(part, directions, tensor.ndim)
-        derivatives = coefficients[:, None, None] * packed_power_derivatives(directions, tensor.ndim)
-        rows = derivatives.reshape(count, -1)
-        rows = rows - (rows @ basis) @ basis.T
-        gram += rows @ rows.T
-        target += rows @ residual
-    return gram, target
-
-
-def _solved(gram: np.ndarray, target: np.ndarray, damping: float) -> np.ndarray:
-    """The damped step; the smallest eigenvalues (a scale per direction, at least) are not moved along."""
-    values, vectors = scipy.linalg.eigh(gram)
-    largest = float(values[-1])
-    is_seen = values > RANK_TOL * largest
-    along = (vectors.T @ target)[is_seen] / (values[is_seen] + damping * largest)
-    return vectors[:, is_seen] @ along
+    return _Projection(packed - basis @ inside, basis, right[kept].T @ (inside / values[kept]))
