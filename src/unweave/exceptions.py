@@ -14,6 +14,10 @@ class InvalidInput(UnweaveError, ValueError):
     """An argument has the wrong shape, type or range. Nothing was queried."""
 
 
+class MissingExtra(InvalidInput, ImportError):
+    """An optional package is not installed. The message says how to install it; nothing was computed."""
+
+
 class OracleError(UnweaveError):
     """The black box did not answer as an oracle must. `queries` were answered before."""
 

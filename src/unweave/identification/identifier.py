@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from unweave._kernels import limited_threads
 from unweave.activations import RELU, STEP, Activation
 from unweave.certificates.diagnostics import network_quality
 from unweave.exceptions import BudgetExhausted, OracleError, StageFailed
@@ -31,6 +30,7 @@ from unweave.oracles.domains import Box
 from unweave.oracles.noise import LINE_POINTS
 from unweave.oracles.oracle import Oracle
 from unweave.result import Outcome, Result
+from unweave.threads import limited_threads
 
 Route = Callable[[Run, Probe, Judge], Candidate | Result]
 

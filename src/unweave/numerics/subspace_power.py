@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64, Int
 
-from unweave._kernels import subspace_power as kernel
 from unweave.arrays import Atoms, pack_squares
+from unweave.numerics import power_steps as kernel
 from unweave.numerics.matrix_subspace import MatrixSubspace
 
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from unweave._kernels import subspace_power as kernel
 from unweave.arrays import pack_squares, unpack
+from unweave.numerics import power_steps as kernel
 from unweave.numerics.matrix_subspace import MatrixSubspace, span_of_hessians
 from unweave.reproduce.fiedler.entangled_metrics import worst_of_found, worst_of_truth
 from unweave.reproduce.fiedler.power_ends import ManyStartsPower

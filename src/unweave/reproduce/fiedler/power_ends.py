@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from unweave._kernels import subspace_power as kernel
+from unweave.numerics import power_steps as kernel
 from unweave.numerics.matrix_subspace import MatrixSubspace
 
 

@@ -11,8 +11,8 @@ from math import ceil, log
 import numpy as np
 from jaxtyping import Bool, Float64, Int
 
-from unweave._kernels import subspace_power as kernel
 from unweave.arrays import Atoms, pack_squares, unpack
+from unweave.numerics import power_steps as kernel
 from unweave.numerics.matrix_subspace import MatrixSubspace
 from unweave.numerics.subspace_power import Directions, merging_angle
 

@@ -1,75 +1,42 @@
-"""Batched ascent of ``Phi(u) = ||P(u u^T)||^2`` on the sphere: power steps and Gauss-Newton steps.
+"""The steps of `unweave.numerics.power_steps` compiled by JAX, for `subspace_power.py --jax` to compare with.
 
-`P` projects on a span of symmetric matrices. The span is given by packed orthonormal columns,
-either of itself or, where that is smaller, of its complement (``Phi = 1 - ||P_c(u u^T)||^2``).
-Columns of zeros do no harm, so callers may pad.
+All starts are in flight at once, and finished ones are filled up by others, so that every call has the same shape
+and is compiled once.
 """
 
 from functools import partial
-from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from unweave._kernels import double_precision, padded_length
+from unweave._kernels import double_precision
 from unweave.arrays import upper_triangle
-
-FIRST_DAMPING = 0.5
-LONGEST_STEP = 0.5
-# Starts in flight per compiled call: few shapes to compile, and an unfinished start holds nobody up.
-SMALL_POOL, LARGE_POOL = 32, 128
-STEPS_PER_CALL = 6
-
-
-class Ascent(NamedTuple):
-    """Where the starts ended: points, ``1 - Phi``, stationarity residual and steps taken."""
-
-    points: np.ndarray
-    defects: np.ndarray
-    residuals: np.ndarray
-    steps: int
+from unweave.numerics.power_steps import FIRST_DAMPING, LONGEST_STEP, STEPS_PER_LOOK, Ascent
 
 
 def ascend(starts: np.ndarray, columns: np.ndarray, *, is_complement: bool, step: float, steps: int) -> Ascent:
-    """Take a fixed number of power steps ``u <- normalise(u + 2 step P(u u^T) u)`` from every start."""
-    layout, padded, pool = _layout(starts.shape[1]), _pad_columns(columns), _pool_size(starts)
-    parts = []
+    """Take a fixed number of power steps from every start."""
     with double_precision():
-        for first in range(0, len(starts), pool):
-            part = starts[first : first + pool]
-            moved = _ascend(_fill(part, pool), padded, *layout, step, steps, is_complement=is_complement)
-            parts.append([np.asarray(array)[: len(part)] for array in moved])
-    points, defects, residuals = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    return Ascent(points, defects, residuals, steps)
+        moved = _ascend(starts, columns, *_layout(starts.shape[1]), step, steps, is_complement=is_complement)
+        return Ascent(*map(np.asarray, moved), steps)
 
 
 def polish(starts: np.ndarray, columns: np.ndarray, *, is_complement: bool, residual_tol: float, steps: int) -> Ascent:
-    """Damped Gauss-Newton on ``1 - Phi`` until the residual of every start is below `residual_tol`.
-
-    ``1 - Phi`` is a sum of squares that vanishes at the atoms of the span, so the steps converge
-    quadratically there. A start that has converged, or has used up its steps, leaves the pool of
-    those in flight and the next one takes its place.
-    """
-    layout, padded, pool = _layout(starts.shape[1]), _pad_columns(columns), _pool_size(starts)
-    points, damping = np.array(starts), np.full(len(starts), FIRST_DAMPING)
-    defects, residuals = np.full(len(starts), np.inf), np.full(len(starts), np.inf)
-    taken = np.zeros(len(starts), dtype=int)
-    waiting = np.arange(len(starts))
+    """Take damped Gauss-Newton steps until every start has converged."""
+    layout, taken = _layout(starts.shape[1]), 0
+    # Points, damping, 1 - Phi, residuals.
+    state = [np.array(starts), np.full(len(starts), FIRST_DAMPING), *np.full((2, len(starts)), np.inf)]
     with double_precision():
-        while len(waiting):
-            rows, waiting = waiting[:pool], waiting[pool:]
+        while taken < steps and len(rows := np.flatnonzero(state[3] > residual_tol)):
+            filled = np.resize(rows, len(starts))
             moved = _polish(
-                _fill(points[rows], pool), _fill(damping[rows], pool), padded, *layout, STEPS_PER_CALL,
-                is_complement=is_complement,
-            )  # fmt: skip
-            points[rows], damping[rows], defects[rows], residuals[rows] = (
-                np.asarray(array)[: len(rows)] for array in moved
+                state[0][filled], state[1][filled], columns, *layout, STEPS_PER_LOOK, is_complement=is_complement
             )
-            taken[rows] += STEPS_PER_CALL
-            unfinished = (residuals[rows] > residual_tol) & (taken[rows] < steps)
-            waiting = np.concatenate([rows[unfinished], waiting])
-    return Ascent(points, defects, residuals, int(np.max(taken, initial=0)))
+            for array, part in zip(state, moved, strict=True):
+                array[rows] = np.asarray(part)[: len(rows)]
+            taken += STEPS_PER_LOOK
+    return Ascent(state[0], state[2], state[3], taken)
 
 
 def _layout(inputs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -77,19 +44,6 @@ def _layout(inputs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray
     position = np.empty((inputs, inputs), dtype=np.int32)
     position[rows, columns] = position[columns, rows] = np.arange(len(rows))
     return rows.astype(np.int32), columns.astype(np.int32), weights, position
-
-
-def _pad_columns(columns: np.ndarray) -> np.ndarray:
-    missing = padded_length(columns.shape[1]) - columns.shape[1]
-    return np.pad(columns, ((0, 0), (0, missing)))
-
-
-def _pool_size(starts: np.ndarray) -> int:
-    return SMALL_POOL if len(starts) <= SMALL_POOL else LARGE_POOL
-
-
-def _fill(rows: np.ndarray, pool: int) -> np.ndarray:
-    return np.concatenate([rows, np.repeat(rows[:1], pool - len(rows), axis=0)])
 
 
 def _normalise(vectors: jax.Array) -> jax.Array:
