@@ -2,8 +2,8 @@
 
 The default form of the subspace power method. Restart rounds first ascend with the found atoms
 projected out, which leads away from what is known, and then in the whole span; a few power steps
-choose an atom, damped Gauss-Newton steps reach it to rounding. The document's fixed schedule is
-in `reference.py`.
+choose an atom, damped Gauss-Newton steps reach it to rounding. The fixed schedule of [fiedler] is
+in `reproduce/fiedler/`.
 """
 
 from dataclasses import dataclass
@@ -53,7 +53,7 @@ class SubspacePower:
     """Settings of the default subspace power method.
 
     Args:
-        step: step size of the power iteration; 2 is the document's choice.
+        step: step size of the power iteration; 2 is the choice of [fiedler].
         deflated_steps: power steps with the found atoms projected out.
         power_steps: power steps in the whole span, before Gauss-Newton takes over.
         newton_steps: largest number of Gauss-Newton steps.
