@@ -1,17 +1,23 @@
 import itertools
 import pickle
+from decimal import Decimal, localcontext
+from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import integrate, optimize, special
 
 from unweave.activations import (
+    ELU,
+    ERF,
+    HARD_SIGMOID,
     HARD_TANH,
     IDENTITY,
     LEAKY_RELU,
     NAMED,
     QUADRATIC,
     RELU,
+    SELU,
     SIGMOID,
     SIN,
     SOFTPLUS,
@@ -19,28 +25,87 @@ from unweave.activations import (
     TANH,
     Activation,
     activation_named,
+    elu,
     hermite_polynomials,
     inverse_of,
     leaky_relu,
     softplus,
 )
+from unweave.activations.table import SELU_ALPHA, SELU_SCALE
 from unweave.exceptions import InvalidInput
+from unweave.networks.network import Network
 
-ALL = [*NAMED.values(), softplus(2.5), softplus(0.3), leaky_relu(0.3), leaky_relu(-0.4), leaky_relu(-1.0)]
+LEAKY = [leaky_relu(0.3), leaky_relu(-0.4), leaky_relu(-1.0)]
+ALL = [*NAMED.values(), softplus(2.5), softplus(0.3), *LEAKY, elu(0.5), elu(SELU_ALPHA)]
 SMOOTH = [activation for activation in ALL if activation.is_smooth]
-KINKED = [activation for activation in ALL if not activation.is_smooth]
+BROKEN = [activation for activation in ALL if not activation.is_smooth]
+KINKED = [activation for activation in ALL if activation.is_piecewise_linear]
+REFLECTING = [activation for activation in ALL if activation.reflection is not None]
 
 
 def sample(seed: int, size: int = 200) -> np.ndarray:
     return np.random.default_rng(seed).normal(0.0, 3.0, size)
 
 
-@pytest.mark.parametrize("activation", SMOOTH, ids=repr)
+@pytest.mark.parametrize("activation", ALL, ids=repr)
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_derivatives_agree_with_central_differences(activation: Activation, order: int, seed: int) -> None:
     t, step = sample(seed), 1e-5
+    t = t[np.all(np.abs(t[:, None] - np.array(activation.breaks(3))) > 2 * step, axis=1)]
     difference = (activation(t + step, order - 1) - activation(t - step, order - 1)) / (2 * step)
     np.testing.assert_allclose(activation(t, order), difference, rtol=1e-6, atol=1e-8)
+
+
+# Independent formulas in 80 digits, of which differences give derivatives.
+IN_DIGITS = {
+    "mish": lambda t: t * (1 - 2 / ((1 + t.exp()) ** 2 + 1)),
+    "elu": lambda t: t if t > 0 else t.exp() - 1,
+    "elu(0.5)": lambda t: t if t > 0 else (t.exp() - 1) / 2,
+    "selu": lambda t: Decimal(SELU_SCALE) * (t if t > 0 else Decimal(SELU_ALPHA) * (t.exp() - 1)),
+    "hard_sigmoid": lambda t: min(max(t / 6 + Decimal("0.5"), Decimal(0)), Decimal(1)),
+}
+DIFFERENCES = (
+    [(0, 1)],
+    [(-1, -0.5), (1, 0.5)],
+    [(-1, 1), (0, -2), (1, 1)],
+    [(-2, -0.5), (-1, 1), (1, -1), (2, 0.5)],
+)
+
+
+@pytest.mark.parametrize("name", IN_DIGITS)
+@pytest.mark.parametrize("order", [0, 1, 2, 3])
+def test_derivatives_agree_with_many_digits(name: str, order: int) -> None:
+    t = np.array([-60.0, -20.0, -7.0, -2.5, -0.9, -0.1, 0.1, 0.4, 1.7, 6.0, 18.0, 40.0])
+    with localcontext() as digits:
+        digits.prec, step = 80, Decimal("1e-12")
+        exact = [
+            sum(
+                Decimal(weight) * IN_DIGITS[name](Decimal(place) + shift * step) for shift, weight in DIFFERENCES[order]
+            )
+            / step**order
+            for place in t
+        ]
+    np.testing.assert_allclose(activation_named(name)(t, order), np.array(exact, dtype=float), rtol=2e-12, atol=1e-40)
+
+
+@pytest.mark.parametrize("activation", BROKEN, ids=repr)
+def test_derivatives_jump_where_the_table_says_so(activation: Activation) -> None:
+    for order, places in ((1, activation.kinks), (2, activation.curvature_jumps)):
+        before, after = (np.array(places) + side for side in (-1e-9, 1e-9))
+        assert np.all(np.abs(activation(after, order) - activation(before, order)) > 0.1)
+        np.testing.assert_allclose(activation(after, order - 1), activation(before, order - 1), atol=1e-8)
+
+
+@pytest.mark.parametrize("activation", ALL, ids=repr)
+def test_tails_are_approached(activation: Activation) -> None:
+    if activation.tails is None:
+        assert activation in (SIN, QUADRATIC)
+        return
+    far = np.array([60.0, 1e3, 1e8])
+    for side, tail in zip((-1.0, 1.0), activation.tails, strict=True):
+        np.testing.assert_allclose(activation(side * far), tail(side * far), rtol=1e-15, atol=1e-6)
+        np.testing.assert_allclose(activation(side * far, 1), np.full(3, tail.slope), atol=1e-6)
+    assert activation.bend == activation.tails[1].slope - activation.tails[0].slope
 
 
 @pytest.mark.parametrize("activation", KINKED, ids=repr)
@@ -92,19 +157,39 @@ def test_relu_has_the_derivatives_of_its_two_sides(seed: int) -> None:
 
 @pytest.mark.parametrize("activation", ALL, ids=repr)
 def test_values_are_finite_and_quiet_far_out(activation: Activation) -> None:
-    t = np.array([-1e3, -50.0, 0.0, 50.0, 1e3])
+    t = np.array([-1e8, -1e3, -50.0, 0.0, 50.0, 1e3, 1e8])
     for order in range(4):
         assert np.all(np.isfinite(activation(t, order)))
 
 
-@pytest.mark.parametrize("activation", ALL, ids=repr)
+@pytest.mark.parametrize("activation", REFLECTING, ids=repr)
 def test_reflection_law_holds(activation: Activation, seed: int) -> None:
     t, law = sample(seed), activation.reflection
+    assert law is not None
+    assert activation.reflected_slope == law.slope
     expected = law.sign * activation(t) + law.slope * t + law.offset
     np.testing.assert_allclose(activation(-t), expected, rtol=1e-13, atol=1e-13)
 
 
-@pytest.mark.parametrize("activation", [SIGMOID, softplus(2.5), softplus(0.3)], ids=repr)
+@pytest.mark.parametrize("activation", [each for each in ALL if each.reflection is None], ids=repr)
+def test_no_reflection_law_is_missed(activation: Activation, seed: int) -> None:
+    """No sign, slope and offset fit ``g(-t)``."""
+    t = sample(seed)
+    for sign in (-1, 1):
+        columns = np.column_stack([t, np.ones_like(t)])
+        rest = activation(-t) - sign * activation(t)
+        assert np.linalg.norm(rest - columns @ np.linalg.lstsq(columns, rest, rcond=None)[0]) > 0.1
+    assert activation.reflected_slope == 0.0
+
+
+REWRITTEN = [each for each in ALL if each.rewriting is not None]
+
+
+def test_the_rewritten_activations_are_known() -> None:
+    assert [SIGMOID, HARD_SIGMOID, softplus(2.5), softplus(0.3), elu(SELU_ALPHA)] == REWRITTEN
+
+
+@pytest.mark.parametrize("activation", REWRITTEN, ids=repr)
 def test_rewriting_law_holds(activation: Activation, seed: int) -> None:
     t, law = sample(seed), activation.rewriting
     assert law is not None
@@ -112,15 +197,16 @@ def test_rewriting_law_holds(activation: Activation, seed: int) -> None:
     np.testing.assert_allclose(activation(t), law.outer * law.base(law.inner * t) + law.offset, atol=1e-14)
 
 
-@pytest.mark.parametrize("activation", [TANH, SIGMOID, IDENTITY], ids=repr)
+@pytest.mark.parametrize("activation", [each for each in ALL if each.inverse is not None], ids=repr)
 def test_inverses_lead_back_to_the_argument(activation: Activation, seed: int) -> None:
-    t = np.clip(sample(seed), -6.0, 6.0)
+    # Nearly saturated values have no digits left.
+    t = np.clip(sample(seed), -2.5, 2.5) if activation == ERF else np.clip(sample(seed), -6.0, 6.0)
     np.testing.assert_allclose(inverse_of(activation)(activation(t)), t, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("activation", [RELU, SIN, SOFTPLUS, leaky_relu(0.3)], ids=repr)
 def test_other_activations_are_not_undone(activation: Activation) -> None:
-    with pytest.raises(InvalidInput, match="can't be undone: known are identity, sigmoid, tanh"):
+    with pytest.raises(InvalidInput, match="can't be undone: known are erf, identity, sigmoid, tanh"):
         inverse_of(activation)
 
 
@@ -155,7 +241,7 @@ def hermite_by_quad(activation: Activation, degree: int, *, scale: float, bias: 
         value = float(activation(np.array([scale * z + bias]), order)[0])
         return value * polynomial(z) * np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi * special.factorial(degree))
 
-    splits = np.sort([np.clip((kink - bias) / scale, -11.0, 11.0) for kink in activation.kinks or (0.0,)])
+    splits = np.sort([np.clip((kink - bias) / scale, -11.0, 11.0) for kink in activation.breaks(3) or (0.0,)])
     edges = [-12.0, *splits.tolist(), 12.0]
     return sum(
         integrate.quad(integrand, left, right, epsabs=1e-13, epsrel=1e-12, limit=200)[0]
@@ -163,7 +249,7 @@ def hermite_by_quad(activation: Activation, degree: int, *, scale: float, bias: 
     )
 
 
-@pytest.mark.parametrize("activation", [TANH, SIGMOID, softplus(2.5), SIN, QUADRATIC, *KINKED], ids=repr)
+@pytest.mark.parametrize("activation", [TANH, SIGMOID, softplus(2.5), SIN, QUADRATIC, *BROKEN], ids=repr)
 @pytest.mark.parametrize(
     ("scale", "bias", "order"), [(1.0, 0.0, 0), (1.7, -0.8, 0), (-0.6, 0.5, 1), (-2.0, 1.0, 0), (1.2, 0.4, 1)]
 )
@@ -176,7 +262,7 @@ def test_hermite_coefficients_agree_with_adaptive_quadrature(
 
 
 @pytest.mark.parametrize("degree", [0, 1, 2, 3])
-@pytest.mark.parametrize("activation", [TANH, *KINKED], ids=repr)
+@pytest.mark.parametrize("activation", [TANH, *BROKEN], ids=repr)
 def test_hermite_coefficients_of_every_degree_have_their_length(activation: Activation, degree: int) -> None:
     longer = activation.hermite_coefficients(5, scale=1.3, bias=0.2)
     shorter = activation.hermite_coefficients(degree, scale=1.3, bias=0.2)
@@ -217,9 +303,29 @@ def test_supremum_agrees_with_a_bounded_search(activation: Activation, order: in
 
 @pytest.mark.parametrize("activation", KINKED, ids=repr)
 def test_suprema_of_kinked_activations(activation: Activation) -> None:
-    assert activation.supremum(0) == (1.0 if activation == HARD_TANH else np.inf)
-    assert activation.supremum(1) == 1.0
+    is_clipped = activation in (HARD_TANH, HARD_SIGMOID)
+    assert activation.supremum(0) == (1.0 if is_clipped else np.inf)
+    assert activation.supremum(1) == (1.0 / 6.0 if activation == HARD_SIGMOID else 1.0)
     assert activation.supremum(2) == activation.supremum(3) == 0.0
+
+
+@pytest.mark.parametrize(("activation", "largest"), [(ELU, 1.0), (elu(0.5), 0.5), (SELU, SELU_ALPHA * SELU_SCALE)])
+def test_suprema_of_broken_activations_are_those_between_breaks(activation: Activation, largest: float) -> None:
+    assert activation.supremum(0) == np.inf
+    assert activation.supremum(1) == pytest.approx(max(largest, 1.0), rel=1e-15)
+    assert activation.supremum(2) == activation.supremum(3) == pytest.approx(largest, rel=1e-15)
+
+
+@pytest.mark.parametrize("activation", [*ALL, STEP], ids=repr)
+def test_files_keep_the_activation(activation: Activation, seed: int, tmp_path: Path) -> None:
+    rng = np.random.default_rng(seed)
+    weights, biases = rng.standard_normal((4, 3)), rng.standard_normal(4)
+    network = Network.shallow(weights, biases, np.ones((1, 4)), np.zeros(1), activation)
+    network.save(tmp_path / "network.safetensors")
+    loaded = Network.load(tmp_path / "network.safetensors")
+    points = rng.standard_normal((5, 3))
+    assert loaded.layers[0].activation == activation
+    np.testing.assert_array_equal(loaded(points), network(points))
 
 
 @pytest.mark.parametrize("activation", ALL, ids=repr)
@@ -242,11 +348,26 @@ def test_softplus_of_beta_one_is_softplus() -> None:
     [
         *("swish", "", "softplus()", "softplus(two)", "softplus(-1)", "softplus(nan)", "softplus(2", "relu(0.1)"),
         *("leaky_relu()", "leaky_relu(1)", "leaky_relu(nan)", "leaky_relu(-2)"),
+        *("elu()", "elu(0)", "elu(-1)", "elu(nan)", "selu(1)", "mish(2)"),
     ],
 )
 def test_unknown_names_are_refused(name: str) -> None:
     with pytest.raises(InvalidInput):
         activation_named(name)
+
+
+@pytest.mark.parametrize("alpha", [0.0, -1.0, np.inf, np.nan])
+def test_elu_needs_a_positive_finite_alpha(alpha: float) -> None:
+    with pytest.raises(InvalidInput, match="positive finite alpha"):
+        elu(alpha)
+
+
+def test_special_parameters_of_elu(seed: int) -> None:
+    t = sample(seed)
+    assert elu(1.0) is ELU
+    assert activation_named("elu(0.5)") == elu(0.5)
+    np.testing.assert_allclose(SELU(t), SELU_SCALE * elu(SELU_ALPHA)(t), rtol=1e-15)
+    np.testing.assert_allclose(ELU(t), np.where(t > 0, t, np.exp(t) - 1), atol=1e-15)
 
 
 @pytest.mark.parametrize("beta", [0.0, -1.0, np.inf, np.nan])
@@ -255,24 +376,40 @@ def test_softplus_needs_a_positive_finite_beta(beta: float) -> None:
         softplus(beta)
 
 
-@pytest.mark.parametrize("activation", KINKED, ids=repr)
+@pytest.mark.parametrize("activation", [each for each in ALL if each.kinks], ids=repr)
 def test_a_kink_leaves_no_hermite_coefficients_of_the_second_derivative(activation: Activation) -> None:
-    with pytest.raises(InvalidInput, match="measure"):
+    with pytest.raises(InvalidInput, match="up to order 1 only: the next derivative is a measure"):
         activation.hermite_coefficients(4, order=2)
+
+
+def test_a_jump_of_the_second_derivative_leaves_no_hermite_coefficients_of_the_third() -> None:
+    expected = [hermite_by_quad(ELU, r, scale=1.3, bias=0.4, order=2) for r in range(5)]
+    np.testing.assert_allclose(ELU.hermite_coefficients(4, scale=1.3, bias=0.4, order=2), expected, atol=1e-11)
+    with pytest.raises(InvalidInput, match="up to order 2 only"):
+        ELU.hermite_coefficients(4, order=3)
 
 
 def test_a_step_is_whether_the_argument_is_not_negative(seed: int) -> None:
     t = sample(seed)
     np.testing.assert_array_equal(STEP(t), np.where(t >= 0, 1.0, 0.0))
-    np.testing.assert_array_equal(STEP(-t), STEP.reflection.sign * STEP(t) + STEP.reflection.offset)
+    law = STEP.reflection
+    assert law is not None
+    np.testing.assert_array_equal(STEP(-t), law.sign * STEP(t) + law.offset)
     assert activation_named("step") is STEP
     assert not STEP.is_smooth
     assert "step" not in NAMED
 
 
-def test_a_step_refuses_hermite_coefficients() -> None:
-    with pytest.raises(InvalidInput, match="jumps"):
-        STEP.hermite_coefficients(4)
+@pytest.mark.parametrize(("scale", "bias"), [(1.0, -0.5), (-1.7, 0.8)])
+def test_a_step_has_the_hermite_coefficients_of_the_slope_of_relu(scale: float, bias: float) -> None:
+    expected = RELU.hermite_coefficients(6, scale=scale, bias=bias, order=1)
+    np.testing.assert_array_equal(STEP.hermite_coefficients(6, scale=scale, bias=bias), expected)
+    with pytest.raises(InvalidInput, match="up to order 0 only"):
+        STEP.hermite_coefficients(4, order=1)
+
+
+def test_step_and_relu_alone_vanish_below_zero() -> None:
+    assert [each for each in [*ALL, STEP] if each.vanishes_below] == [RELU, STEP]
 
 
 @pytest.mark.parametrize("activation", ALL, ids=repr)

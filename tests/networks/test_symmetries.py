@@ -10,20 +10,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unweave.activations import (
+    ELU,
     GAUSSIAN,
     GELU,
+    HARD_SIGMOID,
+    HARD_TANH,
     IDENTITY,
+    MISH,
     NAMED,
     QUADRATIC,
     RELU,
+    SELU,
     SIGMOID,
     SIN,
     SOFTPLUS,
     TANH,
     Activation,
+    elu,
     leaky_relu,
     softplus,
 )
+from unweave.activations.table import SELU_ALPHA
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Layer, Network
 from unweave.networks.symmetries import (
@@ -38,7 +45,7 @@ from unweave.networks.symmetries import (
     shift_phases,
 )
 
-ALL = [*NAMED.values(), softplus(2.5), leaky_relu(0.3), leaky_relu(-1.0)]
+ALL = [*NAMED.values(), softplus(2.5), leaky_relu(0.3), leaky_relu(-1.0), elu(0.5)]
 GROUPS = ("weights", "biases", "output_weights", "offset", "skip")
 
 
@@ -142,7 +149,8 @@ def test_the_canonical_form_is_normalised(activation: Activation, seed: int) -> 
     normal = canonical(planted(np.random.default_rng(seed), [activation]))
     weights = normal.layers[0].weights
     largest = np.argmax(np.abs(weights), axis=1)
-    assert np.all(weights[np.arange(len(weights)), largest] > 0.0)
+    # Without a reflection law signs are no choice.
+    assert activation.reflection is None or np.all(weights[np.arange(len(weights)), largest] > 0.0)
     assert np.all(np.diff(weights[:, 0]) > 0.0)
     if activation.homogeneity is not None:
         np.testing.assert_allclose(np.linalg.norm(weights, axis=1), 1.0, rtol=1e-14)
@@ -371,6 +379,23 @@ def test_equivalent_names_are_those_of_the_same_networks() -> None:
     assert equivalent_names(SIGMOID) == ("tanh",)
     assert equivalent_names(softplus(2.5)) == ("softplus",)
     assert equivalent_names(RELU) == ()
+    assert equivalent_names(HARD_TANH) == ("hard_sigmoid",)
+    assert equivalent_names(HARD_SIGMOID) == ("hard_tanh",)
+    assert equivalent_names(elu(SELU_ALPHA)) == ("selu",)
+    assert equivalent_names(ELU) == ()
+
+
+@pytest.mark.parametrize("activation", [MISH, ELU, SELU, elu(0.5)], ids=repr)
+def test_without_a_reflection_law_a_sign_belongs_to_its_neuron(activation: Activation, seed: int) -> None:
+    truth = planted(np.random.default_rng(seed), [activation], has_skip=True)
+    assert not is_reflectable(truth, 0)
+    with pytest.raises(InvalidInput, match="has no reflection law: keep its signs"):
+        reflect(truth, 0, np.ones(truth.widths[0], dtype=bool))
+    hidden, output = truth.layers
+    weights = hidden.weights.copy()
+    weights[2] *= -1.0
+    flipped = Network((replace(hidden, weights=weights), output), truth.skip)
+    assert match(flipped, truth).largest_error > 0.1
 
 
 def test_what_is_no_symmetry_is_refused(seed: int) -> None:

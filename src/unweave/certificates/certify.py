@@ -125,11 +125,12 @@ def certify(
     ``sigma r <= rho + r^2 / 2``: r is below the smaller or above the larger root of that quadratic.
     `rho` is the part of residuals and answer errors that parameters could explain.
 
-    A piecewise-linear network is bilinear in its parameters as long as no point changes its pattern of
-    active neurons. A relative step d of neuron k moves its argument at x by at most ``d |w_k| |(x, 1)|``,
-    so that every point allows steps up to the distance of its arguments from the kinks in that unit. The
-    tenth of the points that allow least (or fewer, if that leaves too little) takes no part in the claim
-    on the parameters; the radius has to be below what the others allow, the isolation no more than that.
+    The residuals of a network with kinks bend so little only as long as no point changes its pattern of
+    active neurons (a piecewise-linear one is bilinear then). A relative step d of neuron k moves its
+    argument at x by at most ``d |w_k| |(x, 1)|``, so that every point allows steps up to the distance of
+    its arguments from the kinks in that unit. The tenth of the points that allow least (or fewer, if that
+    leaves too little) takes no part in the claim on the parameters; the radius has to be below what the
+    others allow, the isolation no more than that.
 
     For deep networks the bound on the bending holds in a ball only (see `deep_curvature.py`), in which also
     no point changes its pattern: the radius has to be inside the ball, the isolation is no more than it.
@@ -141,8 +142,8 @@ def certify(
     # Fresh answers tell how large the errors of the answers are if the noise was underestimated.
     answer_error = max(noise, rms_error)
     is_large = is_shallow(network) and network.parameters > EXACT_SINGULAR_LIMIT
-    is_smooth = all(activation.is_smooth for activation in network.activations)
-    shares = NEAR_KINKS[:1] if is_smooth or is_large else NEAR_KINKS
+    has_kinks = any(activation.breaks(1) for activation in network.activations)
+    shares = NEAR_KINKS if has_kinks and not is_large else NEAR_KINKS[:1]
     make_claim = _parameter_claim if is_shallow(network) else _layered_claim
     claims = (make_claim(network, points, values, answer_error, share) for share in shares)
     claim = next(claims)
@@ -297,10 +298,11 @@ def _farthest(reaches: Float64[np.ndarray, "points"], network: Network, share: f
 def _steady_points(network: Network, points: Points, share: float) -> tuple[slice | np.ndarray, float]:
     """Points to keep, and the relative step of any neuron below which none of them changes its pattern."""
     hidden = network.layers[0]
-    if hidden.activation.is_smooth or hidden.neurons == 0:
+    kinks = hidden.activation.breaks(1)
+    if not kinks or hidden.neurons == 0:
         return slice(None), np.inf
     arguments, sizes = hidden.preactivations(points), ParameterVector(network).neuron_sizes
-    gaps = np.min([np.min(np.abs(arguments - kink) / sizes, axis=1) for kink in hidden.activation.kinks], axis=0)
+    gaps = np.min([np.min(np.abs(arguments - kink) / sizes, axis=1) for kink in kinks], axis=0)
     reach = gaps / np.sqrt(1 + np.einsum("pi,pi->p", points, points))
     kept = _farthest(reach, network, share)
     return kept, float(np.min(reach[kept]))

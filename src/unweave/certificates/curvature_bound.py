@@ -68,7 +68,9 @@ class LayeredCurvature:
         self._incoming = self._incoming_values(points)
         self._lengths = [np.linalg.norm(values, axis=1) for values in self._incoming]
         self._spectral = np.array([np.linalg.norm(layer.weights, 2) for layer in network.layers])
-        self._suprema = np.array([[_supremum(layer, order) for order in (1, 2, 3)] for layer in network.layers])
+        self._suprema = np.array(
+            [[layer.activation.supremum(order) for order in (1, 2, 3)] for layer in network.layers]
+        )
         self._row_sizes = np.array([np.max(sizes, initial=0.0) for sizes in self._rows])
         self._column_sizes = np.array([np.max(sizes, initial=0.0) for sizes in self._columns])
 
@@ -217,19 +219,14 @@ class LayeredCurvature:
         return _Tables(moved, carried, pulls, bends, gaps)
 
 
-def _supremum(layer: Layer, order: int) -> float:
-    """Largest derivative; between its kinks a piecewise linear activation has none above the first."""
-    return 0.0 if order > 1 and not layer.activation.is_smooth else layer.activation.supremum(order)
-
-
 def _second(layer: Layer, arguments: np.ndarray) -> np.ndarray:
-    return np.abs(layer.activation(arguments, 2)) if layer.activation.is_smooth else np.zeros_like(arguments)
+    return np.abs(layer.activation(arguments, 2))
 
 
 def _gaps(layer: Layer, arguments: np.ndarray) -> Float64[np.ndarray, "points"]:
     if layer.activation.is_smooth:
         return np.full(len(arguments), np.inf)
-    distances = [np.min(np.abs(arguments - kink), axis=1, initial=np.inf) for kink in layer.activation.kinks]
+    distances = [np.min(np.abs(arguments - kink), axis=1, initial=np.inf) for kink in layer.activation.breaks(3)]
     return np.min(distances, axis=0)
 
 

@@ -85,7 +85,7 @@ class Answers:
     def stretch(self, network: Network) -> None:
         """Draw later fit points so far out that most neurons bend over them; only where the domain has no end."""
         hidden = network.layers[0]
-        if isinstance(self.oracle.oracle.domain, Box) or not hidden.neurons or not hidden.activation.is_smooth:
+        if isinstance(self.oracle.oracle.domain, Box) or not hidden.neurons or hidden.activation.is_piecewise_linear:
             return
         # The long neurons set the limit: among points that are too far apart few would meet their bend.
         argument = float(np.quantile(np.linalg.norm(hidden.weights, axis=1), LONG_NEURONS))

@@ -174,7 +174,7 @@ class Identifier:
     def _look_for_kinks(self, run: Run, probe: Probe) -> tuple[bool, bool]:
         """Whether kinks were looked for, and whether there are some."""
         if run.activation is not None:
-            return True, not run.activation.is_smooth
+            return True, run.activation.is_piecewise_linear
         scale = probe.scale
         if scale.is_straight or scale.roughness > SMOOTH_ROUGHNESS or scale.second < 1e3 * scale.noise:
             with run.stage("probing the answers"):
@@ -221,7 +221,7 @@ def _judged(run: Run, best: Candidate) -> Result:
     network = reasons.as_delivered(best, run.activation)
     if run.activation is not None and network.layers[0].activation != run.activation:
         run.notes.append(f"The answers are not those of a {run.activation} network without an affine part.")
-    if network.skip is not None and network.layers[0].activation.reflection.slope != 0.0:
+    if network.skip is not None and network.layers[0].activation.reflected_slope != 0.0:
         run.notes.append(
             "This activation leaves the signs of neurons open up to an affine part: the network carries one (skip)."
         )

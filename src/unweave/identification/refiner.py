@@ -159,7 +159,7 @@ class Judge:
         if can_absorb:
             network = absorb_skip(network, relative_tol=candidate.skip_tol)
         # Where signs can move an affine part around, only all of them together decide whether there is one.
-        is_alone = not can_absorb or network.layers[0].activation.reflection.slope == 0.0
+        is_alone = not can_absorb or network.layers[0].activation.reflected_slope == 0.0
         if network.skip is not None and is_alone:
             is_zero = float(np.max(np.abs(network.skip))) <= candidate.skip_tol
             network = replace(network, skip=None) if is_zero else network

@@ -16,7 +16,7 @@ from scipy.spatial.distance import cdist
 from unweave.activations import HARD_TANH, IDENTITY, RELU, Activation, leaky_relu
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Network
-from unweave.networks.symmetries import reflect
+from unweave.networks.symmetries import base_of, reflect
 from unweave.numerics.binary_systems import MOST_UNKNOWNS, WINDOW, BinarySolutions, BinarySystem, Elimination
 
 Array = np.ndarray
@@ -100,7 +100,7 @@ def absorb_skip(network: Network, *, relative_tol: float) -> Network:
         The network with flipped neurons and no skip, or the network unchanged if no flips cancel it.
     """
     hidden = network.layers[0]
-    has_slope = hidden.activation.reflection.slope != 0.0
+    has_slope = hidden.activation.reflected_slope != 0.0
     if network.skip is None or not has_slope or not 0 < hidden.neurons <= MOST_UNKNOWNS * network.skip.size:
         return network
     choices = _system(network, _tolerance(network, relative_tol)).solutions()
@@ -119,7 +119,7 @@ def explain_kinks(network: Network, *, relative_tol: float, activation: Activati
     Args:
         network: one hidden layer of relu, with any affine part.
         relative_tol: as in `resolve_signs`; for pairs also of weights and biases.
-        activation: restricts the search to it.
+        activation: restricts the search to it, or to the simplest one that gives the same networks.
 
     Raises:
         InvalidInput: if it is not a network of relu, or as in `resolve_signs`.
@@ -128,6 +128,7 @@ def explain_kinks(network: Network, *, relative_tol: float, activation: Activati
     if network.layers[0].activation != RELU:
         raise InvalidInput(f"explain_kinks needs a network of relu, got {network.layers[0].activation}.")
     tolerance = _tolerance(network, relative_tol)
+    activation = None if activation is None else base_of(activation)
     if activation is None or activation == HARD_TANH:
         paired = _paired(network, relative_tol, tolerance)
         if paired is not None:
@@ -178,7 +179,7 @@ def _tolerance(network: Network, relative_tol: float) -> float:
 
 def _system(network: Network, tolerance: float) -> BinarySystem:
     """Flipping neuron k changes the skip by -slope a_k w_k; nothing does if the reflection has no slope."""
-    slope = network.layers[0].activation.reflection.slope
+    slope = network.layers[0].activation.reflected_slope
     changes = -slope * _slopes(network) if slope != 0.0 else np.zeros((0, network.inputs * network.outputs))
     return BinarySystem(np.ascontiguousarray(changes.T), -_skip(network).ravel(), tolerance)
 

@@ -1,9 +1,9 @@
 """What the answers of a network leave undetermined: its symmetries, a normal form, and matching.
 
 Five changes of the parameters leave the function as it is: the order of the neurons of a hidden
-layer; the sign of a neuron, by the reflection law of its activation; the scale of a neuron with a
-homogeneous activation; half periods in the bias of a sine; and the writing of one activation by
-another. Two networks are compared only after all of these have been taken out.
+layer; the sign of a neuron, by the reflection law of its activation, if it has one; the scale of a
+neuron with a homogeneous activation; half periods in the bias of a sine; and the writing of one
+activation by another. Two networks are compared only after all of these have been taken out.
 """
 
 from dataclasses import dataclass, replace
@@ -140,11 +140,12 @@ def permute(network: Network, layer: int, order: Int[Array, "neurons"]) -> Netwo
 def is_reflectable(network: Network, layer: int) -> bool:
     """Whether the signs of the neurons of a hidden layer are a symmetry.
 
-    A reflection law with a slope leaves an affine part in the input of the layer, which only a
-    single hidden layer with an affine output can move into the linear part `skip`.
+    Without a reflection law they are not. A law with a slope leaves an affine part in the input of the layer, which
+    only a single hidden layer with an affine output can move into the linear part `skip`.
     """
+    law = network.layers[layer].activation.reflection
     is_affine_around = len(network.layers) == 2 and network.layers[1].activation == IDENTITY
-    return network.layers[layer].activation.reflection.slope == 0.0 or is_affine_around
+    return law is not None and (law.slope == 0.0 or is_affine_around)
 
 
 def reflect(network: Network, layer: int, flipped: Bool[Array, "neurons"]) -> Network:
@@ -157,12 +158,14 @@ def reflect(network: Network, layer: int, flipped: Bool[Array, "neurons"]) -> Ne
         InvalidInput: if there is no such hidden layer, or its signs are not a symmetry.
     """
     hidden, following = _hidden_and_following(network, layer)
+    law = hidden.activation.reflection
+    if law is None:
+        raise InvalidInput(f"reflect needs a symmetry, but {hidden.activation} has no reflection law: keep its signs.")
     if not is_reflectable(network, layer):
         raise InvalidInput(
             f"reflect needs a symmetry, but {hidden.activation} leaves an affine part that layer {layer} of "
             f"{len(network.widths)} hidden layers cannot pass on: keep its signs."
         )
-    law = hidden.activation.reflection
     signs = np.where(flipped, -1.0, 1.0)
     moved = replace(hidden, weights=signs[:, None] * hidden.weights, biases=signs * hidden.biases)
     outgoing = np.where(flipped, following.weights, 0.0)

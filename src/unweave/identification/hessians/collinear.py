@@ -100,8 +100,9 @@ def _fit_parts(
     weights = np.linalg.lstsq(shapes(solution), targets, rcond=None)[0]
     scales, biases = np.split(solution, 2)
     # A negative scale is the reflected neuron: even or odd second derivatives say which weight it has.
-    sign = np.where(scales < 0, activation.reflection.sign, 1)
-    flip = np.where(scales < 0, -1.0, 1.0)
+    law = activation.reflection
+    sign = np.where(scales < 0, law.sign, 1) if law else np.ones(parts)
+    flip = np.where(scales < 0, -1.0, 1.0) if law else np.ones(parts)
     return scales * flip, biases * flip, weights * sign[:, None], float(np.linalg.norm(residuals(solution)))
 
 

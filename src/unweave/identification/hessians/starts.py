@@ -61,7 +61,7 @@ def _ranked_activations(profiles: Profiles, given: Activation | None) -> list[Ac
 
 def _skip_variants(start: Network, span: Span) -> list[Network]:
     """With or without an affine part: what the activation needs, then what the gradients suggest."""
-    if start.skip is None or start.layers[0].activation.reflection.slope != 0.0:
+    if start.skip is None or start.layers[0].activation.reflected_slope != 0.0:
         return [start]
     size = float(np.sqrt(np.mean(span.sample.gradients**2)))
     is_visible = float(np.max(np.abs(start.skip), initial=0.0)) > VISIBLE_SKIP * size

@@ -82,7 +82,8 @@ def lengths_and_preactivations(
     Raises:
         InvalidInput: if the activation is not odd up to a constant: the sign of a direction would matter.
     """
-    if activation.reflection.sign != -1 or activation.reflection.slope != 0.0 or activation == IDENTITY:
+    reflection = activation.reflection
+    if reflection is None or reflection.sign != -1 or reflection.slope != 0.0 or activation == IDENTITY:
         raise InvalidInput(f"closed forms need an activation that is odd up to a constant, got {activation}.")
     if (law := activation.rewriting) is not None:
         lengths, inside = lengths_and_preactivations(p, q, law.base)

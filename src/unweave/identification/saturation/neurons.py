@@ -70,10 +70,10 @@ def network_of(
 
 
 def with_affine_part(network: Network, points: Points, values: Values) -> Network:
-    """The network with what fits the answers best: a constant, or an affine part where signs leave one open."""
+    """The network with what fits the answers best: a constant, or an affine part where tails have slopes."""
     hidden, output = network.layers
     rest = values - network(points)
-    if hidden.activation.reflection.slope == 0.0:
+    if hidden.activation.bend == 0.0:
         offset = output.biases + np.mean(rest, axis=0)
         return replace(network, layers=(hidden, replace(output, biases=offset)))
     lifted = np.hstack([points, np.ones((len(points), 1))])

@@ -72,7 +72,10 @@ def activation_constants(activation: Activation) -> ActivationConstants:
 
 def _case(activation: Activation, slope_bound: float, curvature_bound: float) -> tuple[str, str]:
     if not np.isfinite(curvature_bound):
-        return "outside", "it has kinks, and the theory needs a second derivative; softplus(beta) is a smooth relu"
+        return (
+            "outside",
+            "it has no second derivative at its kinks; the theory needs one, as softplus(beta) has",
+        )
     if max(slope_variance(activation, scale) for scale in SCALES) <= ZERO:
         return "outside", "its slope is constant, so the Jacobian has no more rank than the inputs"
     slopes = np.array([mean_slope(activation, scale) for scale in SCALES])
@@ -107,7 +110,7 @@ def _gaussian_rule(activation: Activation, scale: float) -> tuple[np.ndarray, np
     graded = np.geomspace(FINEST_EDGE, LAST_EDGE, int(np.log(LAST_EDGE / FINEST_EDGE) / np.log(PANEL_RATIO)) + 1)
     panels = int(min(np.ceil(LAST_EDGE * scale / WIDEST_PANEL), 2_000))
     half = np.concatenate([graded, np.linspace(0.0, LAST_EDGE, max(panels, 8) + 1)])
-    kinks = np.array([kink / scale for kink in activation.kinks if abs(kink) < LAST_EDGE * scale])
+    kinks = np.array([kink / scale for kink in activation.breaks(3) if abs(kink) < LAST_EDGE * scale])
     edges = np.unique(np.concatenate([-half, half, kinks]))
     nodes, weights = np.polynomial.legendre.leggauss(PANEL_NODES)
     middles, halves = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
