@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from unweave.learn.lowest_layer.units import ThresholdUnit
+from unweave.activations import Activation
 
 
 def planted_rows(rng: np.random.Generator, rows: int, inputs: int, *, mixing: float = 0.0) -> np.ndarray:
@@ -13,7 +13,7 @@ def planted_rows(rng: np.random.Generator, rows: int, inputs: int, *, mixing: fl
     return found / np.linalg.norm(found, axis=1, keepdims=True)
 
 
-def values_of(points: np.ndarray, rows: np.ndarray, threshold: float, unit: ThresholdUnit) -> np.ndarray:
+def values_of(points: np.ndarray, rows: np.ndarray, threshold: float, unit: Activation) -> np.ndarray:
     return unit(points @ rows.T - threshold)
 
 

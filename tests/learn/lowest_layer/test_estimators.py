@@ -5,13 +5,13 @@ import pytest
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from halfspace_samples import any_of, largest_angle, planted_rows, values_of, with_pairs
+from unweave.activations import RELU, STEP
 from unweave.exceptions import InvalidInput
 from unweave.learn.lowest_layer.estimators import (
     HalfspaceIntersectionClassifier,
     HalfspaceUnionClassifier,
     LowestLayerRegressor,
 )
-from unweave.learn.lowest_layer.units import RELU_UNIT, STEP
 from unweave.learn.lowest_layer.upper import explained_share, fit_polynomial, fit_table
 from unweave.result import Outcome
 
@@ -78,7 +78,7 @@ def test_data_that_is_not_gaussian_is_predicted_but_not_claimed(seed: int) -> No
 def test_a_regressor_predicts_and_knows_its_units(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows, points = planted_rows(rng, 3, 4, mixing=0.2), rng.standard_normal((30_000, 4))
-    labels = with_pairs(values_of(points, rows, 1.0, RELU_UNIT))
+    labels = with_pairs(values_of(points, rows, 1.0, RELU))
     model = LowestLayerRegressor(random_state=seed).fit(points[:20_000], labels[:20_000])
     assert model.status_ == "verified"
     assert model.score(points[20_000:], labels[20_000:]) > 1 - 1e-12
@@ -101,7 +101,7 @@ def test_wrong_settings_are_refused() -> None:
 def test_tables_and_polynomials_explain_what_is_above(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows, points = planted_rows(rng, 3, 3), rng.standard_normal((4_000, 3))
-    steps, relus = (values_of(points, rows, 0.5, unit) for unit in (STEP, RELU_UNIT))
+    steps, relus = (values_of(points, rows, 0.5, unit) for unit in (STEP, RELU))
     labels = np.cos(steps @ [1.0, 2.0, 3.0])
     assert explained_share(fit_table(steps, labels), steps, labels) > 1 - 1e-12
     labels = with_pairs(relus)

@@ -3,10 +3,10 @@ import pytest
 from scipy.special import expit
 
 from halfspace_samples import any_of, largest_angle, planted_rows, values_of, with_pairs
+from unweave.activations import RELU, SIGMOID, STEP
 from unweave.learn.lowest_layer.evidence import Status, duplicate_check, face_evidence
 from unweave.learn.lowest_layer.fit import fit_lowest_layer
 from unweave.learn.lowest_layer.starts import moment_start, quiet_start, read_labels
-from unweave.learn.lowest_layer.units import RELU_UNIT, SIGMOID_UNIT, STEP
 from unweave.result import Outcome, Verdict
 
 SAMPLES = 30_000
@@ -36,7 +36,7 @@ def test_steps_under_or_are_estimated_with_a_small_angle(seed: int) -> None:
 def test_relu_with_products_is_verified_to_rounding(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows, points = samples(rng)
-    found = fit_lowest_layer(points, 3.0 + with_pairs(values_of(points, rows, 1.2, RELU_UNIT)), RELU_UNIT, rng)
+    found = fit_lowest_layer(points, 3.0 + with_pairs(values_of(points, rows, 1.2, RELU)), RELU, rng)
     assert found.status is Status.VERIFIED
     assert found.layer is not None
     assert largest_angle(rows, found.layer.rows) < 1e-10
@@ -53,7 +53,7 @@ def test_inputs_of_any_mean_and_covariance_and_spare_inputs(seed: int) -> None:
     # The rows that act on the mixed inputs, with thresholds of their own.
     inverse = rows @ np.linalg.inv(mixing)
     truth = inverse / np.linalg.norm(inverse, axis=1, keepdims=True)
-    found = fit_lowest_layer(points, with_pairs(values_of(standard, rows, 1.5, RELU_UNIT)), RELU_UNIT, rng)
+    found = fit_lowest_layer(points, with_pairs(values_of(standard, rows, 1.5, RELU)), RELU, rng)
     assert found.status is Status.VERIFIED
     assert found.layer is not None
     assert largest_angle(truth, found.layer.rows) < 1e-9
@@ -62,8 +62,8 @@ def test_inputs_of_any_mean_and_covariance_and_spare_inputs(seed: int) -> None:
 def test_powers_of_a_unit_do_not_spoil_its_row(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows, points = samples(rng, rows=3, inputs=3)
-    values = values_of(points, rows, 1.5, RELU_UNIT)
-    found = fit_lowest_layer(points, np.sum(values + 0.8 * values**2, axis=1), RELU_UNIT, rng)
+    values = values_of(points, rows, 1.5, RELU)
+    found = fit_lowest_layer(points, np.sum(values + 0.8 * values**2, axis=1), RELU, rng)
     assert found.status is Status.ESTIMATED
     assert found.layer is not None
     assert largest_angle(rows, found.layer.rows) < 0.5
@@ -86,8 +86,8 @@ def test_wrong_labels_degrade_the_rows_and_the_estimate(seed: int) -> None:
 def test_additive_noise_on_relu_gives_an_error_of_its_size(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows, points = samples(rng, rows=3, inputs=3)
-    labels = with_pairs(values_of(points, rows, 1.5, RELU_UNIT)) + 0.05 * rng.standard_normal(SAMPLES)
-    found = fit_lowest_layer(points, labels, RELU_UNIT, rng)
+    labels = with_pairs(values_of(points, rows, 1.5, RELU)) + 0.05 * rng.standard_normal(SAMPLES)
+    found = fit_lowest_layer(points, labels, RELU, rng)
     assert found.status is Status.ESTIMATED
     assert found.layer is not None
     assert found.certificate is not None
@@ -99,7 +99,7 @@ def test_sigmoid_rows_come_from_moments(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows, points = samples(rng, rows=2, inputs=2, mixing=0.0)
     labels = expit(points @ rows.T - 4.0).sum(axis=1)
-    found = fit_lowest_layer(points, labels, SIGMOID_UNIT, rng)
+    found = fit_lowest_layer(points, labels, SIGMOID, rng)
     assert found.layer is not None
     assert largest_angle(rows, found.layer.rows / np.linalg.norm(found.layer.rows, axis=1, keepdims=True)) < 5
     assert found.status is not Status.VERIFIED

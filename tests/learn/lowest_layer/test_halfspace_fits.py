@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from halfspace_samples import any_of, largest_angle, planted_rows, values_of
+from unweave.activations import STEP
 from unweave.learn.lowest_layer.halfspace_fits import (
     HalfspaceProgramme,
     SoftUnion,
@@ -9,7 +10,6 @@ from unweave.learn.lowest_layer.halfspace_fits import (
     logistic_loss,
     separating_face,
 )
-from unweave.learn.lowest_layer.units import STEP
 
 
 def union(

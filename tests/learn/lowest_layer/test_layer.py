@@ -7,7 +7,7 @@ from scipy.special import log_ndtr
 from halfspace_samples import planted_rows
 from relu_samples import power
 from unweave.learn.lowest_layer.layer import oriented_by_cumulants, oriented_by_moments
-from unweave.learn.lowest_layer.units import UNITS
+from unweave.learn.lowest_layer.units import UNITS, monic_coefficients
 from unweave.samples.hermite.moments import HermiteMoments
 from unweave.samples.hermite.multi_indices import multi_indices
 
@@ -22,7 +22,7 @@ def test_exact_moments_give_signs_thresholds_and_coefficients(name: str, seed: i
     rng = np.random.default_rng(seed)
     rows = planted_rows(rng, 3, 3, mixing=0.4)
     thresholds, weights = np.array([1.3, 2.0, 2.6]), np.array([0.7, 1.5, -1.0])
-    factors = np.array([UNITS[name].monic_coefficients(t, 3) for t in thresholds])
+    factors = np.array([monic_coefficients(UNITS[name], t, 3) for t in thresholds])
     tensors = [
         np.asarray(sum(c * f[k] * power(row, k) for c, f, row in zip(weights, factors, rows, strict=True)))
         for k in range(4)

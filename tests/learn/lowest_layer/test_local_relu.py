@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from halfspace_samples import largest_angle, planted_rows, values_of, with_pairs
+from unweave.activations import RELU
 from unweave.learn.lowest_layer.local_relu import regress_units
-from unweave.learn.lowest_layer.units import RELU_UNIT
 
 
 def near(rng: np.random.Generator, rows: np.ndarray, size: float) -> np.ndarray:
@@ -15,7 +15,7 @@ def test_exact_labels_give_exact_units_under_products(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows = planted_rows(rng, 4, 5, mixing=0.3)
     points = rng.standard_normal((20_000, 5))
-    labels = with_pairs(values_of(points, rows, 1.2, RELU_UNIT))
+    labels = with_pairs(values_of(points, rows, 1.2, RELU))
     fit = regress_units(points, labels, near(rng, rows, 0.02), np.full(4, 1.18), np.ones(4), is_exact=True)
     assert np.max(np.linalg.norm(fit.rows - rows, axis=1)) < 1e-12
     np.testing.assert_allclose(fit.thresholds, 1.2, atol=1e-12)
@@ -27,7 +27,7 @@ def test_noise_disturbs_rows_as_the_errors_say(noise: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows = planted_rows(rng, 3, 4)
     points = rng.standard_normal((30_000, 4))
-    labels = values_of(points, rows, 1.0, RELU_UNIT).sum(axis=1) + noise * rng.standard_normal(30_000)
+    labels = values_of(points, rows, 1.0, RELU).sum(axis=1) + noise * rng.standard_normal(30_000)
     fit = regress_units(points, labels, rows, np.full(3, 1.0), np.ones(3), is_exact=False)
     angle = np.radians(largest_angle(rows, fit.rows))
     assert angle < 3 * np.max(fit.angle_errors)

@@ -3,9 +3,9 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 from halfspace_samples import largest_angle, planted_rows, values_of, with_pairs
+from unweave.activations import RELU, SIGMOID, STEP
 from unweave.exceptions import InvalidInput
 from unweave.learn.lowest_layer.estimators import LowestLayerRegressor
-from unweave.learn.lowest_layer.units import RELU_UNIT, SIGMOID_UNIT, STEP
 from unweave.reproduce.goel.delta_search import delta_search, jumps_across
 from unweave.reproduce.goel.even_units import even_rows, row_margin
 from unweave.reproduce.goel.exponential_units import correlation_graph, hessian_clusters, simplex_sets
@@ -37,10 +37,10 @@ def test_an_exhaustive_search_finds_rows_of_either_sign(seed: int) -> None:
 def test_slopes_change_across_rows_of_relu(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows, points = planted_rows(rng, 2, 2), rng.standard_normal((400_000, 2))
-    labels = values_of(points, rows, 0.3, RELU_UNIT) @ np.array([1.0, 2.0])
+    labels = values_of(points, rows, 0.3, RELU) @ np.array([1.0, 2.0])
     labels -= labels.mean()
     between = (rows[0] + rows[1]) / np.sqrt(2)
-    jumps = jumps_across(points, labels, np.vstack([rows, between]), unit=RELU_UNIT, threshold=0.3, width=0.12)
+    jumps = jumps_across(points, labels, np.vstack([rows, between]), unit=RELU, threshold=0.3, width=0.12)
     assert jumps[0] == pytest.approx(DENSITY, rel=0.4)
     assert jumps[1] == pytest.approx(2 * DENSITY, rel=0.4)
     assert abs(jumps[2]) < 0.7 * jumps[0]
@@ -51,7 +51,7 @@ def test_a_search_needs_few_inputs_and_a_kink() -> None:
     with pytest.raises(InvalidInput, match="up to 4 inputs"):
         delta_search(points, np.zeros(10), rng, unit=STEP, threshold=0.3, rank=1)
     with pytest.raises(InvalidInput, match="jump or a kink"):
-        jumps_across(points, np.zeros(10), np.eye(5), unit=SIGMOID_UNIT, threshold=0.3, width=0.1)
+        jumps_across(points, np.zeros(10), np.eye(5), unit=SIGMOID, threshold=0.3, width=0.1)
 
 
 def exponential(points: np.ndarray, sets: list[list[int]], rho: float, threshold: float) -> np.ndarray:
@@ -100,7 +100,7 @@ def test_the_condition_on_even_units_uses_normalised_coefficients() -> None:
 def test_a_cut_with_rare_outputs_allows_modular_learning(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows, points = planted_rows(rng, 3, 3), rng.standard_normal((40_000, 3))
-    labels = np.tanh(values_of(points, rows, 1.5, RELU_UNIT).sum(axis=1) * 0.2) * 5
+    labels = np.tanh(values_of(points, rows, 1.5, RELU).sum(axis=1) * 0.2) * 5
     fit = modular_fit(points, labels, LowestLayerRegressor(random_state=seed), LinearRegression(), rng)
     assert largest_angle(rows, fit.lower.weights_) < 1
     assert 0 < fit.cut.score < 0.5

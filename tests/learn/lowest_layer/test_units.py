@@ -6,8 +6,15 @@ import pytest
 from scipy.integrate import quad
 from scipy.special import eval_hermitenorm, expit
 
+from unweave.activations import RELU, SIGMOID, STEP
 from unweave.exceptions import InvalidInput
-from unweave.learn.lowest_layer.units import RELU_UNIT, SIGMOID_UNIT, STEP, UNITS, unit_named
+from unweave.learn.lowest_layer.units import (
+    UNITS,
+    monic_coefficients,
+    threshold_of_ratio,
+    unit_coefficients,
+    unit_named,
+)
 
 FUNCTIONS = {"step": lambda t: float(t >= 0), "relu": lambda t: max(t, 0.0), "sigmoid": expit}
 
@@ -15,7 +22,7 @@ FUNCTIONS = {"step": lambda t: float(t >= 0), "relu": lambda t: max(t, 0.0), "si
 @pytest.mark.parametrize("name", UNITS)
 @pytest.mark.parametrize("threshold", [0.5, 1.0, np.sqrt(3), 2.5, 4.0])
 def test_coefficients_agree_with_quadrature(name: str, threshold: float) -> None:
-    found = UNITS[name].coefficients(threshold, 6)
+    found = unit_coefficients(UNITS[name], threshold, 6)
     for k in range(7):
 
         def integrand(g: float, k: int = k) -> float:
@@ -30,16 +37,16 @@ def test_coefficients_agree_with_quadrature(name: str, threshold: float) -> None
 def test_closed_forms_of_step_and_relu() -> None:
     t = 2.0
     density = np.exp(-0.5 * t * t) / sqrt(2 * np.pi)
-    assert STEP.coefficients(t, 4)[4] == pytest.approx((t**3 - 3 * t) * density / sqrt(24), rel=1e-12)
-    assert RELU_UNIT.coefficients(t, 4)[4] == pytest.approx((t**2 - 1) * density / sqrt(24), rel=1e-12)
+    assert unit_coefficients(STEP, t, 4)[4] == pytest.approx((t**3 - 3 * t) * density / sqrt(24), rel=1e-12)
+    assert unit_coefficients(RELU, t, 4)[4] == pytest.approx((t**2 - 1) * density / sqrt(24), rel=1e-12)
 
 
 @pytest.mark.parametrize(
     ("unit", "order", "zero"),
-    [(STEP, 4, np.sqrt(3)), (RELU_UNIT, 4, 1.0), (SIGMOID_UNIT, 4, 3.0289), (STEP, 3, 1.0), (SIGMOID_UNIT, 3, 1.755)],
+    [(STEP, 4, np.sqrt(3)), (RELU, 4, 1.0), (SIGMOID, 4, 3.0289), (STEP, 3, 1.0), (SIGMOID, 3, 1.755)],
 )
 def test_coefficients_change_sign(unit, order: int, zero: float) -> None:
-    below, above = unit.coefficients(zero - 0.01, 4)[order], unit.coefficients(zero + 0.01, 4)[order]
+    below, above = unit_coefficients(unit, zero - 0.01, 4)[order], unit_coefficients(unit, zero + 0.01, 4)[order]
     assert below < 0 < above
 
 
@@ -47,8 +54,8 @@ def test_coefficients_change_sign(unit, order: int, zero: float) -> None:
 @pytest.mark.parametrize("threshold", [0.7, 1.5, 3.0])
 def test_a_ratio_of_coefficients_gives_the_threshold(name: str, threshold: float) -> None:
     unit = UNITS[name]
-    _, _, second, third = unit.monic_coefficients(threshold, 3)
-    assert unit.threshold_of_ratio(float(third / second)) == pytest.approx(threshold, abs=1e-9)
+    _, _, second, third = monic_coefficients(unit, threshold, 3)
+    assert threshold_of_ratio(unit, float(third / second)) == pytest.approx(threshold, abs=1e-9)
 
 
 def test_units_are_found_by_name_and_survive_pickling() -> None:
@@ -56,4 +63,4 @@ def test_units_are_found_by_name_and_survive_pickling() -> None:
     with pytest.raises(InvalidInput, match="unknown unit 'sgn'"):
         unit_named("sgn")
     with pytest.raises(InvalidInput, match="finite"):
-        STEP.threshold_of_ratio(np.nan)
+        threshold_of_ratio(STEP, np.nan)

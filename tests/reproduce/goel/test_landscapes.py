@@ -6,7 +6,8 @@ from scipy.optimize import approx_fprime, minimize
 
 from halfspace_samples import largest_angle, planted_rows
 from relu_samples import power
-from unweave.learn.lowest_layer.units import RELU_UNIT, STEP
+from unweave.activations import RELU, STEP
+from unweave.learn.lowest_layer.units import unit_coefficients
 from unweave.reproduce.goel.landscapes import Landscape, pair_polynomial
 
 
@@ -15,7 +16,7 @@ def planted_landscape(
 ) -> tuple[np.ndarray, np.ndarray, Landscape]:
     """Exact moments of a linear upper function."""
     rows, weights = planted_rows(rng, 4, 4, mixing=0.3), rng.uniform(0.5, 2.0, 4)
-    coefficients = STEP.coefficients(threshold, 4)
+    coefficients = unit_coefficients(STEP, threshold, 4)
     second, fourth = (
         sqrt(factorial(k)) * coefficients[k] * sum(c * power(row, k) for c, row in zip(weights, rows, strict=True))
         for k in (2, 4)
@@ -73,4 +74,4 @@ def test_the_corrected_pair_polynomial_has_its_mean_and_the_printed_one_has_not(
 
 
 def test_relu_has_another_zero_of_order_four() -> None:
-    assert STEP.coefficients(1.5, 4)[4] < 0 < RELU_UNIT.coefficients(1.5, 4)[4]
+    assert unit_coefficients(STEP, 1.5, 4)[4] < 0 < unit_coefficients(RELU, 1.5, 4)[4]

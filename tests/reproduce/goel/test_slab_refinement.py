@@ -3,7 +3,7 @@ import pytest
 from scipy.special import ndtr
 
 from halfspace_samples import any_of, largest_angle, planted_rows, values_of
-from unweave.learn.lowest_layer.units import STEP
+from unweave.activations import STEP
 from unweave.reproduce.goel.slab_refinement import estimate_tan_alpha, refine_by_band, refine_by_search
 
 

@@ -11,13 +11,14 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from unweave.activations import STEP
 from unweave.arrays import Points
 from unweave.exceptions import InvalidInput
 from unweave.learn.lowest_layer.evidence import Status
 from unweave.learn.lowest_layer.fit import FoundLayer, fit_lowest_layer
 from unweave.learn.lowest_layer.halfspace_fits import fitted_union
 from unweave.learn.lowest_layer.layer import LowestLayer
-from unweave.learn.lowest_layer.units import STEP, unit_named
+from unweave.learn.lowest_layer.units import unit_named
 from unweave.learn.lowest_layer.upper import Upper, UpperPolynomial, fit_polynomial, fit_table
 from unweave.result import Cost, Result
 

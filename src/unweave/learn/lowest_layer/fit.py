@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float64
 
+from unweave.activations import Activation
 from unweave.arrays import Points
 from unweave.exceptions import InvalidInput
 from unweave.learn.lowest_layer.evidence import (
@@ -34,7 +35,7 @@ from unweave.learn.lowest_layer.starts import (
     quiet_start,
     read_labels,
 )
-from unweave.learn.lowest_layer.units import ThresholdUnit
+from unweave.learn.lowest_layer.units import monic_coefficients
 from unweave.result import Diagnostic, Verdict, at_least, at_most
 from unweave.samples.hermite.inputs import Coordinates, GaussianityCheck, InputMoments, lines_for
 from unweave.samples.sources import ArraySource
@@ -109,7 +110,7 @@ class _Clock:
 
 
 def fit_lowest_layer(
-    points: Points, labels: Labels, unit: ThresholdUnit, rng: np.random.Generator, *, rank: int | None = None
+    points: Points, labels: Labels, unit: Activation, rng: np.random.Generator, *, rank: int | None = None
 ) -> FoundLayer:
     """Find rows and thresholds of the units below an unknown upper function.
 
@@ -172,7 +173,7 @@ def _gaussianity(points: Points, labels: Labels, rng: np.random.Generator) -> li
 def _starts(
     samples: _Samples,
     read: ReadLabels,
-    unit: ThresholdUnit,
+    unit: Activation,
     rng: np.random.Generator,
     rank: int | None,
     clock: _Clock,
@@ -194,7 +195,7 @@ def _starts(
 
 
 def _start_makers(
-    samples: _Samples, read: ReadLabels, unit: ThresholdUnit, rng: np.random.Generator
+    samples: _Samples, read: ReadLabels, unit: Activation, rng: np.random.Generator
 ) -> list[Callable[[int | None], Start]]:
     makers: list[Callable[[int | None], Start]] = []
     if read.is_active is not None:
@@ -209,7 +210,7 @@ def _judge(
     read: ReadLabels,
     start: Start,
     polished: Polished,
-    unit: ThresholdUnit,
+    unit: Activation,
     checks: list[Diagnostic],
 ) -> _Judged:
     units, labels = polished.units, held.labels - polished.offset
@@ -278,9 +279,9 @@ def _angle_diagnostic(angles: Float64[np.ndarray, "neurons"]) -> Diagnostic:
     return at_most("estimated angle of the worst row (degrees)", worst, float(np.degrees(LARGEST_ANGLE)), ANGLE_ADVICE)
 
 
-def _predicted_bias(units: OrientedRows, unit: ThresholdUnit) -> float:
+def _predicted_bias(units: OrientedRows, unit: Activation) -> float:
     """First-order bias of order 3 by products of two units, in radians, if they weigh no more than single units."""
-    factors = unit.monic_coefficients(float(np.median(units.thresholds)), 3)
+    factors = monic_coefficients(unit, float(np.median(units.thresholds)), 3)
     ratio = abs(float(factors[1] * factors[2] / factors[3]))
     condition = float(np.linalg.cond(units.rows))
     return condition * np.sqrt(max(len(units.rows) - 1, 0)) * ratio
@@ -304,7 +305,7 @@ def _rank_of(judged: _Judged) -> tuple[int, float]:
     return order.index(judged.status), -float(np.median(judged.angles))
 
 
-def _found(judged: _Judged, coordinates: Coordinates, unit: ThresholdUnit, held_out: int, clock: _Clock) -> FoundLayer:
+def _found(judged: _Judged, coordinates: Coordinates, unit: Activation, held_out: int, clock: _Clock) -> FoundLayer:
     units, faces, angles = judged.polished.units, judged.faces, np.degrees(judged.angles)
     layer = LowestLayer(units.rows, units.thresholds, units.coefficients, unit).pulled_back(coordinates)
     certificate = LowestLayerCertificate(

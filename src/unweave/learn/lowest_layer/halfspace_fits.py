@@ -20,9 +20,9 @@ from scipy import sparse
 from scipy.optimize import linprog, minimize
 from scipy.special import expit
 
+from unweave.activations import STEP
 from unweave.arrays import Atoms, Points, Vector
 from unweave.learn.lowest_layer.layer import LowestLayer
-from unweave.learn.lowest_layer.units import STEP
 from unweave.samples.hermite.inputs import Coordinates
 
 Side = Bool[np.ndarray, "points"]

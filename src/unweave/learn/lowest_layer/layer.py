@@ -11,9 +11,9 @@ from jaxtyping import Float64
 from scipy.optimize import root_scalar
 from scipy.special import log_ndtr
 
-from unweave.activations import STEP
+from unweave.activations import Activation
 from unweave.arrays import Atoms, Points
-from unweave.learn.lowest_layer.units import LARGEST_THRESHOLD, ROOT_TOL, ThresholdUnit
+from unweave.learn.lowest_layer.units import LARGEST_THRESHOLD, ROOT_TOL, monic_coefficients, threshold_of_ratio
 from unweave.networks.network import Layer, Network
 from unweave.samples.hermite.inputs import Coordinates
 from unweave.samples.hermite.moments import HermiteMoments
@@ -36,7 +36,7 @@ class OrientedRows:
     coefficients: Scalars
 
 
-def oriented_by_moments(moments: HermiteMoments, rows: Atoms, unit: ThresholdUnit) -> OrientedRows:
+def oriented_by_moments(moments: HermiteMoments, rows: Atoms, unit: Activation) -> OrientedRows:
     """Signs from order 1, thresholds from the ratio of orders 3 and 2, coefficients from order 2.
 
     Args:
@@ -52,8 +52,8 @@ def oriented_by_moments(moments: HermiteMoments, rows: Atoms, unit: ThresholdUni
     flips = np.where(first * second >= 0, 1.0, -1.0)
     ratios = flips * third / np.where(second == 0, np.finfo(float).tiny, second)
     limit = LARGEST_THRESHOLD
-    thresholds = np.array([unit.threshold_of_ratio(float(np.clip(ratio, -limit, limit))) for ratio in ratios])
-    factors = np.array([unit.monic_coefficients(float(t), 2)[2] for t in thresholds])
+    thresholds = np.array([threshold_of_ratio(unit, float(np.clip(ratio, -limit, limit))) for ratio in ratios])
+    factors = np.array([monic_coefficients(unit, float(t), 2)[2] for t in thresholds])
     return OrientedRows(flips[:, None] * rows, thresholds, second / factors)
 
 
@@ -113,7 +113,7 @@ class LowestLayer:
     rows: Atoms
     thresholds: Scalars
     coefficients: Scalars
-    unit: ThresholdUnit
+    unit: Activation
 
     def arguments(self, points: Points) -> Float64[np.ndarray, "points neurons"]:
         """``<row, x> - threshold`` of every sample and unit."""
@@ -140,5 +140,4 @@ class LowestLayer:
     @property
     def network(self) -> Network:
         """The layer as a network with one output per unit."""
-        activation = STEP if self.unit.name == STEP.name else self.unit.smooth
-        return Network((Layer(self.rows, -self.thresholds, activation),))
+        return Network((Layer(self.rows, -self.thresholds, self.unit),))

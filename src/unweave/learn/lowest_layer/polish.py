@@ -5,12 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float64
 
+from unweave.activations import Activation
 from unweave.arrays import Atoms, Points
 from unweave.learn.lowest_layer.halfspace_fits import FIRST_SHARPNESS, HalfspaceProgramme, fit_soft_union
 from unweave.learn.lowest_layer.layer import OrientedRows
 from unweave.learn.lowest_layer.local_relu import OUTSIDE, RegressedUnits, regress_units
 from unweave.learn.lowest_layer.starts import ACTIVE_NOISE, ReadLabels
-from unweave.learn.lowest_layer.units import ThresholdUnit
 
 Labels = Float64[np.ndarray, "points"]
 # Arguments of units of noisy labels count as quiet below this: rows are known less well.
@@ -51,7 +51,7 @@ def polish(
     labels: Labels,
     read: ReadLabels,
     units: OrientedRows,
-    unit: ThresholdUnit,
+    unit: Activation,
     rng: np.random.Generator,
 ) -> Polished:
     """Half spaces by linear programmes where labels show who is active, relu units by least squares on top.

@@ -15,10 +15,10 @@ from itertools import permutations
 import numpy as np
 from jaxtyping import Bool, Float64
 
+from unweave.activations import Activation
 from unweave.arrays import Atoms, Points
 from unweave.exceptions import InvalidInput
 from unweave.learn.lowest_layer.layer import OrientedRows, oriented_by_cumulants, oriented_by_moments
-from unweave.learn.lowest_layer.units import ThresholdUnit
 from unweave.learn.lowest_layer.whitened_power import PowerRows, WhitenedPower
 from unweave.numerics.symmetric_tensors import fit_directions, misfit_of
 from unweave.samples.hermite.inputs import Coordinates
@@ -70,7 +70,7 @@ class ReadLabels:
         return self.noise == 0.0
 
 
-def read_labels(points: Points, labels: Labels, unit: ThresholdUnit) -> ReadLabels:
+def read_labels(points: Points, labels: Labels, unit: Activation) -> ReadLabels:
     """Find the offset, the noise and the active samples.
 
     Quiet samples all have the same label and fill a convex region around the origin. Among the values that repeat, the
@@ -82,7 +82,7 @@ def read_labels(points: Points, labels: Labels, unit: ThresholdUnit) -> ReadLabe
         labels: one per sample.
         unit: the units; those that are never quiet have no active samples.
     """
-    if not unit.is_quiet_below:
+    if not unit.vanishes_below:
         return ReadLabels(float(np.mean(labels)), 0.0, None)
     offset = _central_atom(points, labels)
     if offset is not None:
@@ -235,7 +235,7 @@ def quiet_start(
 
 
 def moment_start(
-    points: Points, labels: Labels, unit: ThresholdUnit, rng: np.random.Generator, *, rank: int | None
+    points: Points, labels: Labels, unit: Activation, rng: np.random.Generator, *, rank: int | None
 ) -> Start:
     """Rows from the Hermite moments of the labels, as the document has them.
 

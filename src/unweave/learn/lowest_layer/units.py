@@ -1,4 +1,4 @@
-"""Units ``u(<w, x> - t)`` with a threshold: step, relu and sigmoid, and their Hermite coefficients in closed form.
+"""Activations as units ``u(<w, x> - t)`` with a threshold: step, relu and sigmoid, and their Hermite coefficients.
 
 With the threshold t a unit is active on the half space ``<w, x> >= t``, rarely so for large t. Coefficients are
 ``E[u(g - t) h_k(g)]`` for standard normal g and orthonormal polynomials ``h_k = He_k / sqrt(k!)``:
@@ -11,15 +11,13 @@ They change sign: that of order 4 at t = sqrt 3 (step), 1 (relu) and 3.03 (sigmo
 (relu) and 1.76 (sigmoid). Nobody may take them for positive.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass
 from math import factorial, sqrt
 
 import numpy as np
 from jaxtyping import Float64
 from scipy.optimize import root_scalar
 
-from unweave.activations import RELU, SIGMOID, Activation
+from unweave.activations import RELU, SIGMOID, STEP, Activation
 from unweave.exceptions import InvalidInput
 
 # Thresholds are searched up to here: beyond, a step is active once in 1e9 samples.
@@ -29,72 +27,10 @@ ROOT_TOL = 1e-12
 # Below this the ratio of coefficients 3 and 2 of a sigmoid does not grow with the threshold any more.
 SMALLEST_SIGMOID_THRESHOLD = 0.5
 
-
-@dataclass(frozen=True, eq=False)
-class ThresholdUnit:
-    """A scalar function u, applied to ``<w, x> - t``.
-
-    Args:
-        name: step, relu or sigmoid.
-        function: u.
-        is_quiet_below: whether u vanishes below the threshold, so that labels show which samples are quiet.
-        smooth: the activation whose derivative of order `derivative` u is.
-        derivative: 1 for the step, which is the derivative of relu, and 0 for the others.
-    """
-
-    name: str
-    function: Callable[[np.ndarray], np.ndarray]
-    is_quiet_below: bool
-    smooth: Activation
-    derivative: int
-
-    def __call__(self, arguments: Float64[np.ndarray, "*shape"]) -> Float64[np.ndarray, "*shape"]:
-        """Values at every entry of ``<w, x> - t``."""
-        return self.function(arguments)
-
-    def __reduce__(self) -> tuple[Callable[[str], "ThresholdUnit"], tuple[str]]:
-        return unit_named, (self.name,)
-
-    def coefficients(self, threshold: float, degree: int) -> Float64[np.ndarray, "degrees"]:
-        """Normalised Hermite coefficients of orders 0 to `degree`."""
-        return self.smooth.hermite_coefficients(degree, bias=-float(threshold), order=self.derivative)
-
-    def monic_coefficients(self, threshold: float, degree: int) -> Float64[np.ndarray, "degrees"]:
-        """``E[u(g - t) He_k(g)]``: coefficients for polynomials that are not normalised, as in Hermite moments."""
-        return self.coefficients(threshold, degree) * [sqrt(factorial(k)) for k in range(degree + 1)]
-
-    def threshold_of_ratio(self, ratio: float) -> float:
-        """The threshold at which coefficient 3 is `ratio` times coefficient 2, both not normalised.
-
-        For relu that is the ratio itself, for step the positive root of ``t - 1/t = ratio``.
-
-        Raises:
-            InvalidInput: for a ratio that is not finite.
-        """
-        if not np.isfinite(ratio):
-            raise InvalidInput(f"a threshold needs a finite ratio of coefficients, got {ratio}.")
-        if self.name == "relu":
-            return float(ratio)
-        if self.name == "step":
-            return float(ratio + np.sqrt(ratio**2 + 4.0)) / 2.0
-
-        def excess(threshold: float) -> float:
-            _, _, second, third = self.monic_coefficients(threshold, 3)
-            return third / second - ratio
-
-        low, high = SMALLEST_SIGMOID_THRESHOLD, 2 * LARGEST_THRESHOLD
-        if excess(low) >= 0:
-            return low
-        return high if excess(high) <= 0 else float(root_scalar(excess, bracket=(low, high), xtol=ROOT_TOL).root)
+UNITS = {unit.name: unit for unit in (STEP, RELU, SIGMOID)}
 
 
-STEP = ThresholdUnit("step", lambda t: (t >= 0).astype(np.float64), True, RELU, 1)
-RELU_UNIT = ThresholdUnit("relu", RELU, True, RELU, 0)
-SIGMOID_UNIT = ThresholdUnit("sigmoid", SIGMOID, False, SIGMOID, 0)
-UNITS = {unit.name: unit for unit in (STEP, RELU_UNIT, SIGMOID_UNIT)}
-
-
-def unit_named(name: str) -> ThresholdUnit:
+def unit_named(name: str) -> Activation:
     """Look a unit up by name.
 
     Raises:
@@ -103,3 +39,38 @@ def unit_named(name: str) -> ThresholdUnit:
     if name not in UNITS:
         raise InvalidInput(f"unknown unit {name!r}: use one of {', '.join(UNITS)}.")
     return UNITS[name]
+
+
+def unit_coefficients(unit: Activation, threshold: float, degree: int) -> Float64[np.ndarray, "degrees"]:
+    """Normalised Hermite coefficients of orders 0 to `degree`."""
+    return unit.hermite_coefficients(degree, bias=-float(threshold))
+
+
+def monic_coefficients(unit: Activation, threshold: float, degree: int) -> Float64[np.ndarray, "degrees"]:
+    """``E[u(g - t) He_k(g)]``: coefficients for polynomials that are not normalised, as in Hermite moments."""
+    return unit_coefficients(unit, threshold, degree) * [sqrt(factorial(k)) for k in range(degree + 1)]
+
+
+def threshold_of_ratio(unit: Activation, ratio: float) -> float:
+    """The threshold at which coefficient 3 is `ratio` times coefficient 2, both not normalised.
+
+    For relu that is the ratio itself, for step the positive root of ``t - 1/t = ratio``.
+
+    Raises:
+        InvalidInput: for a ratio that is not finite.
+    """
+    if not np.isfinite(ratio):
+        raise InvalidInput(f"a threshold needs a finite ratio of coefficients, got {ratio}.")
+    if unit == RELU:
+        return float(ratio)
+    if unit == STEP:
+        return float(ratio + np.sqrt(ratio**2 + 4.0)) / 2.0
+
+    def excess(threshold: float) -> float:
+        _, _, second, third = monic_coefficients(unit, threshold, 3)
+        return third / second - ratio
+
+    low, high = SMALLEST_SIGMOID_THRESHOLD, 2 * LARGEST_THRESHOLD
+    if excess(low) >= 0:
+        return low
+    return high if excess(high) <= 0 else float(root_scalar(excess, bracket=(low, high), xtol=ROOT_TOL).root)

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
+from unweave.activations import Activation
 from unweave.arrays import Atoms, Points, Vector
 from unweave.exceptions import InvalidInput
-from unweave.learn.lowest_layer.units import ThresholdUnit
 
 # Inputs up to which a net of directions can be searched.
 MOST_INPUTS = 4
@@ -44,7 +44,7 @@ def jumps_across(
     labels: Float64[np.ndarray, "points"],
     directions: Atoms,
     *,
-    unit: ThresholdUnit,
+    unit: Activation,
     threshold: float,
     width: float,
 ) -> Float64[np.ndarray, "neurons"]:
@@ -61,7 +61,7 @@ def jumps_across(
     Raises:
         InvalidInput: for sigmoid units, which neither jump nor bend.
     """
-    if not unit.is_quiet_below:
+    if not unit.vanishes_below:
         raise InvalidInput(f"units need a jump or a kink to be found by it, got {unit.name}: use moments instead.")
     # Slabs are counted from 0 at two widths below the threshold to 3 just below two widths above.
     weights = np.array([0.0, -1.0, 1.0, 0.0]) if unit.name == "step" else np.array([1.0, -1.0, -1.0, 1.0]) / width
@@ -80,7 +80,7 @@ def delta_search(
     labels: Float64[np.ndarray, "points"],
     rng: np.random.Generator,
     *,
-    unit: ThresholdUnit,
+    unit: Activation,
     threshold: float,
     rank: int,
     width: float = 0.1,
