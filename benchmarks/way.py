@@ -4,7 +4,7 @@
     python benchmarks/way.py --source ../before --brief      another one, numbers only
 
 A reader who follows a job opens these files. A job runs once before it is watched, so that imports do not count. A
-method folder is `identification/<route>` or `learn/<method>`; the walk returns to one if it visits a new file there after
+method folder is `identification/<route>` or `learn/<method>`; a walk returns to one if it visits a new file there after
 a file of another method folder.
 """
 
