@@ -31,7 +31,6 @@ from unweave.learn.quadratic.train import random_start, train
 from unweave.learn.quadratic.trust_region import TrustRegion
 from unweave.learn.quadratic.uniqueness import semidefinite_uniqueness
 from unweave.reproduce.soltanolkotabi.balanced_start import balanced_start
-from unweave.reproduce.soltanolkotabi.levenberg import LevenbergMarquardt
 from unweave.reproduce.soltanolkotabi.perturbed_descent import PerturbedGradientDescent
 
 SIZES = ((133, 20), (800, 50))
@@ -127,8 +126,6 @@ def saddles(seeds: int) -> None:
         GradientDescent(gap_tol=1e-10),
         ConjugateGradients(gap_tol=1e-10),
         TrustRegion(gap_tol=1e-10),
-        LevenbergMarquardt(gap_tol=1e-10),
-        LevenbergMarquardt(gap_tol=1e-10, escape=LanczosEscape()),
         PerturbedGradientDescent(gap_tol=1e-10),
     ]
     problems = [random_labels(seed, *SIZES[0]) for seed in range(seeds)]

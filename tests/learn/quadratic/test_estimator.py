@@ -10,7 +10,7 @@ from squares import planted_rank, random_labels
 from unweave.exceptions import InvalidInput, NotIdentified
 from unweave.learn.quadratic.estimator import QuadraticNetworkRegressor
 from unweave.learn.quadratic.train import DirectTraining
-from unweave.reproduce.soltanolkotabi.levenberg import LevenbergMarquardt
+from unweave.learn.quadratic.trust_region import TrustRegion
 from unweave.result import Outcome
 
 
@@ -154,7 +154,7 @@ def test_wrong_settings_are_refused(settings: dict, words: str, seed: int) -> No
         QuadraticNetworkRegressor(**settings).fit(problem.points, problem.labels)
 
 
-@pytest.mark.parametrize("solver", [LevenbergMarquardt(), DirectTraining(starts=1)])
+@pytest.mark.parametrize("solver", [TrustRegion(), DirectTraining(starts=1)])
 def test_solvers_can_be_chosen_and_results_travel(solver: object, seed: int) -> None:
     problem = random_labels(seed, samples=12, inputs=5)
     model = QuadraticNetworkRegressor(solver=solver, random_state=seed).fit(problem.points, problem.labels)

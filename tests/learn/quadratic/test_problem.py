@@ -9,7 +9,6 @@ from unweave.exceptions import InvalidInput
 from unweave.learn.quadratic.line_search import best_step, real_roots
 from unweave.learn.quadratic.problem import QuadraticProblem, Whitening
 from unweave.networks.network import Network
-from unweave.reproduce.soltanolkotabi.levenberg import jacobian_gram
 
 MIXED = np.array([1.0, -0.5, 2.0, 0.0, -1.5])
 
@@ -59,13 +58,6 @@ def test_the_jacobian_and_its_transpose_are_adjoint(seed: int) -> None:
     factors = np.random.default_rng(seed).standard_normal(problem.samples)
     left = np.sum(problem.pull_back(weights, factors) * direction)
     assert left == pytest.approx(factors @ problem.slopes(weights, direction))
-
-
-def test_the_gram_matrix_is_that_of_the_jacobian(seed: int) -> None:
-    problem, weights, _ = problem_and_weights(seed)
-    columns = np.array([problem.pull_back(weights, unit).ravel() for unit in np.eye(problem.samples)])
-    gram = jacobian_gram(problem, weights)
-    assert np.allclose(columns @ columns.T, gram, rtol=1e-12, atol=1e-12 * np.max(gram))
 
 
 def test_residual_matrix_is_the_gradient_of_the_convex_loss(seed: int) -> None:

@@ -14,14 +14,13 @@ from unweave.learn.quadratic.search import Status
 from unweave.learn.quadratic.train import DirectTraining, LocalSolver, random_start, train
 from unweave.learn.quadratic.trust_region import TrustRegion
 from unweave.reproduce.soltanolkotabi.balanced_start import balanced_start
-from unweave.reproduce.soltanolkotabi.levenberg import LevenbergMarquardt
 from unweave.reproduce.soltanolkotabi.perturbed_descent import PerturbedGradientDescent, Smoothness
 
 # Thousands of small steps: checking the types of each would take most of the time.
 pytestmark = pytest.mark.usefixtures("without_type_checks")
 
-SOLVERS = [GradientDescent(gap_tol=1e-8), ConjugateGradients(gap_tol=1e-10), TrustRegion(), LevenbergMarquardt()]
-SECOND = [TrustRegion(gap_tol=1e-20), LevenbergMarquardt(gap_tol=1e-20)]
+SOLVERS = [GradientDescent(gap_tol=1e-8), ConjugateGradients(gap_tol=1e-10), TrustRegion()]
+SECOND = [TrustRegion(gap_tol=1e-20)]
 
 
 def named(solver: object) -> str:
@@ -108,7 +107,7 @@ def test_conjugate_gradients_need_few_steps(seed: int) -> None:
 @pytest.mark.parametrize("escape", [LanczosEscape(), BlockEscape(pairs=1)], ids=["lanczos", "single"])
 def test_single_directions_lead_out_of_zero_too(escape: LanczosEscape | BlockEscape, seed: int) -> None:
     problem = random_labels(seed, samples=8, inputs=5)
-    solver = LevenbergMarquardt(escape=escape)
+    solver = TrustRegion(escape=escape)
     trained = solver(np.zeros((10, 5)), OptimalityTest.of(problem), np.random.default_rng(seed))
     assert trained.status is Status.OPTIMAL
     assert len(trained.escapes) >= 1
@@ -196,6 +195,6 @@ def test_direct_training_needs_no_start(seed: int) -> None:
 def test_too_few_neurons_get_a_local_search(seed: int) -> None:
     problem = random_labels(seed, samples=30, inputs=5, output_weights=np.array([1.0, -1.0]))
     direct = train(problem, DirectTraining(starts=3), rng=np.random.default_rng(seed))
-    single = train(problem, LevenbergMarquardt(), rng=np.random.default_rng(seed))
+    single = train(problem, TrustRegion(), rng=np.random.default_rng(seed))
     assert direct.loss <= single.loss + 1e-9
     assert np.linalg.norm(problem.at(direct.weights).gradient) < 1e-6

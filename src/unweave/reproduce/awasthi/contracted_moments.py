@@ -1,4 +1,7 @@
-"""Slices of moments of high order along given directions, without ever forming the tensors."""
+"""Slices of moments of high order along given directions, without ever forming the tensors.
+
+Simultaneous diagonalisation [awasthi, Thm. 1.5] decomposes random combinations of them.
+"""
 
 from dataclasses import dataclass
 from itertools import combinations
