@@ -20,7 +20,7 @@ from unweave.identification.peeling.entangled import entangled_weights, normalis
 from unweave.identification.peeling.reparametrised import start
 from unweave.networks.network import Network
 from unweave.networks.planted import deep_network
-from unweave.oracles.callables import CallableOracle
+from unweave.oracles.oracle import CallableOracle
 from unweave.reproduce.fiedler.deep_identification import DeepReference, DeepReferenceIdentifier
 from unweave.reproduce.fiedler.deep_labels import Architecture, FarHessianLabels, GivenLabels, NullSpaceLabels
 from unweave.reproduce.fiedler.derivative_sources import (

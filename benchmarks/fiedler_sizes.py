@@ -18,7 +18,7 @@ import numpy as np
 import unweave
 from unweave.identification.identifier import Identifier
 from unweave.networks.planted import unit_network
-from unweave.oracles.callables import CallableOracle
+from unweave.oracles.oracle import CallableOracle
 
 PUBLISHED_SECONDS = {20: 7.63, 25: 11.4, 30: 17.4, 35: 27.5, 40: 43.1, 45: 70.8, 50: 113.0}
 

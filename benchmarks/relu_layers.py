@@ -22,12 +22,11 @@ import numpy as np
 import unweave
 from unweave.activations import IDENTITY, RELU, Activation, activation_named
 from unweave.exceptions import StageFailed
-from unweave.identification.reasons import in_oracle_units, layer_in_oracle_units
-from unweave.identification.relu_layers.search import DeepKinkRoute, ReluLayers, looks_shallow
-from unweave.identification.session import Run
+from unweave.identification.relu_layers.search import ReluLayers, TwoLayerSearch, looks_shallow
+from unweave.identification.session import Session
 from unweave.networks.network import Layer, Network
-from unweave.oracles.callables import CallableOracle
-from unweave.oracles.standard import StandardOracle
+from unweave.oracles.oracle import CallableOracle
+from unweave.oracles.views import StandardOracle, in_oracle_units, layer_in_oracle_units
 
 
 def planted(activation: Activation, shape: tuple[int, ...], seed: int) -> Network:
@@ -66,11 +65,11 @@ def first_layer_error(found: Layer | None, truth: Layer) -> float:
 def recovered(truth: Network, seed: int) -> tuple[ReluLayers | str, StandardOracle, int, bool]:
     """What was found or why nothing was, the units, the queries, and whether the network looked shallow."""
     oracle = CallableOracle(truth, inputs=truth.inputs)
-    run = Run(oracle, np.random.default_rng(seed), lambda *_: None, activation=None, neurons=None)
-    probe = run.probe()
-    is_shallow = looks_shallow(run, probe)
+    session = Session(oracle, np.random.default_rng(seed), lambda *_: None, activation=None, neurons=None)
+    probe = session.probe()
+    is_shallow = looks_shallow(session, probe)
     try:
-        found = DeepKinkRoute()(run, probe)
+        found = TwoLayerSearch()(session, probe)
     except StageFailed as failure:
         found = str(failure)
     return found, probe.oracle, oracle.ledger.answered, is_shallow

@@ -17,7 +17,7 @@ import unweave
 from unweave.activations import ERF, GELU, SIGMOID, SOFTPLUS, TANH
 from unweave.identification.identifier import Identifier
 from unweave.networks.planted import general_network
-from unweave.oracles.callables import CallableOracle
+from unweave.oracles.oracle import CallableOracle
 
 ACTIVATIONS = (TANH, SIGMOID, SOFTPLUS, ERF, GELU)
 EXACT = 1e-8

@@ -14,11 +14,10 @@ if TYPE_CHECKING:
     from unweave.explore.feature_correction.entry import measure_feature_correction
     from unweave.explore.feature_correction.result import FeatureCorrection
     from unweave.identification.entry import identify
+    from unweave.identification.plateaus.entry import identify_lowest_layer
     from unweave.networks.network import Layer, Network
     from unweave.networks.symmetries import canonical, match
-    from unweave.oracles.callables import CallableOracle
-    from unweave.oracles.domains import Box, Everywhere
-    from unweave.oracles.oracle import Oracle
+    from unweave.oracles.oracle import Box, CallableOracle, Everywhere, Oracle
     from unweave.result import Outcome, Result
 
 # Names are loaded when first used, so that `unweave --help` does not wait for the numerics.
@@ -28,10 +27,9 @@ __getattr__, __dir__, _ = lazy_loader.attach(
         "explore.feature_correction.entry": ["measure_feature_correction"],
         "explore.feature_correction.result": ["FeatureCorrection"],
         "identification.entry": ["identify"],
+        "identification.plateaus.entry": ["identify_lowest_layer"],
         "networks.network": ["Layer", "Network"],
-        "oracles.callables": ["CallableOracle"],
-        "oracles.domains": ["Box", "Everywhere"],
-        "oracles.oracle": ["Oracle"],
+        "oracles.oracle": ["Box", "CallableOracle", "Everywhere", "Oracle"],
         "result": ["Outcome", "Result"],
         "networks.symmetries": ["canonical", "match"],
     },
@@ -49,6 +47,7 @@ __all__ = [
     "Result",
     "canonical",
     "identify",
+    "identify_lowest_layer",
     "match",
     "measure_feature_correction",
 ]

@@ -27,7 +27,7 @@ INPUTS, NEURONS = 5, 3
 MODELS = """
 import numpy as np
 from unweave.networks.network import Network
-from unweave.oracles.callables import CallableOracle
+from unweave.oracles.oracle import CallableOracle
 
 print("models are loading")
 secret = Network.load({path!r})

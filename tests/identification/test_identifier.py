@@ -11,7 +11,7 @@ from unweave.exceptions import InvalidInput, NotIdentified
 from unweave.identification.identifier import Identifier
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network, unit_network
-from unweave.oracles.callables import CallableOracle
+from unweave.oracles.oracle import CallableOracle
 
 EXACT = 1e-8
 

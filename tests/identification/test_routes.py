@@ -14,7 +14,7 @@ from unweave.exceptions import OracleFailed
 from unweave.identification.identifier import Identifier
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
-from unweave.oracles.callables import CallableOracle
+from unweave.oracles.oracle import CallableOracle
 
 INPUTS = 5
 HESSIANS, FAR, KINKS = "Hessians", "saturation walk", "kink walk"

@@ -16,8 +16,8 @@ from unweave.numerics.finite_differences import (
     measure_hessians,
     measure_stencil,
 )
-from unweave.oracles.callables import CallableOracle
-from unweave.oracles.standard import StandardOracle
+from unweave.oracles.oracle import CallableOracle
+from unweave.oracles.views import StandardOracle
 
 INPUTS = 4
 

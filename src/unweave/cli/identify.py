@@ -26,8 +26,7 @@ from unweave.writing import envelope
 
 if TYPE_CHECKING:
     from unweave.networks.network import Network
-    from unweave.oracles.domains import Domain
-    from unweave.oracles.oracle import Oracle
+    from unweave.oracles.oracle import Domain, Oracle
     from unweave.result import Result
 
 # Largest relative error of a parameter up to which two networks are called the same.
@@ -194,7 +193,7 @@ def _identify(
 def _domain(scale: float | None, center: float | None, box: list[float] | None) -> "Domain | None":
     if scale is None and center is None and box is None:
         return None
-    from unweave.oracles.domains import Box, Everywhere
+    from unweave.oracles.oracle import Box, Everywhere
 
     if box is None:
         return Everywhere(1.0 if scale is None else scale, 0.0 if center is None else center)

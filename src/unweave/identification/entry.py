@@ -7,9 +7,7 @@ from unweave.exceptions import InvalidInput
 from unweave.identification.identifier import Identifier
 from unweave.identification.session import Progress
 from unweave.networks.network import Network
-from unweave.oracles.callables import CallableOracle
-from unweave.oracles.domains import Domain
-from unweave.oracles.oracle import Oracle
+from unweave.oracles.oracle import CallableOracle, Domain, Oracle
 from unweave.result import Result
 
 

@@ -1,21 +1,16 @@
 """What is said at the end of a run: the outcome and its reason, in words and numbers."""
 
-from dataclasses import replace
-
 import numpy as np
 
-from unweave.activations import IDENTITY, STEP, Activation
-from unweave.exceptions import InvalidInput
+from unweave.activations import STEP
 from unweave.identification.hessians.span import Span
-from unweave.identification.plateaus.search import LowestLayer
+from unweave.identification.plateaus.threshold_layer import ThresholdLayer
 from unweave.identification.refiner import Candidate
 from unweave.networks.network import Layer, Network
 from unweave.networks.parameters import is_shallow
 from unweave.networks.signs import KinkExplanation
-from unweave.networks.symmetries import base_of, express
 from unweave.numerics.subspace_power import Directions
-from unweave.oracles.noise import NoiseFloor
-from unweave.oracles.standard import StandardOracle
+from unweave.oracles.oracle import NoiseFloor
 from unweave.result import Outcome
 
 # Residual, relative to the spread, up to which a network that does not explain everything is shown.
@@ -111,7 +106,7 @@ def aligned_first_layer(layer: Layer, following: int) -> str:
     )
 
 
-def lowest_layer(found: LowestLayer) -> str:
+def lowest_layer(found: ThresholdLayer) -> str:
     """What was found of thresholded units under unknown upper layers."""
     layer, error = found.layer, float(np.max(found.errors))
     kind = "jump" if layer.activation == STEP else "bend"
@@ -142,7 +137,7 @@ def nothing_above(layer: Layer) -> str:
     )
 
 
-def strange_corners(kinks: int, misfit: float) -> str:
+def strange_kinks(kinks: int, misfit: float) -> str:
     """Why far kinks are not those of a shallow network."""
     return (
         f"the function has {kinks} kinks far from the centre, but they are not rounded off like softplus, GELU or SiLU "
@@ -208,12 +203,6 @@ def count(neurons: int) -> str:
     return f"{neurons} neuron" if neurons == 1 else f"{neurons} neurons"
 
 
-def layer_in_oracle_units(layer: Layer, oracle: StandardOracle) -> Layer:
-    """A first layer in the oracle's inputs."""
-    weights = layer.weights / oracle.half_width
-    return replace(layer, weights=weights, biases=layer.biases - weights @ oracle.center)
-
-
 def size(network: Network) -> str:
     """The number of neurons of all hidden layers in words."""
     widths = network.widths
@@ -221,48 +210,3 @@ def size(network: Network) -> str:
         return count(widths[0])
     listed = f"{', '.join(map(str, widths[:-1]))} and {widths[-1]}" if widths else "0"
     return f"{listed} neurons in {len(widths)} hidden layers"
-
-
-def in_oracle_units(network: Network, oracle: StandardOracle) -> Network:
-    """Undo the standard coordinates: ``z = (x - center) / half_width`` and ``f = offset + size y``.
-
-    Raises:
-        InvalidInput: if the output activation is not the identity and outputs have other units: only an
-            affine output layer can take them in.
-    """
-    layers = list(network.layers)
-    layers[0] = layer_in_oracle_units(layers[0], oracle)
-    skip = None if network.skip is None else oracle.size[:, None] * network.skip / oracle.half_width
-    output = layers[-1]
-    if output.activation != IDENTITY:
-        if np.any(oracle.size != 1.0) or np.any(oracle.offset != 0.0) or skip is not None:
-            raise InvalidInput(f"a network with {output.activation} outputs can't be given in other output units.")
-        return Network(tuple(layers))
-    offset = oracle.offset + oracle.size * output.biases
-    layers[-1] = replace(
-        output,
-        weights=oracle.size[:, None] * output.weights,
-        biases=offset if skip is None else offset - skip @ oracle.center,
-    )
-    return Network(tuple(layers), skip)
-
-
-def as_delivered(candidate: Candidate, activation: Activation | None) -> Network:
-    """The network in the oracle's units, written with the activation that was asked for where it can be."""
-    network = in_oracle_units(candidate.network, candidate.units)
-    if activation is None or any(base_of(activation) != base_of(each) for each in network.activations[:-1]):
-        return network
-    return express(network, activation)
-
-
-def affine_network(slope: np.ndarray, offset: np.ndarray, activation: Activation) -> Network:
-    """A network without hidden neurons."""
-    outputs, inputs = slope.shape
-    return Network.shallow(
-        weights=np.empty((0, inputs)),
-        biases=np.empty(0),
-        output_weights=np.empty((outputs, 0)),
-        offset=offset,
-        activation=activation,
-        skip=slope,
-    )

@@ -1,25 +1,171 @@
-"""One identification while it runs: the oracle, the randomness, and what has been learnt so far."""
+"""One identification while it runs: the oracle, the randomness, the record, and what the first answers say."""
 
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from jaxtyping import Bool, Float64
 
 from unweave.activations import Activation
+from unweave.arrays import Values
 from unweave.certificates.certify import Certificate
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
-from unweave.identification.answer_pool import Answers
-from unweave.identification.function_scale import FunctionScale, function_scale, measure_flatness, scale_points
+from unweave.identification.refiner import AnswerPool
 from unweave.networks.network import Layer, Network
 from unweave.networks.symmetries import equivalent_names
-from unweave.oracles.logits import LogitsOracle, are_probabilities
-from unweave.oracles.noise import NoiseFloor, measure_noise
-from unweave.oracles.oracle import Oracle
-from unweave.oracles.standard import StandardOracle, standardise
+from unweave.oracles.oracle import NoiseFloor, Oracle, measure_noise
+from unweave.oracles.views import LogitsOracle, StandardOracle, are_probabilities, standardise
 from unweave.result import Cost, Diagnostic, Outcome, Result, at_most
+
+# Half-widths of the second differences that look at the function, in half-widths of the domain.
+LADDER = np.array([0.0125, 0.05, 0.2, 0.5])
+BASE_POINTS = 2
+LARGEST_STEP = 0.3
+SMALLEST_STEP = 1e-5
+
+
+@dataclass(frozen=True)
+class FunctionScale:
+    """What a few second differences say about the function, in standard units.
+
+    Args:
+        second: root mean square of the second derivative along random lines.
+        fourth: size of the fourth derivative, the largest seen (at least what the noise can hide).
+        roughness: relative change of the second difference from the finest rung to the next; small
+            for a smooth function, of order one across a kink.
+        is_straight: whether the function was straight on a short line and bent on a longer one around it.
+        noise: standard deviation of an answer, root mean square over the outputs.
+    """
+
+    second: float
+    fourth: float
+    roughness: float
+    is_straight: bool
+    noise: float
+
+    @property
+    def hessian_step(self) -> float:
+        """Step that balances rounding ``1.6 noise / h^2`` against truncation ``h^2 f''''/6``."""
+        return self._clip((10.0 * self.noise / self.fourth) ** 0.25)
+
+    @property
+    def gradient_step(self) -> float:
+        """Step that balances rounding ``0.7 noise / h`` against truncation ``h^2 f'''/6``."""
+        third = np.sqrt(max(self.second, 1e-300) * self.fourth)
+        return self._clip((2.0 * self.noise / max(third, 1e-300)) ** (1 / 3))
+
+    @property
+    def third_step(self) -> float:
+        """Step of third differences: balances ``1.6 noise / h^3`` against ``h^2 f^(5) / 4``."""
+        return self._clip((10.0 * self.noise / self.fourth) ** 0.2)
+
+    @property
+    def hessian_error(self) -> float:
+        """Expected error of one entry of a measured Hessian."""
+        h = self.hessian_step
+        return 1.6 * self.noise / h**2 + h**2 * self.fourth / 6.0
+
+    def of_difference(self, share: float) -> "FunctionScale":
+        """The scale of what a model leaves unexplained, a small share of the function."""
+        return replace(self, second=share * self.second, fourth=share * self.fourth)
+
+    def _clip(self, step: float) -> float:
+        return float(np.clip(step, SMALLEST_STEP, LARGEST_STEP))
+
+
+def scale_points(oracle: Oracle, rng: np.random.Generator) -> Float64[np.ndarray, "points inputs"]:
+    """The points, in standard coordinates, whose answers `function_scale` needs: 9 on each of two lines."""
+    bases = oracle.domain.sample_standard(rng, BASE_POINTS, oracle.inputs, LADDER[-1])
+    directions = rng.standard_normal(bases.shape)
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    offsets = np.concatenate([[0.0], LADDER, -LADDER])
+    return (bases[:, None] + offsets[:, None] * directions[:, None]).reshape(-1, oracle.inputs)
+
+
+def function_scale(values: Values, *, noise: Float64[np.ndarray, "outputs"]) -> FunctionScale:
+    """Read the scale of the function off the answers at `scale_points`.
+
+    The fourth derivative comes from pairs of second differences that rise above the noise.
+
+    Assumes: the function is smooth on the scale of the domain. Guarantees: heuristic.
+    """
+    rungs = len(LADDER)
+    table = values.reshape(BASE_POINTS, 2 * rungs + 1, -1)
+    second = (table[:, 1 : rungs + 1] + table[:, rungs + 1 :] - 2 * table[:, :1]) / (LADDER**2)[:, None]
+    fine, coarse = LADDER[:-1] ** 2, LADDER[1:] ** 2
+    # Per line and pair of rungs; one line may cross a zero, so the larger line counts.
+    pairs = 12.0 * np.diff(second, axis=1) / (coarse - fine)[:, None]
+    fourth = np.max(np.sqrt(np.mean(pairs**2, axis=2)), axis=0)
+    level = float(np.sqrt(np.mean(noise**2)))
+    hidden = 12.0 * 2.5 * level / (fine * (coarse - fine))
+    visible = fourth > 5 * hidden
+    sizes = _root_mean_square(second)
+    change = float(_root_mean_square(np.diff(second, axis=1))[0])
+    return FunctionScale(
+        second=float(sizes[int(np.argmax(visible)) if np.any(visible) else -1]),
+        # A step that is too small costs little, one that is too large shows neurons that do not exist.
+        fourth=float(max(np.max(fourth[visible], initial=0.1 * hidden[-1]), np.finfo(float).tiny)),
+        roughness=change / max(float(np.max(sizes)), 2.5 * level / LADDER[0] ** 2, np.finfo(float).tiny),
+        is_straight=_is_straight_somewhere(np.max(np.abs(second), axis=2) * LADDER**2, level),
+        noise=level,
+    )
+
+
+def _is_straight_somewhere(bends: Float64[np.ndarray, "lines rungs"], noise: float) -> bool:
+    """Whether some line is straight up to one rung of the ladder and bent on a later one."""
+    return any(
+        bool(np.any(straight_but_bent(bends[:, short], bends[:, long], LADDER[short] / LADDER[long], noise)[0]))
+        for short in range(len(LADDER))
+        for long in range(short + 1, len(LADDER))
+    )
+
+
+def straight_but_bent(
+    short: np.ndarray, long: np.ndarray, ratio: float, noise: float
+) -> tuple[Bool[np.ndarray, "places"], Bool[np.ndarray, "places"]]:
+    """Whether second differences over a short distance vanish where those over a long one do not.
+
+    Args:
+        short, long: absolute second differences.
+        ratio: of the short distance to the long one.
+        noise: of an answer.
+
+    Returns:
+        Whether each place is straight nearby and bent farther away, and whether it could tell.
+    """
+    # A smooth function bends by about ratio^2 of the long bend: a place where even a third of that
+    # would drown in the noise tells nothing.
+    smooth = ratio**2 * long
+    is_telling = 0.3 * smooth > 20 * noise
+    return is_telling & (short <= np.maximum(20 * noise, 0.01 * smooth)), is_telling
+
+
+def measure_flatness(oracle: StandardOracle, noise: float, rng: np.random.Generator, *, places: int = 16) -> float:
+    """Share of places where the function is straight on a short line but bent on a long one.
+
+    Close to 1 for piecewise linear functions, 0 for smooth curved ones and for affine ones.
+    Costs 5 queries per place.
+    """
+    # Short enough to miss kinks, long enough for a smooth function to bend visibly.
+    short, long = float(np.clip(30 * np.sqrt(noise), 1e-3, 0.15)), 0.5
+    bases = oracle.sample(rng, places, margin=long)
+    directions = rng.standard_normal(bases.shape)
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    offsets = np.array([0.0, short, -short, long, -long])
+    points = (bases[:, None] + offsets[:, None] * directions[:, None]).reshape(-1, oracle.inputs)
+    table = oracle.query(points).reshape(places, len(offsets), -1)
+    bend_short = np.max(np.abs(table[:, 1] + table[:, 2] - 2 * table[:, 0]), axis=1)
+    bend_long = np.max(np.abs(table[:, 3] + table[:, 4] - 2 * table[:, 0]), axis=1)
+    is_straight, is_telling = straight_but_bent(bend_short, bend_long, short / long, noise)
+    return float(np.count_nonzero(is_straight) / max(np.count_nonzero(is_telling), 1))
+
+
+def _root_mean_square(table: np.ndarray) -> np.ndarray:
+    """Root mean square over base points (first axis) and outputs (last axis)."""
+    return np.sqrt(np.mean(table**2, axis=(0, 2)))
 
 
 @dataclass(frozen=True)
@@ -62,7 +208,7 @@ class Probe:
     """
 
     oracle: StandardOracle
-    answers: Answers
+    answers: AnswerPool
     scale: FunctionScale
     rounding: float
 
@@ -73,7 +219,7 @@ def answer_rounding(oracle: Oracle) -> float:
     return (DOUBLE_ROUNDING if digits < 1e-12 else SINGLE_ROUNDING) * digits
 
 
-class Run:
+class Session:
     """The oracle of a run, its random streams, and its record: time, notes and diagnostics."""
 
     def __init__(
@@ -132,7 +278,7 @@ class Run:
         oracle = standardise(self.oracle, values)
         standard = (values - oracle.offset) / oracle.size
         first, last = len(noise.values), len(noise.values) + len(lines)
-        answers = Answers(oracle, self.rng_fit, self.rng_fresh)
+        answers = AnswerPool(oracle, self.rng_fit, self.rng_fresh)
         answers.keep(np.concatenate([oracle.to_standard(noise.points), lines]), standard[:last], are_spread=False)
         answers.keep(spread, standard[last:], are_spread=True)
         scale = function_scale(standard[first:last], noise=noise.deviation / oracle.size)

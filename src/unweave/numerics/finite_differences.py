@@ -23,7 +23,7 @@ from unweave.arrays import (
 )
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Network
-from unweave.oracles.standard import Queryable
+from unweave.oracles.views import Queryable
 
 # Numbers per block of stencil points that are in memory at once.
 BLOCK_NUMBERS = 2**23

@@ -1,17 +1,91 @@
-"""The only way to the secret: batched queries, counted and bounded.
+"""The only way to the secret: batched queries, counted and bounded, where they may be asked, and how exact they are.
 
 A new kind of black box is a subclass that implements `_answer` for one batch. Counting, the
 budget, the checks of points and answers and the splitting of large batches are done here, once.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+from jaxtyping import Bool, Float64
+from scipy import special
 
-from unweave.arrays import Points, Values, as_float64
+from unweave.arrays import Points, Values, Vector, as_float64
 from unweave.exceptions import BadAnswer, BudgetExhausted, InvalidInput, OracleError, OracleFailed
-from unweave.oracles.domains import Domain, Everywhere
+
+
+@dataclass(frozen=True)
+class Everywhere:
+    """All of space. Points are drawn from a Gaussian with this centre and standard deviation.
+
+    Args:
+        scale: how far from the centre the function is interesting; one number or one per input.
+        center: where it is interesting; zero if omitted.
+    """
+
+    scale: float | Vector = 1.0
+    center: float | Vector = 0.0
+
+    def __post_init__(self) -> None:
+        scale = np.asarray(self.scale, dtype=np.float64)
+        if not (np.all(np.isfinite(scale)) and np.all(scale > 0)):
+            raise InvalidInput(f"Everywhere needs a positive finite scale, got {self.scale}.")
+        if not np.all(np.isfinite(np.asarray(self.center, dtype=np.float64))):
+            raise InvalidInput(f"Everywhere needs a finite center, got {self.center}.")
+
+    def frame(self, inputs: int) -> tuple[Vector, Vector]:
+        """Centre and half-width per input: the unit of length of every measurement."""
+        return _per_input(self.center, inputs, "center"), _per_input(self.scale, inputs, "scale")
+
+    def sample_standard(self, rng: np.random.Generator, points: int, inputs: int, margin: float) -> Points:  # noqa: ARG002
+        """Draw points in standard coordinates ``(x - center) / half-width``."""
+        return rng.standard_normal((points, inputs))
+
+    def contains(self, points: Points) -> Bool[np.ndarray, "points"]:
+        """Whether each point may be asked: always."""
+        return np.ones(len(points), dtype=bool)
+
+
+@dataclass(frozen=True)
+class Box:
+    """The points between `lower` and `upper`, one bound per input or one for all."""
+
+    lower: float | Vector
+    upper: float | Vector
+
+    def __post_init__(self) -> None:
+        lower, upper = np.asarray(self.lower, dtype=np.float64), np.asarray(self.upper, dtype=np.float64)
+        if not (np.all(np.isfinite(lower)) and np.all(np.isfinite(upper)) and np.all(lower < upper)):
+            raise InvalidInput(f"Box needs finite bounds with lower < upper, got {self.lower} and {self.upper}.")
+
+    def frame(self, inputs: int) -> tuple[Vector, Vector]:
+        """Centre and half-width per input: the unit of length of every measurement."""
+        lower, upper = _per_input(self.lower, inputs, "lower"), _per_input(self.upper, inputs, "upper")
+        return 0.5 * (lower + upper), 0.5 * (upper - lower)
+
+    def sample_standard(self, rng: np.random.Generator, points: int, inputs: int, margin: float) -> Points:
+        """Draw points uniformly, at least `margin` half-widths away from every face."""
+        return rng.uniform(-1.0 + margin, 1.0 - margin, (points, inputs))
+
+    def contains(self, points: Points) -> Bool[np.ndarray, "points"]:
+        """Whether each point may be asked; rounding in the last digits is forgiven."""
+        center, half_width = self.frame(points.shape[1])
+        return np.all(np.abs(points - center) <= half_width * (1 + 1e-12) + 1e-300, axis=1)
+
+
+Domain = Everywhere | Box
+
+
+def _per_input(value: float | Vector, inputs: int, name: str) -> Float64[np.ndarray, "inputs"]:
+    array = np.asarray(value, dtype=np.float64)
+    if array.ndim == 0:
+        return np.full(inputs, float(array))
+    array = as_float64(array, name=name, ndim=1)
+    if len(array) != inputs:
+        raise InvalidInput(f"the domain needs one {name} per input, {inputs} in all, got {len(array)}.")
+    return array
 
 
 @dataclass
@@ -136,3 +210,103 @@ class Oracle(ABC):
             f"the oracle gave a bad answer: {problem} (after {self.ledger.answered} queries).",
             queries=self.ledger.answered,
         )
+
+
+class CallableOracle(Oracle):
+    """Ask a Python callable that maps (points, inputs) to (points, outputs) or (points,)."""
+
+    def __init__(
+        self,
+        function: Callable[..., object],
+        *,
+        inputs: int,
+        outputs: int | None = None,
+        domain: Domain | None = None,
+        budget: int | None = None,
+        batch: int = 65_536,
+    ) -> None:
+        if not callable(function):
+            raise InvalidInput(f"CallableOracle needs a callable, got {type(function).__name__}.")
+        super().__init__(inputs=inputs, outputs=outputs, domain=domain, budget=budget, batch=batch)
+        self._function = function
+
+    def _answer(self, points: Points) -> object:
+        # A copy, so that a model that works in place can't change our points.
+        return self._function(points.copy())
+
+
+LINE_POINTS = 9
+REPEATS = 3
+# Spacing in half-widths of the domain: its eighth power is below the rounding of float64, while
+# even float32 answers change from one point of the line to the next.
+LINE_SPACING = 1e-3
+ORDERS = range(4, 8)
+
+
+@dataclass(frozen=True)
+class NoiseFloor:
+    """Standard deviation of the error of one answer, per output, and what it was read from.
+
+    Args:
+        deviation: estimated standard deviation of the answers' error, per output.
+        repeat_spread: largest change when the same point was asked twice (0: deterministic).
+        magnitude: largest answer seen, per output.
+        points: what was asked for the estimate, so that no answer is lost.
+        values: what was answered.
+    """
+
+    deviation: Float64[np.ndarray, "outputs"]
+    repeat_spread: float
+    magnitude: Float64[np.ndarray, "outputs"]
+    points: Points
+    values: Values
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether asking twice gave the same answer."""
+        return self.repeat_spread == 0.0
+
+
+def measure_noise(oracle: Oracle, rng: np.random.Generator) -> NoiseFloor:
+    """Estimate the noise of the answers from 2 x 9 + 3 queries.
+
+    Assumes: the function is smooth over a few percent of the domain on one of two lines.
+    Guarantees: heuristic; the estimate is never below the rounding unit of the answers' type.
+    """
+    center, half_width = oracle.domain.frame(oracle.inputs)
+    starts = oracle.domain.sample_standard(rng, 2, oracle.inputs, LINE_SPACING * LINE_POINTS)
+    directions = rng.standard_normal((2, oracle.inputs))
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    steps = LINE_SPACING * np.arange(LINE_POINTS)
+    lines = center + half_width * (starts[:, None] + steps[:, None] * directions[:, None])
+    first = oracle.query(lines[0])
+    # The second call repeats points of the first: a model with a memory shows itself here.
+    second = oracle.query(np.concatenate([lines[1], lines[0][:REPEATS]]))
+    repeated, second = second[LINE_POINTS:], second[:LINE_POINTS]
+
+    values = np.concatenate([first, second])
+    magnitude = np.max(np.abs(values), axis=0)
+    # A kink on a line raises its estimate, so the smaller of the two is the noise.
+    smooth = np.minimum(_line_noise(first), _line_noise(second))
+    change = np.abs(repeated - first[:REPEATS])
+    random = np.sqrt(np.mean(change**2, axis=0) / 2)
+    # Answers that are all zero tell no unit: that of their rounding is one, as elsewhere.
+    rounding = 0.3 * oracle.ledger.answer_digits * np.where(magnitude > 0, magnitude, 1.0)
+    deviation = np.maximum(np.maximum(smooth, random), np.maximum(rounding, np.finfo(float).tiny))
+    return NoiseFloor(
+        deviation=deviation,
+        repeat_spread=float(np.max(change)),
+        magnitude=magnitude,
+        points=np.concatenate([lines[0], lines[1]]),
+        values=values,
+    )
+
+
+def _line_noise(values: Values) -> Float64[np.ndarray, "outputs"]:
+    """Median over the orders of difference of the implied standard deviation of independent noise."""
+    deviations = []
+    for order in ORDERS:
+        differences = np.diff(values, n=order, axis=0)
+        gain = special.comb(2 * order, order)
+        deviations.append(np.sqrt(np.mean(differences**2, axis=0) / gain))
+    return np.median(np.array(deviations), axis=0)

@@ -11,15 +11,15 @@ from unweave.certificates.certify import Certificate
 from unweave.certificates.diagnostics import network_quality
 from unweave.exceptions import InvalidInput
 from unweave.identification import reasons
-from unweave.identification.answer_pool import Answers
-from unweave.identification.refiner import Candidate, Judge, Start, weakest_neuron, without_neuron
+from unweave.identification.identifier import as_delivered
+from unweave.identification.refiner import AnswerPool, Candidate, Refiner, Start, weakest_neuron, without_neuron
 from unweave.networks.network import Layer, Network
 from unweave.networks.parameters import ParameterVector
 from unweave.networks.planted import deep_network
 from unweave.networks.symmetries import canonical, match
 from unweave.numerics.network_fit import LevenbergMarquardt
-from unweave.oracles.callables import CallableOracle
-from unweave.oracles.standard import StandardOracle
+from unweave.oracles.oracle import CallableOracle
+from unweave.oracles.views import StandardOracle, in_oracle_units
 from unweave.reports.files import read_run, write_run
 from unweave.result import Cost, Outcome, Result
 
@@ -44,9 +44,9 @@ def standard(network: Network, *, has_units: bool = False) -> StandardOracle:
     )
 
 
-def judge_of(network: Network, seed: int, noise: float = 1e-16) -> Judge:
-    answers = Answers(standard(network), np.random.default_rng([seed, 92]), np.random.default_rng([seed, 93]))
-    return Judge(answers, LevenbergMarquardt(), noise)
+def judge_of(network: Network, seed: int, noise: float = 1e-16) -> Refiner:
+    answers = AnswerPool(standard(network), np.random.default_rng([seed, 92]), np.random.default_rng([seed, 93]))
+    return Refiner(answers, LevenbergMarquardt(), noise)
 
 
 def perturbed(network: Network, seed: int, size: float = 0.01) -> Network:
@@ -127,7 +127,7 @@ def test_oracle_units_give_the_same_function(has_skip: bool, seed: int) -> None:
         network = replace(network, skip=np.random.default_rng(seed).normal(size=(2, 6)))
     oracle = standard(network, has_units=True)
     points = np.random.default_rng([seed, 1]).standard_normal((20, 6))
-    moved = reasons.in_oracle_units(network, oracle)
+    moved = in_oracle_units(network, oracle)
     expected = oracle.offset + oracle.size * network(oracle.to_standard(points))
     np.testing.assert_allclose(moved(points), expected, atol=1e-13)
 
@@ -135,19 +135,19 @@ def test_oracle_units_give_the_same_function(has_skip: bool, seed: int) -> None:
 def test_output_units_need_an_affine_output_layer(seed: int) -> None:
     network = planted(seed, output=TANH)
     with pytest.raises(InvalidInput, match="tanh outputs"):
-        reasons.in_oracle_units(network, standard(network, has_units=True))
+        in_oracle_units(network, standard(network, has_units=True))
     scaled = replace(standard(network), center=np.ones(6), half_width=np.full(6, 2.0))
     points = np.random.default_rng([seed, 1]).standard_normal((20, 6))
-    moved = reasons.in_oracle_units(network, scaled)
+    moved = in_oracle_units(network, scaled)
     np.testing.assert_allclose(moved(points), network(scaled.to_standard(points)), atol=1e-14)
 
 
 def test_the_network_is_delivered_with_the_activation_asked_for(seed: int) -> None:
     candidate = judged(planted(seed), seed)
-    delivered = reasons.as_delivered(candidate, SIGMOID)
+    delivered = as_delivered(candidate, SIGMOID)
     assert delivered.activations == (SIGMOID, SIGMOID, IDENTITY)
     assert match(delivered, candidate.network).largest_error < 1e-12
-    assert reasons.as_delivered(candidate, RELU).activations == (TANH, TANH, IDENTITY)
+    assert as_delivered(candidate, RELU).activations == (TANH, TANH, IDENTITY)
 
 
 def test_the_reason_names_all_layers(seed: int) -> None:

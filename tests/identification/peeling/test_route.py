@@ -7,11 +7,11 @@ import pytest
 
 import unweave
 from unweave.activations import IDENTITY, SIGMOID, TANH, Activation
-from unweave.identification.peeling.route import DeepRoute
+from unweave.identification.peeling.route import LayerPeeling
 from unweave.identification.peeling.wide_starts import WideStarts
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import deep_network
-from unweave.oracles.callables import CallableOracle
+from unweave.oracles.oracle import CallableOracle
 
 EXACT = 1e-8
 
@@ -42,7 +42,7 @@ def assert_recovered(found: unweave.Result, truth: Network, *, atol: float = EXA
     error = unweave.match(found.network, truth).largest_error
     assert error <= atol
     assert error <= found.certificate.radius
-    assert found.route == DeepRoute.name
+    assert found.route == LayerPeeling.name
     assert found.first_layer is None
 
 

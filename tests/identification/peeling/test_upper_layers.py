@@ -10,9 +10,8 @@ from unweave.identification.peeling.upper_layers import UpperLayers, UpperStart
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import deep_network
 from unweave.numerics.subspace_power import SubspacePower
-from unweave.oracles.callables import CallableOracle
-from unweave.oracles.peeled import PeeledOracle
-from unweave.oracles.standard import StandardOracle
+from unweave.oracles.oracle import CallableOracle
+from unweave.oracles.views import PeeledOracle, StandardOracle
 
 
 def starts(truth: Network, seed: int, activations: tuple[Activation, ...] = (IDENTITY,)) -> list[UpperStart]:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unweave.identification.plateaus.edges import EdgeKind, Edges, Plateau, halved, leave, read_facet
-from unweave.identification.walks.searches import run_together
+from unweave.identification.walks.lines import run_searches
 
 INPUTS = 6
 TOLERANCE = 1e-14
@@ -46,7 +46,7 @@ def facing(normal: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 def test_the_edge_on_a_ray_is_where_the_hyperplane_is(make: Callable[..., Model], threshold: float, seed: int) -> None:
     normal, _ = halfspace(seed)
     model, direction = make(normal, threshold), facing(normal, np.random.default_rng(seed))
-    (edge,) = run_together([leave(plateau_of(model), direction, unit=2.0)], model)
+    (edge,) = run_searches([leave(plateau_of(model), direction, unit=2.0)], model)
     distance = threshold / float(normal @ direction)
     np.testing.assert_allclose(edge.points[0], distance * direction, atol=1e-9 * (1.0 + distance))
     assert plateau_of(model).holds(model(edge.inside))[0]
@@ -56,7 +56,7 @@ def test_the_edge_on_a_ray_is_where_the_hyperplane_is(make: Callable[..., Model]
 def test_a_ray_away_from_the_hyperplane_meets_nothing(seed: int) -> None:
     normal, threshold = halfspace(seed)
     model, direction = step_of(normal, threshold), -facing(normal, np.random.default_rng(seed))
-    assert run_together([leave(plateau_of(model), direction, unit=2.0)], model) == []
+    assert run_searches([leave(plateau_of(model), direction, unit=2.0)], model) == []
 
 
 def test_halving_ends_at_the_last_digit_with_one_query_per_digit(seed: int) -> None:
@@ -84,8 +84,8 @@ def test_a_facet_is_read_to_the_last_digits(
     normal, _ = halfspace(seed)
     model, rng = make(normal, threshold), np.random.default_rng(seed)
     plateau = plateau_of(model)
-    (edge,) = run_together([leave(plateau, facing(normal, rng), unit=2.0)], model)
-    (facet,) = run_together([read_facet(plateau, edge, rng)], model)
+    (edge,) = run_searches([leave(plateau, facing(normal, rng), unit=2.0)], model)
+    (facet,) = run_searches([read_facet(plateau, edge, rng)], model)
     assert facet.kind is kind
     np.testing.assert_allclose(facet.normal, normal, atol=1e-12)
     np.testing.assert_allclose(facet.threshold, threshold, atol=1e-12)
@@ -101,8 +101,8 @@ def test_a_facet_costs_about_sixty_queries_per_input(seed: int) -> None:
         asked += len(points)
         return model(points)
 
-    (edge,) = run_together([leave(plateau_of(model), facing(normal, rng), unit=2.0)], model)
-    run_together([read_facet(plateau_of(model), edge, rng)], counted)
+    (edge,) = run_searches([leave(plateau_of(model), facing(normal, rng), unit=2.0)], model)
+    run_searches([read_facet(plateau_of(model), edge, rng)], counted)
     assert 40 * INPUTS < asked < 120 * INPUTS
 
 
@@ -110,8 +110,8 @@ def test_a_normal_points_away_from_its_plateau(seed: int) -> None:
     normal, threshold = halfspace(seed)
     model, rng = step_of(normal, threshold), np.random.default_rng(seed)
     plateau = plateau_of(model, 5.0 * normal)
-    (edge,) = run_together([leave(plateau, -facing(normal, rng), unit=2.0)], model)
-    (facet,) = run_together([read_facet(plateau, edge, rng)], model)
+    (edge,) = run_searches([leave(plateau, -facing(normal, rng), unit=2.0)], model)
+    (facet,) = run_searches([read_facet(plateau, edge, rng)], model)
     np.testing.assert_allclose(facet.normal, -normal, atol=1e-12)
     np.testing.assert_allclose(facet.threshold, -threshold, atol=1e-12)
 
@@ -126,8 +126,8 @@ def test_another_hyperplane_close_by_does_not_disturb(seed: int) -> None:
         return ((points @ normal >= threshold) | (points @ tilted >= threshold))[:, None].astype(float)
 
     plateau = plateau_of(model)
-    (edge,) = run_together([leave(plateau, facing(normal, rng), unit=2.0)], model)
-    (facet,) = run_together([read_facet(plateau, edge, rng)], model)
+    (edge,) = run_searches([leave(plateau, facing(normal, rng), unit=2.0)], model)
+    (facet,) = run_searches([read_facet(plateau, edge, rng)], model)
     distances = [np.linalg.norm(facet.normal - each) for each in (normal, tilted)]
     assert min(distances) < 1e-10
 
@@ -138,8 +138,8 @@ def test_the_edge_of_a_ball_is_not_a_facet(seed: int) -> None:
 
     rng = np.random.default_rng(seed)
     plateau = plateau_of(ball)
-    (edge,) = run_together([leave(plateau, facing(np.ones(INPUTS), rng), unit=2.0)], ball)
-    assert run_together([read_facet(plateau, edge, rng)], ball) == []
+    (edge,) = run_searches([leave(plateau, facing(np.ones(INPUTS), rng), unit=2.0)], ball)
+    assert run_searches([read_facet(plateau, edge, rng)], ball) == []
 
 
 def test_the_tail_of_a_saturated_unit_is_neither_a_jump_nor_a_kink(seed: int) -> None:
@@ -150,5 +150,5 @@ def test_the_tail_of_a_saturated_unit_is_neither_a_jump_nor_a_kink(seed: int) ->
 
     rng = np.random.default_rng(seed)
     plateau = plateau_of(tail)
-    (edge,) = run_together([leave(plateau, facing(normal, rng), unit=2.0)], tail)
-    assert run_together([read_facet(plateau, edge, rng)], tail) == []
+    (edge,) = run_searches([leave(plateau, facing(normal, rng), unit=2.0)], tail)
+    assert run_searches([read_facet(plateau, edge, rng)], tail) == []

@@ -20,7 +20,7 @@ from unweave.networks.planted import (
     threshold_function,
     upper_network,
 )
-from unweave.oracles.callables import CallableOracle
+from unweave.oracles.oracle import CallableOracle
 from unweave.result import Outcome
 
 INPUTS = 3

@@ -5,7 +5,7 @@ import pytest
 
 from unweave.activations import RELU, Activation, leaky_relu
 from unweave.identification.relu_layers.crossings import PAIRS, Accuracy, Plane, continues_everywhere
-from unweave.identification.walks.searches import run_together
+from unweave.identification.walks.lines import run_searches
 from unweave.networks.network import Network
 from unweave.networks.planted import deep_network, general_network
 
@@ -47,7 +47,7 @@ def second_layer_plane(network: Network, neuron: int, rng: np.random.Generator) 
 
 def found(planes: list[Plane], network: Network, seed: int, accuracy: Accuracy = EXACT) -> set[int]:
     rng = np.random.default_rng([seed, 72])
-    return set(run_together([continues_everywhere(plane, accuracy, rng) for plane in planes], network))
+    return set(run_searches([continues_everywhere(plane, accuracy, rng) for plane in planes], network))
 
 
 @pytest.mark.parametrize("activation", [RELU, leaky_relu(0.1)])
@@ -105,6 +105,6 @@ def test_little_is_asked_where_nothing_is_seen(seed: int) -> None:
         return points @ np.ones((INPUTS, 1))
 
     plane = Plane(0, rng.standard_normal(INPUTS), np.eye(INPUTS)[0], 1e-13)
-    assert run_together([continues_everywhere(plane, EXACT, rng)], affine) == []
+    assert run_searches([continues_everywhere(plane, EXACT, rng)], affine) == []
     assert sum(asked) == 12
     assert sum(asked) < 6 * PAIRS

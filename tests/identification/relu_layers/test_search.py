@@ -8,16 +8,15 @@ import pytest
 import unweave
 from unweave.activations import RELU, Activation, leaky_relu
 from unweave.exceptions import BudgetExhausted, StageFailed
-from unweave.identification.reasons import in_oracle_units, layer_in_oracle_units
-from unweave.identification.relu_layers.search import DeepKinkRoute, ReluLayers, looks_shallow
+from unweave.identification.relu_layers.route import looks_shallow
+from unweave.identification.relu_layers.search import ReluLayers, TwoLayerSearch
 from unweave.identification.relu_layers.upper_layer import UpperReluLayer
-from unweave.identification.session import Probe, Run
+from unweave.identification.session import Probe, Session
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import deep_network, general_network
 from unweave.numerics.network_fit import LevenbergMarquardt
-from unweave.oracles.callables import CallableOracle
-from unweave.oracles.domains import Box, Domain, Everywhere
-from unweave.oracles.standard import StandardOracle
+from unweave.oracles.oracle import Box, CallableOracle, Domain, Everywhere
+from unweave.oracles.views import StandardOracle, in_oracle_units, layer_in_oracle_units
 from unweave.result import Outcome
 
 
@@ -43,10 +42,10 @@ def started(
     inputs: int = 8,
     domain: Domain | None = None,
     budget: int | None = None,
-) -> tuple[Run, Probe]:
+) -> tuple[Session, Probe]:
     oracle = CallableOracle(model, inputs=inputs, domain=domain, budget=budget)
-    run = Run(oracle, np.random.default_rng([seed, 132]), lambda *_: None, activation=None, neurons=None)
-    return run, run.probe()
+    session = Session(oracle, np.random.default_rng([seed, 132]), lambda *_: None, activation=None, neurons=None)
+    return session, session.probe()
 
 
 def assert_recovered(found: ReluLayers, truth: Network, oracle: StandardOracle, *, atol: float = 1e-10) -> None:
@@ -72,8 +71,8 @@ def assert_first_layer_only(found: ReluLayers, truth: Network, oracle: StandardO
 @pytest.mark.parametrize("shape", [(8, 5, 5, 1), (8, 4, 6, 3), (6, 6, 5, 2), (12, 3, 6, 1)], ids=str)
 def test_planted_networks_are_recovered(shape: tuple[int, ...], seed: int) -> None:
     truth = planted(seed, *shape)
-    run, probe = started(truth, seed, inputs=shape[0])
-    found = DeepKinkRoute()(run, probe)
+    session, probe = started(truth, seed, inputs=shape[0])
+    found = TwoLayerSearch()(session, probe)
     assert_recovered(found, truth, probe.oracle)
     assert found.has_signs
     assert all(check.verdict is unweave.result.Verdict.OK for check in found.checks)
@@ -82,8 +81,8 @@ def test_planted_networks_are_recovered(shape: tuple[int, ...], seed: int) -> No
 @pytest.mark.parametrize("slope", [0.01, 0.3])
 def test_leaky_networks_are_recovered(slope: float, seed: int) -> None:
     truth = planted(seed, 8, 5, 5, 1, activation=leaky_relu(slope))
-    run, probe = started(truth, seed)
-    assert_recovered(DeepKinkRoute()(run, probe), truth, probe.oracle)
+    session, probe = started(truth, seed)
+    assert_recovered(TwoLayerSearch()(session, probe), truth, probe.oracle)
 
 
 def test_units_of_inputs_and_outputs_do_not_matter(seed: int) -> None:
@@ -98,14 +97,14 @@ def test_units_of_inputs_and_outputs_do_not_matter(seed: int) -> None:
             Layer(np.array([[1e4], [1e-3]]) * output.weights, output.biases, output.activation),
         )
     )
-    run, probe = started(truth, seed, domain=Everywhere(scale=scale, center=center))
-    assert_recovered(DeepKinkRoute()(run, probe), truth, probe.oracle, atol=1e-8)
+    session, probe = started(truth, seed, domain=Everywhere(scale=scale, center=center))
+    assert_recovered(TwoLayerSearch()(session, probe), truth, probe.oracle, atol=1e-8)
 
 
 def test_the_assertions_can_fail(seed: int) -> None:
     truth = planted(seed, 8, 5, 5, 1)
-    run, probe = started(truth, seed)
-    found = DeepKinkRoute()(run, probe)
+    session, probe = started(truth, seed)
+    found = TwoLayerSearch()(session, probe)
     with pytest.raises(AssertionError):
         assert_recovered(found, planted(seed + 1, 8, 5, 5, 1), probe.oracle)
     with pytest.raises(AssertionError):
@@ -114,8 +113,8 @@ def test_the_assertions_can_fail(seed: int) -> None:
 
 def test_without_polish_the_parameters_are_nearly_as_exact(seed: int) -> None:
     truth = planted(seed, 8, 5, 5, 1)
-    run, probe = started(truth, seed)
-    assert_recovered(DeepKinkRoute(largest_polish=0)(run, probe), truth, probe.oracle, atol=1e-6)
+    session, probe = started(truth, seed)
+    assert_recovered(TwoLayerSearch(largest_polish=0)(session, probe), truth, probe.oracle, atol=1e-6)
 
 
 def test_neurons_that_never_switch_leave_the_function(seed: int) -> None:
@@ -124,8 +123,8 @@ def test_neurons_that_never_switch_leave_the_function(seed: int) -> None:
     weights, biases = second.weights.copy(), second.biases.copy()
     weights[0], biases[0] = np.abs(weights[0]), 0.2
     truth = Network((first, Layer(weights, biases, RELU), output))
-    run, probe = started(truth, seed)
-    found = DeepKinkRoute()(run, probe)
+    session, probe = started(truth, seed)
+    found = TwoLayerSearch()(session, probe)
     assert found.outcome is Outcome.PARTLY_IDENTIFIED
     assert found.network is not None
     assert "not the only ones" in found.reason
@@ -141,48 +140,48 @@ def test_neurons_that_are_never_on_are_left_out(seed: int) -> None:
     truth = Network(
         (first, Layer(weights[1:], biases[1:], RELU), Layer(output.weights[:, 1:], output.biases, output.activation))
     )
-    run, probe = started(Network((first, Layer(weights, biases, RELU), output)), seed)
-    assert_recovered(DeepKinkRoute()(run, probe), truth, probe.oracle)
+    session, probe = started(Network((first, Layer(weights, biases, RELU), output)), seed)
+    assert_recovered(TwoLayerSearch()(session, probe), truth, probe.oracle)
 
 
 @pytest.mark.parametrize("shape", [(4, 7, 5, 1), (8, 5, 5, 5, 1)], ids=str)
 def test_of_other_shapes_the_first_layer_is_found(shape: tuple[int, ...], seed: int) -> None:
     """Wider than the input, or under three layers."""
     truth = planted(seed, *shape)
-    run, probe = started(truth, seed, inputs=shape[0])
-    found = DeepKinkRoute()(run, probe)
+    session, probe = started(truth, seed, inputs=shape[0])
+    found = TwoLayerSearch()(session, probe)
     assert_first_layer_only(found, truth, probe.oracle)
     assert found.has_signs == (shape[0] > shape[1])
 
 
 def test_a_budget_ends_with_the_first_layer(seed: int) -> None:
     truth = planted(seed, 8, 5, 5, 1)
-    run, probe = started(truth, seed)
-    DeepKinkRoute().first(run, probe)
-    budget = run.oracle.ledger.answered + 40
-    run, probe = started(truth, seed, budget=budget)
-    found = DeepKinkRoute()(run, probe)
+    session, probe = started(truth, seed)
+    TwoLayerSearch().first(session, probe)
+    budget = session.oracle.ledger.answered + 40
+    session, probe = started(truth, seed, budget=budget)
+    found = TwoLayerSearch()(session, probe)
     assert_first_layer_only(found, truth, probe.oracle)
     assert "budget" in found.reason
-    assert run.oracle.ledger.answered <= budget
+    assert session.oracle.ledger.answered <= budget
 
 
 def test_a_small_budget_raises(seed: int) -> None:
-    run, probe = started(planted(seed, 8, 5, 5, 1), seed, budget=120)
+    session, probe = started(planted(seed, 8, 5, 5, 1), seed, budget=120)
     with pytest.raises(BudgetExhausted):
-        DeepKinkRoute()(run, probe)
+        TwoLayerSearch()(session, probe)
 
 
 def test_a_box_is_refused(seed: int) -> None:
-    run, probe = started(planted(seed, 8, 5, 5, 1), seed, domain=Box(-1.0, 1.0))
+    session, probe = started(planted(seed, 8, 5, 5, 1), seed, domain=Box(-1.0, 1.0))
     with pytest.raises(StageFailed, match="which a box excludes"):
-        DeepKinkRoute()(run, probe)
+        TwoLayerSearch()(session, probe)
 
 
 def test_a_function_without_full_hyperplanes_is_refused(seed: int) -> None:
-    run, probe = started(lambda points: np.max(points, axis=1), seed)
+    session, probe = started(lambda points: np.max(points, axis=1), seed)
     with pytest.raises(StageFailed, match="no kink was seen whose hyperplane goes on everywhere"):
-        DeepKinkRoute()(run, probe)
+        TwoLayerSearch()(session, probe)
 
 
 @pytest.mark.parametrize("outputs", [1, 3])
@@ -190,9 +189,9 @@ def test_shallow_and_deep_networks_are_told_apart(outputs: int, seed: int) -> No
     rng = np.random.default_rng([seed, 134])
     shallow = general_network(rng, inputs=8, neurons=12, outputs=outputs, activation=RELU)
     for model, expected in ((shallow, True), (planted(seed, 8, 6, 6, outputs), False)):
-        run, probe = started(model, seed)
-        assert looks_shallow(run, probe) is expected
-        assert run.diagnostics[-1].name == "share of bends that two parallel lines have in common"
+        session, probe = started(model, seed)
+        assert looks_shallow(session, probe) is expected
+        assert session.diagnostics[-1].name == "share of bends that two parallel lines have in common"
 
 
 def test_lines_between_values_show_the_second_layer(seed: int) -> None:

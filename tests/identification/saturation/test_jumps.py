@@ -7,9 +7,17 @@ import pytest
 
 from unweave.activations import ERF, TANH, Activation
 from unweave.exceptions import StageFailed
-from unweave.identification.saturation.jumps import FIRST_ANGLES, QUERIES_PER_ANGLE, TAIL, Jump, JumpWalk, fit_jump
-from unweave.identification.walks.lines import Line, far_line
-from unweave.identification.walks.searches import Ask
+from unweave.identification.saturation.jumps import (
+    FIRST_ANGLES,
+    QUERIES_PER_ANGLE,
+    TAIL,
+    Jump,
+    JumpSearch,
+    Slab,
+    fit_jump,
+    measure_slabs,
+)
+from unweave.identification.walks.lines import Ask, Line, far_line
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network, unit_network
 
@@ -49,7 +57,7 @@ def assert_jumps(jumps: list[Jump], network: Network, line: Line, *, atol: float
 
 def test_the_assertion_on_jumps_can_fail(seed: int) -> None:
     truth, line = planted(seed), line_of(seed)
-    jumps = JumpWalk(NOISE)(truth, line)
+    jumps = JumpSearch(NOISE)(truth, line)
     assert_jumps(jumps, truth, line)
     hidden, output = truth.layers
     for other in (
@@ -66,7 +74,7 @@ def test_the_assertion_on_jumps_can_fail(seed: int) -> None:
 @pytest.mark.parametrize(("neurons", "outputs"), [(1, 1), (9, 1), (6, 3), (40, 1)])
 def test_planted_jumps_are_found(activation: Activation, neurons: int, outputs: int, seed: int) -> None:
     truth, line = planted(seed, neurons=neurons, outputs=outputs, activation=activation), line_of(seed)
-    jumps = JumpWalk(NOISE)(truth, line)
+    jumps = JumpSearch(NOISE)(truth, line)
     assert_jumps(jumps, truth, line)
     assert all(jump.misfit < 1e-6 for jump in jumps)
 
@@ -80,7 +88,7 @@ def test_a_jump_costs_less_than_sixty_queries(seed: int) -> None:
         asked += len(points)
         return truth(points)
 
-    assert_jumps(JumpWalk(NOISE)(ask, line), truth, line)
+    assert_jumps(JumpSearch(NOISE)(ask, line), truth, line)
     assert asked < 60 * 30
 
 
@@ -98,7 +106,7 @@ def test_neighbours_that_cancel_are_found_or_left_for_another_line(neurons: int,
     """Unit output weights: plateaus on both sides of two opposite jumps are equal."""
     truth, line = unit_network(np.random.default_rng([seed, 23]), inputs=INPUTS, neurons=neurons), line_of(seed)
     positions, rates, heights = planted_jumps(truth, line)
-    clear = [jump for jump in JumpWalk(NOISE)(truth, line) if jump.misfit < TAIL]
+    clear = [jump for jump in JumpSearch(NOISE)(truth, line) if jump.misfit < TAIL]
     nearest = [int(np.argmin(np.abs(positions - jump.position))) for jump in clear]
     assert len(set(nearest)) == len(clear)
     for jump, k in zip(clear, nearest, strict=True):
@@ -117,7 +125,7 @@ def test_two_slabs_that_overlap_fit_poorly(seed: int) -> None:
     normal = place - (place @ line.direction) * line.direction
     weights -= np.outer(weights @ place, normal) / (normal @ place)
     truth = Network.shallow(weights, np.array([0.0, 0.3]), np.array([[1.0, 0.8]]), np.zeros(1), TANH)
-    jumps = JumpWalk(NOISE)(truth, line)
+    jumps = JumpSearch(NOISE)(truth, line)
     assert len(jumps) >= 1
     assert all(jump.misfit > TAIL for jump in jumps)
 
@@ -130,7 +138,7 @@ def test_two_jumps_beyond_the_last_angle_are_told_apart() -> None:
     # Places where the arguments vanish, in radii.
     weights -= np.outer(weights @ line.base / (RADIUS * np.array([-6.4, -10.7, -16.8])), line.direction)
     truth = Network.shallow(weights, np.array([0.1, -0.4, 0.8]), np.array([[1.0, -0.6, 1.7]]), np.zeros(1), TANH)
-    assert_jumps(JumpWalk(NOISE)(truth, line), truth, line, atol=1e-6)
+    assert_jumps(JumpSearch(NOISE)(truth, line), truth, line, atol=1e-6)
 
 
 @pytest.mark.parametrize("activation", [TANH, ERF])
@@ -153,7 +161,7 @@ def test_a_fit_finds_place_and_rate(activation: Activation, rate_guess: float, s
 def test_weak_jumps_are_not_taken_for_plateaus(ratio: float, seed: int) -> None:
     truth, line = planted(seed, neurons=1), line_of(seed)
     weakest = float(np.max(np.abs(truth.layers[1].weights)))
-    assert_jumps(JumpWalk(weakest / ratio)(truth, line), truth, line)
+    assert_jumps(JumpSearch(weakest / ratio)(truth, line), truth, line)
 
 
 def test_a_constant_has_no_jumps(seed: int) -> None:
@@ -164,7 +172,7 @@ def test_a_constant_has_no_jumps(seed: int) -> None:
         asked += len(points)
         return np.full((len(points), 1), 2.0)
 
-    assert JumpWalk(NOISE)(ask, line_of(seed)) == []
+    assert JumpSearch(NOISE)(ask, line_of(seed)) == []
     assert asked == FIRST_ANGLES
 
 
@@ -182,7 +190,7 @@ def assert_given_up(ask: Ask, line: Line) -> None:
     """The search says that there are no plateaus, or all that it finds is unlike a neuron."""
     jumps = []
     with contextlib.suppress(StageFailed):
-        jumps = JumpWalk(NOISE)(ask, line)
+        jumps = JumpSearch(NOISE)(ask, line)
     assert all(jump.misfit > TAIL for jump in jumps)
 
 
@@ -220,3 +228,95 @@ def test_a_search_that_does_not_end_is_stopped(seed: int) -> None:
 
     assert_given_up(ask, line_of(seed))
     assert asked <= QUERIES_PER_ANGLE * FIRST_ANGLES + FIRST_ANGLES
+
+
+def slab_line_of(seed: int, inputs: int) -> Line:
+    return far_line(inputs, np.random.default_rng([seed, 31]), radius=RADIUS, outer=1e-5)
+
+
+def planted_slabs(
+    seed: int, *, inputs: int = 5, neurons: int = 9, outputs: int = 1, activation: Activation = TANH
+) -> Network:
+    rng = np.random.default_rng([seed, 32])
+    return general_network(rng, inputs=inputs, neurons=neurons, outputs=outputs, activation=activation)
+
+
+def assert_slabs(slabs: list[Slab], network: Network, line: Line, *, atol: float = 1e-7) -> None:
+    """Weights, bias and output weights of all neurons, with the sign that grows along the line.
+
+    Most weights to `atol`; those that nearly saturate the neuron lose digits, but not more than two.
+    """
+    hidden, output = network.layers
+    signs = np.sign(hidden.weights @ line.direction)
+    weights, biases, heights = signs[:, None] * hidden.weights, signs * hidden.biases, signs * output.weights
+    assert len(slabs) == len(weights)
+    nearest = [int(np.argmin(np.linalg.norm(weights - slab.weights, axis=1))) for slab in slabs]
+    assert sorted(nearest) == list(range(len(weights)))
+    sizes = np.linalg.norm(weights[nearest], axis=1, keepdims=True)
+    errors = np.abs(np.array([slab.weights for slab in slabs]) - weights[nearest]) / sizes
+    assert np.median(errors) < atol
+    assert np.max(errors) < 100 * atol
+    np.testing.assert_allclose([slab.bias for slab in slabs], biases[nearest], atol=atol)
+    np.testing.assert_allclose([slab.height for slab in slabs], heights.T[nearest], atol=atol)
+    assert all(slab.mismatch < 1e-3 for slab in slabs)
+
+
+def test_the_assertion_on_slabs_can_fail(seed: int) -> None:
+    truth, line = planted_slabs(seed), slab_line_of(seed, 5)
+    slabs = measure_slabs(truth, line, JumpSearch(NOISE)(truth, line))
+    assert_slabs(slabs, truth, line)
+    hidden, output = truth.layers
+    for other in (
+        Network.shallow(hidden.weights + 1e-4, hidden.biases, output.weights, output.biases, TANH),
+        Network.shallow(hidden.weights, hidden.biases + 1e-6, output.weights, output.biases, TANH),
+        Network.shallow(hidden.weights, hidden.biases, output.weights + 1e-6, output.biases, TANH),
+    ):
+        with pytest.raises(AssertionError):
+            assert_slabs(slabs, other, line)
+    with pytest.raises(AssertionError):
+        assert_slabs(slabs[1:], truth, line)
+
+
+@pytest.mark.parametrize("activation", [TANH, ERF])
+@pytest.mark.parametrize(("inputs", "neurons", "outputs"), [(2, 1, 1), (5, 9, 1), (4, 6, 3), (12, 10, 1)])
+def test_planted_neurons_are_read(activation: Activation, inputs: int, neurons: int, outputs: int, seed: int) -> None:
+    truth = planted_slabs(seed, inputs=inputs, neurons=neurons, outputs=outputs, activation=activation)
+    line = slab_line_of(seed, inputs)
+    slabs = measure_slabs(truth, line, JumpSearch(NOISE)(truth, line))
+    assert_slabs(slabs, truth, line)
+
+
+def test_a_neuron_costs_one_query_per_input_and_a_few_more(seed: int) -> None:
+    truth, line = planted_slabs(seed, inputs=12, neurons=8), slab_line_of(seed, 12)
+    jumps = JumpSearch(NOISE)(truth, line)
+    asked = []
+
+    def ask(points: np.ndarray) -> np.ndarray:
+        asked.append(len(points))
+        return truth(points)
+
+    measure_slabs(ask, line, jumps)
+    assert sum(asked) <= 8 * (12 + 12)
+    assert len(asked) <= 10
+
+
+def test_weights_of_very_different_size_are_read(seed: int) -> None:
+    """A step that is right for the smallest weight saturates the neuron along the largest."""
+    rng = np.random.default_rng([seed, 33])
+    line = slab_line_of(seed, 4)
+    weights = rng.standard_normal((3, 4))
+    weights[:, 1] *= 40.0
+    # Nearly parallel to the line, so that the rate is small against the largest weight.
+    weights -= 0.9 * np.outer(weights @ line.direction, line.direction)
+    truth = Network.shallow(weights, np.array([0.1, -0.4, 0.8]), np.array([[1.0, -0.6, 1.7]]), np.zeros(1), TANH)
+    clear = [jump for jump in JumpSearch(NOISE)(truth, line) if jump.misfit < TAIL]
+    slabs = measure_slabs(truth, line, clear)
+    assert len(slabs) == 3
+    assert_slabs(slabs, truth, line, atol=1e-6)
+
+
+def test_no_jumps_no_queries(seed: int) -> None:
+    def ask(points: np.ndarray) -> np.ndarray:
+        raise AssertionError(f"{len(points)} queries")
+
+    assert measure_slabs(ask, slab_line_of(seed, 5), []) == []

@@ -2,19 +2,26 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import special
 
 from unweave.activations import GELU, SILU, SOFTPLUS, Activation
-from unweave.identification.saturation.rounded_kinks import DISTANCES, Corners, measure_corners
-from unweave.identification.saturation.rounded_neurons import fit_corners
+from unweave.identification.saturation.rounded_kinks import (
+    DISTANCES,
+    RoundedKinks,
+    fit_rounded_kinks,
+    measure_rounded_kinks,
+)
 from unweave.identification.walks.hyperplanes import Hyperplanes, measure_hyperplanes
-from unweave.identification.walks.kinks import KinkWalk
+from unweave.identification.walks.kinks import KinkSearch
 from unweave.identification.walks.lines import Line, far_line
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
 
 EPS = float(np.finfo(float).eps)
 # As on far lines: kinks are rounded within a small angle, and steps are long.
-FAR = KinkWalk(noise=EPS, rounding=4 * EPS, blur=3e-4, step=3e-3)
+FAR = KinkSearch(noise=EPS, rounding=4 * EPS, blur=3e-4, step=3e-3)
 TAILED = [SOFTPLUS, GELU, SILU]
 
 
@@ -23,7 +30,7 @@ def planted(activation: Activation, seed: int, *, outputs: int = 1) -> Network:
     return general_network(rng, inputs=4, neurons=6, outputs=outputs, activation=activation)
 
 
-def walked_corners(truth: Network, seed: int) -> tuple[Line, Hyperplanes, Corners, int]:
+def walked_corners(truth: Network, seed: int) -> tuple[Line, Hyperplanes, RoundedKinks, int]:
     line = far_line(4, np.random.default_rng([seed, 42]), radius=2e6, outer=1e-5)
     walked = FAR(truth, line)
     met = measure_hyperplanes(truth, walked, FAR)
@@ -34,7 +41,7 @@ def walked_corners(truth: Network, seed: int) -> tuple[Line, Hyperplanes, Corner
         asked += len(points)
         return truth(points)
 
-    return line, met, measure_corners(ask, walked, met), asked
+    return line, met, measure_rounded_kinks(ask, walked, met), asked
 
 
 def planted_lengths(truth: Network, met: Hyperplanes) -> np.ndarray:
@@ -60,7 +67,7 @@ def test_lengths_of_weights_show_in_rounded_kinks(activation: Activation, output
     _, met, corners, asked = walked_corners(truth, seed)
     assert len(met.kinks) == 6
     assert asked == 6 * len(DISTANCES)
-    fit = fit_corners(corners, activation)
+    fit = fit_rounded_kinks(corners, activation)
     assert_lengths(fit.lengths, planted_lengths(truth, met), rtol=1e-2)
     assert fit.typical_misfit < 1e-2
 
@@ -68,7 +75,7 @@ def test_lengths_of_weights_show_in_rounded_kinks(activation: Activation, output
 @pytest.mark.parametrize("activation", TAILED)
 def test_the_right_activation_fits_best(activation: Activation, seed: int) -> None:
     _, _, corners, _ = walked_corners(planted(activation, seed), seed)
-    misfits = {each.name: fit_corners(corners, each).typical_misfit for each in TAILED}
+    misfits = {each.name: fit_rounded_kinks(corners, each).typical_misfit for each in TAILED}
     assert min(misfits, key=lambda name: misfits[name]) == activation.name
     others = [misfit for name, misfit in misfits.items() if name != activation.name]
     assert min(others) > 10 * misfits[activation.name]
@@ -92,4 +99,54 @@ def test_no_kinks_no_queries(seed: int) -> None:
     def ask(points: np.ndarray) -> np.ndarray:
         raise AssertionError(f"{len(points)} queries")
 
-    assert measure_corners(ask, walked, none).deviations.shape == (0, len(DISTANCES))
+    assert measure_rounded_kinks(ask, walked, none).deviations.shape == (0, len(DISTANCES))
+
+
+def deviation(activation: Activation, arguments: np.ndarray) -> np.ndarray:
+    """``g(t) - t`` for t > 0, from other formulas than the package's."""
+    return {
+        SOFTPLUS: np.log1p(np.exp(-arguments)),
+        GELU: -arguments * special.ndtr(-arguments),
+        SILU: -arguments * special.expit(-arguments),
+    }[activation]
+
+
+def corners_of(activation: Activation, lengths: np.ndarray) -> RoundedKinks:
+    return RoundedKinks(DISTANCES, deviation(activation, lengths[:, None] * DISTANCES) / lengths[:, None])
+
+
+@pytest.mark.parametrize("activation", TAILED)
+@given(st.lists(st.floats(0.05, 30.0), min_size=1, max_size=5))
+def test_lengths_are_found(activation: Activation, lengths: list[float]) -> None:
+    fit = fit_rounded_kinks(corners_of(activation, np.array(lengths)), activation)
+    np.testing.assert_allclose(fit.lengths, lengths, rtol=1e-5)
+    assert fit.typical_misfit < 1e-5
+
+
+@pytest.mark.parametrize("activation", TAILED)
+def test_other_activations_fit_worse(activation: Activation) -> None:
+    corners = corners_of(activation, np.array([0.3, 1.0, 4.0]))
+    misfits = {each: fit_rounded_kinks(corners, each).misfits for each in TAILED}
+    for other in TAILED:
+        assert other == activation or np.all(misfits[other] > 1e-2)
+    assert np.all(misfits[activation] < 1e-5)
+
+
+def test_errors_of_the_answers_show_in_the_misfit(seed: int) -> None:
+    exact = corners_of(SOFTPLUS, np.array([0.5, 1.0, 2.0]))
+    noise = 1e-4 * np.random.default_rng(seed).standard_normal(exact.deviations.shape)
+    fit = fit_rounded_kinks(RoundedKinks(DISTANCES, exact.deviations + noise), SOFTPLUS)
+    np.testing.assert_allclose(fit.lengths, [0.5, 1.0, 2.0], rtol=1e-2)
+    assert 1e-5 < fit.typical_misfit < 1e-2
+
+
+def test_a_sharp_kink_fits_nothing() -> None:
+    """A relu has no rounded kink at all."""
+    fit = fit_rounded_kinks(RoundedKinks(DISTANCES, np.zeros((2, len(DISTANCES)))), SOFTPLUS)
+    assert np.all(fit.misfits > 0.5)
+
+
+def test_no_kinks_are_no_evidence() -> None:
+    fit = fit_rounded_kinks(RoundedKinks(DISTANCES, np.empty((0, len(DISTANCES)))), GELU)
+    assert fit.typical_misfit == np.inf
+    assert len(fit.lengths) == 0

@@ -13,14 +13,14 @@ from unweave.identification.walks.hyperplanes import (
     measure_hyperplanes,
     measure_sides,
 )
-from unweave.identification.walks.kinks import KinkWalk
+from unweave.identification.walks.kinks import KinkSearch
 from unweave.identification.walks.lines import Line, random_line
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
-from unweave.oracles.domains import Everywhere
+from unweave.oracles.oracle import Everywhere
 
 EPS = float(np.finfo(float).eps)
-EXACT = KinkWalk(noise=EPS, rounding=4 * EPS)
+EXACT = KinkSearch(noise=EPS, rounding=4 * EPS)
 
 
 @dataclass
@@ -102,7 +102,7 @@ def test_planted_hyperplanes_are_read(inputs: int, neurons: int, outputs: int, s
 
 def test_inexact_answers_are_read_as_exactly_as_expected(seed: int) -> None:
     model, line = Asked(relu_network(seed), noise=1e-8), line_of(seed, 6)
-    settings = KinkWalk(noise=1e-8, rounding=4 * EPS)
+    settings = KinkSearch(noise=1e-8, rounding=4 * EPS)
     met = measure_hyperplanes(model, settings(model, line), settings)
     normals, _, _ = planted_terms(model.network, line)
     assert len(met.kinks) == len(normals)

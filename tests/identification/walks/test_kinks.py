@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from unweave.identification.walks.kinks import KinkedLine, KinkWalk
+from unweave.identification.walks.kinks import KinkedLine, KinkSearch
 from unweave.identification.walks.lines import Line
 
 EPS = float(np.finfo(float).eps)
@@ -34,10 +34,10 @@ class Planted:
             return values.astype(np.float32).astype(np.float64)
         return values + (1e-8 * self.rng.standard_normal(values.shape) if self.kind == "noise" else 0.0)
 
-    def settings(self) -> KinkWalk:
+    def settings(self) -> KinkSearch:
         """What a run would know about these answers."""
         noise = {"float64": EPS, "noise": 1e-8, "float32": 0.3 * SINGLE}[self.kind]
-        return KinkWalk(noise=noise, rounding=0.5 * SINGLE if self.kind == "float32" else 4 * EPS)
+        return KinkSearch(noise=noise, rounding=0.5 * SINGLE if self.kind == "float32" else 4 * EPS)
 
 
 def general_line(seed: int, *, inputs: int = 4) -> Line:
@@ -190,7 +190,7 @@ def test_a_smooth_function_ends_with_unresolved_places(seed: int) -> None:
         asked += len(points)
         return np.sin((points - line.base) @ line.direction)[:, None]
 
-    walked = KinkWalk(noise=EPS, rounding=4 * EPS)(ask, line)
+    walked = KinkSearch(noise=EPS, rounding=4 * EPS)(ask, line)
     assert not any(kink.is_resolved for kink in walked.kinks)
     assert asked < 5_000
 
@@ -206,7 +206,7 @@ def test_errors_grow_with_the_noise(seed: int) -> None:
         def ask(points: np.ndarray, truth: Planted = truth, rng=rng, level: float = level) -> np.ndarray:
             return truth(points) + level * rng.standard_normal((len(points), 2))
 
-        walks = [KinkWalk(noise=level, rounding=4 * EPS)(ask, truth.line) for _ in range(5)]
+        walks = [KinkSearch(noise=level, rounding=4 * EPS)(ask, truth.line) for _ in range(5)]
         found = np.array([[kink.position for kink in walked.kinks] for walked in walks])
         errors.append(np.median(np.abs(found - truth.positions)))
     assert 0.7 < np.polyfit(np.log(levels), np.log(errors), 1)[0] < 1.1

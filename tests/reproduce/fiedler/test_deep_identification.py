@@ -7,7 +7,7 @@ from unweave.identification.peeling.entangled import entangled_weights, normalis
 from unweave.networks.network import Network
 from unweave.networks.planted import deep_network
 from unweave.networks.symmetries import match
-from unweave.oracles.callables import CallableOracle
+from unweave.oracles.oracle import CallableOracle
 from unweave.reproduce.fiedler.deep_identification import DeepReference, DeepReferenceIdentifier
 from unweave.reproduce.fiedler.deep_labels import (
     Architecture,

@@ -5,7 +5,7 @@ from unweave.arrays import unpack
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Network
 from unweave.networks.planted import deep_network
-from unweave.oracles.callables import CallableOracle
+from unweave.oracles.oracle import CallableOracle
 from unweave.reproduce.fiedler.derivative_sources import (
     EntrywiseDifferences,
     ExactDerivatives,

@@ -6,8 +6,8 @@ from unweave.exceptions import InvalidInput
 from unweave.networks.network import Network
 from unweave.networks.planted import unit_network
 from unweave.networks.symmetries import match
-from unweave.oracles.callables import CallableOracle
-from unweave.oracles.standard import StandardOracle
+from unweave.oracles.oracle import CallableOracle
+from unweave.oracles.views import StandardOracle
 from unweave.reproduce.fiedler.shallow_model import (
     SignsAndShifts,
     inverse_second_derivative,

@@ -9,18 +9,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from unweave.activations import IDENTITY
+from unweave.activations import IDENTITY, Activation
 from unweave.certificates.certify import certify
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification import reasons
-from unweave.identification.function_scale import FunctionScale
 from unweave.identification.hessians.span import FIRST_HESSIANS, Span, active_frame, measure_span
 from unweave.identification.hessians.starts import likely_networks
-from unweave.identification.refiner import EXPLAINED, Candidate, Judge
-from unweave.identification.session import Probe, Run
+from unweave.identification.refiner import EXPLAINED, Candidate, Refiner
+from unweave.identification.session import FunctionScale, Probe, Session
 from unweave.networks.network import Network
 from unweave.numerics.finite_differences import HessianSample, measure_hessians
 from unweave.numerics.subspace_power import Directions, SubspacePower
+from unweave.oracles.views import in_oracle_units
 from unweave.result import Outcome, Result
 
 # Residual, relative to the spread, up to which a first network is good enough to measure against.
@@ -38,78 +38,80 @@ class HessianRoute:
     power: SubspacePower = field(default_factory=SubspacePower)
     name = "Hessians"
 
-    def __call__(self, run: Run, probe: Probe, judge: Judge) -> Candidate | Result:
+    def __call__(self, session: Session, probe: Probe, refiner: Refiner) -> Candidate | Result:
         """The best network found; an affine function is a result of its own.
 
         Raises:
             StageFailed: if the second derivatives are not those of a shallow network.
         """
-        with run.stage("measuring Hessians"):
-            first = _first_hessians(run, probe, probe.scale)
+        with session.stage("measuring Hessians"):
+            first = _first_hessians(session, probe, probe.scale)
             frame = active_frame(first, error=probe.scale.hessian_error)
         if frame.shape[1] == 0:
-            return _affine(run, probe)
-        best = self._attempt(run, probe, judge, probe.scale, first)
+            return _affine(session, probe)
+        best = self._attempt(session, probe, refiner, probe.scale, first)
         if not best.explains and best.certificate.rms_error <= SECOND_LOOK:
-            best = self._second_look(run, probe, judge, best)
+            best = self._second_look(session, probe, refiner, best)
         return best
 
     def _attempt(
         self,
-        run: Run,
+        session: Session,
         probe: Probe,
-        judge: Judge,
+        refiner: Refiner,
         scale: FunctionScale,
         first: HessianSample,
         model: Network | None = None,
     ) -> Candidate:
         """All stages from the first Hessians to a refined network; with a `model`, measured against it."""
-        with run.stage("measuring Hessians"):
+        with session.stage("measuring Hessians"):
             frame = active_frame(first, error=scale.hessian_error)
             outside = np.mean(first.gradients - first.gradients @ frame @ frame.T, axis=0)
             span = measure_span(
                 probe.oracle,
                 first.along(frame),
                 scale,
-                run.rng_hessians,
-                neurons=run.neurons,
+                session.rng_hessians,
+                neurons=session.neurons,
                 model=model,
             )
-        with run.stage("finding directions"):
-            directions = self.power(span.subspace, run.rng_power)
+        with session.stage("finding directions"):
+            directions = self.power(span.subspace, session.rng_power)
             _check_directions(span, directions)
-        with run.stage("reading neurons"):
-            starts = likely_networks(span, directions, activation=run.activation, outside=outside)
+        with session.stage("reading neurons"):
+            starts = likely_networks(span, directions, activation=session.activation, outside=outside)
             likeliest = next(starts)
-        with run.stage("refining"):
-            judge.answers.keep(span.sample.points, span.sample.values, are_spread=True)
-            return judge.best(itertools.chain([likeliest], starts))
+        with session.stage("refining"):
+            refiner.answers.keep(span.sample.points, span.sample.values, are_spread=True)
+            return refiner.best(itertools.chain([likeliest], starts))
 
-    def _second_look(self, run: Run, probe: Probe, judge: Judge, best: Candidate) -> Candidate:
+    def _second_look(self, session: Session, probe: Probe, refiner: Refiner, best: Candidate) -> Candidate:
         """Measure again, against the network found: what it misses shows at larger steps, with less noise."""
         difference = probe.scale.of_difference(best.certificate.rms_error)
         try:
-            with run.stage("measuring Hessians"):
-                first = _first_hessians(run, probe, difference, model=best.network)
-            again = self._attempt(run, probe, judge, difference, first, model=best.network)
+            with session.stage("measuring Hessians"):
+                first = _first_hessians(session, probe, difference, model=best.network)
+            again = self._attempt(session, probe, refiner, difference, first, model=best.network)
         except (StageFailed, BudgetExhausted):
             return best
         return min(best, again, key=lambda candidate: candidate.certificate.rms_error)
 
 
-def _first_hessians(run: Run, probe: Probe, scale: FunctionScale, model: Network | None = None) -> HessianSample:
-    points = probe.oracle.sample(run.rng_hessians, FIRST_HESSIANS, margin=2 * scale.hessian_step)
+def _first_hessians(
+    session: Session, probe: Probe, scale: FunctionScale, model: Network | None = None
+) -> HessianSample:
+    points = probe.oracle.sample(session.rng_hessians, FIRST_HESSIANS, margin=2 * scale.hessian_step)
     return measure_hessians(probe.oracle, points, step=scale.hessian_step, model=model)
 
 
-def _affine(run: Run, probe: Probe) -> Result:
+def _affine(session: Session, probe: Probe) -> Result:
     """No curvature was seen: fit an affine function and let fresh answers judge it."""
     oracle, answers, noise = probe.oracle, probe.answers, probe.scale.noise
-    with run.stage("refining"):
+    with session.stage("refining"):
         answers.prepare((oracle.inputs + 1) * oracle.outputs)
         lifted = np.hstack([answers.points, np.ones((len(answers.points), 1))])
         solution = np.linalg.lstsq(lifted, answers.values, rcond=None)[0]
-        network = reasons.affine_network(solution[:-1].T, solution[-1], IDENTITY)
+        network = _affine_network(solution[:-1].T, solution[-1], IDENTITY)
         certificate = certify(
             network,
             points=answers.points,
@@ -118,17 +120,30 @@ def _affine(run: Run, probe: Probe) -> Result:
             fresh_values=answers.fresh_values,
             noise=noise,
         )
-    if run.bends_far or certificate.rms_error > EXPLAINED * answers.floor(network, noise):
+    if session.bends_far or certificate.rms_error > EXPLAINED * answers.floor(network, noise):
         raise StageFailed(reasons.hidden_bends(certificate.rms_error, noise, FIRST_HESSIANS))
     kind = "a constant" if np.max(np.abs(solution[:-1]), initial=0.0) < 1e-12 else "an affine"
-    run.notes.append(
+    session.notes.append(
         f"The answers are those of {kind} function on this domain: no hidden neuron is visible, none is reported."
     )
     reason = f"{kind} function: no neuron bends it."
-    return run.finish(Outcome.IDENTIFIED, reason, reasons.in_oracle_units(network, oracle), certificate)
+    return session.finish(Outcome.IDENTIFIED, reason, in_oracle_units(network, oracle), certificate)
 
 
 def _check_directions(span: Span, directions: Directions) -> None:
     """Go on with most of the atoms: a rank that noise has raised leaves some that do not exist."""
     if 2 * len(directions.atoms) < directions.rank or len(directions.atoms) == 0:
         raise StageFailed(reasons.missing_directions(span, directions))
+
+
+def _affine_network(slope: np.ndarray, offset: np.ndarray, activation: Activation) -> Network:
+    """A network without hidden neurons."""
+    outputs, inputs = slope.shape
+    return Network.shallow(
+        weights=np.empty((0, inputs)),
+        biases=np.empty(0),
+        output_weights=np.empty((outputs, 0)),
+        offset=offset,
+        activation=activation,
+        skip=slope,
+    )

@@ -8,11 +8,11 @@ from jaxtyping import Float64
 
 from unweave.arrays import packed_size, unpack
 from unweave.exceptions import StageFailed
-from unweave.identification.function_scale import FunctionScale
+from unweave.identification.session import FunctionScale
 from unweave.networks.network import Network
 from unweave.numerics.finite_differences import HessianSample, measure_hessians
 from unweave.numerics.matrix_subspace import MatrixSubspace, rank_at_gap, span_of_hessians
-from unweave.oracles.standard import StandardOracle
+from unweave.oracles.views import StandardOracle
 
 # Hessians measured in all directions before a smaller set of directions is believed to be enough.
 FIRST_HESSIANS = 2

@@ -12,15 +12,13 @@ import numpy as np
 
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification import reasons
-from unweave.identification.answer_pool import Answers
-from unweave.identification.refiner import Candidate, Judge, Start
-from unweave.identification.session import Probe, Run
+from unweave.identification.refiner import AnswerPool, Candidate, Refiner, Start
+from unweave.identification.session import Probe, Session
 from unweave.identification.walks.hyperplanes import Hyperplanes, measure_hyperplanes
-from unweave.identification.walks.kink_signs import refined_with_signs
-from unweave.identification.walks.kinked_terms import KinkedTerms
-from unweave.identification.walks.kinks import KinkWalk
+from unweave.identification.walks.kinked_terms import KinkedTerms, refined_with_signs
+from unweave.identification.walks.kinks import KinkSearch
 from unweave.identification.walks.lines import random_line
-from unweave.oracles.domains import Box
+from unweave.oracles.oracle import Box
 from unweave.result import at_most
 
 # Answers per input that judge the terms found so far; the refinement uses them again.
@@ -31,7 +29,7 @@ ROUGHLY = 0.03
 
 
 @dataclass(frozen=True)
-class KinkRoute:
+class KinkWalk:
     """Settings of the walk along kinks.
 
     Args:
@@ -45,30 +43,30 @@ class KinkRoute:
     attempts: int = 10
     name = "kink walk"
 
-    def __call__(self, run: Run, probe: Probe, judge: Judge) -> Candidate:
+    def __call__(self, session: Session, probe: Probe, refiner: Refiner) -> Candidate:
         """The best network found.
 
         Raises:
             StageFailed: if no kink could be read.
         """
         oracle, answers = probe.oracle, probe.answers
-        settings = KinkWalk(noise=probe.scale.noise, rounding=probe.rounding)
+        settings = KinkSearch(noise=probe.scale.noise, rounding=probe.rounding)
         terms, tried = KinkedTerms.none(oracle.inputs, oracle.outputs), []
-        lines = self.lines_in_box if isinstance(run.oracle.domain, Box) else self.lines
+        lines = self.lines_in_box if isinstance(session.oracle.domain, Box) else self.lines
         for number in range(lines):
             try:
-                with run.stage("walking along kinks"):
+                with session.stage("walking along kinks"):
                     if number == 0:
                         answers.ask(max(FEWEST_ANSWERS, ANSWERS_PER_INPUT * (oracle.inputs + 1)))
-                    line = random_line(run.oracle.domain, oracle.inputs, run.rng_walk)
+                    line = random_line(session.oracle.domain, oracle.inputs, session.rng_walk)
                     met = measure_hyperplanes(oracle.query, settings(oracle.query, line), settings)
                     terms = terms.extended(met)
                     answers.excite(terms.network())
                     start = _start(terms, met, answers)
                 if start.network.widths[0] == 0 or (start.misfit > ROUGHLY and number < lines - 1):
                     continue
-                with run.stage("refining"):
-                    tried.append(refined_with_signs(run, judge, start, error=float(np.max(terms.errors))))
+                with session.stage("refining"):
+                    tried.append(refined_with_signs(session, refiner, start, error=float(np.max(terms.errors))))
             except BudgetExhausted:
                 if not tried:
                     raise
@@ -80,7 +78,7 @@ class KinkRoute:
         return min(tried, key=lambda candidate: candidate.certificate.rms_error)
 
 
-def _start(terms: KinkedTerms, met: Hyperplanes, answers: Answers) -> Start:
+def _start(terms: KinkedTerms, met: Hyperplanes, answers: AnswerPool) -> Start:
     network = terms.fitted(answers.points, answers.values)
     misfit = float(np.sqrt(np.mean((answers.values - network(answers.points)) ** 2)))
     checks = (

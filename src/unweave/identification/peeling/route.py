@@ -18,12 +18,11 @@ from unweave.identification.peeling.alignment import Alignment, align
 from unweave.identification.peeling.output_guesses import OutputGuess, as_output_activation, output_guesses
 from unweave.identification.peeling.upper_layers import UpperLayers, UpperStart
 from unweave.identification.peeling.wide_starts import WideStarts
-from unweave.identification.refiner import Candidate, Judge, Start
-from unweave.identification.session import FirstLayer, Probe, Run
+from unweave.identification.refiner import Candidate, Refiner, Start
+from unweave.identification.session import FirstLayer, Probe, Session
 from unweave.networks.network import Layer, Network
 from unweave.numerics.subspace_power import SubspacePower
-from unweave.oracles.peeled import PeeledOracle
-from unweave.oracles.standard import StandardOracle
+from unweave.oracles.views import PeeledOracle, StandardOracle, layer_in_oracle_units
 from unweave.result import Diagnostic, at_least
 
 # Gradients above the first layer: columns per neuron, some more, and the largest argument.
@@ -55,7 +54,7 @@ class Foundation:
 
 
 @dataclass(frozen=True)
-class DeepRoute:
+class LayerPeeling:
     """Settings of the way through the layers.
 
     Args:
@@ -69,26 +68,28 @@ class DeepRoute:
     most_layers_above: int = 3
     name = "peeling of layers"
 
-    def __call__(self, run: Run, probe: Probe, judge: Judge) -> Candidate:
+    def __call__(self, session: Session, probe: Probe, refiner: Refiner) -> Candidate:
         """The best network found above the first layer that the run knows.
 
         Raises:
             StageFailed: if the first layer can't be inverted, or nothing is found above it.
         """
-        if run.first_layer is None or run.first_layer.standard.neurons == 0:
+        if session.first_layer is None or session.first_layer.standard.neurons == 0:
             raise StageFailed("far out there is no first layer to peel off.")
-        rough = run.first_layer.standard
+        rough = session.first_layer.standard
         if rough.neurons > rough.inputs:
             why = reasons.too_wide(rough)
-            run.first_layer = replace(run.first_layer, reason=f"{run.first_layer.reason} That is because {why}")
+            session.first_layer = replace(
+                session.first_layer, reason=f"{session.first_layer.reason} That is because {why}"
+            )
             raise StageFailed(why)
-        with run.stage("peeling the first layer"):
-            layer, alignment = _aligned(run, probe, rough)
-            run.diagnostics.append(_alignment_check(alignment))
+        with session.stage("peeling the first layer"):
+            layer, alignment = _aligned(session, probe, rough)
+            session.diagnostics.append(_alignment_check(alignment))
             if alignment.is_clear:
-                run.first_layer = FirstLayer(
+                session.first_layer = FirstLayer(
                     standard=layer,
-                    layer=reasons.layer_in_oracle_units(layer, probe.oracle),
+                    layer=layer_in_oracle_units(layer, probe.oracle),
                     reason=reasons.aligned_first_layer(layer, alignment.frame.shape[1]),
                 )
         upper = UpperLayers(
@@ -102,48 +103,48 @@ class DeepRoute:
         if alignment.is_clear:
             foundations.insert(0, Foundation(layer, alignment.frame.shape[1], is_exact=True))
         best: Candidate | None = None
-        for start in self._starts(run, judge, upper, foundations):
-            with run.stage("refining"):
-                candidate = _refined(probe, judge, start)
+        for start in self._starts(session, refiner, upper, foundations):
+            with session.stage("refining"):
+                candidate = _refined(probe, refiner, start)
             if candidate is None:
                 continue
             if best is None or candidate.certificate.rms_error < best.certificate.rms_error:
                 best = candidate
             if candidate.explains and candidate.certificate.is_isolated:
-                with run.stage("refining"):
-                    return _with_output_activation(probe, judge, candidate) or candidate
+                with session.stage("refining"):
+                    return _with_output_activation(probe, refiner, candidate) or candidate
         if best is None:
             raise StageFailed(reasons.nothing_above(layer))
         return best
 
     def _starts(
-        self, run: Run, judge: Judge, upper: UpperLayers, foundations: list[Foundation]
+        self, session: Session, refiner: Refiner, upper: UpperLayers, foundations: list[Foundation]
     ) -> Iterator[UpperStart]:
         """Whole networks to refine: from Hessians, then from wide students if these are small enough."""
-        from_hessians = upper.starts(run.rng_power)
+        from_hessians = upper.starts(session.rng_power)
         while True:
-            with run.stage("finding the layers above"):
+            with session.stage("finding the layers above"):
                 start = next(from_hessians, None)
             if start is None:
                 break
             yield replace(start, network=Network((upper.peeled.layer, *start.network.layers)))
         # Every student that comes here meets the answers: if many do, and none is certified, answers do not tell.
-        yield from islice(self._all_students(run, judge, upper.guesses, foundations), MOST_STUDENTS)
+        yield from islice(self._all_students(session, refiner, upper.guesses, foundations), MOST_STUDENTS)
 
     def _all_students(
-        self, run: Run, judge: Judge, guesses: tuple[OutputGuess, ...], foundations: list[Foundation]
+        self, session: Session, refiner: Refiner, guesses: tuple[OutputGuess, ...], foundations: list[Foundation]
     ) -> Iterator[UpperStart]:
         for foundation, depth, guess in product(foundations, range(1, self.most_layers_above + 1), guesses):
-            students = self._students(run, judge, guess, foundation, depth)
+            students = self._students(session, refiner, guess, foundation, depth)
             while True:
-                with run.stage("fitting wide students"):
+                with session.stage("fitting wide students"):
                     network = next(students, None)
                 if network is None:
                     break
                 yield UpperStart(network, guess, ())
 
     def _students(
-        self, run: Run, judge: Judge, guess: OutputGuess, foundation: Foundation, depth: int
+        self, session: Session, refiner: Refiner, guess: OutputGuess, foundation: Foundation, depth: int
     ) -> Iterator[Network]:
         if foundation.layer.neurons == 1:
             # What is above is a function of one number, which many networks are.
@@ -152,18 +153,18 @@ class DeepRoute:
         size = self.wide.parameters(foundation.layer, outputs=len(guess.size), width=width, depth=depth)
         if size > self.wide.most_parameters:
             return
-        judge.answers.prepare(int(STUDENT_SURPLUS * size), narrowest=min(width, NARROW))
-        if not guess.allows(judge.answers.values):
+        refiner.answers.prepare(int(STUDENT_SURPLUS * size), narrowest=min(width, NARROW))
+        if not guess.allows(refiner.answers.values):
             return
         yield from self.wide(
             foundation.layer,
-            judge.answers.points,
-            guess.undo(judge.answers.values),
+            refiner.answers.points,
+            guess.undo(refiner.answers.values),
             width=width,
             depth=depth,
             is_below_exact=foundation.is_exact,
-            floor=judge.noise,
-            rng=run.rng_walk,
+            floor=refiner.noise,
+            rng=session.rng_walk,
         )
 
 
@@ -172,11 +173,11 @@ def _guesses(probe: Probe) -> tuple[OutputGuess, ...]:
     return output_guesses(probe.answers.values, oracle.offset, oracle.size)
 
 
-def _aligned(run: Run, probe: Probe, layer: Layer) -> tuple[Layer, Alignment]:
+def _aligned(session: Session, probe: Probe, layer: Layer) -> tuple[Layer, Alignment]:
     """The first layer with lengths and biases from gradients, where these tell."""
     oracle, peeled = probe.oracle, PeeledOracle(probe.oracle, layer)
     points = int(np.ceil(COLUMNS_PER_NEURON * layer.neurons / oracle.outputs)) + MORE_POINTS
-    arguments = run.rng_walk.uniform(-LARGEST_ARGUMENT, LARGEST_ARGUMENT, (points, layer.neurons))
+    arguments = session.rng_walk.uniform(-LARGEST_ARGUMENT, LARGEST_ARGUMENT, (points, layer.neurons))
     step = max(SMALLEST_STEP, (2.0 * probe.scale.noise) ** (1 / 3))
     places = (arguments - layer.biases) @ peeled.lift.T
     asked = places[:, None] + step * np.vstack([peeled.lift.T, -peeled.lift.T])
@@ -199,7 +200,7 @@ def _alignment_check(alignment: Alignment) -> Diagnostic:
     )
 
 
-def _refined(probe: Probe, judge: Judge, start: UpperStart) -> Candidate | None:
+def _refined(probe: Probe, refiner: Refiner, start: UpperStart) -> Candidate | None:
     """Fit the layers above alone, then all of them, in units that the output activation allows.
 
     None if the layers above do not come near the answers: no fit of all layers has been seen to help then.
@@ -207,17 +208,17 @@ def _refined(probe: Probe, judge: Judge, start: UpperStart) -> Candidate | None:
     layers = start.network.layers
     network = Network((*layers[:-1], replace(layers[-1], activation=start.guess.activation)))
     # Asked before the units change, so that every later start has these answers, too.
-    judge.prepare(network)
+    refiner.prepare(network)
     if start.guess.activation != IDENTITY:
-        judge = _in_raw_units(probe, judge)
-    points, values = judge.answers.points, judge.answers.values
-    above = judge.refine(network, points, values, floor=judge.noise, layers=range(1, len(layers)))
+        refiner = _in_raw_units(probe, refiner)
+    points, values = refiner.answers.points, refiner.answers.values
+    above = refiner.refine(network, points, values, floor=refiner.noise, layers=range(1, len(layers)))
     if above.residual > HOPELESS * root_mean_square(values - np.mean(values, axis=0)):
         return None
-    return judge.best([Start(above.network, above.residual, start.checks)])
+    return refiner.best([Start(above.network, above.residual, start.checks)])
 
 
-def _with_output_activation(probe: Probe, judge: Judge, candidate: Candidate) -> Candidate | None:
+def _with_output_activation(probe: Probe, refiner: Refiner, candidate: Candidate) -> Candidate | None:
     """The same network with one layer less, if its last hidden layer is an output activation."""
     if candidate.network.activations[-1] != IDENTITY:
         return None
@@ -226,17 +227,17 @@ def _with_output_activation(probe: Probe, judge: Judge, candidate: Candidate) ->
     if shorter is None:
         return None
     guess = OutputGuess(shorter[1], offset, size)
-    again = _refined(probe, judge, UpperStart(shorter[0], guess, candidate.start.checks))
+    again = _refined(probe, refiner, UpperStart(shorter[0], guess, candidate.start.checks))
     return again if again is not None and again.explains and again.certificate.is_isolated else None
 
 
-def _in_raw_units(probe: Probe, judge: Judge) -> Judge:
+def _in_raw_units(probe: Probe, refiner: Refiner) -> Refiner:
     """The same judge with answers as the oracle gives them: an output activation fixes their units."""
     oracle = probe.oracle
     outputs = np.ones(oracle.outputs)
     raw = StandardOracle(oracle.oracle, oracle.center, oracle.half_width, 0.0 * outputs, outputs)
     return replace(
-        judge,
-        answers=judge.answers.in_units(raw, oracle.offset, oracle.size),
-        noise=judge.noise * root_mean_square(oracle.size),
+        refiner,
+        answers=refiner.answers.in_units(raw, oracle.offset, oracle.size),
+        noise=refiner.noise * root_mean_square(oracle.size),
     )

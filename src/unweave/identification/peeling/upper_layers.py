@@ -24,7 +24,7 @@ from unweave.networks.network import Layer, Network
 from unweave.numerics.finite_differences import HessianSample, Stencil, measure_stencil
 from unweave.numerics.matrix_subspace import MatrixSubspace, span_of_hessians
 from unweave.numerics.subspace_power import Directions, SubspacePower
-from unweave.oracles.peeled import PeeledOracle
+from unweave.oracles.views import PeeledOracle
 from unweave.result import Diagnostic, at_least
 
 # Hessians per expected direction, and the fewest points, where the layers above may be shallow.

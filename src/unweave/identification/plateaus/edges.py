@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float64
 
 from unweave.arrays import Points, Values, Vector
 from unweave.identification.walks.hyperplanes import plane_through
-from unweave.identification.walks.searches import Search
+from unweave.identification.walks.lines import Search
 
 # Distances at which a ray is asked, in units that the caller chooses: from well inside to far out.
 LADDER = 4.0 ** np.arange(-1, 7)

@@ -6,14 +6,13 @@ import numpy as np
 
 from unweave.exceptions import BudgetExhausted, InvalidInput, StageFailed
 from unweave.identification.entry import as_oracle
-from unweave.identification.plateaus.route import PlateauRoute, keep_lowest_layer
+from unweave.identification.plateaus.route import PlateauWalk, keep_lowest_layer
 from unweave.identification.plateaus.search import NEXT_TO, LowestLayerSearch
-from unweave.identification.session import Progress, Run, answer_rounding
-from unweave.identification.walks.searches import remembered
+from unweave.identification.session import Progress, Session, answer_rounding
+from unweave.identification.walks.lines import remembered
 from unweave.networks.network import Network
-from unweave.oracles.domains import Box, Domain
-from unweave.oracles.oracle import Oracle
-from unweave.oracles.standard import StandardOracle
+from unweave.oracles.oracle import Box, Domain, Oracle
+from unweave.oracles.views import StandardOracle
 from unweave.result import Outcome, Result
 
 
@@ -63,24 +62,24 @@ def identify_lowest_layer(
             f"identify_lowest_layer needs answers far from the centre, got the domain {oracle.domain}: give "
             "Everywhere(scale=...)."
         )
-    run = Run(oracle, np.random.default_rng(seed), progress or (lambda *_: None), activation=None, neurons=None)
-    run.choose(PlateauRoute.name, "the lowest layer was asked for.")
+    session = Session(oracle, np.random.default_rng(seed), progress or (lambda *_: None), activation=None, neurons=None)
+    session.choose(PlateauWalk.name, "the lowest layer was asked for.")
     try:
-        with run.stage("leaving plateaus"):
-            _leave_plateaus(run, LowestLayerSearch(quiet_lines=quiet_lines))
+        with session.stage("leaving plateaus"):
+            _leave_plateaus(session, LowestLayerSearch(quiet_lines=quiet_lines))
     except StageFailed as failure:
-        return run.finish(Outcome.NOT_IDENTIFIED, str(failure))
+        return session.finish(Outcome.NOT_IDENTIFIED, str(failure))
     except BudgetExhausted as failure:
-        return run.finish(Outcome.NOT_IDENTIFIED, f"the budget is too small: {failure}")
-    return run.finish(Outcome.PARTLY_IDENTIFIED, run.first_layer.reason if run.first_layer else "")
+        return session.finish(Outcome.NOT_IDENTIFIED, f"the budget is too small: {failure}")
+    return session.finish(Outcome.PARTLY_IDENTIFIED, session.first_layer.reason if session.first_layer else "")
 
 
-def _leave_plateaus(run: Run, search: LowestLayerSearch) -> None:
-    oracle = run.oracle
+def _leave_plateaus(session: Session, search: LowestLayerSearch) -> None:
+    oracle = session.oracle
     center, half_width = oracle.domain.frame(oracle.inputs)
     ask = remembered(lambda points: oracle.query(center + half_width * points))
     # The first answer tells the number of outputs and how exact answers are.
-    outputs = ask(NEXT_TO * run.rng_walk.standard_normal((1, oracle.inputs))).shape[1]
-    found = search(ask, oracle.inputs, run.rng_walk, rounding=answer_rounding(oracle))
+    outputs = ask(NEXT_TO * session.rng_walk.standard_normal((1, oracle.inputs))).shape[1]
+    found = search(ask, oracle.inputs, session.rng_walk, rounding=answer_rounding(oracle))
     standard = StandardOracle(oracle, center, half_width, np.zeros(outputs), np.ones(outputs))
-    keep_lowest_layer(run, standard, found)
+    keep_lowest_layer(session, standard, found)

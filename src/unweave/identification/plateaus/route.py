@@ -8,12 +8,13 @@ import numpy as np
 from unweave.arrays import Points
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
-from unweave.identification.plateaus.search import NEXT_TO, LowestLayer, LowestLayerSearch
-from unweave.identification.refiner import Judge
-from unweave.identification.session import FirstLayer, Probe, Run
-from unweave.identification.walks.searches import remembered
+from unweave.identification.plateaus.search import NEXT_TO, LowestLayerSearch
+from unweave.identification.plateaus.threshold_layer import ThresholdLayer
+from unweave.identification.refiner import Refiner
+from unweave.identification.session import FirstLayer, Probe, Session
+from unweave.identification.walks.lines import remembered
 from unweave.networks.network import Layer
-from unweave.oracles.standard import StandardOracle
+from unweave.oracles.views import StandardOracle, layer_in_oracle_units
 
 # Random places whose surroundings are looked at, and how far, in half-widths of the domain.
 PLACES, NEARBY = 16, 1e-5
@@ -22,7 +23,7 @@ MARGIN = 6.0
 
 
 @dataclass(frozen=True)
-class PlateauRoute:
+class PlateauWalk:
     """Settings of the way along the edges of plateaus.
 
     Args:
@@ -32,47 +33,47 @@ class PlateauRoute:
     search: LowestLayerSearch = field(default_factory=LowestLayerSearch)
     name = "plateau walk"
 
-    def __call__(self, run: Run, probe: Probe, judge: Judge) -> NoReturn:  # noqa: ARG002
+    def __call__(self, session: Session, probe: Probe, refiner: Refiner) -> NoReturn:  # noqa: ARG002
         """Tell the run its first layer.
 
         Raises:
             StageFailed: always: what is above the first layer is not looked for.
         """
         oracle = probe.oracle
-        with run.stage("leaving plateaus"):
+        with session.stage("leaving plateaus"):
             found = self.search(
                 remembered(oracle.query),
                 oracle.inputs,
-                run.rng_walk,
+                session.rng_walk,
                 noise=_answer_error(probe),
                 rounding=probe.rounding,
             )
-        keep_lowest_layer(run, oracle, found)
+        keep_lowest_layer(session, oracle, found)
         raise StageFailed("it found the lowest layer, and what is above is not looked for.")
 
 
-def keep_lowest_layer(run: Run, oracle: StandardOracle, found: LowestLayer) -> None:
+def keep_lowest_layer(session: Session, oracle: StandardOracle, found: ThresholdLayer) -> None:
     """Tell a run what was found, with unit rows in the oracle's own inputs: lengths are not determined."""
-    layer = reasons.layer_in_oracle_units(found.layer, oracle)
+    layer = layer_in_oracle_units(found.layer, oracle)
     lengths = np.linalg.norm(layer.weights, axis=1)
     layer = Layer(layer.weights / lengths[:, None], layer.biases / lengths, layer.activation)
-    run.first_layer = FirstLayer(found.layer, layer, reasons.lowest_layer(found))
-    run.diagnostics += found.checks
+    session.first_layer = FirstLayer(found.layer, layer, reasons.lowest_layer(found))
+    session.diagnostics += found.checks
 
 
-def is_constant_in_parts(run: Run, probe: Probe) -> bool:
+def is_constant_in_parts(session: Session, probe: Probe) -> bool:
     """Whether answers are constant around every one of some random places: 32 queries."""
-    return is_constant_around(run, probe, probe.oracle.sample(run.rng_walk, PLACES, margin=NEARBY))
+    return is_constant_around(session, probe, probe.oracle.sample(session.rng_walk, PLACES, margin=NEARBY))
 
 
-def is_constant_at_the_centre(run: Run, probe: Probe) -> bool:
+def is_constant_at_the_centre(session: Session, probe: Probe) -> bool:
     """Whether answers are constant around a place next to the centre: two queries."""
-    return is_constant_around(run, probe, NEXT_TO * run.rng_walk.standard_normal((1, run.oracle.inputs)))
+    return is_constant_around(session, probe, NEXT_TO * session.rng_walk.standard_normal((1, session.oracle.inputs)))
 
 
-def is_constant_around(run: Run, probe: Probe, points: Points) -> bool:
+def is_constant_around(session: Session, probe: Probe, points: Points) -> bool:
     """Whether answers are constant around all of some points: two queries each."""
-    steps = NEARBY * run.rng_walk.uniform(-1.0, 1.0, points.shape)
+    steps = NEARBY * session.rng_walk.uniform(-1.0, 1.0, points.shape)
     values, beside = np.split(probe.oracle.query(np.concatenate([points, points + steps])), 2)
     errors = _answer_error(probe) + probe.rounding * np.max(np.abs(values), axis=1)
     return bool(np.all(np.max(np.abs(values - beside), axis=1) <= MARGIN * errors))

@@ -16,11 +16,11 @@ from scipy.optimize import linprog
 from unweave.activations import RELU, STEP
 from unweave.arrays import Points, Vector
 from unweave.exceptions import BudgetExhausted, StageFailed
-from unweave.identification.plateaus.checks import rows_are_all, rows_are_exact
 from unweave.identification.plateaus.edges import EdgeKind, Edges, Facet, Plateau, leave, read_facet
-from unweave.identification.walks.searches import Ask, Search, run_together
+from unweave.identification.plateaus.threshold_layer import ThresholdLayer, rows_are_all, rows_are_exact
+from unweave.identification.walks.lines import Ask, Search, run_searches
 from unweave.networks.network import Layer
-from unweave.result import Diagnostic, Verdict
+from unweave.result import Verdict
 
 # Tolerated rounding of an answer on a plateau, in expected errors.
 MARGIN = 6.0
@@ -46,34 +46,6 @@ PLACES, FAR, NEEDED_PLACES, SHARPNESS, DECADES = 16, 8.0, 2, 1e-9, 3.0
 CORNER_DECADES = (2.0, 6.0)
 
 
-@dataclass(frozen=True, eq=False)
-class LowestLayer:
-    """Hyperplanes of the lowest layer, in the coordinates that were asked.
-
-    Args:
-        layer: unit weights that point away from the plateau they were seen from, and thresholds as biases.
-        errors: expected error of every row.
-        lines: number of lines walked.
-        quiet_lines: lines at the end that met no other hyperplane.
-        is_complete: whether nothing speaks for another row.
-        checks: the assumptions that were checked.
-        stopped: why the search ended early; empty if it did not.
-    """
-
-    layer: Layer
-    errors: Float64[np.ndarray, "neurons"]
-    lines: int
-    quiet_lines: int
-    is_complete: bool
-    checks: tuple[Diagnostic, ...]
-    stopped: str = ""
-
-    @property
-    def rows(self) -> int:
-        """Number of rows."""
-        return self.layer.neurons
-
-
 @dataclass(frozen=True)
 class LowestLayerSearch:
     """Settings of the search.
@@ -88,7 +60,7 @@ class LowestLayerSearch:
 
     def __call__(
         self, ask: Ask, inputs: int, rng: np.random.Generator, *, noise: float = 0.0, rounding: float = 2.0**-50
-    ) -> LowestLayer:
+    ) -> ThresholdLayer:
         """Leave plateaus until no line meets another hyperplane.
 
         Args:
@@ -184,9 +156,9 @@ class _Walk:
         if not searches:
             return False
         self.lines += 1
-        met = [(plateau, edge) for plateau, edge in run_together(searches, self.ask) if not self._is_known(edge)]
+        met = [(plateau, edge) for plateau, edge in run_searches(searches, self.ask) if not self._is_known(edge)]
         before = len(self.facets)
-        found = run_together([read_facet(plateau, edge, self.rng) for plateau, edge in met], self.ask)
+        found = run_searches([read_facet(plateau, edge, self.rng) for plateau, edge in met], self.ask)
         for facet in found:
             self._keep(facet)
         self.unread += len(met) - len(found)
@@ -338,7 +310,7 @@ def _met(plateau: Plateau, direction: Vector, unit: float) -> Search:
     return [(plateau, edge) for edge in edges]
 
 
-def _result(walk: _Walk, is_far: np.ndarray, wanted: int, stopped: str) -> LowestLayer:
+def _result(walk: _Walk, is_far: np.ndarray, wanted: int, stopped: str) -> ThresholdLayer:
     """The rows that go on everywhere, with what speaks for them."""
     if not walk.facets:
         raise StageFailed(
@@ -362,4 +334,4 @@ def _result(walk: _Walk, is_far: np.ndarray, wanted: int, stopped: str) -> Lowes
         elsewhere=len(walk.facets) - len(kept), dependence=walk.dependence, quiet=walk.quiet, wanted=wanted
     )
     is_complete = not stopped and all(check.verdict is Verdict.OK for check in others)
-    return LowestLayer(layer, errors, walk.lines, walk.quiet, is_complete, (*exact, *others), stopped)
+    return ThresholdLayer(layer, errors, walk.lines, walk.quiet, is_complete, (*exact, *others), stopped)

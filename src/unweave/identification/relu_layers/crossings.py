@@ -14,7 +14,7 @@ from jaxtyping import Float64
 
 from unweave.arrays import Points, Values, Vector
 from unweave.identification.walks.kinks import MARGIN
-from unweave.identification.walks.searches import Search
+from unweave.identification.walks.lines import Search
 
 # Distance of the two ends, in distances of the kink from the centre. A given hyperplane in general
 # position is met beyond with a probability of about its inverse.

@@ -1,26 +1,99 @@
-"""The first layer of a piecewise linear network of any depth: the hyperplanes that go on everywhere.
+"""Signs of first-layer neurons, and their activation, from gradients on both sides of their kinks.
 
-Kinks are located and read along lines as in a shallow network. Those whose hyperplane continues far away
-on both sides belong to the first layer. With fewer neurons than inputs the layer is complete when the function
-no longer changes in the directions that no neuron sees; if it does, the next line is one of these, on which
-the neurons that are known have no kinks.
+A gradient of the network is a combination ``sum_k c_k n_k`` of the weights of its first layer. If these are
+linearly independent the coefficients are unique, and crossing the hyperplane of neuron k changes only c_k:
+from 0 to something for relu, by the ratio of its slopes for leaky relu. The side with the larger
+coefficient is the active one.
 """
 
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from jaxtyping import Float64
 
-from unweave.arrays import Points
+from unweave.activations import RELU, Activation, leaky_relu
+from unweave.arrays import Points, Vector
 from unweave.exceptions import StageFailed
 from unweave.identification.relu_layers.crossings import Accuracy, Plane, continues_everywhere, locate_nearby
-from unweave.identification.relu_layers.orientation import Bend
-from unweave.identification.session import Probe, Run
+from unweave.identification.session import Probe, Session
 from unweave.identification.walks.hyperplanes import Hyperplanes, Side, hyperplanes_between, measure_sides
 from unweave.identification.walks.kinked_terms import KinkedTerms
-from unweave.identification.walks.kinks import MARGIN, KinkedLine, KinkWalk
-from unweave.identification.walks.lines import Line, far_line
-from unweave.identification.walks.searches import run_together
+from unweave.identification.walks.kinks import MARGIN, KinkedLine, KinkSearch
+from unweave.identification.walks.lines import Line, far_line, run_searches
+from unweave.networks.network import Layer
 from unweave.result import Diagnostic, Verdict, at_most
+
+# Smallest singular value of unit normals below which they count as dependent: errors hide what is smaller.
+DEPENDENT = 1e-6
+# Slopes of neurons of one layer that differ by more are different.
+SAME_SLOPE = 1e-4
+# Slopes are chosen by people: few decimals within the error are no accident.
+SLOPE_DECIMALS = 6
+SLOPE_ERROR = 1e-8
+
+
+@dataclass(frozen=True)
+class Bend:
+    """Gradients on both sides of a kink of one first-layer neuron.
+
+    Args:
+        neuron: its number.
+        direction: from the one side to the other.
+        before, after: the gradients.
+    """
+
+    neuron: int
+    direction: Vector
+    before: Float64[np.ndarray, "outputs inputs"]
+    after: Float64[np.ndarray, "outputs inputs"]
+
+
+def orient(
+    normals: Float64[np.ndarray, "neurons inputs"], offsets: Float64[np.ndarray, "neurons"], bends: list[Bend]
+) -> Layer:
+    """The layer of unit weights on these hyperplanes, with the signs and the activation that the bends show.
+
+    Raises:
+        StageFailed: if the weights are linearly dependent, a neuron has no bend, or the neurons do not agree on a
+            relu or leaky relu.
+
+    Assumes: no neuron of the layer is missing.
+    """
+    neurons, inputs = normals.shape
+    if neurons > inputs or np.linalg.matrix_rank(normals, tol=DEPENDENT) < neurons:
+        raise StageFailed(
+            f"{neurons} neurons of the first layer in {inputs} inputs are linearly dependent: their signs, and the "
+            "layers above, are not determined by gradients."
+        )
+    if len({bend.neuron for bend in bends}) < neurons:
+        raise StageFailed("some kinks of the first layer were not read well enough to tell the signs of their neurons.")
+    dual = np.linalg.pinv(normals)
+    signs, slopes = np.zeros(neurons), np.zeros(len(bends))
+    for index, bend in enumerate(bends):
+        before, after = bend.before @ dual[:, bend.neuron], bend.after @ dual[:, bend.neuron]
+        is_forward = np.linalg.norm(after) >= np.linalg.norm(before)
+        larger = after if is_forward else before
+        slopes[index] = (before @ after) / (larger @ larger)
+        forward = np.sign(normals[bend.neuron] @ bend.direction)
+        sign = forward if is_forward else -forward
+        if signs[bend.neuron] == -sign:
+            raise StageFailed(f"neuron {bend.neuron} of the first layer bends both ways: it is no relu neuron.")
+        signs[bend.neuron] = sign
+    return Layer(signs[:, None] * normals, signs * offsets, _activation_of(slopes))
+
+
+def _activation_of(slopes: Float64[np.ndarray, "bends"]) -> Activation:
+    slope = float(np.median(slopes))
+    if np.max(np.abs(slopes - slope)) > SAME_SLOPE or abs(slope) > 1.0 - SAME_SLOPE:
+        raise StageFailed(
+            f"the neurons of the first layer have slopes between {np.min(slopes):.3g} and {np.max(slopes):.3g} on "
+            "their flatter side: they are no layer of relu or leaky relu, or some of it is missing."
+        )
+    if abs(slope) <= SLOPE_ERROR:
+        return RELU
+    rounded = round(slope, SLOPE_DECIMALS)
+    return leaky_relu(rounded if abs(rounded - slope) <= SLOPE_ERROR else slope)
+
 
 # Angle at which lines end, before their last direction: kinks farther out are not read exactly.
 OUTER = 0.02
@@ -78,7 +151,7 @@ class FirstReluLayerSearch:
     lines: int = 24
     more_readings: int = 4
 
-    def __call__(self, run: Run, probe: Probe) -> FirstReluLayer:
+    def __call__(self, session: Session, probe: Probe) -> FirstReluLayer:
         """Walk lines until the first layer is complete.
 
         Raises:
@@ -88,7 +161,7 @@ class FirstReluLayerSearch:
         """
         if probe.oracle.inputs == 1:
             raise StageFailed("with one input every kink is a point: the layers can't be told apart.")
-        progress = _Progress(run, probe)
+        progress = _Progress(session, probe)
         for number in range(self.lines):
             try:
                 progress.walk(progress.next_line())
@@ -101,12 +174,12 @@ class FirstReluLayerSearch:
                 break
         return progress.result()
 
-    def read_again(self, run: Run, probe: Probe, found: FirstReluLayer) -> FirstReluLayer:
+    def read_again(self, session: Session, probe: Probe, found: FirstReluLayer) -> FirstReluLayer:
         """The hyperplanes at their best readings on some lines more, and others that appear there.
 
         Neurons that depend linearly on others show in no direction of their own, only on further lines.
         """
-        progress = _Progress(run, probe, list(found.bends), found.later_kinks)
+        progress = _Progress(session, probe, list(found.bends), found.later_kinks)
         progress.terms = found.terms
         for number in range(self.more_readings):
             if number > 0 and progress.quiet > 0 and np.all(progress.terms.errors <= EXACT):
@@ -115,7 +188,7 @@ class FirstReluLayerSearch:
         return replace(found, terms=progress.terms, bends=tuple(progress.bends))
 
 
-def sharpened(run: Run, probe: Probe, found: FirstReluLayer) -> FirstReluLayer:
+def sharpened(session: Session, probe: Probe, found: FirstReluLayer) -> FirstReluLayer:
     """The same neurons to the last digits, by least squares through exactly located points of their hyperplanes.
 
     About seven queries per weight: for layers that no refinement follows. Neurons that are seen at too few places are
@@ -129,8 +202,8 @@ def sharpened(run: Run, probe: Probe, found: FirstReluLayer) -> FirstReluLayer:
         for number in range(found.neurons)
     ]
     looks = int(LOOKS_PER_INPUT * (inputs + 2))
-    searches = [locate_nearby(plane, accuracy, run.rng_walk) for plane in planes for _ in range(looks)]
-    located = run_together(searches, probe.oracle.query)
+    searches = [locate_nearby(plane, accuracy, session.rng_walk) for plane in planes for _ in range(looks)]
+    located = run_searches(searches, probe.oracle.query)
     for plane in planes:
         points = np.array([point for index, point in located if index == plane.index])
         if len(points) >= inputs + 2:
@@ -142,7 +215,7 @@ def sharpened(run: Run, probe: Probe, found: FirstReluLayer) -> FirstReluLayer:
 class _Progress:
     """What the lines have shown so far."""
 
-    run: Run
+    session: Session
     probe: Probe
     bends: list[Bend] = field(default_factory=list)
     later_kinks: int = 0
@@ -153,16 +226,16 @@ class _Progress:
 
     def __post_init__(self) -> None:
         self.terms = KinkedTerms.none(self.probe.oracle.inputs, self.probe.oracle.outputs)
-        self.settings = KinkWalk(noise=self.probe.scale.noise, rounding=self.probe.rounding, step=STEP)
+        self.settings = KinkSearch(noise=self.probe.scale.noise, rounding=self.probe.rounding, step=STEP)
 
     def random_line(self) -> Line:
         """A line near the centre, in any direction."""
         inputs = self.probe.oracle.inputs
-        return far_line(inputs, self.run.rng_walk, radius=float(np.sqrt(inputs)), outer=OUTER)
+        return far_line(inputs, self.session.rng_walk, radius=float(np.sqrt(inputs)), outer=OUTER)
 
     def next_line(self) -> Line:
         """A random line, or after the first one that known neurons do not see, if there is one."""
-        inputs, rng, line = self.probe.oracle.inputs, self.run.rng_walk, self.random_line()
+        inputs, rng, line = self.probe.oracle.inputs, self.session.rng_walk, self.random_line()
         unseen = self._unseen_directions()
         if self.lines == 0 or len(unseen) == 0:
             return line
@@ -206,8 +279,8 @@ class _Progress:
         """Readings that go on everywhere."""
         accuracy = Accuracy(self.settings.noise, self.settings.rounding, self.slope)
         planes = [Plane(row, points[row], met.normals[row], float(met.errors[row])) for row in rows]
-        searches = [continues_everywhere(plane, accuracy, self.run.rng_walk) for plane in planes]
-        return set(run_together(searches, self.probe.oracle.query))
+        searches = [continues_everywhere(plane, accuracy, self.session.rng_walk) for plane in planes]
+        return set(run_searches(searches, self.probe.oracle.query))
 
     def is_complete(self) -> bool:
         """Whether nothing depends on directions that no neuron sees; if there are none, whether lines stay quiet."""
@@ -219,7 +292,7 @@ class _Progress:
 
     def _measured_dependence(self) -> float:
         """Largest change of the answers along directions that no neuron sees, in expected errors."""
-        unseen, rng, inputs = self._unseen_directions(), self.run.rng_walk, self.probe.oracle.inputs
+        unseen, rng, inputs = self._unseen_directions(), self.session.rng_walk, self.probe.oracle.inputs
         scales = np.linspace(1.0, INVARIANCE_SCALES, INVARIANCE_POINTS)[:, None]
         points = scales * rng.standard_normal((INVARIANCE_POINTS, inputs))
         moves = scales * rng.standard_normal((INVARIANCE_POINTS, len(unseen))) @ unseen

@@ -5,7 +5,7 @@ first layer, with the reason why there is no more.
 """
 
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float64
@@ -15,18 +15,18 @@ from unweave.arrays import Points, Values
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification.reasons import count
 from unweave.identification.refiner import Candidate
-from unweave.identification.relu_layers.first_layer import OUTER, FirstReluLayer, FirstReluLayerSearch, sharpened
-from unweave.identification.relu_layers.joined import join
-from unweave.identification.relu_layers.orientation import orient
-from unweave.identification.relu_layers.parallels import share_of_common_bends
-from unweave.identification.relu_layers.upper_layer import UpperReluLayer
-from unweave.identification.session import Probe, Run
-from unweave.identification.walks.kinks import KinkWalk
-from unweave.identification.walks.lines import far_line
+from unweave.identification.relu_layers.first_layer import (
+    FirstReluLayer,
+    FirstReluLayerSearch,
+    orient,
+    sharpened,
+)
+from unweave.identification.relu_layers.upper_layer import UpperReluLayer, join
+from unweave.identification.session import Probe, Session
 from unweave.networks.network import Layer, Network
 from unweave.numerics.network_fit import LevenbergMarquardt
-from unweave.oracles.domains import Box
-from unweave.result import Diagnostic, Outcome, at_least, at_most
+from unweave.oracles.oracle import Box
+from unweave.result import Diagnostic, Outcome, at_most
 
 # Answers that are looked at for neurons that are missing still; fresh answers per parameter that judge in the end,
 # with bounds; and the distances of both from the centre.
@@ -44,10 +44,6 @@ VERIFIED, VERIFIED_NOISE = 1e-8, 10.0
 ROUGHLY = 1e-4
 LINES_THROUGH_MISSES, ROUNDS = 4, 6
 SHIFT = 1e-3
-# Share of bends that two parallel lines through a shallow network have in common, with a margin for bends beyond
-# their ends; and how much farther from the centre the second line is.
-SHALLOW_SHARE = 0.75
-PARALLEL = 10.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,35 +70,8 @@ class ReluLayers:
     checks: tuple[Diagnostic, ...]
 
 
-def looks_shallow(run: Run, probe: Probe) -> bool:
-    """Whether a piecewise linear function bends alike on two parallel lines, as shallow networks do.
-
-    Costs about ten queries per kink on two lines, whatever the number of inputs.
-
-    Raises:
-        StageFailed: if it is not piecewise linear.
-
-    Assumes: the domain has no end, and there are two inputs at least.
-    """
-    near = far_line(probe.oracle.inputs, run.rng_walk, radius=float(np.sqrt(probe.oracle.inputs)), outer=OUTER)
-    # Far apart, so that most upper neurons are met on one side by the one and on the other by the other.
-    far = replace(near, base=-PARALLEL * near.base, unit=PARALLEL * near.unit)
-    settings = KinkWalk(noise=probe.scale.noise, rounding=probe.rounding)
-    share = share_of_common_bends(settings(probe.oracle.query, near), settings(probe.oracle.query, far))
-    run.diagnostics.append(
-        at_least(
-            "share of bends that two parallel lines have in common",
-            share,
-            SHALLOW_SHARE,
-            "neurons of a shallow network bend all parallel lines alike: there are further layers",
-            weak=0.0,
-        )
-    )
-    return share >= SHALLOW_SHARE
-
-
 @dataclass(frozen=True)
-class DeepKinkRoute:
+class TwoLayerSearch:
     """Settings of the way to two hidden layers along kinks.
 
     Args:
@@ -117,54 +86,54 @@ class DeepKinkRoute:
     largest_polish: int = 2_500
     name = "kink walk through two layers"
 
-    def __call__(self, run: Run, probe: Probe) -> ReluLayers:
+    def __call__(self, session: Session, probe: Probe) -> ReluLayers:
         """Recover both hidden layers, or the first one.
 
         Raises:
             StageFailed: if no hyperplane goes on everywhere, or the domain is a box.
             BudgetExhausted: before the first layer was found.
         """
-        if isinstance(run.oracle.domain, Box):
+        if isinstance(session.oracle.domain, Box):
             raise StageFailed(
                 "the hidden layers of a network are told apart far from the centre, which a box excludes."
             )
-        with run.stage("walking to the first layer"):
-            found = self.first(run, probe)
+        with session.stage("walking to the first layer"):
+            found = self.first(session, probe)
         if found.neurons == 0:
             raise StageFailed("no kink was seen whose hyperplane goes on everywhere.")
         try:
-            return self._peeled(run, probe, found)
+            return self._peeled(session, probe, found)
         except (StageFailed, BudgetExhausted) as failure:
             why, fewer = str(failure), found.neurons
-        with suppress(BudgetExhausted), run.stage("walking to the first layer"):
-            found = self.first.read_again(run, probe, found)
+        with suppress(BudgetExhausted), session.stage("walking to the first layer"):
+            found = self.first.read_again(session, probe, found)
         if found.neurons > fewer:
             try:
-                return self._peeled(run, probe, found)
+                return self._peeled(session, probe, found)
             except (StageFailed, BudgetExhausted) as failure:
                 why = str(failure)
-        with suppress(BudgetExhausted), run.stage("walking to the first layer"):
-            found = sharpened(run, probe, found)
+        with suppress(BudgetExhausted), session.stage("walking to the first layer"):
+            found = sharpened(session, probe, found)
         return _first_only(found, why)
 
-    def _peeled(self, run: Run, probe: Probe, found: FirstReluLayer) -> ReluLayers:
+    def _peeled(self, session: Session, probe: Probe, found: FirstReluLayer) -> ReluLayers:
         first = orient(found.terms.normals, found.terms.offsets, list(found.bends))
         if first.activation != RELU:
             # Values of both signs are asked, so that errors of the first layer bend the answers.
-            found = self.first.read_again(run, probe, found)
+            found = self.first.read_again(session, probe, found)
             first = orient(found.terms.normals, found.terms.offsets, list(found.bends))
-        with run.stage("walking through the second layer"):
-            error, rng = float(np.max(found.terms.errors)), run.rng_walk.spawn(1)[0]
+        with session.stage("walking through the second layer"):
+            error, rng = float(np.max(found.terms.errors)), session.rng_walk.spawn(1)[0]
             upper = UpperReluLayer(probe, first, rng, self.refine, first_error=error)
-            scouts = _Sample.asked(probe, run.rng_fit, SCOUTS)
-            _walk(upper, first, scouts, run.rng_walk)
-        with run.stage("refining"):
+            scouts = _Sample.asked(probe, session.rng_fit, SCOUTS)
+            _walk(upper, first, scouts, session.rng_walk)
+        with session.stage("refining"):
             candidate = upper.refined()
             network, is_unique = _joined(first, upper, candidate)
             if np.all(scouts.errors(network) <= scouts.tolerance):
                 network = self._polished(probe, upper, network, scouts)
         wanted = int(np.clip(FRESH_SHARE * network.parameters / probe.oracle.outputs, FEWEST_FRESH, MOST_FRESH))
-        fresh = _Sample.asked(probe, run.rng_fresh, wanted)
+        fresh = _Sample.asked(probe, session.rng_fresh, wanted)
         error = float(np.max(fresh.errors(network)))
         if error > fresh.tolerance:
             raise StageFailed(

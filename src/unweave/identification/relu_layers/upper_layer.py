@@ -1,31 +1,83 @@
-"""The layer above a known first layer: with the first one peeled off, the rest is a shallow network.
+"""Lines and points in the orthant of positive values.
 
-On the values of the first layer, the rest of a network with two hidden layers is shallow. For relu these values
-are positive, so its kinks are looked for along the edges of the orthant; for leaky relu every value is possible,
-and the walk is that of any shallow network.
+A hyperplane with weights of both signs separates the far ends of two axes of the orthant, and one with weights
+of one sign cuts off its corner. So lines between neighbours in a round of all axes meet the first kind at least
+twice and rays from the corner meet the second kind, while lines between random points of a box meet only
+hyperplanes near its middle.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import numpy as np
+from jaxtyping import Float64
 
+from unweave.activations import RELU
 from unweave.arrays import Points, Values, Vector
 from unweave.exceptions import StageFailed
-from unweave.identification.reasons import in_oracle_units
-from unweave.identification.refiner import Candidate, Judge, Start
-from unweave.identification.relu_layers.orthants import edge_lines, points_beside, segment
-from unweave.identification.session import Probe, Run
+from unweave.identification.refiner import Candidate, Refiner, Start
+from unweave.identification.session import Probe, Session
 from unweave.identification.walks.hyperplanes import hyperplanes_between, measure_sides
-from unweave.identification.walks.kink_signs import refined_with_signs
-from unweave.identification.walks.kinked_terms import KinkedTerms
-from unweave.identification.walks.kinks import KinkWalk
+from unweave.identification.walks.kinked_terms import KinkedTerms, refined_with_signs
+from unweave.identification.walks.kinks import KinkSearch
 from unweave.identification.walks.lines import Line, random_line
 from unweave.networks.network import Layer, Network
 from unweave.networks.signs import explain_kinks
 from unweave.numerics.network_fit import LevenbergMarquardt
-from unweave.oracles.domains import Box
-from unweave.oracles.peeled_relu import PeeledReluOracle
+from unweave.oracles.oracle import Box
+from unweave.oracles.views import PeeledReluOracle, in_oracle_units
+
+# Rays from the corner, in different directions, and how near to it they begin, relative to their length.
+RAYS = 2
+BESIDE_CORNER = 1e-3
+# Distance of points from the hyperplane that they are asked for, in units of the values.
+BESIDE_HYPERPLANE = 0.5
+
+
+def edge_lines(inputs: int, rng: np.random.Generator, *, axis: float, ray: float, beside: float) -> Iterator[Line]:
+    """A round of all axes in random order, then rays from the corner.
+
+    Args:
+        inputs: dimension of the orthant.
+        rng: chooses the order, and places near the edges.
+        axis: distance of the corner from the ends of lines between two axes.
+        ray: length of the rays along every axis.
+        beside: largest distance of the lines from the edges that they follow.
+    """
+    order = rng.permutation(inputs)
+    for pair in zip(order, np.roll(order, 1), strict=True) if inputs > 1 else ():
+        ends = beside * rng.random((2, inputs))
+        ends[[0, 1], pair] = axis * rng.uniform(0.5, 1.0, 2)
+        yield segment(ends[0], ends[1])
+    for _ in range(RAYS):
+        yield segment(BESIDE_CORNER * ray * rng.random(inputs), ray * rng.random(inputs))
+
+
+def segment(start: Vector, end: Vector) -> Line:
+    """The line from one point to another, and no farther."""
+    length = float(np.linalg.norm(end - start))
+    return Line(start, (end - start) / length, unit=length, first=0.0, last=np.pi / 4)
+
+
+def points_beside(normal: Vector, offset: float, count: int, rng: np.random.Generator) -> Points:
+    """Points of the orthant on both sides of a hyperplane, as near to the corner as it comes.
+
+    Random points are moved along the axis that leads fastest across, away from the corner; if there is no such
+    axis they are moved towards it.
+    """
+    points = np.abs(rng.standard_normal((count, len(normal))))
+    targets = BESIDE_HYPERPLANE * rng.standard_normal(count)
+    missing = targets - offset - points @ normal
+    steepest = np.where(missing > 0.0, np.argmax(normal), np.argmin(normal))
+    slopes = normal[steepest]
+    is_possible = missing * slopes > 0.0
+    rows = np.flatnonzero(is_possible)
+    points[rows, steepest[rows]] += missing[rows] / slopes[rows]
+    # With weights of one sign the hyperplane cuts the corner off: a factor leads to it, and as far beyond.
+    factors = (-offset / (points[~is_possible] @ normal)) * rng.uniform(0.0, 2.0, np.count_nonzero(~is_possible))
+    points[~is_possible] *= np.maximum(factors, 0.0)[:, None]
+    return points
+
 
 # Size of the box of first-layer values that are asked at random, in units of the domain.
 SIZE = 30.0
@@ -66,8 +118,8 @@ class UpperReluLayer:
     ) -> None:
         self._peeled = PeeledReluOracle(whole.oracle, first, size=SIZE)
         self._has_corner = isinstance(self._peeled.domain, Box)
-        self.run = Run(self._peeled, rng, lambda *_: None, activation=first.activation, neurons=None)
-        self._first, self._probe = first, self.run.probe()
+        self.session = Session(self._peeled, rng, lambda *_: None, activation=first.activation, neurons=None)
+        self._first, self._probe = first, self.session.probe()
         # The same coordinates, as far as the axes reach.
         self._oracle = replace(self._probe.oracle, oracle=PeeledReluOracle(whole.oracle, first, size=AXIS))
         noise = max(self._probe.scale.noise, float(np.max(whole.scale.noise / self._oracle.size)))
@@ -75,15 +127,15 @@ class UpperReluLayer:
             # Where values change their sign the answers bend beside the place that an inexact first layer tells, by
             # its error times the size of the inputs that small values below zero need.
             noise = max(noise, first_error / abs(float(first.activation(np.array([-1.0]), 1)[0])))
-        self._judge = Judge(self._probe.answers, refine, noise)
+        self._refiner = Refiner(self._probe.answers, refine, noise)
         # Inputs that give the values are larger than the values, and so is their rounding.
         rounding = self._probe.rounding * float(np.linalg.cond(first.weights))
-        self._settings = KinkWalk(noise=noise, rounding=rounding, step=STEP)
+        self._settings = KinkSearch(noise=noise, rounding=rounding, step=STEP)
         self._terms = KinkedTerms.none(first.neurons, whole.oracle.outputs)
 
     def walk(self) -> None:
         """Walk where every neuron is met: along the edges of the orthant, or on lines through all of space."""
-        neurons, rng = self._first.neurons, self.run.rng_walk
+        neurons, rng = self._first.neurons, self.session.rng_walk
         if self._has_corner:
             for line in edge_lines(neurons, rng, axis=AXIS, ray=SIZE, beside=BESIDE_AXIS):
                 self._walk(self._in_standard(line))
@@ -91,7 +143,7 @@ class UpperReluLayer:
         quiet = 0
         for _ in range(LINES):
             before = len(self._terms.offsets)
-            self._walk(random_line(self.run.oracle.domain, neurons, rng))
+            self._walk(random_line(self.session.oracle.domain, neurons, rng))
             quiet = quiet + 1 if len(self._terms.offsets) == before else 0
             if quiet == QUIET_LINES:
                 break
@@ -118,13 +170,13 @@ class UpperReluLayer:
         network, answers = self._rough(), self._probe.answers
         misfit = float(np.sqrt(np.mean((answers.values - network(answers.points)) ** 2)))
         error = float(np.max(self._terms.errors))
-        candidate = refined_with_signs(self.run, self._judge, Start(network, misfit), error=error)
+        candidate = refined_with_signs(self.session, self._refiner, Start(network, misfit), error=error)
         if candidate.network.skip is not None:
             candidate = self._without_skip(candidate)
         if not candidate.certificate.is_isolated:
             # Twice as many answers tell more often than not.
             self._ask_beside(range(len(self._terms.offsets)))
-            candidate = self._judge.again(candidate, candidate.network)
+            candidate = self._refiner.again(candidate, candidate.network)
         return candidate
 
     def network(self, candidate: Candidate) -> Network:
@@ -163,7 +215,7 @@ class UpperReluLayer:
 
     def _points_beside(self, normal: Vector, offset: float) -> Points:
         """Points on both sides of a hyperplane."""
-        count, rng = int(ANSWERS_PER_UNKNOWN * (len(normal) + 1 + self._oracle.outputs)), self.run.rng_walk
+        count, rng = int(ANSWERS_PER_UNKNOWN * (len(normal) + 1 + self._oracle.outputs)), self.session.rng_walk
         if not self._has_corner:
             points = rng.standard_normal((count, len(normal)))
             return points + (rng.standard_normal(count) - points @ normal - offset)[:, None] * normal
@@ -182,6 +234,42 @@ class UpperReluLayer:
         for tolerance in SIGN_TOLS:
             explained = explain_kinks(candidate.network, relative_tol=tolerance, activation=self._first.activation)
             if explained.solutions == 1:
-                without = self._judge.again(candidate, explained.network)
+                without = self._refiner.again(candidate, explained.network)
                 return without if without.certificate.rms_error <= LARGEST_MISFIT else candidate
         return candidate
+
+
+def join(first: Layer, upper: Network) -> Network:
+    """The network that applies `upper` to the values of `first`.
+
+    Under relu these values are positive, so that neurons with positive weights are linear there: an affine part
+    of `upper` becomes neurons that are always active.
+
+    Raises:
+        StageFailed: if `upper` has an affine part and the first layer is not one of relu.
+    """
+    hidden, output = upper.layers
+    if upper.skip is None:
+        return Network((first, hidden, output))
+    if first.activation != RELU or hidden.activation != RELU:
+        raise StageFailed(f"an affine part above a layer of {first.activation} can't be written without a skip.")
+    always, outgoing = _positive_factors(upper.skip)
+    return Network(
+        (
+            first,
+            Layer(np.vstack([hidden.weights, always]), np.append(hidden.biases, np.zeros(len(always))), RELU),
+            Layer(np.hstack([output.weights, outgoing]), output.biases, output.activation),
+        )
+    )
+
+
+def _positive_factors(
+    slopes: Float64[np.ndarray, "outputs inputs"],
+) -> tuple[Float64[np.ndarray, "neurons inputs"], Float64[np.ndarray, "outputs neurons"]]:
+    """Slopes as a product of outgoing weights with positive ones, by few neurons."""
+    outputs, inputs = slopes.shape
+    if 2 * outputs >= inputs:
+        return np.eye(inputs), slopes
+    parts, signs = np.vstack([np.maximum(slopes, 0.0), np.maximum(-slopes, 0.0)]), np.eye(outputs)
+    is_used = np.any(parts > 0.0, axis=1)
+    return parts[is_used], np.hstack([signs, -signs])[:, is_used]

@@ -5,6 +5,7 @@ its hyperplane. Answers on a far line are plateaus; halving the angles between t
 leads into a slab, where two answers already tell how wide it is.
 """
 
+from collections.abc import Generator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,10 +13,9 @@ from jaxtyping import Float64
 from scipy import special
 
 from unweave.activations import ERF, TANH, Activation
-from unweave.arrays import Points, Values
+from unweave.arrays import Points, Values, Vector
 from unweave.exceptions import StageFailed
-from unweave.identification.walks.lines import Line
-from unweave.identification.walks.searches import Ask, Search, run_together
+from unweave.identification.walks.lines import Ask, Line, Search, run_searches
 
 SATURATING = {TANH: np.arctanh, ERF: special.erfinv}
 # Angles that are looked at first, and then per plateau that was seen: neighbours whose jumps cancel
@@ -69,7 +69,7 @@ class Jump:
 
 
 @dataclass(frozen=True)
-class JumpWalk:
+class JumpSearch:
     """Settings of the search for jumps along a far line.
 
     Args:
@@ -92,7 +92,7 @@ class JumpWalk:
         for k in np.flatnonzero(self._differ(values[:-1], values[1:])):
             low, high = (line.position(angles[i]) for i in (k, k + 1))
             searches.append(self._narrow(line, low, values[k], high, values[k + 1]))
-        return _distinct(sorted(run_together(searches, ask), key=lambda jump: jump.position))
+        return _distinct(sorted(run_searches(searches, ask), key=lambda jump: jump.position))
 
     def _differ(self, first: Values, second: Values) -> np.ndarray:
         return np.max(np.abs(first - second), axis=-1) > MARGIN * self.noise
@@ -235,3 +235,81 @@ def fit_jump(positions: np.ndarray, values: Values, place: float, rate: float, a
         step, *_ = np.linalg.lstsq(moved.transpose(0, 2, 1).reshape(-1, 2), residuals.ravel(), rcond=1e-12)
         unknown = unknown + np.clip(step, -2.0, 2.0)
     return best
+
+
+# Step along the axes, in units of the slab's width along the line; arguments beyond the largest are
+# asked again with a step that is this much smaller.
+STEP = 0.6
+LARGEST_ARGUMENT = 2.5
+SHRINK = 0.05
+ATTEMPTS = 4
+# How far on both sides of the mirror image its plateaus are looked for, in arguments.
+PLATEAU = 40.0
+
+
+@dataclass(frozen=True)
+class Slab:
+    """A neuron ``height g(weights x + bias)`` in standard coordinates, and how well the slab agrees with it.
+
+    Args:
+        weights: one per input.
+        bias: the bias.
+        height: output weights.
+        jump: where it was found.
+        mismatch: relative difference between the weights along the line and the rate of the jump.
+    """
+
+    weights: Float64[np.ndarray, "inputs"]
+    bias: float
+    height: Float64[np.ndarray, "outputs"]
+    jump: Jump
+    mismatch: float
+
+
+def measure_slabs(ask: Ask, line: Line, jumps: list[Jump]) -> list[Slab]:
+    """Read the neuron behind every jump: one query per input and about five more."""
+    return run_searches((_neuron(line, jump) for jump in jumps), ask)
+
+
+def _neuron(line: Line, jump: Jump) -> Search:
+    point = line.points(np.array([jump.position]))[0]
+    weights = np.full(len(point), np.nan)
+    step = STEP / jump.rate
+    for _ in range(ATTEMPTS):
+        axes = np.flatnonzero(np.isnan(weights))
+        values = yield point + step * np.eye(len(point))[axes]
+        arguments = jump.argument(values)
+        is_seen = np.abs(arguments) < LARGEST_ARGUMENT
+        # What is added is what the rounded points differ by.
+        moved = (point[axes] + step) - point[axes]
+        weights[axes[is_seen]] = arguments[is_seen] / moved[is_seen]
+        if np.all(is_seen):
+            break
+        step *= SHRINK
+    if np.any(np.isnan(weights)):
+        return []
+    along = float(weights @ line.direction)
+    shift = yield from _mirror(line, jump, -point)
+    if shift is None and abs(weights @ point) < 0.4 * PLATEAU:
+        # The mirror image should have been seen, but for another slab across it: another line will do.
+        return []
+    bias = -0.5 * jump.rate * shift if shift is not None else float(-weights @ point)
+    return [Slab(weights, bias, jump.height, jump, abs(along - jump.rate) / jump.rate)]
+
+
+def _mirror(line: Line, jump: Jump, center: Vector) -> Generator[Points, Values, float | None]:
+    """How far from the mirrored point, along the line, the hyperplane is met again; None if it is not seen."""
+    reach = PLATEAU / jump.rate
+    left, value, right = yield center + np.array([-reach, 0.0, reach])[:, None] * line.direction
+    size = float(np.max(np.abs(jump.height)))
+    if np.max(np.abs(right - left - 2 * jump.height)) > 1e-2 * size:
+        return None
+    mirrored = Jump(0.0, jump.rate, jump.height, 0.5 * (left + right), jump.activation, jump.misfit)
+    shift = 0.0
+    for _ in range(ATTEMPTS + 4):
+        argument = float(mirrored.argument(value[None])[0])
+        if abs(argument) < LARGEST_ARGUMENT / 2:
+            return shift - argument / jump.rate
+        shift -= float(np.clip(argument, -8.0, 8.0)) / jump.rate
+        value = (yield center[None] + shift * line.direction)[0]
+    return None

@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.optimize
 from jaxtyping import Float64
 
+from unweave.activations import Activation
 from unweave.identification.walks.hyperplanes import Hyperplanes
 from unweave.identification.walks.kinks import KinkedLine
-from unweave.identification.walks.searches import Ask
+from unweave.identification.walks.lines import Ask
 
 # Distances from the hyperplane, in half-widths of the domain: three per octave of the lengths of
 # weights that a network in standard coordinates has.
@@ -15,7 +17,7 @@ DISTANCES = 0.02 * 1.7 ** np.arange(18)
 
 
 @dataclass(frozen=True)
-class Corners:
+class RoundedKinks:
     """Distance of the function from its tails beside every kink.
 
     Args:
@@ -27,11 +29,11 @@ class Corners:
     deviations: Float64[np.ndarray, "neurons samples"]
 
 
-def measure_corners(ask: Ask, walked: KinkedLine, met: Hyperplanes) -> Corners:
+def measure_rounded_kinks(ask: Ask, walked: KinkedLine, met: Hyperplanes) -> RoundedKinks:
     """Sample the function beside the kinks of a line, 18 queries each."""
     line = walked.line
     if not met.kinks:
-        return Corners(DISTANCES, np.empty((0, len(DISTANCES))))
+        return RoundedKinks(DISTANCES, np.empty((0, len(DISTANCES))))
     positions = np.array([walked.kinks[k].position for k in met.kinks])
     along = met.normals @ line.direction
     places = positions[:, None] + DISTANCES / along[:, None]
@@ -43,4 +45,56 @@ def measure_corners(ask: Ask, walked: KinkedLine, met: Hyperplanes) -> Corners:
         # A kink that was read has a piece on either side.
         expected = np.array([tail.at(place) for place in places[neuron]])  # pyright: ignore[reportOptionalMemberAccess]
         deviations[neuron] = (values[neuron] - expected) @ jump / (jump @ jump)
-    return Corners(DISTANCES, deviations)
+    return RoundedKinks(DISTANCES, deviations)
+
+
+# Lengths that are tried first, evenly in their logarithm.
+LENGTHS = np.geomspace(0.02, 60.0, 60)
+
+
+@dataclass(frozen=True)
+class RoundedKinkFit:
+    """Lengths of the weights behind rounded kinks, for one activation.
+
+    Args:
+        activation: the activation.
+        lengths: one per neuron.
+        misfits: root mean square distance from the profile, relative to it.
+    """
+
+    activation: Activation
+    lengths: Float64[np.ndarray, "neurons"]
+    misfits: Float64[np.ndarray, "neurons"]
+
+    @property
+    def typical_misfit(self) -> float:
+        """Median over the neurons."""
+        return float(np.median(self.misfits)) if len(self.misfits) else np.inf
+
+
+def fit_rounded_kinks(corners: RoundedKinks, activation: Activation) -> RoundedKinkFit:
+    """Fit ``phi(length t) / length`` with ``phi(t) = g(t) - t`` for t > 0 to every corner.
+
+    Assumes: tails 0 and t, as softplus, GELU and SiLU have.
+    """
+
+    def profile(length: float) -> np.ndarray:
+        arguments = length * corners.distances
+        return (activation(arguments) - arguments) / length
+
+    table = np.array([profile(length) for length in LENGTHS])
+    lengths, misfits = [], []
+    for deviations in corners.deviations:
+        best = int(np.argmin(np.sum((table - deviations) ** 2, axis=1)))
+        low, high = LENGTHS[max(best - 1, 0)], LENGTHS[min(best + 1, len(LENGTHS) - 1)]
+        found = scipy.optimize.minimize_scalar(
+            lambda log, seen=deviations: float(np.sum((profile(np.exp(log)) - seen) ** 2)),
+            bounds=(np.log(low), np.log(high)),
+            method="bounded",
+            options={"xatol": 1e-10},
+        )
+        length = float(np.exp(found.x))
+        lengths.append(length)
+        size = float(np.linalg.norm(profile(length)))
+        misfits.append(np.sqrt(max(float(found.fun), 0.0)) / max(size, np.finfo(float).tiny))
+    return RoundedKinkFit(activation, np.array(lengths), np.array(misfits))

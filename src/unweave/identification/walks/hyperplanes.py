@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.arrays import Points, Values, Vector
-from unweave.identification.walks.kinks import MARGIN, KinkedLine, KinkWalk
-from unweave.identification.walks.searches import Ask, Search, run_together
+from unweave.identification.walks.kinks import MARGIN, KinkedLine, KinkSearch
+from unweave.identification.walks.lines import Ask, Search, run_searches
 
 # Relative error that a gradient may have, where the noise allows it: good enough to refine from.
 GRADIENT_ERROR = 1e-5
@@ -71,13 +71,13 @@ class Side:
     error: float
 
 
-def measure_sides(ask: Ask, walked: KinkedLine, settings: KinkWalk, pieces: Iterable[int]) -> dict[int, Side]:
+def measure_sides(ask: Ask, walked: KinkedLine, settings: KinkSearch, pieces: Iterable[int]) -> dict[int, Side]:
     """Measure the gradient in some affine pieces of a line; those that could not be measured are left out."""
     searches = [_side(walked, settings, index) for index in pieces]
-    return {side.index: side for side in run_together(searches, ask)}
+    return {side.index: side for side in run_searches(searches, ask)}
 
 
-def measure_hyperplanes(ask: Ask, walked: KinkedLine, settings: KinkWalk) -> Hyperplanes:
+def measure_hyperplanes(ask: Ask, walked: KinkedLine, settings: KinkSearch) -> Hyperplanes:
     """Measure the gradient in every affine piece of a line and read the neurons off the differences.
 
     A piece costs one query per input and one more.
@@ -128,7 +128,7 @@ def plane_through(points: Points) -> tuple[Vector, float, float]:
     return directions[-1], float(directions[-1] @ center), error
 
 
-def _side(walked: KinkedLine, settings: KinkWalk, index: int) -> Search:
+def _side(walked: KinkedLine, settings: KinkSearch, index: int) -> Search:
     """Measure one gradient, and check it against the slope along the line."""
     piece, line = walked.pieces[index], walked.line
     place = _middle(walked, index)

@@ -7,8 +7,12 @@ from jaxtyping import Bool, Float64, Int
 
 from unweave.activations import RELU
 from unweave.arrays import Points, Values
+from unweave.identification import reasons
+from unweave.identification.refiner import Candidate, Refiner, Start
+from unweave.identification.session import Session
 from unweave.identification.walks.hyperplanes import Hyperplanes, plane_through
 from unweave.networks.network import Network
+from unweave.networks.signs import KinkExplanation, explain_kinks
 
 # Two terms are on one hyperplane if they differ by this many expected errors, within bounds.
 SAME_ERRORS = 10.0
@@ -125,3 +129,42 @@ class KinkedTerms:
         )
         normals[same], offsets[same], jumps[same], errors[same] = normal, offset, jump, error
         return KinkedTerms(normals, offsets, jumps, errors, sightings)
+
+
+# Errors of the terms before refinement up to which signs can be chosen, and the margin that they get. Estimates of
+# these errors are cautious: where they are too large to choose, what the terms leave unexplained is tried instead,
+# and fresh answers judge the choice.
+LARGEST_ERROR = 1e-5
+ERROR_MARGIN = 10.0
+
+
+def refined_with_signs(session: Session, refiner: Refiner, start: Start, *, error: float) -> Candidate:
+    """Refine a network of kinked terms, without an affine part if signs explain it and with one if not.
+
+    Args:
+        session: where open signs are noted.
+        refiner: refines and asks fresh answers.
+        start: terms with an affine part.
+        error: relative error of the terms.
+    """
+    likely = error if error < LARGEST_ERROR else start.misfit
+    if likely < LARGEST_ERROR:
+        explained = explain_kinks(start.network, relative_tol=ERROR_MARGIN * likely, activation=session.activation)
+        if explained.solutions == 1:
+            candidate = refiner(replace(start, network=explained.network))
+            if candidate.explains:
+                return candidate
+    candidate = refiner(start)
+    if not candidate.explains:
+        return candidate
+    explained = explain_kinks(candidate.network, relative_tol=candidate.skip_tol, activation=session.activation)
+    _report_signs(session, explained)
+    if explained.solutions != 1:
+        return candidate
+    smaller = refiner.again(candidate, explained.network)
+    return smaller if smaller.explains else candidate
+
+
+def _report_signs(session: Session, explained: KinkExplanation) -> None:
+    if explained.solutions != 1:
+        session.notes.append(reasons.open_signs(explained))

@@ -16,8 +16,7 @@ from jaxtyping import Float64
 
 from unweave.arrays import Points, Values
 from unweave.exceptions import StageFailed
-from unweave.identification.walks.lines import Line
-from unweave.identification.walks.searches import Ask, Search, run_together
+from unweave.identification.walks.lines import Ask, Line, Search, run_searches
 
 # Pieces that are measured before the search begins.
 FIRST_PIECES = 4
@@ -118,7 +117,7 @@ class KinkedLine:
 
 
 @dataclass(frozen=True)
-class KinkWalk:
+class KinkSearch:
     """Settings of the search for kinks along a line.
 
     Args:
@@ -148,7 +147,7 @@ class KinkWalk:
 class _Walk:
     """One walk: all that was asked, and the largest values and slopes that were seen."""
 
-    def __init__(self, settings: KinkWalk, ask: Ask, line: Line) -> None:
+    def __init__(self, settings: KinkSearch, ask: Ask, line: Line) -> None:
         self._settings, self._ask, self._line = settings, ask, line
         self._positions: list[np.ndarray] = []
         self._values: list[np.ndarray] = []
@@ -164,10 +163,10 @@ class _Walk:
         margin = 1e-3 * (self._line.last - self._line.first)
         angles = np.linspace(self._line.first + margin, self._line.last - margin, FIRST_PIECES)
         angles = np.concatenate([[self._line.first], angles, [self._line.last]])
-        pieces = run_together((self._first_piece(angle, margin) for angle in angles), self._recorded)
+        pieces = run_searches((self._first_piece(angle, margin) for angle in angles), self._recorded)
         pieces.sort(key=lambda piece: piece.first)
         searches = [self._between(left, right) for left, right in itertools.pairwise(pieces)]
-        kinks = run_together(searches, self._recorded)
+        kinks = run_searches(searches, self._recorded)
         kinks.sort(key=lambda kink: kink.position)
         return self._fitted(_merged(kinks))
 

@@ -1,9 +1,7 @@
 """The parameters of a network as one vector in relative units, and the Jacobian of its values in them."""
 
-from unweave.networks.parameters.dense import dense_jacobian, gauges, with_gauge
-from unweave.networks.parameters.layered import LayeredJacobian
-from unweave.networks.parameters.shallow import JacobianOperator, scale_directions
-from unweave.networks.parameters.vector import ParameterVector, is_shallow
+from unweave.networks.parameters.layered import LayeredJacobian, dense_jacobian, gauges, with_gauge
+from unweave.networks.parameters.vector import JacobianOperator, ParameterVector, is_shallow, scale_directions
 
 __all__ = [
     "JacobianOperator",

@@ -16,7 +16,7 @@ from unweave.exceptions import InvalidInput
 from unweave.networks.network import Network
 from unweave.numerics.finite_differences import measure_gradients, measure_hessians
 from unweave.oracles.oracle import Oracle
-from unweave.oracles.standard import StandardOracle
+from unweave.oracles.views import StandardOracle
 
 # The step of [fiedler, Sec. 4.4]: truncation of order 1e-5, rounding of order 1e-11 in float64.
 DIFFERENCE_STEP = 5e-3

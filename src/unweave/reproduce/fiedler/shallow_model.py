@@ -18,7 +18,7 @@ from unweave.arrays import Atoms
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Network
 from unweave.oracles.oracle import Oracle
-from unweave.oracles.standard import StandardOracle
+from unweave.oracles.views import StandardOracle
 
 # Where third derivatives are searched for their first zero; beyond, every activation has saturated.
 SEARCH_RANGE = 20.0

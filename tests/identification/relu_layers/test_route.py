@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from unweave.activations import RELU
-from unweave.identification.relu_layers.parallels import share_of_common_bends
-from unweave.identification.walks.kinks import KinkedLine, KinkWalk
+from unweave.identification.relu_layers.route import share_of_common_bends
+from unweave.identification.walks.kinks import KinkedLine, KinkSearch
 from unweave.identification.walks.lines import far_line
 from unweave.networks.network import Network
 from unweave.networks.planted import deep_network, general_network
 
 EPS = float(np.finfo(float).eps)
-EXACT = KinkWalk(noise=EPS, rounding=4 * EPS)
+EXACT = KinkSearch(noise=EPS, rounding=4 * EPS)
 
 
 def walked(network: Network, seed: int) -> tuple[KinkedLine, KinkedLine]:

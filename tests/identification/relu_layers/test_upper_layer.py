@@ -5,8 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unweave.identification.relu_layers.orthants import RAYS, edge_lines, points_beside, segment
+from unweave.activations import RELU, leaky_relu
+from unweave.exceptions import StageFailed
+from unweave.identification.relu_layers.upper_layer import RAYS, edge_lines, join, points_beside, segment
 from unweave.identification.walks.lines import Line
+from unweave.networks.network import Layer, Network
+from unweave.networks.planted import general_network
 
 seeds = st.integers(0, 2**32 - 1)
 AXIS, RAY, BESIDE = 3_000.0, 30.0, 0.3
@@ -83,3 +87,37 @@ def test_points_beside_are_near_the_corner(seed: int) -> None:
     points = points_beside(np.array([1.0, -0.01, 0.5]), -0.3, 100, rng)
     # No point has to go farther than the hyperplane's own axis.
     assert np.max(points[:, [0, 2]]) < 10.0
+
+
+def planted(seed: int, *, outputs: int, has_skip: bool) -> tuple[Layer, Network]:
+    rng = np.random.default_rng([seed, 101])
+    first = Layer(rng.standard_normal((4, 6)), rng.standard_normal(4), RELU)
+    upper = general_network(rng, inputs=4, neurons=5, outputs=outputs, activation=RELU)
+    skip = rng.standard_normal((outputs, 4)) if has_skip else None
+    return first, Network(upper.layers, skip)
+
+
+@pytest.mark.parametrize(("outputs", "has_skip", "neurons"), [(2, False, 5), (1, True, 7), (3, True, 9)])
+def test_the_joined_network_is_the_composition(outputs: int, has_skip: bool, neurons: int, seed: int) -> None:
+    first, upper = planted(seed, outputs=outputs, has_skip=has_skip)
+    joined = join(first, upper)
+    points = 3.0 * np.random.default_rng([seed, 102]).standard_normal((100, 6))
+    values = np.maximum(points @ first.weights.T + first.biases, 0.0)
+    np.testing.assert_allclose(joined(points), upper(values), atol=1e-12)
+    assert joined.widths[0] == 4
+    assert joined.widths[1] <= neurons
+    assert joined.skip is None
+
+
+def test_slopes_of_one_sign_need_one_neuron(seed: int) -> None:
+    first, upper = planted(seed, outputs=1, has_skip=True)
+    assert upper.skip is not None
+    joined = join(first, Network(upper.layers, -np.abs(upper.skip)))
+    assert joined.widths == (4, 6)
+
+
+def test_an_affine_part_above_leaky_relu_is_refused(seed: int) -> None:
+    first, upper = planted(seed, outputs=1, has_skip=True)
+    leaky = Layer(first.weights, first.biases, leaky_relu(0.1))
+    with pytest.raises(StageFailed, match="can't be written without a skip"):
+        join(leaky, upper)

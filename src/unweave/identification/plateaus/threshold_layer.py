@@ -1,9 +1,43 @@
-"""What speaks for the rows of a lowest layer, and for their being all."""
+"""The lowest layer that was found, with the evidence that its rows are exact and complete."""
 
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64
+
+from unweave.networks.network import Layer
 from unweave.result import Diagnostic, at_least, at_most
 
 # Expected error of a row up to which it counts as exact, and from which it is of no use.
 EXACT, ROUGH = 1e-10, 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class ThresholdLayer:
+    """Hyperplanes of the lowest layer, in the coordinates that were asked.
+
+    Args:
+        layer: unit weights that point away from the plateau they were seen from, and thresholds as biases.
+        errors: expected error of every row.
+        lines: number of lines walked.
+        quiet_lines: lines at the end that met no other hyperplane.
+        is_complete: whether nothing speaks for another row.
+        checks: the assumptions that were checked.
+        stopped: why the search ended early; empty if it did not.
+    """
+
+    layer: Layer
+    errors: Float64[np.ndarray, "neurons"]
+    lines: int
+    quiet_lines: int
+    is_complete: bool
+    checks: tuple[Diagnostic, ...]
+    stopped: str = ""
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return self.layer.neurons
 
 
 def rows_are_exact(error: float, *, unread: int) -> tuple[Diagnostic, ...]:

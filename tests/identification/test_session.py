@@ -4,14 +4,13 @@ import numpy as np
 import pytest
 
 from unweave.activations import RELU
-from unweave.identification.function_scale import FunctionScale, function_scale, measure_flatness, scale_points
+from unweave.identification.session import FunctionScale, function_scale, measure_flatness, scale_points
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
 from unweave.numerics.finite_differences import measure_directional, measure_gradients, measure_hessians
 from unweave.numerics.matrix_subspace import NOISE_MARGIN
-from unweave.oracles.callables import CallableOracle
-from unweave.oracles.noise import measure_noise
-from unweave.oracles.standard import StandardOracle, standardise
+from unweave.oracles.oracle import CallableOracle, measure_noise
+from unweave.oracles.views import StandardOracle, standardise
 
 INPUTS = 6
 Model = Callable[[np.ndarray], np.ndarray]

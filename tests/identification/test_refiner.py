@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from unweave.activations import RELU, TANH, Activation
-from unweave.identification.answer_pool import FARTHEST, LARGEST_ROUNDING, Answers
+from unweave.identification.refiner import FARTHEST, LARGEST_ROUNDING, AnswerPool
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import general_network
-from unweave.oracles.callables import CallableOracle
-from unweave.oracles.domains import Box
-from unweave.oracles.standard import StandardOracle
+from unweave.oracles.oracle import Box, CallableOracle
+from unweave.oracles.views import StandardOracle
 
 INPUTS = 4
 WANTED = 2 * (INPUTS + 2)
@@ -26,15 +25,15 @@ def planted(seed: int, activation: Activation, distance: float) -> Network:
     return Network((replace(hidden, biases=biases), output))
 
 
-def answers_about(network: Network, seed: int, *, domain: Box | None = None, asked: int = 200) -> Answers:
+def answers_about(network: Network, seed: int, *, domain: Box | None = None, asked: int = 200) -> AnswerPool:
     oracle = CallableOracle(network, inputs=INPUTS, outputs=1, domain=domain)
     unit = StandardOracle(oracle, np.zeros(INPUTS), np.ones(INPUTS), np.zeros(1), np.ones(1))
-    answers = Answers(unit, np.random.default_rng([seed, 82]), np.random.default_rng([seed, 83]))
+    answers = AnswerPool(unit, np.random.default_rng([seed, 82]), np.random.default_rng([seed, 83]))
     answers.ask(asked)
     return answers
 
 
-def arguments(network: Network, answers: Answers) -> np.ndarray:
+def arguments(network: Network, answers: AnswerPool) -> np.ndarray:
     return network.layers[0].preactivations(answers.points)
 
 

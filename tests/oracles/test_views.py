@@ -1,0 +1,235 @@
+"""Views of an oracle: standard coordinates, logits behind probabilities, and the layers above a known one."""
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+
+import unweave
+from unweave.activations import IDENTITY, RELU, SIGMOID, TANH, Activation, leaky_relu
+from unweave.exceptions import BudgetExhausted, InvalidInput
+from unweave.networks.network import Layer, Network
+from unweave.networks.planted import deep_network, general_network
+from unweave.oracles.oracle import Box, CallableOracle, Domain, Everywhere
+from unweave.oracles.views import (
+    LogitsOracle,
+    PeeledOracle,
+    PeeledReluOracle,
+    Queryable,
+    StandardOracle,
+    are_probabilities,
+    standardise,
+)
+
+DOMAINS = [
+    Box(np.array([0.0, -3.0, 10.0]), np.array([1.0, 5.0, 10.5])),
+    Everywhere(scale=np.array([0.1, 1.0, 20.0]), center=np.array([5.0, 0.0, -1.0])),
+]
+
+
+def model(points: np.ndarray) -> np.ndarray:
+    return np.stack([np.sin(points.sum(axis=1)), 1e6 + 1e3 * points[:, 0]], axis=1)
+
+
+def planted(domain: Domain, seed: int, *, points: int = 40) -> tuple[StandardOracle, np.ndarray, np.ndarray]:
+    oracle = CallableOracle(model, inputs=3, domain=domain)
+    center, half_width = domain.frame(3)
+    rng = np.random.default_rng(seed)
+    asked = center + half_width * domain.sample_standard(rng, points, 3, 0.0)
+    values = oracle.query(asked)
+    return standardise(oracle, values), asked, values
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_answers_come_in_units_of_their_spread(domain: Domain, seed: int) -> None:
+    oracle, asked, _ = planted(domain, seed)
+    values = oracle.query(oracle.to_standard(asked))
+    np.testing.assert_allclose(values.mean(axis=0), 0.0, atol=1e-9)
+    np.testing.assert_allclose(values.std(axis=0), 1.0, rtol=1e-9)
+    assert (oracle.inputs, oracle.outputs) == (3, 2)
+
+
+@pytest.mark.parametrize("domain", DOMAINS)
+def test_the_answers_are_those_of_the_oracle(domain: Domain, seed: int) -> None:
+    oracle, asked, values = planted(domain, seed)
+    answers = oracle.query(oracle.to_standard(asked)) * oracle.size + oracle.offset
+    np.testing.assert_allclose(answers, values, rtol=1e-9)
+    assert oracle.oracle.ledger.answered == 2 * len(asked)
+
+
+def test_a_box_becomes_the_standard_box(seed: int) -> None:
+    oracle, _, _ = planted(DOMAINS[0], seed)
+    corners = np.array([[0.0, -3.0, 10.0], [1.0, 5.0, 10.5]])
+    np.testing.assert_allclose(oracle.to_standard(corners), [[-1.0] * 3, [1.0] * 3], atol=1e-12)
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.4])
+def test_samples_keep_the_margin_from_the_faces(margin: float, seed: int) -> None:
+    oracle, _, _ = planted(DOMAINS[0], seed)
+    points = oracle.sample(np.random.default_rng(seed), 500, margin=margin)
+    assert np.max(np.abs(points)) <= 1 - margin
+    assert np.max(np.abs(points)) > 0.95 * (1 - margin)
+    oracle.query(points + margin)
+
+
+def test_samples_without_a_box_are_standard_normal(seed: int) -> None:
+    oracle, _, _ = planted(DOMAINS[1], seed)
+    points = oracle.sample(np.random.default_rng(seed), 4_000)
+    np.testing.assert_allclose(points.mean(axis=0), 0.0, atol=0.1)
+    np.testing.assert_allclose(points.std(axis=0), 1.0, atol=0.1)
+
+
+def test_a_constant_output_is_measured_by_its_magnitude() -> None:
+    oracle = CallableOracle(model, inputs=3)
+    values = np.array([[5.0, 0.0, 1e8], [5.0, 0.0, 1e8 + 1.0]])
+    found = standardise(oracle, values)
+    np.testing.assert_array_equal(found.size, [5.0, 1.0, 1e8 + 1.0])
+    np.testing.assert_array_equal(found.offset, [5.0, 0.0, 1e8 + 0.5])
+
+
+def test_logits_are_centred_and_counted(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    weights = rng.standard_normal((4, 3))
+    inner = CallableOracle(lambda points: softmax(points @ weights.T + 2.0, axis=1), inputs=3, budget=12)
+    inner.query(np.zeros((1, 3)))
+    oracle = LogitsOracle(inner)
+    points = rng.standard_normal((7, 3))
+    logits = points @ weights.T
+    np.testing.assert_allclose(oracle.query(points), logits - logits.mean(axis=1, keepdims=True), atol=1e-12)
+    assert oracle.ledger.answered == inner.ledger.answered == 8
+    with pytest.raises(BudgetExhausted):
+        oracle.query(np.zeros((5, 3)))
+    assert inner.ledger.answered == 8
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        ([[0.2, 0.8], [0.5, 0.5]], True),
+        ([[0.2, 0.7], [0.5, 0.5]], False),
+        ([[1.2, -0.2], [0.5, 0.5]], False),
+        ([[1.0], [1.0]], False),
+    ],
+)
+def test_probabilities_are_recognised(values: list[list[float]], expected: bool) -> None:
+    assert are_probabilities(np.array(values)) is expected
+
+
+@pytest.mark.parametrize("is_deep", [False, True])
+def test_a_classifier_is_identified_up_to_the_shift_of_its_logits(is_deep: bool, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    truth = (
+        deep_network(rng, shape=(6, 5, 3, 4), shift_deviation=0.2)
+        if is_deep
+        else general_network(rng, inputs=4, neurons=5, outputs=3)
+    )
+    found = unweave.identify(lambda points: softmax(truth(points), axis=1), inputs=truth.inputs, seed=seed)
+    assert found.is_identified
+    assert found.network is not None
+    assert found.network.widths == truth.widths
+    assert "softmax" in found.reason
+    points = rng.standard_normal((200, truth.inputs))
+    np.testing.assert_allclose(softmax(found.network(points), axis=1), softmax(truth(points), axis=1), atol=1e-9)
+
+
+RANGES = {TANH: (-0.95, 0.95), SIGMOID: (0.05, 0.95), IDENTITY: (-3.0, 3.0)}
+
+
+def planted_peeled(seed: int, activation: Activation, *, inputs: int = 6) -> tuple[Network, StandardOracle]:
+    truth = deep_network(np.random.default_rng([seed, 21]), shape=(inputs, 5, 4, 3), activation=activation)
+    oracle = CallableOracle(truth, inputs=inputs, outputs=3)
+    return truth, StandardOracle(oracle, np.zeros(inputs), np.ones(inputs), np.zeros(3), np.ones(3))
+
+
+@pytest.mark.parametrize("activation", RANGES, ids=repr)
+@pytest.mark.parametrize("inputs", [5, 9])
+def test_answers_are_those_of_the_layers_above(activation: Activation, inputs: int, seed: int) -> None:
+    truth, oracle = planted_peeled(seed, activation, inputs=inputs)
+    peeled = PeeledOracle(oracle, truth.layers[0])
+    assert isinstance(peeled, Queryable)
+    assert (peeled.inputs, peeled.outputs) == (5, 3)
+    values = np.random.default_rng(seed).uniform(*RANGES[activation], (40, 5))
+    np.testing.assert_allclose(peeled.query(values), Network(truth.layers[1:])(values), atol=1e-11)
+    assert oracle.oracle.ledger.answered == 40
+
+
+def test_preimages_give_the_values_and_are_the_smallest(seed: int) -> None:
+    truth, oracle = planted_peeled(seed, TANH, inputs=8)
+    layer = truth.layers[0]
+    values = np.random.default_rng(seed).uniform(-0.9, 0.9, (10, 5))
+    places = PeeledOracle(oracle, layer).preimages(values)
+    np.testing.assert_allclose(np.tanh(layer.preactivations(places)), values, atol=1e-12)
+    # The smallest solution has nothing in the null space of the weights.
+    outside = np.linalg.svd(layer.weights)[2][layer.neurons :]
+    np.testing.assert_allclose(places @ outside.T, 0.0, atol=1e-12)
+
+
+def test_a_column_of_the_lift_moves_one_argument(seed: int) -> None:
+    truth, oracle = planted_peeled(seed, TANH, inputs=8)
+    layer = truth.layers[0]
+    np.testing.assert_allclose(layer.weights @ PeeledOracle(oracle, layer).lift, np.eye(5), atol=1e-12)
+
+
+def test_layers_that_cannot_be_undone_are_refused(seed: int) -> None:
+    _, oracle = planted_peeled(seed, TANH)
+    with pytest.raises(InvalidInput, match="7 neurons and 6 inputs"):
+        PeeledOracle(oracle, Layer(np.ones((7, 6)), np.zeros(7), TANH))
+    with pytest.raises(InvalidInput, match="relu can't be undone"):
+        PeeledOracle(oracle, Layer(np.eye(6), np.zeros(6), RELU))
+
+
+def planted_relu(
+    seed: int, activation: Activation = RELU, budget: int | None = None
+) -> tuple[Network, Layer, StandardOracle]:
+    """A network, its first layer in standard coordinates, and its oracle."""
+    rng = np.random.default_rng([seed, 111])
+    network = deep_network(rng, shape=(6, 4, 5, 2), activation=activation, shift_deviation=0.3)
+    center, half_width = rng.standard_normal(6), rng.uniform(0.5, 2.0, 6)
+    first = network.layers[0]
+    standard = Layer(first.weights * half_width, first.biases + first.weights @ center, activation)
+    oracle = CallableOracle(network, inputs=6, outputs=2, budget=budget)
+    return network, standard, StandardOracle(oracle, center, half_width, np.zeros(2), np.ones(2))
+
+
+@pytest.mark.parametrize("activation", [RELU, leaky_relu(0.1), leaky_relu(-0.3)])
+def test_the_answers_are_those_of_the_upper_layers(activation: Activation, seed: int) -> None:
+    network, first, oracle = planted_relu(seed, activation)
+    peeled = PeeledReluOracle(oracle, first, size=10.0)
+    values = np.random.default_rng([seed, 112]).uniform(0.0, 10.0, (50, 4))
+    if activation == leaky_relu(0.1):
+        values -= 5.0
+    np.testing.assert_allclose(peeled.query(values), Network(network.layers[1:])(values), atol=1e-11)
+    np.testing.assert_allclose(first.activation(first.preactivations(peeled.origins(values))), values, atol=1e-11)
+
+
+def test_relu_values_are_positive(seed: int) -> None:
+    _, first, oracle = planted_relu(seed)
+    peeled = PeeledReluOracle(oracle, first, size=10.0)
+    assert peeled.domain == Box(0.0, 10.0)
+    with pytest.raises(InvalidInput, match="outside the domain"):
+        peeled.query(np.array([[1.0, 1.0, -0.1, 1.0]]))
+    assert isinstance(PeeledReluOracle(oracle, planted_relu(seed, leaky_relu(0.1))[1], size=1.0).domain, Everywhere)
+
+
+def test_queries_are_counted_once(seed: int) -> None:
+    _, first, oracle = planted_relu(seed)
+    oracle.query(np.zeros((3, 6)))
+    peeled = PeeledReluOracle(oracle, first, size=10.0)
+    peeled.query(np.ones((5, 4)))
+    assert peeled.ledger.answered == 5
+    assert oracle.oracle.ledger.answered == 8
+
+
+def test_the_budget_of_the_whole_network_is_kept(seed: int) -> None:
+    _, first, oracle = planted_relu(seed, budget=10)
+    peeled = PeeledReluOracle(oracle, first, size=10.0)
+    peeled.query(np.ones((8, 4)))
+    with pytest.raises(BudgetExhausted, match="needs 3 queries but only 2 of the budget of 10"):
+        peeled.query(np.ones((3, 4)))
+    assert oracle.oracle.ledger.answered == 8
+
+
+def test_dependent_weights_are_refused(seed: int) -> None:
+    _, first, oracle = planted_relu(seed)
+    weights = np.vstack([first.weights, first.weights[0]])
+    with pytest.raises(InvalidInput, match=r"full row rank, got shape \(5, 6\)"):
+        PeeledReluOracle(oracle, Layer(weights, np.zeros(5), RELU), size=1.0)
