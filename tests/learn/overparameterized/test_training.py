@@ -13,7 +13,7 @@ from unweave.learn.overparameterized.certificates import (
 )
 from unweave.learn.overparameterized.descent import GradientDescent, convergence_rate, seen_rate
 from unweave.learn.overparameterized.jacobian import TrainingPoint
-from unweave.learn.overparameterized.newton import GramLevenbergMarquardt, _damped_step, _system
+from unweave.learn.overparameterized.newton import GramLevenbergMarquardt, GramProblem
 from unweave.reproduce.soltanolkotabi.theorem_constants import start_near, theorem_constants
 
 SHARP = softplus(10.0)
@@ -72,7 +72,7 @@ def test_both_systems_give_the_same_step(seed: int) -> None:
     jacobian = point.dense_jacobian()
     ridge = 0.1 * np.trace(point.gram()) / point.samples
     over_parameters = np.linalg.solve(jacobian.T @ jacobian + ridge * np.eye(20), -point.pull_back(point.residuals))
-    assert np.allclose(_damped_step(point, _system(point), 0.1), over_parameters, atol=1e-10)
+    assert np.allclose(GramProblem().solver(point, point)(0.1), over_parameters, atol=1e-10)
 
 
 def test_newton_refuses_systems_that_are_too_large(seed: int) -> None:

@@ -5,11 +5,10 @@ level (each new level joins the ones below, and none is ever frozen): where one 
 does not.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-import scipy.linalg
 from jaxtyping import Float64
 
 from unweave.arrays import Points
@@ -17,12 +16,24 @@ from unweave.learn.hierarchical.losses import Loss, SquaredLoss
 from unweave.networks.quadratic.densenet import QuadraticDenseNet
 from unweave.networks.quadratic.student import Parameters, Student
 from unweave.networks.quadratic.wiring import FIRST_LEVEL
+from unweave.numerics.damped_systems import normal_solver
+from unweave.numerics.least_squares import Policy, Solver, Step, minimise
 
 # Rows of a Jacobian that are held at a time.
 BLOCK_ROWS = 2_000
-FIRST_DAMPING, LEAST_DAMPING, MOST_TRIES = 1e-2, 1e-14, 8
-# Gains below this share of the loss, three times in a row, end a run: it creeps along a valley.
-LEAST_GAIN, PATIENCE = 1e-6, 3
+# Starts are random, so that the first steps need damping. A run whose loss falls by a millionth per step creeps along a
+# valley; eight dampings, 4^8 apart, without a step that lowers the loss are a minimum or rounding.
+DAMPING = Policy(
+    tries=8,
+    first_damping=1e-2,
+    revived_damping=0.0,
+    growth=4.0,
+    decay=0.2,
+    negligible_damping=1e-14,
+    least_damping=1e-14,
+    gain_tol=3e-6,
+    patience=3,
+)
 
 
 class Run(NamedTuple):
@@ -175,33 +186,29 @@ class _Problem(NamedTuple):
 
     def descend(self, vector: Parameters) -> Run:
         """Levenberg-Marquardt; the loss never grows."""
-        losses, damping, creeping = [self.total(vector)], FIRST_DAMPING, 0
-        floor = self.settings.exact_tol * self.unit_loss
-        while len(losses) <= self.settings.steps and losses[-1] > floor and creeping < PATIENCE:
-            matrix, gradient = self.normal_equations(vector)
-            for _ in range(MOST_TRIES):
-                trial = vector - _damped_step(matrix, gradient, damping)
-                value = self.total(trial)
-                if value < losses[-1]:
-                    break
-                damping *= 4
-            else:
-                break
-            vector, damping = trial, max(damping / 5, LEAST_DAMPING)
-            creeping = creeping + 1 if value > (1 - LEAST_GAIN) * losses[-1] else 0
-            losses.append(value)
-        return Run(vector, tuple(losses))
+        policy = replace(DAMPING, steps=self.settings.steps)
+        found = minimise(_Descent(self), vector, policy, target=self.settings.exact_tol * self.unit_loss)
+        return Run(found.point, found.losses)
 
 
-def _damped_step(matrix: np.ndarray, gradient: np.ndarray, damping: float) -> np.ndarray:
-    """Solve in units in which the diagonal is 1, since parameters of different levels differ widely in size."""
-    diagonal = np.diag(matrix)
-    scale = 1 / np.sqrt(np.maximum(diagonal, np.finfo(float).tiny + 1e-14 * diagonal.max(initial=0.0)))
-    scaled = matrix * scale[:, None] * scale
-    for extra in (0.0, 1e-12, 1e-9, 1e-6):
-        try:
-            factor = scipy.linalg.cho_factor(scaled + (damping + extra) * np.eye(len(scaled)), check_finite=False)
-        except np.linalg.LinAlgError:
-            continue
-        return scale * scipy.linalg.cho_solve(factor, scale * gradient, check_finite=False)
-    return scale * np.linalg.lstsq(scaled, scale * gradient, rcond=1e-12)[0]
+@dataclass(frozen=True, eq=False)
+class _Descent:
+    """The fit of one vector, its residuals summed up in the loss at once."""
+
+    problem: _Problem
+
+    def residuals(self, point: Parameters, /) -> float:
+        return self.problem.total(point)
+
+    def loss(self, residuals: float, /) -> float:
+        return residuals
+
+    def solver(self, point: Parameters, _residuals: float, /) -> Solver:
+        """Damp in units of the diagonal, since parameters of different levels differ widely in size."""
+        matrix, gradient = self.problem.normal_equations(point)
+        diagonal = np.diag(matrix)
+        units = np.maximum(diagonal, np.finfo(float).tiny + 1e-14 * diagonal.max(initial=0.0))
+        return normal_solver(matrix, -gradient, units, ridges=(0.0, 1e-12, 1e-9, 1e-6))
+
+    def moved(self, point: Parameters, step: Step, /) -> Parameters:
+        return point + step

@@ -5,17 +5,20 @@ of the Jacobian, which the Khatri-Rao structure gives at once. With fewer parame
 from the normal equations of the parameters.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.linalg
 
 from unweave.exceptions import InvalidInput
 from unweave.learn.overparameterized.certificates import certify_zero_error
-from unweave.learn.overparameterized.jacobian import Parameters, TrainingPoint
+from unweave.learn.overparameterized.jacobian import TrainingPoint
+from unweave.numerics.damped_systems import normal_solver
+from unweave.numerics.least_squares import Policy, Solver, Step, Stop, minimise
 
 # Below the least damping the ridge is lost in rounding; above the largest, a step changes nothing.
-LEAST_DAMPING, LARGEST_DAMPING, DAMPING_FACTOR = 1e-15, 1e10, 10.0
+DAMPING = Policy(
+    first_damping=1e-2, revived_damping=0.0, negligible_damping=1e-15, least_damping=1e-15, largest_damping=1e10
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,22 +72,38 @@ class GramLevenbergMarquardt:
                 f"Levenberg-Marquardt factorises at most {self.equation_limit} equations, got {start.samples} samples "
                 f"and {start.parameters} parameters: use GradientDescent, or raise equation_limit."
             )
-        point, damping, losses = start, self.damping, [start.loss]
-        system = _system(point)
-        for _ in range(self.steps):
-            if self._is_done(point) or damping > LARGEST_DAMPING:
-                break
-            step = _damped_step(point, system, damping)
-            trial = point.moved(step) if np.all(np.isfinite(step)) else point
-            if trial.loss < losses[-1]:
-                point, damping, system = trial, max(damping / DAMPING_FACTOR, LEAST_DAMPING), _system(trial)
-                losses.append(point.loss)
-            else:
-                damping *= DAMPING_FACTOR
-        return Fit(point, np.array(losses), self._is_done(point))
+        policy = replace(DAMPING, attempts=self.steps, first_damping=self.damping)
+        found = minimise(GramProblem(), start, policy, target=self.loss_tol, is_solved=_is_exact)
+        return Fit(found.point, np.array(found.losses), found.stop is Stop.SOLVED)
 
-    def _is_done(self, point: TrainingPoint) -> bool:
-        return point.loss <= self.loss_tol or certify_zero_error(point).is_zero
+
+def _is_exact(point: TrainingPoint) -> bool:
+    return certify_zero_error(point).is_zero
+
+
+class GramProblem:
+    """The least-squares problem over training points, which know their own residuals."""
+
+    def residuals(self, point: TrainingPoint, /) -> TrainingPoint:
+        """Give the point back, which evaluates its residuals when they are needed."""
+        return point
+
+    def loss(self, residuals: TrainingPoint, /) -> float:
+        """Take half the mean squared residual."""
+        return residuals.loss
+
+    def solver(self, point: TrainingPoint, _residuals: TrainingPoint, /) -> Solver:
+        """Solve ``(J^T J + ridge)^-1 J^T r = J^T (J J^T + ridge)^-1 r`` from the smaller system."""
+        system = _system(point)
+        unit = max(float(np.trace(system)) / len(system), np.finfo(float).tiny)
+        if point.samples > point.parameters:
+            return normal_solver(system, -point.pull_back(point.residuals), unit, ridges=(0.0,))
+        solve = normal_solver(system, point.residuals, unit, ridges=(0.0,))
+        return lambda damping: -point.pull_back(solve(damping))
+
+    def moved(self, point: TrainingPoint, step: Step, /) -> TrainingPoint:
+        """Change the trained parameters."""
+        return point.moved(step)
 
 
 def _system(point: TrainingPoint) -> np.ndarray:
@@ -93,16 +112,3 @@ def _system(point: TrainingPoint) -> np.ndarray:
         return point.gram()
     jacobian = point.dense_jacobian()
     return jacobian.T @ jacobian
-
-
-def _damped_step(point: TrainingPoint, system: np.ndarray, damping: float) -> Parameters:
-    """``-J (J^T J + ridge)^-1 r = -(J J^T + ridge)^-1 J r``, from the smaller system; NaN if it is not definite."""
-    size = len(system)
-    ridge = damping * max(float(np.trace(system)) / size, np.finfo(float).tiny)
-    try:
-        factor = scipy.linalg.cho_factor(system + ridge * np.eye(size), overwrite_a=True)
-    except np.linalg.LinAlgError:
-        return np.full(point.parameters, np.nan)
-    if point.samples <= point.parameters:
-        return -point.pull_back(scipy.linalg.cho_solve(factor, point.residuals))
-    return -scipy.linalg.cho_solve(factor, point.pull_back(point.residuals))

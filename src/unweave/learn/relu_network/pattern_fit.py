@@ -10,7 +10,7 @@ wrong signs. `PatternNewton` takes all rows at once, without free scale or offse
 pattern times ``(x, 1)``, and noise keeps the pattern from being exact, but near the optimum it hardly changes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float64
@@ -20,6 +20,7 @@ from unweave.arrays import Points, Values, root_mean_square
 from unweave.exceptions import InvalidInput
 from unweave.learn.relu_network.units import unit_parameters
 from unweave.networks.network import Network
+from unweave.numerics.least_squares import Policy, Solver, Step, Stop, minimise
 from unweave.numerics.refined import Refinement
 
 # A neuron is fitted if this many points per unknown of it are on either side of its kink; the whole fit needs as many.
@@ -34,10 +35,9 @@ ROUNDING = 1e-14
 BLOCK_NUMBERS = 2**22
 # Singular values below this share of the largest: what they belong to is not determined and stays.
 LEAST_EIGENVALUE = 1e-12
-# Halvings of a step that does not lower the residual.
-HALVINGS = 6
-# Relative gain of a step below which nothing more is to be had.
-GAIN = 1e-10
+# A step that does not lower the residual is halved up to five times; its direction stays, since it is the pattern that
+# is wrong, not the size of the equations. Once the pattern is right a step ends at rounding, or at a gain of 1e-10.
+HALVING = Policy(tries=6, revived_damping=2.0, growth=2.0, decay=0.0, gain_tol=1e-10)
 
 
 @dataclass(frozen=True)
@@ -252,23 +252,32 @@ class PatternNewton:
 
         Guarantees: never a larger residual.
         """
-        residual = root_mean_square(values - network(points))
-        history, has_converged = [residual], False
-        for _ in range(self.steps if network.widths[0] else 0):
-            change = pattern_system(network, points, values).step()
-            trial, trial_residual = network, np.inf
-            for halving in range(HALVINGS):
-                trial = _changed(network, change * 0.5**halving)
-                trial_residual = root_mean_square(values - trial(points))
-                if trial_residual < residual:
-                    break
-            has_converged = not trial_residual < residual * (1.0 - GAIN)
-            if trial_residual < residual:
-                network, residual = trial, trial_residual
-                history.append(residual)
-            if has_converged:
-                break
-        return Refinement(network, residual, len(history) - 1, has_converged, tuple(history))
+        policy = replace(HALVING, steps=self.steps if network.widths[0] else 0)
+        found = minimise(_PatternProblem(points, values), network, policy)
+        # Where no part of a step helps, the pattern has settled.
+        has_converged = found.stop is not Stop.LIMIT
+        return Refinement(found.point, found.losses[-1], found.steps, has_converged, found.losses)
+
+
+@dataclass(frozen=True, eq=False)
+class _PatternProblem:
+    """The fit in slopes and constants; a damping above 1 divides the step."""
+
+    points: Points
+    values: Values
+
+    def residuals(self, point: Network, /) -> Values:
+        return self.values - point(self.points)
+
+    def loss(self, residuals: Values, /) -> float:
+        return root_mean_square(residuals)
+
+    def solver(self, point: Network, _residuals: Values, /) -> Solver:
+        change = pattern_system(point, self.points, self.values).step()
+        return lambda damping: change / max(1.0, damping)
+
+    def moved(self, point: Network, step: Step, /) -> Network:
+        return _changed(point, step)
 
 
 def _changed(network: Network, change: Float64[np.ndarray, "unknowns"]) -> Network:
