@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from unweave.learn.hierarchical.estimators import HierarchicalClassifier
-from unweave.learn.hierarchical.joint_fit import JointNewton
+from unweave.learn.hierarchical.joint_fit import JointLevenbergMarquardt
 from unweave.networks.quadratic.densenet import QuadraticDenseNet
 from unweave.networks.quadratic.student import Student
 from unweave.networks.quadratic.teacher import GaussianInputs, Inputs, UniformInputs, make_sparse_teacher, make_teacher
@@ -98,7 +98,7 @@ def newton(seeds: int, _: Path | None) -> None:
         errors, features, starts, begin = [], [], [], time.process_time()
         for seed in range(seeds):
             task = Task(seed, inputs, widths, weights, samples, DISTRIBUTIONS[name])
-            fit = JointNewton()(task.student(), task.points, task.labels, rng=task.rng)
+            fit = JointLevenbergMarquardt()(task.student(), task.points, task.labels, rng=task.rng)
             errors.append(task.error(fit.network))
             features.append(max(task.features(fit.network)))
             starts.append(len(fit.start_losses))
@@ -226,7 +226,7 @@ def noise(seeds: int, _: Path | None) -> None:
         for seed in range(seeds):
             task = Task(seed, 20, (4, 2), (1.0, 0.3), 2_000, GaussianInputs())
             noisy = task.labels + level * np.std(task.labels) * task.rng.standard_normal(len(task.labels))
-            fit = JointNewton()(task.student(), task.points, noisy, rng=task.rng)
+            fit = JointLevenbergMarquardt()(task.student(), task.points, noisy, rng=task.rng)
             rows.append((task.error(fit.network), fit.relative_loss, task.features(fit.network)[0]))
         error, left, features = np.median(rows, axis=0)
         print(f"noise {level:4}: error {error:.1e}, what is left {left:.1e}, S2 {features:.1e}", flush=True)

@@ -20,16 +20,14 @@ from unweave.learn.quadratic.certificate import (
     certify_training,
     residual_gap_bound,
     second_order_bound,
+    semidefinite_uniqueness,
 )
-from unweave.learn.quadratic.descent import ConjugateGradients, GradientDescent
-from unweave.learn.quadratic.lifted import LiftedLeastSquares
+from unweave.learn.quadratic.lifted import LiftedLeastSquares, LiftedSemidefinite
 from unweave.learn.quadratic.optimality import OptimalityTest
 from unweave.learn.quadratic.problem import QuadraticProblem, State
 from unweave.learn.quadratic.saddles import LanczosEscape, smallest_eigenpair
-from unweave.learn.quadratic.semidefinite import LiftedSemidefinite
+from unweave.learn.quadratic.search import ConjugateGradients, GradientDescent, TrustRegion
 from unweave.learn.quadratic.train import random_start, train
-from unweave.learn.quadratic.trust_region import TrustRegion
-from unweave.learn.quadratic.uniqueness import semidefinite_uniqueness
 from unweave.reproduce.soltanolkotabi.balanced_start import balanced_start
 from unweave.reproduce.soltanolkotabi.perturbed_descent import PerturbedGradientDescent
 

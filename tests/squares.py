@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from unweave.learn.quadratic.descent import ConjugateGradients
 from unweave.learn.quadratic.optimality import OptimalityTest
 from unweave.learn.quadratic.problem import QuadraticProblem
+from unweave.learn.quadratic.search import ConjugateGradients
 
 
 def both_signs(inputs: int) -> np.ndarray:

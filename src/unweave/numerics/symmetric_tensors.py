@@ -150,7 +150,7 @@ def leading_directions(
 
 
 @dataclass(frozen=True)
-class JointFit:
+class DirectionFit:
     """Fitted directions and how the fit went.
 
     Args:
@@ -169,13 +169,13 @@ class JointFit:
 
 
 def misfit_of(tensors: Sequence[Tensor], directions: Atoms) -> float:
-    """What the best coefficients leave of the tensors, weighted as in `JointFit`."""
+    """What the best coefficients leave of the tensors, weighted as in `DirectionFit`."""
     problem = _Directions(tensors, _packed(tensors))
     size = _norm(problem.packed)
     return problem.loss(problem.residuals(directions)) / size if size > 0 else 0.0
 
 
-def fit_directions(tensors: Sequence[Tensor], directions: Atoms, *, steps: int = 60) -> JointFit:
+def fit_directions(tensors: Sequence[Tensor], directions: Atoms, *, steps: int = 60) -> DirectionFit:
     """Minimise the misfit over the directions by damped Gauss-Newton steps.
 
     Args:
@@ -189,7 +189,7 @@ def fit_directions(tensors: Sequence[Tensor], directions: Atoms, *, steps: int =
     size = _norm(problem.packed) or 1.0
     found = minimise(problem, directions, replace(DAMPING, attempts=steps if len(directions) else 0))
     start, end = found.losses[0] / size, found.losses[-1] / size
-    return JointFit(found.point, end, start, found.steps, found.has_converged)
+    return DirectionFit(found.point, end, start, found.steps, found.has_converged)
 
 
 class _Projection(NamedTuple):

@@ -5,12 +5,12 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from unweave.exceptions import InvalidInput
 from unweave.learn.hierarchical.estimators import HierarchicalClassifier, HierarchicalRegressor
-from unweave.learn.hierarchical.joint_fit import JointNewton
+from unweave.learn.hierarchical.joint_fit import JointLevenbergMarquardt
 from unweave.networks.quadratic.teacher import make_teacher
 from unweave.reproduce.allenzhu.traces import feature_errors
 from unweave.result import Outcome
 
-FEW = JointNewton(steps=30, restarts=1, decay=1e-4)
+FEW = JointLevenbergMarquardt(steps=30, restarts=1, decay=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_noise_is_not_identified_as_exact(seed: int) -> None:
 def test_labels_of_nothing_are_not_identified(seed: int) -> None:
     rng = np.random.default_rng(seed)
     points = rng.standard_normal((200, 4))
-    solver = JointNewton(restarts=2, steps=30)
+    solver = JointLevenbergMarquardt(restarts=2, steps=30)
     model = HierarchicalRegressor((2, 1), solver=solver, random_state=seed).fit(points, rng.standard_normal(200))
     assert model.outcome_ is Outcome.NOT_IDENTIFIED
     assert "held out" in model.result_.reason
@@ -86,7 +86,7 @@ def test_classes_need_the_third_level(seed: int) -> None:
     points, fresh = rng.standard_normal((12_000, 9)), rng.standard_normal((8_000, 9))
     # The last input enters linearly and by itself, so that the boundary is not where the network is zero.
     classes, true = (np.where(0.1 * teacher(x[:, :8])[:, 0] + x[:, 8] > 0.3, "far", "near") for x in (points, fresh))
-    solver = JointNewton(decay=1e-8, restarts=2)
+    solver = JointLevenbergMarquardt(decay=1e-8, restarts=2)
     deep = HierarchicalClassifier((2, 2), solver=solver, random_state=seed).fit(points, classes)
     flat = HierarchicalClassifier((2,), solver=solver, random_state=seed).fit(points, classes)
     assert 1 - deep.score(fresh, true) < 0.5 * (1 - flat.score(fresh, true))

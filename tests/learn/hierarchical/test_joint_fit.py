@@ -1,15 +1,20 @@
 import numpy as np
 import pytest
 
-from unweave.learn.hierarchical.joint_fit import JointNewton, NewtonFit
-from unweave.learn.hierarchical.losses import LogisticLoss, Loss, SquaredLoss
+from unweave.learn.hierarchical.joint_fit import (
+    HierarchicalFit,
+    JointLevenbergMarquardt,
+    LogisticLoss,
+    Loss,
+    SquaredLoss,
+)
 from unweave.networks.quadratic.student import Student
 from unweave.networks.quadratic.teacher import GaussianInputs, Inputs, UniformInputs, make_sparse_teacher, make_teacher
 from unweave.networks.quadratic.wiring import make_wiring
 from unweave.reproduce.allenzhu.traces import feature_errors
 
 
-def relative_error(fit: NewtonFit, points: np.ndarray, labels: np.ndarray) -> float:
+def relative_error(fit: HierarchicalFit, points: np.ndarray, labels: np.ndarray) -> float:
     return float(np.mean((fit.network(points)[:, 0] - labels) ** 2) / np.var(labels))
 
 
@@ -29,7 +34,7 @@ def test_exact_labels_give_the_network(number: int, seed: int) -> None:
     teacher = make_teacher(rng, inputs=20, widths=(4, 2), level_weights=(1.0, 0.3))
     points, fresh = rng.standard_normal((2_000, 20)), rng.standard_normal((2_000, 20))
     student = Student(teacher.wiring, (np.ones(4), np.ones(2)), np.ones(20))
-    fit = JointNewton()(student, points, teacher(points)[:, 0], rng=rng)
+    fit = JointLevenbergMarquardt()(student, points, teacher(points)[:, 0], rng=rng)
     assert relative_error(fit, fresh, teacher(fresh)[:, 0]) < 1e-15
     assert max(feature_errors(fit.network, teacher, fresh)) < 1e-12
 
@@ -39,7 +44,7 @@ def test_too_many_features_are_harmless(seed: int) -> None:
     teacher = make_teacher(rng, inputs=10, widths=(3, 1), level_weights=(1.0, 0.3))
     points, fresh = rng.standard_normal((2_000, 10)), rng.standard_normal((500, 10))
     student = Student(make_wiring(10, (5, 2)), (np.ones(5), np.ones(2)), np.ones(10))
-    fit = JointNewton()(student, points, teacher(points)[:, 0], rng=rng)
+    fit = JointLevenbergMarquardt()(student, points, teacher(points)[:, 0], rng=rng)
     assert relative_error(fit, fresh, teacher(fresh)[:, 0]) < 1e-15
     values = np.linalg.svd(fit.network.levels[0].features, compute_uv=False)
     assert values[3] < 1e-5 * values[2]
@@ -52,7 +57,7 @@ def test_degree_sixteen(weights: tuple[float, ...], seed: int) -> None:
     teacher = make_teacher(rng, inputs=12, widths=(4, 2, 1), level_weights=weights, distribution=inputs)
     points, fresh = inputs(rng, 2_000, 12), inputs(rng, 1_000, 12)
     student = Student(teacher.wiring, tuple(np.ones(width) for width in (4, 2, 1)), np.ones(12))
-    fit = JointNewton()(student, points, teacher(points)[:, 0], rng=rng)
+    fit = JointLevenbergMarquardt()(student, points, teacher(points)[:, 0], rng=rng)
     assert max(feature_errors(fit.network, teacher, fresh)) < 1e-5
 
 
@@ -61,7 +66,7 @@ def test_the_family_that_is_hard_for_kernels(seed: int) -> None:
     teacher = make_sparse_teacher(rng, inputs=20)
     points, fresh = GaussianInputs()(rng, 1_500, 20), GaussianInputs()(rng, 1_000, 20)
     student = Student(teacher.wiring, (np.ones(1), np.ones(1)), np.ones(20))
-    fit = JointNewton()(student, points, teacher(points)[:, 0], rng=rng)
+    fit = JointLevenbergMarquardt()(student, points, teacher(points)[:, 0], rng=rng)
     assert relative_error(fit, fresh, teacher(fresh)[:, 0]) < 1e-15
 
 
@@ -72,7 +77,7 @@ def test_noisy_labels_leave_a_small_error(seed: int) -> None:
     clean = teacher(points)[:, 0]
     noisy = clean + 0.05 * np.std(clean) * rng.standard_normal(len(clean))
     student = Student(teacher.wiring, (np.ones(3), np.ones(2)), np.ones(12))
-    fit = JointNewton()(student, points, noisy, rng=rng)
+    fit = JointLevenbergMarquardt()(student, points, noisy, rng=rng)
     assert relative_error(fit, fresh, teacher(fresh)[:, 0]) < 1e-3
     assert fit.relative_loss == pytest.approx(0.05**2, rel=0.15)
 
@@ -84,5 +89,5 @@ def test_unknown_centre_and_affine_part_are_found(seed: int) -> None:
     slope = rng.standard_normal(8)
     labels = teacher(points)[:, 0] + points @ slope - 2
     student = Student(teacher.wiring, (np.ones(3), np.ones(1)), np.mean(points**2, axis=0), True, True)
-    fit = JointNewton()(student, points, labels, rng=rng)
+    fit = JointLevenbergMarquardt()(student, points, labels, rng=rng)
     assert relative_error(fit, fresh, teacher(fresh)[:, 0] + fresh @ slope - 2) < 1e-15

@@ -9,8 +9,8 @@ from sklearn.utils.estimator_checks import check_estimator
 from squares import planted_rank, random_labels
 from unweave.exceptions import InvalidInput, NotIdentified
 from unweave.learn.quadratic.estimator import QuadraticNetworkRegressor
+from unweave.learn.quadratic.search import TrustRegion
 from unweave.learn.quadratic.train import DirectTraining
-from unweave.learn.quadratic.trust_region import TrustRegion
 from unweave.result import Outcome
 
 

@@ -5,11 +5,10 @@ import pytest
 
 from squares import both_signs, planted_rank, random_labels
 from unweave.learn.quadratic import lifted as module
-from unweave.learn.quadratic.lifted import LiftedLeastSquares, factorise
+from unweave.learn.quadratic.certificate import semidefinite_uniqueness
+from unweave.learn.quadratic.lifted import LiftedLeastSquares, LiftedSemidefinite, factorise
 from unweave.learn.quadratic.optimality import OptimalityTest
-from unweave.learn.quadratic.semidefinite import LiftedSemidefinite
 from unweave.learn.quadratic.train import train
-from unweave.learn.quadratic.uniqueness import semidefinite_uniqueness
 
 
 def features(points: np.ndarray) -> np.ndarray:

@@ -6,8 +6,7 @@ import pytest
 from squares import both_signs, random_labels
 from unweave.activations import QUADRATIC
 from unweave.exceptions import InvalidInput
-from unweave.learn.quadratic.line_search import best_step, real_roots
-from unweave.learn.quadratic.problem import QuadraticProblem, Whitening
+from unweave.learn.quadratic.problem import QuadraticProblem, Whitening, best_step, real_roots
 from unweave.networks.network import Network
 
 MIXED = np.array([1.0, -0.5, 2.0, 0.0, -1.5])

@@ -15,10 +15,20 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from unweave.arrays import Points, as_float64
 from unweave.exceptions import InvalidInput
 from unweave.learn.base import Stages
-from unweave.learn.hierarchical.certificate import certificate_of
-from unweave.learn.hierarchical.joint_fit import JointNewton, NewtonFit
-from unweave.learn.hierarchical.losses import LogisticLoss, Loss, SquaredLoss
-from unweave.learn.hierarchical.verdicts import EXACT_TOL, class_outcome_of, diagnostics_of, outcome_of
+from unweave.learn.hierarchical.certificate import (
+    EXACT_TOL,
+    certificate_of,
+    class_outcome_of,
+    diagnostics_of,
+    outcome_of,
+)
+from unweave.learn.hierarchical.joint_fit import (
+    HierarchicalFit,
+    JointLevenbergMarquardt,
+    LogisticLoss,
+    Loss,
+    SquaredLoss,
+)
 from unweave.networks.quadratic.student import Student
 from unweave.networks.quadratic.wiring import make_wiring
 from unweave.result import Cost, Result
@@ -55,8 +65,15 @@ class _Hierarchical(BaseEstimator):
         return Student(wiring, tuple(coefficients), mean_squares, has_affine, has_centre)
 
     def _trained(
-        self, student: Student, points: Points, labels: Numbers, *, solver: JointNewton, loss: Loss, seed: int
-    ) -> NewtonFit:
+        self,
+        student: Student,
+        points: Points,
+        labels: Numbers,
+        *,
+        solver: JointLevenbergMarquardt,
+        loss: Loss,
+        seed: int,
+    ) -> HierarchicalFit:
         """The better one of squares that add and squares that subtract, unless their signs are mixed anyway."""
         settings: Any = self
         negative = replace(student, coefficients=tuple(-each for each in student.coefficients))
@@ -78,7 +95,7 @@ class _Hierarchical(BaseEstimator):
         held_out = int(share * rows) if rows >= LEAST_ROWS else 0
         return order[held_out:], order[:held_out]
 
-    def _hold(self, learnt: Result, fit: NewtonFit) -> None:
+    def _hold(self, learnt: Result, fit: HierarchicalFit) -> None:
         self.result_, self.fit_ = learnt, fit
         self.network_ = fit.network
         self.certificate_, self.outcome_ = learnt.certificate, learnt.outcome
@@ -104,7 +121,7 @@ class HierarchicalRegressor(RegressorMixin, _Hierarchical):
             fits better.
         fit_affine: whether there is a linear part and a constant.
         mean_squares: E[x^2] if it is known; found with the network if None.
-        solver: settings of the training, a `JointNewton`.
+        solver: settings of the training, a `JointLevenbergMarquardt`.
         validation_fraction: share of rows that judge the result.
         random_state: seed or generator for starts and held out rows.
 
@@ -125,7 +142,7 @@ class HierarchicalRegressor(RegressorMixin, _Hierarchical):
         signed: bool = False,
         fit_affine: bool = True,
         mean_squares: Any = None,
-        solver: JointNewton | None = None,
+        solver: JointLevenbergMarquardt | None = None,
         validation_fraction: float = 0.2,
         random_state: Any = None,
     ) -> None:
@@ -150,7 +167,7 @@ class HierarchicalRegressor(RegressorMixin, _Hierarchical):
         seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
         used, held_out = self._split(len(X), np.random.default_rng(seed))
         student = self._student(X[used], has_affine=self.fit_affine, has_centre=self.mean_squares is None)
-        solver = JointNewton() if self.solver is None else self.solver
+        solver = JointLevenbergMarquardt() if self.solver is None else self.solver
         with stages("training"):
             fit = self._trained(student, X[used], y[used], solver=solver, loss=SquaredLoss(), seed=seed)
         with stages("certificate"):
@@ -183,7 +200,7 @@ class HierarchicalClassifier(ClassifierMixin, _Hierarchical):
         level_weights: relative sizes of levels.
         signed: whether squares of a level enter with alternating signs; see `HierarchicalRegressor`.
         mean_squares: E[x^2] if it is known; the mean over the rows if None.
-        solver: settings of the training, a `JointNewton`; by default one with a little weight decay.
+        solver: settings of the training, a `JointLevenbergMarquardt`; by default one with a little weight decay.
         validation_fraction: share of rows that judge the result.
         random_state: seed or generator for starts and held out rows.
 
@@ -200,7 +217,7 @@ class HierarchicalClassifier(ClassifierMixin, _Hierarchical):
         level_weights: Any = None,
         signed: bool = False,
         mean_squares: Any = None,
-        solver: JointNewton | None = None,
+        solver: JointLevenbergMarquardt | None = None,
         validation_fraction: float = 0.2,
         random_state: Any = None,
     ) -> None:
@@ -230,7 +247,7 @@ class HierarchicalClassifier(ClassifierMixin, _Hierarchical):
         seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
         used, held_out = self._split(len(X), np.random.default_rng(seed))
         student = self._student(X[used], has_affine=True, has_centre=False)
-        solver = JointNewton(decay=CLASS_DECAY, restarts=2) if self.solver is None else self.solver
+        solver = JointLevenbergMarquardt(decay=CLASS_DECAY, restarts=2) if self.solver is None else self.solver
         with stages("training"):
             fit = self._trained(student, X[used], signs[used], solver=solver, loss=LogisticLoss(), seed=seed)
         with stages("certificate"):

@@ -6,19 +6,20 @@ does not.
 """
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float64
+from scipy.special import expit
 
 from unweave.arrays import Points
-from unweave.learn.hierarchical.losses import Loss, SquaredLoss
 from unweave.networks.quadratic.densenet import QuadraticDenseNet
 from unweave.networks.quadratic.student import Parameters, Student
 from unweave.networks.quadratic.wiring import FIRST_LEVEL
 from unweave.numerics.damped_systems import normal_solver
 from unweave.numerics.least_squares import Policy, Solver, Step, minimise
 
+Numbers = Float64[np.ndarray, "points"]
 # Rows of a Jacobian that are held at a time.
 BLOCK_ROWS = 2_000
 # Starts are random, so that the first steps need damping. A run whose loss falls by a millionth per step creeps along a
@@ -36,7 +37,57 @@ DAMPING = Policy(
 )
 
 
-class Run(NamedTuple):
+@runtime_checkable
+class Loss(Protocol):
+    """A loss per point, convex in the output."""
+
+    def values(self, outputs: Numbers, labels: Numbers) -> Numbers:
+        """One loss per point."""
+        ...
+
+    def slopes(self, outputs: Numbers, labels: Numbers) -> Numbers:
+        """Derivative in the output."""
+        ...
+
+    def curvatures(self, outputs: Numbers, labels: Numbers) -> Numbers:
+        """Second derivative in the output."""
+        ...
+
+
+class SquaredLoss:
+    """``(output - label)^2``, the loss of regression."""
+
+    def values(self, outputs: Numbers, labels: Numbers) -> Numbers:
+        """One loss per point."""
+        return (outputs - labels) ** 2
+
+    def slopes(self, outputs: Numbers, labels: Numbers) -> Numbers:
+        """Derivative in the output."""
+        return 2 * (outputs - labels)
+
+    def curvatures(self, outputs: Numbers, labels: Numbers) -> Numbers:
+        """Second derivative in the output."""
+        return np.full(len(labels), 2.0) + 0 * outputs
+
+
+class LogisticLoss:
+    """``log(1 + exp(-label output))`` for labels of +1 and -1."""
+
+    def values(self, outputs: Numbers, labels: Numbers) -> Numbers:
+        """One loss per point."""
+        return np.logaddexp(0.0, -labels * outputs)
+
+    def slopes(self, outputs: Numbers, labels: Numbers) -> Numbers:
+        """Derivative in the output."""
+        return -labels * expit(-labels * outputs)
+
+    def curvatures(self, outputs: Numbers, labels: Numbers) -> Numbers:
+        """Second derivative in the output."""
+        chances = expit(-labels * outputs)
+        return chances * (1 - chances)
+
+
+class Descent(NamedTuple):
     """One run of Levenberg-Marquardt: where it ended, and its loss after every step."""
 
     vector: Parameters
@@ -44,7 +95,7 @@ class Run(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class NewtonFit:
+class HierarchicalFit:
     """What a fit found.
 
     Args:
@@ -67,7 +118,7 @@ class NewtonFit:
 
 
 @dataclass(frozen=True)
-class JointNewton:
+class JointLevenbergMarquardt:
     """Settings of the second-order training.
 
     Args:
@@ -93,7 +144,7 @@ class JointNewton:
         *,
         rng: np.random.Generator,
         loss: Loss | None = None,
-    ) -> NewtonFit:
+    ) -> HierarchicalFit:
         """Fit all levels jointly.
 
         Args:
@@ -119,12 +170,12 @@ class JointNewton:
         assert best is not None
         network = student.network(best.vector, unit=unit)
         relative = best.losses[-1] / problem.unit_loss
-        return NewtonFit(network, student, best.vector, relative, tuple(losses), best_number % 2 == 1, steps)
+        return HierarchicalFit(network, student, best.vector, relative, tuple(losses), best_number % 2 == 1, steps)
 
-    def _joint(self, problem: "_Problem", rng: np.random.Generator) -> Run:
+    def _joint(self, problem: "_Problem", rng: np.random.Generator) -> Descent:
         return problem.descend(problem.student.random_start(rng, problem.points, size=self.start_size))
 
-    def _staged(self, problem: "_Problem", rng: np.random.Generator) -> Run:
+    def _staged(self, problem: "_Problem", rng: np.random.Generator) -> Descent:
         """Lower levels first; every later stage moves all levels that are there."""
         student, vector = problem.student, None
         start = student.random_start(rng, problem.points, size=self.start_size)
@@ -144,7 +195,7 @@ class _Problem(NamedTuple):
     points: Points
     labels: np.ndarray
     loss: Loss
-    settings: JointNewton
+    settings: JointLevenbergMarquardt
 
     def of(self, student: Student) -> "_Problem":
         return self._replace(student=student)
@@ -184,15 +235,15 @@ class _Problem(NamedTuple):
             gradient += jacobian.T @ slopes
         return matrix, gradient
 
-    def descend(self, vector: Parameters) -> Run:
+    def descend(self, vector: Parameters) -> Descent:
         """Levenberg-Marquardt; the loss never grows."""
         policy = replace(DAMPING, steps=self.settings.steps)
-        found = minimise(_Descent(self), vector, policy, target=self.settings.exact_tol * self.unit_loss)
-        return Run(found.point, found.losses)
+        found = minimise(_DescentProblem(self), vector, policy, target=self.settings.exact_tol * self.unit_loss)
+        return Descent(found.point, found.losses)
 
 
 @dataclass(frozen=True, eq=False)
-class _Descent:
+class _DescentProblem:
     """The fit of one vector, its residuals summed up in the loss at once."""
 
     problem: _Problem

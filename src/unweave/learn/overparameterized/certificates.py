@@ -9,7 +9,7 @@ import numpy as np
 
 from unweave.activations import QUADRATIC
 from unweave.arrays import pack_squares
-from unweave.learn.overparameterized.activation_constants import activation_constants
+from unweave.learn.overparameterized.conditions import activation_constants
 from unweave.learn.overparameterized.jacobian import TrainingPoint, jacobian_spectrum
 
 

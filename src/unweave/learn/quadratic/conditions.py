@@ -2,9 +2,8 @@
 
 import numpy as np
 
-from unweave.learn.quadratic.optimality import OptimalityTest
+from unweave.learn.quadratic.optimality import OptimalityTest, SquareSpectrum
 from unweave.learn.quadratic.problem import QuadraticProblem
-from unweave.learn.quadratic.spectrum import SquareSpectrum
 from unweave.result import Diagnostic, Verdict, at_least, at_most
 
 # Points per squared number of inputs up to which Gaussian squares are well conditioned: their smallest singular

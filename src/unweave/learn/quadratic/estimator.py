@@ -17,7 +17,7 @@ from unweave.learn.quadratic.certificate import OptimalityCertificate, certify_t
 from unweave.learn.quadratic.conditions import check_conditions
 from unweave.learn.quadratic.optimality import OptimalityTest, Regime
 from unweave.learn.quadratic.problem import QuadraticProblem
-from unweave.learn.quadratic.search import Trained
+from unweave.learn.quadratic.search import TrainedWeights
 from unweave.learn.quadratic.train import DirectTraining, LocalSolver, train
 from unweave.networks.network import Network
 from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict
@@ -30,7 +30,7 @@ class _Fit:
     """One training with its evidence."""
 
     problem: QuadraticProblem
-    trained: Trained
+    trained: TrainedWeights
     certificate: OptimalityCertificate
     diagnostics: tuple[Diagnostic, ...]
     seconds: dict[str, float]

@@ -1,25 +1,86 @@
-"""Training a network of squares: the loss, its derivatives, and the matrix in which it is convex.
+"""Training a network of squares: the loss, its derivatives, exact line search, and the matrix in which it is convex.
 
 With fixed output weights v the network ``f(x) = sum_l v_l <w_l, x>^2`` is the quadratic form ``x^T M x`` of the
 matrix ``M = W^T diag(v) W``, and the loss ``|r|^2 / (2 n)`` with the residuals ``r_i = f(x_i) - y_i`` is a convex
 function of M. Its gradient in M is the residual matrix ``R = (1/n) sum_i r_i x_i x_i^T``, from which everything
 else is made, so that a gradient or a product with the Hessian costs ``n d^2 + k d^2`` for n points, d inputs and k
-neurons. Points are rows here; ``A(M)_i = x_i^T M x_i`` is the map of quadratic forms.
+neurons. Points are rows here; ``A(M)_i = x_i^T M x_i`` is the map of quadratic forms. Along a line of weights the
+residuals are ``r + t a + t^2 b``, so that the best step is the root of a cubic.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import acos, copysign, cos, isfinite, pi, sqrt
 
 import numpy as np
 from jaxtyping import Float64
 
 from unweave.arrays import Atoms, Points, as_float64, root_mean_square
 from unweave.exceptions import InvalidInput
-from unweave.learn.quadratic.line_search import best_step
 
+# Newton steps after the closed form of a cubic's roots, which loses digits when the roots differ much in size;
+# as a rule the second changes nothing any more.
+POLISHING_STEPS = 20
 Labels = Float64[np.ndarray, "points"]
 OutputWeights = Float64[np.ndarray, "neurons"]
 Matrix = Float64[np.ndarray, "inputs inputs"]
+
+
+def best_step(
+    residuals: Float64[np.ndarray, "points"],
+    slopes: Float64[np.ndarray, "points"],
+    bends: Float64[np.ndarray, "points"],
+) -> float:
+    """The t that minimises ``|r + t a + t^2 b|^2``; 0 if nothing is better than staying."""
+    bb, ab, ra = float(bends @ bends), float(slopes @ bends), float(residuals @ slopes)
+    middle = float(slopes @ slopes) + 2.0 * float(residuals @ bends)
+
+    def gain(t: float) -> float:
+        return -t * (2.0 * ra + t * (middle + t * (2.0 * ab + t * bb)))
+
+    steps = real_roots((2.0 * bb, 3.0 * ab, middle, ra))
+    return max((0.0, *steps), key=gain)
+
+
+def real_roots(coefficients: tuple[float, float, float, float]) -> Sequence[float]:
+    """Real roots of a polynomial of degree three at most, highest coefficient first; none if it is constant."""
+    cubic, square, linear, constant = coefficients
+    starts = [-constant / linear] if linear != 0.0 else []
+    if cubic != 0.0:
+        starts += _cubic_roots(square / cubic, linear / cubic, constant / cubic)
+    elif square != 0.0 and linear**2 >= 4 * square * constant:
+        spread = linear + copysign(sqrt(linear**2 - 4 * square * constant), linear)
+        starts += [-spread / (2 * square), *([-2 * constant / spread] if spread != 0.0 else [])]
+    roots = (_polished(coefficients, start) for start in starts)
+    return [root for root in roots if isfinite(root)]
+
+
+def _cubic_roots(square: float, linear: float, constant: float) -> list[float]:
+    """Cardano's formula for ``t^3 + square t^2 + linear t + constant``."""
+    shift = square / 3.0
+    p = linear - 3.0 * shift**2
+    q = constant - shift * linear + 2.0 * shift**3
+    inside = (q / 2.0) ** 2 + (p / 3.0) ** 3
+    if inside > 0.0 or p >= 0.0:
+        u = float(np.cbrt(-q / 2.0 - copysign(sqrt(max(inside, 0.0)), q)))
+        return [u - (p / (3.0 * u) if u != 0.0 else 0.0) - shift]
+    radius = sqrt(-p / 3.0)
+    angle = acos(min(1.0, max(-1.0, -q / (2.0 * radius**3)))) / 3.0
+    return [2.0 * radius * cos(angle - 2.0 * pi * turn / 3.0) - shift for turn in range(3)]
+
+
+def _polished(coefficients: tuple[float, float, float, float], root: float) -> float:
+    cubic, square, linear, constant = coefficients
+    for _ in range(POLISHING_STEPS):
+        slope = (3.0 * cubic * root + 2.0 * square) * root + linear
+        if slope == 0.0 or not isfinite(slope):
+            break
+        change = (((cubic * root + square) * root + linear) * root + constant) / slope
+        root -= change
+        if abs(change) <= 1e-15 * abs(root):
+            break
+    return root
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
-"""Local search that does not stop at saddles: one loop for every way to take a step."""
+"""Local search that does not stop at saddles: one loop for gradient descent, conjugate gradients and trust regions."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Protocol, runtime_checkable
 
@@ -13,7 +13,6 @@ from unweave.learn.quadratic.problem import QuadraticProblem, State
 from unweave.learn.quadratic.saddles import BlockEscape, Escape, LanczosEscape
 
 EscapeRule = Callable[[QuadraticProblem, State, np.random.Generator], Escape | None]
-
 # A gradient this small against the square root of what is above the optimum calls for a look at the curvature: near
 # a global optimum with independent rows the ratio is at least of the order of the smallest singular value of the rows.
 SADDLE_RATIO = 1e-3
@@ -23,9 +22,16 @@ STEPS_BETWEEN_LOOKS = 10
 # rounding errors are smaller, has not fallen by a percent either.
 STALLED_STEPS = 20
 LOSS_PROGRESS, GRADIENT_PROGRESS = 1e-15, 0.99
+# Loss above the optimum at which training ends.
+GAP_TOL = 1e-12
+# The usual constants: ratios of true to predicted decrease below which the region shrinks and above which it grows.
+POOR, GOOD, ACCEPTABLE = 0.25, 0.75, 0.1
+SHRINKING, GROWTH = 0.25, 2.0
+# Rounding errors of a loss, relative to it.
+ROUNDING = 1e-15
 
 
-class Status(Enum):
+class Ending(Enum):
     """How a search ended."""
 
     OPTIMAL = "the loss is within the tolerance of the global optimum"
@@ -34,13 +40,13 @@ class Status(Enum):
 
 
 @dataclass(frozen=True, eq=False)
-class Trained:
+class TrainedWeights:
     """Weights found by a search and how it got there.
 
     Args:
         weights: one row per neuron.
         loss: half of the mean square residual.
-        status: how the search ended.
+        ending: how the search ended.
         steps: how many were taken, escapes included.
         escapes: curvature of the direction of every escape from a saddle; 0 for random moves.
         history: loss before every step, and after the last.
@@ -48,7 +54,7 @@ class Trained:
 
     weights: Atoms
     loss: float
-    status: Status
+    ending: Ending
     steps: int
     escapes: tuple[float, ...]
     history: tuple[float, ...]
@@ -86,16 +92,18 @@ class Search:
     gap_tol: float
     escape: EscapeRule
 
-    def __call__(self, stepper: Stepper, start: Atoms, test: OptimalityTest, rng: np.random.Generator) -> Trained:
+    def __call__(
+        self, stepper: Stepper, start: Atoms, test: OptimalityTest, rng: np.random.Generator
+    ) -> TrainedWeights:
         """Step until the optimum, a point of second order, or the end of the steps."""
         problem, memory = test.problem, stepper.first_memory()
         state, history, escapes = problem.at(start), [], []
-        progress, wait, next_look, status = _Progress.at(state), STEPS_BETWEEN_LOOKS, 0, Status.OUT_OF_STEPS
+        progress, wait, next_look, ending = _Progress.at(state), STEPS_BETWEEN_LOOKS, 0, Ending.OUT_OF_STEPS
         for step in range(self.steps):
             history.append(state.loss)
             gap = test.gap(state)
             if gap <= self.gap_tol:
-                status = Status.OPTIMAL
+                ending = Ending.OPTIMAL
                 break
             if progress.is_stalled or (step >= next_look and progress.gradient <= SADDLE_RATIO * np.sqrt(gap)):
                 moved, curvature = self._escaped(problem, state, rng)
@@ -105,7 +113,7 @@ class Search:
                     escapes.append(curvature)
                     continue
                 if progress.is_stalled:
-                    status = Status.SECOND_ORDER_POINT
+                    ending = Ending.SECOND_ORDER_POINT
                     break
                 wait, next_look = 2 * wait, step + 2 * wait
             before = state
@@ -113,7 +121,7 @@ class Search:
             progress = progress.after(before, state)
         else:
             history.append(state.loss)
-        return Trained(state.weights, state.loss, status, len(history) - 1, tuple(escapes), tuple(history))
+        return TrainedWeights(state.weights, state.loss, ending, len(history) - 1, tuple(escapes), tuple(history))
 
     def _escaped(self, problem: QuadraticProblem, state: State, rng: np.random.Generator) -> tuple[State, float]:
         escape = self.escape(problem, state, rng)
@@ -143,3 +151,146 @@ class _Progress:
         # A stepper that returns its state has nothing more to offer.
         stalled = 0 if has_moved else STALLED_STEPS if state is before else self.stalled + 1
         return _Progress(size, min(size, self.smallest), stalled)
+
+
+@dataclass(frozen=True)
+class GradientDescent:
+    """Gradient descent, by default with the exact step along every gradient.
+
+    Args:
+        steps: largest number of steps.
+        gap_tol: loss above the optimum at which it ends.
+        step: a fixed length of the steps, in units of the gradient; None to minimise along it exactly.
+        escape: how saddles are found and left.
+    """
+
+    steps: int = 100_000
+    gap_tol: float = GAP_TOL
+    step: float | None = None
+    escape: EscapeRule = field(default_factory=default_escape)
+
+    def __call__(self, start: Atoms, test: OptimalityTest, rng: np.random.Generator) -> TrainedWeights:
+        """Train from a start."""
+        return Search(self.steps, self.gap_tol, self.escape)(self, start, test, rng)
+
+    def first_memory(self) -> None:
+        """There is nothing to remember."""
+
+    def advance(self, test: OptimalityTest, state: State, _memory: None, /) -> tuple[State, None]:
+        """One step down the gradient."""
+        if self.step is None:
+            return test.problem.moved(state, -state.gradient), None
+        return test.problem.at(state.weights - self.step * state.gradient), None
+
+
+@dataclass(frozen=True, eq=False)
+class _Conjugate:
+    gradient: Atoms
+    direction: Atoms
+
+
+@dataclass(frozen=True)
+class ConjugateGradients:
+    """Polak and Ribiere's conjugate gradients with the exact step along every direction.
+
+    Arguments as in `GradientDescent`.
+    """
+
+    steps: int = 20_000
+    gap_tol: float = GAP_TOL
+    escape: EscapeRule = field(default_factory=default_escape)
+
+    def __call__(self, start: Atoms, test: OptimalityTest, rng: np.random.Generator) -> TrainedWeights:
+        """Train from a start."""
+        return Search(self.steps, self.gap_tol, self.escape)(self, start, test, rng)
+
+    def first_memory(self) -> _Conjugate | None:
+        """Begin with the gradient."""
+        return None
+
+    def advance(self, test: OptimalityTest, state: State, memory: _Conjugate | None, /) -> tuple[State, _Conjugate]:
+        """One step along the conjugate direction, or along the gradient if that one does not go down."""
+        direction = -state.gradient
+        if memory is not None and (square := float(np.sum(memory.gradient**2))) > 0.0:
+            share = max(0.0, float(np.sum(state.gradient * (state.gradient - memory.gradient))) / square)
+            conjugate = direction + share * memory.direction
+            direction = conjugate if float(np.sum(conjugate * state.gradient)) < 0.0 else direction
+        return test.problem.moved(state, direction), _Conjugate(state.gradient, direction)
+
+
+@dataclass(frozen=True)
+class TrustRegion:
+    """Newton steps within a ball, solved by Steihaug's and Toint's conjugate gradients.
+
+    Args:
+        steps: largest number of attempted steps.
+        gap_tol: loss above the optimum at which it ends.
+        radius: of the first ball.
+        solve_steps: largest number of Hessian products per step.
+        escape: how saddles are found and left; negative curvature met on the way is followed to the boundary anyway.
+    """
+
+    steps: int = 1_000
+    gap_tol: float = GAP_TOL
+    radius: float = 1.0
+    solve_steps: int = 500
+    escape: EscapeRule = field(default_factory=default_escape)
+
+    def __call__(self, start: Atoms, test: OptimalityTest, rng: np.random.Generator) -> TrainedWeights:
+        """Train from a start."""
+        return Search(self.steps, self.gap_tol, self.escape)(self, start, test, rng)
+
+    def first_memory(self) -> float:
+        """The radius of the first ball."""
+        return self.radius
+
+    def advance(self, test: OptimalityTest, state: State, memory: float, /) -> tuple[State, float]:
+        """Shrink the ball until the model is right enough for a step inside it."""
+        problem, radius = test.problem, memory
+        while radius > np.finfo(float).eps * (1e-8 + float(np.linalg.norm(state.weights))):
+            step, product = self._model_minimum(problem, state, radius)
+            predicted = -float(np.sum(step * (state.gradient + 0.5 * product)))
+            trial = problem.at(state.weights + step)
+            # Below rounding, the ratio of two decreases has to read as one: Newton's step is right there.
+            rounding = ROUNDING * state.loss
+            ratio = (state.loss - trial.loss + rounding) / (predicted + rounding) if predicted > 0.0 else 0.0
+            is_at_boundary = float(np.linalg.norm(step)) > 0.99 * radius
+            if ratio < POOR:
+                radius = SHRINKING * min(radius, float(np.linalg.norm(step)))
+            elif ratio > GOOD and is_at_boundary:
+                radius *= GROWTH
+            if ratio > ACCEPTABLE:
+                return trial, radius
+            if predicted <= 0.0:
+                break
+        return state, self.radius
+
+    def _model_minimum(self, problem: QuadraticProblem, state: State, radius: float) -> tuple[Atoms, Atoms]:
+        """A step that lowers the quadratic model within the ball, and its product with the Hessian."""
+        step, product = np.zeros_like(state.weights), np.zeros_like(state.weights)
+        rest, direction = -state.gradient, -state.gradient
+        square = float(np.sum(rest**2))
+        # Superlinear convergence needs a residual that falls faster than the gradient.
+        enough = square * min(0.25, square**0.5)
+        for _ in range(self.solve_steps):
+            if square <= enough:
+                break
+            bent = problem.hessian_product(state, direction)
+            curvature = float(np.sum(direction * bent))
+            length = square / curvature if curvature > 0.0 else np.inf
+            if curvature <= 0.0 or np.linalg.norm(step + length * direction) >= radius:
+                length = _to_boundary(step, direction, radius)
+                return step + length * direction, product + length * bent
+            step, product = step + length * direction, product + length * bent
+            rest = rest - length * bent
+            previous, square = square, float(np.sum(rest**2))
+            direction = rest + (square / previous) * direction
+        return step, product
+
+
+def _to_boundary(step: Atoms, direction: Atoms, radius: float) -> float:
+    """The positive t with ``|step + t direction| = radius``."""
+    a, b = float(np.sum(direction**2)), float(np.sum(step * direction))
+    c = max(0.0, radius**2 - float(np.sum(step**2)))
+    root = np.sqrt(b**2 + a * c)
+    return float(c / (b + root)) if b > 0 else float((root - b) / a)

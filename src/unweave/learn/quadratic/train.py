@@ -7,12 +7,10 @@ import numpy as np
 
 from unweave.arrays import Atoms
 from unweave.exceptions import InvalidInput
-from unweave.learn.quadratic.lifted import LiftedLeastSquares, factorise
+from unweave.learn.quadratic.lifted import LiftedLeastSquares, LiftedSemidefinite, factorise
 from unweave.learn.quadratic.optimality import OptimalityTest
 from unweave.learn.quadratic.problem import QuadraticProblem, Whitening
-from unweave.learn.quadratic.search import Status, Trained
-from unweave.learn.quadratic.semidefinite import LiftedSemidefinite
-from unweave.learn.quadratic.trust_region import TrustRegion
+from unweave.learn.quadratic.search import Ending, TrainedWeights, TrustRegion
 
 # Eigenvalues without a neuron of their sign that are rounding errors, relative to the norm of the matrix.
 NEGLIGIBLE = 1e-12
@@ -22,7 +20,7 @@ NEGLIGIBLE = 1e-12
 class LocalSolver(Protocol):
     """A search from a start: any of the steppers, or perturbed gradient descent."""
 
-    def __call__(self, start: Atoms, test: OptimalityTest, rng: np.random.Generator) -> Trained:
+    def __call__(self, start: Atoms, test: OptimalityTest, rng: np.random.Generator) -> TrainedWeights:
         """Train from a start."""
         ...
 
@@ -43,7 +41,7 @@ class DirectTraining:
     starts: int = 5
     search: TrustRegion = field(default_factory=lambda: TrustRegion(steps=200, gap_tol=1e-16))
 
-    def __call__(self, problem: QuadraticProblem, rng: np.random.Generator) -> Trained:
+    def __call__(self, problem: QuadraticProblem, rng: np.random.Generator) -> TrainedWeights:
         """Train.
 
         Guarantees: the global optimum for d neurons of each sign, or d of one sign; else a second-order point, which
@@ -54,7 +52,7 @@ class DirectTraining:
         found = factorise(matrix, problem.output_weights)
         loss = problem.at(found.weights).loss
         if np.sum(found.left_out) <= NEGLIGIBLE * np.linalg.norm(matrix):
-            return Trained(found.weights, loss, Status.OPTIMAL, 0, (), (loss,))
+            return TrainedWeights(found.weights, loss, Ending.OPTIMAL, 0, (), (loss,))
         starts = [found.weights, *(None for _ in range(self.starts))]
         searches = [search(problem, self.search, start=start, rng=rng) for start in starts]
         return min(searches, key=lambda trained: trained.loss)
@@ -66,7 +64,7 @@ def train(
     *,
     start: Atoms | None = None,
     rng: np.random.Generator,
-) -> Trained:
+) -> TrainedWeights:
     """Train the hidden weights of a network of squares.
 
     Args:
@@ -85,7 +83,9 @@ def train(
     return search(problem, solver, start=start, rng=rng)
 
 
-def search(problem: QuadraticProblem, solver: LocalSolver, *, start: Atoms | None, rng: np.random.Generator) -> Trained:
+def search(
+    problem: QuadraticProblem, solver: LocalSolver, *, start: Atoms | None, rng: np.random.Generator
+) -> TrainedWeights:
     """Run a local search in units in which the samples are white, which leaves the set of networks as it is."""
     if start is not None and start.shape != (problem.neurons, problem.inputs):
         raise InvalidInput(f"start needs shape {(problem.neurons, problem.inputs)}, got {start.shape}.")

@@ -11,7 +11,7 @@ from unweave._kernels.polynomial_neurons import outputs, train_neurons
 from unweave._kernels.quadratic_training import Data, Terms, Units, train
 from unweave.arrays import Points, Vector
 from unweave.exceptions import InvalidInput
-from unweave.learn.hierarchical.joint_fit import JointNewton
+from unweave.learn.hierarchical.joint_fit import JointLevenbergMarquardt
 from unweave.networks.quadratic.densenet import Level, QuadraticDenseNet
 from unweave.networks.quadratic.student import Student
 from unweave.networks.quadratic.wiring import Wiring
@@ -139,7 +139,7 @@ def by_newton(samples: TrainingSamples) -> Predictor:
     """Joint second-order training."""
     ones = tuple(np.ones(width) for width in samples.wiring.widths)
     student = Student(samples.wiring, ones, samples.mean_squares)
-    return _of(JointNewton()(student, samples.points, samples.labels, rng=samples.rng).network)
+    return _of(JointLevenbergMarquardt()(student, samples.points, samples.labels, rng=samples.rng).network)
 
 
 def by_stages(samples: TrainingSamples, training: StagedTraining) -> Predictor:

@@ -6,10 +6,9 @@ import numpy as np
 
 from unweave.arrays import Atoms
 from unweave.exceptions import InvalidInput
-from unweave.learn.quadratic.descent import GAP_TOL
 from unweave.learn.quadratic.optimality import OptimalityTest
 from unweave.learn.quadratic.problem import QuadraticProblem, State
-from unweave.learn.quadratic.search import Status, Trained
+from unweave.learn.quadratic.search import GAP_TOL, Ending, TrainedWeights
 
 # The weights may outgrow the bounds on the derivatives by this before these are computed anew.
 TOLERATED_WEIGHT_GROWTH = 1.1
@@ -87,7 +86,7 @@ class PerturbedGradientDescent:
     failure: float = 1e-3
     caution: float = 1.0
 
-    def __call__(self, start: Atoms, test: OptimalityTest, rng: np.random.Generator) -> Trained:
+    def __call__(self, start: Atoms, test: OptimalityTest, rng: np.random.Generator) -> TrainedWeights:
         """Train from a start.
 
         Raises:
@@ -106,15 +105,15 @@ class PerturbedGradientDescent:
         state = remembered = problem.at(start)
         smoothness = Smoothness.near(problem, state, largest)
         plan = self.plan(smoothness, state, caution)
-        history, moves, travelled, status = [], [], 0.0, Status.OUT_OF_STEPS
+        history, moves, travelled, ending = [], [], 0.0, Ending.OUT_OF_STEPS
         for step in range(self.steps):
             history.append(state.loss)
             since = step - moves[-1] if moves else np.inf
             if test.gap(state) <= self.gap_tol:
-                status = Status.OPTIMAL
+                ending = Ending.OPTIMAL
                 break
             if since == plan.steps and remembered.loss - state.loss < plan.decrease:
-                state, status = remembered, Status.SECOND_ORDER_POINT
+                state, ending = remembered, Ending.SECOND_ORDER_POINT
                 break
             size = float(np.linalg.norm(state.gradient))
             if size <= plan.gradient and since > plan.steps:
@@ -130,7 +129,7 @@ class PerturbedGradientDescent:
                 plan = self.plan(smoothness, state, caution)
         else:
             history.append(state.loss)
-        return Trained(state.weights, state.loss, status, len(history) - 1, (0.0,) * len(moves), tuple(history))
+        return TrainedWeights(state.weights, state.loss, ending, len(history) - 1, (0.0,) * len(moves), tuple(history))
 
     def plan(self, smoothness: Smoothness, state: State, caution: float) -> PerturbationPlan:
         """The constants of the guarantee for a state, with its loss as bound on what can be gained."""

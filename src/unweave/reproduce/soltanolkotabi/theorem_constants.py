@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from unweave.exceptions import InvalidInput
-from unweave.learn.overparameterized.activation_constants import ActivationConstants, activation_constants
+from unweave.learn.overparameterized.conditions import ActivationConstants, activation_constants
 from unweave.learn.overparameterized.jacobian import TrainingPoint, jacobian_spectrum
 
 

@@ -5,14 +5,12 @@ import pytest
 
 from squares import both_signs, planted_rank, random_labels, rank_deficient_saddle
 from unweave.exceptions import InvalidInput
-from unweave.learn.quadratic.descent import ConjugateGradients, GradientDescent
 from unweave.learn.quadratic.lifted import LiftedLeastSquares
 from unweave.learn.quadratic.optimality import OptimalityTest
 from unweave.learn.quadratic.problem import QuadraticProblem
 from unweave.learn.quadratic.saddles import BlockEscape, LanczosEscape
-from unweave.learn.quadratic.search import Status
+from unweave.learn.quadratic.search import ConjugateGradients, Ending, GradientDescent, TrustRegion
 from unweave.learn.quadratic.train import DirectTraining, LocalSolver, random_start, train
-from unweave.learn.quadratic.trust_region import TrustRegion
 from unweave.reproduce.soltanolkotabi.balanced_start import balanced_start
 from unweave.reproduce.soltanolkotabi.perturbed_descent import PerturbedGradientDescent, Smoothness
 
@@ -38,7 +36,7 @@ def test_every_solver_fits_any_labels_from_anywhere(solver: LocalSolver, start: 
         "saddle": rank_deficient_saddle(problem, seed),
     }
     trained = solver(starts[start], OptimalityTest.of(problem), rng)
-    assert trained.status is Status.OPTIMAL
+    assert trained.ending is Ending.OPTIMAL
     assert trained.loss <= 1e-8
     assert trained.history[0] > 0.1
     assert len(trained.history) == trained.steps + 1
@@ -57,7 +55,7 @@ def test_perturbed_gradient_descent_leaves_saddles(fitted: int, seed: int) -> No
     trained = PerturbedGradientDescent(gap_tol=1e-6, accuracy=1e-2)(
         weights, OptimalityTest.of(problem), np.random.default_rng(seed)
     )
-    assert trained.status is Status.OPTIMAL
+    assert trained.ending is Ending.OPTIMAL
     assert len(trained.escapes) >= 1
 
 
@@ -66,7 +64,7 @@ def test_perturbed_gradient_descent_ends_where_no_move_helps(seed: int) -> None:
     trained = PerturbedGradientDescent(gap_tol=0.0, accuracy=0.5)(
         random_start(problem, np.random.default_rng(seed)), OptimalityTest.of(problem), np.random.default_rng(seed)
     )
-    assert trained.status is Status.SECOND_ORDER_POINT
+    assert trained.ending is Ending.SECOND_ORDER_POINT
     assert np.linalg.norm(problem.at(trained.weights).gradient) <= 0.5
 
 
@@ -109,7 +107,7 @@ def test_single_directions_lead_out_of_zero_too(escape: LanczosEscape | BlockEsc
     problem = random_labels(seed, samples=8, inputs=5)
     solver = TrustRegion(escape=escape)
     trained = solver(np.zeros((10, 5)), OptimalityTest.of(problem), np.random.default_rng(seed))
-    assert trained.status is Status.OPTIMAL
+    assert trained.ending is Ending.OPTIMAL
     assert len(trained.escapes) >= 1
 
 
@@ -132,7 +130,7 @@ def test_searches_do_not_depend_on_units(solver: LocalSolver, seed: int) -> None
         train(case, solver, start=weights, rng=np.random.default_rng(seed))
         for case, weights in ((problem, start), (other, start / scales * np.sqrt(1e3)))
     )
-    assert one.status is two.status is Status.OPTIMAL
+    assert one.ending is two.ending is Ending.OPTIMAL
     assert two.loss <= 1e-8 * np.mean(other.labels**2)
     assert abs(one.steps - two.steps) <= max(2, 0.05 * one.steps)
 
