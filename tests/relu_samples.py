@@ -6,6 +6,7 @@ from math import factorial
 
 import numpy as np
 
+from tensors import power
 from unweave.activations import activation_named
 
 
@@ -37,14 +38,6 @@ def planted(rng: np.random.Generator, *, inputs: int, neurons: int) -> Planted:
     return Planted(
         weights, rng.uniform(-1.2, 1.2, neurons), rng.choice([-1, 1], neurons) * rng.uniform(0.5, 2, neurons)
     )
-
-
-def power(vector: np.ndarray, order: int) -> np.ndarray:
-    """``v (x) .. (x) v``."""
-    result = np.array(1.0)
-    for _ in range(order):
-        result = np.multiply.outer(result, vector)
-    return result
 
 
 def hermite_tensor(point: np.ndarray, order: int) -> np.ndarray:

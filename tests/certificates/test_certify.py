@@ -1,8 +1,10 @@
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
+from plants import shallow_and_points
 from unweave.activations import GELU, HARD_TANH, LEAKY_RELU, RELU, SIN, SOFTPLUS, TANH, Activation
 from unweave.certificates import certify as certificates
 from unweave.certificates.certify import Certificate, certify
@@ -15,16 +17,8 @@ from unweave.numerics.network_fit import LevenbergMarquardt
 INPUTS, NEURONS = 5, 6
 
 
-def planted(
-    seed: int, *, activation: Activation = TANH, outputs: int = 1, has_skip: bool = False
-) -> tuple[Network, np.ndarray, np.ndarray]:
-    """A network, points to fit it to, and fresh ones."""
-    rng = np.random.default_rng(seed)
-    network = general_network(rng, inputs=INPUTS, neurons=NEURONS, outputs=outputs, activation=activation)
-    if has_skip:
-        network = replace(network, skip=rng.normal(size=(outputs, INPUTS)))
-    points = rng.standard_normal((4 * network.parameters, INPUTS))
-    return network, points, rng.standard_normal((200, INPUTS))
+# A network, points to fit it to, and fresh ones.
+planted = partial(shallow_and_points, inputs=INPUTS, neurons=NEURONS, per_parameter=4, fresh=200)
 
 
 def relative_step(found: Network, truth: Network) -> np.ndarray:

@@ -1,8 +1,7 @@
-from typing import Any
-
 import numpy as np
 import pytest
 
+from plants import in_own_units
 from unweave.activations import TANH
 from unweave.arrays import pack, unpack
 from unweave.exceptions import InvalidInput
@@ -16,20 +15,9 @@ from unweave.numerics.finite_differences import (
     measure_hessians,
     measure_stencil,
 )
-from unweave.oracles.oracle import CallableOracle
 from unweave.oracles.views import StandardOracle
 
 INPUTS = 4
-
-
-def in_own_units(function: Any, *, inputs: int = INPUTS, outputs: int = 1) -> StandardOracle:
-    return StandardOracle(
-        oracle=CallableOracle(function, inputs=inputs, outputs=outputs),
-        center=np.zeros(inputs),
-        half_width=np.ones(inputs),
-        offset=np.zeros(outputs),
-        size=np.ones(outputs),
-    )
 
 
 class Polynomial:
@@ -75,7 +63,7 @@ class Polynomial:
 def test_hessians_are_exact_on_cubics(seed: int) -> None:
     rng = np.random.default_rng(seed)
     cubic, points = Polynomial(rng, 3), rng.normal(size=(5, INPUTS))
-    sample = measure_hessians(in_own_units(cubic, outputs=2), points, step=0.5)
+    sample = measure_hessians(in_own_units(cubic, outputs=2, inputs=INPUTS), points, step=0.5)
     np.testing.assert_allclose(sample.hessians, cubic.hessians(points), atol=1e-11)
     np.testing.assert_allclose(sample.values, cubic(points), atol=1e-12)
 
@@ -83,7 +71,7 @@ def test_hessians_are_exact_on_cubics(seed: int) -> None:
 def test_gradients_are_exact_on_quadratics(seed: int) -> None:
     rng = np.random.default_rng(seed)
     quadratic, points = Polynomial(rng, 2), rng.normal(size=(5, INPUTS))
-    oracle = in_own_units(quadratic, outputs=2)
+    oracle = in_own_units(quadratic, outputs=2, inputs=INPUTS)
     axes = [quadratic.derivative(points, np.tile(axis, (5, 1)), 1) for axis in np.eye(INPUTS)]
     expected = np.stack(axes, axis=2)
     np.testing.assert_allclose(measure_gradients(oracle, points, step=0.5), expected, atol=1e-11)
@@ -95,14 +83,16 @@ def test_directional_derivatives_are_exact_up_to_their_degree(order: int, degree
     rng = np.random.default_rng(seed)
     polynomial = Polynomial(rng, degree)
     points, directions = rng.normal(size=(2, 6, INPUTS))
-    measured = measure_directional(in_own_units(polynomial, outputs=2), points, directions, order=order, step=0.4)
+    measured = measure_directional(
+        in_own_units(polynomial, outputs=2, inputs=INPUTS), points, directions, order=order, step=0.4
+    )
     np.testing.assert_allclose(measured, polynomial.derivative(points, directions, order), atol=1e-10)
 
 
 def planted(seed: int, *, outputs: int = 2) -> tuple[Network, StandardOracle, np.ndarray]:
     rng = np.random.default_rng([seed, 5])
     network = general_network(rng, inputs=INPUTS, neurons=7, outputs=outputs)
-    return network, in_own_units(network, outputs=outputs), rng.normal(size=(6, INPUTS))
+    return network, in_own_units(network, outputs=outputs, inputs=INPUTS), rng.normal(size=(6, INPUTS))
 
 
 @pytest.mark.parametrize("outputs", [1, 2, 3])
@@ -154,7 +144,7 @@ def test_a_hessian_costs_its_queries_and_no_more(inputs: int) -> None:
 
 
 def test_gradients_and_directional_derivatives_cost_their_queries() -> None:
-    oracle = in_own_units(lambda x: x[:, 0])
+    oracle = in_own_units(lambda x: x[:, 0], inputs=INPUTS)
     points = np.zeros((3, INPUTS))
     measure_gradients(oracle, points, step=0.1)
     assert oracle.oracle.ledger.answered == 3 * 2 * INPUTS
@@ -228,7 +218,7 @@ def test_a_stencil_holds_what_a_hessian_sample_needs(directions: int, seed: int)
 
 def test_an_output_activation_is_undone_before_the_differences_and_for_nothing(seed: int) -> None:
     network, _, points = planted(seed)
-    oracle = in_own_units(lambda x: TANH(0.1 * network(x)), outputs=2)
+    oracle = in_own_units(lambda x: TANH(0.1 * network(x)), outputs=2, inputs=INPUTS)
     frame = random_frame(seed, 3)
     stencil = measure_stencil(oracle, points, step=1e-3, frame=frame)
     before = oracle.oracle.ledger.answered

@@ -1,8 +1,10 @@
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from plants import shallow_and_points
 from unweave.activations import GELU, HARD_TANH, LEAKY_RELU, RELU, SIN, SOFTPLUS, TANH, Activation, leaky_relu
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Layer, Network
@@ -23,15 +25,9 @@ SOLVERS = {
 }
 
 
-def planted(
-    seed: int, *, activation: Activation = TANH, outputs: int = 1, has_skip: bool = False
-) -> tuple[Network, np.ndarray, np.ndarray]:
+def planted(seed: int, **kind: Any) -> tuple[Network, np.ndarray, np.ndarray]:
     """A network, and answers of it at three points per parameter."""
-    rng = np.random.default_rng(seed)
-    network = general_network(rng, inputs=INPUTS, neurons=NEURONS, outputs=outputs, activation=activation)
-    if has_skip:
-        network = replace(network, skip=rng.normal(size=(outputs, INPUTS)))
-    points = rng.standard_normal((3 * network.parameters, INPUTS))
+    network, points, _ = shallow_and_points(seed, inputs=INPUTS, neurons=NEURONS, per_parameter=3, **kind)
     return network, points, network(points)
 
 

@@ -5,6 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from assertions import farthest_direction
+from plants import unit_rows
 from unweave.arrays import pack_squares, packed_size, unpack
 from unweave.numerics import power_steps as kernel
 from unweave.numerics.matrix_subspace import MatrixSubspace, span_of_hessians
@@ -19,8 +21,7 @@ INPUTS, NEURONS = 6, 8
 
 
 def random_atoms(seed: int, *, inputs: int = INPUTS, neurons: int = NEURONS) -> np.ndarray:
-    vectors = np.random.default_rng([seed, 1]).normal(size=(neurons, inputs))
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return unit_rows(np.random.default_rng([seed, 1]), neurons, inputs)
 
 
 def span_of(atoms: np.ndarray, *, noise: float = 0.0) -> MatrixSubspace:
@@ -39,19 +40,8 @@ def span_with_basis(basis: np.ndarray, inputs: int, *, error: float = 1e-8) -> M
     return MatrixSubspace(basis, complement, values, matrices=len(values), inputs=inputs)
 
 
-def largest_error(found: np.ndarray, atoms: np.ndarray) -> float:
-    """Largest distance, up to sign, of a true atom from the nearest found one."""
-    if len(found) == 0:
-        return np.inf
-    overlaps = atoms @ found.T
-    nearest = np.argmax(np.abs(overlaps), axis=1)
-    signs = np.sign(overlaps[np.arange(len(atoms)), nearest])
-    return float(np.max(np.linalg.norm(atoms - signs[:, None] * found[nearest], axis=1)))
-
-
 def unit_vectors(seed: int, count: int, inputs: int = INPUTS) -> np.ndarray:
-    vectors = np.random.default_rng([seed, 2]).normal(size=(count, inputs))
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    return unit_rows(np.random.default_rng([seed, 2]), count, inputs)
 
 
 def closed_form(vectors: np.ndarray, atoms: np.ndarray) -> np.ndarray:
@@ -62,9 +52,9 @@ def closed_form(vectors: np.ndarray, atoms: np.ndarray) -> np.ndarray:
 
 def test_the_distance_notices_a_missing_and_a_wrong_atom(seed: int) -> None:
     atoms = random_atoms(seed)
-    assert largest_error(-atoms[::-1], atoms) < 1e-15
-    assert largest_error(atoms[1:], atoms) > 0.1
-    assert largest_error(atoms + 0.01, atoms) > 1e-3
+    assert farthest_direction(-atoms[::-1], atoms) < 1e-15
+    assert farthest_direction(atoms[1:], atoms) > 0.1
+    assert farthest_direction(atoms + 0.01, atoms) > 1e-3
 
 
 @pytest.mark.parametrize(("inputs", "neurons"), [(2, 1), (6, 8), (8, 20), (12, 40)])
@@ -72,7 +62,7 @@ def test_all_atoms_of_exact_spans_are_found(inputs: int, neurons: int, seed: int
     atoms = random_atoms(seed, inputs=inputs, neurons=neurons)
     found = SubspacePower()(span_of(atoms), np.random.default_rng(seed))
     assert found.is_complete
-    assert largest_error(found.atoms, atoms) < 1e-7
+    assert farthest_direction(found.atoms, atoms) < 1e-7
     np.testing.assert_allclose(np.linalg.norm(found.atoms, axis=1), 1.0, atol=1e-14)
     assert np.all(found.defects <= found.defect_tol)
     assert found.hits.sum() + found.rejected + found.unconverged == found.starts
@@ -85,7 +75,7 @@ def test_everything_is_found_near_the_limit_of_the_document(seed: int) -> None:
     atoms = random_atoms(seed, inputs=inputs, neurons=neurons)
     found = SubspacePower()(span_of(atoms), np.random.default_rng(seed))
     assert found.is_complete
-    assert largest_error(found.atoms, atoms) < 1e-7
+    assert farthest_direction(found.atoms, atoms) < 1e-7
     assert found.starts < 5 * neurons * np.log(inputs)
 
 
@@ -93,7 +83,7 @@ def test_orthonormal_atoms_are_found_exactly(seed: int) -> None:
     atoms = np.linalg.qr(np.random.default_rng(seed).normal(size=(INPUTS, INPUTS)))[0]
     found = SubspacePower()(span_of(atoms), np.random.default_rng(seed))
     assert found.is_complete
-    assert largest_error(found.atoms, atoms) < 1e-10
+    assert farthest_direction(found.atoms, atoms) < 1e-10
 
 
 def test_atoms_are_as_exact_as_the_span(seed: int) -> None:
@@ -103,7 +93,7 @@ def test_atoms_are_as_exact_as_the_span(seed: int) -> None:
         span = span_of(atoms, noise=noise)
         found = SubspacePower()(span, np.random.default_rng(seed))
         assert found.is_complete
-        errors.append(largest_error(found.atoms, atoms))
+        errors.append(farthest_direction(found.atoms, atoms))
         assert errors[-1] < span.error
     assert np.polyfit(np.log(levels), np.log(errors), 1)[0] == pytest.approx(1.0, abs=0.1)
 
@@ -195,7 +185,7 @@ def test_a_spurious_maximiser_is_rejected(delta: float, seed: int) -> None:
     found = SubspacePower()(span, np.random.default_rng(seed))
     assert np.all(np.abs(found.atoms @ u) < 0.1)
     if delta < accepted_defect(span):
-        assert largest_error(found.atoms, w[None]) < 1e-6
+        assert farthest_direction(found.atoms, w[None]) < 1e-6
     else:
         assert len(found.atoms) == 0
         assert found.rejected > 0
@@ -221,7 +211,7 @@ def test_both_polishes_reach_the_same_atoms(seed: int) -> None:
     for columns, is_complement in ((span.basis, False), (span.complement, True)):
         ends = kernel.polish(starts, columns, is_complement=is_complement, residual_tol=1e-11, steps=90)
         assert np.all(ends.residuals <= 1e-11)
-        assert largest_error(ends.points[ends.defects < 1e-9], atoms) < 1e-7
+        assert farthest_direction(ends.points[ends.defects < 1e-9], atoms) < 1e-7
 
 
 def test_the_ascent_turns_with_the_coordinates(seed: int) -> None:
@@ -239,7 +229,7 @@ def test_signs_and_order_of_the_atoms_do_not_matter(seed: int) -> None:
     first, second = (SubspacePower()(span_of(each), np.random.default_rng(seed)) for each in (atoms, changed))
     assert first.is_complete
     assert second.is_complete
-    assert largest_error(first.atoms, second.atoms) < 1e-8
+    assert farthest_direction(first.atoms, second.atoms) < 1e-8
 
 
 def test_many_starts_are_climbed_in_blocks(seed: int) -> None:

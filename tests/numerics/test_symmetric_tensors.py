@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tensors import largest_distance, power, random_directions, sum_of_powers, symmetric_noise
+from assertions import largest_distance
+from plants import unit_rows
+from tensors import power, sum_of_powers, symmetric_noise
 from unweave.arrays import pack, pack_squares
 from unweave.exceptions import InvalidInput
 from unweave.numerics.symmetric_tensors import (
@@ -96,7 +98,7 @@ def test_axes_have_to_be_of_one_length() -> None:
 @pytest.mark.parametrize(("inputs", "neurons", "order"), [(5, 5, 1), (5, 4, 3), (4, 9, 2), (3, 12, 5)])
 def test_coefficients_of_powers_are_found(inputs: int, neurons: int, order: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    vectors, coefficients = random_directions(rng, neurons, inputs), rng.normal(size=neurons)
+    vectors, coefficients = unit_rows(rng, neurons, inputs), rng.normal(size=neurons)
     found = power_coefficients(sum_of_powers(coefficients, vectors, order), vectors)
     np.testing.assert_allclose(found, coefficients, atol=1e-9)
 
@@ -104,7 +106,7 @@ def test_coefficients_of_powers_are_found(inputs: int, neurons: int, order: int,
 @pytest.mark.parametrize("order", [1, 2, 3])
 def test_directions_of_powers_are_found(order: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    vectors = random_directions(rng, 4, 5)
+    vectors = unit_rows(rng, 4, 5)
     packed = rng.normal(size=(4, 1)) * packed_powers(vectors, order)
     directions, qualities = leading_directions(packed, 5, order)
     assert largest_distance(directions, vectors) < 1e-12

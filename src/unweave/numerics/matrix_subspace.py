@@ -17,6 +17,14 @@ NOISE_MARGIN = 300.0
 NOISE_ALONE = 30.0
 
 
+def gap_after(singular_values: Float64[np.ndarray, "values"], rank: int) -> float:
+    """Divide the last singular value of this rank by the next one: infinite if there is none, 0 for rank 0."""
+    if rank == 0 or rank >= len(singular_values):
+        return np.inf if rank else 0.0
+    outside = singular_values[rank]
+    return float(singular_values[rank - 1] / outside) if outside > 0 else np.inf
+
+
 @dataclass(frozen=True)
 class MatrixSubspace:
     """An orthonormal basis of packed symmetric matrices and of what is orthogonal to it.
@@ -45,10 +53,7 @@ class MatrixSubspace:
     @property
     def gap(self) -> float:
         """Ratio of the last singular value inside to the first outside (infinite if there is none)."""
-        if self.rank == 0 or self.rank >= len(self.singular_values):
-            return np.inf if self.rank else 0.0
-        outside = self.singular_values[self.rank]
-        return float(self.singular_values[self.rank - 1] / outside) if outside > 0 else np.inf
+        return gap_after(self.singular_values, self.rank)
 
     @property
     def error(self) -> float:

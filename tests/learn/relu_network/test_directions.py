@@ -1,7 +1,9 @@
 import numpy as np
 import pytest
 
-from tensors import disturbed, largest_distance, random_directions, sum_of_powers
+from assertions import largest_distance
+from plants import unit_rows
+from tensors import disturbed, sum_of_powers
 from unweave.exceptions import InvalidInput
 from unweave.learn.relu_network.directions import (
     PooledDirections,
@@ -134,7 +136,7 @@ def test_the_rank_of_the_subspace_has_to_fit() -> None:
 @pytest.mark.parametrize(("inputs", "neurons", "order"), [(6, 6, 1), (4, 8, 2)])
 def test_power_steps_square_the_error(inputs: int, neurons: int, order: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    vectors = random_directions(rng, neurons, inputs)
+    vectors = unit_rows(rng, neurons, inputs)
     tensors = [
         sum_of_powers(rng.choice([-1.0, 1.0], neurons), vectors, 2 * order + 1),
         sum_of_powers(rng.choice([-1.0, 1.0], neurons), vectors, 2 * order + 2),
@@ -168,7 +170,7 @@ def test_power_steps_are_taken_only_while_the_misfit_falls(seed: int) -> None:
     rng = np.random.default_rng(seed)
     network = relu_network(rng, inputs=5, neurons=5)
     noisy = disturbed(hermite_tensors(network, highest=4), rng, 0.05)
-    start = random_directions(rng, 5, 5)
+    start = unit_rows(rng, 5, 5)
     moved = powered_directions(noisy, start, order=1, steps=20)
     assert misfit_of(noisy[3:], moved) <= misfit_of(noisy[3:], start)
 
@@ -194,7 +196,7 @@ def test_the_misfit_weights_orders_by_factorials(seed: int) -> None:
     tensors = [sum_of_powers(np.ones(1), direction, k) + sum_of_powers(np.ones(1), other, k) for k in (2, 3)]
     # Each tensor has norm sqrt(2), and one direction explains half of its square.
     assert misfit_of(tensors, direction) == pytest.approx(np.sqrt(0.5))
-    assert misfit_of([tensors[0], 2.0 * tensors[1]], random_directions(rng, 0, 4)) == pytest.approx(1.0)
+    assert misfit_of([tensors[0], 2.0 * tensors[1]], unit_rows(rng, 0, 4)) == pytest.approx(1.0)
     only_second = [sum_of_powers(np.ones(1), direction, 2), sum_of_powers(np.ones(1), other, 3)]
     assert misfit_of(only_second, direction) == pytest.approx(np.sqrt((1 / 6) / (1 / 2 + 1 / 6)))
 
@@ -203,6 +205,6 @@ def test_the_fit_never_grows_the_misfit(seed: int) -> None:
     rng = np.random.default_rng(seed)
     network = relu_network(rng, inputs=5, neurons=5)
     noisy = disturbed(hermite_tensors(network, highest=4), rng, 0.1)
-    fit = fit_directions(noisy[2:], random_directions(rng, 5, 5), steps=8)
+    fit = fit_directions(noisy[2:], unit_rows(rng, 5, 5), steps=8)
     assert fit.misfit <= fit.start_misfit
     np.testing.assert_allclose(np.linalg.norm(fit.directions, axis=1), 1.0, atol=1e-12)

@@ -1,27 +1,15 @@
 import numpy as np
 import pytest
 
+from plants import disturbed_network
 from unweave.activations import RELU
 from unweave.exceptions import InvalidInput
 from unweave.learn.relu_network.finish import ReluFinish, with_affine_part
 from unweave.networks.network import Network
 from unweave.networks.planted import relu_network
-from unweave.networks.symmetries import match, reflect
+from unweave.networks.symmetries import match
 
 BLIND = (0.0, 1.0, -1.0)
-
-
-def start_near(network: Network, rng: np.random.Generator, error: float) -> Network:
-    hidden, output = network.layers
-    neurons, inputs = hidden.weights.shape
-    near = Network.shallow(
-        hidden.weights + error / np.sqrt(inputs) * rng.standard_normal((neurons, inputs)),
-        hidden.biases + error * rng.standard_normal(neurons),
-        output.weights * (1.0 + error * rng.standard_normal((1, neurons))),
-        output.biases,
-        RELU,
-    )
-    return reflect(near, 0, rng.random(neurons) < 0.5)
 
 
 @pytest.mark.parametrize(("samples", "error"), [(10_000, 0.01), (100_000, 0.01), (10_000, 0.1)])
@@ -29,7 +17,7 @@ def test_exact_answers_are_finished_to_rounding(samples: int, error: float, seed
     rng = np.random.default_rng(seed)
     network = relu_network(rng, inputs=10, neurons=5, special_biases=BLIND)
     points = rng.standard_normal((samples, 10))
-    found = ReluFinish()(start_near(network, rng, error), points, network(points))
+    found = ReluFinish()(disturbed_network(network, rng, error), points, network(points))
     assert found.is_exact
     assert found.polish is None
     assert found.signs.solutions == 1
@@ -43,7 +31,7 @@ def test_more_neurons_than_inputs_are_finished_with_their_signs(seed: int) -> No
     rng = np.random.default_rng(seed)
     network = relu_network(rng, inputs=4, neurons=8, special_biases=BLIND)
     points = rng.standard_normal((10_000, 4))
-    found = ReluFinish()(start_near(network, rng, 0.01), points, network(points))
+    found = ReluFinish()(disturbed_network(network, rng, 0.01), points, network(points))
     assert found.is_exact
     assert found.network.skip is None
     assert match(found.network, network).largest_error < 1e-11
@@ -55,7 +43,7 @@ def test_noisy_answers_are_fitted_at_the_parametric_rate(noise: float, seed: int
     network = relu_network(rng, inputs=6, neurons=4, special_biases=BLIND)
     points = rng.standard_normal((20_000, 6))
     values = network(points) + noise * rng.standard_normal((20_000, 1))
-    found = ReluFinish()(start_near(network, rng, 0.1), points, values, floor=noise)
+    found = ReluFinish()(disturbed_network(network, rng, 0.1), points, values, floor=noise)
     assert not found.is_exact
     assert found.residual == pytest.approx(noise, rel=0.05)
     assert found.signs.solutions == 1
@@ -70,7 +58,7 @@ def test_the_result_is_never_worse_than_the_start(noise: float, error: float, se
     network = relu_network(rng, inputs=4, neurons=5)
     points = rng.standard_normal((1_000, 4))
     values = network(points) + noise * rng.standard_normal((1_000, 1))
-    start = start_near(network, rng, error)
+    start = disturbed_network(network, rng, error)
     found = ReluFinish()(start, points, values, floor=noise)
     size = float(np.sqrt(np.mean(values**2)))
     assert found.start_residual == pytest.approx(np.sqrt(np.mean((values - start(points)) ** 2)), abs=1e-12)
@@ -84,7 +72,7 @@ def test_neurons_with_large_biases_stay_an_affine_part(seed: int) -> None:
     hidden, output = whole.layers
     seen = Network.shallow(hidden.weights[1:], hidden.biases[1:], output.weights[:, 1:], np.zeros(1), RELU)
     points = rng.standard_normal((5_000, 5))
-    found = ReluFinish()(start_near(seen, rng, 0.01), points, whole(points))
+    found = ReluFinish()(disturbed_network(seen, rng, 0.01), points, whole(points))
     assert found.is_exact
     assert found.network.skip is not None
     np.testing.assert_allclose(found.network(points), whole(points), atol=1e-10)
@@ -96,7 +84,7 @@ def test_a_missing_neuron_that_bends_at_few_points_does_not_spoil_the_others(see
     hidden, output = whole.layers
     seen = Network.shallow(hidden.weights[1:], hidden.biases[1:], output.weights[:, 1:], np.zeros(1), RELU)
     points = rng.standard_normal((20_000, 6))
-    found = ReluFinish()(start_near(seen, rng, 0.01), points, whole(points))
+    found = ReluFinish()(disturbed_network(seen, rng, 0.01), points, whole(points))
     assert not found.is_exact
     assert 0.95 < found.exact_share < 1.0
     assert found.polish is None

@@ -1,14 +1,15 @@
 import numpy as np
 import pytest
 
-from tensors import largest_distance, random_directions
+from assertions import largest_distance
+from plants import unit_rows
 from unweave.exceptions import InvalidInput
 from unweave.learn.relu_network.jennrich import Jennrich
 from unweave.numerics.symmetric_tensors import leading_directions, packed_powers
 
 
 def planted(rng: np.random.Generator, *, entries: int, rank: int, slices: int) -> tuple[np.ndarray, ...]:
-    factors, last = random_directions(rng, rank, entries), rng.normal(size=(rank, slices))
+    factors, last = unit_rows(rng, rank, entries), rng.normal(size=(rank, slices))
     return np.einsum("ia,ib,is->abs", factors, factors, last), factors, last
 
 
@@ -27,7 +28,7 @@ def test_terms_of_an_exact_tensor_are_found(entries: int, rank: int, slices: int
 @pytest.mark.parametrize(("inputs", "rank", "order"), [(8, 8, 1), (5, 12, 2), (4, 15, 3)])
 def test_more_terms_than_inputs_are_found_by_flattening(inputs: int, rank: int, order: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    vectors = random_directions(rng, rank, inputs)
+    vectors = unit_rows(rng, rank, inputs)
     powers = packed_powers(vectors, order)
     tensor = np.einsum("i,ia,ib,is->abs", rng.choice([-1.0, 1.0], rank), powers, powers, vectors)
     found = Jennrich()(tensor, rng)

@@ -3,29 +3,16 @@
 import numpy as np
 import pytest
 
+from plants import disturbed_network
 from unweave.activations import RELU, TANH
 from unweave.exceptions import InvalidInput
 from unweave.learn.relu_network.missing_neurons import NextNeuron
 from unweave.learn.relu_network.pattern_fit import PatternLeastSquares, PatternNewton, pattern_system
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network, relu_network
-from unweave.networks.symmetries import match, reflect, rescale
+from unweave.networks.symmetries import match, rescale
 
 BLIND = (0.0, 1.0, -1.0)
-
-
-def moved(network: Network, rng: np.random.Generator, error: float) -> Network:
-    """All parameters off by this share of their neuron, with some neurons flipped."""
-    hidden, output = network.layers
-    neurons, inputs = hidden.weights.shape
-    near = Network.shallow(
-        hidden.weights + error / np.sqrt(inputs) * rng.standard_normal((neurons, inputs)),
-        hidden.biases + error * rng.standard_normal(neurons),
-        output.weights * (1.0 + error * rng.standard_normal((1, neurons))),
-        output.biases,
-        RELU,
-    )
-    return reflect(near, 0, rng.random(neurons) < 0.5)
 
 
 @pytest.mark.parametrize("error", [0.01, 0.1])
@@ -33,7 +20,7 @@ def test_exact_answers_give_all_parameters(error: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     network = relu_network(rng, inputs=10, neurons=5, special_biases=BLIND)
     points = rng.standard_normal((10_000, 10))
-    found = PatternLeastSquares()(moved(network, rng, error), points, network(points))
+    found = PatternLeastSquares()(disturbed_network(network, rng, error), points, network(points))
     assert found.residual < 1e-12
     assert match(found.network, network).largest_error < 1e-12
     assert found.has_converged
@@ -44,7 +31,7 @@ def test_a_right_pattern_needs_one_round(seed: int) -> None:
     rng = np.random.default_rng(seed)
     network = relu_network(rng, inputs=6, neurons=4)
     points = rng.standard_normal((5_000, 6))
-    found = PatternLeastSquares()(moved(network, rng, 0.001), points, network(points))
+    found = PatternLeastSquares()(disturbed_network(network, rng, 0.001), points, network(points))
     assert found.steps == 1
 
 
@@ -53,7 +40,7 @@ def test_weights_of_any_length_and_an_affine_part_are_no_obstacle(seed: int) -> 
     network = relu_network(rng, inputs=5, neurons=3)
     network = Network(network.layers, skip=rng.standard_normal((1, 5)))
     points = rng.standard_normal((4_000, 5))
-    start = rescale(moved(network, rng, 0.01), 0, np.array([0.01, 3.0, 50.0]))
+    start = rescale(disturbed_network(network, rng, 0.01), 0, np.array([0.01, 3.0, 50.0]))
     found = PatternLeastSquares()(start, points, network(points))
     assert found.residual < 1e-12
     assert match(found.network, network).largest_error < 1e-11
@@ -66,7 +53,7 @@ def test_the_residual_never_grows(error: float, seed: int) -> None:
     network = relu_network(rng, inputs=4, neurons=6)
     points = rng.standard_normal((2_000, 4))
     values = network(points) + 0.2 * rng.standard_normal((2_000, 1))
-    start = moved(network, rng, error)
+    start = disturbed_network(network, rng, error)
     found = PatternLeastSquares(rounds=4)(start, points, values)
     assert found.residual <= np.sqrt(np.mean((values - start(points)) ** 2))
     assert found.residual == pytest.approx(np.sqrt(np.mean((values - found.network(points)) ** 2)), rel=1e-12)
@@ -120,7 +107,7 @@ def test_few_points_lower_the_margin(seed: int) -> None:
     network = relu_network(rng, inputs=4, neurons=3)
     # Hardly any point is that far from all kinks.
     points = rng.standard_normal((600, 4))
-    found = PatternLeastSquares(margin=2.0)(moved(network, rng, 1e-4), points, network(points))
+    found = PatternLeastSquares(margin=2.0)(disturbed_network(network, rng, 1e-4), points, network(points))
     assert found.residual < 1e-10
 
 

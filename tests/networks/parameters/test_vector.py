@@ -1,14 +1,12 @@
-from dataclasses import replace
-
 import jax
 import numpy as np
 import pytest
 
+from plants import shallow_network
 from unweave.activations import GELU, HARD_TANH, IDENTITY, LEAKY_RELU, RELU, SIN, TANH, Activation
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Layer, Network
 from unweave.networks.parameters import JacobianOperator, ParameterVector, dense_jacobian, scale_directions, with_gauge
-from unweave.networks.planted import general_network
 from unweave.networks.symmetries import rescale
 
 INPUTS, NEURONS = 3, 4
@@ -18,9 +16,9 @@ def planted(
     seed: int, *, outputs: int = 2, has_skip: bool = True, activation: Activation = TANH, neurons: int = NEURONS
 ) -> tuple[Network, np.ndarray]:
     rng = np.random.default_rng(seed)
-    network = general_network(rng, inputs=INPUTS, neurons=neurons, outputs=outputs, activation=activation)
-    if has_skip:
-        network = replace(network, skip=rng.normal(size=(outputs, INPUTS)))
+    network = shallow_network(
+        rng, inputs=INPUTS, neurons=neurons, outputs=outputs, activation=activation, has_skip=has_skip
+    )
     return network, rng.standard_normal((9, INPUTS))
 
 

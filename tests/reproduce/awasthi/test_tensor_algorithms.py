@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from tensors import disturbed, largest_distance
+from assertions import largest_distance
+from tensors import disturbed
 from unweave.activations import RELU
 from unweave.exceptions import InvalidInput
 from unweave.learn.relu_network.units import hermite_tensors

@@ -14,7 +14,7 @@ from jaxtyping import Float64
 
 from unweave.arrays import pack, pack_squares
 from unweave.exceptions import InvalidInput
-from unweave.numerics.matrix_subspace import rank_at_gap
+from unweave.numerics.matrix_subspace import gap_after, rank_at_gap
 
 Array = np.ndarray
 
@@ -64,10 +64,7 @@ class RankOneTerms:
     @property
     def gap(self) -> float:
         """Ratio of the last singular value inside to the first outside (infinite if there is none)."""
-        if self.rank == 0 or self.rank >= len(self.singular_values):
-            return np.inf if self.rank else 0.0
-        outside = self.singular_values[self.rank]
-        return float(self.singular_values[self.rank - 1] / outside) if outside > 0 else np.inf
+        return gap_after(self.singular_values, self.rank)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,40 @@
+"""What several tests say about a recovered truth; `test_assertions.py` sees them fail."""
+
+import numpy as np
+
+import unweave
+from unweave.networks.network import Network
+
+
+def farthest_direction(found: np.ndarray, directions: np.ndarray) -> float:
+    """Largest distance, up to sign, of a true direction from the nearest found one; infinite if none is found."""
+    if len(found) == 0:
+        return np.inf if len(directions) else 0.0
+    overlaps = directions @ found.T
+    nearest = np.argmax(np.abs(overlaps), axis=1)
+    signs = np.sign(overlaps[np.arange(len(directions)), nearest])
+    return float(np.max(np.linalg.norm(directions - signs[:, None] * found[nearest], axis=1), initial=0.0))
+
+
+def largest_distance(found: np.ndarray, directions: np.ndarray) -> float:
+    """The same if every true direction has a found one of its own and nothing else was found, else infinite."""
+    if len(found) != len(directions):
+        return np.inf
+    nearest = np.argmax(np.abs(directions @ found.T), axis=1) if len(found) else []
+    return farthest_direction(found, directions) if len(set(nearest)) == len(found) else np.inf
+
+
+def assert_same_function(found: Network, truth: Network, points: np.ndarray, *, atol: float) -> None:
+    np.testing.assert_allclose(found(points), truth(points), atol=atol, rtol=0.0)
+
+
+def assert_recovered(found: unweave.Result, truth: Network, *, atol: float, route: str | None = None) -> None:
+    """Identified by the route, if one is named: the same parameters up to symmetry, as near as the certificate says."""
+    assert found.outcome is unweave.Outcome.IDENTIFIED, found.reason
+    assert found.network is not None
+    assert found.certificate is not None
+    assert found.network.widths == truth.widths
+    error = unweave.match(found.network, truth).largest_error
+    assert error <= atol
+    assert error <= found.certificate.radius
+    assert route is None or found.route == route

@@ -1,0 +1,71 @@
+"""Truths that several tests plant and recover."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from unweave.activations import TANH, Activation
+from unweave.networks.network import Network
+from unweave.networks.planted import general_network
+from unweave.networks.symmetries import reflect
+from unweave.oracles.oracle import CallableOracle
+from unweave.oracles.views import StandardOracle
+
+
+def shallow_network(
+    rng: np.random.Generator,
+    *,
+    inputs: int,
+    neurons: int,
+    outputs: int = 1,
+    activation: Activation = TANH,
+    has_skip: bool = False,
+) -> Network:
+    """A shallow network in general form, with a random affine part beside its neurons if that is wanted."""
+    network = general_network(rng, inputs=inputs, neurons=neurons, outputs=outputs, activation=activation)
+    return Network(network.layers, rng.normal(size=(outputs, inputs))) if has_skip else network
+
+
+def shallow_and_points(
+    seed: int,
+    *,
+    inputs: int,
+    neurons: int,
+    per_parameter: int,
+    fresh: int = 0,
+    outputs: int = 1,
+    activation: Activation = TANH,
+    has_skip: bool = False,
+) -> tuple[Network, np.ndarray, np.ndarray]:
+    """A shallow network, Gaussian points to fit it to, so many per parameter, and fresh ones."""
+    rng = np.random.default_rng(seed)
+    shape = {"inputs": inputs, "neurons": neurons, "outputs": outputs}
+    network = shallow_network(rng, **shape, activation=activation, has_skip=has_skip)
+    points = rng.standard_normal((per_parameter * network.parameters, inputs))
+    return network, points, rng.standard_normal((fresh, inputs))
+
+
+def unit_rows(rng: np.random.Generator, rows: int, inputs: int) -> np.ndarray:
+    """Directions that are uniform on the sphere."""
+    vectors = rng.standard_normal((rows, inputs))
+    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+def disturbed_network(network: Network, rng: np.random.Generator, error: float) -> Network:
+    """A shallow network with all parameters off by this share of their neuron, and some neurons flipped."""
+    hidden, output = network.layers
+    neurons, inputs = hidden.weights.shape
+    near = Network.shallow(
+        hidden.weights + error / np.sqrt(inputs) * rng.standard_normal((neurons, inputs)),
+        hidden.biases + error * rng.standard_normal(neurons),
+        output.weights * (1.0 + error * rng.standard_normal((1, neurons))),
+        output.biases,
+        hidden.activation,
+    )
+    return reflect(near, 0, rng.random(neurons) < 0.5)
+
+
+def in_own_units(function: Callable[..., object], *, inputs: int, outputs: int = 1) -> StandardOracle:
+    """An oracle whose standard coordinates are those of the function itself."""
+    oracle = CallableOracle(function, inputs=inputs, outputs=outputs)
+    return StandardOracle(oracle, np.zeros(inputs), np.ones(inputs), np.zeros(outputs), np.ones(outputs))
