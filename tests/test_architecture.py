@@ -158,7 +158,7 @@ def neighbours_imported(graph: Graph) -> set[tuple[str, str]]:
         for module, targets in graph.items()
         for imported in targets
         if (here := method_of(module)) and (there := method_of(imported)) and here != there
-        # Documents are reproduced with whatever exists.
+        # Published work is reproduced with whatever exists.
         if not here.startswith("reproduce")
     }
 
@@ -172,7 +172,7 @@ def test_an_import_between_methods_is_noticed() -> None:
     assert neighbours_imported(graph) == {("identification.kinks.route", "identification.hessians.route")}
 
 
-def test_only_commands_import_what_reproduces_documents() -> None:
+def test_only_commands_import_reproduce() -> None:
     importers = {
         module for module, targets in GRAPH.items() if any(target.startswith("reproduce") for target in targets)
     }

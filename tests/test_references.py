@@ -11,12 +11,14 @@ REPRODUCED = ("fiedler", "awasthi", "soltanolkotabi", "goel", "allenzhu")
 # [key] or [key, Alg. 2.2]: one of the five keys, or an author and a year.
 CITATION = re.compile(rf"\[({'|'.join(REPRODUCED)}|[a-z]+(?:19|20)\d\d)(?:,[^\]]*)?\]")
 
+NAMELESS = re.compile(r"\b(?:[Tt]he|source) document(?:'s)?\b|\bdissertation\b|\[document,")
+
 
 def texts() -> Iterator[tuple[str, str]]:
     """Names and texts of everything that may cite: code, pages and the README."""
     folders = (ROOT / name for name in ("src", "docs", "benchmarks", "examples", "tests"))
     paths = [path for folder in folders for path in sorted(folder.rglob("*")) if path.suffix in (".py", ".md")]
-    for path in (*paths, ROOT / "README.md", ROOT / "CONTRIBUTING.md"):
+    for path in (*paths, *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "CHANGELOG"))):
         if path != Path(__file__):
             yield str(path.relative_to(ROOT)), path.read_text(encoding="utf-8")
 
@@ -41,6 +43,11 @@ def test_every_entry_is_cited() -> None:
 def test_every_reproduced_work_has_a_key() -> None:
     folders = {path.parent.name for path in (ROOT / "src" / "unweave" / "reproduce").glob("*/__init__.py")}
     assert folders == set(REPRODUCED)
+
+
+def test_works_have_names() -> None:
+    nameless = {(name, found) for name, text in texts() for found in NAMELESS.findall(text)}
+    assert nameless == set()
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,7 @@ def test_hermite_table_agrees_with_the_activation(seed: int) -> None:
 
 
 def test_learnability_matches_the_figure_of_the_specification() -> None:
-    """D = 20, m = 36 gave 5.96e-2 for one draw of the document's model; the scale must agree."""
+    """D = 20, m = 36 gave 5.96e-2 for one draw of a network with unit weights, in [fiedler]; the scale must agree."""
     network = unit_network(np.random.default_rng(0), inputs=20, neurons=36)
     found = {item.name: item.value for item in diagnostics.excitation(network)}
     table = diagnostics.hermite_table(network, order=2)

@@ -148,7 +148,7 @@ def test_same_seed_same_result(seed: int) -> None:
     np.testing.assert_array_equal(first.network.layers[0].weights, second.network.layers[0].weights)
 
 
-def test_document_model_with_more_neurons_than_inputs(seed: int) -> None:
+def test_unit_weights_with_more_neurons_than_inputs(seed: int) -> None:
     truth = unit_network(np.random.default_rng(seed), inputs=10, neurons=40)
     assert_recovered(unweave.identify(truth, seed=seed), truth)
 

@@ -258,7 +258,7 @@ def test_conjugate_gradients_solve_the_least_squares_problem(seed: int) -> None:
     assert excess < 1 + 1e-3
 
 
-# The document's descent on the shifts
+# The descent of [fiedler, (3.72)] on the shifts
 
 
 def shifted(network: Network, seed: int, size: float = 0.02) -> Network:

@@ -69,7 +69,7 @@ def test_all_atoms_of_exact_spans_are_found(inputs: int, neurons: int, seed: int
 
 
 @pytest.mark.slow
-def test_everything_is_found_near_the_limit_of_the_document(seed: int) -> None:
+def test_everything_is_found_near_the_limit_of_the_theory(seed: int) -> None:
     inputs, neurons = 12, 58
     assert neurons >= 0.4 * inputs**2
     atoms = random_atoms(seed, inputs=inputs, neurons=neurons)

@@ -44,11 +44,11 @@ def correction(
     out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Keep trainings here, and go on there.")] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Stop after this time, with what is done.")] = None,
     figure: Annotated[
-        str | None, typer.Option(metavar="NAME", help="An experiment of the document, such as figure-9, on --data.")
+        str | None, typer.Option(metavar="NAME", help="An experiment of Allen-Zhu and Li, such as figure-9, on --data.")
     ] = None,
-    width: Annotated[float | None, typer.Option(help="Of a figure's networks, in place of the document's.")] = None,
-    layers: Annotated[int | None, typer.Option(help="Of a figure's networks, in place of the document's.")] = None,
-    batch: Annotated[int | None, typer.Option(min=2, help="Images per step, in place of the document's.")] = None,
+    width: Annotated[float | None, typer.Option(help="Of a figure's networks, in place of the published ones.")] = None,
+    layers: Annotated[int | None, typer.Option(help="Of a figure's networks, in place of the published ones.")] = None,
+    batch: Annotated[int | None, typer.Option(min=2, help="Images per step, in place of the published ones.")] = None,
     images: Annotated[int | None, typer.Option(min=2, help="Of a figure's training, in place of all.")] = None,
     two_classes: Annotated[
         bool, typer.Option("--two-classes", help="CIFAR-10 as bird, cat, deer, dog and horse against the rest.")

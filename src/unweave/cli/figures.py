@@ -1,4 +1,4 @@
-"""The document's figures for `unweave correction --figure`."""
+"""The figures of [allenzhu] for `unweave correction --figure`."""
 
 import json
 from pathlib import Path
@@ -31,7 +31,7 @@ def figure_run(
     """Run the experiment of a figure on a folder of images, or a miniature of it on digits.
 
     Args:
-        scale: sizes in place of the document's; those that are None stay as they are.
+        scale: sizes in place of the published ones; those that are None stay as they are.
         two_classes: whether the ten classes of CIFAR-10 become two.
 
     Raises:

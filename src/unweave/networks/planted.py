@@ -35,7 +35,7 @@ def unit_network(
     activation: Activation = TANH,
     largest_shift: float = 0.5,
 ) -> Network:
-    """The document's model: unit weights, output weights one, shifts uniform in [-0.5, 0.5]."""
+    """Draw a network as in [fiedler, Ch. 3]: unit weights, output weights one, shifts uniform in [-0.5, 0.5]."""
     directions = rng.standard_normal((neurons, inputs))
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     return Network.shallow(
@@ -81,9 +81,9 @@ def deep_network(
     output_activation: Activation = IDENTITY,
     shift_deviation: float = 0.05,
 ) -> Network:
-    """The document's deep teacher (Section 4.4): unit weight vectors in every layer, Gaussian shifts.
+    """Draw a deep teacher as in [fiedler, Sec. 4.4]: unit weight vectors in every layer, Gaussian shifts.
 
-    The document writes N(0, 0.05); only as a standard deviation does this agree with its tables.
+    [fiedler] writes N(0, 0.05); only as a standard deviation does this agree with its tables.
 
     Args:
         rng: source of the numbers.

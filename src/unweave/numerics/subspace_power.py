@@ -72,7 +72,7 @@ class SubspacePower:
         """Find the atoms of `subspace`.
 
         Assumes: the atoms are independent, and fewer than D(D-1)/2 or linearly independent as
-        vectors; generic subspaces then hold no other rank-one matrix [document, Theorem 2.5].
+        vectors; generic subspaces then hold no other rank-one matrix [fiedler, Thm. 2.5].
         Guarantees: each returned atom is a converged maximiser whose defect the measured subspace
         error explains; completeness is a count, see `is_complete`. Termination is heuristic.
         """

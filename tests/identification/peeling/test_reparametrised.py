@@ -92,7 +92,7 @@ def test_the_start_has_ones_and_zeros(seed: int) -> None:
     assert all(np.all(part == 1.0) for parts in (model.left, model.right, model.outer) for part in parts)
     assert all(np.all(part == 0.0) for part in model.shifts)
     neurons = 6 + 4 + 4
-    # The document counts 3 m - m_L + D with the first left diagonal, which is known.
+    # [fiedler] counts 3 m - m_L + D with the first left diagonal, which is known.
     assert model.free_parameters == 3 * neurons - 4
 
 

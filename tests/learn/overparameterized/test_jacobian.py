@@ -64,7 +64,7 @@ def test_the_gram_matrix_is_an_entrywise_product(trains_outputs: bool, seed: int
 
 
 def test_the_second_term_of_the_quadratic_hessian_has_factor_four(seed: int) -> None:
-    # The document prints half of it.
+    # [soltanolkotabi] prints half of it.
     point = random_point(seed, QUADRATIC, trains_outputs=False)
     direction = np.random.default_rng([seed, 3]).standard_normal(point.weights.shape)
     residual_matrix = (point.points * point.residuals[:, None]).T @ point.points / point.samples

@@ -211,7 +211,7 @@ def test_statements_carry_the_numbers(seed: int) -> None:
     assert f"{certificate.loss:.3e}, the global optimum" == texts["training loss"]
     assert "determined by the samples" in texts["quadratic form"]
     assert "gap by gradient and curvature" in texts
-    assert "loss if planted, by the document's theorem" not in texts
+    assert "loss if planted, by Theorem 2.2 of Soltanolkotabi et al." not in texts
 
 
 def test_spurious_minima_are_never_called_global(seed: int) -> None:

@@ -42,7 +42,7 @@ def test_ratios_find_biases_and_output_weights(order: int, orders: tuple[int, ..
 
 
 def test_printed_indices_fail() -> None:
-    # The document's Algorithm 2 has k where k - 2 belongs.
+    # [awasthi, Alg. 2] has k where k - 2 belongs.
     table = table_of((2, 3, 4))
     is_used = np.abs(table[1]) > np.abs(table[2])
     below, middle, above = table[:, is_used]

@@ -207,7 +207,7 @@ def test_the_number_of_choices_is_as_planted() -> None:
 
 
 def test_output_weights_from_a_dependence_make_signs_ambiguous(seed: int) -> None:
-    # The document's Claim 4.8: without biases, for any dependent directions.
+    # [awasthi, Claim 4.8]: without biases, for any dependent directions.
     rng = np.random.default_rng(seed)
     weights = rng.standard_normal((5, 4))
     kernel = np.linalg.svd(weights.T)[2][-1]

@@ -4,7 +4,7 @@ With rows for neurons, ``D_l = diag(g_l'(z_l))`` and ``z_l`` the pre-activations
 entangled weights of the layers are ``V_1 = W_1`` and ``V_{l+1} = W_{l+1} D_l V_l``. Gradients are multiples of the
 last ones, and every Hessian is a combination of the squares ``v v^T`` of all of them. Only ``V_1`` is the same at
 every point; how far the others drift is bounded at the end of this module. Equation numbers are those of the
-source dissertation, Chapter 4.
+[fiedler, Ch. 4].
 """
 
 from dataclasses import dataclass
@@ -156,7 +156,7 @@ def largest_hessian(network: Network, *, is_sharper: bool = True) -> float:
 def wedin_bound(difference: float, smallest: float) -> float:
     """Distance of two spans: spectral norm of the difference of the matrices over the last singular value kept.
 
-    The dissertation's Proposition 1.1 has twice this with the Frobenius norm; the projection of the measured
+    [fiedler, Prop. 1.1] has twice this with the Frobenius norm; the projection of the measured
     matrix on the complement of the true span is that of the difference alone, hence factor one.
     """
     return difference / smallest if smallest > 0 else np.inf

@@ -1,6 +1,6 @@
 """Which layer an entangled weight belongs to: by far Hessians (first layer), or by a null space (any depth).
 
-Far Hessians (Algorithm 4.2 of the dissertation): only first-layer weights are the same at every point, so only
+Far Hessians [fiedler, Alg. 4.2]: only first-layer weights are the same at every point, so only
 their squares lie in the span of Hessians at widely spread points.
 
 Null space: for every hidden layer alone, the gradients of all outputs at the base point are

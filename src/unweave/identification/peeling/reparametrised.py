@@ -7,7 +7,7 @@ Let ``V_l`` be the entangled weights of layer l at a point, rows for neurons, an
     y_l = outer_l g_l(right_l M_l (left_l y_{l-1}) + shifts_l)
 
 with diagonal left, right and outer. Where the layers are no wider than those before, there are diagonals for which
-it is the network itself (Definition 4.4 and Proposition 4.3 of the dissertation).
+it is the network itself [fiedler, Def. 4.4 and Prop. 4.3].
 """
 
 from dataclasses import dataclass, replace
@@ -84,7 +84,7 @@ def fixed_matrices(directions: LayerRows) -> tuple[Float64[np.ndarray, "_ _"], .
 
 
 def start(directions: LayerRows, activations: tuple[Activation, ...]) -> ReparametrisedNetwork:
-    """The model with all diagonals one and all shifts zero, where the dissertation begins (4.69)."""
+    """The model with all diagonals one and all shifts zero, where [fiedler, (4.69)] begins."""
     matrices = fixed_matrices(directions)
     left = tuple(np.ones(matrix.shape[1]) for matrix in matrices)
     ones = tuple(np.ones(len(matrix)) for matrix in matrices)

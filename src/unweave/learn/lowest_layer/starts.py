@@ -237,7 +237,7 @@ def quiet_start(
 def moment_start(
     points: Points, labels: Labels, unit: Activation, rng: np.random.Generator, *, rank: int | None
 ) -> Start:
-    """Rows from the Hermite moments of the labels, as the document has them.
+    """Find rows from the Hermite moments of the labels, as in [goel, Sec. 2.1].
 
     Args:
         points: samples in coordinates in which they are standard Gaussian.

@@ -120,8 +120,8 @@ class OptimalityCertificate:
         gap_tol: the gap up to which the optimum counts as reached.
         residual_gap_bound: bound of the gap by the norm of R alone; infinite where it does not apply.
         second_order_bound: bound of the gap from the gradient and the curvature, for every point that has them.
-        planted_bound: the document's bound of the loss, if the labels come from a network of this sign (in high
-            probability, for Gaussian points); infinite where it does not apply.
+        planted_bound: the bound of [soltanolkotabi, Thm. 2.2] on the loss, if the labels come from a network of this
+            sign (in high probability, for Gaussian points); infinite where it does not apply.
         planted_bound_sharp: the same with all constants carried through, for any points.
         gradient: norm of the gradient.
         curvature: no eigenvalue of the Hessian is below minus this.
@@ -183,7 +183,7 @@ class OptimalityCertificate:
         for name, bound in (
             ("gap by the norm of the residual matrix", self.residual_gap_bound),
             ("gap by gradient and curvature", self.second_order_bound),
-            ("loss if planted, by the document's theorem", self.planted_bound),
+            ("loss if planted, by Theorem 2.2 of Soltanolkotabi et al.", self.planted_bound),
             ("loss if planted, constants carried through", self.planted_bound_sharp),
         ):
             if isfinite(bound):
@@ -269,7 +269,7 @@ def second_order_bound(test: OptimalityTest, state: State, curvature: float) -> 
 
 
 def planted_bound(test: OptimalityTest, state: State, curvature: float) -> float:
-    """The document's bound for one common output weight nu and more neurons than inputs [document, Theorem 2.2 B].
+    """Bound the loss for one common output weight nu and more neurons than inputs [soltanolkotabi, Thm. 2.2 B].
 
     ``L <= (g / sqrt(nu)) max(sqrt(1 + 14 T), 4 g / sqrt(nu)) + h T / (2 nu)`` with the teacher's trace T, for which
     the labels give a bound.

@@ -185,7 +185,7 @@ def gaussian_conditions(problem: QuadraticProblem) -> list[Diagnostic]:
     varies = spread > 1e-12 * np.max(np.abs(points), axis=0)
     standard = (points - points.mean(axis=0))[:, varies] / spread[varies]
     kurtosis = np.concatenate([np.mean(standard**4, axis=0), np.zeros(np.count_nonzero(~varies))])
-    advice = "only the document's probabilistic bound needs it; nothing else here does"
+    advice = "only the probabilistic bound for planted labels needs it; nothing else here does"
 
     def information(name: str, value: float, threshold: float) -> Diagnostic:
         verdict = Verdict.OK if value <= threshold else Verdict.NOT_APPLICABLE

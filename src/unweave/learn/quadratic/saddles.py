@@ -61,7 +61,8 @@ class BlockEscape:
     """Saddle detection in closed form: all dependent rows against all eigenvectors of the residual matrix.
 
     Args:
-        pairs: largest number of pairs per sign; 1 is the direction of the document's proof, None takes all.
+        pairs: largest number of pairs per sign; 1 is the direction in the proof of [soltanolkotabi, Thm. 2.1], None
+            takes all.
         curvature_tol: as in `LanczosEscape`.
         fallback: asked where no rows are dependent; None to rely on the closed form.
     """

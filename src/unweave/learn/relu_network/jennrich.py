@@ -118,7 +118,7 @@ class Jennrich:
 
         Assumes: independent u_i and pairwise non-parallel z_i.
         Guarantees: exact terms of an exact tensor, with probability 1; errors in proportion to those of the
-            tensor, times powers of the condition numbers [document, Theorem 1.5].
+            tensor, times powers of the condition numbers [awasthi, Thm. 1.5].
         """
         if rank is not None and not 0 <= rank <= len(tensor):
             raise InvalidInput(f"a tensor with slices of size {len(tensor)} can't have rank={rank}: lower the rank.")

@@ -68,14 +68,14 @@ def coefficient_table(
 
 
 def ratio_scalars(table: Float64[np.ndarray, "orders neurons"], *, order: int) -> ReluScalars:
-    """Biases and output weights by the recurrence, from two or four orders (the document's Algorithm 2).
+    """Biases and output weights by the recurrence, from two or four orders [awasthi, Alg. 2].
 
     For ``order = 1`` from coefficients of orders 2 and 3: ``b = -c_3 / c_2``. For larger l from orders ``l .. l + 3``:
     with k the one of ``l + 1`` and ``l + 2`` that has the larger coefficient, which is never blind,
 
         b = -(c_k+1 + (k - 2) c_k-1) / c_k,    a = (-1)^k c_k / (He_k-2(b) phi(b)).
 
-    The document prints k in place of ``k - 2`` in both formulas; its lemma has the right indices.
+    [awasthi, Alg. 2] prints k in place of ``k - 2`` in both formulas; its lemma has the right indices.
 
     Args:
         table: coefficients of orders 2 and 3, or of ``l .. l + 3``.

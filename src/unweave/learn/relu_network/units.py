@@ -155,7 +155,7 @@ def equivalent_signs(network: Network, *, relative_tol: float = 1e-9) -> SignCho
         InvalidInput: if it is another kind of network.
 
     Guarantees: the condition is exact for every network; that no change of other parameters gives the same function
-        needs pairwise non-parallel weights [document, Theorem 3.4].
+        needs pairwise non-parallel weights [awasthi, Thm. 3.4].
     """
     columns = flip_columns(network)
     tolerance = relative_tol * float(np.linalg.norm(columns))

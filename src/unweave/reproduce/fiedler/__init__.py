@@ -1,1 +1,1 @@
-"""[fiedler] Finite sample identification of artificial neural networks (dissertation)."""
+"""[fiedler] Finite sample identification of artificial neural networks."""

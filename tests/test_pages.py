@@ -1,0 +1,33 @@
+"""Pages name files that exist."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SOURCE = ROOT / "src" / "unweave"
+PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+# `learn/quadratic/problem.py`, `oracles/` or `docs/references.bib`, in backticks.
+NAMED_PATH = re.compile(r"`((?:[a-z_]+/)+(?:[a-z_0-9-]+\.(?:py|md|bib|json))?|[a-z_]+\.py)`")
+
+
+def missing_paths(text: str) -> list[str]:
+    """Paths in a text that are neither below the package nor below the repository."""
+    return [path for path in NAMED_PATH.findall(text) if not ((SOURCE / path).exists() or (ROOT / path).exists())]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_named_files_exist(page: Path) -> None:
+    assert missing_paths(page.read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_linked_pages_exist(page: Path) -> None:
+    links = re.findall(r"\]\((?!https?://|#)([^)#\s]+)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+def test_missing_files_are_noticed() -> None:
+    text = "see `oracles/oracle.py`, `oracles/`, `docs/references.bib`, `lost/oracle.py`, `gone.py` and `x / y`"
+    assert missing_paths(text) == ["lost/oracle.py", "gone.py"]
