@@ -15,7 +15,6 @@ from unweave.exceptions import InvalidInput
 from unweave.networks.network import Layer, Network
 from unweave.networks.symmetries import (
     canonical,
-    equivalent_names,
     is_reflectable,
     match,
     permute,

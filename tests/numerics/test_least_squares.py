@@ -8,8 +8,17 @@ import pytest
 import scipy.optimize
 
 from unweave.exceptions import InvalidInput
-from unweave.numerics.damped_systems import normal_solver, orthogonal_solver, scattered
-from unweave.numerics.least_squares import Policy, Solution, Solver, Step, Stop, minimise
+from unweave.numerics.least_squares import (
+    Policy,
+    Solution,
+    Solver,
+    Step,
+    Stop,
+    minimise,
+    normal_solver,
+    orthogonal_solver,
+    scattered,
+)
 
 PLAIN = Policy(gain_tol=1e-12, step_tol=1e-14)
 DAMPED = replace(PLAIN, first_damping=1e-2, revived_damping=0.0, least_damping=1e-15, negligible_damping=1e-15)

@@ -6,16 +6,67 @@ from functools import partial
 import numpy as np
 from scipy import special
 
-from unweave.activations.activation import Activation, Array, Reflection, Rewriting, Tail
-from unweave.activations.derivatives import (
-    elu_derivatives,
-    mish_derivative,
-    normal_density,
-    sigmoid_derivatives,
-    silu_derivative,
-    tanh_slope,
-)
+from unweave.activations.activation import Activation, Array, Derivatives, Reflection, Rewriting, Tail
 from unweave.exceptions import InvalidInput
+
+
+def sigmoid_derivatives(t: Array) -> tuple[Array, Array, Array, Array]:
+    """The sigmoid and its first three derivatives."""
+    s = special.expit(t)
+    slope = special.expit(t) * special.expit(-t)
+    return s, slope, slope * (1 - 2 * s), slope * (1 - 6 * slope)
+
+
+def normal_density(t: Array) -> Array:
+    """The standard normal density."""
+    return np.exp(-0.5 * t**2) / np.sqrt(2 * np.pi)
+
+
+def tanh_slope(t: Array) -> Array:
+    """The derivative of tanh."""
+    # 1 - tanh^2 cancels in the tails; the product of two sigmoids does not.
+    return 4.0 * special.expit(2 * t) * special.expit(-2 * t)
+
+
+def silu_derivative(t: Array, order: int) -> Array:
+    """A derivative of ``t sigmoid(t)``."""
+    derivatives = sigmoid_derivatives(t)
+    return t * derivatives[order] + (order * derivatives[order - 1] if order else 0.0)
+
+
+def mish_derivative(t: Array, order: int) -> Array:
+    """A derivative of ``t tanh(softplus(t))``, by the product rule."""
+    derivatives = _tanh_of_softplus(t)
+    return t * derivatives[order] + (order * derivatives[order - 1] if order else 0.0)
+
+
+def _tanh_of_softplus(t: Array) -> tuple[Array, Array, Array, Array]:
+    """``T = tanh(log(1 + e^t)) = ((1 + e^t)^2 - 1) / ((1 + e^t)^2 + 1)`` and its first three derivatives."""
+    # Numerator and denominator in powers of exp(-|t|), which does not overflow.
+    small = np.exp(-np.abs(t))
+    is_positive = t > 0
+    numerator = np.where(is_positive, 1 + 2 * small, small * (small + 2))
+    denominator = numerator + np.where(is_positive, 2 * small**2, 2.0)
+    value = numerator / denominator
+    # 1 - T^2.
+    rest = 4 * np.where(is_positive, small**2, 1.0) * (1 + small) ** 2 / denominator**2
+    s, q = special.expit(t), special.expit(-t)
+    third = s * q * (1 - 2 * s) - 6 * value * s**2 * q + (4 * value**2 - 2 * rest) * s**3
+    return value, rest * s, rest * (s * q - 2 * value * s**2), rest * third
+
+
+def elu_derivatives(alpha: float, scale: float = 1.0) -> Derivatives:
+    """``scale t`` for positive and ``scale alpha (exp(t) - 1)`` for negative arguments, and its derivatives."""
+    upper = scale * alpha
+
+    def value(t: Array) -> Array:
+        return np.where(t > 0, scale * t, upper * np.expm1(np.minimum(t, 0.0)))
+
+    def derivative(t: Array, positive: float) -> Array:
+        return np.where(t > 0, positive, upper * np.exp(np.minimum(t, 0.0)))
+
+    return value, partial(derivative, positive=scale), *(partial(derivative, positive=0.0) for _ in range(2))
+
 
 # Constants of Klambauer et al. (2017), with which the values of wide layers keep mean 0 and variance 1.
 SELU_ALPHA, SELU_SCALE = 1.6732632423543772, 1.0507009873554805
@@ -283,3 +334,16 @@ def activation_named(name: str) -> Activation:
         return FAMILIES[family][0](value)
     families = ", ".join(f"{family}({number})" for family, (_, number) in FAMILIES.items())
     raise InvalidInput(f"unknown activation {name!r}: use one of {', '.join(NAMED)}, step, or a number in {families}.")
+
+
+def base_of(activation: Activation) -> Activation:
+    """The simplest activation that gives the same networks."""
+    while activation.rewriting is not None:
+        activation = activation.rewriting.base
+    return activation
+
+
+def equivalent_names(activation: Activation) -> tuple[str, ...]:
+    """Names of the other known activations that give the same networks (sigmoid for tanh)."""
+    base = base_of(activation)
+    return tuple(name for name, other in NAMED.items() if base_of(other) == base and other != activation)

@@ -23,6 +23,7 @@ from unweave.networks.parameters import (
     ParameterVector,
     dense_jacobian,
     is_shallow,
+    shallow_jacobian,
     with_gauge,
 )
 from unweave.numerics.conjugate_gradients import HermitePreconditioner
@@ -339,7 +340,7 @@ def _singular_value(
 ) -> tuple[float, float]:
     """Smallest singular value of the weighted Jacobian, and the residual in its range."""
     if network.parameters <= EXACT_SINGULAR_LIMIT:
-        jacobian = dense_jacobian(network, points) / weights
+        jacobian = shallow_jacobian(network, points) / weights
         factor, triangle = np.linalg.qr(jacobian)
         leftover = float(np.linalg.norm(factor.T @ with_gauge(network, residuals)))
         return float(scipy.linalg.svdvals(triangle)[-1]), leftover

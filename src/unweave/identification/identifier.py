@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from unweave.activations import RELU, STEP, Activation
+from unweave.activations import RELU, STEP, Activation, base_of
 from unweave.certificates.diagnostics import network_quality
 from unweave.exceptions import BudgetExhausted, OracleError, StageFailed
 from unweave.identification import reasons
@@ -23,7 +23,7 @@ from unweave.identification.relu_layers.route import TwoLayerKinkWalk, looks_sha
 from unweave.identification.saturation.route import SaturationWalk, TailBehaviour, Tails, measure_tails
 from unweave.identification.session import Probe, Progress, Session
 from unweave.networks.network import Network
-from unweave.networks.symmetries import base_of, express
+from unweave.networks.symmetries import express
 from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.numerics.subspace_power import SubspacePower
 from unweave.oracles.oracle import LINE_POINTS, Box, Oracle

@@ -14,8 +14,7 @@ from unweave.exceptions import BudgetExhausted
 from unweave.networks.network import Layer, Network
 from unweave.networks.parameters import is_shallow
 from unweave.networks.signs import absorb_skip
-from unweave.numerics.network_fit import LevenbergMarquardt
-from unweave.numerics.refined import Refinement
+from unweave.numerics.network_fit import LevenbergMarquardt, Refinement
 from unweave.oracles.oracle import Box
 from unweave.oracles.views import StandardOracle
 from unweave.result import Diagnostic

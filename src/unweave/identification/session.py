@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from unweave.activations import Activation
+from unweave.activations import Activation, equivalent_names
 from unweave.arrays import Values
 from unweave.certificates.certify import Certificate
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
 from unweave.identification.refiner import AnswerPool
 from unweave.networks.network import Layer, Network
-from unweave.networks.symmetries import equivalent_names
 from unweave.oracles.oracle import NoiseFloor, Oracle, measure_noise
 from unweave.oracles.views import LogitsOracle, StandardOracle, are_probabilities, standardise
 from unweave.result import Cost, Diagnostic, Outcome, Result, at_most

@@ -13,10 +13,10 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import maximum_bipartite_matching
 from scipy.spatial.distance import cdist
 
-from unweave.activations import HARD_TANH, IDENTITY, RELU, Activation, leaky_relu
+from unweave.activations import HARD_TANH, IDENTITY, RELU, Activation, base_of, leaky_relu
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Network
-from unweave.networks.symmetries import base_of, reflect
+from unweave.networks.symmetries import reflect
 from unweave.numerics.binary_systems import MOST_UNKNOWNS, WINDOW, BinarySolutions, BinarySystem, Elimination
 
 Array = np.ndarray

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float64, Int
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import cdist
 
-from unweave.activations import IDENTITY, NAMED, Activation
+from unweave.activations import IDENTITY, Activation, base_of
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Layer, Network
 
@@ -74,19 +74,6 @@ class Match:
     def largest_error(self) -> float:
         """Largest relative error of a parameter."""
         return self.errors.largest
-
-
-def base_of(activation: Activation) -> Activation:
-    """The simplest activation that gives the same networks."""
-    while activation.rewriting is not None:
-        activation = activation.rewriting.base
-    return activation
-
-
-def equivalent_names(activation: Activation) -> tuple[str, ...]:
-    """Names of the other known activations that give the same networks (sigmoid for tanh)."""
-    base = base_of(activation)
-    return tuple(name for name, other in NAMED.items() if base_of(other) == base and other != activation)
 
 
 def rewrite(network: Network) -> Network:

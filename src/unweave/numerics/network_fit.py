@@ -9,28 +9,84 @@ they count in relative units: with Marquardt's scaling by the columns of the Jac
 hardly matter escaped, and fewer starts led to the solution.
 """
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float64
 
 from unweave.activations import IDENTITY
-from unweave.arrays import Points, Values
+from unweave.arrays import Points, Values, root_mean_square
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Network
 from unweave.networks.parameters import (
     JacobianOperator,
     LayeredJacobian,
     ParameterVector,
-    dense_jacobian,
     is_shallow,
+    shallow_jacobian,
     with_gauge,
 )
 from unweave.numerics.conjugate_gradients import HermitePreconditioner, conjugate_gradients
-from unweave.numerics.damped_systems import normal_solver, orthogonal_solver, scattered
-from unweave.numerics.least_squares import Policy, Solver
-from unweave.numerics.refined import NetworkFit, Refinement
+from unweave.numerics.least_squares import Policy, Solver, Step, minimise, normal_solver, orthogonal_solver, scattered
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """A refined network and how it got there.
+
+    Args:
+        network: the best network found.
+        residual: root mean square of its residuals on the answers it was fitted to.
+        steps: accepted steps.
+        has_converged: whether the last step changed nothing any more.
+        history: residual before every step, and after the last.
+    """
+
+    network: Network
+    residual: float
+    steps: int
+    has_converged: bool
+    history: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class NetworkFit:
+    """The least-squares problem of a network, in the relative units of `ParameterVector`.
+
+    Args:
+        points: where answers are known.
+        values: the answers.
+        solver_at: linearises at a network, given its residuals; steps have one entry per parameter.
+        largest_steps: of every parameter; infinite where the values depend on it linearly.
+    """
+
+    points: Points
+    values: Values
+    solver_at: Callable[[Network, Values], Solver]
+    largest_steps: float | Float64[np.ndarray, "parameters"] = np.inf
+
+    def residuals(self, point: Network, /) -> Values:
+        """Subtract the values of the network from the answers."""
+        return self.values - point(self.points)
+
+    def loss(self, residuals: Values, /) -> float:
+        """Take the root mean square."""
+        return root_mean_square(residuals)
+
+    def solver(self, point: Network, residuals: Values, /) -> Solver:
+        """Linearise the values of the network in its parameters."""
+        return self.solver_at(point, residuals)
+
+    def moved(self, point: Network, step: Step, /) -> Network | None:
+        """Change the parameters, unless one would change too much."""
+        return ParameterVector(point).moved(step) if np.all(np.abs(step) <= self.largest_steps) else None
+
+    def refined(self, start: Network, policy: Policy, *, floor: float = 0.0, target: float = 0.0) -> Refinement:
+        """Fit from a network that is near enough, down to the noise `floor` of the answers or a `target`."""
+        found = minimise(self, start, policy, floor=floor, target=target)
+        return Refinement(found.point, found.losses[-1], found.steps, found.has_converged, found.losses)
+
 
 # A relative step of 1e-14 is rounding, and so is a gain of 1e-9 of the residual: quadratic convergence gains more.
 SHALLOW = Policy(revived_damping=1e-8, negligible_damping=1e-8, largest_damping=1e7, gain_tol=1e-9, step_tol=1e-14)
@@ -114,7 +170,7 @@ class LevenbergMarquardt:
             right = with_gauge(current, residuals)
             if current.parameters > self.dense_limit:
                 return _matrix_free_solver(current, points, right, floor=floor, iterations=self.solve_steps)
-            jacobian = dense_jacobian(current, points)
+            jacobian = shallow_jacobian(current, points)
             if is_orthogonal:
                 return orthogonal_solver(jacobian, right)
             gram = jacobian.T @ jacobian

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.activations import ERF, GAUSSIAN, GELU, SILU, SIN, SOFTPLUS, TANH, Activation
+from unweave.activations import ERF, GAUSSIAN, GELU, SILU, SIN, SOFTPLUS, TANH, Activation, base_of
 from unweave.identification.hessians.collinear import split_collinear
 from unweave.identification.hessians.diagnostics import hessian_quality
 from unweave.identification.hessians.span import Span
@@ -13,7 +13,6 @@ from unweave.identification.profile_networks import assemble, without_skip
 from unweave.identification.profiles import ProfileFit, Profiles, fit_profiles, neuron_profiles
 from unweave.identification.refiner import Start
 from unweave.networks.network import Network
-from unweave.networks.symmetries import base_of
 from unweave.numerics.subspace_power import Directions
 
 KNOWN_ACTIVATIONS = (TANH, SOFTPLUS, GELU, ERF, SILU, SIN, GAUSSIAN)

@@ -12,9 +12,8 @@ import numpy as np
 from unweave.arrays import Points, Values
 from unweave.networks.network import Network
 from unweave.networks.parameters import LayeredJacobian
-from unweave.numerics.damped_systems import normal_solver, scattered
-from unweave.numerics.least_squares import Policy, Solver
-from unweave.numerics.refined import NetworkFit, Refinement
+from unweave.numerics.least_squares import Policy, Solver, normal_solver, scattered
+from unweave.numerics.network_fit import NetworkFit, Refinement
 
 # Starts are far off: damped from the beginning, and less only slowly where a step leaves more than 0.8 of the residual.
 # At solutions without full rank there is always some damping.

@@ -6,7 +6,7 @@ from enum import Enum
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.activations import Activation
+from unweave.activations import Activation, base_of
 from unweave.arrays import Points, Values
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
@@ -25,7 +25,6 @@ from unweave.identification.saturation.neurons import (
 from unweave.identification.session import FirstLayer, Probe, Session
 from unweave.identification.walks.lines import far_line
 from unweave.networks.network import Network
-from unweave.networks.symmetries import base_of
 from unweave.oracles.views import layer_in_oracle_units
 from unweave.result import Diagnostic, at_least, at_most
 

@@ -16,8 +16,7 @@ from unweave.arrays import Points
 from unweave.networks.quadratic.densenet import QuadraticDenseNet
 from unweave.networks.quadratic.student import Parameters, Student
 from unweave.networks.quadratic.wiring import FIRST_LEVEL
-from unweave.numerics.damped_systems import normal_solver
-from unweave.numerics.least_squares import Policy, Solver, Step, minimise
+from unweave.numerics.least_squares import Policy, Solver, Step, minimise, normal_solver
 
 Numbers = Float64[np.ndarray, "points"]
 # Rows of a Jacobian that are held at a time.

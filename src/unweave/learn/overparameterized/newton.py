@@ -12,8 +12,7 @@ import numpy as np
 from unweave.exceptions import InvalidInput
 from unweave.learn.overparameterized.certificates import certify_zero_error
 from unweave.learn.overparameterized.jacobian import TrainingPoint
-from unweave.numerics.damped_systems import normal_solver
-from unweave.numerics.least_squares import Policy, Solver, Step, Stop, minimise
+from unweave.numerics.least_squares import Policy, Solver, Step, Stop, minimise, normal_solver
 
 # Below the least damping the ridge is lost in rounding; above the largest, a step changes nothing.
 DAMPING = Policy(

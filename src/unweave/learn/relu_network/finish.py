@@ -9,8 +9,7 @@ from unweave.exceptions import InvalidInput
 from unweave.learn.relu_network.pattern_fit import PatternLeastSquares, PatternNewton
 from unweave.learn.relu_network.units import ReluSigns, resolve_relu_signs, unit_parameters
 from unweave.networks.network import Network
-from unweave.numerics.network_fit import LevenbergMarquardt
-from unweave.numerics.refined import Refinement
+from unweave.numerics.network_fit import LevenbergMarquardt, Refinement
 
 # Residuals below this share of the answers mean that the answers are exact and met.
 EXACT = 1e-10

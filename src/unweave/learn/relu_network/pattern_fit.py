@@ -21,7 +21,7 @@ from unweave.exceptions import InvalidInput
 from unweave.learn.relu_network.units import unit_parameters
 from unweave.networks.network import Network
 from unweave.numerics.least_squares import Policy, Solver, Step, Stop, minimise
-from unweave.numerics.refined import Refinement
+from unweave.numerics.network_fit import Refinement
 
 # A neuron is fitted if this many points per unknown of it are on either side of its kink; the whole fit needs as many.
 POINTS_PER_UNKNOWN = 2

@@ -1,7 +1,15 @@
 """The parameters of a network as one vector in relative units, and the Jacobian of its values in them."""
 
-from unweave.networks.parameters.layered import LayeredJacobian, dense_jacobian, gauges, with_gauge
-from unweave.networks.parameters.vector import JacobianOperator, ParameterVector, is_shallow, scale_directions
+from unweave.networks.parameters.layered import LayeredJacobian, dense_jacobian
+from unweave.networks.parameters.vector import (
+    JacobianOperator,
+    ParameterVector,
+    gauges,
+    is_shallow,
+    scale_directions,
+    shallow_jacobian,
+    with_gauge,
+)
 
 __all__ = [
     "JacobianOperator",
@@ -11,5 +19,6 @@ __all__ = [
     "gauges",
     "is_shallow",
     "scale_directions",
+    "shallow_jacobian",
     "with_gauge",
 ]

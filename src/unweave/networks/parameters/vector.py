@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from unweave.arrays import Points
+from unweave.arrays import Points, Values
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Network
 
@@ -265,3 +265,13 @@ class JacobianOperator:
         weighted = (table[:, :, None] * self._lifted[:, None, :]).reshape(len(table), -1)
         pulled = (self._tables.slopes.T @ weighted).reshape(-1, outputs, width)
         return np.einsum("kow,ok->kw", pulled, self._output_weights)
+
+
+def gauges(network: Network) -> int:
+    """How many scales are free: one per hidden neuron with a homogeneous activation."""
+    return sum(layer.neurons for layer in network.layers[:-1] if layer.activation.homogeneity is not None)
+
+
+def with_gauge(network: Network, residuals: Values) -> Float64[np.ndarray, "rows"]:
+    """The right-hand side that belongs to the rows of the Jacobian: no step changes the scale of a neuron."""
+    return np.concatenate([residuals.ravel(), np.zeros(gauges(network))])

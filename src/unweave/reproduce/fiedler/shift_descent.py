@@ -6,7 +6,7 @@ import numpy as np
 
 from unweave.arrays import Points, Values
 from unweave.networks.network import Network
-from unweave.numerics.refined import Refinement
+from unweave.numerics.network_fit import Refinement
 
 
 @dataclass(frozen=True)
