@@ -10,8 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.linalg
-import scipy.sparse.linalg
+import scipy  # its parts are loaded when first used
 from jaxtyping import Float64
 
 from unweave.arrays import Points, Values

@@ -8,10 +8,8 @@ the flips that remove it solve a linear system with unknowns 0 and 1 (see `binar
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy  # its parts are loaded when first used
 from jaxtyping import Bool, Float64
-from scipy.sparse import csr_array
-from scipy.sparse.csgraph import maximum_bipartite_matching
-from scipy.spatial.distance import cdist
 
 from unweave.activations import HARD_TANH, IDENTITY, RELU, Activation, base_of, leaky_relu
 from unweave.exceptions import InvalidInput
@@ -330,7 +328,7 @@ def _paired(network: Network, relative_tol: float, tolerance: float) -> KinkExpl
     changes = output.weights.T * norms[:, None]
     # Two kinks are compared, each with its errors.
     fits, turned = _possible_pairs(normals, shifts, changes, allowed=2.0 * WINDOW * relative_tol)
-    partners = maximum_bipartite_matching(csr_array(fits), perm_type="column")
+    partners = scipy.sparse.csgraph.maximum_bipartite_matching(scipy.sparse.csr_array(fits), perm_type="column")
     several = fits.sum(axis=1) > 1
     if np.any(partners < 0):
         return None
@@ -354,6 +352,7 @@ def _paired(network: Network, relative_tol: float, tolerance: float) -> KinkExpl
 
 def _possible_pairs(normals: Array, shifts: Array, changes: Array, *, allowed: float) -> tuple[Array, Array]:
     """Which kinks are parallel, apart, and change the slope by opposite amounts; and the signs of their normals."""
+    cdist = scipy.spatial.distance.cdist
     same, opposite = cdist(normals, normals), cdist(normals, -normals)
     turned = np.where(opposite < same, -1.0, 1.0)
     sizes = np.linalg.norm(changes, axis=1)

@@ -9,9 +9,8 @@ activation by another. Two networks are compared only after all of these have be
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy  # its parts are loaded when first used
 from jaxtyping import Bool, Float64, Int
-from scipy.optimize import linear_sum_assignment
-from scipy.spatial.distance import cdist
 
 from unweave.activations import IDENTITY, Activation, base_of
 from unweave.exceptions import InvalidInput
@@ -340,7 +339,7 @@ def _aligned(recovered: Network, truth: Network, index: int) -> Network:
         cost = _pair_costs(moved, truth, index)
         chosen[cost < costs] = number
         costs = np.minimum(costs, cost)
-    targets, order = linear_sum_assignment(costs)
+    targets, order = scipy.optimize.linear_sum_assignment(costs)
     flips, shifts = np.array(moves, dtype=np.int64)[chosen[targets, order]].T
     return _moved(permute(recovered, index, order), index, flips.astype(bool), shifts)
 
@@ -354,11 +353,11 @@ def _moved(network: Network, index: int, flipped: Array, half_periods: Array) ->
 def _pair_costs(recovered: Network, truth: Network, index: int) -> Float64[Array, "neurons neurons"]:
     """Cost of every pair: one row per neuron of the truth, one column per recovered neuron."""
     layer = truth.layers[index]
-    distances = cdist(_incoming(layer), _incoming(recovered.layers[index]), "chebyshev")
+    distances = scipy.spatial.distance.cdist(_incoming(layer), _incoming(recovered.layers[index]), "chebyshev")
     costs = _saturated(distances / _norms(layer.weights)[:, None])
     if index == len(truth.widths) - 1:
         outgoing = truth.layers[-1].weights.T
-        distances = cdist(outgoing, recovered.layers[-1].weights.T, "chebyshev")
+        distances = scipy.spatial.distance.cdist(outgoing, recovered.layers[-1].weights.T, "chebyshev")
         costs += _saturated(distances / _norms(outgoing)[:, None])
     return costs
 

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-import scipy.linalg
-import scipy.optimize
+import scipy  # its parts are loaded when first used
 from jaxtyping import Bool, Float64
 from scipy.special import gammaln
 

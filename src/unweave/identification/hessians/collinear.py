@@ -6,7 +6,7 @@ Where one neuron does not explain the profile of an atom, two or three of the sa
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.optimize
+import scipy  # its parts are loaded when first used
 from jaxtyping import Float64, Int
 
 from unweave.activations import Activation

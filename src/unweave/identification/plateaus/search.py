@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+import scipy  # its parts are loaded when first used
 from jaxtyping import Float64
-from scipy.optimize import linprog
 
 from unweave.activations import RELU, STEP
 from unweave.arrays import Points, Vector
@@ -196,7 +196,7 @@ class _Walk:
             return direction - self._lift(np.maximum(self.normals @ direction, 0.0))
         reach = START_SCALES[-1] * self.unit
         bounds = np.column_stack([self.home.point - reach, self.home.point + reach])
-        corner = linprog(-direction, A_ub=self.normals, b_ub=self.thresholds, bounds=bounds)
+        corner = scipy.optimize.linprog(-direction, A_ub=self.normals, b_ub=self.thresholds, bounds=bounds)
         return direction if corner.x is None else corner.x - start.point
 
     def _far_start(self) -> Vector:

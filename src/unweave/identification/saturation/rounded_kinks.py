@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.optimize
+import scipy  # its parts are loaded when first used
 from jaxtyping import Float64
 
 from unweave.activations import Activation
