@@ -267,6 +267,8 @@ def test_an_indefinite_system_gets_a_ridge_or_no_step() -> None:
     assert np.all(np.isfinite(normal_solver(gram, target, 1.0)(0.0)))
     assert np.all(np.isnan(normal_solver(gram, target, 1.0, ridges=(0.0,))(0.0)))
     assert np.all(np.isnan(normal_solver(-np.eye(2), target, 1.0)(0.0)))
+    assert np.any(np.isnan(normal_solver(np.full((2, 2), np.nan), target, 1.0)(0.0)))
+    assert normal_solver(np.empty((0, 0)), np.empty(0), 1.0)(0.0).shape == (0,)
 
 
 @pytest.mark.parametrize("entry", [np.nan, 0.0])

@@ -211,6 +211,8 @@ def _after_success(policy: Policy, losses: list[float], damping: float, floor: f
 
 # Singular values of an undamped problem below this share of the largest are rounding: no step along them.
 RANK_TOL = 1e-15
+# LAPACK itself: for small systems SciPy's checks around it take longer than the solution.
+(_solve_definite,) = scipy.linalg.get_lapack_funcs(("posv",), dtype=np.float64)
 
 
 def orthogonal_solver(
@@ -260,17 +262,16 @@ def normal_solver(
     Returns:
         Solutions, NaN where no ridge makes the matrix definite.
     """
+    count = len(target)
 
     def solve(damping: float) -> Step:
-        for ridge in ridges:
-            damped = gram.copy()
-            damped[np.diag_indices_from(damped)] += max(damping, ridge) * unit
-            try:
-                factor = scipy.linalg.cho_factor(damped, lower=True, overwrite_a=True, check_finite=False)
-            except np.linalg.LinAlgError:
-                continue
-            return scipy.linalg.cho_solve(factor, target, check_finite=False)
-        return np.full(len(target), np.nan)
+        for ridge in ridges if count else ():
+            damped = gram.copy(order="F")
+            damped.T.reshape(-1)[:: count + 1] += max(damping, ridge) * unit
+            _, step, failure = _solve_definite(damped, target, overwrite_a=True)
+            if failure == 0:
+                return step
+        return np.full(count, np.nan)
 
     return solve
 

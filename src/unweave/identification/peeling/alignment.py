@@ -10,10 +10,11 @@ those for which the matrix of all divided gradients has the rank of W. That rank
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64
 
 from unweave.activations import Activation
 from unweave.arrays import Points
+from unweave.numerics.least_squares import Policy, Solver, Step, minimise, normal_solver, scattered
 
 # Ranks that are tried: those with the largest gaps at the given lengths and biases.
 TRIED_RANKS = 20
@@ -21,12 +22,23 @@ TRIED_RANKS = 20
 # dimensions are left over: few of them can be emptied by accident.
 CLEAR_GAP = 200.0
 CLEAR_GAP_OF_MANY, MANY = 30.0, 5
-NEWTON_STEPS = 30
-FIRST_DAMPING, SMALLEST_DAMPING, LARGEST_DAMPING = 1e-2, 1e-12, 1e6
+# Lengths and biases are known to a few tenths only and partly undetermined: damped from the beginning, and always a
+# little, until a step moves all of them by less than 1e-10.
+DAMPING = Policy(
+    steps=30,
+    first_damping=1e-2,
+    revived_damping=0.0,
+    growth=8.0,
+    decay=0.1,
+    negligible_damping=1e-12,
+    least_damping=1e-12,
+    largest_damping=1e6,
+    step_tol=1e-10,
+)
 # How far lengths (relative) and biases may be from what was given.
 TRUSTED = (0.05, 0.45)
-CONVERGED_MOVE = 1e-10
-RIDGE = 1e-10
+# Every unknown is damped by at least this share of what the most important one is damped by.
+LEAST_SHARE = 1e-10
 
 
 @dataclass(frozen=True)
@@ -107,40 +119,20 @@ class _Ranks:
         state = np.concatenate([np.ones(neurons), biases])
         given = state
         for is_free in (np.arange(2 * neurons) >= neurons, np.ones(2 * neurons, dtype=bool)):
-            state = self._descended(rank, state, is_free, given=given)
+            state = minimise(_Descent(self, rank, is_free, given), state, DAMPING).point
         scales, found = state[:neurons], state[neurons:]
         # In the given units the gradients carry the lengths as factors, which the row space must not.
         left, values, _ = np.linalg.svd(self.divided(scales, found) / scales[:, None])
         gap = float(values[rank - 1] / max(values[rank], np.finfo(float).eps * values[0]))
         return Alignment(scales, found, left[:, :rank], gap)
 
-    def _descended(self, rank: int, state: np.ndarray, is_free: np.ndarray, *, given: np.ndarray) -> np.ndarray:
-        damping, tail = FIRST_DAMPING, self._tail(rank, state)
-        for _ in range(NEWTON_STEPS):
-            gram, gradient = self._normal_equations(rank, state)
-            gram, gradient = gram[np.ix_(is_free, is_free)], gradient[is_free]
-            size = np.diag(gram) + RIDGE * float(np.max(np.diag(gram)))
-            while damping < LARGEST_DAMPING:
-                move = np.zeros(len(state))
-                move[is_free] = -np.linalg.solve(gram + damping * np.diag(size), gradient)
-                is_near = np.all(np.abs(state + move - given) < np.repeat(TRUSTED, len(state) // 2))
-                trial = self._tail(rank, state + move) if is_near else np.inf
-                if trial < tail:
-                    break
-                damping *= 8
-            else:
-                return state
-            state, tail, damping = state + move, trial, max(damping / 10, SMALLEST_DAMPING)
-            if np.max(np.abs(move)) < CONVERGED_MOVE:
-                break
-        return state
-
-    def _tail(self, rank: int, state: np.ndarray) -> float:
+    def tail(self, rank: int, state: np.ndarray) -> float:
         """Share of the divided gradients outside the rank."""
         values = np.linalg.svd(self.divided(*np.split(state, 2)), compute_uv=False)
         return float(np.linalg.norm(values[rank:]) / np.linalg.norm(values))
 
-    def _normal_equations(self, rank: int, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def normal_equations(self, rank: int, state: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Gauss-Newton matrix and gradient in the state, with both singular subspaces eliminated."""
         scales, biases = np.split(state, 2)
         left, _, right = np.linalg.svd(self.divided(scales, biases), full_matrices=False)
         outside, inside = left[:, rank:], right[:rank]
@@ -162,3 +154,29 @@ class _Ranks:
     def _columns(self, factors: Float64[np.ndarray, "points inputs"]) -> Float64[np.ndarray, "inputs columns"]:
         weighted = factors[:, None, :] * self.gradients
         return np.ascontiguousarray(weighted.reshape(-1, weighted.shape[2]).T)
+
+
+@dataclass(frozen=True, eq=False)
+class _Descent:
+    """The fit for one rank, over scales and biases in one vector of which some may move, not far from those given."""
+
+    ranks: _Ranks
+    rank: int
+    is_free: Bool[np.ndarray, "state"]
+    given: Float64[np.ndarray, "state"]
+
+    def residuals(self, point: np.ndarray, /) -> float:
+        return self.ranks.tail(self.rank, point)
+
+    def loss(self, residuals: float, /) -> float:
+        return residuals
+
+    def solver(self, point: np.ndarray, _residuals: float, /) -> Solver:
+        gram, gradient = self.ranks.normal_equations(self.rank, point)
+        gram, gradient = gram[np.ix_(self.is_free, self.is_free)], gradient[self.is_free]
+        units = np.diag(gram) + LEAST_SHARE * float(np.max(np.diag(gram)))
+        return scattered(normal_solver(gram, -gradient, units, ridges=(0.0,)), self.is_free)
+
+    def moved(self, point: np.ndarray, step: Step, /) -> np.ndarray | None:
+        trial = point + step
+        return trial if np.all(np.abs(trial - self.given) < np.repeat(TRUSTED, len(trial) // 2)) else None

@@ -6,15 +6,18 @@ Both change nothing but diagonals and shifts: errors of the directions stay, and
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy.linalg
 
 from unweave._kernels import diagonal_descent as kernel
 from unweave.arrays import Points, Values, root_mean_square
 from unweave.exceptions import InvalidInput
 from unweave.identification.peeling.reparametrised import ReparametrisedNetwork
+from unweave.numerics.least_squares import Policy, Solver, Step, Stop, minimise, normal_solver
 
 # Numbers of a block of Jacobian rows that are in memory at once (64 MiB).
 BLOCK_NUMBERS = 2**23
+# Scales that are free keep some damping, and all unknowns a ridge at the rounding error of the largest entry.
+DAMPING = Policy(first_damping=1e-4, negligible_damping=1e-14, least_damping=1e-14, largest_damping=1e8)
+LEAST_RIDGE = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,27 +142,35 @@ class DiagonalLevenbergMarquardt:
         model = _checked_plain(model)
         if values.size < model.free_parameters:
             raise InvalidInput(f"{model.free_parameters} unknowns need as many numbers, got {values.size}.")
-        residuals = values - model(points)
-        history, damping, accepted, has_converged = [root_mean_square(residuals)], self.first_damping, 0, False
-        system = None
-        for _ in range(self.steps):
-            system = _normal_equations(model, points, residuals) if system is None else system
-            trial = _moved(model, _damped_step(*system, damping))
-            trial_residuals = values - trial(points)
-            gain = history[-1] - root_mean_square(trial_residuals)
-            if not gain > 0:
-                has_converged = damping > 1e8 or history[-1] == 0.0
-                if has_converged:
-                    break
-                damping *= 10.0
-                continue
-            model, residuals, system, accepted = trial, trial_residuals, None, accepted + 1
-            history.append(root_mean_square(residuals))
-            damping = max(0.1 * damping, 1e-14)
-            if gain < self.gain_tol * history[-2]:
-                has_converged = True
-                break
-        return Completion(model, history[-1], _mean_norm(residuals), accepted, has_converged, tuple(history))
+        policy = replace(
+            DAMPING, attempts=self.steps, first_damping=self.first_damping, gain_tol=self.gain_tol, revived_damping=0.0
+        )
+        found = minimise(_DiagonalFit(points, values), model, policy)
+        mean_norm, has_converged = _mean_norm(found.residuals), found.stop is not Stop.LIMIT
+        return Completion(found.point, found.losses[-1], mean_norm, found.steps, has_converged, found.losses)
+
+
+@dataclass(frozen=True, eq=False)
+class _DiagonalFit:
+    """The least-squares problem of diagonals and shifts, damped in units of the diagonal (Marquardt)."""
+
+    points: Points
+    values: Values
+
+    def residuals(self, point: ReparametrisedNetwork, /) -> Values:
+        return self.values - point(self.points)
+
+    def loss(self, residuals: Values, /) -> float:
+        return root_mean_square(residuals)
+
+    def solver(self, point: ReparametrisedNetwork, residuals: Values, /) -> Solver:
+        gram, target = _normal_equations(point, self.points, residuals)
+        sizes = np.diag(gram).copy()
+        gram[np.diag_indices_from(gram)] += LEAST_RIDGE * np.max(sizes)
+        return normal_solver(gram, target, sizes, ridges=(0.0,))
+
+    def moved(self, point: ReparametrisedNetwork, step: Step, /) -> ReparametrisedNetwork:
+        return _moved(point, step)
 
 
 def diagonal_jacobian(model: ReparametrisedNetwork, points: Points) -> np.ndarray:
@@ -196,11 +207,6 @@ def _normal_equations(model: ReparametrisedNetwork, points: Points, residuals: V
         gram += jacobian.T @ jacobian
         target += jacobian.T @ residuals[first : first + rows].ravel()
     return gram, target
-
-
-def _damped_step(gram: np.ndarray, target: np.ndarray, damping: float) -> np.ndarray:
-    ridge = damping * np.diag(gram) + 1e-13 * np.max(np.diag(gram))
-    return scipy.linalg.cho_solve(scipy.linalg.cho_factor(gram + np.diag(ridge)), target)
 
 
 def _moved(model: ReparametrisedNetwork, step: np.ndarray) -> ReparametrisedNetwork:
