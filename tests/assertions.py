@@ -5,6 +5,9 @@ import numpy as np
 import unweave
 from unweave.networks.network import Network
 
+# Errors of parameters that were recovered from exact answers.
+EXACT = 1e-8
+
 
 def farthest_direction(found: np.ndarray, directions: np.ndarray) -> float:
     """Largest distance, up to sign, of a true direction from the nearest found one; infinite if none is found."""
@@ -28,7 +31,7 @@ def assert_same_function(found: Network, truth: Network, points: np.ndarray, *, 
     np.testing.assert_allclose(found(points), truth(points), atol=atol, rtol=0.0)
 
 
-def assert_recovered(found: unweave.Result, truth: Network, *, atol: float, route: str | None = None) -> None:
+def assert_recovered(found: unweave.Result, truth: Network, *, atol: float = EXACT, route: str | None = None) -> None:
     """Identified by the route, if one is named: the same parameters up to symmetry, as near as the certificate says."""
     assert found.outcome is unweave.Outcome.IDENTIFIED, found.reason
     assert found.network is not None

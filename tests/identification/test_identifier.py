@@ -6,23 +6,13 @@ import numpy as np
 import pytest
 
 import unweave
+from assertions import assert_recovered
 from unweave.activations import ERF, GAUSSIAN, GELU, RELU, SIGMOID, SILU, SIN, SOFTPLUS, TANH, Activation, softplus
 from unweave.exceptions import InvalidInput, NotIdentified
 from unweave.identification.identifier import Identifier
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network, unit_network
 from unweave.oracles.oracle import CallableOracle
-
-EXACT = 1e-8
-
-
-def assert_recovered(found: unweave.Result, truth: Network, *, atol: float = EXACT) -> None:
-    assert found.outcome is unweave.Outcome.IDENTIFIED, found.reason
-    assert found.network is not None
-    assert found.certificate is not None
-    error = unweave.match(found.network, truth).largest_error
-    assert error <= atol
-    assert error <= found.certificate.radius
 
 
 def test_assertion_fails_on_a_wrong_network(seed: int) -> None:

@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import assertions
 import unweave
+from assertions import EXACT
 from unweave.activations import GAUSSIAN, GELU, HARD_TANH, RELU, SIN, SOFTPLUS, TANH, Activation, leaky_relu
 from unweave.exceptions import OracleFailed
 from unweave.identification.identifier import Identifier
@@ -39,10 +41,8 @@ class Counted:
         return self.model(points)
 
 
-def assert_recovered(found: unweave.Result, truth: Network, *, route: str, atol: float = 1e-8) -> None:
-    assert found.outcome is unweave.Outcome.IDENTIFIED, found.reason
-    assert found.network is not None
-    assert unweave.match(found.network, truth).largest_error <= atol
+def assert_recovered(found: unweave.Result, truth: Network, *, route: str, atol: float = EXACT) -> None:
+    assertions.assert_recovered(found, truth, atol=atol)
     assert_route(found, route)
 
 

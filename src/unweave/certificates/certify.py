@@ -15,16 +15,8 @@ from jaxtyping import Float64
 
 from unweave.arrays import Points, Values
 from unweave.certificates.curvature_bound import LayeredCurvature
+from unweave.networks import parameters
 from unweave.networks.network import Network
-from unweave.networks.parameters import (
-    JacobianOperator,
-    LayeredJacobian,
-    ParameterVector,
-    dense_jacobian,
-    is_shallow,
-    shallow_jacobian,
-    with_gauge,
-)
 from unweave.numerics.conjugate_gradients import HermitePreconditioner
 from unweave.writing import number, percent
 
@@ -141,10 +133,10 @@ def certify(
     rms_error = float(np.sqrt(np.mean(errors**2)))
     # Fresh answers tell how large the errors of the answers are if the noise was underestimated.
     answer_error = max(noise, rms_error)
-    is_large = is_shallow(network) and network.parameters > EXACT_SINGULAR_LIMIT
+    is_large = parameters.is_shallow(network) and network.parameters > EXACT_SINGULAR_LIMIT
     has_kinks = any(activation.breaks(1) for activation in network.activations)
     shares = NEAR_KINKS if has_kinks and not is_large else NEAR_KINKS[:1]
-    make_claim = _parameter_claim if is_shallow(network) else _layered_claim
+    make_claim = _parameter_claim if parameters.is_shallow(network) else _layered_claim
     claims = (make_claim(network, points, values, answer_error, share) for share in shares)
     claim = next(claims)
     for other in claims:
@@ -210,7 +202,7 @@ def _layered_claim(
         points, values = (table[_farthest(curvature.reaches, network, share)] for table in (points, values))
         curvature = LayeredCurvature(network, points)
     per_layer, residuals = curvature.weights, values - network(points)
-    blocks = ParameterVector(network).blocks
+    blocks = parameters.ParameterVector(network).blocks
     weights = np.full(network.parameters, np.min(per_layer))
     for weight, block in zip(per_layer, blocks, strict=False):
         weights[block] = weight
@@ -236,17 +228,19 @@ def _layered_singular(
 ) -> tuple[float, float]:
     """Smallest singular value of the weighted Jacobian of any network, and the residual in its range."""
     if network.parameters > EXACT_SINGULAR_LIMIT:
-        found = _singular_by_products(LayeredJacobian(network, points), residuals, weights)
+        found = _singular_by_products(parameters.LayeredJacobian(network, points), residuals, weights)
         if found is not None:
             return found
-    columns = np.column_stack([dense_jacobian(network, points) / weights, with_gauge(network, residuals)])
+    columns = np.column_stack(
+        [parameters.dense_jacobian(network, points) / weights, parameters.with_gauge(network, residuals)]
+    )
     factored = np.asarray(np.linalg.qr(columns, mode="r"))
     triangle, leftover = factored[: len(weights), :-1], factored[: len(weights), -1]
     return _smallest_singular(triangle), float(np.linalg.norm(leftover))
 
 
 def _singular_by_products(
-    jacobian: LayeredJacobian, residuals: Values, weights: Float64[np.ndarray, "parameters"]
+    jacobian: parameters.LayeredJacobian, residuals: Values, weights: Float64[np.ndarray, "parameters"]
 ) -> tuple[float, float] | None:
     """The same from ``J^T J`` at an eighth of the cost; None where its rounding could matter.
 
@@ -301,7 +295,7 @@ def _steady_points(network: Network, points: Points, share: float) -> tuple[slic
     kinks = hidden.activation.breaks(1)
     if not kinks or hidden.neurons == 0:
         return slice(None), np.inf
-    arguments, sizes = hidden.preactivations(points), ParameterVector(network).neuron_sizes
+    arguments, sizes = hidden.preactivations(points), parameters.ParameterVector(network).neuron_sizes
     gaps = np.min([np.min(np.abs(arguments - kink) / sizes, axis=1) for kink in kinks], axis=0)
     reach = gaps / np.sqrt(1 + np.einsum("pi,pi->p", points, points))
     kept = _farthest(reach, network, share)
@@ -317,7 +311,7 @@ def _curvature_weights(network: Network, points: Points) -> Float64[np.ndarray, 
     largest eigenvalues of ``sum (x,1)(x,1)^T`` and of the same sum weighted by ``|(x,1)|^2``. The
     affine part does not bend; it shares the smallest weight.
     """
-    vector = ParameterVector(network)
+    vector = parameters.ParameterVector(network)
     neurons, inputs, outputs = network.widths[0], network.inputs, network.outputs
     if neurons == 0:
         return np.ones(vector.count)
@@ -339,9 +333,9 @@ def _singular_value(
 ) -> tuple[float, float]:
     """Smallest singular value of the weighted Jacobian, and the residual in its range."""
     if network.parameters <= EXACT_SINGULAR_LIMIT:
-        jacobian = shallow_jacobian(network, points) / weights
+        jacobian = parameters.shallow_jacobian(network, points) / weights
         factor, triangle = np.linalg.qr(jacobian)
-        leftover = float(np.linalg.norm(factor.T @ with_gauge(network, residuals)))
+        leftover = float(np.linalg.norm(factor.T @ parameters.with_gauge(network, residuals)))
         return float(scipy.linalg.svdvals(triangle)[-1]), leftover
     # The estimate comes from above, within ten percent in practice: half of it is on the safe side.
     sigma = 0.5 * _estimated_singular(network, points, weights) if _has_both_sides(network, points) else 0.0
@@ -364,7 +358,7 @@ def _has_both_sides(network: Network, points: Points) -> bool:
 
 def _estimated_singular(network: Network, points: Points, weights: Float64[np.ndarray, "parameters"]) -> float:
     """Preconditioned eigensolver on ``J^T J``: approaches the smallest singular value from above."""
-    operator, preconditioner = JacobianOperator(network, points), HermitePreconditioner(network, points)
+    operator, preconditioner = parameters.JacobianOperator(network, points), HermitePreconditioner(network, points)
     count = network.parameters
 
     def as_operator(apply: Callable[[np.ndarray], np.ndarray]) -> scipy.sparse.linalg.LinearOperator:

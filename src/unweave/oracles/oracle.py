@@ -220,9 +220,9 @@ class CallableOracle(Oracle):
         function: Callable[..., object],
         *,
         inputs: int,
-        outputs: int | None = None,
-        domain: Domain | None = None,
         budget: int | None = None,
+        domain: Domain | None = None,
+        outputs: int | None = None,
         batch: int = 65_536,
     ) -> None:
         if not callable(function):

@@ -5,15 +5,15 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import assertions
 import unweave
+from assertions import EXACT
 from unweave.activations import IDENTITY, SIGMOID, TANH, Activation
 from unweave.identification.peeling.route import LayerPeeling
 from unweave.identification.peeling.wide_starts import WideStarts
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import deep_network
 from unweave.oracles.oracle import CallableOracle
-
-EXACT = 1e-8
 
 
 def planted(
@@ -34,15 +34,10 @@ def planted(
 
 
 def assert_recovered(found: unweave.Result, truth: Network, *, atol: float = EXACT) -> None:
-    assert found.outcome is unweave.Outcome.IDENTIFIED, found.reason
+    """Every layer and the output activation, by peeling."""
+    assertions.assert_recovered(found, truth, atol=atol, route=LayerPeeling.name)
     assert found.network is not None
-    assert found.certificate is not None
-    assert found.network.widths == truth.widths
     assert found.network.activations[-1] == truth.activations[-1]
-    error = unweave.match(found.network, truth).largest_error
-    assert error <= atol
-    assert error <= found.certificate.radius
-    assert found.route == LayerPeeling.name
     assert found.first_layer is None
 
 
