@@ -14,6 +14,7 @@ from unweave.networks.network import Network
 from unweave.networks.planted import relu_network
 from unweave.networks.quadratic.densenet import QuadraticDenseNet
 from unweave.networks.quadratic.teacher import make_teacher
+from unweave.reports.files import read_run
 
 INPUTS = 4
 
@@ -153,29 +154,6 @@ def test_pictures_need_two_or_three_inputs(samples: Path, capsys: pytest.Capture
     assert "two or three inputs, got 4" in capsys.readouterr().err
 
 
-def test_landscapes(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    given = ["landscape", "--neurons", "1:4", "--inputs", "3", "--samples", "6", "--planted", "3", "--starts", "2"]
-    picture = tmp_path / "curve.png"
-    assert run([*given, "--picture", str(picture), "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["varied"] == "neurons"
-    assert [point["neurons"] for point in document["points"]] == [1, 2, 3, 4]
-    # With four neurons there are 16 parameters for 6 samples.
-    assert document["points"][-1]["global"] == 6
-    assert picture.read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.parametrize("neurons", ["0:3", "a", "5:2", ""])
-def test_wrong_sizes_of_landscapes_are_told(neurons: str, capsys: pytest.CaptureFixture) -> None:
-    assert run(["landscape", "--neurons", neurons]) == 2
-    assert "a number or a range" in capsys.readouterr().err
-
-
-def test_a_landscape_varies_one_size(capsys: pytest.CaptureFixture) -> None:
-    assert run(["landscape", "--neurons", "2:3", "--inputs", "2:3"]) == 2
-    assert "single number" in capsys.readouterr().err
-
-
 @pytest.fixture
 def quadratic_samples(tmp_path: Path) -> Path:
     teacher = make_teacher(np.random.default_rng(2), inputs=6, widths=(2, 1), level_weights=(1.0, 0.3))
@@ -227,7 +205,24 @@ def test_shapes_that_cannot_be_are_named(
     assert message in " ".join(capsys.readouterr().err.split())
 
 
-def test_a_run_of_another_class_of_networks_is_not_verified(quadratic_samples: Path, tmp_path: Path) -> None:
-    out = str(tmp_path / "run")
-    run(["learn", "hierarchical", str(quadratic_samples), "--target", "y", "--widths", "1", "--out", out, "--quiet"])
-    assert run(["verify", out, "--against", out]) == 2
+def test_a_run_of_another_class_of_networks_is_verified_by_its_answers(
+    quadratic_samples: Path, truth: Network, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    out, file = str(tmp_path / "run"), tmp_path / "run" / "network.safetensors"
+    inputs = ",".join(f"x{k}" for k in range(6))
+    command = ["learn", "hierarchical", str(quadratic_samples), "--target", "y", "--inputs", inputs, "--quiet"]
+    assert run([*command, "--widths", "2,1", "--out", out]) == 0
+    run([*command, "--widths", "1", "--out", str(tmp_path / "other")])
+    capsys.readouterr()
+    assert run(["verify", out, "--against", str(file), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["errors"] == {"answers": 0.0}
+    assert run(["verify", str(tmp_path / "other"), "--against", out]) == 1
+    assert "not the same network: the largest relative error of an answer" in capsys.readouterr().out
+    truth.save(tmp_path / "truth.safetensors")
+    assert run(["verify", out, "--against", str(tmp_path / "truth.safetensors"), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["reason"] == "the inputs differ: 6 and 4."
+    saved = read_run(out).result
+    assert saved.is_identified
+    assert saved.network is not None
+    np.testing.assert_array_equal(saved.network.levels[0].features, QuadraticDenseNet.load(file).levels[0].features)
+    assert saved.report().startswith("identified")

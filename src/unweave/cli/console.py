@@ -1,34 +1,56 @@
-"""What all commands share: exit codes, progress on stderr, results on stdout."""
+"""What all commands share: exit codes, common options, progress on stderr, results on stdout and in files."""
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 from rich.console import Console, RenderableType
 from rich.text import Text
 
-from unweave.exceptions import InvalidInput, UnweaveError
+from unweave.exceptions import InvalidInput, NotWritten, UnweaveError
+from unweave.writing import as_json as json_text
+from unweave.writing import writing_to
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from unweave.result import Result
 
 IDENTIFIED, NOT_IDENTIFIED, WRONG_USE, MODEL_FAILED, PARTLY_IDENTIFIED, NOT_WRITTEN, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
+# Of commands that measure: there is no outcome, but some of the work may be left.
 COMPLETE, INCOMPLETE = IDENTIFIED, PARTLY_IDENTIFIED
+EXIT_CODES = (
+    "Exit codes: 0 identified (or complete, or the same network), 1 not identified, 2 wrong use, 3 the model failed, "
+    "4 partly identified (or not complete), 5 results could not be written, 130 interrupted."
+)
+# By the values of `Outcome`, so that the exit code needs no import of the library.
+OUTCOME_CODES = {
+    "identified": IDENTIFIED,
+    "partly identified": PARTLY_IDENTIFIED,
+    "not identified": NOT_IDENTIFIED,
+}
+# Largest relative error of a parameter up to which two networks are called the same.
+TOLERANCE = 1e-8
 WIDTH = 100
+PICTURE_ENDINGS = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".webp")
 
 Number = TypeVar("Number", int, float)
+Tell = Callable[[str, int], None]
 
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON document on stdout and nothing else.")]
 Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
 Quiet = Annotated[bool, typer.Option("--quiet", help="Only the outcome, without progress and tables.")]
+Out = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write network, result and settings here.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in that folder.")]
 
 
 @contextmanager
-def progress(*, is_shown: bool = True, unit: str = "queries") -> Iterator[Callable[[str, int], None]]:
+def progress(*, is_shown: bool = True, unit: str = "queries") -> Iterator[Tell]:
     """Stage, count of a unit so far and elapsed time on stderr, if that is a terminal."""
     console = Console(stderr=True)
     if not is_shown or not sys.stderr.isatty() or console.is_dumb_terminal:
@@ -46,13 +68,6 @@ def progress(*, is_shown: bool = True, unit: str = "queries") -> Iterator[Callab
         yield lambda stage, count: shown.update(task, description=stage, count=count)
 
 
-def exit_code(found: "Result") -> int:
-    """What a command leaves with that has found this."""
-    if found.is_identified:
-        return IDENTIFIED
-    return PARTLY_IDENTIFIED if found.outcome.value == "partly identified" else NOT_IDENTIFIED
-
-
 def numbers(words: str, kind: type[Number], option: str) -> tuple[Number, ...]:
     """Numbers that a user wrote with commas between them.
 
@@ -66,21 +81,143 @@ def numbers(words: str, kind: type[Number], option: str) -> tuple[Number, ...]:
         raise InvalidInput(f"{option} needs {names} with commas between, got {words!r}.") from error
 
 
+def optional_numbers(words: str | None, kind: type[Number], option: str) -> tuple[Number, ...] | None:
+    """The same, or None where nothing was written."""
+    return None if words is None else numbers(words, kind, option)
+
+
+def check_out(out: Path | None, *, overwrite: bool) -> None:
+    """Refuse a folder that a run can't be written to, before anything is spent."""
+    if out is not None:
+        from unweave.reports.files import check_folder
+
+        check_folder(out, overwrite=overwrite)
+
+
+def check_picture(picture: Path | None) -> None:
+    """Refuse a picture that can't be written, before anything is spent.
+
+    Raises:
+        InvalidInput: for an ending that names no format, or a folder that is not there.
+    """
+    if picture is None:
+        return
+    if picture.suffix.lower() not in PICTURE_ENDINGS:
+        raise InvalidInput(f"--picture needs a name that ends in one of {', '.join(PICTURE_ENDINGS)}, got {picture}.")
+    if not picture.absolute().parent.is_dir():
+        raise InvalidInput(f"--picture needs a folder that is there, but {picture.parent} is not: make it first.")
+
+
+def deliver(
+    found: "Result",
+    settings: Mapping[str, Any],
+    *,
+    out: Path | None,
+    overwrite: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Show a result, and write it to its folder."""
+    from unweave.reports.text import outcome, report
+
+    if as_json:
+        from unweave.reports.json import as_document
+
+        show_json(as_document(found))
+    else:
+        show(outcome(found) if quiet else report(found))
+    if out is not None:
+        from unweave.reports.files import write_run
+
+        # After the report, so that a full disk does not cost the result.
+        write_run(out, found, settings, overwrite=overwrite)
+        if not (quiet or as_json):
+            typer.echo(f"The run is in {out}", err=True)
+
+
+def leave_with(found: "Result") -> NoReturn:
+    """Leave with the exit code of an outcome."""
+    raise typer.Exit(OUTCOME_CODES[found.outcome.value])
+
+
+def save_picture(figure: "Figure", path: Path) -> None:
+    """Write a picture.
+
+    Raises:
+        NotWritten: if that is not possible.
+    """
+    with writing_to(path):
+        figure.savefig(path, dpi=150)
+
+
 def show(report: RenderableType) -> None:
     """Print a report on stdout, not wider than can be read."""
     console = Console(highlight=False)
     is_wide = not (console.is_terminal or "COLUMNS" in os.environ) or console.width > WIDTH
-    (Console(highlight=False, width=WIDTH) if is_wide else console).print(report)
+    with _stdout():
+        (Console(highlight=False, width=WIDTH) if is_wide else console).print(report)
 
 
 def show_json(document: dict[str, Any]) -> None:
     """Print a document on stdout."""
-    from unweave.writing import as_json
+    with _stdout():
+        typer.echo(json_text(document))
 
-    typer.echo(as_json(document))
+
+@contextmanager
+def _stdout() -> Iterator[None]:
+    """Notice at once that stdout can't be written, and not when Python leaves."""
+    try:
+        yield
+        sys.stdout.flush()
+    except OSError as error:
+        # What is left in the buffer would fail again at the end, with an exit code of its own.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        raise NotWritten(f"the result could not be written to stdout: {error}.") from error
 
 
 def complain(error: UnweaveError) -> None:
     """Print an error on stderr."""
     text = Text.assemble((type(error).__name__, "bold red"), ": ", str(error))
     Console(stderr=True, highlight=False, soft_wrap=True).print(text)
+
+
+def named_object(target: str, *, name: str) -> Any:
+    """The object that ``module:name`` names; modules are looked for in the current directory, too.
+
+    Args:
+        target: what the user wrote.
+        name: of the argument, for messages.
+
+    Raises:
+        InvalidInput: if there is no such module or object, or importing it fails.
+    """
+    module_name, _, path = target.partition(":")
+    value: Any = _imported(module_name, path, name)
+    for part in path.split("."):
+        try:
+            value = getattr(value, part)
+        except AttributeError as error:
+            raise InvalidInput(f"{name} {target!r} needs {part!r}, but {error}: check the name.") from error
+    return value
+
+
+def _imported(module_name: str, path: str, name: str) -> object:
+    words = [*module_name.split("."), *path.split(".")]
+    if not all(word.isidentifier() for word in words) or module_name.endswith(".py"):
+        raise InvalidInput(
+            f"{name} needs a module and a function as in an import, such as package.models:predict, got "
+            f"{module_name + ':' + path!r}: name a file models.py of the current directory as models."
+        )
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        return import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
+            raise InvalidInput(f"importing {module_name} failed: {error}.") from error
+        raise InvalidInput(
+            f"there is no module {module_name!r} in {os.getcwd()} or among the installed packages: check the name."
+        ) from error
+    except (Exception, SystemExit) as error:
+        raise InvalidInput(f"importing {module_name} raised {type(error).__name__}: {error}") from error

@@ -1,4 +1,4 @@
-"""Commands that ask: `demo`, `identify` and `verify`."""
+"""`unweave identify`: a model in, a network out."""
 
 import sys
 from collections.abc import Callable
@@ -9,72 +9,23 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unweave.cli.console import (
-    IDENTIFIED,
-    NOT_IDENTIFIED,
     AsJson,
+    Out,
     Overwrite,
     Quiet,
     Seed,
-    exit_code,
+    check_out,
+    deliver,
+    leave_with,
+    named_object,
     progress,
-    show,
-    show_json,
 )
-from unweave.cli.imports import named_object
 from unweave.exceptions import InvalidInput, OracleFailed
-from unweave.writing import envelope
 
 if TYPE_CHECKING:
     from unweave.networks.network import Network
     from unweave.oracles.oracle import Domain, Oracle
     from unweave.result import Result
-
-# Largest relative error of a parameter up to which two networks are called the same.
-TOLERANCE = 1e-8
-
-
-def demo(
-    inputs: Annotated[int, typer.Option(min=1, help="Inputs of the secret network.")] = 10,
-    neurons: Annotated[int, typer.Option(min=1, help="Its hidden neurons.")] = 14,
-    outputs: Annotated[int, typer.Option(min=1, help="Its outputs.")] = 1,
-    activation: Annotated[str, typer.Option(help="Its activation: tanh, gelu, softplus, sin, ...")] = "tanh",
-    seed: Seed = 0,
-    as_json: AsJson = False,
-) -> None:
-    """Plant a secret network, recover it from its answers alone, and compare digit by digit."""
-    with progress() as tell:
-        tell("loading", 0)
-        import numpy as np
-
-        import unweave
-        from unweave.activations import activation_named
-        from unweave.networks.planted import general_network
-
-        secret = general_network(
-            np.random.default_rng(seed),
-            inputs=inputs,
-            neurons=neurons,
-            outputs=outputs,
-            activation=activation_named(activation),
-        )
-        # A plain function: the pipeline gets to see answers, never the network, its width or its activation.
-        found = unweave.identify(lambda points: secret(points), inputs=inputs, seed=seed, progress=tell)
-        match = None if found.network is None else unweave.match(found.network, secret)
-    from unweave.reports.comparison import demo_report, match_document
-
-    if as_json:
-        from unweave.reports.json import as_document, network_document
-
-        document = envelope("demo") | {
-            "planted": network_document(secret),
-            "found": as_document(found),
-            "match": match_document(match),
-        }
-        show_json(document)
-    else:
-        show(demo_report(secret, found, match, tolerance=TOLERANCE))
-    is_recovered = found.is_identified and match is not None and match.largest_error <= TOLERANCE
-    raise typer.Exit(IDENTIFIED if is_recovered else exit_code(found) or NOT_IDENTIFIED)
 
 
 def identify(
@@ -96,7 +47,7 @@ def identify(
     box: Annotated[
         tuple[float, float] | None, typer.Option(metavar="LOWER UPPER", help="Ask only between these bounds.")
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write network, result and settings here.")] = None,
+    out: Out = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -120,47 +71,8 @@ def identify(
     with progress(is_shown=not quiet) as tell:
         tell("loading", 0)
         found = _identify(settings, out, overwrite=overwrite, tell=tell)
-    if as_json:
-        from unweave.reports.json import as_document
-
-        show_json(as_document(found))
-    else:
-        from unweave.reports.text import outcome, report
-
-        show(outcome(found) if quiet else report(found))
-    if out is not None:
-        from unweave.reports.files import write_run
-
-        # After the report, so that a full disk does not cost the result.
-        write_run(out, found, settings, overwrite=overwrite)
-        if not (quiet or as_json):
-            typer.echo(f"The run is in {out}", err=True)
-    raise typer.Exit(exit_code(found))
-
-
-def verify(
-    folder: Annotated[Path, typer.Argument(metavar="RUN", help="Folder of a run, or a saved network file.")],
-    against: Annotated[Path, typer.Option(metavar="FILE", help="The true network: a file, or another run.")],
-    tolerance: Annotated[float, typer.Option(help="Largest relative error of a parameter.")] = TOLERANCE,
-    as_json: AsJson = False,
-) -> None:
-    """Compare a recovered network with the true one, up to the symmetries that no answer can tell."""
-    if not 0.0 <= tolerance < float("inf"):
-        raise InvalidInput(f"verify needs a tolerance of at least 0, got {tolerance}.")
-    from unweave.networks.symmetries import match
-
-    recovered, truth = _read_network(folder), _read_network(against)
-    if truth is None:
-        raise InvalidInput(f"the run {against} holds no network: compare with another one.")
-    found = None if recovered is None else match(recovered, truth)
-    is_same = found is not None and found.largest_error <= tolerance
-    from unweave.reports.comparison import match_document, verify_report
-
-    if as_json:
-        show_json(envelope("verification") | {"is_same": is_same, "tolerance": tolerance} | match_document(found))
-    else:
-        show(verify_report(found, tolerance=tolerance))
-    raise typer.Exit(IDENTIFIED if is_same else NOT_IDENTIFIED)
+    deliver(found, settings, out=out, overwrite=overwrite, as_json=as_json, quiet=quiet)
+    leave_with(found)
 
 
 def _identify(
@@ -168,15 +80,13 @@ def _identify(
 ) -> "Result":
     """Check everything that can be checked before a query is spent, then ask."""
     import unweave
-    from unweave.reports.files import check_folder
 
     domain = _domain(settings["scale"], settings["center"], settings["box"])
     # What a model prints must not get between the results.
     with redirect_stdout(sys.stderr):
         model = _load_target(settings["target"])
         inputs, outputs = _sizes(model, settings["inputs"], settings["outputs"])
-        if out is not None:
-            check_folder(out, overwrite=overwrite)
+        check_out(out, overwrite=overwrite)
         return unweave.identify(
             model,
             inputs=inputs,
@@ -205,10 +115,14 @@ def _domain(scale: float | None, center: float | None, box: list[float] | None) 
 def _load_target(target: str) -> "Network | Oracle | Callable[..., object]":
     """The network of a file, or the function that ``module:function`` names."""
     if target.endswith(".safetensors") or Path(target).exists():
-        network = _read_network(Path(target))
+        import unweave
+        from unweave.reports.files import read_network
+
+        network = read_network(target)
         if network is None:
             raise InvalidInput(f"the run {target} holds no network: name another.")
-        return network
+        is_layered = isinstance(network, unweave.Network)
+        return network if is_layered else unweave.CallableOracle(network, inputs=network.inputs)
     if ":" not in target:
         raise InvalidInput(
             f"TARGET needs to be module:function or the path of a saved network (.safetensors), got {target!r}."
@@ -249,14 +163,3 @@ def _sizes(model: object, inputs: int | None, outputs: int | None) -> tuple[int 
     elif inputs is None and not isinstance(model, Oracle):
         raise InvalidInput("identify needs --inputs, the number of inputs of the function.")
     return inputs, outputs
-
-
-def _read_network(path: Path) -> "Network | None":
-    """The network of a file or of a run folder; None for a run that found none."""
-    from unweave.networks.network import Network
-    from unweave.reports.files import read_network
-
-    found = read_network(path)
-    if found is not None and not isinstance(found, Network):
-        raise InvalidInput(f"{path} holds a quadratic network: name a network of layers.")
-    return found

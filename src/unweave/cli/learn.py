@@ -1,7 +1,13 @@
-"""Commands that learn from samples: `unweave learn ...`."""
+"""`unweave learn ...`: one command per estimator, made from a table of their options.
 
+An estimator's options are the fields of a class, its help is the docstring; `Request` holds what all of them share.
+"""
+
+import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import MISSING, dataclass, fields
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -9,276 +15,319 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unweave.cli.console import (
+    EXIT_CODES,
     AsJson,
+    Out,
     Overwrite,
     Quiet,
     Seed,
-    exit_code,
+    Tell,
+    check_out,
+    check_picture,
+    deliver,
+    leave_with,
     numbers,
     progress,
-    show,
-    show_json,
 )
 from unweave.exceptions import InvalidInput
+from unweave.writing import writing_to
 
 if TYPE_CHECKING:
+    from unweave.arrays import Points
     from unweave.result import Result
+    from unweave.samples.sources import Source
     from unweave.samples.sums import Engine
 
 # Numbers that are read into memory: 2 GB.
 MOST_NUMBERS = 2**28
 
-app = typer.Typer(help="Learn a network from samples of its inputs and outputs.", no_args_is_help=True)
+# What estimators call the option that is named otherwise here.
+OLDER_WORDS = {
+    "QuadraticNetworkRegressor": "fit_biases",
+    "OverparameterizedRegressor": "fits_bias",
+    "LowestLayerRegressor": "rows",
+    "HalfspaceUnionClassifier": "halfspaces",
+    "HalfspaceIntersectionClassifier": "halfspaces",
+}
 
-Files = Annotated[
-    list[Path], typer.Argument(metavar="FILE", help="Samples: Parquet or CSV files with the same columns.")
-]
-Target = Annotated[str, typer.Option(metavar="COLUMN", help="The column of the labels.")]
-Inputs = Annotated[
-    str, typer.Option(metavar="COLUMNS", help="The columns of the inputs, with commas between; all others if omitted.")
-]
-Out = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write network, result and settings here.")]
+Neurons = Annotated[int | None, typer.Option(min=1, help="How many; found if omitted.")]
 
 
-@app.command()
-def relu(
-    files: Files,
-    target: Target,
-    inputs: Inputs = "",
-    neurons: Annotated[int | None, typer.Option(min=1, help="Hidden neurons; found if omitted.")] = None,
+@dataclass(frozen=True)
+class Request:
+    """What every estimator is asked: samples, seed, and where the result goes."""
+
+    files: Annotated[
+        list[Path], typer.Argument(metavar="FILE", help="Samples: Parquet or CSV files with the same columns.")
+    ]
+    target: Annotated[str, typer.Option(metavar="COLUMN", help="The column of the labels.")]
+    inputs: Annotated[
+        str,
+        typer.Option(metavar="COLUMNS", help="The columns of the inputs, with commas between; all others if omitted."),
+    ] = ""
+    seed: Seed = 0
+    out: Out = None
+    overwrite: Overwrite = False
+    as_json: AsJson = False
+    quiet: Quiet = False
+
+    def source(self) -> "tuple[Source, int]":
+        """The samples, and the number of their inputs."""
+        from unweave.samples.tables import table_source
+
+        columns = tuple(name.strip() for name in self.inputs.split(",") if name.strip())
+        return table_source(tuple(self.files), label=self.target, inputs=columns)
+
+    def samples(self) -> "tuple[Points, Any]":
+        """Inputs and labels in memory."""
+        from unweave.samples.sources import first_rows
+
+        source, inputs = self.source()
+        return first_rows(source, inputs=inputs, most=MOST_NUMBERS // inputs)
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """What a command has learnt.
+
+    Args:
+        result: for the report and the run folder.
+        draw: what writes a picture after them; None if none is wanted.
+    """
+
+    result: "Result"
+    draw: Callable[[], None] | None = None
+
+
+class Learner(ABC):
+    """The options of a command, and how it learns; fields are options."""
+
+    @abstractmethod
+    def estimator(self) -> str:
+        """Name in `unweave.learn`."""
+
+    def settings(self) -> dict[str, Any]:
+        """What the estimator is given."""
+        return dict(vars(self))
+
+    def learn(self, request: Request, tell: Tell) -> Learnt:
+        """Fit the estimator to the samples."""
+        tell("learning", 0)
+        return Learnt(fitted(self.estimator(), self.settings(), request, *request.samples()).result_)
+
+
+def fitted(name: str, settings: dict[str, Any], request: Request, points: "Points", labels: Any) -> Any:
+    """An estimator with these settings, fitted to these samples."""
+    import unweave.learn
+
+    estimator = getattr(unweave.learn, name)
+    known = estimator().get_params()
+    named = {word if word in known else OLDER_WORDS[name]: value for word, value in settings.items()}
+    return estimator(**named, random_state=request.seed).fit(points, labels)
+
+
+@dataclass(frozen=True)
+class Relu(Learner):
+    """Recover a depth-2 ReLU network with biases whose inputs were drawn from a Gaussian."""
+
+    neurons: Neurons = None
     standard: Annotated[
         bool, typer.Option("--standard", help="The inputs are standard Gaussian: mean 0 and covariance 1 are known.")
-    ] = False,
+    ] = False
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Sum moments on this Dask cluster, such as tcp://host:8786.")
-    ] = None,
-    seed: Seed = 0,
-    out: Out = None,
-    overwrite: Overwrite = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
-    """Recover a depth-2 ReLU network with biases whose inputs were drawn from a Gaussian."""
-    settings: dict[str, Any] = {
-        "learner": "relu",
-        "files": [str(path) for path in files],
-        "target": target,
-        "inputs": inputs,
-        "neurons": neurons,
-        "standard": standard,
-        "scheduler": scheduler,
-        "seed": seed,
-    }
-    with progress(is_shown=not quiet, unit="samples") as tell, _engine(scheduler) as engine:
+    ] = None
+
+    def estimator(self) -> str:
+        """Name in `unweave.learn`."""
+        return "ReluNetworkRegressor"
+
+    def learn(self, request: Request, tell: Tell) -> Learnt:
+        """Learn from files that need not fit into memory."""
         tell("loading", 0)
         import numpy as np
 
         from unweave.learn.relu_network.estimator import ReluLearner
-        from unweave.samples.tables import table_source
 
-        _check_folder(out, overwrite=overwrite)
-        source, columns = table_source(tuple(files), label=target, inputs=_names(inputs))
+        source, inputs = request.source()
         learner = ReluLearner(
-            neurons=neurons,
-            mean=np.zeros(columns) if standard else None,
-            covariance=np.eye(columns) if standard else None,
+            neurons=self.neurons,
+            mean=np.zeros(inputs) if self.standard else None,
+            covariance=np.eye(inputs) if self.standard else None,
         )
-        found = learner(source, inputs=columns, seed=seed, engine=engine, progress=tell).learnt
-    _deliver(found, settings, out, overwrite=overwrite, as_json=as_json, quiet=quiet)
+        with _engine(self.scheduler) as engine:
+            found = learner(source, inputs=inputs, seed=request.seed, engine=engine, progress=tell)
+        return Learnt(found.learnt)
 
 
-@app.command()
-def quadratic(
-    files: Files,
-    target: Target,
-    inputs: Inputs = "",
-    neurons: Annotated[int | None, typer.Option(min=1, help="Hidden neurons; enough for a proof if omitted.")] = None,
-    signs: Annotated[str, typer.Option(help="Of the output weights: auto, both, positive or negative.")] = "auto",
-    biases: Annotated[bool, typer.Option("--biases", help="Give every neuron a bias.")] = False,
-    seed: Seed = 0,
-    out: Out = None,
-    overwrite: Overwrite = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
+@dataclass(frozen=True)
+class Quadratic(Learner):
     """Train a network of squares to the global optimum, with a certificate."""
-    settings = {"neurons": neurons, "signs": signs, "fit_biases": biases, "random_state": seed}
-    fit = partial(_fit, "QuadraticNetworkRegressor", settings, files, target, inputs)
-    _learn(fit, out, overwrite=overwrite, as_json=as_json, quiet=quiet)
+
+    neurons: Annotated[int | None, typer.Option(min=1, help="Hidden neurons; enough for a proof if omitted.")] = None
+    signs: Annotated[str, typer.Option(help="Of the output weights: auto, both, positive or negative.")] = "auto"
+    fit_bias: Annotated[bool, typer.Option("--bias/--no-bias", help="Whether neurons have biases.")] = False
+
+    def estimator(self) -> str:
+        """Name in `unweave.learn`."""
+        return "QuadraticNetworkRegressor"
 
 
-@app.command()
-def overparameterized(
-    files: Files,
-    target: Target,
-    inputs: Inputs = "",
-    neurons: Annotated[int | None, typer.Option(min=1, help="Hidden neurons; enough to fit if omitted.")] = None,
-    activation: Annotated[str, typer.Option(help="A differentiable activation.")] = "softplus(10.0)",
-    no_bias: Annotated[bool, typer.Option("--no-bias", help="Give neurons no bias.")] = False,
-    seed: Seed = 0,
-    out: Out = None,
-    overwrite: Overwrite = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
+@dataclass(frozen=True)
+class Overparameterized(Learner):
     """Train a shallow network with many neurons until the labels are met, with a certificate."""
-    settings = {"neurons": neurons, "activation": activation, "fits_bias": not no_bias, "random_state": seed}
-    fit = partial(_fit, "OverparameterizedRegressor", settings, files, target, inputs)
-    _learn(fit, out, overwrite=overwrite, as_json=as_json, quiet=quiet)
+
+    neurons: Annotated[int | None, typer.Option(min=1, help="Hidden neurons; enough to fit if omitted.")] = None
+    activation: Annotated[str, typer.Option(help="A differentiable activation.")] = "softplus(10.0)"
+    fit_bias: Annotated[bool, typer.Option("--bias/--no-bias", help="Whether neurons have biases.")] = True
+
+    def estimator(self) -> str:
+        """Name in `unweave.learn`."""
+        return "OverparameterizedRegressor"
 
 
-@app.command()
-def lowest_layer(
-    files: Files,
-    target: Target,
-    inputs: Inputs = "",
-    unit: Annotated[str, typer.Option(help="Kind of the units: step, relu or sigmoid.")] = "relu",
-    rows: Annotated[int | None, typer.Option(min=1, help="Number of units; found if omitted.")] = None,
-    seed: Seed = 0,
-    out: Out = None,
-    overwrite: Overwrite = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
+@dataclass(frozen=True)
+class LowestLayer(Learner):
     """Recover the lowest layer under any upper function, from Gaussian inputs and high thresholds."""
-    settings = {"unit": unit, "rows": rows, "random_state": seed}
-    fit = partial(_fit, "LowestLayerRegressor", settings, files, target, inputs)
-    _learn(fit, out, overwrite=overwrite, as_json=as_json, quiet=quiet)
+
+    unit: Annotated[str, typer.Option(help="Kind of the neurons: step, relu or sigmoid.")] = "relu"
+    neurons: Neurons = None
+
+    def estimator(self) -> str:
+        """Name in `unweave.learn`."""
+        return "LowestLayerRegressor"
 
 
-@app.command()
-def halfspaces(
-    files: Files,
-    target: Target,
-    inputs: Inputs = "",
+@dataclass(frozen=True)
+class Halfspaces(Learner):
+    """Recover an intersection or a union of half spaces from labels of two classes."""
+
     union: Annotated[
         bool, typer.Option("--union/--intersection", help="Whether one half space is enough, or all are needed.")
-    ] = False,
-    count: Annotated[int | None, typer.Option("--halfspaces", min=1, help="How many; found if omitted.")] = None,
+    ] = False
+    neurons: Annotated[int | None, typer.Option(min=1, help="Half spaces; found if omitted.")] = None
     picture: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Draw samples and half spaces (two or three inputs).")
-    ] = None,
-    seed: Seed = 0,
-    out: Out = None,
-    overwrite: Overwrite = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
-    """Recover an intersection or a union of half spaces from labels of two classes."""
-    settings = {"halfspaces": count, "random_state": seed}
-    name = "HalfspaceUnionClassifier" if union else "HalfspaceIntersectionClassifier"
-    fit = partial(_fit, name, settings, files, target, inputs, picture=picture)
-    _learn(fit, out, overwrite=overwrite, as_json=as_json, quiet=quiet)
+    ] = None
+
+    def estimator(self) -> str:
+        """Name in `unweave.learn`."""
+        return "HalfspaceUnionClassifier" if self.union else "HalfspaceIntersectionClassifier"
+
+    def settings(self) -> dict[str, Any]:
+        """What the estimator is given."""
+        return {"neurons": self.neurons}
+
+    def learn(self, request: Request, tell: Tell) -> Learnt:
+        """Fit the estimator, and prepare a picture of what it found."""
+        check_picture(self.picture)
+        tell("learning", 0)
+        points, labels = request.samples()
+        if self.picture is not None and points.shape[1] not in (2, 3):
+            raise InvalidInput(f"a picture needs two or three inputs, got {points.shape[1]}: leave --picture out.")
+        found = fitted(self.estimator(), self.settings(), request, points, labels)
+        if self.picture is None:
+            return Learnt(found.result_)
+        return Learnt(found.result_, partial(_draw_halfspaces, found, points, labels, self.picture))
 
 
-@app.command()
-def hierarchical(
-    files: Files,
-    target: Target,
-    inputs: Inputs = "",
+@dataclass(frozen=True)
+class Hierarchical(Learner):
+    """Learn a deep quadratic network, all levels at once."""
+
     widths: Annotated[
         str, typer.Option(metavar="NUMBERS", help="Features per level from level 2 on; too many are harmless.")
-    ] = "4,2",
+    ] = "4,2"
     connections: Annotated[
         str,
         typer.Option(
             metavar="LISTS",
             help="What each level reads, as '1;2,0': 0 inputs, 1 squares of inputs, 2 squares of level 2, ...",
         ),
-    ] = "",
-    signed: Annotated[bool, typer.Option("--signed", help="Squares enter with both signs.")] = False,
-    classes: Annotated[bool, typer.Option("--classes", help="The labels are two classes.")] = False,
-    seed: Seed = 0,
-    out: Out = None,
-    overwrite: Overwrite = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
-    """Learn a deep quadratic network, all levels at once."""
-    settings = {
-        "widths": numbers(widths, int, "--widths"),
-        "connections": [numbers(each, int, "--connections") for each in connections.split(";")]
-        if connections
-        else None,
-        "signed": signed,
-        "random_state": seed,
-    }
-    name = "HierarchicalClassifier" if classes else "HierarchicalRegressor"
-    fit = partial(_fit, name, settings, files, target, inputs)
-    _learn(fit, out, overwrite=overwrite, as_json=as_json, quiet=quiet)
+    ] = ""
+    signed: Annotated[bool, typer.Option("--signed", help="Squares enter with both signs.")] = False
+    classes: Annotated[bool, typer.Option("--classes", help="The labels are two classes.")] = False
+
+    def estimator(self) -> str:
+        """Name in `unweave.learn`."""
+        return "HierarchicalClassifier" if self.classes else "HierarchicalRegressor"
+
+    def settings(self) -> dict[str, Any]:
+        """What the estimator is given."""
+        lists = self.connections.split(";") if self.connections else None
+        return {
+            "widths": numbers(self.widths, int, "--widths"),
+            "connections": None if lists is None else [numbers(each, int, "--connections") for each in lists],
+            "signed": self.signed,
+        }
 
 
-def _learn(
-    fit: "Callable[[], tuple[Result, dict[str, Any]]]",
-    out: Path | None,
-    *,
-    overwrite: bool,
-    as_json: bool,
-    quiet: bool,
-) -> None:
-    """Fit an estimator and deliver what it found."""
-    with progress(is_shown=not quiet, unit="samples") as tell:
-        tell("learning", 0)
-        _check_folder(out, overwrite=overwrite)
-        found, settings = fit()
-    _deliver(found, settings, out, overwrite=overwrite, as_json=as_json, quiet=quiet)
+def _draw_halfspaces(found: Any, points: "Points", labels: Any, picture: Path) -> None:
+    from unweave.reports.pictures.halfspaces import draw_halfspaces
 
-
-def _fit(
-    name: str,
-    settings: dict[str, Any],
-    files: list[Path],
-    target: str,
-    inputs: str,
-    *,
-    picture: Path | None = None,
-) -> "tuple[Result, dict[str, Any]]":
-    """An estimator's result on the samples of tables, and all settings of the run."""
-    import unweave.learn
-    from unweave.samples.sources import first_rows
-    from unweave.samples.tables import table_source
-
-    source, columns = table_source(tuple(files), label=target, inputs=_names(inputs))
-    points, labels = first_rows(source, inputs=columns, most=MOST_NUMBERS // columns)
-    if picture is not None and columns not in (2, 3):
-        raise InvalidInput(f"a picture needs two or three inputs, got {columns}: leave --picture out.")
-    found = getattr(unweave.learn, name)(**settings).fit(points, labels)
-    if picture is not None:
-        from unweave.reports.pictures.halfspaces import draw_halfspaces
-
+    with writing_to(picture):
         draw_halfspaces(points, labels == found.classes_[1], found.normals_, found.offsets_, picture)
-    record = {"learner": name, "files": [str(path) for path in files], "target": target, "inputs": inputs}
-    return found.result_, record | settings
 
 
-def _deliver(
-    found: "Result", settings: dict[str, Any], out: Path | None, *, overwrite: bool, as_json: bool, quiet: bool
-) -> None:
-    """Show a result, write it, and leave with its exit code."""
-    from unweave.reports import files, text
-    from unweave.reports.json import as_document
-
-    if as_json:
-        show_json(as_document(found))
-    else:
-        show(text.outcome(found) if quiet else text.report(found))
-    if out is not None:
-        # After the report, so that a full disk does not cost the result.
-        files.write_run(out, found, settings, overwrite=overwrite)
-        if not (quiet or as_json):
-            typer.echo(f"The run is in {out}", err=True)
-    raise typer.Exit(exit_code(found))
+LEARNERS: dict[str, type[Learner]] = {
+    "relu": Relu,
+    "quadratic": Quadratic,
+    "overparameterized": Overparameterized,
+    "lowest-layer": LowestLayer,
+    "halfspaces": Halfspaces,
+    "hierarchical": Hierarchical,
+}
 
 
-def _check_folder(out: Path | None, *, overwrite: bool) -> None:
-    from unweave.reports.files import check_folder
+def _learn(name: str, learner: Learner, request: Request) -> None:
+    """Learn, deliver the result and leave with its exit code."""
+    check_out(request.out, overwrite=request.overwrite)
+    with progress(is_shown=not request.quiet, unit="samples") as tell:
+        learnt = learner.learn(request, tell)
+    asked = {"target": request.target, "inputs": request.inputs, "seed": request.seed} | vars(learner)
+    settings = {"learner": name, "files": [str(path) for path in request.files]} | asked
+    # A picture is beside the run.
+    settings.pop("picture", None)
+    deliver(
+        learnt.result,
+        settings,
+        out=request.out,
+        overwrite=request.overwrite,
+        as_json=request.as_json,
+        quiet=request.quiet,
+    )
+    if learnt.draw is not None:
+        learnt.draw()
+    leave_with(learnt.result)
 
-    if out is not None:
-        check_folder(out, overwrite=overwrite)
+
+def _command(name: str, options: type[Learner]) -> Callable[..., None]:
+    """A function with one parameter per option, from which Typer makes a command."""
+
+    def command(**given: Any) -> None:
+        request = Request(**{each.name: given.pop(each.name) for each in fields(Request)})
+        _learn(name, options(**given), request)
+
+    shared = _parameters(Request)
+    names = [each.name for each in shared]
+    samples, others = shared[: names.index("seed")], shared[names.index("seed") :]
+    parameters = [*samples, *_parameters(options), *others]
+    command.__doc__ = options.__doc__
+    command.__annotations__ = {each.name: each.annotation for each in parameters}
+    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    return command
 
 
-def _names(columns: str) -> tuple[str, ...]:
-    return tuple(name.strip() for name in columns.split(",") if name.strip())
+def _parameters(options: Any) -> list[inspect.Parameter]:
+    return [
+        inspect.Parameter(
+            each.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if each.default is MISSING else each.default,
+            annotation=each.type,
+        )
+        for each in fields(options)
+    ]
 
 
 @contextmanager
@@ -299,3 +348,10 @@ def _engine(scheduler: str | None) -> Iterator["Engine | None"]:
         raise InvalidInput(f"there is no Dask scheduler at {scheduler}: {error}.") from error
     with client:
         yield DaskCluster(client)
+
+
+app = typer.Typer(
+    help="Learn a network from samples of its inputs and outputs.", epilog=EXIT_CODES, no_args_is_help=True
+)
+for _name, _options in LEARNERS.items():
+    app.command(_name, epilog=EXIT_CODES)(_command(_name, _options))

@@ -1,13 +1,17 @@
 """A recovered network beside the true one: for `demo` and `verify`, in words, tables and as a document."""
 
 import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
 from rich.columns import Columns
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from unweave.networks.network import Network
+from unweave.networks.symmetries import Match, match
 from unweave.reports.text import (
     OUTCOME_STYLES,
     certificate_table,
@@ -22,8 +26,7 @@ from unweave.reports.text import (
 from unweave.writing import Document, for_json, number
 
 if TYPE_CHECKING:
-    from unweave.networks.network import Network
-    from unweave.networks.symmetries import Match
+    from unweave.networks.quadratic.densenet import QuadraticDenseNet
     from unweave.result import Result
 
 # Decimals of numbers of size one that float64 can hold.
@@ -31,23 +34,55 @@ DECIMALS = 15
 SHOWN_NEURONS = 4
 
 
-def match_document(match: "Match | None") -> Document:
+# Random points at which networks are compared whose parameters have no canonical form.
+COMPARED_POINTS = 1_000
+
+
+@dataclass(frozen=True)
+class AnswerMatch:
+    """Two networks compared by their answers to random points, as those of quadratic networks tell polynomials apart.
+
+    Args:
+        largest_error: of an answer, relative to the spread of the true ones.
+        reason: why they can't be compared; None if they can.
+    """
+
+    largest_error: float
+    reason: str | None = None
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether both have the same inputs and outputs."""
+        return self.reason is None
+
+
+AnyMatch = Match | AnswerMatch
+
+
+def compare(recovered: "Network | QuadraticDenseNet", truth: "Network | QuadraticDenseNet") -> AnyMatch:
+    """Compare the parameters of two networks of layers, and the answers of all others."""
+    if isinstance(recovered, Network) and isinstance(truth, Network):
+        return match(recovered, truth)
+    if recovered.inputs != truth.inputs:
+        return AnswerMatch(math.inf, f"the inputs differ: {recovered.inputs} and {truth.inputs}.")
+    points = np.random.default_rng(0).standard_normal((COMPARED_POINTS, truth.inputs))
+    answers, true = recovered(points), truth(points)
+    if answers.shape != true.shape:
+        return AnswerMatch(math.inf, f"the outputs differ: {answers.shape[1]} and {true.shape[1]}.")
+    spread = float(np.std(true)) or float(np.max(np.abs(true))) or 1.0
+    return AnswerMatch(float(np.max(np.abs(answers - true))) / spread)
+
+
+def match_document(match: AnyMatch | None) -> Document:
     """The comparison as a dictionary for JSON; `match` is None if there is no recovered network."""
     if match is None:
         return {"reason": "there is no recovered network.", "largest_error": None, "errors": None}
     return for_json({"reason": match.reason, "largest_error": match.largest_error, "errors": error_groups(match)})
 
 
-def errors_table(match: "Match", *, tolerance: float) -> Table:
+def errors_table(match: AnyMatch, *, tolerance: float) -> Table:
     """Largest relative error of every kind of parameter, after all symmetries have been taken out."""
-    *hidden, output = match.truth.layers
-    counts = {
-        "weights": sum(layer.weights.size for layer in hidden),
-        "biases": sum(layer.biases.size for layer in hidden),
-        "output weights": output.weights.size,
-        "offset": output.biases.size,
-        "linear part": output.neurons * match.truth.inputs,
-    }
+    counts = {"answers": COMPARED_POINTS} if isinstance(match, AnswerMatch) else _parameter_counts(match)
     table = facts("largest relative error")
     table.columns[1].justify = "right"
     for name, error in error_groups(match).items():
@@ -56,8 +91,21 @@ def errors_table(match: "Match", *, tolerance: float) -> Table:
     return table
 
 
-def error_groups(match: "Match") -> dict[str, float]:
+def _parameter_counts(match: Match) -> dict[str, int]:
+    *hidden, output = match.truth.layers
+    return {
+        "weights": sum(layer.weights.size for layer in hidden),
+        "biases": sum(layer.biases.size for layer in hidden),
+        "output weights": output.weights.size,
+        "offset": output.biases.size,
+        "linear part": output.neurons * match.truth.inputs,
+    }
+
+
+def error_groups(match: AnyMatch) -> dict[str, float]:
     """The errors of a match by name; the linear part only where one of the networks has one."""
+    if isinstance(match, AnswerMatch):
+        return {"answers": match.largest_error}
     errors = match.errors
     groups = {
         "weights": errors.weights,
@@ -71,7 +119,7 @@ def error_groups(match: "Match") -> dict[str, float]:
     return groups
 
 
-def compared_neurons_table(match: "Match", *, shown: int) -> Table:
+def compared_neurons_table(match: Match, *, shown: int) -> Table:
     """The first neurons of a planted network above the recovered ones; digits are green while they agree."""
     planted, recovered = match.truth.layers, match.aligned.layers
     table = plain_table()
@@ -92,7 +140,7 @@ def compared_neurons_table(match: "Match", *, shown: int) -> Table:
     return table
 
 
-def demo_report(secret: "Network", found: "Result", match: "Match | None", *, tolerance: float) -> RenderableType:
+def demo_report(secret: "Network", found: "Result", match: Match | None, *, tolerance: float) -> RenderableType:
     """A planted network and what was recovered of it; `match` is None if nothing was."""
     parts: list[RenderableType] = [_demo_sentence(secret, found, match, tolerance=tolerance)]
     tables: list[RenderableType] = [cost_table(found)]
@@ -110,7 +158,7 @@ def demo_report(secret: "Network", found: "Result", match: "Match | None", *, to
     return spaced(parts)
 
 
-def _demo_sentence(secret: "Network", found: "Result", match: "Match | None", *, tolerance: float) -> Text:
+def _demo_sentence(secret: "Network", found: "Result", match: Match | None, *, tolerance: float) -> Text:
     if match is None:
         return outcome(found)
     error = number(match.largest_error)
@@ -128,7 +176,7 @@ def _demo_sentence(secret: "Network", found: "Result", match: "Match | None", *,
     return Text.assemble(outcome(found), ("\nThis is not the secret network", "bold red"), f": {remark}")
 
 
-def _demo_remark(secret: "Network", match: "Match") -> Text:
+def _demo_remark(secret: "Network", match: Match) -> Text:
     hidden = match.truth.widths[0]
     remark = f"{min(SHOWN_NEURONS, hidden)} of {hidden} neurons; scale is the length of a neuron's weights."
     planted, written = secret.activations[0], match.truth.activations[0]
@@ -137,7 +185,7 @@ def _demo_remark(secret: "Network", match: "Match") -> Text:
     return Text(remark, "dim")
 
 
-def verify_report(match: "Match | None", *, tolerance: float) -> RenderableType:
+def verify_report(match: AnyMatch | None, *, tolerance: float) -> RenderableType:
     """Whether a recovered network is the true one; `match` is None if there is no recovered network."""
     if match is None or not match.is_comparable:
         reason = "the run holds no network." if match is None else str(match.reason)
@@ -145,7 +193,8 @@ def verify_report(match: "Match | None", *, tolerance: float) -> RenderableType:
     is_same = match.largest_error <= tolerance
     headline = Text.assemble(
         ("the same network", "bold green") if is_same else ("not the same network", "bold red"),
-        f": the largest relative error of a parameter is {number(match.largest_error)}, "
+        f": the largest relative error of {'an answer' if isinstance(match, AnswerMatch) else 'a parameter'} is "
+        f"{number(match.largest_error)}, "
         f"the tolerance {number(tolerance)}.",
     )
     return spaced([headline, errors_table(match, tolerance=tolerance)])

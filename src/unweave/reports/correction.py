@@ -8,9 +8,9 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from unweave.exceptions import InvalidInput
 from unweave.explore.feature_correction.result import cell, percent
 from unweave.reports import text
+from unweave.writing import writing_to
 
 if TYPE_CHECKING:
     from unweave.explore.feature_correction.result import FeatureCorrection
@@ -47,15 +47,13 @@ def save_with_picture(result: "FeatureCorrection", folder: str | Path) -> None:
     """Write JSON, text and picture to a folder.
 
     Raises:
-        InvalidInput: if the folder can't be written.
+        NotWritten: if the folder can't be written.
     """
     from unweave.reports.pictures.correction import draw_feature_correction
 
     result.save(folder)
-    try:
+    with writing_to(Path(folder) / PICTURE):
         draw_feature_correction(result).savefig(Path(folder) / PICTURE, dpi=150)
-    except OSError as error:
-        raise InvalidInput(f"the picture could not be written to {folder}: {error}.") from error
 
 
 def _table(

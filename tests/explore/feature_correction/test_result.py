@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from unweave.exceptions import InvalidInput
+from unweave.exceptions import NotWritten
 from unweave.explore.feature_correction.result import DepthResult, FeatureCorrection
 from unweave.explore.feature_correction.statistics import Scores, conclude
 from unweave.reports.correction import save_with_picture
@@ -79,5 +79,5 @@ def test_it_is_written_with_its_picture(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(InvalidInput, match="could not be written"):
+    with pytest.raises(NotWritten, match="could not be written"):
         result(depth()).save(tmp_path / "file")

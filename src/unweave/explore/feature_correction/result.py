@@ -1,17 +1,14 @@
 """What a measurement of feature correction returns."""
 
-import json
 import math
-import os
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from unweave.exceptions import InvalidInput
 from unweave.explore.feature_correction.statistics import LEAST_SEEDS, MOST_SEEDS, Conclusion, Need, Scores
+from unweave.writing import as_json, envelope, json_number, write_files
 
-FORMAT, FORMAT_VERSION = "unweave-feature-correction", 1
 # Above this mean cosine a correction is called local: features are moved, not replaced. A choice, as clean trainings of
 # wide networks have 0.9 and more, and robust ones less.
 LOCAL_CORRELATION = 0.8
@@ -234,16 +231,14 @@ class FeatureCorrection:
 
     def as_json(self) -> dict[str, Any]:
         """The measurement as a dictionary for JSON."""
-        return {
-            "format": FORMAT,
-            "format_version": FORMAT_VERSION,
+        return envelope("feature correction") | {
             "score": self.score_name,
             "units": list(self.units),
             "seeds": list(self.seeds),
             "windows": list(self.windows),
             "full": scores_as_json(self.full),
             "full_ensemble": self.full_ensemble,
-            "information_gap": [number(gap) for gap in self.gap_by_depth],
+            "information_gap": [json_number(gap) for gap in self.gap_by_depth],
             "depths": [_depth_as_json(row) for row in self.depths],
             "missing": list(self.missing),
             "notes": list(self.notes),
@@ -254,17 +249,9 @@ class FeatureCorrection:
         """Write the measurement as JSON and as text.
 
         Raises:
-            InvalidInput: if the folder can't be written.
+            NotWritten: if the folder can't be written.
         """
-        folder = Path(folder)
-        texts = {NUMBERS: json.dumps(self.as_json(), indent=2, allow_nan=False) + "\n", TABLE: self.as_table()}
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            for name, text in texts.items():
-                (folder / f".{name}").write_text(text, encoding="utf-8")
-                os.replace(folder / f".{name}", folder / name)
-        except OSError as error:
-            raise InvalidInput(f"the measurement could not be written to {folder}: {error}.") from error
+        write_files(folder, {NUMBERS: as_json(self.as_json()) + "\n", TABLE: self.as_table()})
 
 
 def cell(value: Scores | None, factor: float, decimals: int) -> str:
@@ -281,15 +268,10 @@ def percent(value: float | None) -> str:
     return "-" if value is None or not math.isfinite(value) else f"{100 * value:.1f}"
 
 
-def number(value: float) -> float | str:
-    """A float that JSON can hold, or its name if it is not finite."""
-    return value if math.isfinite(value) else str(value)
-
-
 def scores_as_json(value: Scores) -> dict[str, Any]:
     """Numbers of all seeds, their mean and its standard error."""
     numbers = {"mean": value.mean, "standard_error": value.standard_error}
-    return {"values": [number(each) for each in value.values]} | {
+    return {"values": [json_number(each) for each in value.values]} | {
         name: None if math.isnan(each) else each for name, each in numbers.items()
     }
 

@@ -11,12 +11,13 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file, save
 
 from unweave.exceptions import InvalidInput, UnreadableFile
 from unweave.explore.feature_correction.plan import Training
 from unweave.explore.feature_correction.records import Record
 from unweave.explore.feature_correction.subjects import TrainedModel
+from unweave.writing import writing_to
 
 CONFIGURATION, TRAININGS = "configuration.json", "trainings"
 # Kept beside weights.
@@ -91,7 +92,7 @@ class FolderStore:
                 raise InvalidInput(f"{folder} holds no measurement of Unweave, so it is left alone: name another.")
             (folder / TRAININGS).mkdir(parents=True, exist_ok=True)
             if not path.exists():
-                _write(path, text)
+                _write(path, text + "\n")
         except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
             raise InvalidInput(f"{folder} can't be used for a measurement: {error}: name another.") from error
         return cls(folder, hashlib.sha256(text.encode()).hexdigest())
@@ -134,9 +135,8 @@ class FolderStore:
             others = (trained.test_outputs, trained.validation_outputs, trained.features)
             arrays |= dict(zip(KEPT_BESIDE, others, strict=True))
             path = self._path(training, "safetensors")
-            save_file(arrays, _unfinished(path))
-            os.replace(_unfinished(path), path)
-        _write(self._path(training, "json"), record.as_json())
+            _write(path, save(arrays))
+        _write(self._path(training, "json"), record.as_json() + "\n")
 
     def _path(self, training: Training, ending: str) -> Path:
         key = hashlib.sha256(f"{self.digest} {training.name}".encode()).hexdigest()[:16]
@@ -170,9 +170,11 @@ def _short(value: object) -> str:
     return text if len(text) <= 60 else text[:57] + "..."
 
 
-def _write(path: Path, text: str) -> None:
-    _unfinished(path).write_text(text + "\n", encoding="utf-8")
-    os.replace(_unfinished(path), path)
+def _write(path: Path, content: bytes | str) -> None:
+    data = content.encode() if isinstance(content, str) else content
+    with writing_to(path):
+        _unfinished(path).write_bytes(data)
+        os.replace(_unfinished(path), path)
 
 
 def _unfinished(path: Path) -> Path:

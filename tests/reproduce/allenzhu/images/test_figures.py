@@ -10,8 +10,9 @@ import pytest
 import torch
 from safetensors.numpy import load_file
 
-from unweave.cli.figures import PICTURE, deliver_figure
-from unweave.exceptions import InvalidInput
+from unweave import cli
+from unweave.exceptions import InvalidInput, NotWritten
+from unweave.reproduce.allenzhu.images import reproduction
 from unweave.reproduce.allenzhu.images.configurations import FigureConfiguration, figure_configuration
 from unweave.reproduce.allenzhu.images.figure_results import (
     CorrectedFeatures,
@@ -49,7 +50,7 @@ def test_figures_run_and_are_drawn(name: str, tmp_path: Path, seed: int) -> None
     assert told
     written = run.save(tmp_path / "out")
     saved = json.loads(written[0].read_text())
-    assert (saved["figure"], saved["label"], saved["is_complete"], saved["published"]) == (name, "miniature", True, [])
+    assert (saved["number"], saved["label"], saved["is_complete"], saved["published"]) == (name, "miniature", True, [])
     picture = tmp_path / "picture.png"
     draw_figure(run).savefig(picture)
     assert picture.stat().st_size > 5_000
@@ -203,17 +204,23 @@ def test_a_failed_write_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.
         raise OSError("disk full")
 
     monkeypatch.setattr("os.replace", fail)
-    with pytest.raises(InvalidInput, match="can be written: disk full"):
+    with pytest.raises(NotWritten, match=r"could not be written to .*: disk full"):
         replace(run, name="other").save(tmp_path)
     assert document.read_text() == before
 
 
-def test_a_picture_that_cannot_be_written_is_wrong_use(tmp_path: Path) -> None:
+def test_a_picture_that_cannot_be_written_leaves_with_five(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
     filters = np.zeros((2, 3, 4, 4), dtype=np.float32)
-    run = FigureRun("made", "miniature", "made", FilterPhases("made", filters, filters, filters, 0.5, 0.5))
-    (tmp_path / PICTURE).mkdir()
-    with pytest.raises(InvalidInput, match="the picture could not be written"):
-        deliver_figure(run, tmp_path, as_json=False)
+    run = FigureRun("figure-2", "miniature", "made", FilterPhases("made", filters, filters, filters, 0.5, 0.5))
+    monkeypatch.setattr(reproduction, "run_image_figure", lambda *_: reproduction.ReproducedFigure(run))
+    (tmp_path / reproduction.PICTURE).mkdir()
+    assert cli.run(["reproduce", "allenzhu:figure-2", "--out", str(tmp_path)]) == 5
+    captured = capsys.readouterr()
+    assert '"accuracy_alone": 0.5' in captured.out, "a full disk does not cost the result"
+    assert "figure.png" in captured.err
+    assert (tmp_path / "figure.json").exists()
 
 
 def test_spoilt_weights_are_refused(tmp_path: Path, seed: int) -> None:

@@ -1,8 +1,6 @@
 """What the experiments of figures return: arrays for pictures, numbers for tables, and files of both."""
 
 import io
-import json
-import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -10,8 +8,8 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Float32
 
-from unweave.exceptions import InvalidInput
-from unweave.explore.feature_correction.result import FeatureCorrection, number
+from unweave.explore.feature_correction.result import FeatureCorrection
+from unweave.writing import Document, as_json, envelope, for_json, write_files
 
 NUMBERS, ARRAYS = "figure.json", "figure.npz"
 
@@ -218,46 +216,34 @@ class FigureRun:
         """Whether all trainings were done."""
         return self.result is not None and not (isinstance(self.result, CorrectionTables) and self.result.missing)
 
+    def as_document(self) -> Document:
+        """The numbers, as a dictionary for JSON."""
+        return envelope("reproduction") | for_json(
+            {
+                "work": "allenzhu",
+                "number": self.name,
+                "label": self.label,
+                "images": self.source,
+                "is_complete": self.is_complete,
+                "result": None if self.result is None else self.result.as_json(),
+                "published": self.differences,
+                "notes": self.notes,
+            }
+        )
+
     def save(self, folder: Path) -> tuple[Path, ...]:
         """Write numbers as JSON, and images as NumPy arrays if there are any.
 
         Raises:
-            InvalidInput: if the folder cannot be written.
+            NotWritten: if the folder cannot be written.
         """
-        numbers = {
-            "figure": self.name,
-            "label": self.label,
-            "images": self.source,
-            "is_complete": self.is_complete,
-            "result": None if self.result is None else self.result.as_json(),
-            "published": list(self.differences),
-            "notes": list(self.notes),
-        }
-        files = {NUMBERS: (json.dumps(_for_json(numbers), indent=2, allow_nan=False) + "\n").encode()}
+        files: dict[str, bytes | str] = {NUMBERS: as_json(self.as_document()) + "\n"}
         arrays = {} if self.result is None else self.result.arrays()
         if arrays:
             archive = io.BytesIO()
             np.savez(archive, **arrays)  # type: ignore[arg-type]
             files[ARRAYS] = archive.getvalue()
-        folder = Path(folder)
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            for name, content in files.items():
-                # All of a file or nothing of it.
-                (folder / f".{name}").write_bytes(content)
-                os.replace(folder / f".{name}", folder / name)
-        except OSError as error:
-            raise InvalidInput(f"{folder} needs to be a folder that can be written: {error}.") from error
-        return tuple(folder / name for name in files)
-
-
-def _for_json(value: Any) -> Any:
-    """The same with names of numbers that are not finite, as of trainings that diverged; JSON has none."""
-    if isinstance(value, dict):
-        return {name: _for_json(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_for_json(each) for each in value]
-    return number(value) if isinstance(value, float) else value
+        return write_files(folder, files)
 
 
 def mean_cosine(one: np.ndarray, two: np.ndarray) -> float:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import nn
 
 from unweave.exceptions import InvalidInput
@@ -21,6 +21,7 @@ from unweave.explore.feature_correction.training import Penalty, RecipeLoop, ans
 from unweave.reproduce.allenzhu.images.architectures import WideResidualNetwork
 from unweave.reproduce.allenzhu.images.blueprints import Blueprint
 from unweave.reproduce.allenzhu.images.configurations import FigureConfiguration
+from unweave.writing import writing_to
 
 # Told what is trained, and how many trainings are done.
 Progress = Callable[[str, int], None]
@@ -120,10 +121,12 @@ class ImageTraining:
 
 
 def _write_weights(model: nn.Module, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_suffix(".part")
-    save_file({name: value.contiguous() for name, value in model.state_dict().items()}, part)
-    os.replace(part, path)
+    weights = save({name: value.contiguous() for name, value in model.state_dict().items()})
+    with writing_to(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        part.write_bytes(weights)
+        os.replace(part, path)
 
 
 def _read_weights(model: nn.Module, path: Path) -> None:

@@ -1,7 +1,8 @@
-"""`unweave correction`: how much lower features are corrected when the units above them train."""
+"""Commands that measure what training does: `unweave landscape` and `unweave correction`."""
 
 import sys
 from contextlib import redirect_stdout
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,20 +12,80 @@ from unweave.cli.console import (
     COMPLETE,
     INCOMPLETE,
     AsJson,
-    Number,
     Quiet,
     Seed,
-    numbers,
+    check_picture,
+    named_object,
+    optional_numbers,
     progress,
+    save_picture,
     show,
     show_json,
 )
-from unweave.cli.figures import deliver_figure, figure_run
-from unweave.cli.imports import named_object
 from unweave.exceptions import InvalidInput
 
 if TYPE_CHECKING:
     from unweave.explore.feature_correction.result import FeatureCorrection
+
+
+class SearchName(StrEnum):
+    """How a run looks for a minimum."""
+
+    NEWTON = "newton"
+    GRADIENT = "gradient"
+
+
+def landscape(
+    neurons: Annotated[str, typer.Option(help="Hidden neurons: a number, or a range such as 8:14.")] = "8:14",
+    inputs: Annotated[str, typer.Option(help="Inputs: a number, or a range; one of the two is a range.")] = "10",
+    activation: Annotated[str, typer.Option(help="Activation of planted and learnt networks.")] = "softplus",
+    samples: Annotated[int, typer.Option(min=1, help="Samples of every planted network.")] = 100,
+    planted: Annotated[int, typer.Option(min=1, help="Planted networks per size.")] = 10,
+    starts: Annotated[int, typer.Option(min=1, help="Random starts per network.")] = 10,
+    search: Annotated[SearchName, typer.Option(help="How a run looks for a minimum.")] = SearchName.NEWTON,
+    random_labels: Annotated[bool, typer.Option("--random-labels", help="Random labels, no planted network.")] = False,
+    picture: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the curve.")] = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Count how often random starts reach a global minimum, and find the size at which they begin to."""
+    sizes, fixed, varied = _sizes(neurons, inputs)
+    check_picture(picture)
+    with progress(is_shown=not quiet, unit="sizes done") as tell:
+        tell("compiling", 0)
+        from unweave.activations import activation_named
+        from unweave.explore.landscape.experiment import (
+            GradientSearch,
+            LandscapeDesign,
+            NewtonSearch,
+            sweep_inputs,
+            sweep_neurons,
+        )
+
+        design = LandscapeDesign(
+            activation_named(activation), samples, planted, starts, has_random_labels=random_labels
+        )
+        done = iter(range(1, len(sizes) + 1))
+        settings: dict[str, Any] = {
+            "search": NewtonSearch() if search is SearchName.NEWTON else GradientSearch(),
+            "seed": seed,
+            "progress": lambda _: tell("training", next(done)),
+        }
+        if varied == "neurons":
+            curve = sweep_neurons(design, neurons=sizes, inputs=fixed, **settings)
+        else:
+            curve = sweep_inputs(design, neurons=fixed, inputs=sizes, **settings)
+    from unweave.reports.landscape import as_document, report
+
+    if as_json:
+        show_json(as_document(curve))
+    else:
+        show(report(curve))
+    if picture is not None:
+        from unweave.reports.pictures.landscape import draw_landscape
+
+        save_picture(draw_landscape(curve), picture)
 
 
 def correction(
@@ -43,16 +104,6 @@ def correction(
     epochs: Annotated[int | None, typer.Option(min=1, help="Of every training.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Keep trainings here, and go on there.")] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Stop after this time, with what is done.")] = None,
-    figure: Annotated[
-        str | None, typer.Option(metavar="NAME", help="An experiment of Allen-Zhu and Li, such as figure-9, on --data.")
-    ] = None,
-    width: Annotated[float | None, typer.Option(help="Of a figure's networks, in place of the published ones.")] = None,
-    layers: Annotated[int | None, typer.Option(help="Of a figure's networks, in place of the published ones.")] = None,
-    batch: Annotated[int | None, typer.Option(min=2, help="Images per step, in place of the published ones.")] = None,
-    images: Annotated[int | None, typer.Option(min=2, help="Of a figure's training, in place of all.")] = None,
-    two_classes: Annotated[
-        bool, typer.Option("--two-classes", help="CIFAR-10 as bird, cat, deer, dog and horse against the rest.")
-    ] = False,
     seed: Seed = 0,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -64,28 +115,12 @@ def correction(
     """
     settings: dict[str, Any] = {
         "units": None if units is None else units.split(","),
-        "windows": _optional_numbers(windows, int, "--windows"),
-    }
-    shared = {
-        "depths": _optional_numbers(depths, int, "--depths"),
-        "prox": _optional_numbers(prox, float, "--prox"),
+        "windows": optional_numbers(windows, int, "--windows"),
+        "depths": optional_numbers(depths, int, "--depths"),
+        "prox": optional_numbers(prox, float, "--prox"),
         "seeds": seeds,
     }
-    if figure is not None:
-        if model is not None or any(value is not None for value in settings.values()):
-            raise InvalidInput("a figure has its own model: leave --model, --units and --windows out.")
-        scale = {"width": width, "layers": layers, "epochs": epochs, "batch": batch, "images": images} | shared
-        with progress(is_shown=not quiet, unit="trainings done") as tell:
-            run = figure_run(
-                figure, data, out, scale=scale, two_classes=two_classes, seed=seed, max_seconds=max_seconds, tell=tell
-            )
-        deliver_figure(run, Path(out or "."), as_json=as_json)
-        raise typer.Exit(COMPLETE if run.is_complete else INCOMPLETE)
-    if two_classes or any(value is not None for value in (width, layers, batch, images)):
-        raise InvalidInput(
-            "--width, --layers, --batch, --images and --two-classes change a --figure: name one, or leave them out."
-        )
-    given = {name: value for name, value in (settings | shared).items() if value is not None}
+    given = {name: value for name, value in settings.items() if value is not None}
     with progress(is_shown=not quiet, unit="trainings done") as tell:
         tell("loading", 0)
         given |= {"folder": out, "max_seconds": max_seconds, "random_state": seed, "on_progress": tell}
@@ -148,10 +183,6 @@ def _read(path: Path) -> tuple[Any, ...]:
         raise InvalidInput(f"--data needs an .npz file with {', '.join(PARTS)}, got {path}: {error}.") from error
 
 
-def _optional_numbers(words: str | None, kind: type[Number], option: str) -> tuple[Number, ...] | None:
-    return None if words is None else numbers(words, kind, option)
-
-
 def _deliver(result: "FeatureCorrection", out: Path | None, *, as_json: bool, quiet: bool) -> None:
     from unweave.reports.correction import report, save_with_picture, verdicts
 
@@ -164,3 +195,22 @@ def _deliver(result: "FeatureCorrection", out: Path | None, *, as_json: bool, qu
         save_with_picture(result, out)
         if not (quiet or as_json):
             typer.echo(f"Table, numbers and picture are in {out}", err=True)
+
+
+def _sizes(neurons: str, inputs: str) -> tuple[list[int], int, str]:
+    """The sizes that vary, the one that is fixed, and the name of what varies."""
+    many, few = _range(neurons, "neurons"), _range(inputs, "inputs")
+    if len(many) > 1 and len(few) > 1:
+        raise InvalidInput(f"one of --neurons and --inputs needs to be a single number, got {neurons} and {inputs}.")
+    return (few, many[0], "inputs") if len(few) > 1 else (many, few[0], "neurons")
+
+
+def _range(words: str, name: str) -> list[int]:
+    first, _, last = words.partition(":")
+    try:
+        sizes = list(range(int(first), int(last or first) + 1))
+    except ValueError:
+        sizes = []
+    if not sizes or sizes[0] < 1:
+        raise InvalidInput(f"--{name} needs to be a number or a range such as 8:14, got {words!r}.")
+    return sizes

@@ -1,0 +1,77 @@
+"""The command `unweave` and its exit codes.
+
+Results go to stdout (one JSON document with `--json`), progress and errors to stderr.
+"""
+
+from typing import Annotated
+
+import typer
+
+from unweave import __version__
+from unweave.cli import demo, explore, identify, learn, reproduce, verify
+from unweave.cli.console import (
+    EXIT_CODES,
+    IDENTIFIED,
+    INTERRUPTED,
+    MODEL_FAILED,
+    NOT_WRITTEN,
+    WRONG_USE,
+    complain,
+)
+from unweave.exceptions import NotWritten, OracleError, UnweaveError
+
+app = typer.Typer(
+    help="Recover a neural network from its answers.",
+    epilog=EXIT_CODES,
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command(epilog=EXIT_CODES)(demo.demo)
+app.command(epilog=EXIT_CODES)(identify.identify)
+app.add_typer(learn.app, name="learn")
+app.command(epilog=EXIT_CODES)(explore.landscape)
+app.command(epilog=EXIT_CODES)(explore.correction)
+app.command(epilog=EXIT_CODES)(reproduce.reproduce)
+app.command(epilog=EXIT_CODES)(verify.verify)
+
+
+def run(arguments: list[str] | None = None) -> int:
+    """Run the command line and return its exit code."""
+    try:
+        app(args=arguments, prog_name="unweave")
+    except SystemExit as leaving:
+        code = leaving.code if isinstance(leaving.code, int) else WRONG_USE
+        if code == INTERRUPTED:
+            typer.echo("Interrupted.", err=True)
+        return code
+    except KeyboardInterrupt:
+        typer.echo("Interrupted.", err=True)
+        return INTERRUPTED
+    except UnweaveError as error:
+        complain(error)
+        return _code_of(error)
+    return IDENTIFIED
+
+
+def _code_of(error: UnweaveError) -> int:
+    if isinstance(error, NotWritten):
+        return NOT_WRITTEN
+    return MODEL_FAILED if isinstance(error, OracleError) else WRONG_USE
+
+
+def _show_version(is_wanted: bool) -> bool:
+    if is_wanted:
+        typer.echo(f"unweave {__version__}")
+        raise typer.Exit
+    return is_wanted
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Recover a neural network from its answers."""

@@ -1,0 +1,109 @@
+"""`unweave reproduce`: figures and tables of the literature, run again."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from unweave.cli.console import (
+    COMPLETE,
+    INCOMPLETE,
+    AsJson,
+    Quiet,
+    Seed,
+    optional_numbers,
+    progress,
+    save_picture,
+    show,
+    show_json,
+)
+from unweave.exceptions import InvalidInput
+from unweave.writing import envelope
+
+
+def reproduce(
+    name: Annotated[
+        str | None, typer.Argument(metavar="WORK:NUMBER", help="Such as allenzhu:figure-9; omit it for a list.")
+    ] = None,
+    is_list: Annotated[bool, typer.Option("--list", help="List what can be reproduced.")] = False,
+    data: Annotated[Path | None, typer.Option(metavar="PATH", help="A folder of images, where needed.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Keep trainings here, and go on there.")] = None,
+    width: Annotated[float | None, typer.Option(help="Of the networks, in place of the published.")] = None,
+    layers: Annotated[int | None, typer.Option(help="Of the networks, in place of the published.")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Of every training, in place of the published.")] = None,
+    batch: Annotated[int | None, typer.Option(min=2, help="Samples per step, in place of the published.")] = None,
+    images: Annotated[int | None, typer.Option(min=2, help="Of training, in place of all.")] = None,
+    depths: Annotated[str | None, typer.Option(help="Depths to look at, such as 1,2,4.")] = None,
+    prox: Annotated[str | None, typer.Option(help="Strengths of the pull of train-all, such as 5e-4,7e-4.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Repetitions, in place of the published.")] = None,
+    two_classes: Annotated[
+        bool, typer.Option("--two-classes", help="CIFAR-10 as bird, cat, deer, dog and horse against the rest.")
+    ] = False,
+    max_seconds: Annotated[float | None, typer.Option(help="Stop after this time, with what is done.")] = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Run a published experiment again, at its own size or as a miniature.
+
+    The same command with the same folder goes on after it was stopped. It leaves with 0 if all is done, with 4 if
+    some is missing.
+    """
+    if is_list or name is None:
+        _show_list(as_json=as_json)
+        return
+    from unweave.reproduce.registry import Request, reproduction_named
+
+    sizes = {
+        "width": width,
+        "layers": layers,
+        "epochs": epochs,
+        "batch": batch,
+        "images": images,
+        "depths": optional_numbers(depths, int, "--depths"),
+        "prox": optional_numbers(prox, float, "--prox"),
+        "seeds": seeds,
+    }
+    wanted = reproduction_named(name)
+    if out is None:
+        raise InvalidInput("reproduce needs --out, the folder in which trainings and numbers are kept.")
+    with progress(is_shown=not quiet, unit="trainings done") as tell:
+        request = Request(
+            out=out,
+            data=data,
+            sizes={word: value for word, value in sizes.items() if value is not None},
+            is_two_classes=two_classes,
+            seed=seed,
+            max_seconds=max_seconds,
+            tell=tell,
+            say=lambda words: typer.echo(words, err=True),
+        )
+        found = wanted.run(request)
+    # Shown first, so that a full disk does not cost the result.
+    if as_json:
+        show_json(found.as_document())
+    else:
+        show(found.headline() if quiet else found.report())
+    found.save(out)
+    for file, figure in found.pictures().items():
+        save_picture(figure, out / file)
+    if not (quiet or as_json):
+        typer.echo(f"Numbers and pictures are in {out}", err=True)
+    raise typer.Exit(COMPLETE if found.is_complete else INCOMPLETE)
+
+
+def _show_list(*, as_json: bool) -> None:
+    from rich.table import Table
+
+    from unweave.reproduce.registry import REPRODUCTIONS
+
+    if as_json:
+        names = [{"work": each.work, "number": each.number, "shows": each.shows} for each in REPRODUCTIONS.values()]
+        show_json(envelope("list of reproductions") | {"reproductions": names})
+        return
+    table = Table(box=None, pad_edge=False)
+    table.add_column("name", no_wrap=True)
+    table.add_column("shows")
+    for name, each in REPRODUCTIONS.items():
+        table.add_row(name, each.shows)
+    show(table)

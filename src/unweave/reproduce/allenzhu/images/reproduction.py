@@ -1,0 +1,113 @@
+"""The figures of [allenzhu] on images for `unweave reproduce`: from a folder to numbers, words and pictures."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from unweave.exceptions import InvalidInput
+from unweave.explore.feature_correction.image_data import load_images
+from unweave.explore.feature_correction.torch_extra import need_torch
+from unweave.reports import text
+from unweave.reports.correction import report
+from unweave.reproduce.allenzhu.images.configurations import figure_configuration
+from unweave.reproduce.allenzhu.images.figure_results import CorrectionTables, FigureRun
+from unweave.writing import Document, as_json, for_json
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from unweave.reproduce.registry import Request
+
+PICTURE = "figure.png"
+
+
+@dataclass(frozen=True)
+class ReproducedFigure:
+    """A figure that was run, as `unweave reproduce` shows it.
+
+    Args:
+        run: what was found.
+    """
+
+    run: FigureRun
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all trainings were done."""
+        return self.run.is_complete
+
+    def as_document(self) -> Document:
+        """Its numbers, as a dictionary for JSON."""
+        return self.run.as_document()
+
+    def headline(self) -> Text:
+        """What it is, on a line."""
+        complete = "" if self.is_complete else ", not complete"
+        return Text(f"{self.run.name}: {self.run.label}, on {self.run.source}{complete}")
+
+    def report(self) -> RenderableType:
+        """Its numbers in words and tables."""
+        parts: list[RenderableType] = [self.headline()]
+        if isinstance(self.run.result, CorrectionTables):
+            for name, table in self.run.result.tables.items():
+                parts += [Text(name, "bold"), report(table)]
+        elif self.run.result is not None:
+            parts.append(Text(as_json(for_json(self.run.result.as_json()))))
+        return text.spaced([*parts, *map(Text, self.run.notes)])
+
+    def pictures(self) -> "dict[str, Figure]":
+        """Pictures by the names of their files."""
+        if self.run.result is None:
+            return {}
+        if not isinstance(self.run.result, CorrectionTables):
+            from unweave.reproduce.allenzhu.images.pictures import draw_figure
+
+            return {PICTURE: draw_figure(self.run)}
+        from unweave.reports.pictures.correction import draw_feature_correction
+
+        drawn = [draw_feature_correction(table) for table in self.run.result.tables.values()]
+        if len(drawn) == 1:
+            return {PICTURE: drawn[0]}
+        return {f"figure-{number}.png": figure for number, figure in enumerate(drawn, start=1)}
+
+    def save(self, folder: Path) -> tuple[Path, ...]:
+        """Write its numbers."""
+        return self.run.save(folder)
+
+
+def run_image_figure(number: str, request: "Request") -> ReproducedFigure:
+    """Run the experiment of a figure on a folder of images, or a miniature of it on digits.
+
+    Raises:
+        InvalidInput: if images are missing, or torch is.
+    """
+    need_torch()
+    configuration = figure_configuration(number)
+    if request.data is None and not request.sizes:
+        raise InvalidInput(
+            f"{number} needs --data, a folder of images; or make it a miniature, which runs on digits, by --width, "
+            "--layers, --epochs, --batch, --images, --prox or --seeds."
+        )
+    if request.sizes:
+        configuration = configuration.scaled(**request.sizes)
+    from unweave.reproduce.allenzhu.images.costs import cost_of
+    from unweave.reproduce.allenzhu.images.figures import run_figure
+    from unweave.reproduce.allenzhu.images.image_sets import as_two_classes, digit_images
+
+    images = digit_images() if request.data is None else load_images(request.data)
+    images = as_two_classes(images) if request.is_two_classes else images
+    if not configuration.is_miniature:
+        cost = cost_of(configuration)
+        request.say(f"{number}: {cost.trainings} trainings, about {cost.gpu_hours:.2g} hours of a V100")
+    run = run_figure(
+        configuration,
+        images,
+        request.out,
+        seed=request.seed,
+        max_seconds=request.max_seconds,
+        on_progress=request.tell,
+    )
+    return ReproducedFigure(run)
