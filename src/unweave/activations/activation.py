@@ -142,6 +142,11 @@ class Activation:
         """Change of slope from one tail to the other; 0 if it has no tails."""
         return 0.0 if self.tails is None else self.tails[1].slope - self.tails[0].slope
 
+    @property
+    def corner(self) -> float:
+        """The argument at which its two tails meet; 0 if they do not."""
+        return 0.0 if self.tails is None or not self.bend else (self.tails[0].offset - self.tails[1].offset) / self.bend
+
     def hermite_coefficients(
         self, degree: int, *, scale: float = 1.0, bias: float = 0.0, order: int = 0
     ) -> Float64[Array, "degrees"]:

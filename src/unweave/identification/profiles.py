@@ -27,6 +27,10 @@ MOST_FIT_POINTS = 160
 POLISH_STEPS = 12
 LONGEST_MOVE = 2.0
 LARGEST_DAMPING = 1e8
+# Grids of scales, each four times finer, where a second derivative jumps; and how far behind the last point, in
+# spreads of the points, it jumps at the latest.
+JUMP_ROUNDS = 7
+BEYOND = 1e-3
 # Power of a second derivative below which it is flat: nothing that small can be fitted.
 FLAT_POWER = 1e-40
 
@@ -52,7 +56,7 @@ class ProfileFit:
 
     Args:
         activation: the activation that was tried.
-        scales: ``s`` of every neuron, positive.
+        scales: ``s`` of every neuron, positive where the activation has a reflection law.
         biases: ``b`` of every neuron.
         curvatures: ``a s^2`` for every output and neuron.
         misfits: relative root mean square misfit of every profile.
@@ -87,7 +91,8 @@ def neuron_profiles(sample: HessianSample, atoms: Atoms) -> Profiles:
 def fit_profiles(profiles: Profiles, activation: Activation, *, neurons: np.ndarray | None = None) -> ProfileFit:
     """Fit scale, bias and output weight of every neuron (or of the chosen ones) for one activation.
 
-    A grid search with the output weights eliminated gives starts; variable projection refines them.
+    A grid search with the output weights eliminated gives starts; variable projection refines them. Without a
+    reflection law the sign of a direction matters, so that both are fitted.
 
     Assumes: one neuron per direction. Guarantees: heuristic; the misfit says how well it fits.
     """
@@ -97,10 +102,31 @@ def fit_profiles(profiles: Profiles, activation: Activation, *, neurons: np.ndar
         return ProfileFit(activation, none, none, np.empty((profiles.coefficients.shape[1], 0)), none)
     positions = np.ascontiguousarray(profiles.positions[:, chosen].T)
     targets = np.ascontiguousarray(np.moveaxis(profiles.coefficients[:, :, chosen], 2, 0))
+    fit = _fit if activation.is_smooth else _fit_broken
+    found = fit(positions, targets, activation)
+    if activation.reflection is not None:
+        return found
+    other = fit(-positions, targets, activation)
+    is_other = other.misfits < found.misfits
+    return ProfileFit(
+        activation=activation,
+        scales=np.where(is_other, -other.scales, found.scales),
+        biases=np.where(is_other, other.biases, found.biases),
+        curvatures=np.where(is_other, other.curvatures, found.curvatures),
+        misfits=np.minimum(other.misfits, found.misfits),
+    )
+
+
+def _fit(
+    positions: Float64[np.ndarray, "neurons points"],
+    targets: Float64[np.ndarray, "neurons points outputs"],
+    activation: Activation,
+) -> ProfileFit:
+    """Fit neurons with positive scales for a smooth activation."""
     center, spread = positions.mean(axis=1, keepdims=True), positions.std(axis=1, keepdims=True)
     spread = np.where(spread > 0, spread, 1.0)
     standard = (positions - center) / spread
-    starts = np.array([_grid_starts(standard[k], targets[k], activation) for k in range(len(chosen))])
+    starts = np.array([_grid_starts(standard[k], targets[k], activation) for k in range(len(positions))])
     few = slice(None, MOST_FIT_POINTS)
     fits = [
         _variable_projection(standard[:, few], targets[:, few], activation, scales=start[:, 0], biases=start[:, 1])
@@ -118,6 +144,48 @@ def fit_profiles(profiles: Profiles, activation: Activation, *, neurons: np.ndar
         curvatures=curvatures.T,
         misfits=misfits,
     )
+
+
+def _fit_broken(
+    positions: Float64[np.ndarray, "neurons points"],
+    targets: Float64[np.ndarray, "neurons points outputs"],
+    activation: Activation,
+) -> ProfileFit:
+    """Fit neurons with positive scales for an activation whose second derivative jumps at one place.
+
+    Where it jumps is known up to the distance of two points only, and no derivative tells it: all places between two
+    points are tried, with scales on grids that become finer.
+    """
+    fits = [_fit_jump(along, seen, activation) for along, seen in zip(positions, targets, strict=True)]
+    scales, biases, weights, misfits = (np.array(part) for part in zip(*fits, strict=True))
+    return ProfileFit(activation, scales, biases, weights.T, misfits)
+
+
+def _fit_jump(
+    positions: np.ndarray, targets: np.ndarray, activation: Activation
+) -> tuple[float, float, np.ndarray, float]:
+    """Scale, bias, output weights and relative misfit of one neuron."""
+    ordered, spread = np.sort(positions), max(float(np.std(positions)), np.finfo(float).tiny)
+    places = np.concatenate([0.5 * (ordered[1:] + ordered[:-1]), ordered[-1:] + BEYOND * spread])
+    start = activation.breaks(2)[0]
+
+    def shapes(scales: np.ndarray, places: np.ndarray) -> np.ndarray:
+        return activation(scales[:, None, None] * (positions - places[:, None]) + start, 2)
+
+    scale, place = 1.0 / spread, 0
+    scales, width = SCALE_GRID / spread, float(np.log(SCALE_GRID[1] / SCALE_GRID[0]))
+    for _ in range(JUMP_ROUNDS):
+        tried = shapes(scales, places)
+        power = np.maximum(np.einsum("scp,scp->sc", tried, tried), FLAT_POWER)
+        explained = np.sum((tried @ targets) ** 2, axis=2) / power
+        best, place = np.unravel_index(np.argmax(explained), explained.shape)
+        scale = float(scales[best])
+        scales, width = scale * np.exp(width * np.linspace(-1.0, 1.0, 9)), 0.25 * width
+    shape = shapes(np.array([scale]), places[place : place + 1])[0, 0]
+    weights = shape @ targets / max(float(shape @ shape), FLAT_POWER)
+    norm = max(float(np.linalg.norm(targets)), np.finfo(float).tiny)
+    misfit = float(np.linalg.norm(targets - shape[:, None] * weights)) / norm
+    return scale, float(start - scale * places[place]), weights, misfit
 
 
 def _grid_starts(positions: np.ndarray, targets: np.ndarray, activation: Activation) -> np.ndarray:

@@ -1,11 +1,13 @@
 """Starts for the refinement from Hessians: by activation, and with several neurons per direction where needed."""
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.activations import ERF, GAUSSIAN, GELU, SILU, SIN, SOFTPLUS, TANH, Activation, base_of
+from unweave.activations import Activation, base_of
+from unweave.identification.candidates import ranked_fits, simplest_activations
 from unweave.identification.hessians.collinear import split_collinear
 from unweave.identification.hessians.diagnostics import hessian_quality
 from unweave.identification.hessians.span import Span
@@ -15,11 +17,12 @@ from unweave.identification.refiner import Start
 from unweave.networks.network import Network
 from unweave.numerics.subspace_power import Directions
 
-KNOWN_ACTIVATIONS = (TANH, SOFTPLUS, GELU, ERF, SILU, SIN, GAUSSIAN)
 # Neurons whose profiles decide on the activation.
 JURY = 16
 # Activations that are tried to the end if the best profile fit does not lead to an exact network.
 TRIALS = 3
+# Typical misfit of the profiles up to which no activation is tried that seldom occurs.
+SURE_PROFILES = 1e-3
 # Mean gradient of the remainder, relative to the gradients, above which an affine part comes first.
 VISIBLE_SKIP = 1e-2
 
@@ -54,8 +57,9 @@ def _ranked_activations(profiles: Profiles, given: Activation | None) -> list[Ac
         return [base_of(given)]
     strength = np.linalg.norm(profiles.coefficients, axis=(0, 1))
     jury = np.argsort(-strength)[:JURY]
-    fits = [fit_profiles(profiles, activation, neurons=jury) for activation in KNOWN_ACTIVATIONS]
-    return [fit.activation for fit in sorted(fits, key=lambda fit: fit.typical_misfit)]
+    known = simplest_activations(lambda activation: activation.is_curved)
+    fits = ranked_fits(partial(fit_profiles, profiles, neurons=jury), known, clear_misfit=SURE_PROFILES)
+    return [fit.activation for fit in fits]
 
 
 def _skip_variants(start: Network, span: Span) -> list[Network]:

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64
-from scipy import special
 
-from unweave.activations import ERF, TANH, Activation
+from unweave.activations import Activation, Reflection, Tail, inverse_of
 from unweave.arrays import Points, Values, Vector
 from unweave.exceptions import StageFailed
+from unweave.identification.candidates import simplest_activations
 from unweave.identification.walks.lines import Ask, Line, Search, run_searches
 
-SATURATING = {TANH: np.arctanh, ERF: special.erfinv}
 # Angles that are looked at first, and then per plateau that was seen: neighbours whose jumps cancel
 # show up between equal plateaus.
 FIRST_ANGLES = 24
@@ -39,6 +38,16 @@ BENT = 1.5
 # A slab narrower than this, in standard units, is a step that hides its neuron.
 NARROWEST = 1e-2
 FIT_STEPS = 12
+
+
+def is_saturating(activation: Activation) -> bool:
+    """Whether an activation is odd, goes from -1 to 1, and can be undone, as tanh and erf."""
+    is_odd = activation.reflection == Reflection(sign=-1)
+    is_bounded = activation.tails == (Tail(0.0, -1.0), Tail(0.0, 1.0))
+    return is_odd and is_bounded and activation.inverse is not None
+
+
+SATURATING = simplest_activations(is_saturating)
 
 
 @dataclass(frozen=True)
@@ -65,7 +74,7 @@ class Jump:
         """The argument of the neuron behind answers in its slab (infinite if saturated)."""
         share = (values - self.middle) @ self.height / (self.height @ self.height)
         with np.errstate(divide="ignore"):
-            return SATURATING[self.activation](np.clip(share, -1.0, 1.0))
+            return inverse_of(self.activation)(np.clip(share, -1.0, 1.0))
 
 
 @dataclass(frozen=True)
@@ -78,7 +87,7 @@ class JumpSearch:
     """
 
     noise: float
-    activations: tuple[Activation, ...] = tuple(SATURATING)
+    activations: tuple[Activation, ...] = SATURATING
 
     def __call__(self, ask: Ask, line: Line) -> list[Jump]:
         """Find the jumps on a line, in order.

@@ -2,15 +2,17 @@
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.activations import GELU, SILU, SOFTPLUS, Activation
+from unweave.activations import Activation
 from unweave.arrays import Points, Values
 from unweave.identification import reasons
-from unweave.identification.saturation.jumps import SATURATING, TAIL, JumpSearch, measure_slabs
+from unweave.identification.candidates import ranked_fits
+from unweave.identification.saturation.jumps import TAIL, JumpSearch, is_saturating, measure_slabs
 from unweave.identification.saturation.rounded_kinks import fit_rounded_kinks, measure_rounded_kinks
 from unweave.identification.walks.hyperplanes import measure_hyperplanes
 from unweave.identification.walks.kinks import KinkSearch
@@ -89,13 +91,12 @@ def with_affine_part(network: Network, points: Points, values: Values) -> Networ
     return Network((hidden, replace(output, biases=output.biases + affine[-1])), skip=affine[:-1].T)
 
 
-AFFINE_TAILED = (SOFTPLUS, GELU, SILU)
 # Angle within which a far kink counts as rounded off.
 BLUR = 3e-4
 # Steps of gradients on far lines, relative to the distance of the next kink.
 FAR_STEP = 3e-3
-# Misfit of a rounded kink up to which its neuron is believed.
-CLEAR_CORNER = 1e-2
+# Misfit of a rounded kink up to which its neuron is believed, and typical one up to which no other activation is tried.
+CLEAR_CORNER, SURE_CORNER = 1e-2, 1e-4
 # Misfit of a jump up to which its neuron is believed: in any case, and in units of the typical one.
 SMALL_MISFIT, TYPICAL_MISFITS = 1e-7, 100.0
 # Weights along the line and rate of the profile must agree, relatively.
@@ -127,7 +128,9 @@ class Reading:
 class Reader(Protocol):
     """Walks along a line and reads the neurons that it meets."""
 
-    known: tuple[Activation, ...]
+    def reads(self, activation: Activation) -> bool:
+        """Whether its neurons look on far lines as this reader expects."""
+        ...
 
     def __call__(
         self, ask: Ask, line: Line, *, noise: float, rounding: float, activations: tuple[Activation, ...]
@@ -139,7 +142,9 @@ class Reader(Protocol):
 class JumpReader:
     """Saturating activations: constant between jumps."""
 
-    known = tuple(SATURATING)
+    def reads(self, activation: Activation) -> bool:
+        """Whether an activation saturates at two values, between which it can be undone."""
+        return is_saturating(activation)
 
     def __call__(
         self,
@@ -170,7 +175,9 @@ class JumpReader:
 class KinkReader:
     """Activations with affine tails: affine between rounded kinks."""
 
-    known = AFFINE_TAILED
+    def reads(self, activation: Activation) -> bool:
+        """Whether an activation bends from one tail to another one over some distance."""
+        return activation.bend != 0.0 and activation.is_curved
 
     def __call__(
         self, ask: Ask, line: Line, *, noise: float, rounding: float, activations: tuple[Activation, ...]
@@ -180,13 +187,12 @@ class KinkReader:
         walked = settings(ask, line)
         met = measure_hyperplanes(ask, walked, settings)
         corners = measure_rounded_kinks(ask, walked, met)
-        fit = min(
-            (fit_rounded_kinks(corners, activation) for activation in activations), key=lambda f: f.typical_misfit
-        )
+        fit = ranked_fits(partial(fit_rounded_kinks, corners), activations, clear_misfit=SURE_CORNER)[0]
+        bend, corner = fit.activation.bend, fit.activation.corner
         neurons = [
-            FarNeuron(length * normal, float(length * offset), jump / length)
+            FarNeuron(length * normal, float(length * offset) + corner, jump / (bend * abs(length)))
             for length, normal, offset, jump, misfit in zip(
-                fit.lengths, met.normals, met.offsets, met.jumps, fit.misfits, strict=True
+                fit.signs * fit.lengths, met.normals, met.offsets, met.jumps, fit.misfits, strict=True
             )
             if misfit < CLEAR_CORNER
         ]

@@ -1,4 +1,4 @@
-"""How kinks are rounded off: what a smooth activation with affine tails leaves between its two tails."""
+"""How kinks are rounded off: what an activation with affine tails leaves between its two tails."""
 
 from dataclasses import dataclass
 
@@ -7,6 +7,7 @@ import scipy  # its parts are loaded when first used
 from jaxtyping import Float64
 
 from unweave.activations import Activation
+from unweave.exceptions import InvalidInput
 from unweave.identification.walks.hyperplanes import Hyperplanes
 from unweave.identification.walks.kinks import KinkedLine
 from unweave.identification.walks.lines import Ask
@@ -59,11 +60,13 @@ class RoundedKinkFit:
     Args:
         activation: the activation.
         lengths: one per neuron.
+        signs: 1 where the neuron grows along the line, and -1 where it falls; 1 if that can't be told.
         misfits: root mean square distance from the profile, relative to it.
     """
 
     activation: Activation
     lengths: Float64[np.ndarray, "neurons"]
+    signs: Float64[np.ndarray, "neurons"]
     misfits: Float64[np.ndarray, "neurons"]
 
     @property
@@ -73,14 +76,28 @@ class RoundedKinkFit:
 
 
 def fit_rounded_kinks(corners: RoundedKinks, activation: Activation) -> RoundedKinkFit:
-    """Fit ``phi(length t) / length`` with ``phi(t) = g(t) - t`` for t > 0 to every corner.
+    """Fit the distance of the activation from its tail, beyond the argument where its tails meet, to every corner.
 
-    Assumes: tails 0 and t, as softplus, GELU and SiLU have.
+    That is ``(g(t) - tail(t)) / (bend length)`` at ``t = corner + length distance``, and for a neuron that falls along
+    the line the same at ``t = corner - length distance``. With a reflection law both are the same.
+
+    Assumes: tails of different slopes, as softplus, GELU and SiLU have.
     """
+    fits = [_fit_oriented(corners, activation, sign) for sign in ((1.0,) if activation.reflection else (1.0, -1.0))]
+    best = np.argmin([fit.misfits for fit in fits], axis=0)
+    parts = [np.array([vars(fit)[part] for fit in fits]) for part in ("lengths", "signs", "misfits")]
+    return RoundedKinkFit(activation, *(part[best, np.arange(len(best))] for part in parts))
+
+
+def _fit_oriented(corners: RoundedKinks, activation: Activation, sign: float) -> RoundedKinkFit:
+    """Fit neurons that all grow, or all fall, along the line."""
+    if activation.tails is None:
+        raise InvalidInput(f"rounded kinks need an activation with tails, got {activation}.")
+    tail, corner = activation.tails[int(sign > 0)], activation.corner
 
     def profile(length: float) -> np.ndarray:
-        arguments = length * corners.distances
-        return (activation(arguments) - arguments) / length
+        arguments = sign * length * corners.distances + corner
+        return (activation(arguments) - tail(arguments)) / (length * activation.bend)
 
     table = np.array([profile(length) for length in LENGTHS])
     lengths, misfits = [], []
@@ -97,4 +114,4 @@ def fit_rounded_kinks(corners: RoundedKinks, activation: Activation) -> RoundedK
         lengths.append(length)
         size = float(np.linalg.norm(profile(length)))
         misfits.append(np.sqrt(max(float(found.fun), 0.0)) / max(size, np.finfo(float).tiny))
-    return RoundedKinkFit(activation, np.array(lengths), np.array(misfits))
+    return RoundedKinkFit(activation, np.array(lengths), np.full(len(lengths), sign), np.array(misfits))

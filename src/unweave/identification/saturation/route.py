@@ -10,6 +10,7 @@ from unweave.activations import Activation, base_of
 from unweave.arrays import Points, Values
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
+from unweave.identification.candidates import simplest_activations
 from unweave.identification.refiner import Candidate, Refiner, Start
 from unweave.identification.saturation.first_layer import find_first_layer
 from unweave.identification.saturation.neurons import (
@@ -125,7 +126,7 @@ class SaturationWalk:
 
     def suits(self, activation: Activation | None) -> bool:
         """Whether an activation that is given continues as the function does."""
-        return activation is None or base_of(activation) in self._reader.known
+        return activation is None or self._reader.reads(base_of(activation))
 
     @property
     def _reader(self) -> Reader:
@@ -149,7 +150,8 @@ class SaturationWalk:
     def _walk(self, session: Session, probe: Probe) -> Start:
         oracle, answers = probe.oracle, probe.answers
         reader = self._reader
-        activations = reader.known if session.activation is None else (base_of(session.activation),)
+        given = session.activation
+        activations = simplest_activations(reader.reads) if given is None else (base_of(given),)
         slope = self._slope(session, probe)
         noise = first_noise = self._noise(probe)
         neurons: list[FarNeuron] = []

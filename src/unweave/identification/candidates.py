@@ -1,0 +1,51 @@
+"""Which activation it is, if none is given: fits of all that may be, the usual ones first."""
+
+from collections.abc import Callable, Iterable
+from typing import Protocol, TypeVar
+
+from unweave.activations import NAMED, Activation
+
+# Share of the best misfit of the usual activations below which another one is believed instead.
+BELIEVED_GAIN = 0.1
+
+
+class Fit(Protocol):
+    """Neurons that were fitted with one activation."""
+
+    @property
+    def typical_misfit(self) -> float:
+        """Median misfit over the neurons, relative."""
+        ...
+
+
+AnyFit = TypeVar("AnyFit", bound=Fit)
+
+
+def simplest_activations(may_be: Callable[[Activation], bool]) -> tuple[Activation, ...]:
+    """The activations of the table that may be it, without those that only write the same networks otherwise."""
+    return tuple(each for each in NAMED.values() if each.rewriting is None and may_be(each))
+
+
+def ranked_fits(
+    fit: Callable[[Activation], AnyFit], activations: Iterable[Activation], *, clear_misfit: float
+) -> list[AnyFit]:
+    """Fit activations, best first; those that are tried late only if no usual one fits clearly.
+
+    Late ones count only where they fit clearly better than all usual ones, which keep their order: so that a new
+    activation costs the others nothing, and is not chosen for how it fits noise.
+
+    Args:
+        fit: gives the fit of one activation.
+        activations: those that may be it.
+        clear_misfit: typical misfit up to which an activation is clearly the right one.
+    """
+
+    def misfit(found: Fit) -> float:
+        return found.typical_misfit
+
+    activations = tuple(activations)
+    usual = sorted((fit(each) for each in activations if not each.is_tried_late), key=misfit)
+    if usual and misfit(usual[0]) <= clear_misfit:
+        return usual
+    late = sorted((fit(each) for each in activations if each.is_tried_late), key=misfit)
+    return [*(each for each in late if not usual or misfit(each) < BELIEVED_GAIN * misfit(usual[0])), *usual]
