@@ -1,7 +1,7 @@
 """Which activation it is, if none is given: fits of all that may be, the usual ones first."""
 
 from collections.abc import Callable, Iterable
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from unweave.activations import NAMED, Activation
 
@@ -9,6 +9,7 @@ from unweave.activations import NAMED, Activation
 BELIEVED_GAIN = 0.1
 
 
+@runtime_checkable
 class Fit(Protocol):
     """Neurons that were fitted with one activation."""
 
