@@ -1,7 +1,7 @@
 """Lowest layers from samples: the start from moments, polish, noise, and cases outside of the theory.
 
     python benchmarks/lowest_layer.py moments --seeds 10     angles of the start by threshold and upper function
-    python benchmarks/lowest_layer.py polish --seeds 10      the whole fit, with status; --units, --uppers, --thresholds
+    python benchmarks/lowest_layer.py polish --seeds 10      the whole fit, its outcome; --units, --uppers, --thresholds
     python benchmarks/lowest_layer.py noise --seeds 3        flipped and noisy labels
     python benchmarks/lowest_layer.py outside                what has to end unreliable
     python benchmarks/lowest_layer.py data                   a real data set, beside a linear SVM and a random forest
@@ -21,6 +21,7 @@ from unweave.exceptions import InvalidInput
 from unweave.learn.lowest_layer.fit import FoundLayer, fit_lowest_layer
 from unweave.learn.lowest_layer.starts import Start, moment_start, quiet_start, read_labels
 from unweave.learn.lowest_layer.units import unit_named
+from unweave.result import Outcome
 
 Upper = Callable[[np.ndarray], np.ndarray]
 
@@ -99,9 +100,9 @@ def start_figures(rows: np.ndarray, threshold: float, start: Callable[[], Start]
         units = start().units
     except InvalidInput:
         return [180.0, 180.0, 0.0, np.inf]
-    angles = angles_between(rows, units.rows)
+    angles = angles_between(rows, units.directions)
     error = abs(float(np.median(units.thresholds)) - threshold) / threshold
-    return [float(np.median(angles)), float(np.max(angles)), float(len(units.rows)), error]
+    return [float(np.median(angles)), float(np.max(angles)), float(len(units.directions)), error]
 
 
 def moments(args: argparse.Namespace) -> None:
@@ -118,10 +119,10 @@ def moments(args: argparse.Namespace) -> None:
             labels = UPPER[upper](unit(points @ rows.T - threshold))
             if threshold not in quiet:
                 read = read_labels(points, labels, unit)
-                start = partial(quiet_start, points, read.is_active, rng, rank=rank)
+                start = partial(quiet_start, points, read.is_active, rng, neurons=rank)
                 quiet[threshold] = (read.offset, start_figures(rows, threshold, start))
             offset, figures = quiet[threshold]
-            start = partial(moment_start, points, labels - offset, unit, rng, rank=rank)
+            start = partial(moment_start, points, labels - offset, unit, rng, neurons=rank)
             line = [*start_figures(rows, threshold, start), *figures]
             results.setdefault((name, upper, threshold, condition), []).append(line)
         print(f"# seed {seed}, condition {condition:g}", flush=True)
@@ -137,20 +138,18 @@ def moments(args: argparse.Namespace) -> None:
 
 def show(name: str, truth: np.ndarray, found: list[FoundLayer]) -> None:
     """One line for several seeds of one case."""
-    statuses = " ".join(f"{status}:{[f.status.value for f in found].count(status)}" for status in STATUSES)
-    known = [f for f in found if f.layer is not None and f.certificate is not None]
-    angles = [angles_between(t, f.layer.rows) for t, f in zip(truth, found, strict=True) if f.layer is not None]
-    estimates = [f.certificate.largest_angle for f in known]
-    confident = [np.max(a) for a, f in zip(angles, known, strict=True) if f.status.value != "unreliable"]
-    seconds = np.mean([sum(f.seconds.values()) for f in found])
-    text = f"{name:34} {statuses:44}"
+    outcomes = " ".join(f"{each.value}:{[f.result.outcome for f in found].count(each)}" for each in Outcome)
+    known = [f for f in found if f.layer is not None and f.result.certificate is not None]
+    angles = [angles_between(t, f.layer.directions) for t, f in zip(truth, found, strict=True) if f.layer is not None]
+    estimates = [f.result.certificate.largest_angle for f in known]
+    claimed = [f.result.outcome is not Outcome.NOT_IDENTIFIED for f in known]
+    confident = [np.max(a) for a, is_claimed in zip(angles, claimed, strict=True) if is_claimed]
+    seconds = np.mean([sum(f.result.seconds.values()) for f in found])
+    text = f"{name:34} {outcomes:44}"
     if angles:
         text += f" median {np.median(np.array(angles)):8.2g} worst {np.max(np.array(angles)):8.2g}"
         text += f" worst trusted {max(confident, default=0.0):8.2g} estimated {np.median(estimates):8.2g}"
     print(f"{text} {seconds:5.1f} s", flush=True)
-
-
-STATUSES = ("verified", "estimated", "unreliable")
 
 
 def polish(args: argparse.Namespace) -> None:
@@ -213,7 +212,7 @@ def outside(args: argparse.Namespace) -> None:
     for name, truth, points, labels, unit in cases:
         found = fit_lowest_layer(points, labels, unit_named(unit), rng)
         show(name, truth[None], [found])
-        print(f"    {found.reason}")
+        print(f"    {found.result.reason}")
 
 
 def data(args: argparse.Namespace) -> None:
@@ -250,7 +249,8 @@ def data(args: argparse.Namespace) -> None:
                 flush=True,
             )
         fitted = models["intersection"].fit(points, targets)
-        print(f"    intersection: {len(fitted.normals_)} half spaces, {fitted.status_}: {fitted.result_.reason[:160]}")
+        print(f"    intersection: {len(fitted.normals_)} half spaces, {fitted.outcome_.value}")
+        print(f"    {fitted.result_.reason[:160]}")
 
 
 def main() -> None:

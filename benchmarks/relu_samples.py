@@ -18,7 +18,7 @@ from scipy.optimize import linear_sum_assignment
 
 from unweave import match
 from unweave.activations import activation_named
-from unweave.learn.relu_network.estimator import LearntRelu, ReluLearner
+from unweave.learn.relu_network.estimator import ReluDetails, ReluLearner, ReluResult
 from unweave.learn.relu_network.units import unit_parameters
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network, relu_network
@@ -30,7 +30,9 @@ SIZES = ((20, 8, 300_000), (30, 5, 100_000), (5, 8, 400_000), (10, 10, 300_000))
 Samples = tuple[np.ndarray, np.ndarray]
 
 
-def learnt(points: np.ndarray, labels: np.ndarray, *, seed: int, neurons: int | None = None) -> LearntRelu:
+def learn(
+    points: np.ndarray, labels: np.ndarray, *, seed: int, neurons: int | None = None
+) -> tuple[ReluResult, ReluDetails]:
     """The learner on samples whose inputs are known to be standard Gaussian."""
     inputs = points.shape[1]
     learner = ReluLearner(neurons=neurons, mean=np.zeros(inputs), covariance=np.eye(inputs))
@@ -69,10 +71,10 @@ def rates(seeds: int) -> None:
         for seed in range(seeds):
             truth, samples = planted(seed, INPUTS, NEURONS, rows)
             start = time.process_time()
-            found = learnt(*samples, seed=seed)
+            found, details = learn(*samples, seed=seed)
             seconds.append(time.process_time() - start)
-            before.append(worst_errors(found.start, truth))
-            is_claimed = found.learnt.outcome is Outcome.IDENTIFIED
+            before.append(worst_errors(details.start, truth))
+            is_claimed = found.outcome is Outcome.IDENTIFIED
             after.append(match(found.network, truth).largest_error if is_claimed else np.inf)
         medians.append(np.median(before, axis=0))
         done = sum(error <= 1e-12 for error in after)
@@ -95,9 +97,9 @@ def sizes(seeds: int) -> None:
         for seed in range(seeds):
             truth, samples = planted(seed, inputs, neurons, rows)
             start = time.process_time()
-            found = learnt(*samples, seed=seed)
+            found, _ = learn(*samples, seed=seed)
             seconds.append(time.process_time() - start)
-            if found.learnt.outcome is Outcome.IDENTIFIED:
+            if found.outcome is Outcome.IDENTIFIED:
                 claimed += 1
                 errors.append(match(found.network, truth).largest_error)
         done, wrong = sum(e <= 1e-12 for e in errors), sum(e > 1e-8 for e in errors)
@@ -122,12 +124,12 @@ def noisy(seeds: int) -> None:
         for seed in range(seeds):
             truth, samples = planted(seed, INPUTS, NEURONS, rows, noise)
             start = time.process_time()
-            found = learnt(*samples, seed=seed)
+            found, details = learn(*samples, seed=seed)
             seconds.append(time.process_time() - start)
-            claimed += found.learnt.outcome is Outcome.IDENTIFIED
+            claimed += found.outcome is Outcome.IDENTIFIED
             errors.append(np.array(worst_errors(found.network, truth)) / unit)
-            if found.standard_errors is not None and np.all(np.isfinite(errors[-1])):
-                bars.append(errors[-1][0] * unit / float(np.max(found.standard_errors.angles)))
+            if details.standard_errors is not None and np.all(np.isfinite(errors[-1])):
+                bars.append(errors[-1][0] * unit / float(np.max(details.standard_errors.angles)))
         w, b, a = np.median(errors, axis=0)
         within = sum(error[0] <= 2.0 for error in errors)
         wrong = sum(not np.isfinite(error[0]) for error in errors)
@@ -180,7 +182,7 @@ def honesty(seeds: int) -> None:
         ends = []
         for seed in range(seeds):
             make, neurons = not_believed(seed)[name]
-            ends.append(learnt(*make(), seed=seed, neurons=neurons).learnt.outcome)
+            ends.append(learn(*make(), seed=seed, neurons=neurons)[0].outcome)
         counts = [ends.count(outcome) for outcome in (Outcome.IDENTIFIED, Outcome.PARTLY_IDENTIFIED)]
         print(f"{name:32} {counts[0]:10d} {counts[1]:7d} {seeds - sum(counts):5d}", flush=True)
 

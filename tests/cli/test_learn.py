@@ -130,7 +130,7 @@ def test_lowest_layers(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert run(["learn", "lowest-layer", path, "--target", "y"]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "3 -> 2 relu" in shown
-    assert "status verified" in shown
+    assert "exact labels met to" in shown
 
 
 @pytest.mark.parametrize(("option", "is_union"), [("--intersection", False), ("--union", True)])
@@ -139,7 +139,7 @@ def test_half_spaces_with_a_picture(option: str, is_union: bool, tmp_path: Path)
     is_beyond = points > 1.2
     labels = np.any(is_beyond, axis=1) if is_union else ~np.any(is_beyond, axis=1)
     path, picture = written(tmp_path / "half.parquet", points, labels.astype(float)), tmp_path / "half.png"
-    # Estimated, not verified: labels of two classes tell half spaces up to an angle.
+    # Partly identified: labels of two classes tell half spaces up to an angle.
     given = ["learn", "halfspaces", path, "--target", "y", option, "--picture", str(picture), "--out"]
     assert run([*given, str(tmp_path / "run")]) == 4
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -41,15 +41,6 @@ if TYPE_CHECKING:
 # Numbers that are read into memory: 2 GB.
 MOST_NUMBERS = 2**28
 
-# What estimators call the option that is named otherwise here.
-OLDER_WORDS = {
-    "QuadraticNetworkRegressor": "fit_biases",
-    "OverparameterizedRegressor": "fits_bias",
-    "LowestLayerRegressor": "rows",
-    "HalfspaceUnionClassifier": "halfspaces",
-    "HalfspaceIntersectionClassifier": "halfspaces",
-}
-
 Neurons = Annotated[int | None, typer.Option(min=1, help="How many; found if omitted.")]
 
 
@@ -120,10 +111,7 @@ def fitted(name: str, settings: dict[str, Any], request: Request, points: "Point
     """An estimator with these settings, fitted to these samples."""
     import unweave.learn
 
-    estimator = getattr(unweave.learn, name)
-    known = estimator().get_params()
-    named = {word if word in known else OLDER_WORDS[name]: value for word, value in settings.items()}
-    return estimator(**named, random_state=request.seed).fit(points, labels)
+    return getattr(unweave.learn, name)(**settings, random_state=request.seed).fit(points, labels)
 
 
 @dataclass(frozen=True)
@@ -156,8 +144,8 @@ class Relu(Learner):
             covariance=np.eye(inputs) if self.standard else None,
         )
         with _engine(self.scheduler) as engine:
-            found = learner(source, inputs=inputs, seed=request.seed, engine=engine, progress=tell)
-        return Learnt(found.learnt)
+            found, _ = learner(source, inputs=inputs, seed=request.seed, engine=engine, progress=tell)
+        return Learnt(found)
 
 
 @dataclass(frozen=True)

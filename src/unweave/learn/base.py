@@ -1,15 +1,36 @@
-"""What estimators share: the record of a run, which stage it is in and how long each took."""
+"""What estimators share: checks of samples and settings, the record of stages, and the attributes after `fit`.
+
+An estimator lies beside its algorithm in a folder of its own and derives from `NetworkRegressor` or
+`BinaryClassifier`. Its `fit` checks the samples, runs the algorithm in `Stages`, and ends with ``self._keep(result)``.
+One sample is one row of X.
+"""
 
 import time
+from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any, Self
 
+import numpy as np
+from jaxtyping import Bool, Float64, Shaped
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from unweave.arrays import Points
+from unweave.exceptions import InvalidInput
+from unweave.result import Outcome, Result
+
+Labels = Float64[np.ndarray, "points"]
 # Called with the name of a stage when it begins, and with the number of samples if that is known.
 Progress = Callable[[str, int], None]
 
+LARGEST_SEED = 2**31 - 1
+
 
 class Stages:
-    """Times stages and tells where a learner is."""
+    """Time stages and tell where a run is."""
 
     def __init__(self, progress: Progress | None = None) -> None:
         self.seconds: dict[str, float] = {}
@@ -26,3 +47,102 @@ class Stages:
             yield
         finally:
             self.seconds[name] = self.seconds.get(name, 0.0) + time.perf_counter() - start
+
+
+class NetworkEstimator(BaseEstimator):
+    """Hold a result and its parts under the names that all estimators have; never used by itself.
+
+    Attributes:
+        result_: outcome, reason, network, certificate, diagnostics, cost and notes.
+        network_: the network.
+        certificate_: what may be claimed about it.
+        outcome_: identified, partly identified or not identified.
+    """
+
+    result_: Result
+    network_: Any
+    certificate_: Any
+    outcome_: Outcome
+
+    def _keep(self, result: Result) -> Self:
+        self.result_ = result
+        self.network_, self.certificate_, self.outcome_ = result.network, result.certificate, result.outcome
+        return self
+
+    def _check_points(self, X: Any) -> Points:
+        """Points to predict at; scikit-learn's errors if they don't fit those of `fit`."""
+        check_is_fitted(self)
+        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+
+
+class NetworkRegressor(RegressorMixin, NetworkEstimator):
+    """Predict by the first output of the network; never used by itself."""
+
+    def predict(self, X: Any) -> Labels:
+        """Answer with the output of the network, one number per sample."""
+        return self.network_(self._check_points(X))[:, 0]
+
+    def _check_samples(self, X: Any, y: Any, *, fewest: int = 2) -> tuple[Points, Labels]:
+        """Points and labels as float64; scikit-learn's errors if they are not finite or too few."""
+        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=fewest)
+        return np.asarray(X), np.asarray(y, dtype=np.float64)
+
+
+class BinaryClassifier(ClassifierMixin, NetworkEstimator):
+    """Tell two classes apart by the sign of a function; never used by itself.
+
+    Attributes:
+        classes_: the two classes, in ascending order.
+    """
+
+    classes_: np.ndarray
+
+    @abstractmethod
+    def decision_function(self, X: Any) -> Labels:
+        """Answer with one number per sample: positive for the second class."""
+
+    def predict(self, X: Any) -> Shaped[np.ndarray, "points"]:
+        """Answer with the class of every sample."""
+        check_is_fitted(self)
+        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _check_samples(self, X: Any, y: Any) -> tuple[Points, Bool[np.ndarray, "points"]]:
+        """Points, and whether each is of the second class; keeps the classes.
+
+        Raises:
+            InvalidInput: for any number of classes but two.
+        """
+        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+        check_classification_targets(y)
+        kind = type_of_target(y, input_name="y", raise_unknown=True)
+        if kind != "binary":
+            raise InvalidInput(
+                f"Only binary classification is supported. The type of the target is {kind}: "
+                "for more classes use sklearn.multiclass.OneVsRestClassifier."
+            )
+        self.classes_ = np.unique(y)
+        if len(self.classes_) < 2:
+            raise InvalidInput("Classifier can't train when only one class is present: give samples of two classes.")
+        return np.asarray(X), y == self.classes_[1]
+
+
+def seed_of(random_state: Any) -> int:
+    """Draw a seed from any `random_state` that scikit-learn accepts."""
+    return int(check_random_state(random_state).randint(LARGEST_SEED))
+
+
+def check_neurons(neurons: Any) -> int | None:
+    """Return the number of neurons, None if the estimator is to find it.
+
+    Raises:
+        InvalidInput: for anything but None and whole numbers from 1 on.
+    """
+    is_count = isinstance(neurons, int | np.integer) and not isinstance(neurons, bool) and neurons >= 1
+    if neurons is not None and not is_count:
+        raise InvalidInput(f"neurons needs to be None or a whole number of at least 1, got {neurons!r}.")
+    return None if neurons is None else int(neurons)

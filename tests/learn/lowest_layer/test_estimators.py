@@ -42,7 +42,6 @@ def test_an_intersection_is_found_with_its_normals(seed: int) -> None:
     inside = any_of(values_of(points, rows, 1.3, STEP)) == 0
     names = np.where(inside, "yes", "no")
     model = HalfspaceIntersectionClassifier(random_state=seed).fit(points, names)
-    assert model.status_ == "estimated"
     assert model.outcome_ is Outcome.PARTLY_IDENTIFIED
     assert largest_angle(-rows, model.normals_) < 0.5
     np.testing.assert_allclose(model.offsets_, -1.3, atol=0.01)
@@ -58,8 +57,8 @@ def test_a_union_is_the_complement_of_an_intersection(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows, points = planted_rows(rng, 2, 2), rng.standard_normal((20_000, 2))
     active = any_of(values_of(points, rows, 1.0, STEP)).astype(int)
-    union = HalfspaceUnionClassifier(halfspaces=2, random_state=seed).fit(points, active)
-    intersection = HalfspaceIntersectionClassifier(halfspaces=2, random_state=seed).fit(points, 1 - active)
+    union = HalfspaceUnionClassifier(neurons=2, random_state=seed).fit(points, active)
+    intersection = HalfspaceIntersectionClassifier(neurons=2, random_state=seed).fit(points, 1 - active)
     np.testing.assert_allclose(union.normals_, -intersection.normals_)
     np.testing.assert_allclose(union.decision_function(points), -intersection.decision_function(points))
 
@@ -69,7 +68,6 @@ def test_data_that_is_not_gaussian_is_predicted_but_not_claimed(seed: int) -> No
     points = rng.uniform(-1, 1, (600, 2))
     inside = np.max(np.abs(points), axis=1) < 0.6
     model = HalfspaceIntersectionClassifier(random_state=seed).fit(points, inside)
-    assert model.status_ == "unreliable"
     assert model.outcome_ is Outcome.NOT_IDENTIFIED
     assert model.score(points, inside) > 0.9
     assert "not claimed" in model.result_.notes[-1]
@@ -80,7 +78,7 @@ def test_a_regressor_predicts_and_knows_its_units(seed: int) -> None:
     rows, points = planted_rows(rng, 3, 4, mixing=0.2), rng.standard_normal((30_000, 4))
     labels = with_pairs(values_of(points, rows, 1.0, RELU))
     model = LowestLayerRegressor(random_state=seed).fit(points[:20_000], labels[:20_000])
-    assert model.status_ == "verified"
+    assert model.outcome_ is Outcome.IDENTIFIED
     assert model.score(points[20_000:], labels[20_000:]) > 1 - 1e-12
     assert model.network_ is not None
     np.testing.assert_allclose(model.network_(points[:50]), model.units(points[:50]), atol=1e-12)
@@ -92,8 +90,8 @@ def test_wrong_settings_are_refused() -> None:
     points, labels = np.random.default_rng(0).standard_normal((50, 2)), np.arange(50) % 2
     with pytest.raises(InvalidInput, match="unknown unit"):
         LowestLayerRegressor(unit="tanh").fit(points, labels)
-    with pytest.raises(InvalidInput, match="integer from 1"):
-        HalfspaceUnionClassifier(halfspaces=0).fit(points, labels)
+    with pytest.raises(InvalidInput, match="at least 1, got 0"):
+        HalfspaceUnionClassifier(neurons=0).fit(points, labels)
     with pytest.raises(InvalidInput, match="Only binary classification"):
         HalfspaceUnionClassifier().fit(points, np.arange(50) % 3)
 

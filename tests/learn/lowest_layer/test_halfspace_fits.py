@@ -52,7 +52,7 @@ def test_polish_reaches_the_precision_of_the_samples(seed: int) -> None:
     rows, points, is_active = union(rng, 40_000)
     start = near(rng, rows, 0.08)
     polished = HalfspaceProgramme(points=400)(points, is_active, start, np.full(4, 1.45), rng)
-    assert largest_angle(rows, polished.rows) < min(0.3, 0.1 * largest_angle(rows, start))
+    assert largest_angle(rows, polished.directions) < min(0.3, 0.1 * largest_angle(rows, start))
     np.testing.assert_allclose(polished.thresholds, 1.5, atol=0.005)
     assert np.max(polished.misplaced) == 0.0
 
@@ -61,7 +61,7 @@ def test_too_few_points_leave_a_face_where_it_was(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows, points, is_active = union(rng, 60)
     polished = HalfspaceProgramme()(points, is_active, rows, np.full(4, 1.5), rng)
-    np.testing.assert_array_equal(polished.rows, rows)
+    np.testing.assert_array_equal(polished.directions, rows)
     assert np.all(np.isinf(polished.widths))
 
 
@@ -72,5 +72,5 @@ def test_a_soft_fit_gets_nearer_and_never_worse(seed: int) -> None:
     before = SoftUnion(8 * start, 8 * np.full(4, 1.2), 0.0)
     found = fit_soft_union(points, is_active, before.slopes, before.offsets)
     assert found.loss < logistic_loss(before.depths(points), is_active)
-    assert largest_angle(rows, found.rows) < 0.5 * largest_angle(rows, start)
+    assert largest_angle(rows, found.directions) < 0.5 * largest_angle(rows, start)
     np.testing.assert_allclose(found.thresholds, 1.5, atol=0.1)

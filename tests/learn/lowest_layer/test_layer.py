@@ -29,7 +29,7 @@ def test_exact_moments_give_signs_thresholds_and_coefficients(name: str, seed: i
     ]
     signs = rng.choice([-1.0, 1.0], 3)[:, None]
     found = oriented_by_moments(packed(tensors, 3), signs * rows, UNITS[name])
-    np.testing.assert_allclose(found.rows, rows, atol=1e-12)
+    np.testing.assert_allclose(found.directions, rows, atol=1e-12)
     np.testing.assert_allclose(found.thresholds, thresholds, atol=1e-8)
     np.testing.assert_allclose(found.coefficients, weights, rtol=1e-7)
 
@@ -47,5 +47,5 @@ def test_cumulants_of_a_truncation_give_signs_and_thresholds(seed: int) -> None:
             total = total + fit[order] * factorial(order) * power(row, order)
         tensors.append(total)
     found = oriented_by_cumulants(packed(tensors, 2), -rows)
-    np.testing.assert_allclose(found.rows, rows, atol=1e-12)
+    np.testing.assert_allclose(found.directions, rows, atol=1e-12)
     np.testing.assert_allclose(found.thresholds, thresholds, atol=1e-5)

@@ -20,7 +20,7 @@ def test_rows_of_exact_tensors_are_exact(order: int, sign: int, seed: int) -> No
     second = tensor_of(rows, sign * rng.uniform(0.5, 2, 5), 2)
     tensor = tensor_of(rows, sign * rng.uniform(0.5, 2, 5), order)
     found = WhitenedPower()(second, tensor, rng, rank=5)
-    assert largest_angle(rows, found.rows, is_signed=False) < 1e-5
+    assert largest_angle(rows, found.directions, is_signed=False) < 1e-5
     assert found.whitening.sign == sign
     assert found.whitening.is_definite
 
@@ -31,7 +31,7 @@ def test_noise_disturbs_rows_in_proportion(seed: int) -> None:
     second, third = (tensor_of(rows, np.ones(4), order) for order in (2, 3))
     noise = symmetric_noise(rng, 4, 3)
     angles = [
-        largest_angle(rows, WhitenedPower()(second, third + size * noise, rng, rank=4).rows, is_signed=False)
+        largest_angle(rows, WhitenedPower()(second, third + size * noise, rng, rank=4).directions, is_signed=False)
         for size in (1e-4, 1e-3)
     ]
     assert 3 < angles[1] / angles[0] < 30

@@ -22,15 +22,15 @@ def test_scikit_learn_accepts_the_estimator() -> None:
 
 
 @pytest.mark.parametrize("activation", ["softplus(10.0)", "tanh", "gelu", "silu", "sigmoid", "quadratic"])
-@pytest.mark.parametrize("fits_bias", [True, False])
-def test_random_labels_are_fitted_with_a_certificate(activation: str, fits_bias: bool, seed: int) -> None:
+@pytest.mark.parametrize("fit_bias", [True, False])
+def test_random_labels_are_fitted_with_a_certificate(activation: str, fit_bias: bool, seed: int) -> None:
     X, y = random_samples(seed, samples=18)
-    model = OverparameterizedRegressor(activation=activation, fits_bias=fits_bias, random_state=seed).fit(X, y)
+    model = OverparameterizedRegressor(activation=activation, fit_bias=fit_bias, random_state=seed).fit(X, y)
     assert model.certificate_.is_global_minimum
     assert model.outcome_ is Outcome.PARTLY_IDENTIFIED
     assert "one of many" in model.result_.reason
     assert np.allclose(model.predict(X), y, atol=1e-10)
-    assert np.all((model.network_.layers[0].biases == 0) == (not fits_bias))
+    assert np.all((model.network_.layers[0].biases == 0) == (not fit_bias))
     assert model.result_.samples == 18
     assert len(model.certificate_.statements()) == 4
 
@@ -50,7 +50,7 @@ def test_a_planted_network_is_identified_from_enough_samples(seed: int) -> None:
     X = rng.standard_normal((120, 4))
     weights = rng.standard_normal((2, 4))
     y = np.tanh(X @ weights.T) @ np.array([1.5, -0.7])
-    model = OverparameterizedRegressor(2, activation="tanh", fits_bias=False, starts=20, random_state=seed).fit(X, y)
+    model = OverparameterizedRegressor(2, activation="tanh", fit_bias=False, starts=20, random_state=seed).fit(X, y)
     assert model.outcome_ is Outcome.IDENTIFIED
     assert model.result_.require().is_identified
     fresh = rng.standard_normal((50, 4))

@@ -15,12 +15,12 @@ from unweave.result import Outcome
 
 
 @pytest.mark.usefixtures("without_type_checks")
-@pytest.mark.parametrize("fit_biases", [False, True])
-def test_scikit_learn_accepts_the_estimator(fit_biases: bool) -> None:
+@pytest.mark.parametrize("fit_bias", [False, True])
+def test_scikit_learn_accepts_the_estimator(fit_bias: bool) -> None:
     with warnings.catch_warnings():
         # Checks of packages that are not installed are skipped with a warning.
         warnings.simplefilter("ignore", SkipTestWarning)
-        check_estimator(QuadraticNetworkRegressor(fit_biases=fit_biases))
+        check_estimator(QuadraticNetworkRegressor(fit_bias=fit_bias))
 
 
 def test_random_labels_are_fitted_with_a_certificate(seed: int) -> None:
@@ -105,7 +105,7 @@ def test_biases_give_all_terms_of_degree_two(seed: int) -> None:
     rng = np.random.default_rng(seed)
     points = rng.standard_normal((40, 3))
     labels = 1.0 + points @ [1.0, -2.0, 0.5] + points[:, 0] * points[:, 2]
-    model = QuadraticNetworkRegressor(fit_biases=True).fit(points, labels)
+    model = QuadraticNetworkRegressor(fit_bias=True).fit(points, labels)
     assert model.outcome_ is Outcome.IDENTIFIED
     fresh = rng.standard_normal((10, 3))
     expected = 1.0 + fresh @ [1.0, -2.0, 0.5] + fresh[:, 0] * fresh[:, 2]

@@ -13,30 +13,19 @@ from unweave.networks.quadratic.teacher import effective_gaps
 from unweave.networks.quadratic.wiring import FIRST_LEVEL
 from unweave.result import Diagnostic, Outcome, at_least, at_most
 
-# Eigenvalues below this share of the largest, in units of the diagonal, belong to directions that change nothing.
-FLAT_TOL = 1e-12
-# Singular values below this share of the largest one do not count as features.
-RANK_TOL = 1e-5
-# Rows of the Jacobian per parameter that decide which directions are flat.
-ROWS_PER_PARAMETER = 4
-# Squared relative error that counts as none: rounding leaves 1e-24 and less.
-EXACT_TOL = 1e-15
-# Above this share of the variance (or of wrong classes) nothing worth the name was learnt.
-LARGEST_ERROR = 0.5
-
 
 @dataclass(frozen=True)
 class HierarchicalCertificate:
     """Evidence for a quadratic network. Errors are squared and relative to the variance of the labels.
 
     Args:
-        held_out: rows that no fit has seen.
+        held_out: samples that no fit has seen.
         relative_error: mean squared error on them; for classes, the share of wrong ones relative to always
             answering the more frequent class.
         error_bar: standard error of that.
-        fitted_error: the same on the rows of the fit: what the network class can't explain, if rows abound.
+        fitted_error: the same on the samples of the fit: what the network class can't explain, if samples abound.
         parameters: of the network.
-        rows: of the fit.
+        samples: of the fit.
         extra_flat_directions: directions in the parameters that change no label, beyond those of rotations of
             features within a level; 0 means that features are locally unique up to rotation.
         ranks: features per level that are not zero.
@@ -49,7 +38,7 @@ class HierarchicalCertificate:
     error_bar: float
     fitted_error: float
     parameters: int
-    rows: int
+    samples: int
     extra_flat_directions: int
     ranks: tuple[int, ...]
     starts: int
@@ -66,133 +55,142 @@ class HierarchicalCertificate:
         loose = f"not unique: {self.extra_flat_directions} directions beside rotations change no label"
         return [
             (
-                "error on held out rows",
-                f"{self.relative_error:.2e} +- {self.error_bar:.1e} (squared, relative; {self.held_out:,} rows)",
+                "error on held out samples",
+                f"{self.relative_error:.2e} +- {self.error_bar:.1e} (squared, relative; {self.held_out:,} samples)",
             ),
-            ("error on the rows of the fit", f"{self.fitted_error:.2e} ({self.rows:,} rows, {self.parameters} free)"),
+            (
+                "error on the samples of the fit",
+                f"{self.fitted_error:.2e} ({self.samples:,} samples, {self.parameters} free)",
+            ),
             ("features", unique if self.are_features_unique else loose),
             ("features that are not zero", ", ".join(map(str, self.ranks))),
             ("starts", f"{self.best_starts} of {self.starts} reached the lowest loss"),
         ]
 
 
-def certificate_of(
-    fit: HierarchicalFit, points: Points, *, errors: Float64[np.ndarray, "held_out"], fitted: float, exact_tol: float
-) -> HierarchicalCertificate:
-    """Judge a network.
+@dataclass(frozen=True)
+class HierarchicalEvidence:
+    """Settings of the evidence, which decide what may be claimed.
 
     Args:
-        fit: the network.
-        points: the inputs of the fit.
-        errors: relative loss of every row that no fit has seen.
-        fitted: mean relative loss on the rows of the fit.
-        exact_tol: relative error that counts as none.
+        exact_error: squared relative error that counts as none. Rounding leaves 1e-24 and less, measured on planted
+            networks; the margin is chosen.
+        largest_error: share of the variance, or of the wrong classes of always giving the more frequent one, above
+            which nothing worth the name was learnt; chosen.
+        flat_tol: eigenvalues below this share of the largest, in units of the diagonal, belong to directions that
+            change nothing; chosen, well above rounding.
+        rank_tol: singular values below this share of the largest one do not count as features; chosen.
+        samples_per_parameter: rows of the Jacobian that decide which directions are flat; chosen.
     """
-    bar = float(np.std(errors) / np.sqrt(len(errors))) if len(errors) else np.inf
-    lowest = max(2 * fit.relative_loss, exact_tol)
-    return HierarchicalCertificate(
-        held_out=len(errors),
-        relative_error=float(np.mean(errors)) if len(errors) else np.inf,
-        error_bar=bar,
-        fitted_error=fitted,
-        parameters=fit.student.parameters,
-        rows=len(points),
-        extra_flat_directions=extra_flat_directions(fit.student, fit.vector, points),
-        ranks=tuple(_rank(matrix) for matrix in fit.student.matrices(fit.vector)),
-        starts=len(fit.start_losses),
-        best_starts=sum(loss <= lowest for loss in fit.start_losses),
-    )
 
+    exact_error: float = 1e-15
+    largest_error: float = 0.5
+    flat_tol: float = 1e-12
+    rank_tol: float = 1e-5
+    samples_per_parameter: int = 4
 
-def extra_flat_directions(student: Student, vector: Parameters, points: Points) -> int:
-    """Flat directions of the outputs at a network, without those that its symmetries explain.
+    def certificate_of(
+        self, fit: HierarchicalFit, points: Points, *, errors: Float64[np.ndarray, "held_out"], fitted: float
+    ) -> HierarchicalCertificate:
+        """Judge a network.
 
-    Rotations of the k features of a level (for mixed signs: maps that keep the signed sum of squares) leave the
-    outputs as they are, a group of dimension k (k - 1) / 2; so does a shift of E[x^2] that no level sees.
-    """
-    jacobian = student.jacobian(vector, points[: ROWS_PER_PARAMETER * student.parameters])
-    sizes = np.linalg.norm(jacobian, axis=0)
-    scaled = jacobian / np.where(sizes > 0, sizes, 1.0)
-    eigenvalues = np.linalg.eigvalsh(scaled.T @ scaled)
-    flat = int(np.sum(eigenvalues <= FLAT_TOL * eigenvalues[-1]))
-    explained = sum(width * (width - 1) // 2 for width in student.wiring.widths)
-    if student.has_centre:
-        explained += student.wiring.inputs - _seen_shifts(student, vector)
-    return max(flat - explained, 0)
+        Args:
+            fit: the network.
+            points: the inputs of the fit.
+            errors: relative loss of every sample that no fit has seen.
+            fitted: mean relative loss on the samples of the fit.
+        """
+        bar = float(np.std(errors) / np.sqrt(len(errors))) if len(errors) else np.inf
+        lowest = max(2 * fit.relative_loss, self.exact_error)
+        return HierarchicalCertificate(
+            held_out=len(errors),
+            relative_error=float(np.mean(errors)) if len(errors) else np.inf,
+            error_bar=bar,
+            fitted_error=fitted,
+            parameters=fit.student.parameters,
+            samples=len(points),
+            extra_flat_directions=self.extra_flat_directions(fit.student, fit.vector, points),
+            ranks=tuple(_rank(matrix, self.rank_tol) for matrix in fit.student.matrices(fit.vector)),
+            starts=len(fit.start_losses),
+            best_starts=sum(loss <= lowest for loss in fit.start_losses),
+        )
 
+    def extra_flat_directions(self, student: Student, vector: Parameters, points: Points) -> int:
+        """Flat directions of the outputs at a network, without those that its symmetries explain.
 
-def _seen_shifts(student: Student, vector: Parameters) -> int:
-    """In how many directions a shift of E[x^2] changes features."""
-    blocks = [
-        matrix[:, student.wiring.columns(level)[1]]
-        for level, matrix in enumerate(student.matrices(vector), start=FIRST_LEVEL)
-        if 1 in student.wiring.columns(level)
-    ]
-    return _rank(np.concatenate(blocks))
+        Rotations of the k features of a level (for mixed signs: maps that keep the signed sum of squares) leave the
+        outputs as they are, a group of dimension k (k - 1) / 2; so does a shift of E[x^2] that no level sees.
+        """
+        jacobian = student.jacobian(vector, points[: self.samples_per_parameter * student.parameters])
+        sizes = np.linalg.norm(jacobian, axis=0)
+        scaled = jacobian / np.where(sizes > 0, sizes, 1.0)
+        eigenvalues = np.linalg.eigvalsh(scaled.T @ scaled)
+        flat = int(np.sum(eigenvalues <= self.flat_tol * eigenvalues[-1]))
+        explained = sum(width * (width - 1) // 2 for width in student.wiring.widths)
+        if student.has_centre:
+            explained += student.wiring.inputs - _seen_shifts(student, vector, self.rank_tol)
+        return max(flat - explained, 0)
 
+    def outcome_of(self, certificate: HierarchicalCertificate) -> tuple[Outcome, str]:
+        """Decide the outcome of a regression, and say why."""
+        error = certificate.relative_error
+        if not certificate.held_out:
+            return Outcome.NOT_IDENTIFIED, (
+                f"{certificate.samples} samples are too few to hold any out, so that nothing can be claimed: give more "
+                "samples."
+            )
+        if not error <= self.largest_error:
+            return Outcome.NOT_IDENTIFIED, (
+                f"the relative error on {certificate.held_out} held out samples is {error:.2g}, of "
+                f"{self.largest_error} that would count as learnt ({certificate.samples} samples for "
+                f"{certificate.parameters} parameters): give more samples, more restarts, or other widths and "
+                "connections."
+            )
+        if error > self.exact_error:
+            return Outcome.PARTLY_IDENTIFIED, (
+                f"the relative error is {error:.2g} on held out samples and {certificate.fitted_error:.2g} on those of "
+                "the fit: labels with noise, or of another class. Exact labels of such a network are met to "
+                f"{self.exact_error:.0e}; if these are exact, try more restarts, samples, or other widths and "
+                "connections."
+            )
+        if not certificate.are_features_unique:
+            return Outcome.PARTLY_IDENTIFIED, (
+                f"the function is found (relative error {error:.1e}), its features are not unique: "
+                f"{certificate.extra_flat_directions} directions beside rotations change no label. Features that are "
+                f"not zero: {certificate.ranks}; fit again with these as widths."
+            )
+        return Outcome.IDENTIFIED, (
+            f"the relative error is {error:.1e} on {certificate.held_out} held out samples, and near this network no "
+            "other one has these labels, up to rotations of the features within a level."
+        )
 
-def _rank(matrix: np.ndarray) -> int:
-    values = np.linalg.svd(matrix, compute_uv=False)
-    return int(np.sum(values > RANK_TOL * values[0])) if values[0] > 0 else 0
-
-
-def outcome_of(certificate: HierarchicalCertificate) -> tuple[Outcome, str]:
-    """The outcome of a regression, and why."""
-    error = certificate.relative_error
-    if not certificate.held_out:
+    def class_outcome_of(self, certificate: HierarchicalCertificate) -> tuple[Outcome, str]:
+        """Decide the outcome of a classification, and say why: classes alone never give the features exactly."""
+        error = certificate.relative_error
+        if certificate.held_out and error <= self.largest_error:
+            return Outcome.PARTLY_IDENTIFIED, (
+                f"the share of wrong classes on {certificate.held_out} held out samples is {error:.2g} of that of "
+                "always giving the more frequent class; classes tell the function only where it changes its sign."
+            )
         return Outcome.NOT_IDENTIFIED, (
-            f"{certificate.rows} rows are too few to hold any out, so that nothing can be claimed: give more rows."
+            f"the share of wrong classes on {certificate.held_out} held out samples is {error:.2g} of that of always "
+            f"giving the more frequent class, at most {self.largest_error} would count as learnt: give more samples or "
+            "other widths."
         )
-    if not error <= LARGEST_ERROR:
-        return Outcome.NOT_IDENTIFIED, (
-            f"the relative error on {certificate.held_out} held out rows is {error:.2g}, of {LARGEST_ERROR} that "
-            f"would count as learnt ({certificate.rows} rows for {certificate.parameters} parameters): give more rows, "
-            "more restarts, or other widths and connections."
-        )
-    if error > EXACT_TOL:
-        return Outcome.PARTLY_IDENTIFIED, (
-            f"the relative error is {error:.2g} on held out rows and {certificate.fitted_error:.2g} on those of the "
-            "fit: labels with noise, or of another class. Exact labels of such a network are met to 1e-15; if these "
-            "are exact, try more restarts, rows, or other widths and connections."
-        )
-    if not certificate.are_features_unique:
-        return Outcome.PARTLY_IDENTIFIED, (
-            f"the function is found (relative error {error:.1e}), its features are not unique: "
-            f"{certificate.extra_flat_directions} directions beside rotations change no label. Features that are not "
-            f"zero: {certificate.ranks}; fit again with these as widths."
-        )
-    return Outcome.IDENTIFIED, (
-        f"the relative error is {error:.1e} on {certificate.held_out} held out rows, and near this network no other "
-        "one has these labels, up to rotations of the features within a level."
-    )
-
-
-def class_outcome_of(certificate: HierarchicalCertificate) -> tuple[Outcome, str]:
-    """The outcome of a classification, and why: classes alone never give the features exactly."""
-    error = certificate.relative_error
-    if certificate.held_out and error <= LARGEST_ERROR:
-        return Outcome.PARTLY_IDENTIFIED, (
-            f"the share of wrong classes on {certificate.held_out} held out rows is {error:.2g} of that of always "
-            "giving the more frequent class; classes tell the function only where it changes its sign."
-        )
-    return Outcome.NOT_IDENTIFIED, (
-        f"the share of wrong classes on {certificate.held_out} held out rows is {error:.2g} of that of always giving "
-        f"the more frequent class, at most {LARGEST_ERROR} would count as learnt: give more rows or other widths."
-    )
 
 
 def diagnostics_of(
     network: QuadraticDenseNet, points: Points, labels: Float64[np.ndarray, "points"], parameters: int
 ) -> tuple[Diagnostic, ...]:
-    """Whether the samples are as the theory, and the measured figures, have them."""
+    """Check whether the samples are as the theory, and the measured figures, have them."""
     centred = points - np.mean(points, axis=0)
     spectrum = np.linalg.eigvalsh(centred.T @ centred / len(points))
     spread = float(np.std(labels))
     tails = float(np.mean((labels - np.mean(labels)) ** 4) / spread**4) if spread > 0 else 1.0
     found = [
         at_least(
-            "rows per parameter", len(points) / parameters, 5.0,
-            "with few rows per parameter starts end in bad minima, or the network fits noise", weak=2.0,
+            "samples per parameter", len(points) / parameters, 5.0,
+            "with few samples per parameter starts end in bad minima, or the network fits noise", weak=2.0,
         ),
         at_least(
             "smallest relative to largest variance of a direction of the inputs",
@@ -201,7 +199,7 @@ def diagnostics_of(
         ),
         at_most(
             "kurtosis of the labels", tails, 300.0,
-            "few rows carry most of the squared loss: bound the inputs, or give more rows", weak=3_000.0,
+            "few samples carry most of the squared loss: bound the inputs, or give more samples", weak=3_000.0,
         ),
     ]  # fmt: skip
     if network.depth > 2:
@@ -210,3 +208,18 @@ def diagnostics_of(
         advice = "a level weighs more than the one below: second-order training often copes, first-order does not"
         found.append(at_most("information gap (spread of a level relative to the one below)", gap, 0.7, advice, weak=2))
     return tuple(found)
+
+
+def _seen_shifts(student: Student, vector: Parameters, rank_tol: float) -> int:
+    """In how many directions a shift of E[x^2] changes features."""
+    blocks = [
+        matrix[:, student.wiring.columns(level)[1]]
+        for level, matrix in enumerate(student.matrices(vector), start=FIRST_LEVEL)
+        if 1 in student.wiring.columns(level)
+    ]
+    return _rank(np.concatenate(blocks), rank_tol)
+
+
+def _rank(matrix: np.ndarray, rank_tol: float) -> int:
+    values = np.linalg.svd(matrix, compute_uv=False)
+    return int(np.sum(values > rank_tol * values[0])) if values[0] > 0 else 0

@@ -1,27 +1,17 @@
 """`HierarchicalRegressor` and `HierarchicalClassifier`: deep quadratic networks, all levels learnt jointly."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from jaxtyping import Float64, Shaped
+from jaxtyping import Float64, Int
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unweave.arrays import Points, as_float64
 from unweave.exceptions import InvalidInput
-from unweave.learn.base import Stages
-from unweave.learn.hierarchical.certificate import (
-    EXACT_TOL,
-    certificate_of,
-    class_outcome_of,
-    diagnostics_of,
-    outcome_of,
-)
+from unweave.learn.base import BinaryClassifier, NetworkEstimator, NetworkRegressor, Stages, seed_of
+from unweave.learn.hierarchical.certificate import HierarchicalCertificate, HierarchicalEvidence, diagnostics_of
 from unweave.learn.hierarchical.joint_fit import (
     HierarchicalFit,
     JointLevenbergMarquardt,
@@ -31,21 +21,47 @@ from unweave.learn.hierarchical.joint_fit import (
 )
 from unweave.networks.quadratic.student import Student
 from unweave.networks.quadratic.wiring import make_wiring
-from unweave.result import Cost, Result
+from unweave.result import Cost, Outcome, Result
 
-LARGEST_SEED = 2**31 - 1
-# With fewer rows none are held out: the rest would not be enough for a fit.
-LEAST_ROWS = 20
+# With fewer samples none are held out: the rest would not be enough for a fit.
+LEAST_SAMPLES = 20
 # Starts that decide whether squares add or subtract; the wrong choice leaves a far larger loss.
 PROBING_STARTS = 2
 # Weight decay of the classifier: without it, features of classes that can be separated grow without end.
 CLASS_DECAY = 1e-8
+# What decides an outcome.
+EVIDENCE = HierarchicalEvidence()
 
 Numbers = Float64[np.ndarray, "points"]
 
 
-class _Hierarchical(BaseEstimator):
-    """What both estimators share; never used by itself."""
+class _Samples(NamedTuple):
+    points: Points
+    labels: Numbers
+    used: Int[np.ndarray, "used"]
+    held_out: Int[np.ndarray, "held_out"]
+
+
+class _Training(NamedTuple):
+    """How a network is trained and judged.
+
+    Args:
+        solver: its settings.
+        loss: what is minimised.
+        seed: of the starts.
+        errors: of outputs, one per sample, relative to what no features would leave.
+        outcome_of: decides what the certificate is worth.
+    """
+
+    solver: JointLevenbergMarquardt
+    loss: Loss
+    seed: int
+    errors: Callable[[Numbers], Numbers]
+    outcome_of: Callable[[HierarchicalCertificate], tuple[Outcome, str]]
+
+
+class _Hierarchical(NetworkEstimator):
+    """Train and judge deep quadratic networks; never used by itself."""
 
     def _student(self, points: Points, *, has_affine: bool, has_centre: bool) -> Student:
         settings: Any = self
@@ -64,52 +80,55 @@ class _Hierarchical(BaseEstimator):
                 raise InvalidInput(f"mean_squares needs {points.shape[1]} numbers, got {len(mean_squares)}.")
         return Student(wiring, tuple(coefficients), mean_squares, has_affine, has_centre)
 
-    def _trained(
-        self,
-        student: Student,
-        points: Points,
-        labels: Numbers,
-        *,
-        solver: JointLevenbergMarquardt,
-        loss: Loss,
-        seed: int,
-    ) -> HierarchicalFit:
-        """The better one of squares that add and squares that subtract, unless their signs are mixed anyway."""
+    def _learn(self, samples: _Samples, student: Student, training: _Training) -> Self:
+        """Train on some samples, judge by the others, and keep the result."""
+        points, labels, used, held_out = samples
+        stages = Stages()
+        with stages("training"):
+            fit = self._train(student, points[used], labels[used], training)
+        with stages("certificate"):
+            errors = training.errors(fit.network(points)[:, 0])
+            certificate = EVIDENCE.certificate_of(
+                fit, points[used], errors=errors[held_out], fitted=float(np.mean(errors[used]))
+            )
+        outcome, reason = training.outcome_of(certificate)
+        diagnostics = diagnostics_of(fit.network, points, labels, student.parameters)
+        self.fit_ = fit
+        cost = Cost(samples=len(points), seconds=stages.seconds)
+        return self._keep(Result(outcome, reason, fit.network, certificate, diagnostics, cost))
+
+    def _train(self, student: Student, points: Points, labels: Numbers, training: _Training) -> HierarchicalFit:
+        """Take the better one of squares that add and squares that subtract, unless their signs are mixed anyway."""
         settings: Any = self
+        solver, loss = training.solver, training.loss
         negative = replace(student, coefficients=tuple(-each for each in student.coefficients))
         probe, best = replace(solver, restarts=min(PROBING_STARTS, solver.restarts)), None
         for tried in (student,) if settings.signed else (student, negative):
-            fit = probe(tried, points, labels, rng=np.random.default_rng(seed), loss=loss)
+            fit = probe(tried, points, labels, rng=np.random.default_rng(training.seed), loss=loss)
             best = fit if best is None or fit.relative_loss < best.relative_loss else best
-            if best.relative_loss <= EXACT_TOL:
+            if best.relative_loss <= EVIDENCE.exact_error:
                 return best
         assert best is not None
-        return solver(best.student, points, labels, rng=np.random.default_rng(seed), loss=loss)
+        return solver(best.student, points, labels, rng=np.random.default_rng(training.seed), loss=loss)
 
-    def _split(self, rows: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Rows of the fit, and rows held out."""
+    def _split(self, points: Points, labels: Numbers, seed: int) -> _Samples:
+        """Hold a random share of the samples out."""
         share = getattr(self, "validation_fraction", None)
         if not isinstance(share, float | int) or not 0 <= share < 1:
             raise InvalidInput(f"validation_fraction needs a number from 0 to below 1, got {share!r}.")
-        order = rng.permutation(rows)
-        held_out = int(share * rows) if rows >= LEAST_ROWS else 0
-        return order[held_out:], order[:held_out]
-
-    def _hold(self, learnt: Result, fit: HierarchicalFit) -> None:
-        self.result_, self.fit_ = learnt, fit
-        self.network_ = fit.network
-        self.certificate_, self.outcome_ = learnt.certificate, learnt.outcome
+        order = np.random.default_rng(seed).permutation(len(points))
+        held_out = int(share * len(points)) if len(points) >= LEAST_SAMPLES else 0
+        return _Samples(points, labels, order[held_out:], order[:held_out])
 
     def features(self, X: Any, level: int) -> Float64[np.ndarray, "points features"]:
-        """The hidden features of a level, 2 to L, which are defined up to a rotation."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        """Answer with the hidden features of a level, 2 to L, which are defined up to a rotation."""
+        points = self._check_points(X)
         if not 2 <= level <= self.network_.depth:
             raise InvalidInput(f"level needs to be 2 to {self.network_.depth}, got {level}.")
-        return self.network_.features(X, level)
+        return self.network_.features(points, level)
 
 
-class HierarchicalRegressor(RegressorMixin, _Hierarchical):
+class HierarchicalRegressor(_Hierarchical, NetworkRegressor):
     """Learn ``y = sum_l a_l |S_l(x)|^2 + <b, x> + c``, where features S_l are linear in products of lower features.
 
     Args:
@@ -122,13 +141,13 @@ class HierarchicalRegressor(RegressorMixin, _Hierarchical):
         fit_affine: whether there is a linear part and a constant.
         mean_squares: E[x^2] if it is known; found with the network if None.
         solver: settings of the training, a `JointLevenbergMarquardt`.
-        validation_fraction: share of rows that judge the result.
-        random_state: seed or generator for starts and held out rows.
+        validation_fraction: share of samples that judge the result.
+        random_state: seed or generator for starts and held out samples.
 
     Attributes:
         result_: outcome, reason, network, certificate, diagnostics and notes.
         network_: the network, a `QuadraticDenseNet`.
-        certificate_: what held out rows and the flat directions of the fit say about it.
+        certificate_: what held out samples and the flat directions of the fit say about it.
         outcome_: identified, partly identified or not identified.
         fit_: losses of all starts.
     """
@@ -157,39 +176,21 @@ class HierarchicalRegressor(RegressorMixin, _Hierarchical):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> "HierarchicalRegressor":
-        """Learn from rows.
+        """Learn from samples.
 
         Raises:
             InvalidInput: for settings that can't be used.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-        y, stages = np.asarray(y, dtype=np.float64), Stages()
-        seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
-        used, held_out = self._split(len(X), np.random.default_rng(seed))
-        student = self._student(X[used], has_affine=self.fit_affine, has_centre=self.mean_squares is None)
+        points, labels = self._check_samples(X, y)
+        seed, spread = seed_of(self.random_state), float(np.var(labels)) or 1.0
+        samples = self._split(points, labels, seed)
+        student = self._student(points[samples.used], has_affine=self.fit_affine, has_centre=self.mean_squares is None)
         solver = JointLevenbergMarquardt() if self.solver is None else self.solver
-        with stages("training"):
-            fit = self._trained(student, X[used], y[used], solver=solver, loss=SquaredLoss(), seed=seed)
-        with stages("certificate"):
-            spread = float(np.var(y)) or 1.0
-            errors = (fit.network(X)[:, 0] - y) ** 2 / spread
-            certificate = certificate_of(
-                fit, X[used], errors=errors[held_out], fitted=float(np.mean(errors[used])), exact_tol=EXACT_TOL
-            )
-        outcome, reason = outcome_of(certificate)
-        diagnostics = diagnostics_of(fit.network, X, y, student.parameters)
-        cost = Cost(samples=len(X), seconds=stages.seconds)
-        self._hold(Result(outcome, reason, fit.network, certificate, diagnostics, cost), fit)
-        return self
-
-    def predict(self, X: Any) -> Numbers:
-        """What the network says."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.network_(X)[:, 0]
+        errors = lambda outputs: (outputs - labels) ** 2 / spread  # noqa: E731
+        return self._learn(samples, student, _Training(solver, SquaredLoss(), seed, errors, EVIDENCE.outcome_of))
 
 
-class HierarchicalClassifier(ClassifierMixin, _Hierarchical):
+class HierarchicalClassifier(_Hierarchical, BinaryClassifier):
     """Learn two classes from the sign of a deep quadratic network with a linear part, by logistic loss.
 
     For more than two classes use ``sklearn.multiclass.OneVsRestClassifier``.
@@ -199,10 +200,10 @@ class HierarchicalClassifier(ClassifierMixin, _Hierarchical):
         connections: sources that each level reads; see `HierarchicalRegressor`.
         level_weights: relative sizes of levels.
         signed: whether squares of a level enter with alternating signs; see `HierarchicalRegressor`.
-        mean_squares: E[x^2] if it is known; the mean over the rows if None.
+        mean_squares: E[x^2] if it is known; the mean over the samples if None.
         solver: settings of the training, a `JointLevenbergMarquardt`; by default one with a little weight decay.
-        validation_fraction: share of rows that judge the result.
-        random_state: seed or generator for starts and held out rows.
+        validation_fraction: share of samples that judge the result.
+        random_state: seed or generator for starts and held out samples.
 
     Attributes:
         classes_: the two classes.
@@ -230,63 +231,27 @@ class HierarchicalClassifier(ClassifierMixin, _Hierarchical):
         self.validation_fraction = validation_fraction
         self.random_state = random_state
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
     def fit(self, X: Any, y: Any) -> "HierarchicalClassifier":
-        """Learn from rows.
+        """Learn from samples.
 
         Raises:
             InvalidInput: for settings that can't be used, and any number of classes but two.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-        check_classification_targets(y)
-        signs, stages = self._signs(y), Stages()
-        seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
-        used, held_out = self._split(len(X), np.random.default_rng(seed))
-        student = self._student(X[used], has_affine=True, has_centre=False)
+        points, is_second = self._check_samples(X, y)
+        signs, seed = np.where(is_second, 1.0, -1.0), seed_of(self.random_state)
+        rarer = min(np.mean(signs > 0), np.mean(signs < 0))
+        samples = self._split(points, signs, seed)
+        student = self._student(points[samples.used], has_affine=True, has_centre=False)
         solver = JointLevenbergMarquardt(decay=CLASS_DECAY, restarts=2) if self.solver is None else self.solver
-        with stages("training"):
-            fit = self._trained(student, X[used], signs[used], solver=solver, loss=LogisticLoss(), seed=seed)
-        with stages("certificate"):
-            rarer = min(np.mean(signs > 0), np.mean(signs < 0))
-            errors = (np.sign(fit.network(X)[:, 0]) != signs) / rarer
-            certificate = certificate_of(
-                fit, X[used], errors=errors[held_out], fitted=float(np.mean(errors[used])), exact_tol=EXACT_TOL
-            )
-        outcome, reason = class_outcome_of(certificate)
-        diagnostics = diagnostics_of(fit.network, X, signs, student.parameters)
-        cost = Cost(samples=len(X), seconds=stages.seconds)
-        self._hold(Result(outcome, reason, fit.network, certificate, diagnostics, cost), fit)
-        return self
-
-    def _signs(self, y: np.ndarray) -> Numbers:
-        kind = type_of_target(y, input_name="y", raise_unknown=True)
-        if kind != "binary":
-            raise InvalidInput(
-                f"Only binary classification is supported. The type of the target is {kind}: "
-                "for more classes use sklearn.multiclass.OneVsRestClassifier."
-            )
-        self.classes_ = np.unique(y)
-        if len(self.classes_) < 2:
-            raise InvalidInput("Classifier can't train when only one class is present: give rows of two classes.")
-        return np.where(y == self.classes_[1], 1.0, -1.0)
+        errors = lambda outputs: (np.sign(outputs) != signs) / rarer  # noqa: E731
+        return self._learn(samples, student, _Training(solver, LogisticLoss(), seed, errors, EVIDENCE.class_outcome_of))
 
     def decision_function(self, X: Any) -> Numbers:
-        """The output of the network: positive for the second class."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.network_(X)[:, 0]
-
-    def predict(self, X: Any) -> Shaped[np.ndarray, "points"]:
-        """The class of every row."""
-        check_is_fitted(self)
-        return self.classes_[(self.decision_function(X) > 0).astype(int)]
+        """Answer with the output of the network: positive for the second class."""
+        return self.network_(self._check_points(X))[:, 0]
 
     def predict_proba(self, X: Any) -> Float64[np.ndarray, "points 2"]:
-        """Chances of the two classes."""
+        """Answer with the chances of the two classes."""
         chance = expit(self.decision_function(X))
         return np.stack([1 - chance, chance], axis=1)
 

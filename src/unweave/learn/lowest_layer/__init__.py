@@ -4,9 +4,9 @@
 | --- | --- |
 | `estimators` | scikit-learn estimators |
 | `fit` | all of these in order |
-| `starts` | which samples are quiet; rows from their cumulants, or from moments of labels, to some degrees |
+| `starts` | which samples are quiet; neurons from their cumulants, or from moments of labels, to some degrees |
 | `whitened_power`, `layer` | directions from tensors; their orientation, thresholds and coefficients |
-| `polish` | rows to the precision of the data: `halfspace_fits`, and least squares for relu in `local_relu` |
-| `evidence` | what held-out samples say about every row, and the outcome that follows |
-| `upper` | what stands above the rows, once they are known |
+| `polish` | neurons to the precision of the data: `halfspace_fits`, and least squares for relu in `local_relu` |
+| `evidence` | what held-out samples say about every neuron, and the outcome that follows |
+| `upper` | what stands above the neurons, once they are known |
 """

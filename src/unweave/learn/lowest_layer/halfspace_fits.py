@@ -8,7 +8,7 @@ An inactive sample is outside of every half space, and an active one that is far
 is left. Near the boundary of one half space the samples are therefore labelled by it alone, and separating them is a
 linear programme, which is as precise as the samples.
 
-For prediction on any data `fitted_union` chooses the number by held-out samples and claims nothing about the rows.
+For prediction on any data `fit_union` chooses the number by held-out samples and claims nothing about the directions.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from scipy.special import expit
 
 from unweave.activations import STEP
 from unweave.arrays import Atoms, Points, Vector
-from unweave.learn.lowest_layer.layer import LowestLayer
+from unweave.learn.lowest_layer.layer import ThresholdLayer
 from unweave.samples.hermite.inputs import Coordinates
 
 Side = Bool[np.ndarray, "points"]
@@ -67,7 +67,7 @@ class SoftUnion:
     loss: float
 
     @property
-    def rows(self) -> Atoms:
+    def directions(self) -> Atoms:
         """Unit vectors of the half spaces."""
         return self.slopes / np.linalg.norm(self.slopes, axis=1, keepdims=True)
 
@@ -100,7 +100,7 @@ def fit_soft_union(
     Args:
         points: samples, of a spread of about 1.
         is_active: whether a sample is in the union.
-        slopes: start; unit rows times a sharpness.
+        slopes: start; unit directions times a sharpness.
         offsets: start; thresholds times the sharpness.
         penalty: of the squared slopes.
         steps: largest number of steps of L-BFGS.
@@ -128,16 +128,16 @@ def fit_soft_union(
 
 @dataclass(frozen=True, eq=False)
 class Face:
-    """A half space ``<row, x> >= threshold`` with a unit row, and how well it separates the points of its programme.
+    """A half space ``<direction, x> >= threshold`` and how well it separates the points of its programme.
 
     Args:
-        row: unit vector.
+        direction: unit vector.
         threshold: its distance from the origin.
         misplaced: share of the points that are on the wrong side.
         margin: distance of all other points from the boundary, if none is misplaced.
     """
 
-    row: Vector
+    direction: Vector
     threshold: float
     misplaced: float
     margin: float
@@ -148,38 +148,38 @@ class PolishedFaces:
     """Half spaces after the last band.
 
     Args:
-        rows: unit vectors, one per half space.
+        directions: unit vectors, one per half space.
         thresholds: one per half space.
-        moved: angle in radians between every row and its start.
+        moved: angle in radians between every direction and its start.
         misplaced: share of misplaced points in the last programme of every half space.
         widths: half width of the last band of every half space; not finite if it had too few points for one.
     """
 
-    rows: Atoms
+    directions: Atoms
     thresholds: Thresholds
     moved: Float64[np.ndarray, "neurons"]
     misplaced: Float64[np.ndarray, "neurons"]
     widths: Float64[np.ndarray, "neurons"]
 
 
-def separating_face(points: Points, is_above: Side, row: Vector, threshold: float) -> Face:
+def separating_face(points: Points, is_above: Side, direction: Vector, threshold: float) -> Face:
     """The half space near a given one that separates points best.
 
     Maximises ``margin - sum of slacks`` of ``<w, x> - t >= margin`` above and ``<= -margin`` below, with
-    ``<w, row> = 1``: the widest margin if the points can be separated, and the least total violation otherwise.
+    ``<w, direction> = 1``: the widest margin if the points can be separated, and the least total violation otherwise.
 
     Args:
         points: near the boundary.
         is_above: the side of each.
-        row: a unit vector near the one that is looked for.
+        direction: a unit vector near the one that is looked for.
         threshold: likewise.
     """
     count, inputs = points.shape
-    arguments = points @ row - threshold
+    arguments = points @ direction - threshold
     scale = float(np.max(np.abs(arguments), initial=0.0)) or 1.0
     signs = np.where(is_above, 1.0, -1.0)
-    # Unknowns: change of the row within its orthogonal complement, change of the threshold, margin, slacks.
-    tangent = np.linalg.qr(np.column_stack([row, np.eye(inputs)]))[0][:, 1:]
+    # Unknowns: change of the direction within its orthogonal complement, change of the threshold, margin, slacks.
+    tangent = np.linalg.qr(np.column_stack([direction, np.eye(inputs)]))[0][:, 1:]
     known = np.column_stack([-signs[:, None] * (points @ tangent), signs, np.ones(count)])
     programme = linprog(
         np.concatenate([np.zeros(inputs), [-1.0], np.ones(count)]),
@@ -189,9 +189,9 @@ def separating_face(points: Points, is_above: Side, row: Vector, threshold: floa
         method="highs",
     )
     if programme.x is None:
-        return Face(row, threshold, 1.0, 0.0)
+        return Face(direction, threshold, 1.0, 0.0)
     change, shift, margin = programme.x[: inputs - 1], programme.x[inputs - 1], programme.x[inputs]
-    found = row + scale * tangent @ change
+    found = direction + scale * tangent @ change
     size = float(np.linalg.norm(found))
     found, level = found / size, (threshold + scale * shift) / size
     misplaced = float(np.mean(((points @ found - level) >= 0) != is_above))
@@ -213,23 +213,23 @@ class HalfspaceProgramme:
     first_width: float = FIRST_WIDTH
 
     def __call__(
-        self, points: Points, is_active: Side, rows: Atoms, thresholds: Thresholds, rng: np.random.Generator
+        self, points: Points, is_active: Side, directions: Atoms, thresholds: Thresholds, rng: np.random.Generator
     ) -> PolishedFaces:
         """Polish all half spaces of a union at once, round by round, so that each knows where the others are now.
 
         Args:
             points: samples, in coordinates in which they have a spread of about 1.
             is_active: whether a sample is in the union.
-            rows: unit vectors near the true ones, pointing into the half spaces.
+            directions: unit vectors near the true ones, pointing into the half spaces.
             thresholds: near the true ones.
             rng: chooses points where there are more than needed.
 
         Assumes: every half space has samples that no other contains.
         Guarantees: heuristic; for labels without noise, errors of order ``inputs / (samples * density)``.
         """
-        start, found, levels = rows, rows.copy(), thresholds.copy()
-        widths, misplaced = np.full(len(rows), self.first_width), np.ones(len(rows))
-        is_done = np.zeros(len(rows), dtype=bool)
+        start, found, levels = directions, directions.copy(), thresholds.copy()
+        widths, misplaced = np.full(len(directions), self.first_width), np.ones(len(directions))
+        is_done = np.zeros(len(directions), dtype=bool)
         for _ in range(self.rounds):
             arguments = points @ found.T - levels
             nearest_other = _largest_of_others(arguments)
@@ -239,8 +239,8 @@ class HalfspaceProgramme:
                     is_done[i], widths[i] = True, np.inf if misplaced[i] == 1.0 else widths[i]
                     continue
                 face = separating_face(points[chosen], is_active[chosen], found[i], float(levels[i]))
-                step = float(np.linalg.norm(face.row - found[i]) + abs(face.threshold - levels[i]))
-                found[i], levels[i], misplaced[i] = face.row, face.threshold, face.misplaced
+                step = float(np.linalg.norm(face.direction - found[i]) + abs(face.threshold - levels[i]))
+                found[i], levels[i], misplaced[i] = face.direction, face.threshold, face.misplaced
                 # A band that was searched completely has nothing more to say once it moves the face no more.
                 is_done[i] = is_all and BAND_PER_STEP * step < widths[i]
                 if not is_done[i]:
@@ -280,14 +280,14 @@ def _is_enough(is_active: Side, inputs: int) -> bool:
     return bool(fewest >= POINTS_PER_INPUT * inputs)
 
 
-def fitted_union(points: Points, is_active: Side, rng: np.random.Generator, *, halfspaces: int | None) -> LowestLayer:
-    """A union that predicts as well as logistic fits of its smooth maximum do.
+def fit_union(points: Points, is_active: Side, rng: np.random.Generator, *, neurons: int | None) -> ThresholdLayer:
+    """Fit a union that predicts as well as logistic fits of its smooth maximum do.
 
     Args:
         points: samples of any distribution.
         is_active: whether a sample is in the union.
         rng: for subsamples, splits and starts.
-        halfspaces: number of half spaces; chosen on held-out samples if None.
+        neurons: number of half spaces; chosen on held-out samples if None.
     """
     if len(points) > MOST_SAMPLES:
         chosen = rng.choice(len(points), MOST_SAMPLES, replace=False)
@@ -296,10 +296,10 @@ def fitted_union(points: Points, is_active: Side, rng: np.random.Generator, *, h
     # Inputs that are constant say nothing, whatever their scale.
     coordinates = Coordinates(points.mean(axis=0), np.diag(1.0 / np.where(scale > 0, scale, 1.0)))
     white = np.ascontiguousarray(coordinates.rows_of(points).T)
-    count = halfspaces if halfspaces is not None else _chosen_count(white, is_active, rng)
+    count = neurons if neurons is not None else _chosen_count(white, is_active, rng)
     union = _best_union(white, is_active, rng, count)
     kept = np.linalg.norm(union.slopes, axis=1) > 0
-    layer = LowestLayer(union.rows[kept], union.thresholds[kept], np.full(int(kept.sum()), np.nan), STEP)
+    layer = ThresholdLayer(union.directions[kept], union.thresholds[kept], np.full(int(kept.sum()), np.nan), STEP)
     return layer.pulled_back(coordinates)
 
 

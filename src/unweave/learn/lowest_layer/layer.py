@@ -1,7 +1,7 @@
-"""The lowest layer itself, and how its rows get orientation, threshold and coefficient from Hermite moments.
+"""The lowest layer itself, and how its directions get orientation, threshold and coefficient from Hermite moments.
 
 Dual vectors z_i satisfy ``<w_j, z_i> = 1`` for ``i = j`` and 0 otherwise, so that ``T_k(z_i, .., z_i) = c_i g_k(t_i)``
-holds one unit at a time. At the rows themselves it does so for orthonormal ones only.
+holds one unit at a time. At the directions themselves it does so for orthonormal ones only.
 """
 
 from dataclasses import dataclass
@@ -22,61 +22,61 @@ Scalars = Float64[np.ndarray, "neurons"]
 
 
 @dataclass(frozen=True, eq=False)
-class OrientedRows:
-    """Rows that point to where their units are active.
+class OrientedUnits:
+    """Directions that point to where their units are active.
 
     Args:
-        rows: unit vectors.
-        thresholds: one per row.
+        directions: unit vectors.
+        thresholds: one per direction.
         coefficients: of the units in the labels, averaged over what the other units do; NaN where not known.
     """
 
-    rows: Atoms
+    directions: Atoms
     thresholds: Scalars
     coefficients: Scalars
 
 
-def oriented_by_moments(moments: HermiteMoments, rows: Atoms, unit: Activation) -> OrientedRows:
+def oriented_by_moments(moments: HermiteMoments, directions: Atoms, unit: Activation) -> OrientedUnits:
     """Signs from order 1, thresholds from the ratio of orders 3 and 2, coefficients from order 2.
 
     Args:
         moments: orders 0 to 3 of the labels.
-        rows: unit vectors of any sign, linearly independent.
+        directions: unit vectors of any sign, linearly independent.
         unit: the units whose coefficients these are.
 
     Guarantees: the coefficient is ``sum_S c_S u_0^(|S| - 1)`` over all products that contain the unit, where ``u_0`` is
     how often a unit is active: that of the unit alone only for large thresholds.
     """
-    first, second, third = _along_duals(moments, rows)
+    first, second, third = _along_duals(moments, directions)
     # A negative coefficient turns the sign of all orders; order 2 shows it, because its factor is positive.
     flips = np.where(first * second >= 0, 1.0, -1.0)
     ratios = flips * third / np.where(second == 0, np.finfo(float).tiny, second)
     limit = LARGEST_THRESHOLD
     thresholds = np.array([threshold_of_ratio(unit, float(np.clip(ratio, -limit, limit))) for ratio in ratios])
     factors = np.array([monic_coefficients(unit, float(t), 2)[2] for t in thresholds])
-    return OrientedRows(flips[:, None] * rows, thresholds, second / factors)
+    return OrientedUnits(flips[:, None] * directions, thresholds, second / factors)
 
 
-def oriented_by_cumulants(cumulants: HermiteMoments, rows: Atoms) -> OrientedRows:
+def oriented_by_cumulants(cumulants: HermiteMoments, directions: Atoms) -> OrientedUnits:
     """Signs and thresholds from the cumulants of the indicator of ``<w_i, x> < t_i`` for all i.
 
-    For one row they are the derivatives of ``log Phi(t - z)`` at zero: the ratio of orders 2 and 1 is ``t + l`` with
-    ``l = phi(t) / Phi(t)``, which grows with t.
+    For one direction they are the derivatives of ``log Phi(t - z)`` at zero: the ratio of orders 2 and 1 is ``t + l``
+    with ``l = phi(t) / Phi(t)``, which grows with t.
 
     Args:
         cumulants: orders 0 to 3.
-        rows: unit vectors of any sign, linearly independent.
+        directions: unit vectors of any sign, linearly independent.
     """
-    first, second, _ = _along_duals(cumulants, rows)
-    # Where units are quiet, inputs lie on the other side of the row.
+    first, second, _ = _along_duals(cumulants, directions)
+    # Where units are quiet, inputs lie on the other side of the direction.
     flips = np.where(first <= 0, 1.0, -1.0)
     ratios = second / np.where(first == 0, np.finfo(float).tiny, first) * flips
     thresholds = np.array([_threshold_of_truncation(float(ratio)) for ratio in ratios])
-    return OrientedRows(flips[:, None] * rows, thresholds, np.full(len(rows), np.nan))
+    return OrientedUnits(flips[:, None] * directions, thresholds, np.full(len(directions), np.nan))
 
 
-def _along_duals(moments: HermiteMoments, rows: Atoms) -> tuple[Scalars, Scalars, Scalars]:
-    duals = np.linalg.pinv(rows).T
+def _along_duals(moments: HermiteMoments, directions: Atoms) -> tuple[Scalars, Scalars, Scalars]:
+    duals = np.linalg.pinv(directions).T
     first, second, third = (
         np.array([_at(tensor, dual) for dual in duals]) for tensor in map(moments.tensor, (1, 2, 3))
     )
@@ -100,44 +100,44 @@ def _threshold_of_truncation(ratio: float) -> float:
 
 
 @dataclass(frozen=True, eq=False)
-class LowestLayer:
-    """Units ``u(<row, x> - threshold)``.
+class ThresholdLayer:
+    """Units ``u(<direction, x> - threshold)``.
 
     Args:
-        rows: unit vectors, one per unit, that point to where the unit is active.
+        directions: unit vectors, one per unit, that point to where the unit is active.
         thresholds: one per unit.
         coefficients: of each unit when it is active alone; NaN where it is not known.
         unit: the function u.
     """
 
-    rows: Atoms
+    directions: Atoms
     thresholds: Scalars
     coefficients: Scalars
     unit: Activation
 
     def arguments(self, points: Points) -> Float64[np.ndarray, "points neurons"]:
-        """``<row, x> - threshold`` of every sample and unit."""
-        return points @ self.rows.T - self.thresholds
+        """``<direction, x> - threshold`` of every sample and unit."""
+        return points @ self.directions.T - self.thresholds
 
     def values(self, points: Points) -> Float64[np.ndarray, "points neurons"]:
         """The units at every sample."""
         return self.unit(self.arguments(points))
 
-    def pulled_back(self, coordinates: Coordinates) -> "LowestLayer":
+    def pulled_back(self, coordinates: Coordinates) -> "ThresholdLayer":
         """The same units in the inputs x, if this layer is in the coordinates ``z = axes^T (x - origin)``.
 
-        Rows are scaled to unit length again. A relu takes the scale into its coefficient; for a sigmoid the scale
-        matters, so that its rows keep the length that the coordinates give them.
+        Directions are scaled to unit length again. A relu takes the scale into its coefficient; for a sigmoid the scale
+        matters, so that its directions keep the length that the coordinates give them.
         """
-        rows = self.rows @ coordinates.axes.T
-        thresholds = self.thresholds + rows @ coordinates.origin
+        directions = self.directions @ coordinates.axes.T
+        thresholds = self.thresholds + directions @ coordinates.origin
         if self.unit.name == "sigmoid":
-            return LowestLayer(rows, thresholds, self.coefficients, self.unit)
-        sizes = np.linalg.norm(rows, axis=1)
+            return ThresholdLayer(directions, thresholds, self.coefficients, self.unit)
+        sizes = np.linalg.norm(directions, axis=1)
         coefficients = self.coefficients * sizes if self.unit.name == "relu" else self.coefficients
-        return LowestLayer(rows / sizes[:, None], thresholds / sizes, coefficients, self.unit)
+        return ThresholdLayer(directions / sizes[:, None], thresholds / sizes, coefficients, self.unit)
 
     @property
     def network(self) -> Network:
         """The layer as a network with one output per unit."""
-        return Network((Layer(self.rows, -self.thresholds, self.unit),))
+        return Network((Layer(self.directions, -self.thresholds, self.unit),))

@@ -25,15 +25,15 @@ class RegressedUnits:
     """Units after the fit.
 
     Args:
-        rows: unit vectors that point to where the units are active.
+        directions: unit vectors that point to where the units are active.
         thresholds: one per unit.
         coefficients: of each unit when it is active alone.
         samples: that each fit used; 0 for a unit that was left as it was.
         residuals: root mean square of the residuals of each fit.
-        angle_errors: standard error of every row in radians, as least squares has it.
+        angle_errors: standard error of every direction in radians, as least squares has it.
     """
 
-    rows: Atoms
+    directions: Atoms
     thresholds: Scalars
     coefficients: Scalars
     samples: Scalars
@@ -44,7 +44,7 @@ class RegressedUnits:
 def regress_units(
     points: Points,
     labels: Float64[np.ndarray, "points"],
-    rows: Atoms,
+    directions: Atoms,
     thresholds: Scalars,
     coefficients: Scalars,
     *,
@@ -56,7 +56,7 @@ def regress_units(
     Args:
         points: samples.
         labels: without their offset.
-        rows: unit vectors near the true ones.
+        directions: unit vectors near the true ones.
         thresholds: near the true ones.
         coefficients: what to keep for units with too few samples.
         is_exact: whether labels are free of noise; then the fit is trimmed, which leaves out samples of other units.
@@ -65,9 +65,13 @@ def regress_units(
     Guarantees: rounding errors for exact labels if more than `KEPT_SHARE` of the samples belong to the unit;
     ``noise sqrt(inputs / samples)`` otherwise.
     """
-    arguments = points @ rows.T - thresholds
-    found = [_fitted(points, labels, arguments, unit, is_exact=is_exact, outside=outside) for unit in range(len(rows))]
-    kept = RegressedUnits(rows.copy(), thresholds.copy(), coefficients.copy(), *(np.zeros(len(rows)) for _ in range(3)))
+    arguments = points @ directions.T - thresholds
+    found = [
+        _fitted(points, labels, arguments, unit, is_exact=is_exact, outside=outside) for unit in range(len(directions))
+    ]
+    kept = RegressedUnits(
+        directions.copy(), thresholds.copy(), coefficients.copy(), *(np.zeros(len(directions)) for _ in range(3))
+    )
     kept.angle_errors[:] = np.inf
     for unit, fit in enumerate(found):
         if fit is None:
@@ -75,8 +79,8 @@ def regress_units(
         slope, level, count, residual, error = fit
         size = float(np.linalg.norm(slope))
         # A unit points to where it is active, which is where the samples of the fit were.
-        sign = 1.0 if float(slope @ rows[unit]) >= 0 else -1.0
-        kept.rows[unit], kept.thresholds[unit] = sign * slope / size, -sign * level / size
+        sign = 1.0 if float(slope @ directions[unit]) >= 0 else -1.0
+        kept.directions[unit], kept.thresholds[unit] = sign * slope / size, -sign * level / size
         kept.coefficients[unit], kept.samples[unit] = sign * size, count
         kept.residuals[unit], kept.angle_errors[unit] = residual, error
     return kept
@@ -115,8 +119,8 @@ def _fitted(
     return slope, float(solution[-1]), len(kept), residual, _angle_error(design[kept], slope / size, residual / size)
 
 
-def _angle_error(design: np.ndarray, row: np.ndarray, noise: float) -> float:
-    """Root mean square of the error of a direction: the covariance of least squares across the row."""
+def _angle_error(design: np.ndarray, direction: np.ndarray, noise: float) -> float:
+    """Root mean square of the error of a direction: the covariance of least squares across the direction."""
     covariance = np.linalg.pinv(design.T @ design)[:-1, :-1]
-    across = np.trace(covariance) - row @ covariance @ row
+    across = np.trace(covariance) - direction @ covariance @ direction
     return float(noise * np.sqrt(max(across, 0.0)))

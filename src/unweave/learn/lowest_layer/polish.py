@@ -1,4 +1,4 @@
-"""From rows that are some degrees off to the precision of the data, by what the labels allow."""
+"""From directions that are some degrees off to the precision of the data, by what the labels allow."""
 
 from dataclasses import dataclass
 
@@ -8,14 +8,14 @@ from jaxtyping import Bool, Float64
 from unweave.activations import Activation
 from unweave.arrays import Atoms, Points
 from unweave.learn.lowest_layer.halfspace_fits import FIRST_SHARPNESS, HalfspaceProgramme, fit_soft_union
-from unweave.learn.lowest_layer.layer import OrientedRows
+from unweave.learn.lowest_layer.layer import OrientedUnits
 from unweave.learn.lowest_layer.local_relu import OUTSIDE, RegressedUnits, regress_units
 from unweave.learn.lowest_layer.starts import ACTIVE_NOISE, ReadLabels
 
 Labels = Float64[np.ndarray, "points"]
-# Arguments of units of noisy labels count as quiet below this: rows are known less well.
+# Arguments of units of noisy labels count as quiet below this: directions are known less well.
 NOISY_OUTSIDE = -0.1
-# Passes of linear programmes: another one if the last has left points on the wrong side and moved a row.
+# Passes of linear programmes: another one if the last has left points on the wrong side and moved a direction.
 FACE_PASSES, CLEAN_SHARE, STILL_MOVING = 2, 1e-3, 1e-3
 # Samples of either side for the smooth fit of all half spaces at once.
 SOFT_SAMPLES = 10_000
@@ -32,14 +32,14 @@ class Polished:
     """Units after all polish that the labels allow.
 
     Args:
-        units: rows, thresholds and coefficients.
+        units: directions, thresholds and coefficients.
         offset: value of the labels where all units are quiet.
         regression: the last fit of relu units, None for others.
         is_polished: whether anything was done to the start.
         misplaced: share of the points on the wrong side in the last programme of every half space.
     """
 
-    units: OrientedRows
+    units: OrientedUnits
     offset: float
     regression: RegressedUnits | None
     is_polished: bool
@@ -50,7 +50,7 @@ def polish(
     points: Points,
     labels: Labels,
     read: ReadLabels,
-    units: OrientedRows,
+    units: OrientedUnits,
     unit: Activation,
     rng: np.random.Generator,
 ) -> Polished:
@@ -65,7 +65,7 @@ def polish(
         rng: chooses samples for the programmes.
     """
     if read.is_active is None:
-        return Polished(units, read.offset, None, False, np.zeros(len(units.rows)))
+        return Polished(units, read.offset, None, False, np.zeros(len(units.directions)))
     found, misplaced = _face_polish(points, read.is_active, units, rng)
     if unit.name != "relu":
         return Polished(found, read.offset, None, True, misplaced)
@@ -77,20 +77,20 @@ def polish(
 
 
 def _face_polish(
-    points: Points, is_active: Bool[np.ndarray, "points"], units: OrientedRows, rng: np.random.Generator
-) -> tuple[OrientedRows, Float64[np.ndarray, "neurons"]]:
-    rows, thresholds = _soft_polish(points, is_active, units, rng)
-    misplaced = np.ones(len(rows))
+    points: Points, is_active: Bool[np.ndarray, "points"], units: OrientedUnits, rng: np.random.Generator
+) -> tuple[OrientedUnits, Float64[np.ndarray, "neurons"]]:
+    directions, thresholds = _soft_polish(points, is_active, units, rng)
+    misplaced = np.ones(len(directions))
     for _ in range(FACE_PASSES):
-        faces = HalfspaceProgramme()(points, is_active, rows, thresholds, rng)
-        rows, thresholds, misplaced = faces.rows, faces.thresholds, faces.misplaced
+        faces = HalfspaceProgramme()(points, is_active, directions, thresholds, rng)
+        directions, thresholds, misplaced = faces.directions, faces.thresholds, faces.misplaced
         if np.max(faces.misplaced) < CLEAN_SHARE or np.max(faces.moved) < STILL_MOVING:
             break
-    return OrientedRows(rows, thresholds, units.coefficients), misplaced
+    return OrientedUnits(directions, thresholds, units.coefficients), misplaced
 
 
 def _soft_polish(
-    points: Points, is_active: Bool[np.ndarray, "points"], units: OrientedRows, rng: np.random.Generator
+    points: Points, is_active: Bool[np.ndarray, "points"], units: OrientedUnits, rng: np.random.Generator
 ) -> tuple[Atoms, Float64[np.ndarray, "neurons"]]:
     """All half spaces at once on as many active as quiet samples, for starts whose thresholds are far off."""
     chosen = np.concatenate(
@@ -99,12 +99,12 @@ def _soft_polish(
             for side in (np.flatnonzero(is_active), np.flatnonzero(~is_active))
         ]
     )
-    slopes, offsets = FIRST_SHARPNESS * units.rows, FIRST_SHARPNESS * units.thresholds
+    slopes, offsets = FIRST_SHARPNESS * units.directions, FIRST_SHARPNESS * units.thresholds
     soft = fit_soft_union(points[chosen], is_active[chosen], slopes, offsets)
-    return soft.rows, soft.thresholds
+    return soft.directions, soft.thresholds
 
 
-def _exact_polish(points: Points, labels: Labels, units: OrientedRows) -> RegressedUnits:
+def _exact_polish(points: Points, labels: Labels, units: OrientedUnits) -> RegressedUnits:
     """Least squares until no residual is left: a unit that is exact tells its neighbours which samples are theirs."""
     spread = float(np.std(labels))
     fit = _regression(points, labels, units, is_exact=True, outside=OUTSIDE)
@@ -115,11 +115,11 @@ def _exact_polish(points: Points, labels: Labels, units: OrientedRows) -> Regres
     return fit
 
 
-def _kept_if_affine(fit: RegressedUnits, faces: OrientedRows, spread: float) -> OrientedRows:
+def _kept_if_affine(fit: RegressedUnits, faces: OrientedUnits, spread: float) -> OrientedUnits:
     """Units whose labels are affine where they are alone; half spaces where powers of a unit bend them."""
     is_affine = (fit.samples > 0) & (fit.residuals < AFFINE_RESIDUAL * spread)
-    return OrientedRows(
-        np.where(is_affine[:, None], fit.rows, faces.rows),
+    return OrientedUnits(
+        np.where(is_affine[:, None], fit.directions, faces.directions),
         np.where(is_affine, fit.thresholds, faces.thresholds),
         np.where(fit.samples > 0, fit.coefficients, faces.coefficients),
     )
@@ -129,14 +129,14 @@ def _noisy_polish(
     points: Points,
     labels: Labels,
     read: ReadLabels,
-    faces: OrientedRows,
+    faces: OrientedUnits,
     misplaced: Float64[np.ndarray, "neurons"],
 ) -> Polished:
     """Least squares with noise: faces are where labels rise above the noise, which is beyond the kinks."""
     offset, level = read.offset, ACTIVE_NOISE * read.noise
     fit = _regression(points, labels - offset, faces, is_exact=False, outside=-level + NOISY_OUTSIDE)
     for _ in range(NOISY_PASSES):
-        quiet = np.max(points @ fit.rows.T - fit.thresholds, axis=1) < NOISY_OUTSIDE
+        quiet = np.max(points @ fit.directions.T - fit.thresholds, axis=1) < NOISY_OUTSIDE
         if np.any(quiet):
             offset = float(np.mean(labels[quiet]))
         fit = _regression(points, labels - offset, _units_of(fit), is_exact=False, outside=NOISY_OUTSIDE)
@@ -144,12 +144,12 @@ def _noisy_polish(
 
 
 def _regression(
-    points: Points, labels: Labels, units: OrientedRows, *, is_exact: bool, outside: float
+    points: Points, labels: Labels, units: OrientedUnits, *, is_exact: bool, outside: float
 ) -> RegressedUnits:
     return regress_units(
-        points, labels, units.rows, units.thresholds, units.coefficients, is_exact=is_exact, outside=outside
+        points, labels, units.directions, units.thresholds, units.coefficients, is_exact=is_exact, outside=outside
     )
 
 
-def _units_of(fit: RegressedUnits) -> OrientedRows:
-    return OrientedRows(fit.rows, fit.thresholds, fit.coefficients)
+def _units_of(fit: RegressedUnits) -> OrientedUnits:
+    return OrientedUnits(fit.directions, fit.thresholds, fit.coefficients)

@@ -1,4 +1,4 @@
-"""What stands above a lowest layer, once its rows are known: a regression on few numbers."""
+"""What stands above a lowest layer, once its directions are known: a regression on few numbers."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Rows of a lowest layer from two symmetric tensors: whitening with order 2, power iteration with deflation.
+"""Directions of a lowest layer from two symmetric tensors: whitening with order 2, power iteration with deflation.
 
 Let ``T_2 = sum_i a_i w_i w_i^T`` with coefficients of one sign and ``T_k = sum_i b_i w_i (x) ... (x) w_i``. In the
 coordinates in which ``|T_2|`` is the identity the vectors ``sqrt(|a_i|) w_i`` are orthonormal, and power iteration with
@@ -30,7 +30,7 @@ class Whitening:
 
     Args:
         to_white: one column per coordinate; contracts tensors.
-        from_white: maps orthonormal vectors back to rows; ``from_white^T to_white`` is the identity.
+        from_white: maps orthonormal vectors back to directions; ``from_white^T to_white`` is the identity.
         sign: of the tensor.
         eigenvalues: all of them times the sign, descending.
     """
@@ -48,17 +48,17 @@ class Whitening:
 
 
 @dataclass(frozen=True, eq=False)
-class PowerRows:
-    """Rows found by power iteration.
+class PowerDirections:
+    """Directions found by power iteration.
 
     Args:
-        rows: unit vectors with arbitrary signs.
+        directions: unit vectors with arbitrary signs.
         values: whitened tensor at every direction; ``1 / sqrt(c_i)`` or ``1 / c_i`` up to a common factor.
         agreement: share of the starts of each round that ended at the direction that was taken.
         whitening: what was used.
     """
 
-    rows: Atoms
+    directions: Atoms
     values: Float64[np.ndarray, "neurons"]
     agreement: Float64[np.ndarray, "neurons"]
     whitening: Whitening
@@ -102,20 +102,20 @@ class WhitenedPower:
 
     def __call__(
         self, second: Tensor, tensor: Tensor, rng: np.random.Generator, *, rank: int, sign: int = 0
-    ) -> PowerRows:
-        """Find the rows.
+    ) -> PowerDirections:
+        """Find the directions.
 
         Args:
             second: tensor of order 2.
             tensor: of order 3 or 4; for order 3 its sign does not matter.
             rng: for the starts.
-            rank: number of rows.
+            rank: number of directions.
             sign: of the coefficients of order 4; that of the trace if 0.
 
         Raises:
             InvalidInput: if the tensor of order 2 has too few eigenvalues of one sign.
 
-        Assumes: linearly independent rows, coefficients of order 2 of one sign, of order 4 of one sign, too.
+        Assumes: linearly independent directions, coefficients of order 2 of one sign, of order 4 of one sign, too.
         Guarantees: exact for exact tensors; errors of order ``noise / coefficient`` otherwise (heuristic constant).
         """
         whitening = whitening_of(second, rank=rank)
@@ -128,9 +128,9 @@ class WhitenedPower:
             found = np.vstack([found, direction])
             values.append(_values(white, direction[None])[0])
             agreement.append(share)
-        rows = found @ whitening.from_white.T
-        rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-        return PowerRows(rows, np.array(values), np.array(agreement), whitening)
+        directions = found @ whitening.from_white.T
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        return PowerDirections(directions, np.array(values), np.array(agreement), whitening)
 
     def _strongest(self, white: Tensor, found: Found, rng: np.random.Generator) -> tuple[np.ndarray, float]:
         """The best end of several starts orthogonal to what was found, and the share of starts that ended there."""
@@ -151,7 +151,7 @@ class WhitenedPower:
 
 
 def _contractions(white: Tensor, points: Starts) -> Starts:
-    """``T(v, .., v, .)`` for every row v."""
+    """``T(v, .., v, .)`` for every direction v."""
     size = len(white)
     result = points @ white.reshape(size, -1)
     for _ in range(white.ndim - 2):

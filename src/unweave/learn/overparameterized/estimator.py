@@ -1,18 +1,16 @@
 """Regression by a one-hidden-layer network that is wide enough to fit every label, with a certificate that it did."""
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.linalg
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unweave.activations import Activation, activation_named
 from unweave.arrays import root_mean_square
 from unweave.exceptions import InvalidInput
+from unweave.learn.base import NetworkRegressor, Stages, check_neurons, seed_of
 from unweave.learn.overparameterized.certificates import certify_local_convergence, certify_zero_error
 from unweave.learn.overparameterized.conditions import RANK_SHARE, network_conditions, sample_conditions
 from unweave.learn.overparameterized.descent import GradientDescent
@@ -76,8 +74,8 @@ class TrainingCertificate:
         ]
 
 
-class OverparameterizedRegressor(RegressorMixin, BaseEstimator):
-    """A network ``f(x) = sum_l v_l g(<w_l, x> + b_l)`` with more parameters than samples, trained to zero error.
+class OverparameterizedRegressor(NetworkRegressor):
+    """Train ``f(x) = sum_l v_l g(<w_l, x> + b_l)`` with more parameters than samples to zero error.
 
     Args:
         neurons: hidden neurons; by default enough for two hidden weights per sample.
@@ -85,7 +83,7 @@ class OverparameterizedRegressor(RegressorMixin, BaseEstimator):
         solver: `GramLevenbergMarquardt` or `GradientDescent` with its settings; by default the former, or the latter
             if there are too many samples for a factorisation.
         trains_outputs: whether the output weights move, too, or stay at random signs over ``sqrt(neurons)``.
-        fits_bias: whether neurons have biases, which are weights of a constant input; the theory's model has none.
+        fit_bias: whether neurons have biases, which are weights of a constant input; the theory's model has none.
         starts: random starts that are tried until one is at a global minimum.
         random_state: seed of the starts.
 
@@ -102,7 +100,7 @@ class OverparameterizedRegressor(RegressorMixin, BaseEstimator):
         activation: str = "softplus(10.0)",
         solver: Solver | None = None,
         trains_outputs: bool = True,
-        fits_bias: bool = True,
+        fit_bias: bool = True,
         starts: int = 3,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -110,56 +108,45 @@ class OverparameterizedRegressor(RegressorMixin, BaseEstimator):
         self.activation = activation
         self.solver = solver
         self.trains_outputs = trains_outputs
-        self.fits_bias = fits_bias
+        self.fit_bias = fit_bias
         self.starts = starts
         self.random_state = random_state
 
-    def fit(self, X, y) -> "OverparameterizedRegressor":
+    def fit(self, X: Any, y: Any) -> "OverparameterizedRegressor":
         """Train on samples `X` with labels `y`.
 
         Raises:
             InvalidInput: if a setting makes no sense.
             ValueError: from scikit-learn's checks, if the samples are not finite numbers of the right shape.
         """
-        checked = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-        X, y = (np.asarray(array, dtype=np.float64) for array in checked)
+        points, labels = self._check_samples(X, y)
         activation = activation_named(self.activation)
-        units = _Units.of(X, y, has_bias=self.fits_bias)
+        units = _Units.of(points, labels, has_bias=self.fit_bias)
         neurons = self._neurons(*units.points.shape)
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        begin = time.perf_counter()
-        start, fit = self._best(units, activation, neurons, rng)
-        trained = time.perf_counter()
-        raw, spectrum = units.in_their_units(fit.point), jacobian_spectrum(fit.point)
-        certificate = _certify(start, fit.point, raw, spectrum)
+        rng, stages = np.random.default_rng(seed_of(self.random_state)), Stages()
+        with stages("training"):
+            start, fit = self._best(units, activation, neurons, rng)
+        with stages("certificate"):
+            raw, spectrum = units.in_their_units(fit.point), jacobian_spectrum(fit.point)
+            certificate = _certify(start, fit.point, raw, spectrum)
+            diagnostics = (*network_conditions(fit.point, spectrum), *sample_conditions(points, labels))
         outcome, reason = _verdict(certificate, fit.point, fit.steps)
-        self.network_, self.certificate_, self.outcome_ = _network(raw, has_bias=self.fits_bias), certificate, outcome
-        self.result_ = Result(
-            outcome=outcome,
-            reason=reason,
-            network=self.network_,
-            certificate=certificate,
-            diagnostics=(*network_conditions(fit.point, spectrum), *sample_conditions(X, y)),
-            cost=Cost(
-                samples=len(X), seconds={"training": trained - begin, "certificate": time.perf_counter() - trained}
-            ),
-            notes=_notes(self.fits_bias),
-        )
         self.losses_, self.n_iter_ = fit.losses * units.label_scale**2, max(fit.steps, 1)
-        return self
-
-    def predict(self, X) -> np.ndarray:
-        """Answers of the network."""
-        check_is_fitted(self)
-        points = np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
-        return self.network_(points)[:, 0]
+        return self._keep(
+            Result(
+                outcome=outcome,
+                reason=reason,
+                network=_network(raw, has_bias=self.fit_bias),
+                certificate=certificate,
+                diagnostics=diagnostics,
+                cost=Cost(samples=len(points), seconds=stages.seconds),
+                notes=_notes(self.fit_bias),
+            )
+        )
 
     def _neurons(self, samples: int, inputs: int) -> int:
-        if self.neurons is None:
-            return max(FEWEST_NEURONS, int(np.ceil(WEIGHTS_PER_SAMPLE * samples / inputs)))
-        if self.neurons < 1:
-            raise InvalidInput(f"OverparameterizedRegressor.neurons needs to be at least 1, got {self.neurons}.")
-        return int(self.neurons)
+        given = check_neurons(self.neurons)
+        return given or max(FEWEST_NEURONS, int(np.ceil(WEIGHTS_PER_SAMPLE * samples / inputs)))
 
     def _best(
         self, units: "_Units", activation: Activation, neurons: int, rng: np.random.Generator
@@ -274,8 +261,8 @@ def _verdict(certificate: TrainingCertificate, end: TrainingPoint, steps: int) -
     )
 
 
-def _notes(fits_bias: bool) -> tuple[str, ...]:
+def _notes(fit_bias: bool) -> tuple[str, ...]:
     notes = ["zero training error says nothing about other samples: the theory has no noise and no test error"]
-    if fits_bias:
+    if fit_bias:
         notes.append("biases are weights of a constant input, so that inputs are not Gaussian as the theory has them")
     return tuple(notes)

@@ -1,18 +1,15 @@
 """Networks of squares from samples, trained to the global optimum with a certificate."""
 
 from dataclasses import dataclass
-from time import perf_counter
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unweave.activations import QUADRATIC
 from unweave.arrays import Points, as_float64
 from unweave.exceptions import InvalidInput
+from unweave.learn.base import NetworkRegressor, Stages, check_neurons, seed_of
 from unweave.learn.quadratic.certificate import OptimalityCertificate, certify_training
 from unweave.learn.quadratic.conditions import check_conditions
 from unweave.learn.quadratic.optimality import OptimalityTest, Regime
@@ -33,11 +30,10 @@ class _Fit:
     trained: TrainedWeights
     certificate: OptimalityCertificate
     diagnostics: tuple[Diagnostic, ...]
-    seconds: dict[str, float]
 
 
-class QuadraticNetworkRegressor(RegressorMixin, BaseEstimator):
-    """A network ``f(x) = sum_l v_l <w_l, x>^2`` with fixed output weights v, trained to the global optimum.
+class QuadraticNetworkRegressor(NetworkRegressor):
+    """Train ``f(x) = sum_l v_l <w_l, x>^2`` with fixed output weights v to the global optimum.
 
     With as many output weights of each sign as inputs, no local minimum is spurious, and any labels of up to
     d (d + 1) / 2 points in general position are fitted exactly. The certificate says how far the loss is from the
@@ -51,7 +47,7 @@ class QuadraticNetworkRegressor(RegressorMixin, BaseEstimator):
             the labels exactly and takes both otherwise.
         solver: direct training if None; else one of `GradientDescent`, `ConjugateGradients` and `TrustRegion` of
             `unweave.learn.quadratic`, or `DirectTraining` with other settings.
-        fit_biases: give every neuron a bias, which makes the network a polynomial of degree two with all its terms.
+        fit_bias: give every neuron a bias, which makes the network a polynomial of degree two with all its terms.
         random_state: for random starts and the search for saddles; direct training does not depend on it as long as
             there are enough neurons.
 
@@ -72,14 +68,14 @@ class QuadraticNetworkRegressor(RegressorMixin, BaseEstimator):
         output_weights: Any = None,
         signs: str = "auto",
         solver: LocalSolver | DirectTraining | None = None,
-        fit_biases: bool = False,
+        fit_bias: bool = False,
         random_state: Any = None,
     ) -> None:
         self.neurons = neurons
         self.output_weights = output_weights
         self.signs = signs
         self.solver = solver
-        self.fit_biases = fit_biases
+        self.fit_bias = fit_bias
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> "QuadraticNetworkRegressor":
@@ -89,28 +85,17 @@ class QuadraticNetworkRegressor(RegressorMixin, BaseEstimator):
             InvalidInput: if the settings contradict each other, or there are NaN or infinite numbers.
         """
         self._check_settings()
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        points, labels = np.asarray(X), np.asarray(y, dtype=np.float64)
-        points = np.column_stack([points, np.ones(len(points))]) if self.fit_biases else points
-        rng = np.random.default_rng(check_random_state(self.random_state).randint(2**31))
-        fits = [self._fitted(points, labels, v, rng) for v in self._choices(points.shape[1], labels)]
+        points, labels = self._check_samples(X, y, fewest=1)
+        points = np.column_stack([points, np.ones(len(points))]) if self.fit_bias else points
+        rng = np.random.default_rng(seed_of(self.random_state))
+        stages = Stages()
+        fits = [self._train(points, labels, v, rng, stages) for v in self._choices(points.shape[1], labels)]
         # One sign is more to say than both, if it fits; the choices come in that order.
         best = next((fit for fit in fits if fit.certificate.is_zero), fits[-1])
         self.output_weights_ = best.problem.output_weights
         self.trained_ = best.trained
         self.matrix_ = best.problem.matrix_of(best.trained.weights)
-        network = self._network(best)
-        self.result_ = _learnt(best, fits, network)
-        self.network_ = network
-        self.certificate_ = self.result_.certificate
-        self.outcome_ = self.result_.outcome
-        return self
-
-    def predict(self, X: Any) -> Float64[np.ndarray, "points"]:
-        """Outputs of the trained network."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.network_(np.asarray(X))[:, 0]
+        return self._keep(_result(best, fits, self._network(best), stages))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -121,9 +106,7 @@ class QuadraticNetworkRegressor(RegressorMixin, BaseEstimator):
     def _check_settings(self) -> None:
         if self.signs not in SIGNS:
             raise InvalidInput(f"signs needs to be one of {', '.join(SIGNS)}, got {self.signs!r}.")
-        is_count = isinstance(self.neurons, (int, np.integer)) and not isinstance(self.neurons, bool)
-        if self.neurons is not None and not (is_count and self.neurons >= 1):
-            raise InvalidInput(f"neurons needs a number of at least 1, got {self.neurons!r}.")
+        check_neurons(self.neurons)
         if self.output_weights is not None and (self.neurons is not None or self.signs != "auto"):
             raise InvalidInput(
                 "output_weights say all about the neurons: leave neurons and signs at their defaults, "
@@ -146,23 +129,22 @@ class QuadraticNetworkRegressor(RegressorMixin, BaseEstimator):
         single = one if np.max(labels) > 0 or np.min(labels) == 0 else -one
         return [single, both] if neurons > 1 else [single]
 
-    def _fitted(self, points: Points, labels: np.ndarray, v: np.ndarray, rng: np.random.Generator) -> _Fit:
+    def _train(
+        self, points: Points, labels: np.ndarray, v: np.ndarray, rng: np.random.Generator, stages: Stages
+    ) -> _Fit:
         problem = QuadraticProblem(points, labels, v)
-        times = [perf_counter()]
-        test = OptimalityTest.of(problem)
-        diagnostics = check_conditions(test)
-        times.append(perf_counter())
-        trained = train(problem, self.solver, rng=rng)
-        times.append(perf_counter())
-        certificate = certify_training(test, trained.weights)
-        times.append(perf_counter())
-        stages = ["conditions", "training", "certificate"]
-        seconds = dict(zip(stages, np.diff(times).tolist(), strict=True))
-        return _Fit(problem, trained, certificate, diagnostics, seconds)
+        with stages("conditions"):
+            test = OptimalityTest.of(problem)
+            diagnostics = check_conditions(test)
+        with stages("training"):
+            trained = train(problem, self.solver, rng=rng)
+        with stages("certificate"):
+            certificate = certify_training(test, trained.weights)
+        return _Fit(problem, trained, certificate, diagnostics)
 
     def _network(self, best: _Fit) -> Network:
-        weights, inputs = best.trained.weights, best.problem.inputs - self.fit_biases
-        biases = weights[:, -1] if self.fit_biases else np.zeros(len(weights))
+        weights, inputs = best.trained.weights, best.problem.inputs - self.fit_bias
+        biases = weights[:, -1] if self.fit_bias else np.zeros(len(weights))
         output = best.problem.output_weights[None]
         return Network.shallow(weights[:, :inputs], biases, output, np.zeros(1), QUADRATIC)
 
@@ -200,7 +182,7 @@ def verdict(certificate: OptimalityCertificate, problem: QuadraticProblem) -> tu
     )
 
 
-def _learnt(best: _Fit, fits: list[_Fit], network: Network) -> Result:
+def _result(best: _Fit, fits: list[_Fit], network: Network, stages: Stages) -> Result:
     outcome, reason = verdict(best.certificate, best.problem)
     return Result(
         outcome=outcome,
@@ -208,10 +190,7 @@ def _learnt(best: _Fit, fits: list[_Fit], network: Network) -> Result:
         network=network,
         certificate=best.certificate,
         diagnostics=best.diagnostics,
-        cost=Cost(
-            samples=best.problem.samples,
-            seconds={name: sum(fit.seconds[name] for fit in fits) for name in best.seconds},
-        ),
+        cost=Cost(samples=best.problem.samples, seconds=stages.seconds),
         notes=_notes(best, fits),
     )
 

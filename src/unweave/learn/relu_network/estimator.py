@@ -10,15 +10,20 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float64
-from sklearn.base import BaseEstimator, RegressorMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
 
 from unweave.arrays import Vector, as_float64
 from unweave.exceptions import InputWarning, InvalidInput
-from unweave.learn.base import Progress, Stages
+from unweave.learn.base import NetworkRegressor, Progress, Stages, check_neurons, seed_of
 from unweave.learn.relu_network.candidates import Candidate, Finisher, Rows, in_inputs
-from unweave.learn.relu_network.certificate import Case, certificate_of, doubt_of_inputs, notes, too_few, verdict
+from unweave.learn.relu_network.certificate import (
+    Case,
+    ReluCertificate,
+    certificate_of,
+    doubt_of_inputs,
+    notes,
+    too_few,
+    verdict,
+)
 from unweave.learn.relu_network.evidence import StandardErrors
 from unweave.learn.relu_network.finish import ReluFinish
 from unweave.learn.relu_network.missing_neurons import NextNeuron, RareNeurons
@@ -39,16 +44,13 @@ ROWS_PER_INPUT = 20
 # Numbers of neurons that are tried at most, and neurons that are added at most.
 MOST_ATTEMPTS = 12
 MOST_FURTHER = 3
-LARGEST_SEED = 2**31 - 1
 
 
 @dataclass(frozen=True, eq=False)
-class LearntRelu:
-    """A relu network from samples.
+class ReluDetails:
+    """What is known about a relu network beside its result.
 
     Args:
-        learnt: outcome, reason, network and certificate.
-        network: the same network, which there always is: an affine one where no neuron is seen.
         start: the network that moments gave, before it was finished; None if there is none.
         standard_errors: of the parameters, by the noise of the labels; None if there is no network.
         open_signs: neurons whose sign the labels leave open.
@@ -56,13 +58,14 @@ class LearntRelu:
         doubt_of_inputs: what inputs that are not Gaussian mean for the result; None if they are.
     """
 
-    learnt: Result
-    network: Network
     start: Network | None
     standard_errors: StandardErrors | None
     open_signs: Bool[np.ndarray, "neurons"]
     sign_choices: SignChoices | None
     doubt_of_inputs: str | None
+
+
+ReluResult = Result[Network, ReluCertificate]
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +96,7 @@ class ReluLearner:
         seed: int = 0,
         engine: Engine | None = None,
         progress: Progress | None = None,
-    ) -> LearntRelu:
+    ) -> tuple[ReluResult, ReluDetails]:
         """Learn from all samples of a source.
 
         Args:
@@ -102,6 +105,9 @@ class ReluLearner:
             seed: of the held out rows and of the decomposition; the same seed gives the same network.
             engine: where moments are summed; this process if omitted.
             progress: called with the name of every stage and the number of samples.
+
+        Returns:
+            The result, whose network is never None: an affine one where no neuron is seen; and details.
 
         Raises:
             InvalidInput: for rows that are not finite or of another size, and for inputs that are constant or
@@ -231,7 +237,7 @@ def _result(
     stages: Stages,
     *,
     given: int | None,
-) -> LearntRelu:
+) -> tuple[ReluResult, ReluDetails]:
     certificate = certificate_of(
         best,
         fitted=finisher.fitted,
@@ -243,7 +249,7 @@ def _result(
     outcome, reason = verdict(case)
     choices = equivalent_signs(best.network) if best.is_exact and best.network.skip is None and best.neurons else None
     network = problem.in_inputs(best.network)
-    learnt = Result(
+    result = Result(
         outcome=outcome,
         reason=reason,
         network=network,
@@ -254,17 +260,17 @@ def _result(
     )
     scaled = _scaled_errors(best.errors, problem.spread)
     start, doubt = problem.in_inputs(best.start), doubt_of_inputs(case)
-    return LearntRelu(learnt, network, start, scaled, best.open_signs, choices, doubt)
+    return result, ReluDetails(start, scaled, best.open_signs, choices, doubt)
 
 
-def _too_few(source: Source, inputs: int, rows: int, stages: Stages) -> LearntRelu:
+def _too_few(source: Source, inputs: int, rows: int, stages: Stages) -> tuple[ReluResult, ReluDetails]:
     """An affine fit, which is all that so few rows allow."""
     points, labels = first_rows(source, inputs=inputs, most=rows)
     solved = np.linalg.lstsq(np.column_stack([points, np.ones(rows)]), labels, rcond=None)[0]
     network = affine_network(solved[:-1], solved[-1:])
     reason = too_few(rows, ROWS_PER_INPUT * (inputs + 1))
-    learnt = Result(Outcome.NOT_IDENTIFIED, reason, network, cost=Cost(samples=rows, seconds=dict(stages.seconds)))
-    return LearntRelu(learnt, network, None, None, np.zeros(0, dtype=bool), None, None)
+    result = Result(Outcome.NOT_IDENTIFIED, reason, network, cost=Cost(samples=rows, seconds=dict(stages.seconds)))
+    return result, ReluDetails(None, None, np.zeros(0, dtype=bool), None, None)
 
 
 def _with_labels_in(network: Network, spread: float) -> Network:
@@ -286,7 +292,7 @@ def _first_point(source: Source, inputs: int) -> Vector:
     return points[0] if len(points) else np.zeros(inputs)
 
 
-class ReluNetworkRegressor(RegressorMixin, BaseEstimator):
+class ReluNetworkRegressor(NetworkRegressor):
     """Recover ``y = sum_i a_i relu(<w_i, x> + b_i)`` from samples.
 
     Args:
@@ -323,13 +329,13 @@ class ReluNetworkRegressor(RegressorMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> "ReluNetworkRegressor":
-        """Learn from rows in memory.
+        """Learn from samples in memory.
 
         Raises:
             InvalidInput: for settings that can't be used, and inputs that are constant or combinations of others.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=2)
-        return self._learn(ArraySource(X, np.asarray(y, dtype=np.float64)), X.shape[1], None)
+        points, labels = self._check_samples(X, y)
+        return self._learn(ArraySource(points, labels), points.shape[1], None)
 
     def fit_source(self, source: Source, *, inputs: int, engine: Engine | None = None) -> "ReluNetworkRegressor":
         """Learn from samples that need not fit into memory.
@@ -342,40 +348,21 @@ class ReluNetworkRegressor(RegressorMixin, BaseEstimator):
         self.n_features_in_ = inputs
         return self._learn(source, inputs, engine)
 
-    def predict(self, X: Any) -> Float64[np.ndarray, "points"]:
-        """What the network says."""
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
-        return self.network_(X)[:, 0]
-
     def _learn(self, source: Source, inputs: int, engine: Engine | None) -> "ReluNetworkRegressor":
         learner = ReluLearner(
-            neurons=_checked_neurons(self.neurons),
-            mean=_checked(self.mean, "mean", (inputs,)),
-            covariance=_checked(self.covariance, "covariance", (inputs, inputs)),
+            neurons=check_neurons(self.neurons),
+            mean=_check_shape(self.mean, "mean", (inputs,)),
+            covariance=_check_shape(self.covariance, "covariance", (inputs, inputs)),
         )
-        seed = int(check_random_state(self.random_state).randint(LARGEST_SEED))
-        return self._hold(learner(source, inputs=inputs, seed=seed, engine=engine))
-
-    def _hold(self, found: LearntRelu) -> "ReluNetworkRegressor":
-        self.result_ = found.learnt
-        self.network_: Network = found.network
-        self.certificate_ = found.learnt.certificate
-        self.outcome_ = found.learnt.outcome
-        self.start_network_, self.standard_errors_ = found.start, found.standard_errors
-        self.open_signs_, self.sign_choices_ = found.open_signs, found.sign_choices
-        if found.doubt_of_inputs is not None:
-            warnings.warn(found.doubt_of_inputs, InputWarning, stacklevel=3)
-        return self
+        result, details = learner(source, inputs=inputs, seed=seed_of(self.random_state), engine=engine)
+        self.start_network_, self.standard_errors_ = details.start, details.standard_errors
+        self.open_signs_, self.sign_choices_ = details.open_signs, details.sign_choices
+        if details.doubt_of_inputs is not None:
+            warnings.warn(details.doubt_of_inputs, InputWarning, stacklevel=3)
+        return self._keep(result)
 
 
-def _checked_neurons(neurons: Any) -> int | None:
-    if neurons is not None and (isinstance(neurons, bool) or not isinstance(neurons, int | np.integer) or neurons < 1):
-        raise InvalidInput(f"neurons needs to be a number of at least 1, or None to find it, got {neurons!r}.")
-    return None if neurons is None else int(neurons)
-
-
-def _checked(value: Any, name: str, shape: tuple[int, ...]) -> np.ndarray | None:
+def _check_shape(value: Any, name: str, shape: tuple[int, ...]) -> np.ndarray | None:
     if value is None:
         return None
     array = as_float64(value, name=name, ndim=len(shape))

@@ -41,7 +41,7 @@ def even_rows(
     # Orthonormal rows are white already.
     found = WhitenedPower()(np.eye(inputs), moments.tensor(4), rng, rank=inputs, sign=int(np.sign(coefficient_4)))
     strongest = np.argsort(-found.values)[:rank]
-    return found.rows[strongest]
+    return found.directions[strongest]
 
 
 def row_margin(single: float, other: float, both: float, *, coefficients: Float64[np.ndarray, "degrees"]) -> float:
