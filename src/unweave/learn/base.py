@@ -9,7 +9,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Self
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float64, Shaped
@@ -27,6 +27,7 @@ Labels = Float64[np.ndarray, "points"]
 Progress = Callable[[str, int], None]
 
 LARGEST_SEED = 2**31 - 1
+AnyEstimator = TypeVar("AnyEstimator", bound="NetworkEstimator")
 
 
 class Stages:
@@ -64,7 +65,7 @@ class NetworkEstimator(BaseEstimator):
     certificate_: Any
     outcome_: Outcome
 
-    def _keep(self, result: Result) -> Self:
+    def _keep(self: AnyEstimator, result: Result) -> AnyEstimator:
         self.result_ = result
         self.network_, self.certificate_, self.outcome_ = result.network, result.certificate, result.outcome
         return self

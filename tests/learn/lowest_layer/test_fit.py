@@ -29,7 +29,7 @@ def test_steps_under_or_are_estimated_with_a_small_angle(seed: int) -> None:
     assert angle < 0.5
     assert angle < found.result.certificate.largest_angle < 3
     np.testing.assert_allclose(found.layer.thresholds, 1.5, atol=0.01)
-    assert dict(found.result.certificate.statements())["rows"] == "4"
+    assert dict(found.result.certificate.statements())["neurons"] == "4"
 
 
 def test_relu_with_products_is_verified_to_rounding(seed: int) -> None:
@@ -191,7 +191,7 @@ def test_evidence_misses_a_row_that_is_missing(seed: int) -> None:
     is_active = any_of(values_of(points, rows, 1.5, STEP)) > 0
     evidence = LowestLayerEvidence().face_evidence(points, is_active, rows[:3], np.full(3, 1.5))
     assert evidence.is_unexplained_significant
-    assert any(diagnostic.verdict is Verdict.FAIL for diagnostic in evidence.diagnostics())
+    assert any(diagnostic.verdict is Verdict.FAIL for diagnostic in LowestLayerEvidence().face_diagnostics(evidence))
 
 
 def test_rows_found_twice_are_noticed() -> None:

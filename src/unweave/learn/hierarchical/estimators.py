@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from jaxtyping import Float64, Int
@@ -31,6 +31,7 @@ PROBING_STARTS = 2
 CLASS_DECAY = 1e-8
 # What decides an outcome.
 EVIDENCE = HierarchicalEvidence()
+AnyHierarchy = TypeVar("AnyHierarchy", bound="_Hierarchical")
 
 Numbers = Float64[np.ndarray, "points"]
 
@@ -80,7 +81,7 @@ class _Hierarchical(NetworkEstimator):
                 raise InvalidInput(f"mean_squares needs {points.shape[1]} numbers, got {len(mean_squares)}.")
         return Student(wiring, tuple(coefficients), mean_squares, has_affine, has_centre)
 
-    def _learn(self, samples: _Samples, student: Student, training: _Training) -> Self:
+    def _learn(self: AnyHierarchy, samples: _Samples, student: Student, training: _Training) -> AnyHierarchy:
         """Train on some samples, judge by the others, and keep the result."""
         points, labels, used, held_out = samples
         stages = Stages()

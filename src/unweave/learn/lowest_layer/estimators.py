@@ -1,7 +1,7 @@
 """Estimators of a lowest layer under any upper function, and of unions and intersections of half spaces."""
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -19,6 +19,7 @@ UPPER_DEGREE = 3
 # Samples that fit the upper part: it has a few hundred coefficients.
 UPPER_SAMPLES = 200_000
 FALLBACK_NOTE = "predictions come from a logistic fit of half spaces that are not claimed to be the true ones"
+AnyHalfspaces = TypeVar("AnyHalfspaces", bound="_HalfspaceClassifier")
 
 
 class LowestLayerRegressor(NetworkRegressor):
@@ -99,7 +100,7 @@ class _HalfspaceClassifier(BinaryClassifier):
         self.neurons = neurons
         self.random_state = random_state
 
-    def fit(self, X: Any, y: Any) -> Self:
+    def fit(self: AnyHalfspaces, X: Any, y: Any) -> AnyHalfspaces:
         """Find the half spaces; without evidence for any, fit some for prediction only.
 
         Raises:
