@@ -87,6 +87,7 @@ def levenberg_marquardt(
 ) -> Trained:
     """Damped Gauss-Newton on all runs, with one equation per sample (Gram form).
 
+    Compiled for a batch of runs with a damping each, hence apart from `numerics.least_squares`.
     A run ends as in `descend`, or when no step lowers its loss any more.
     """
     padded, is_real = _padded(runs)

@@ -214,7 +214,11 @@ def _variable_projection(
     biases: np.ndarray,
     steps: int = FIT_STEPS,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Levenberg-Marquardt in (scale, bias) of all neurons at once, output weights eliminated (Kaufman)."""
+    """Levenberg-Marquardt in (scale, bias) of all neurons at once, output weights eliminated (Kaufman).
+
+    One batch of 2 x 2 systems with a damping each: one by one, through `numerics.least_squares`, would be a loop over
+    neurons.
+    """
     scales, biases, damping = scales.copy(), biases.copy(), np.full(len(positions), 1e-3)
     weights, loss, gram, slope = _projected_system(positions, targets, activation, scales, biases)
     active = np.arange(len(positions))

@@ -3,6 +3,10 @@
 A step solves the linearised problem with a damping that grows while steps fail and decays when they succeed
 (Levenberg 1944, Marquardt 1963). What the damping multiplies, how the equations are solved (orthogonal, Cholesky,
 eigenvectors, conjugate gradients) and which parameters move belongs to the problem.
+
+Some loops stay apart: those that run many small fits as one batch, with a damping each (`identification.profiles`,
+`numerics.power_steps`, `_kernels.landscape`), and the trust region of networks of squares, whose Hessian products show
+negative curvature that Gauss-Newton does not see.
 """
 
 from collections.abc import Callable
