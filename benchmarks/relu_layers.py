@@ -22,7 +22,8 @@ import numpy as np
 import unweave
 from unweave.activations import IDENTITY, RELU, Activation, activation_named
 from unweave.exceptions import StageFailed
-from unweave.identification.relu_layers.search import ReluLayers, TwoLayerSearch, looks_shallow
+from unweave.identification.relu_layers.route import looks_shallow
+from unweave.identification.relu_layers.search import ReluLayers, TwoLayerSearch
 from unweave.identification.session import Session
 from unweave.networks.network import Layer, Network
 from unweave.oracles.oracle import CallableOracle
