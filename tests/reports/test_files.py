@@ -1,8 +1,10 @@
 import dataclasses
 import json
 import os
+import re
 import tempfile
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,9 @@ from unweave.certificates.certify import Certificate
 from unweave.exceptions import InvalidInput, UnreadableFile
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
-from unweave.reports.files import check_folder, read_run, write_run
+from unweave.networks.quadratic.teacher import make_teacher
+from unweave.reports.fields import CERTIFICATES
+from unweave.reports.files import check_folder, read_network, read_run, write_run
 from unweave.reports.json import as_document, network_document
 from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict
 from unweave.writing import FORMAT, as_json, json_number
@@ -281,6 +285,50 @@ def test_other_parameters_than_those_told_are_refused(folder: Path) -> None:
     layer, last = planted().layers
     Network((dataclasses.replace(layer, biases=layer.biases + 1e-9), last)).save(folder / "network.safetensors")
     with pytest.raises(UnreadableFile, match="other parameters"):
+        read_run(folder)
+
+
+CERTIFICATE_CLASSES = [getattr(import_module(module), name) for name, module in CERTIFICATES.items()]
+EXAMPLES: dict[Any, Any] = {float: 0.25, int: 3, bool: True, str: "some words", tuple[int, ...]: (2, 1)}
+
+
+@pytest.mark.parametrize("kind", CERTIFICATE_CLASSES, ids=lambda kind: kind.__name__)
+def test_certificates_of_all_doors_are_read_back(kind: Any, tmp_path: Path) -> None:
+    certificate = kind(**{each.name: EXAMPLES[each.type] for each in dataclasses.fields(kind)})
+    found = Result(Outcome.IDENTIFIED, "known.", planted(), certificate, cost=Cost(samples=8))
+    read = read_run(write_run(tmp_path / "run", found, SETTINGS)).result
+    assert read.certificate == certificate
+    assert type(read.certificate) is kind
+    assert read.report() == found.report()
+
+
+def test_every_certificate_of_a_door_can_be_read_back() -> None:
+    source = Path(unweave.__file__).parent
+    defined = {
+        name
+        for path in source.rglob("*.py")
+        for name in re.findall(r"^class (\w*Certificate)\b", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    }
+    assert defined == set(CERTIFICATES)
+
+
+def test_a_certificate_of_another_kind_is_refused(folder: Path) -> None:
+    certificate = json.loads((folder / "result.json").read_text(encoding="utf-8"))["certificate"]
+    edited(folder, "result.json", certificate=certificate | {"kind": "Diploma"})
+    with pytest.raises(UnreadableFile, match="Diploma"):
+        read_run(folder)
+
+
+def test_quadratic_networks_and_first_layers_are_read_back(tmp_path: Path) -> None:
+    quadratic = make_teacher(np.random.default_rng(0), inputs=4, widths=(2, 1), level_weights=(1.0, 0.3))
+    found = Result(Outcome.IDENTIFIED, "known.", quadratic, first_layer=planted().layers[0])
+    folder = write_run(tmp_path / "run", found, SETTINGS)
+    read = read_run(folder).result
+    assert as_document(read) == as_document(found)
+    assert read_network(folder) is not None
+    assert network_document(read_network(folder / "network.safetensors")) == network_document(quadratic)
+    planted(inputs=6).save(folder / "first_layer.safetensors")
+    with pytest.raises(UnreadableFile, match="another first layer"):
         read_run(folder)
 
 

@@ -130,7 +130,11 @@ def deliver(
         from unweave.reports.files import write_run
 
         # After the report, so that a full disk does not cost the result.
-        write_run(out, found, settings, overwrite=overwrite)
+        try:
+            write_run(out, found, settings, overwrite=overwrite)
+        except InvalidInput as error:
+            # It was checked before the first query: somebody has changed it since.
+            raise NotWritten(str(error)) from error
         if not (quiet or as_json):
             typer.echo(f"The run is in {out}", err=True)
 
