@@ -10,6 +10,7 @@ a file of another method folder.
 
 import argparse
 import contextlib
+import io
 import os
 import subprocess
 import sys
@@ -54,7 +55,7 @@ def learn_halfspaces(rng: np.random.Generator, folder: Path) -> None:
     points, table = rng.standard_normal((20_000, 2)), folder / "triangle.csv"
     inside = np.all(points @ np.array([[1, 0.2], [-0.5, 1], [-0.4, -1]]).T < 1.2, axis=1)
     np.savetxt(table, np.c_[points, inside], delimiter=",", header="a,b,inside", comments="")
-    with contextlib.redirect_stdout(None), contextlib.suppress(SystemExit):
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.suppress(SystemExit):
         run(["learn", "halfspaces", str(table), "--target", "inside", "--quiet"])
 
 
