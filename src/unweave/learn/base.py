@@ -81,7 +81,8 @@ class NetworkRegressor(RegressorMixin, NetworkEstimator):
 
     def predict(self, X: Any) -> Labels:
         """Answer with the output of the network, one number per sample."""
-        return self.network_(self._check_points(X))[:, 0]
+        points = self._check_points(X)
+        return self.network_(points)[:, 0]
 
     def _check_samples(self, X: Any, y: Any, *, fewest: int = 2) -> tuple[Points, Labels]:
         """Points and labels as float64; scikit-learn's errors if they are not finite or too few."""

@@ -74,11 +74,11 @@ def test_wrong_labels_degrade_the_rows_and_the_estimate(seed: int) -> None:
     labels = any_of(values_of(points, rows, 1.2, STEP))
     flipped = np.abs(labels - (rng.random(SAMPLES) < 0.05))
     clean, noisy = (fit_lowest_layer(points, y, STEP, np.random.default_rng(seed)) for y in (labels, flipped))
-    assert clean.certificate is not None
+    assert clean.result.certificate is not None
     assert noisy.result.certificate is not None
     assert noisy.layer is not None
     assert noisy.result.certificate.label_noise == pytest.approx(0.05, abs=0.02)
-    assert clean.certificate.largest_angle < noisy.result.certificate.largest_angle
+    assert clean.result.certificate.largest_angle < noisy.result.certificate.largest_angle
     assert (
         noisy.result.outcome is Outcome.NOT_IDENTIFIED
         or largest_angle(rows, noisy.layer.directions) < noisy.result.certificate.largest_angle

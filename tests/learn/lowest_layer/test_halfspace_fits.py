@@ -33,8 +33,8 @@ def test_a_face_separates_what_can_be_separated(seed: int) -> None:
     face = separating_face(points, is_above, near(rng, row, 0.2)[0], 0.6)
     assert face.misplaced == 0.0
     assert face.margin > 0
-    assert np.linalg.norm(face.row) == pytest.approx(1.0)
-    assert np.all((points @ face.row >= face.threshold) == is_above)
+    assert np.linalg.norm(face.direction) == pytest.approx(1.0)
+    assert np.all((points @ face.direction >= face.threshold) == is_above)
 
 
 def test_wrong_labels_move_a_face_little(seed: int) -> None:
@@ -43,7 +43,7 @@ def test_wrong_labels_move_a_face_little(seed: int) -> None:
     points = rng.standard_normal((1500, 3))
     is_above = (points @ row[0] >= 0.0) ^ (rng.random(1500) < 0.05)
     face = separating_face(points, is_above, near(rng, row, 0.1)[0], 0.1)
-    assert largest_angle(row, face.row[None]) < 3
+    assert largest_angle(row, face.direction[None]) < 3
     assert 0.02 < face.misplaced < 0.1
 
 

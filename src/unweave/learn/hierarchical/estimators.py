@@ -249,7 +249,8 @@ class HierarchicalClassifier(_Hierarchical, BinaryClassifier):
 
     def decision_function(self, X: Any) -> Numbers:
         """Answer with the output of the network: positive for the second class."""
-        return self.network_(self._check_points(X))[:, 0]
+        points = self._check_points(X)
+        return self.network_(points)[:, 0]
 
     def predict_proba(self, X: Any) -> Float64[np.ndarray, "points 2"]:
         """Answer with the chances of the two classes."""
