@@ -24,7 +24,7 @@ from unweave.activations import IDENTITY, RELU, Activation, activation_named
 from unweave.exceptions import StageFailed
 from unweave.identification.relu_layers.route import looks_shallow
 from unweave.identification.relu_layers.search import ReluLayers, TwoLayerSearch
-from unweave.identification.session import Session
+from unweave.identification.session import Probing, Session
 from unweave.networks.network import Layer, Network
 from unweave.oracles.oracle import CallableOracle
 from unweave.oracles.views import StandardOracle, in_oracle_units, layer_in_oracle_units
@@ -66,8 +66,8 @@ def first_layer_error(found: Layer | None, truth: Layer) -> float:
 def recovered(truth: Network, seed: int) -> tuple[ReluLayers | str, StandardOracle, int, bool]:
     """What was found or why nothing was, the units, the queries, and whether the network looked shallow."""
     oracle = CallableOracle(truth, inputs=truth.inputs)
-    session = Session(oracle, np.random.default_rng(seed), lambda *_: None, activation=None, neurons=None)
-    probe = session.probe()
+    session = Session(oracle, np.random.default_rng(seed))
+    probe = Probing()(session)
     is_shallow = looks_shallow(session, probe)
     try:
         found = TwoLayerSearch()(session, probe)

@@ -37,7 +37,7 @@ METHODS = ("identification", "learn", "explore", "reproduce")
 # Where a module needs two users: the shared floor, and what lies beside the methods.
 SHARED = ("numerics", "samples.hermite", "identification", "learn", "explore")
 # Modules beside the methods that are doors, or tables of the methods.
-DOORS = {"identification.entry", "identification.identifier"}
+DOORS = {"identification.identifier"}
 # Shared folders that a method imports from its neighbours' parent.
 COMMON_FOLDERS = {"identification.walks", "samples.hermite"}
 

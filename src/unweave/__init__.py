@@ -13,7 +13,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from unweave.explore.feature_correction.entry import measure_feature_correction
     from unweave.explore.feature_correction.result import FeatureCorrection
-    from unweave.identification.entry import identify
+    from unweave.identification.identifier import identify
     from unweave.identification.plateaus.entry import identify_lowest_layer
     from unweave.networks.network import Layer, Network
     from unweave.networks.symmetries import canonical, match
@@ -26,7 +26,7 @@ __getattr__, __dir__, _ = lazy_loader.attach(
     submod_attrs={
         "explore.feature_correction.entry": ["measure_feature_correction"],
         "explore.feature_correction.result": ["FeatureCorrection"],
-        "identification.entry": ["identify"],
+        "identification.identifier": ["identify"],
         "identification.plateaus.entry": ["identify_lowest_layer"],
         "networks.network": ["Layer", "Network"],
         "oracles.oracle": ["Box", "CallableOracle", "Everywhere", "Oracle"],

@@ -90,6 +90,32 @@ class Cost:
     seconds: dict[str, float] = field(default_factory=dict)
 
 
+class RouteEnd(Enum):
+    """What came of a route to the neurons."""
+
+    NOT_TAKEN = "not taken"
+    NETWORK = "taken"
+    FIRST_LAYER = "ended with a first layer"
+    NOTHING = "ended without a network"
+
+
+@dataclass(frozen=True)
+class RouteChoice:
+    """Whether a route to the neurons was taken, and why.
+
+    Args:
+        route: its name.
+        end: what came of it.
+        because: why it was taken or not.
+        reason: why it has ended without a network; empty if it has one, or was not taken.
+    """
+
+    route: str
+    end: RouteEnd
+    because: str
+    reason: str = ""
+
+
 @dataclass(frozen=True, eq=False)
 class Result(Generic[AnyNetwork, AnyCertificate]):
     """A network recovered from queries or samples, or the reason why there is none.
@@ -103,6 +129,7 @@ class Result(Generic[AnyNetwork, AnyCertificate]):
         cost: queries, samples and time.
         notes: facts about the network that a user should know (merged twins, free signs).
         route: how the neurons were found, such as Hessians, saturation walk, kink walk or peeling of layers.
+        routes: every route that could have been taken, in order, and why it was taken or not; empty without queries.
         first_layer: the first hidden layer of a network that is not shallow, where a walk has found it:
             directions exactly, lengths and biases as well as the reason says.
         equivalent_activations: other names under which the same network can be written.
@@ -116,6 +143,7 @@ class Result(Generic[AnyNetwork, AnyCertificate]):
     cost: Cost = field(default_factory=Cost)
     notes: tuple[str, ...] = ()
     route: str = ""
+    routes: tuple[RouteChoice, ...] = ()
     first_layer: "Layer | None" = None
     equivalent_activations: tuple[str, ...] = ()
 

@@ -1,40 +1,93 @@
-"""Identify a network from queries: choose a way to its neurons, refine, judge.
+"""The query door: point Unweave at a black box and get the network back.
 
-Every stage hands one frozen object to the next. A mathematical failure ends the run with an outcome
-and a reason, never with a wrong network.
+The routes to the neurons are tried in the order of a table, each if it suits what is known by then. A route that fails
+says why, and the next one is tried; a network is judged by fresh answers, so that none is given that is wrong.
 """
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from unweave.activations import RELU, STEP, Activation, base_of
+from unweave.activations import IDENTITY, QUADRATIC, Activation, activation_named, base_of
+from unweave.certificates.certify import Certificate
 from unweave.certificates.diagnostics import network_quality
-from unweave.exceptions import BudgetExhausted, OracleError, StageFailed
+from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
 from unweave.identification import reasons
-from unweave.identification.hessians.route import HessianRoute
-from unweave.identification.kinks.route import KinkWalk
-from unweave.identification.peeling.route import LayerPeeling
+from unweave.identification.hessians.route import HessianRoute, is_smooth
+from unweave.identification.kinks.route import (
+    KinkWalk,
+    has_kinks,
+    has_kinks_far_out,
+    is_straight_after_all,
+    plateaus_end_in_bends,
+)
+from unweave.identification.peeling.route import LayerPeeling, has_layers_above
 from unweave.identification.plateaus.route import PlateauWalk, is_constant_at_the_centre, is_constant_in_parts
 from unweave.identification.plateaus.search import LowestLayerSearch
 from unweave.identification.refiner import Candidate, Refiner
-from unweave.identification.relu_layers.route import TwoLayerKinkWalk, looks_shallow
-from unweave.identification.saturation.route import SaturationWalk, TailBehaviour, Tails, measure_tails
-from unweave.identification.session import Probe, Progress, Session
+from unweave.identification.relu_layers.route import KinksBend, TwoLayerKinkWalk
+from unweave.identification.routes import Found, Known, Route, Settled, Survey
+from unweave.identification.saturation.route import SaturationWalk, is_affine_far_out, is_constant_far_out
+from unweave.identification.session import Probing, Progress, Session
 from unweave.networks.network import Network
 from unweave.networks.symmetries import express
 from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.numerics.subspace_power import SubspacePower
-from unweave.oracles.oracle import LINE_POINTS, Box, Oracle
+from unweave.oracles.oracle import Domain, Oracle, as_oracle
 from unweave.oracles.views import in_oracle_units
-from unweave.result import Outcome, Result
+from unweave.result import Outcome, Result, RouteChoice, RouteEnd
 from unweave.threads import limited_threads
 
-Route = Callable[[Session, Probe, Refiner], Candidate | Result]
+SPENT = "the budget was spent before."
 
-# Relative change of second differences between two fine steps above which kinks are looked for.
-SMOOTH_ROUGHNESS = 0.2
+
+def identify(
+    model: Oracle | Network | Callable[..., object],
+    *,
+    inputs: int | None = None,
+    outputs: int | None = None,
+    activation: str | Activation | None = None,
+    neurons: int | None = None,
+    domain: Domain | None = None,
+    budget: int | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Result:
+    """Recover the network behind a black box from its answers.
+
+    Args:
+        model: a callable on a batch (points x inputs -> points x outputs), or an `Oracle`.
+        inputs: number of inputs; needed for a plain callable.
+        outputs: number of outputs; learnt from the first answer if omitted.
+        activation: the hidden activation, by name or as an object; chosen by evidence if omitted.
+        neurons: the number of hidden neurons; found if omitted.
+        domain: where the model may be asked, `Everywhere(scale=...)` or `Box(lower, upper)`.
+        budget: the largest number of queries; never exceeded.
+        seed: the same seed gives the same queries and the same result.
+        progress: called with the name of the stage and the queries so far.
+
+    Returns:
+        The outcome, the network with its certificate, the diagnostics and the cost.
+
+    Raises:
+        InvalidInput: wrong arguments; nothing was queried.
+        OracleError: the model raised or gave a bad answer.
+
+    Assumes: one hidden layer, with an activation that is smooth or piecewise linear; or several layers of tanh or
+    sigmoid, none wider than the one before, with an identity, tanh or sigmoid output. Other functions end as "not
+    identified", or as partly identified with the first layer, as functions of steps do.
+    """
+    if isinstance(activation, str):
+        activation = activation_named(activation)
+    if activation in (IDENTITY, QUADRATIC):
+        raise InvalidInput(f"identify needs an activation that determines its neurons, got {activation}: it does not.")
+    if neurons is not None and (isinstance(neurons, bool) or not isinstance(neurons, int) or neurons < 1):
+        raise InvalidInput(f"identify needs neurons to be a whole number of at least 1, got {neurons!r}.")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InvalidInput(f"identify needs a seed of at least 0, got {seed!r}.")
+    oracle = as_oracle(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget)
+    return Identifier(activation=activation, neurons=neurons)(oracle, seed=seed, progress=progress)
 
 
 @dataclass(frozen=True)
@@ -47,6 +100,9 @@ class Identifier:
         walks: whether neurons may be read off along paths; if not, Hessians are the only way.
         power: how directions are found in the span of the Hessians.
         refine: how the network is refined.
+        probing: how the answers are looked at first.
+        partly_explained: residual, relative to the spread, up to which a network that does not explain everything is
+            shown.
     """
 
     activation: Activation | None = None
@@ -54,191 +110,216 @@ class Identifier:
     walks: bool = True
     power: SubspacePower = field(default_factory=SubspacePower)
     refine: LevenbergMarquardt = field(default_factory=LevenbergMarquardt)
+    probing: Probing = field(default_factory=Probing)
+    partly_explained: float = 1e-5
+
+    @property
+    def routes(self) -> tuple[Route, ...]:
+        """The table of routes: they are tried in this order, each if it suits what is known by then."""
+        return (
+            PlateauWalk(suits=is_constant_in_parts),
+            KinkWalk(suits=plateaus_end_in_bends),
+            SaturationWalk(suits=is_constant_far_out),
+            TwoLayerKinkWalk(suits=KinksBend()),
+            KinkWalk(suits=has_kinks),
+            LayerPeeling(suits=has_layers_above, power=self.power),
+            SaturationWalk(suits=is_affine_far_out),
+            KinkWalk(suits=has_kinks_far_out),
+            HessianRoute(suits=is_smooth, power=self.power),
+            KinkWalk(suits=is_straight_after_all),
+            PlateauWalk(suits=is_constant_at_the_centre, search=LowestLayerSearch(homes=0)),
+        )
 
     def __call__(self, oracle: Oracle, *, seed: int = 0, progress: Progress | None = None) -> Result:
         """Recover the network behind `oracle`, or say why that is not possible."""
-        rng = np.random.default_rng(seed)
-        session = Session(oracle, rng, progress or (lambda *_: None), activation=self.activation, neurons=self.neurons)
+        session = Session(oracle, np.random.default_rng(seed), progress)
         with limited_threads():
             try:
-                return self._identify(session)
+                with session.stage("probing the answers"):
+                    probe = self.probing(session)
             except StageFailed as failure:
                 return session.finish(Outcome.NOT_IDENTIFIED, str(failure))
             except BudgetExhausted as failure:
-                if session.first_layer is not None:
-                    reason = f"{session.first_layer.reason} The budget is too small for more: {failure}"
-                    return session.finish(Outcome.PARTLY_IDENTIFIED, reason)
                 return session.finish(Outcome.NOT_IDENTIFIED, f"the budget is too small: {failure}")
+            survey = Survey(session, probe, self.activation, self.neurons, self.walks)
+            refiner = Refiner(probe.answers, self.refine, probe.scale.noise)
+            trail = Trail(survey)
+            for route in self.routes:
+                trail = trail.after(route, refiner)
+            return self._result(trail)
 
-    def _identify(self, session: Session) -> Result:
-        with session.stage("probing the answers"):
-            probe = session.probe()
-        refiner = Refiner(probe.answers, self.refine, probe.scale.noise)
-        best: tuple[Candidate, str] | None = None
-        failure: StageFailed | OracleError | None = None
-        for route in self._routes(session, probe):
-            try:
-                result = route(session, probe, refiner)
-            except StageFailed as reason:
-                session.notes.append(f"The {session.route} ended without a network: {reason}")
-                failure = failure or reason
-                continue
-            except OracleError as problem:
-                if isinstance(route, HessianRoute):
-                    raise
-                session.notes.append(
-                    f"The model does not answer far from the centre, so no {session.route} was made: {problem}"
-                )
-                # A model that fails on the only way there is has failed, and is not unidentifiable.
-                failure = failure or problem
-                continue
-            except BudgetExhausted:
-                if best is None:
-                    raise
-                break
-            if isinstance(result, Result):
-                return result
-            if best is None or result.certificate.rms_error < best[0].certificate.rms_error:
-                best = result, session.route
-            if result.explains:
-                break
-        if session.first_layer is not None and (best is None or not best[0].explains):
-            return session.finish(Outcome.PARTLY_IDENTIFIED, session.first_layer.reason)
-        if best is None:
-            raise failure or StageFailed("no way to the neurons of this function is known.")
-        candidate, session.route = best
-        return _judged(session, candidate)
+    def _result(self, trail: "Trail") -> Result:
+        """Judge what the routes have found.
 
-    def _routes(self, session: Session, probe: Probe) -> Iterator[Route]:
-        """The ways to the neurons, best first; the next one is tried if one fails."""
-        may_leave = (
-            self.walks and not isinstance(session.oracle.domain, Box) and session.activation in (None, STEP, RELU)
-        )
-        if may_leave and (session.activation == STEP or self._is_constant_in_parts(session, probe)):
-            session.choose(PlateauWalk.name, "the answers are constant around every place that was looked at.")
-            yield PlateauWalk()
-            if session.first_layer is not None and session.first_layer.standard.activation == RELU:
-                session.choose(KinkWalk.name, "the answers bend where they leave the plateau.")
-                yield KinkWalk()
-                session.route = PlateauWalk.name
-            if session.first_layer is not None:
-                return
-        if session.activation == STEP:
-            return
-        yield from self._routes_of_slopes(session, probe)
-        if may_leave and session.first_layer is None and is_constant_at_the_centre(session, probe):
-            session.choose(PlateauWalk.name, "nothing explains the answers, which are constant around the centre.")
-            yield PlateauWalk(LowestLayerSearch(homes=0))
+        Raises:
+            OracleError: if the model has failed on the only route there is: it is not unidentifiable then.
+        """
+        first, best = trail.known.first_layer, trail.best
+        if trail.spent is not None:
+            if first is None:
+                return trail.result(Outcome.NOT_IDENTIFIED, f"the budget is too small: {trail.spent}")
+            reason = f"{first.reason} The budget is too small for more: {trail.spent}"
+            return trail.result(Outcome.PARTLY_IDENTIFIED, reason)
+        if trail.settled is not None:
+            settled = trail.settled
+            return trail.result(settled.outcome, settled.reason, settled.network, settled.certificate)
+        if first is not None and (best is None or not best.explains):
+            return replace(trail, route=trail.layer_route).result(Outcome.PARTLY_IDENTIFIED, first.reason)
+        if best is not None:
+            return self._judged(replace(trail, route=trail.best_route), best)
+        if isinstance(trail.failure, OracleError):
+            raise trail.failure
+        return trail.result(Outcome.NOT_IDENTIFIED, trail.failure or "no way to the neurons of this function is known.")
 
-    def _is_constant_in_parts(self, session: Session, probe: Probe) -> bool:
-        """Whether answers change nowhere nearby, first on the lines that have told the noise."""
-        lines = np.split(probe.answers.values[: 2 * LINE_POINTS], 2)
-        if all(np.any(np.ptp(line, axis=0) > 0.0) for line in lines):
-            return False
-        with session.stage("probing the answers"):
-            return is_constant_in_parts(session, probe)
-
-    def _routes_of_slopes(self, session: Session, probe: Probe) -> Iterator[Route]:
-        """The ways that need activations with slopes."""
-        far = self._measure_tails(session, probe)
-        if far is not None and far.behaviour is TailBehaviour.JUMPS and SaturationWalk(far).suits(session.activation):
-            session.choose(
-                SaturationWalk.name, f"inputs may be large, and far out the answers are {far.behaviour.value}."
+    def _judged(self, trail: "Trail", best: Candidate) -> Result:
+        """Judge the best network by fresh answers, and say what a user should know about it."""
+        session = trail.survey.session
+        session.diagnostics += [*best.start.checks, *network_quality(best.network, best.certificate)]
+        outcome, reason = reasons.outcome_of(best, partly_explained=self.partly_explained)
+        if not best.explains and session.oracle.ledger.left < best.network.parameters:
+            session.notes.append("The budget was used up before anything else could be tried: raise it.")
+        if outcome is Outcome.NOT_IDENTIFIED:
+            return trail.result(outcome, reason)
+        if self.neurons is not None and best.network.widths[0] != self.neurons:
+            session.notes.append(reasons.other_width(best.network.widths[0], self.neurons))
+        network = as_delivered(best, self.activation)
+        if self.activation is not None and network.layers[0].activation != self.activation:
+            session.notes.append(f"The answers are not those of a {self.activation} network without an affine part.")
+        if network.skip is not None and network.layers[0].activation.reflected_slope != 0.0:
+            session.notes.append(
+                "This activation leaves the signs of neurons open up to an affine part: the network carries one (skip)."
             )
-            yield SaturationWalk(far)
-        has_looked, has_kinks = self._look_for_kinks(session, probe)
-        if has_kinks and self.walks:
-            if self._has_bent_kinks(session, probe):
-                session.choose(
-                    TwoLayerKinkWalk.name, "kinks bend where they meet others: there is a second layer of them."
-                )
-                yield TwoLayerKinkWalk()
-                if session.first_layer is not None:
-                    return
-            session.choose(KinkWalk.name, "the function is straight nearby and bent farther away, as kinks make it.")
-            yield KinkWalk()
-        if session.first_layer is not None:
-            session.choose(
-                LayerPeeling.name, "the jumps far out are not those of single neurons: there are layers above."
+        return trail.result(outcome, reason, network, best.certificate)
+
+
+@dataclass(frozen=True)
+class Trail:
+    """What the routes tried so far have found.
+
+    Args:
+        survey: what is known of the function.
+        known: what later routes may build on.
+        best: the network that meets fresh answers best.
+        settled: a network whose outcome is known already.
+        failure: why the first route that failed did.
+        spent: what the oracle said when the budget ended before there was any network.
+        end: why no other route is tried; empty if others may be.
+        choices: which routes were taken, and why.
+        route: the route that was taken last.
+        best_route: the one that led to the best network.
+        layer_route: the one that led to the first layer.
+    """
+
+    survey: Survey
+    known: Known = field(default_factory=Known)
+    best: Candidate | None = None
+    settled: Settled | None = None
+    failure: str | OracleError = ""
+    spent: BudgetExhausted | None = None
+    end: str = ""
+    choices: tuple[RouteChoice, ...] = ()
+    route: str = ""
+    best_route: str = ""
+    layer_route: str = ""
+
+    def after(self, route: Route, refiner: Refiner) -> "Trail":
+        """Try another route, if it suits and is still needed.
+
+        Raises:
+            OracleError: if the model fails where every model must answer.
+        """
+        if self.end:
+            return self._leaving(route, self.end)
+        try:
+            decision = route.suits(self.survey, self.known)
+        except BudgetExhausted as problem:
+            # Nothing is shown that was not compared with all that could explain more.
+            return replace(self, spent=problem, end=SPENT)._leaving(route, SPENT)
+        if not decision.is_taken:
+            return self._leaving(route, decision.because)
+        self.survey.session.notes.append(f"Route: {route.name}, because {decision.because}")
+        try:
+            found = route(self.survey, self.known, refiner)
+        except (BudgetExhausted, OracleError) as problem:
+            found = Found(stopped=problem)
+        return self._having(found, route, decision.because)
+
+    def _leaving(self, route: Route, because: str) -> "Trail":
+        return replace(self, choices=(*self.choices, RouteChoice(route.name, RouteEnd.NOT_TAKEN, because)))
+
+    def _having(self, found: Found, route: Route, because: str) -> "Trail":
+        """Add what a route has found, and put its failure into words."""
+        session, name = self.survey.session, route.name
+        session.diagnostics += found.checks
+        session.notes += found.notes
+        reason, failure = found.reason, found.reason or self.failure
+        if isinstance(found.stopped, OracleError):
+            if not route.asks_far:
+                raise found.stopped
+            reason, failure = str(found.stopped), found.stopped
+            session.notes.append(
+                f"The model does not answer far from the centre, so no {name} was made: {found.stopped}"
             )
-            yield LayerPeeling(self.power)
-            return
-        if far is not None and far.behaviour is TailBehaviour.KINKS:
-            session.bends_far = True
-            if not has_kinks and SaturationWalk(far).suits(session.activation):
-                session.choose(
-                    SaturationWalk.name, f"inputs may be large, and far out the answers are {far.behaviour.value}."
-                )
-                yield SaturationWalk(far)
-                session.choose(KinkWalk.name, "far out the answers have kinks that are not rounded off.")
-                yield KinkWalk()
-        if has_kinks and self.walks:
-            return
-        session.choose(HessianRoute.name, self._why_hessians(session))
-        yield HessianRoute(self.power)
-        if not has_looked and self.walks and session.has_kinks(probe):
-            session.choose(KinkWalk.name, "the Hessians do not explain a function that is straight nearby.")
-            yield KinkWalk()
-
-    def _look_for_kinks(self, session: Session, probe: Probe) -> tuple[bool, bool]:
-        """Whether kinks were looked for, and whether there are some."""
-        if session.activation is not None:
-            return True, session.activation.is_piecewise_linear
-        scale = probe.scale
-        if scale.is_straight or scale.roughness > SMOOTH_ROUGHNESS or scale.second < 1e3 * scale.noise:
-            with session.stage("probing the answers"):
-                return True, session.has_kinks(probe)
-        return False, False
-
-    def _has_bent_kinks(self, session: Session, probe: Probe) -> bool:
-        """Whether parallel lines meet other kinks, which those of a shallow network do not."""
-        if isinstance(session.oracle.domain, Box) or session.oracle.inputs == 1:
-            return False
-        try:
-            with session.stage("probing the answers"):
-                return not looks_shallow(session, probe)
-        except (OracleError, StageFailed):
-            return False
-
-    def _measure_tails(self, session: Session, probe: Probe) -> Tails | None:
-        if not self.walks or isinstance(session.oracle.domain, Box) or session.oracle.inputs == 1:
-            return None
-        try:
-            with session.stage("probing the answers"):
-                return measure_tails(probe, session.rng_walk)
-        except OracleError as problem:
-            session.notes.append(f"The model does not answer far from the centre, so no far path was walked: {problem}")
-            return None
-
-    def _why_hessians(self, session: Session) -> str:
-        if isinstance(session.oracle.domain, Box):
-            return "the domain is a box, which excludes far paths."
-        if session.oracle.inputs == 1 or not self.walks:
-            return "no path was walked."
-        return "no walk has led to a network: far out the answers are not constant or affine, or the walk failed."
-
-
-def _judged(session: Session, best: Candidate) -> Result:
-    session.diagnostics += [*best.start.checks, *network_quality(best.network, best.certificate)]
-    outcome, reason = reasons.outcome_of(best)
-    if not best.explains and session.oracle.ledger.left < best.network.parameters:
-        session.notes.append("The budget was used up before anything else could be tried: raise it.")
-    if outcome is Outcome.NOT_IDENTIFIED:
-        return session.finish(outcome, reason)
-    if session.neurons is not None and best.network.widths[0] != session.neurons:
-        session.notes.append(reasons.other_width(best.network.widths[0], session.neurons))
-    network = as_delivered(best, session.activation)
-    if session.activation is not None and network.layers[0].activation != session.activation:
-        session.notes.append(f"The answers are not those of a {session.activation} network without an affine part.")
-    if network.skip is not None and network.layers[0].activation.reflected_slope != 0.0:
-        session.notes.append(
-            "This activation leaves the signs of neurons open up to an affine part: the network carries one (skip)."
+        elif found.stopped is not None:
+            reason = str(found.stopped)
+        elif reason:
+            session.notes.append(f"The {name} ended without a network: {reason}")
+        known = Known(found.first_layer or self.known.first_layer, (*self.known.tried, name))
+        trail = replace(
+            self,
+            known=known,
+            settled=found.settled,
+            failure=self.failure or failure,
+            choices=(*self.choices, RouteChoice(name, _end_of(found), because, reason)),
+            route=name,
+            layer_route=name if found.first_layer is not None else self.layer_route,
         )
-    return session.finish(outcome, reason, network, best.certificate)
+        return trail._judging(found)
+
+    def _judging(self, found: Found) -> "Trail":
+        """Keep the better network, and say whether another route is needed."""
+        if isinstance(found.stopped, BudgetExhausted):
+            return replace(self, end=SPENT, spent=found.stopped if self.best is None else None)
+        if found.settled is not None:
+            return replace(self, end="an earlier route has settled the outcome.")
+        new, old = found.candidate, self.best
+        if new is None:
+            return self
+        end = "an earlier route has led to a network that explains the answers." if new.explains else ""
+        if old is not None and new.certificate.rms_error >= old.certificate.rms_error:
+            return replace(self, end=end)
+        return replace(self, best=new, best_route=self.route, end=end)
+
+    def result(
+        self,
+        outcome: Outcome,
+        reason: str,
+        network: Network | None = None,
+        certificate: Certificate | None = None,
+    ) -> Result:
+        """End with this outcome; without a network, with the first layer if there is one."""
+        first = self.known.first_layer
+        if network is not None and self.survey.probe.gives_logits:
+            reason = f"{reason} {reasons.gives_logits()}"
+        return self.survey.session.finish(
+            outcome,
+            reason,
+            network,
+            certificate,
+            route=self.route,
+            routes=self.choices,
+            first_layer=first.layer if first is not None and network is None else None,
+        )
+
+
+def _end_of(found: Found) -> RouteEnd:
+    if found.candidate is not None or found.settled is not None:
+        return RouteEnd.NETWORK
+    return RouteEnd.NOTHING if found.first_layer is None else RouteEnd.FIRST_LAYER
 
 
 def as_delivered(candidate: Candidate, activation: Activation | None) -> Network:
-    """The network in the oracle's units, written with the activation that was asked for where it can be."""
+    """Give the network in the oracle's units, written with the activation that was asked for where it can be."""
     network = in_oracle_units(candidate.network, candidate.units)
     if activation is None or any(base_of(activation) != base_of(each) for each in network.activations[:-1]):
         return network

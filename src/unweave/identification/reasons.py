@@ -3,7 +3,6 @@
 import numpy as np
 
 from unweave.activations import STEP
-from unweave.identification.hessians.span import Span
 from unweave.identification.plateaus.threshold_layer import ThresholdLayer
 from unweave.identification.refiner import Candidate
 from unweave.networks.network import Layer, Network
@@ -13,12 +12,15 @@ from unweave.numerics.subspace_power import Directions
 from unweave.oracles.oracle import NoiseFloor
 from unweave.result import Outcome
 
-# Residual, relative to the spread, up to which a network that does not explain everything is shown.
-PARTLY_EXPLAINED = 1e-5
 
+def outcome_of(candidate: Candidate, *, partly_explained: float = 1e-5) -> tuple[Outcome, str]:
+    """Judge a refined network by its certificate.
 
-def outcome_of(candidate: Candidate) -> tuple[Outcome, str]:
-    """Judge a refined network by its certificate."""
+    Args:
+        candidate: the network.
+        partly_explained: residual, relative to the spread, up to which a network that does not explain everything is
+            shown.
+    """
     certificate, neurons = candidate.certificate, size(candidate.network)
     error, floor = certificate.rms_error, candidate.floor
     activation = " and ".join(dict.fromkeys(str(each) for each in candidate.network.activations[:-1]))
@@ -34,7 +36,7 @@ def outcome_of(candidate: Candidate) -> tuple[Outcome, str]:
             f"Jacobian is {certificate.smallest_singular:.1e}. Weak, nearly parallel or nearly linear neurons can "
             "trade weight with each other."
         )
-    if error <= PARTLY_EXPLAINED:
+    if error <= partly_explained:
         return Outcome.PARTLY_IDENTIFIED, (
             f"{neurons} were found and reproduce fresh answers to {error:.2e} of their spread, but the noise "
             f"is {floor:.1e}: something {error / floor:.1e} times larger is left unexplained, such as a neuron with "
@@ -159,12 +161,12 @@ def open_signs(explained: KinkExplanation) -> str:
     )
 
 
-def missing_directions(span: Span, directions: Directions) -> str:
+def missing_directions(gap: float, directions: Directions) -> str:
     """Why the span of the Hessians does not show the neurons."""
     found, rank = len(directions.atoms), directions.rank
     evidence = (
         f"{found} of {rank} directions found in the span of the Hessians (gap of the singular values "
-        f"{span.subspace.gap:.3g}, {directions.starts} starts, {directions.rejected} ended at matrices that are not "
+        f"{gap:.3g}, {directions.starts} starts, {directions.rejected} ended at matrices that are not "
         f"of rank one, {directions.unconverged} did not settle)"
     )
     if found == 0 and rank == 1:

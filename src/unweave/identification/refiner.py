@@ -38,9 +38,6 @@ SAMPLE = 2_048
 SAME_HYPERPLANE = 0.01
 # Standard deviation of rounding, in units of the last digit.
 ANSWER_ROUNDING = 0.29
-# Rounding of a network's own terms, relative to the answers, up to which it excuses a residual: a fit whose terms
-# cancel to fewer digits has run away and explains nothing.
-LARGEST_ROUNDING = 1e-8
 
 
 class AnswerPool:
@@ -144,7 +141,7 @@ class AnswerPool:
         """Ask once more as many answers as there are parameters: the fit needs a better foundation."""
         self.ask(int(np.ceil(parameters / self.oracle.outputs)))
 
-    def floor(self, network: Network, noise: float) -> float:
+    def floor(self, network: Network, noise: float, *, largest_rounding: float = 1e-8) -> float:
         """The smallest residual that a right network can have: the noise, or its own rounding."""
         *hidden, output = network.layers
         points = values = self.fresh_points[:64]
@@ -161,7 +158,7 @@ class AnswerPool:
         sizes = np.abs(self.fresh_values) + centre
         terms = np.finfo(float).eps * root_mean_square(terms + np.abs(output.biases) + centre)
         rounded = ANSWER_ROUNDING * self.oracle.oracle.ledger.answer_digits * root_mean_square(sizes)
-        return float(max(noise, rounded, min(terms, LARGEST_ROUNDING * root_mean_square(sizes))))
+        return float(max(noise, rounded, min(terms, largest_rounding * root_mean_square(sizes))))
 
 
 def _telling_arguments(
@@ -177,13 +174,6 @@ def _telling_arguments(
     if share * len(near) >= wanted and np.std(near) > TELLING_SPREAD:
         return np.empty(0)
     return rng.uniform(-TELLING_ARGUMENT, TELLING_ARGUMENT, wanted)
-
-
-# Residual, in units of the floor, up to which a network explains the answers.
-EXPLAINED = 10.0
-# An affine part that vanishes up to this many radii, or up to this share if there is no radius, may be zero.
-SKIP_MARGIN = 3.0
-LOOSE_SKIP = 1e-4
 
 
 @dataclass(frozen=True)
@@ -209,6 +199,8 @@ class Candidate:
         refinement: the network after refinement.
         certificate: what fresh answers say about it.
         floor: the smallest residual that a right network can have.
+        limit: the largest residual of a network that explains the answers.
+        skip_tol: relative size up to which the affine part may be zero.
         start: what it was refined from.
         units: the coordinates that it is written in.
     """
@@ -216,6 +208,8 @@ class Candidate:
     refinement: Refinement
     certificate: Certificate
     floor: float
+    limit: float
+    skip_tol: float
     start: Start
     units: StandardOracle
 
@@ -227,27 +221,40 @@ class Candidate:
     @property
     def fits(self) -> bool:
         """Whether the fitted answers are met up to the noise."""
-        return self.refinement.residual <= EXPLAINED * self.floor
+        return self.refinement.residual <= self.limit
 
     @property
     def explains(self) -> bool:
         """Whether fresh answers are met up to the noise."""
-        return self.certificate.rms_error <= EXPLAINED * self.floor
-
-    @property
-    def skip_tol(self) -> float:
-        """Relative size up to which the affine part may be zero."""
-        certificate = self.certificate
-        return max(1e-9, SKIP_MARGIN * certificate.radius) if certificate.is_isolated else LOOSE_SKIP
+        return self.certificate.rms_error <= self.limit
 
 
 @dataclass(frozen=True)
 class Refiner:
-    """Refines starts on the answers of a run and asks fresh answers about the result."""
+    """Refines starts on the answers of a session and asks fresh answers about the result.
+
+    Args:
+        answers: those that were paid for.
+        refine: how networks are fitted.
+        noise: standard deviation of an answer.
+        explained: residual, in units of the floor, up to which a network explains the answers.
+        largest_rounding: rounding of a network's own terms, relative to the answers, up to which it excuses a residual:
+            a fit whose terms cancel to fewer digits has run away and explains nothing.
+        skip_margin: an affine part that vanishes up to this many radii may be zero.
+        loose_skip: the same relative to its units, where there is no radius; fresh answers judge the choice.
+    """
 
     answers: AnswerPool
     refine: LevenbergMarquardt
     noise: float
+    explained: float = 10.0
+    largest_rounding: float = 1e-8
+    skip_margin: float = 3.0
+    loose_skip: float = 1e-4
+
+    def floor(self, network: Network) -> float:
+        """Give the smallest residual that this network can have if it is right."""
+        return self.answers.floor(network, self.noise, largest_rounding=self.largest_rounding)
 
     def best(self, starts: Iterable[Start]) -> Candidate:
         """Refine starts until one explains fresh answers; the best one if none does."""
@@ -293,7 +300,10 @@ class Refiner:
             fresh_values=answers.fresh_values,
             noise=self.noise,
         )
-        return Candidate(refinement, certificate, answers.floor(refinement.network, self.noise), start, answers.oracle)
+        floor = self.floor(refinement.network)
+        radius = max(1e-9, self.skip_margin * certificate.radius)
+        skip_tol = radius if certificate.is_isolated else self.loose_skip
+        return Candidate(refinement, certificate, floor, self.explained * floor, skip_tol, start, answers.oracle)
 
     def again(self, candidate: Candidate, network: Network) -> Candidate:
         """The same evidence with a changed network."""

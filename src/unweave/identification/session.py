@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from unweave.activations import Activation, equivalent_names
+from unweave.activations import equivalent_names
 from unweave.arrays import Values
 from unweave.certificates.certify import Certificate
 from unweave.exceptions import StageFailed
@@ -17,7 +17,7 @@ from unweave.identification.refiner import AnswerPool
 from unweave.networks.network import Layer, Network
 from unweave.oracles.oracle import NoiseFloor, Oracle, measure_noise
 from unweave.oracles.views import LogitsOracle, StandardOracle, are_probabilities, standardise
-from unweave.result import Cost, Diagnostic, Outcome, Result, at_most
+from unweave.result import Cost, Diagnostic, Outcome, Result, RouteChoice, at_most
 
 # Half-widths of the second differences that look at the function, in half-widths of the domain.
 LADDER = np.array([0.0125, 0.05, 0.2, 0.5])
@@ -167,27 +167,8 @@ def _root_mean_square(table: np.ndarray) -> np.ndarray:
     return np.sqrt(np.mean(table**2, axis=(0, 2)))
 
 
-@dataclass(frozen=True)
-class FirstLayer:
-    """The first hidden layer of a network that is not shallow.
-
-    Args:
-        standard: in standard coordinates.
-        layer: in the oracle's units.
-        reason: what is said about it if nothing more is found.
-    """
-
-    standard: Layer
-    layer: Layer
-    reason: str
-
-
 Progress = Callable[[str, int], None]
 
-# Change on asking again, relative to the spread of the answers, above which there is no function.
-LARGEST_REPEAT = 1e-2
-# Share of places that are straight nearby and bent farther away, above which there are kinks.
-MOSTLY_FLAT = 0.25
 # Places that the units of the answers are chosen from, beside those of the first lines.
 SPREAD_POINTS = 12
 # Rounding of answers against the terms that they add up, in units of the last digit: what is seen
@@ -204,12 +185,14 @@ class Probe:
         answers: all answers that may be fitted.
         scale: of the function, near the centre of the domain.
         rounding: error of an answer relative to the size of the terms that it adds up.
+        gives_logits: whether answers are probabilities, so that the logits behind them are identified.
     """
 
     oracle: StandardOracle
     answers: AnswerPool
     scale: FunctionScale
     rounding: float
+    gives_logits: bool = False
 
 
 def answer_rounding(oracle: Oracle) -> float:
@@ -219,36 +202,16 @@ def answer_rounding(oracle: Oracle) -> float:
 
 
 class Session:
-    """The oracle of a run, its random streams, and its record: time, notes and diagnostics."""
+    """The oracle of an identification, its random streams, and its record: time, notes and diagnostics."""
 
-    def __init__(
-        self,
-        oracle: Oracle,
-        rng: np.random.Generator,
-        progress: Progress,
-        *,
-        activation: Activation | None,
-        neurons: int | None,
-    ) -> None:
-        self.oracle, self.activation, self.neurons = oracle, activation, neurons
+    def __init__(self, oracle: Oracle, rng: np.random.Generator, progress: Progress | None = None) -> None:
+        self.oracle = oracle
         # One stream per purpose, so that more Hessians do not change the fresh points.
         self.rng_probe, self.rng_hessians, self.rng_power, self.rng_fit, self.rng_fresh, self.rng_walk = rng.spawn(6)
         self.diagnostics: list[Diagnostic] = []
         self.notes: list[str] = []
-        self.route = ""
-        # Whether the function was seen to bend far from the centre, where an affine function does not.
-        self.bends_far = False
-        # Known as soon as a walk has shown that the network is not shallow.
-        self.first_layer: FirstLayer | None = None
-        # Whether answers are probabilities, and what is identified are the logits behind them.
-        self.gives_logits = False
-        self._progress = progress
+        self._progress = progress or (lambda *_: None)
         self._seconds: dict[str, float] = {}
-
-    def choose(self, route: str, why: str) -> None:
-        """Note which way to the neurons is taken, and why."""
-        self.route = route
-        self.notes.append(f"Route: {route}, because {why}")
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -261,73 +224,81 @@ class Session:
             self._seconds[name] = self._seconds.get(name, 0.0) + time.perf_counter() - start
             self._progress(name, self.oracle.ledger.answered)
 
-    def probe(self) -> Probe:
-        """Measure the noise, choose units, and look at the function's scale; all answers are kept."""
-        noise = measure_noise(self.oracle, self.rng_probe)
-        self._check_repeats(noise)
-        if are_probabilities(noise.values):
-            self.gives_logits, self.oracle = True, LogitsOracle(self.oracle)
-            self.notes.append(reasons.gives_logits())
-            noise = measure_noise(self.oracle, self.rng_probe)
-        center, half_width = self.oracle.domain.frame(self.oracle.inputs)
-        lines = scale_points(self.oracle, self.rng_probe)
-        spread = self.oracle.domain.sample_standard(self.rng_probe, SPREAD_POINTS, self.oracle.inputs, 0.0)
-        asked = np.concatenate([lines, spread])
-        values = np.concatenate([noise.values, self.oracle.query(center + half_width * asked)])
-        oracle = standardise(self.oracle, values)
-        standard = (values - oracle.offset) / oracle.size
-        first, last = len(noise.values), len(noise.values) + len(lines)
-        answers = AnswerPool(oracle, self.rng_fit, self.rng_fresh)
-        answers.keep(np.concatenate([oracle.to_standard(noise.points), lines]), standard[:last], are_spread=False)
-        answers.keep(spread, standard[last:], are_spread=True)
-        scale = function_scale(standard[first:last], noise=noise.deviation / oracle.size)
-        return Probe(oracle, answers, scale, answer_rounding(self.oracle))
-
-    def has_kinks(self, probe: Probe) -> bool:
-        """Whether the function is straight nearby and bent farther away."""
-        flatness = measure_flatness(probe.oracle, probe.scale.noise, self.rng_probe)
-        self.diagnostics.append(
-            at_most(
-                "share of places that are straight nearby and bent farther away",
-                flatness,
-                MOSTLY_FLAT,
-                "piecewise linear activations (ReLU) have kinks instead of curvature: they are walked along",
-                weak=1.0,
-            )
-        )
-        return flatness > MOSTLY_FLAT
-
-    def _check_repeats(self, noise: NoiseFloor) -> None:
-        spread = float(np.max(np.std(noise.values, axis=0)))
-        self.diagnostics.append(
-            at_most(
-                "change when asked again, relative to the spread",
-                noise.repeat_spread / spread if spread > 0 else 0.0,
-                LARGEST_REPEAT,
-                "a black box that answers at random is not a function",
-            )
-        )
-        if noise.repeat_spread > LARGEST_REPEAT * spread:
-            raise StageFailed(reasons.changing_answers(noise, spread))
-
     def finish(
         self,
         outcome: Outcome,
         reason: str,
         network: Network | None = None,
         certificate: Certificate | None = None,
+        *,
+        route: str = "",
+        routes: tuple[RouteChoice, ...] = (),
+        first_layer: Layer | None = None,
     ) -> Result:
-        """The result of the run, with its record."""
+        """Put the result together with the record."""
         names = equivalent_names(network.layers[0].activation) if network is not None and network.widths[0] > 0 else ()
         return Result(
             outcome=outcome,
-            reason=f"{reason} {reasons.gives_logits()}" if self.gives_logits and network is not None else reason,
+            reason=reason,
             network=network,
             certificate=certificate,
             diagnostics=tuple(self.diagnostics),
             equivalent_activations=names,
             notes=tuple(self.notes),
             cost=Cost(queries=self.oracle.ledger.answered, seconds=dict(self._seconds)),
-            route=self.route,
-            first_layer=self.first_layer.layer if self.first_layer is not None and network is None else None,
+            route=route,
+            routes=routes,
+            first_layer=first_layer,
         )
+
+
+@dataclass(frozen=True)
+class Probing:
+    """Settings of the first questions: how exact the answers are, in which units, and how fast the function changes.
+
+    Args:
+        largest_repeat: change on asking again, relative to the spread of the answers, above which there is no function.
+    """
+
+    largest_repeat: float = 1e-2
+
+    def __call__(self, session: Session) -> Probe:
+        """Measure the noise, choose units, and look at the function's scale; all answers are kept.
+
+        Raises:
+            StageFailed: if the answers change between calls.
+        """
+        asked, rng = session.oracle, session.rng_probe
+        noise = measure_noise(asked, rng)
+        self._check_repeats(session, noise)
+        gives_logits = are_probabilities(noise.values)
+        if gives_logits:
+            asked = LogitsOracle(asked)
+            session.notes.append(reasons.gives_logits())
+            noise = measure_noise(asked, rng)
+        center, half_width = asked.domain.frame(asked.inputs)
+        lines = scale_points(asked, rng)
+        spread = asked.domain.sample_standard(rng, SPREAD_POINTS, asked.inputs, 0.0)
+        points = np.concatenate([lines, spread])
+        values = np.concatenate([noise.values, asked.query(center + half_width * points)])
+        oracle = standardise(asked, values)
+        standard = (values - oracle.offset) / oracle.size
+        first, last = len(noise.values), len(noise.values) + len(lines)
+        answers = AnswerPool(oracle, session.rng_fit, session.rng_fresh)
+        answers.keep(np.concatenate([oracle.to_standard(noise.points), lines]), standard[:last], are_spread=False)
+        answers.keep(spread, standard[last:], are_spread=True)
+        scale = function_scale(standard[first:last], noise=noise.deviation / oracle.size)
+        return Probe(oracle, answers, scale, answer_rounding(asked), gives_logits)
+
+    def _check_repeats(self, session: Session, noise: NoiseFloor) -> None:
+        spread = float(np.max(np.std(noise.values, axis=0)))
+        session.diagnostics.append(
+            at_most(
+                "change when asked again, relative to the spread",
+                noise.repeat_spread / spread if spread > 0 else 0.0,
+                self.largest_repeat,
+                "a black box that answers at random is not a function",
+            )
+        )
+        if noise.repeat_spread > self.largest_repeat * spread:
+            raise StageFailed(reasons.changing_answers(noise, spread))

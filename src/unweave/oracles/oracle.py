@@ -14,6 +14,7 @@ from scipy import special
 
 from unweave.arrays import Points, Values, Vector, as_float64
 from unweave.exceptions import BadAnswer, BudgetExhausted, InvalidInput, OracleError, OracleFailed
+from unweave.networks.network import Network
 
 
 @dataclass(frozen=True)
@@ -233,6 +234,30 @@ class CallableOracle(Oracle):
     def _answer(self, points: Points) -> object:
         # A copy, so that a model that works in place can't change our points.
         return self._function(points.copy())
+
+
+def as_oracle(
+    model: Oracle | Network | Callable[..., object],
+    *,
+    inputs: int | None,
+    outputs: int | None,
+    domain: Domain | None,
+    budget: int | None,
+) -> Oracle:
+    """Give the oracle that a model is, or one that asks it.
+
+    Raises:
+        InvalidInput: if its inputs are not known, or an oracle's settings are given twice.
+    """
+    if isinstance(model, Oracle):
+        if any(setting is not None for setting in (inputs, outputs, domain, budget)):
+            raise InvalidInput("an Oracle carries its own inputs, outputs, domain and budget: leave them out.")
+        return model
+    if isinstance(model, Network) and inputs is None:
+        inputs = model.inputs
+    if inputs is None:
+        raise InvalidInput("identify needs inputs=, the number of inputs of the model.")
+    return CallableOracle(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget)
 
 
 LINE_POINTS = 9

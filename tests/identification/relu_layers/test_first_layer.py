@@ -6,7 +6,7 @@ import pytest
 from unweave.activations import RELU, Activation, leaky_relu
 from unweave.exceptions import StageFailed
 from unweave.identification.relu_layers.first_layer import Bend, FirstReluLayer, FirstReluLayerSearch, orient, sharpened
-from unweave.identification.session import Probe, Session
+from unweave.identification.session import Probe, Probing, Session
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import deep_network, general_network
 from unweave.oracles.oracle import CallableOracle
@@ -15,8 +15,8 @@ from unweave.oracles.views import StandardOracle
 
 def started(network: Network, seed: int) -> tuple[Session, Probe]:
     oracle = CallableOracle(network, inputs=network.inputs)
-    session = Session(oracle, np.random.default_rng([seed, 121]), lambda *_: None, activation=None, neurons=None)
-    return session, session.probe()
+    session = Session(oracle, np.random.default_rng([seed, 121]))
+    return session, Probing()(session)
 
 
 def planted(seed: int, *shape: int, activation: Activation = RELU) -> Network:

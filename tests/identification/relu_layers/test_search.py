@@ -11,7 +11,7 @@ from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification.relu_layers.route import looks_shallow
 from unweave.identification.relu_layers.search import ReluLayers, TwoLayerSearch
 from unweave.identification.relu_layers.upper_layer import UpperReluLayer
-from unweave.identification.session import Probe, Session
+from unweave.identification.session import Probe, Probing, Session
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import deep_network, general_network
 from unweave.numerics.network_fit import LevenbergMarquardt
@@ -44,8 +44,8 @@ def started(
     budget: int | None = None,
 ) -> tuple[Session, Probe]:
     oracle = CallableOracle(model, inputs=inputs, domain=domain, budget=budget)
-    session = Session(oracle, np.random.default_rng([seed, 132]), lambda *_: None, activation=None, neurons=None)
-    return session, session.probe()
+    session = Session(oracle, np.random.default_rng([seed, 132]))
+    return session, Probing()(session)
 
 
 def assert_recovered(found: ReluLayers, truth: Network, oracle: StandardOracle, *, atol: float = 1e-10) -> None:

@@ -15,55 +15,64 @@ from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification import reasons
 from unweave.identification.hessians.span import FIRST_HESSIANS, Span, active_frame, measure_span
 from unweave.identification.hessians.starts import likely_networks
-from unweave.identification.refiner import EXPLAINED, Candidate, Refiner
+from unweave.identification.refiner import Candidate, Refiner
+from unweave.identification.routes import Condition, Decision, Found, Known, Settled, Survey, leave, take
 from unweave.identification.session import FunctionScale, Probe, Session
 from unweave.networks.network import Network
 from unweave.numerics.finite_differences import HessianSample, measure_hessians
 from unweave.numerics.subspace_power import Directions, SubspacePower
 from unweave.oracles.views import in_oracle_units
-from unweave.result import Outcome, Result
-
-# Residual, relative to the spread, up to which a first network is good enough to measure against.
-SECOND_LOOK = 0.3
+from unweave.result import Outcome
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class HessianRoute:
     """Settings of the way through second derivatives.
 
     Args:
+        suits: when it is taken.
         power: how directions are found in the span of the Hessians.
+        second_look: residual, relative to the spread, up to which a first network is good enough to measure against.
+        fewest_atoms: share of the rank that must be found as directions: a rank that noise has raised leaves some that
+            do not exist.
     """
 
+    suits: Condition
     power: SubspacePower = field(default_factory=SubspacePower)
+    second_look: float = 0.3
+    fewest_atoms: float = 0.5
     name = "Hessians"
+    asks_far = False
 
-    def __call__(self, session: Session, probe: Probe, refiner: Refiner) -> Candidate | Result:
-        """The best network found; an affine function is a result of its own.
+    def __call__(self, survey: Survey, known: Known, refiner: Refiner) -> Found:  # noqa: ARG002
+        """Find the best network; an affine function is settled."""
+        try:
+            return self._found(survey, refiner)
+        except StageFailed as failure:
+            return Found(str(failure))
 
-        Raises:
-            StageFailed: if the second derivatives are not those of a shallow network.
-        """
+    def _found(self, survey: Survey, refiner: Refiner) -> Found:
+        session, probe = survey.session, survey.probe
         with session.stage("measuring Hessians"):
             first = _first_hessians(session, probe, probe.scale)
             frame = active_frame(first, error=probe.scale.hessian_error)
         if frame.shape[1] == 0:
-            return _affine(session, probe)
-        best = self._attempt(session, probe, refiner, probe.scale, first)
-        if not best.explains and best.certificate.rms_error <= SECOND_LOOK:
-            best = self._second_look(session, probe, refiner, best)
-        return best
+            return _affine(survey, refiner)
+        best = self._attempt(survey, refiner, probe.scale, first)
+        if not best.explains and best.certificate.rms_error <= self.second_look:
+            best = self._second_look(survey, refiner, best)
+        return Found(candidate=best)
 
     def _attempt(
         self,
-        session: Session,
-        probe: Probe,
+        survey: Survey,
         refiner: Refiner,
         scale: FunctionScale,
         first: HessianSample,
         model: Network | None = None,
     ) -> Candidate:
         """All stages from the first Hessians to a refined network; with a `model`, measured against it."""
+        session, probe = survey.session, survey.probe
         with session.stage("measuring Hessians"):
             frame = active_frame(first, error=scale.hessian_error)
             outside = np.mean(first.gradients - first.gradients @ frame @ frame.T, axis=0)
@@ -72,29 +81,47 @@ class HessianRoute:
                 first.along(frame),
                 scale,
                 session.rng_hessians,
-                neurons=session.neurons,
+                neurons=survey.neurons,
                 model=model,
             )
         with session.stage("finding directions"):
             directions = self.power(span.subspace, session.rng_power)
-            _check_directions(span, directions)
+            self._check_directions(span, directions)
         with session.stage("reading neurons"):
-            starts = likely_networks(span, directions, activation=session.activation, outside=outside)
+            starts = likely_networks(span, directions, activation=survey.activation, outside=outside)
             likeliest = next(starts)
         with session.stage("refining"):
             refiner.answers.keep(span.sample.points, span.sample.values, are_spread=True)
             return refiner.best(itertools.chain([likeliest], starts))
 
-    def _second_look(self, session: Session, probe: Probe, refiner: Refiner, best: Candidate) -> Candidate:
+    def _second_look(self, survey: Survey, refiner: Refiner, best: Candidate) -> Candidate:
         """Measure again, against the network found: what it misses shows at larger steps, with less noise."""
+        session, probe = survey.session, survey.probe
         difference = probe.scale.of_difference(best.certificate.rms_error)
         try:
             with session.stage("measuring Hessians"):
                 first = _first_hessians(session, probe, difference, model=best.network)
-            again = self._attempt(session, probe, refiner, difference, first, model=best.network)
+            again = self._attempt(survey, refiner, difference, first, model=best.network)
         except (StageFailed, BudgetExhausted):
             return best
         return min(best, again, key=lambda candidate: candidate.certificate.rms_error)
+
+    def _check_directions(self, span: Span, directions: Directions) -> None:
+        if len(directions.atoms) < max(1.0, self.fewest_atoms * directions.rank):
+            raise StageFailed(reasons.missing_directions(span.subspace.gap, directions))
+
+
+def is_smooth(survey: Survey, known: Known) -> Decision:
+    """Suit functions without kinks to which no walk has led."""
+    if why := known.closes(survey):
+        return leave(why)
+    if survey.has_kinks and survey.may_walk:
+        return leave("the function has kinks, where second derivatives tell nothing.")
+    if survey.is_in_box:
+        return take("the domain is a box, which excludes far paths.")
+    if survey.near_only:
+        return take("no path was walked.")
+    return take("no walk has led to a network: far out the answers are not constant or affine, or the walk failed.")
 
 
 def _first_hessians(
@@ -104,10 +131,11 @@ def _first_hessians(
     return measure_hessians(probe.oracle, points, step=scale.hessian_step, model=model)
 
 
-def _affine(session: Session, probe: Probe) -> Result:
+def _affine(survey: Survey, refiner: Refiner) -> Found:
     """No curvature was seen: fit an affine function and let fresh answers judge it."""
+    probe = survey.probe
     oracle, answers, noise = probe.oracle, probe.answers, probe.scale.noise
-    with session.stage("refining"):
+    with survey.session.stage("refining"):
         answers.prepare((oracle.inputs + 1) * oracle.outputs)
         lifted = np.hstack([answers.points, np.ones((len(answers.points), 1))])
         solution = np.linalg.lstsq(lifted, answers.values, rcond=None)[0]
@@ -120,20 +148,13 @@ def _affine(session: Session, probe: Probe) -> Result:
             fresh_values=answers.fresh_values,
             noise=noise,
         )
-    if session.bends_far or certificate.rms_error > EXPLAINED * answers.floor(network, noise):
+    if survey.bends_far or certificate.rms_error > refiner.explained * refiner.floor(network):
         raise StageFailed(reasons.hidden_bends(certificate.rms_error, noise, FIRST_HESSIANS))
     kind = "a constant" if np.max(np.abs(solution[:-1]), initial=0.0) < 1e-12 else "an affine"
-    session.notes.append(
-        f"The answers are those of {kind} function on this domain: no hidden neuron is visible, none is reported."
-    )
+    note = f"The answers are those of {kind} function on this domain: no hidden neuron is visible, none is reported."
     reason = f"{kind} function: no neuron bends it."
-    return session.finish(Outcome.IDENTIFIED, reason, in_oracle_units(network, oracle), certificate)
-
-
-def _check_directions(span: Span, directions: Directions) -> None:
-    """Go on with most of the atoms: a rank that noise has raised leaves some that do not exist."""
-    if 2 * len(directions.atoms) < directions.rank or len(directions.atoms) == 0:
-        raise StageFailed(reasons.missing_directions(span, directions))
+    settled = Settled(Outcome.IDENTIFIED, reason, in_oracle_units(network, oracle), certificate)
+    return Found(settled=settled, notes=(note,))
 
 
 def _affine_network(slope: np.ndarray, offset: np.ndarray, activation: Activation) -> Network:

@@ -10,63 +10,70 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from unweave.activations import RELU
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification import reasons
 from unweave.identification.refiner import AnswerPool, Candidate, Refiner, Start
-from unweave.identification.session import Probe, Session
+from unweave.identification.routes import SATURATION, Condition, Decision, Found, Known, Survey, leave, take
 from unweave.identification.walks.hyperplanes import Hyperplanes, measure_hyperplanes
 from unweave.identification.walks.kinked_terms import KinkedTerms, refined_with_signs
 from unweave.identification.walks.kinks import KinkSearch
 from unweave.identification.walks.lines import random_line
-from unweave.oracles.oracle import Box
 from unweave.result import at_most
 
 # Answers per input that judge the terms found so far; the refinement uses them again.
 ANSWERS_PER_INPUT = 3
 FEWEST_ANSWERS = 48
-# Residual, relative to the spread, up to which a refinement is worth its time.
-ROUGHLY = 0.03
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class KinkWalk:
     """Settings of the walk along kinks.
 
     Args:
+        suits: when it is taken.
         lines: the largest number of lines.
         lines_in_box: the same in a box, where a line meets only some of the hyperplanes.
         attempts: the largest number of refinements, each with the terms of one line more.
+        roughly: residual before refinement, relative to the spread, up to which a refinement is worth its time.
     """
 
+    suits: Condition
     lines: int = 16
     lines_in_box: int = 64
     attempts: int = 10
+    roughly: float = 0.03
     name = "kink walk"
+    asks_far = True
 
-    def __call__(self, session: Session, probe: Probe, refiner: Refiner) -> Candidate:
-        """The best network found.
+    def __call__(self, survey: Survey, known: Known, refiner: Refiner) -> Found:  # noqa: ARG002
+        """Find the best network of kinked terms."""
+        try:
+            return Found(candidate=self._best(survey, refiner))
+        except StageFailed as failure:
+            return Found(str(failure))
 
-        Raises:
-            StageFailed: if no kink could be read.
-        """
+    def _best(self, survey: Survey, refiner: Refiner) -> Candidate:
+        session, probe = survey.session, survey.probe
         oracle, answers = probe.oracle, probe.answers
-        settings = KinkSearch(noise=probe.scale.noise, rounding=probe.rounding)
+        search = KinkSearch(noise=probe.scale.noise, rounding=probe.rounding)
         terms, tried = KinkedTerms.none(oracle.inputs, oracle.outputs), []
-        lines = self.lines_in_box if isinstance(session.oracle.domain, Box) else self.lines
+        lines = self.lines_in_box if survey.is_in_box else self.lines
         for number in range(lines):
             try:
                 with session.stage("walking along kinks"):
                     if number == 0:
                         answers.ask(max(FEWEST_ANSWERS, ANSWERS_PER_INPUT * (oracle.inputs + 1)))
                     line = random_line(session.oracle.domain, oracle.inputs, session.rng_walk)
-                    met = measure_hyperplanes(oracle.query, settings(oracle.query, line), settings)
+                    met = measure_hyperplanes(oracle.query, search(oracle.query, line), search)
                     terms = terms.extended(met)
                     answers.excite(terms.network())
-                    start = _start(terms, met, answers)
-                if start.network.widths[0] == 0 or (start.misfit > ROUGHLY and number < lines - 1):
+                    start = self._start(terms, met, answers)
+                if start.network.widths[0] == 0 or (start.misfit > self.roughly and number < lines - 1):
                     continue
                 with session.stage("refining"):
-                    tried.append(refined_with_signs(session, refiner, start, error=float(np.max(terms.errors))))
+                    error = float(np.max(terms.errors))
+                    tried.append(refined_with_signs(session, refiner, start, error=error, activation=survey.activation))
             except BudgetExhausted:
                 if not tried:
                     raise
@@ -77,24 +84,63 @@ class KinkWalk:
             raise StageFailed(reasons.no_kinks())
         return min(tried, key=lambda candidate: candidate.certificate.rms_error)
 
+    def _start(self, terms: KinkedTerms, met: Hyperplanes, answers: AnswerPool) -> Start:
+        network = terms.fitted(answers.points, answers.values)
+        misfit = float(np.sqrt(np.mean((answers.values - network(answers.points)) ** 2)))
+        checks = (
+            at_most(
+                "kinks that could not be read on the last line",
+                met.unresolved,
+                0.0,
+                "kinks close together or weak ones; another line may show them apart",
+                weak=np.inf,
+            ),
+            at_most(
+                "what the kinks leave unexplained before refinement",
+                misfit,
+                self.roughly,
+                "kinks are missing, or do not lie on hyperplanes as those of one hidden layer do",
+                weak=1.0,
+            ),
+        )
+        return Start(network, misfit, checks)
 
-def _start(terms: KinkedTerms, met: Hyperplanes, answers: AnswerPool) -> Start:
-    network = terms.fitted(answers.points, answers.values)
-    misfit = float(np.sqrt(np.mean((answers.values - network(answers.points)) ** 2)))
-    checks = (
-        at_most(
-            "kinks that could not be read on the last line",
-            met.unresolved,
-            0.0,
-            "kinks close together or weak ones; another line may show them apart",
-            weak=np.inf,
-        ),
-        at_most(
-            "what the kinks leave unexplained before refinement",
-            misfit,
-            ROUGHLY,
-            "kinks are missing, or do not lie on hyperplanes as those of one hidden layer do",
-            weak=1.0,
-        ),
-    )
-    return Start(network, misfit, checks)
+
+def plateaus_end_in_bends(survey: Survey, known: Known) -> Decision:  # noqa: ARG001
+    """Suit functions whose plateaus have ended at ReLU units."""
+    if known.first_layer is not None and known.first_layer.standard.activation == RELU:
+        return take("the answers bend where they leave the plateau.")
+    return leave("no plateau was left at a bend.")
+
+
+def has_kinks(survey: Survey, known: Known) -> Decision:
+    """Suit functions that are straight nearby and bent farther away."""
+    if why := known.closes(survey):
+        return leave(why)
+    if not survey.has_kinks:
+        return leave("no kinks were seen in the first answers.")
+    if not survey.may_walk:
+        return leave("walks are switched off.")
+    return take("the function is straight nearby and bent farther away, as kinks make it.")
+
+
+def has_kinks_far_out(survey: Survey, known: Known) -> Decision:
+    """Suit functions whose kinks, far out, the saturation walk could not read."""
+    if why := known.closes(survey):
+        return leave(why)
+    if not survey.bends_far or survey.has_kinks or SATURATION not in known.tried:
+        return leave("no kinks far out were left unread.")
+    return take("far out the answers have kinks that are not rounded off.")
+
+
+def is_straight_after_all(survey: Survey, known: Known) -> Decision:
+    """Suit functions that were taken for smooth ones, and that Hessians do not explain."""
+    if why := known.closes(survey):
+        return leave(why)
+    if survey.has_kinks is not None:
+        return leave("it is known already whether there are kinks.")
+    if not survey.may_walk:
+        return leave("walks are switched off.")
+    if not survey.look_for_kinks():
+        return leave("the function is not straight nearby.")
+    return take("the Hessians do not explain a function that is straight nearby.")

@@ -12,14 +12,15 @@ import numpy as np
 
 from unweave.activations import IDENTITY
 from unweave.arrays import root_mean_square
-from unweave.exceptions import StageFailed
+from unweave.exceptions import BudgetExhausted, OracleError, StageFailed
 from unweave.identification import reasons
 from unweave.identification.peeling.alignment import Alignment, align
 from unweave.identification.peeling.output_guesses import OutputGuess, as_output_activation, output_guesses
 from unweave.identification.peeling.upper_layers import UpperLayers, UpperStart
 from unweave.identification.peeling.wide_starts import WideStarts
 from unweave.identification.refiner import Candidate, Refiner, Start
-from unweave.identification.session import FirstLayer, Probe, Session
+from unweave.identification.routes import Condition, Decision, FirstLayer, Found, Known, Survey, leave, take
+from unweave.identification.session import Probe, Session
 from unweave.networks.network import Layer, Network
 from unweave.numerics.subspace_power import SubspacePower
 from unweave.oracles.views import PeeledOracle, StandardOracle, layer_in_oracle_units
@@ -28,8 +29,6 @@ from unweave.result import Diagnostic, at_least
 # Gradients above the first layer: columns per neuron, some more, and the largest argument.
 COLUMNS_PER_NEURON, MORE_POINTS, LARGEST_ARGUMENT = 4.0, 5, 1.0
 SMALLEST_STEP = 1e-4
-# Residual of the layers above, relative to the spread of the answers, from which a start is given up.
-HOPELESS = 0.02
 # Neurons that students have more than a layer can have, and their answers per parameter, over those of a refinement.
 MORE_WIDTH, STUDENT_SURPLUS = 2, 1.25
 # Students are given answers as if a layer above were so narrow.
@@ -53,45 +52,58 @@ class Foundation:
     is_exact: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LayerPeeling:
     """Settings of the way through the layers.
 
     Args:
+        suits: when it is taken.
         power: how directions are found in the span of the Hessians.
         wide: how small networks are found where Hessians do not tell.
         most_layers_above: hidden layers above the first that wide students may have.
+        hopeless: residual of the layers above, relative to the spread of the answers, from which a start is given up.
     """
 
+    suits: Condition
     power: SubspacePower = field(default_factory=SubspacePower)
     wide: WideStarts = field(default_factory=WideStarts)
     most_layers_above: int = 3
+    hopeless: float = 0.02
     name = "peeling of layers"
+    asks_far = True
 
-    def __call__(self, session: Session, probe: Probe, refiner: Refiner) -> Candidate:
-        """The best network found above the first layer that the run knows.
-
-        Raises:
-            StageFailed: if the first layer can't be inverted, or nothing is found above it.
-        """
-        if session.first_layer is None or session.first_layer.standard.neurons == 0:
-            raise StageFailed("far out there is no first layer to peel off.")
-        rough = session.first_layer.standard
+    def __call__(self, survey: Survey, known: Known, refiner: Refiner) -> Found:
+        """Find the best network above the first layer that is known."""
+        if known.first_layer is None or known.first_layer.standard.neurons == 0:
+            last = None if known.first_layer is None else replace(known.first_layer, is_last=True)
+            return Found("far out there is no first layer to peel off.", first_layer=last)
+        first, rough = replace(known.first_layer, is_last=True), known.first_layer.standard
         if rough.neurons > rough.inputs:
             why = reasons.too_wide(rough)
-            session.first_layer = replace(
-                session.first_layer, reason=f"{session.first_layer.reason} That is because {why}"
+            return Found(why, first_layer=replace(first, reason=f"{first.reason} That is because {why}"))
+        try:
+            with survey.session.stage("peeling the first layer"):
+                layer, alignment = _aligned(survey.session, survey.probe, rough)
+        except (BudgetExhausted, OracleError) as problem:
+            return Found(first_layer=first, stopped=problem)
+        if alignment.is_clear:
+            first = FirstLayer(
+                standard=layer,
+                layer=layer_in_oracle_units(layer, survey.probe.oracle),
+                reason=reasons.aligned_first_layer(layer, alignment.frame.shape[1]),
             )
-            raise StageFailed(why)
-        with session.stage("peeling the first layer"):
-            layer, alignment = _aligned(session, probe, rough)
-            session.diagnostics.append(_alignment_check(alignment))
-            if alignment.is_clear:
-                session.first_layer = FirstLayer(
-                    standard=layer,
-                    layer=layer_in_oracle_units(layer, probe.oracle),
-                    reason=reasons.aligned_first_layer(layer, alignment.frame.shape[1]),
-                )
+        found = Found(first_layer=first, checks=(_alignment_check(alignment),))
+        try:
+            candidate = self._above(survey, refiner, rough, layer, alignment)
+        except StageFailed as failure:
+            return replace(found, reason=str(failure))
+        except (BudgetExhausted, OracleError) as problem:
+            return replace(found, stopped=problem)
+        return replace(found, candidate=candidate)
+
+    def _above(self, survey: Survey, refiner: Refiner, rough: Layer, layer: Layer, alignment: Alignment) -> Candidate:
+        """Find the layers above one that is known, roughly or well."""
+        session, probe = survey.session, survey.probe
         upper = UpperLayers(
             PeeledOracle(probe.oracle, layer),
             alignment.frame,
@@ -105,14 +117,14 @@ class LayerPeeling:
         best: Candidate | None = None
         for start in self._starts(session, refiner, upper, foundations):
             with session.stage("refining"):
-                candidate = _refined(probe, refiner, start)
+                candidate = self._refined(probe, refiner, start)
             if candidate is None:
                 continue
             if best is None or candidate.certificate.rms_error < best.certificate.rms_error:
                 best = candidate
             if candidate.explains and candidate.certificate.is_isolated:
                 with session.stage("refining"):
-                    return _with_output_activation(probe, refiner, candidate) or candidate
+                    return self._with_output_activation(probe, refiner, candidate) or candidate
         if best is None:
             raise StageFailed(reasons.nothing_above(layer))
         return best
@@ -167,6 +179,35 @@ class LayerPeeling:
             rng=session.rng_walk,
         )
 
+    def _refined(self, probe: Probe, refiner: Refiner, start: UpperStart) -> Candidate | None:
+        """Fit the layers above alone, then all of them, in units that the output activation allows.
+
+        None if the layers above do not come near the answers: no fit of all layers has been seen to help then.
+        """
+        layers = start.network.layers
+        network = Network((*layers[:-1], replace(layers[-1], activation=start.guess.activation)))
+        # Asked before the units change, so that every later start has these answers, too.
+        refiner.prepare(network)
+        if start.guess.activation != IDENTITY:
+            refiner = _in_raw_units(probe, refiner)
+        points, values = refiner.answers.points, refiner.answers.values
+        above = refiner.refine(network, points, values, floor=refiner.noise, layers=range(1, len(layers)))
+        if above.residual > self.hopeless * root_mean_square(values - np.mean(values, axis=0)):
+            return None
+        return refiner.best([Start(above.network, above.residual, start.checks)])
+
+    def _with_output_activation(self, probe: Probe, refiner: Refiner, candidate: Candidate) -> Candidate | None:
+        """The same network with one layer less, if its last hidden layer is an output activation."""
+        if candidate.network.activations[-1] != IDENTITY:
+            return None
+        offset, size = candidate.units.offset, candidate.units.size
+        shorter = as_output_activation(candidate.network, offset, size)
+        if shorter is None:
+            return None
+        guess = OutputGuess(shorter[1], offset, size)
+        again = self._refined(probe, refiner, UpperStart(shorter[0], guess, candidate.start.checks))
+        return again if again is not None and again.explains and again.certificate.is_isolated else None
+
 
 def _guesses(probe: Probe) -> tuple[OutputGuess, ...]:
     oracle = probe.oracle
@@ -200,37 +241,6 @@ def _alignment_check(alignment: Alignment) -> Diagnostic:
     )
 
 
-def _refined(probe: Probe, refiner: Refiner, start: UpperStart) -> Candidate | None:
-    """Fit the layers above alone, then all of them, in units that the output activation allows.
-
-    None if the layers above do not come near the answers: no fit of all layers has been seen to help then.
-    """
-    layers = start.network.layers
-    network = Network((*layers[:-1], replace(layers[-1], activation=start.guess.activation)))
-    # Asked before the units change, so that every later start has these answers, too.
-    refiner.prepare(network)
-    if start.guess.activation != IDENTITY:
-        refiner = _in_raw_units(probe, refiner)
-    points, values = refiner.answers.points, refiner.answers.values
-    above = refiner.refine(network, points, values, floor=refiner.noise, layers=range(1, len(layers)))
-    if above.residual > HOPELESS * root_mean_square(values - np.mean(values, axis=0)):
-        return None
-    return refiner.best([Start(above.network, above.residual, start.checks)])
-
-
-def _with_output_activation(probe: Probe, refiner: Refiner, candidate: Candidate) -> Candidate | None:
-    """The same network with one layer less, if its last hidden layer is an output activation."""
-    if candidate.network.activations[-1] != IDENTITY:
-        return None
-    offset, size = candidate.units.offset, candidate.units.size
-    shorter = as_output_activation(candidate.network, offset, size)
-    if shorter is None:
-        return None
-    guess = OutputGuess(shorter[1], offset, size)
-    again = _refined(probe, refiner, UpperStart(shorter[0], guess, candidate.start.checks))
-    return again if again is not None and again.explains and again.certificate.is_isolated else None
-
-
 def _in_raw_units(probe: Probe, refiner: Refiner) -> Refiner:
     """The same judge with answers as the oracle gives them: an output activation fixes their units."""
     oracle = probe.oracle
@@ -241,3 +251,12 @@ def _in_raw_units(probe: Probe, refiner: Refiner) -> Refiner:
         answers=refiner.answers.in_units(raw, oracle.offset, oracle.size),
         noise=refiner.noise * root_mean_square(oracle.size),
     )
+
+
+def has_layers_above(survey: Survey, known: Known) -> Decision:
+    """Suit networks whose first layer was read off far from the centre, under layers that bend it."""
+    if why := known.closes(survey):
+        return leave(why)
+    if known.first_layer is None:
+        return leave("no first layer under others was seen.")
+    return take("the jumps far out are not those of single neurons: there are layers above.")

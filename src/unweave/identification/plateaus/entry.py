@@ -5,15 +5,17 @@ from collections.abc import Callable
 import numpy as np
 
 from unweave.exceptions import BudgetExhausted, InvalidInput, StageFailed
-from unweave.identification.entry import as_oracle
-from unweave.identification.plateaus.route import PlateauWalk, keep_lowest_layer
+from unweave.identification.plateaus.route import PlateauWalk, lowest_layer
 from unweave.identification.plateaus.search import NEXT_TO, LowestLayerSearch
+from unweave.identification.routes import Found
 from unweave.identification.session import Progress, Session, answer_rounding
 from unweave.identification.walks.lines import remembered
 from unweave.networks.network import Network
-from unweave.oracles.oracle import Box, Domain, Oracle
+from unweave.oracles.oracle import Box, Domain, Oracle, as_oracle
 from unweave.oracles.views import StandardOracle
-from unweave.result import Outcome, Result
+from unweave.result import Outcome, Result, RouteChoice, RouteEnd
+
+ASKED_FOR = "the lowest layer was asked for."
 
 
 def identify_lowest_layer(
@@ -62,19 +64,19 @@ def identify_lowest_layer(
             f"identify_lowest_layer needs answers far from the centre, got the domain {oracle.domain}: give "
             "Everywhere(scale=...)."
         )
-    session = Session(oracle, np.random.default_rng(seed), progress or (lambda *_: None), activation=None, neurons=None)
-    session.choose(PlateauWalk.name, "the lowest layer was asked for.")
+    session = Session(oracle, np.random.default_rng(seed), progress)
+    session.notes.append(f"Route: {PlateauWalk.name}, because {ASKED_FOR}")
     try:
         with session.stage("leaving plateaus"):
-            _leave_plateaus(session, LowestLayerSearch(quiet_lines=quiet_lines))
+            found = _leave_plateaus(session, LowestLayerSearch(quiet_lines=quiet_lines))
     except StageFailed as failure:
-        return session.finish(Outcome.NOT_IDENTIFIED, str(failure))
+        return _finished(session, Found(str(failure)))
     except BudgetExhausted as failure:
-        return session.finish(Outcome.NOT_IDENTIFIED, f"the budget is too small: {failure}")
-    return session.finish(Outcome.PARTLY_IDENTIFIED, session.first_layer.reason if session.first_layer else "")
+        return _finished(session, Found(f"the budget is too small: {failure}"))
+    return _finished(session, found)
 
 
-def _leave_plateaus(session: Session, search: LowestLayerSearch) -> None:
+def _leave_plateaus(session: Session, search: LowestLayerSearch) -> Found:
     oracle = session.oracle
     center, half_width = oracle.domain.frame(oracle.inputs)
     ask = remembered(lambda points: oracle.query(center + half_width * points))
@@ -82,4 +84,16 @@ def _leave_plateaus(session: Session, search: LowestLayerSearch) -> None:
     outputs = ask(NEXT_TO * session.rng_walk.standard_normal((1, oracle.inputs))).shape[1]
     found = search(ask, oracle.inputs, session.rng_walk, rounding=answer_rounding(oracle))
     standard = StandardOracle(oracle, center, half_width, np.zeros(outputs), np.ones(outputs))
-    keep_lowest_layer(session, standard, found)
+    return lowest_layer(found, standard)
+
+
+def _finished(session: Session, found: Found) -> Result:
+    session.diagnostics += found.checks
+    first, route = found.first_layer, PlateauWalk.name
+    if first is None:
+        choice = RouteChoice(route, RouteEnd.NOTHING, ASKED_FOR, found.reason)
+        return session.finish(Outcome.NOT_IDENTIFIED, found.reason, route=route, routes=(choice,))
+    choice = RouteChoice(route, RouteEnd.FIRST_LAYER, ASKED_FOR, found.reason)
+    return session.finish(
+        Outcome.PARTLY_IDENTIFIED, first.reason, route=route, routes=(choice,), first_layer=first.layer
+    )

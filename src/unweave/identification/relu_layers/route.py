@@ -5,59 +5,99 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.exceptions import StageFailed
-from unweave.identification.refiner import Candidate, Refiner, Start
+from unweave.exceptions import BudgetExhausted, OracleError, StageFailed
+from unweave.identification.refiner import Refiner, Start
 from unweave.identification.relu_layers.first_layer import OUTER
 from unweave.identification.relu_layers.search import TwoLayerSearch
-from unweave.identification.session import FirstLayer, Probe, Session
+from unweave.identification.routes import Condition, Decision, FirstLayer, Found, Known, Settled, Survey, leave, take
+from unweave.identification.session import Probe, Session
 from unweave.identification.walks.kinks import KinkedLine, KinkSearch
 from unweave.identification.walks.lines import far_line
 from unweave.oracles.views import in_oracle_units, layer_in_oracle_units
-from unweave.result import Outcome, Result, at_least
+from unweave.result import Outcome, at_least
 
-# Share of bends that two parallel lines through a shallow network have in common, with a margin for bends beyond
-# their ends; and how much farther from the centre the second line is.
-SHALLOW_SHARE = 0.75
+# How much farther from the centre the second of two parallel lines is.
 PARALLEL = 10.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TwoLayerKinkWalk:
     """Settings of the way through two layers of kinks.
 
     Args:
+        suits: when it is taken.
         search: how the layers are found.
     """
 
+    suits: Condition
     search: TwoLayerSearch = field(default_factory=TwoLayerSearch)
-    name = TwoLayerSearch.name
+    name = "kink walk through two layers"
+    asks_far = True
 
-    def __call__(self, session: Session, probe: Probe, refiner: Refiner) -> Candidate | Result:
-        """The network, or what is known of it.
+    def __call__(self, survey: Survey, known: Known, refiner: Refiner) -> Found:
+        """Find the network, or its first layer; if one is known already, no other route goes on from it."""
+        try:
+            found = self._found(survey, refiner)
+        except StageFailed as failure:
+            found = Found(str(failure))
+        except (BudgetExhausted, OracleError) as problem:
+            found = Found(stopped=problem)
+        if found.first_layer is not None or known.first_layer is None:
+            return found
+        return replace(found, first_layer=replace(known.first_layer, is_last=True))
 
-        Raises:
-            StageFailed: if nothing, or the first layer only, was found; the run then knows it.
-        """
+    def _found(self, survey: Survey, refiner: Refiner) -> Found:
+        session, oracle = survey.session, survey.probe.oracle
         with session.stage("walking along kinks"):
-            found = self.search(session, probe)
+            found = self.search(session, survey.probe)
         if found.network is None:
-            if found.first_layer is not None:
-                layer = layer_in_oracle_units(found.first_layer, probe.oracle)
-                session.first_layer = FirstLayer(found.first_layer, layer, found.reason)
-            raise StageFailed(found.reason)
+            if found.first_layer is None:
+                return Found(found.reason)
+            layer = layer_in_oracle_units(found.first_layer, oracle)
+            return Found(found.reason, first_layer=FirstLayer(found.first_layer, layer, found.reason))
         if found.network.parameters > refiner.refine.deep_limit:
             reason = f"{found.reason} The network is too large for a certificate on its parameters."
-            return session.finish(Outcome.PARTLY_IDENTIFIED, reason, in_oracle_units(found.network, probe.oracle))
+            network = in_oracle_units(found.network, oracle)
+            return Found(settled=Settled(Outcome.PARTLY_IDENTIFIED, reason, network))
         with session.stage("refining"):
             candidate = refiner(Start(found.network, found.fresh_error, found.checks))
-        if found.outcome is not Outcome.IDENTIFIED:
-            # The judge can't know of neurons that no input switches off.
-            delivered = in_oracle_units(candidate.network, candidate.units)
-            return session.finish(found.outcome, found.reason, delivered, candidate.certificate)
-        return candidate
+        if found.outcome is Outcome.IDENTIFIED:
+            return Found(candidate=candidate)
+        # The refiner can't know of neurons that no input switches off.
+        network = in_oracle_units(candidate.network, candidate.units)
+        return Found(settled=Settled(found.outcome, found.reason, network, candidate.certificate))
 
 
-def looks_shallow(session: Session, probe: Probe) -> bool:
+@dataclass(frozen=True)
+class KinksBend:
+    """Suit functions whose kinks bend where they meet others: there is a second layer of them.
+
+    Args:
+        shallow_share: share of bends that two parallel lines through a shallow network have in common, with a margin
+            for bends beyond their ends.
+    """
+
+    shallow_share: float = 0.75
+
+    def __call__(self, survey: Survey, known: Known) -> Decision:
+        """Compare two parallel lines, if there are kinks."""
+        if why := known.closes(survey):
+            return leave(why)
+        if not survey.has_kinks:
+            return leave("no kinks were seen in the first answers.")
+        if survey.near_only:
+            return leave(survey.near_only)
+        try:
+            with survey.session.stage("probing the answers"):
+                is_shallow = looks_shallow(survey.session, survey.probe, shallow_share=self.shallow_share)
+        except (OracleError, StageFailed) as problem:
+            return leave(f"the lines that tell could not be walked: {problem}")
+        if is_shallow:
+            return leave("all parallel lines bend alike, as those through one hidden layer do.")
+        return take("kinks bend where they meet others: there is a second layer of them.")
+
+
+def looks_shallow(session: Session, probe: Probe, *, shallow_share: float = 0.75) -> bool:
     """Whether a piecewise linear function bends alike on two parallel lines, as shallow networks do.
 
     Costs about ten queries per kink on two lines, whatever the number of inputs.
@@ -76,12 +116,12 @@ def looks_shallow(session: Session, probe: Probe) -> bool:
         at_least(
             "share of bends that two parallel lines have in common",
             share,
-            SHALLOW_SHARE,
+            shallow_share,
             "neurons of a shallow network bend all parallel lines alike: there are further layers",
             weak=0.0,
         )
     )
-    return share >= SHALLOW_SHARE
+    return share >= shallow_share
 
 
 # Bends are the same if they differ by this share of the largest one.

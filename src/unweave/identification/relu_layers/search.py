@@ -84,7 +84,6 @@ class TwoLayerSearch:
     first: FirstReluLayerSearch = field(default_factory=FirstReluLayerSearch)
     refine: LevenbergMarquardt = field(default_factory=LevenbergMarquardt)
     largest_polish: int = 2_500
-    name = "kink walk through two layers"
 
     def __call__(self, session: Session, probe: Probe) -> ReluLayers:
         """Recover both hidden layers, or the first one.

@@ -16,7 +16,7 @@ from unweave.activations import RELU
 from unweave.arrays import Points, Values, Vector
 from unweave.exceptions import StageFailed
 from unweave.identification.refiner import Candidate, Refiner, Start
-from unweave.identification.session import Probe, Session
+from unweave.identification.session import Probe, Probing, Session
 from unweave.identification.walks.hyperplanes import hyperplanes_between, measure_sides
 from unweave.identification.walks.kinked_terms import KinkedTerms, refined_with_signs
 from unweave.identification.walks.kinks import KinkSearch
@@ -118,8 +118,8 @@ class UpperReluLayer:
     ) -> None:
         self._peeled = PeeledReluOracle(whole.oracle, first, size=SIZE)
         self._has_corner = isinstance(self._peeled.domain, Box)
-        self.session = Session(self._peeled, rng, lambda *_: None, activation=first.activation, neurons=None)
-        self._first, self._probe = first, self.session.probe()
+        self.session = Session(self._peeled, rng)
+        self._first, self._probe = first, Probing()(self.session)
         # The same coordinates, as far as the axes reach.
         self._oracle = replace(self._probe.oracle, oracle=PeeledReluOracle(whole.oracle, first, size=AXIS))
         noise = max(self._probe.scale.noise, float(np.max(whole.scale.noise / self._oracle.size)))
@@ -170,7 +170,9 @@ class UpperReluLayer:
         network, answers = self._rough(), self._probe.answers
         misfit = float(np.sqrt(np.mean((answers.values - network(answers.points)) ** 2)))
         error = float(np.max(self._terms.errors))
-        candidate = refined_with_signs(self.session, self._refiner, Start(network, misfit), error=error)
+        candidate = refined_with_signs(
+            self.session, self._refiner, Start(network, misfit), error=error, activation=self._first.activation
+        )
         if candidate.network.skip is not None:
             candidate = self._without_skip(candidate)
         if not candidate.certificate.is_isolated:

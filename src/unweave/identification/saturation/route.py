@@ -1,7 +1,11 @@
-"""What a function does far from the centre: whether it saturates, becomes piecewise affine, or neither."""
+"""Neurons from far away: for activations with constant or affine tails, where the domain has no end.
+
+On a line far from the centre every neuron is in its tails but in a thin slab around its hyperplane, and
+the slabs are met one by one. What a line could not resolve is looked for on the next one, in the
+answers minus what is known, until a line shows nothing new.
+"""
 
 from dataclasses import dataclass
-from enum import Enum
 
 import numpy as np
 from jaxtyping import Float64
@@ -11,7 +15,18 @@ from unweave.arrays import Points, Values
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
 from unweave.identification.candidates import simplest_activations
-from unweave.identification.refiner import Candidate, Refiner, Start
+from unweave.identification.refiner import Refiner, Start
+from unweave.identification.routes import (
+    SATURATION,
+    Condition,
+    Decision,
+    FirstLayer,
+    Found,
+    Known,
+    Survey,
+    leave,
+    take,
+)
 from unweave.identification.saturation.first_layer import find_first_layer
 from unweave.identification.saturation.neurons import (
     FarNeuron,
@@ -23,82 +38,12 @@ from unweave.identification.saturation.neurons import (
     network_of,
     with_affine_part,
 )
-from unweave.identification.session import FirstLayer, Probe, Session
-from unweave.identification.walks.lines import far_line
+from unweave.identification.session import Probe, Session
+from unweave.identification.walks.lines import TailBehaviour, Tails, far_line
 from unweave.networks.network import Network
 from unweave.oracles.views import layer_in_oracle_units
 from unweave.result import Diagnostic, at_least, at_most
 
-RAYS = 4
-FACTORS = np.array([1.0, 1.5, 2.0])
-MARGIN = 30.0
-# Half-widths of the domain, and the rounding error of arguments that limits them where models
-# calculate in single precision.
-FARTHEST = 2e6
-ARGUMENT_ERROR = 6e-4
-
-
-class TailBehaviour(Enum):
-    """How a function continues along rays."""
-
-    JUMPS = "constant, up to an affine part, between jumps"
-    KINKS = "affine between kinks"
-    NEITHER = "neither constant nor affine"
-
-
-@dataclass(frozen=True)
-class Tails:
-    """What was seen on far rays.
-
-    Args:
-        behaviour: how the function continues.
-        radius: where it was seen.
-        is_sloped: whether it grows.
-        size: the largest answer, with what was subtracted from it to centre the answers.
-    """
-
-    behaviour: TailBehaviour
-    radius: float
-    is_sloped: bool
-    size: float
-
-
-def far_radius(probe: Probe) -> float:
-    """Far enough for thin slabs, near enough for the arguments of neurons to keep some digits."""
-    return float(min(FARTHEST, ARGUMENT_ERROR / probe.oracle.oracle.ledger.answer_digits))
-
-
-def measure_tails(probe: Probe, rng: np.random.Generator) -> Tails:
-    """Ask along a few rays and their opposites, 6 queries each.
-
-    Along a ray a saturated function is constant and one with affine tails is affine. Their even parts tell an
-    affine part, which has none, from kinks, whose even part grows with the distance.
-    """
-    oracle, radius = probe.oracle, far_radius(probe)
-    directions = rng.standard_normal((RAYS, oracle.inputs))
-    directions *= radius / np.linalg.norm(directions, axis=1, keepdims=True)
-    points = np.concatenate([directions, -directions])[:, None] * FACTORS[:, None]
-    values = oracle.query(points.reshape(-1, oracle.inputs)).reshape(2 * RAYS, len(FACTORS), -1)
-    size = float(np.max(np.abs(oracle.offset / oracle.size)) + np.max(np.abs(values)))
-    error = MARGIN * (probe.scale.noise + probe.rounding * size)
-    # Medians, because with many neurons some ray passes through a slab.
-    bend = np.median(np.max(np.abs(values[:, 0] - 2 * values[:, 1] + values[:, 2]), axis=1))
-    slope = np.median(np.max(np.abs(values[:, 2] - values[:, 0]), axis=1))
-    even = values[:RAYS] + values[RAYS:]
-    growth = np.median(np.max(np.abs(even[:, 2] - even[:, 0]), axis=1))
-    if bend > error:
-        return Tails(TailBehaviour.NEITHER, radius, False, size)
-    if growth > error:
-        return Tails(TailBehaviour.KINKS, radius, True, size)
-    return Tails(TailBehaviour.JUMPS, radius, bool(slope > error), size)
-
-
-# Share of the events on the first line that must have the profile of a single neuron.
-SHALLOW_SHARE = 0.5
-# Misfit, in units of the noise, above which it is the profile that is strange and not the noise.
-STRANGE_NOISE = 1e3
-# What known neurons leave on the next line: relative to the largest of them, and in units of the noise.
-LEFTOVER, LEFTOVER_NOISE = 1e-6, 100.0
 # Step of the differences that measure the slope of an affine part, relative to the radius.
 SLOPE_STEP = 1e-3
 # Angle at which far lines end, before their last direction.
@@ -111,49 +56,51 @@ class NotShallow(StageFailed):
     """The jumps far out are clear, and are not those of single neurons."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class SaturationWalk:
     """Settings of the walk along far lines.
 
     Args:
-        far: where and how the function continues.
+        suits: when it is taken.
         lines: the largest number of lines.
+        shallow_share: share of the events on the first line that must have the profile of a single neuron.
+        strange_noise: misfit, in units of the noise, above which it is the profile that is strange and not the noise.
+        leftover: what known neurons leave on the next line, relative to the largest of them.
+        leftover_noise: the same in units of the noise.
     """
 
-    far: Tails
+    suits: Condition
     lines: int = 10
-    name = "saturation walk"
+    shallow_share: float = 0.5
+    strange_noise: float = 1e3
+    leftover: float = 1e-6
+    leftover_noise: float = 100.0
+    name = SATURATION
+    asks_far = True
 
-    def suits(self, activation: Activation | None) -> bool:
-        """Whether an activation that is given continues as the function does."""
-        return activation is None or self._reader.reads(base_of(activation))
+    def __call__(self, survey: Survey, known: Known, refiner: Refiner) -> Found:  # noqa: ARG002
+        """Find the best network; of a network that is not shallow, the first layer."""
+        if survey.tails is None:
+            return Found(survey.near_only)
+        far = _FarLines(survey.tails)
+        try:
+            with survey.session.stage("walking far lines"):
+                try:
+                    start = self._walk(survey, far)
+                except NotShallow as failure:
+                    return far.read_first_layer(survey, str(failure))
+            with survey.session.stage("refining"):
+                return Found(candidate=refiner.best([start]))
+        except StageFailed as failure:
+            return Found(str(failure))
 
-    @property
-    def _reader(self) -> Reader:
-        return JumpReader() if self.far.behaviour is TailBehaviour.JUMPS else KinkReader()
-
-    def __call__(self, session: Session, probe: Probe, refiner: Refiner) -> Candidate:
-        """The best network found; of a network that is not shallow the run is told the first layer.
-
-        Raises:
-            StageFailed: if nothing happens far out, or most of it is not what a single neuron does.
-        """
-        with session.stage("walking far lines"):
-            try:
-                start = self._walk(session, probe)
-            except NotShallow as failure:
-                self._read_first_layer(session, probe, str(failure))
-                raise
-        with session.stage("refining"):
-            return refiner.best([start])
-
-    def _walk(self, session: Session, probe: Probe) -> Start:
+    def _walk(self, survey: Survey, far: "_FarLines") -> Start:
+        session, probe, reader = survey.session, survey.probe, far.reader
         oracle, answers = probe.oracle, probe.answers
-        reader = self._reader
-        given = session.activation
+        given = survey.activation
         activations = simplest_activations(reader.reads) if given is None else (base_of(given),)
-        slope = self._slope(session, probe)
-        noise = first_noise = self._noise(probe)
+        slope = far.slope(session, probe)
+        noise = first_noise = far.noise(probe)
         neurons: list[FarNeuron] = []
         misfits: list[float] = []
         model, lines, reading = network_of([], activations[0], slope=slope), 0, None
@@ -162,75 +109,124 @@ class SaturationWalk:
             def ask(points: Points, model: Network = model) -> Values:
                 return oracle.query(points) - model(points)
 
-            line = far_line(oracle.inputs, session.rng_walk, radius=self._radius, outer=self._outer)
+            line = far_line(oracle.inputs, session.rng_walk, radius=far.radius, outer=far.outer)
             reading = reader(ask, line, noise=noise, rounding=probe.rounding, activations=activations)
             if lines == 1:
-                _check(reading, noise)
+                self._check(reading, noise)
             elif reading.events == 0:
                 break
             activations = (reading.activation,)
             misfits += list(reading.misfits)
             neurons = merged(neurons, reading.neurons)
             model = network_of(neurons, reading.activation, slope=slope)
-            leftover = LEFTOVER * max((float(np.max(np.abs(neuron.height))) for neuron in neurons), default=0.0)
-            noise = max(LEFTOVER_NOISE * first_noise, leftover)
+            largest = max((float(np.max(np.abs(neuron.height))) for neuron in neurons), default=0.0)
+            noise = max(self.leftover_noise * first_noise, self.leftover * largest)
         answers.stretch(model)
         answers.excite(model)
         model = with_affine_part(model, answers.points, answers.values)
         misfit = float(np.median(misfits))
         return Start(model, misfit, tuple(_checks(misfit, lines, reading.events if reading else 0)))
 
-    @property
-    def _has_affine_part(self) -> bool:
-        return self.far.is_sloped and self.far.behaviour is TailBehaviour.JUMPS
+    def _check(self, reading: Reading, noise: float) -> None:
+        if reading.events == 0:
+            raise StageFailed(reasons.no_slabs())
+        if len(reading.neurons) >= self.shallow_share * reading.events:
+            return
+        if reading.finds_jumps and np.median(reading.misfits) > self.strange_noise * noise:
+            raise NotShallow(reading.doubt)
+        raise StageFailed(reading.doubt)
+
+
+@dataclass(frozen=True)
+class _FarLines:
+    """Where far lines are walked, and how they are read, as the tails of the function allow it."""
+
+    tails: Tails
 
     @property
-    def _outer(self) -> float:
+    def reader(self) -> Reader:
+        """What reads the neurons on a line."""
+        return _reader_of(self.tails)
+
+    @property
+    def _has_affine_part(self) -> bool:
+        return self.tails.is_sloped and self.tails.behaviour is TailBehaviour.JUMPS
+
+    @property
+    def outer(self) -> float:
         """Where lines end: earlier if an affine part was subtracted, whose error grows along the line."""
         return OUTER_SLOPED if self._has_affine_part else OUTER
 
     @property
-    def _radius(self) -> float:
+    def radius(self) -> float:
         """How far away lines are: nearer if an affine part hides jumps behind its rounding."""
-        return NEARER * self.far.radius if self._has_affine_part else self.far.radius
+        return NEARER * self.tails.radius if self._has_affine_part else self.tails.radius
 
-    def _read_first_layer(self, session: Session, probe: Probe, why: str) -> None:
-        """What can be said of a network whose upper layers bend what its first layer says."""
-        layer, check = find_first_layer(session, probe, radius=self._radius, noise=self._noise(probe))
-        session.diagnostics.append(check)
-        session.first_layer = FirstLayer(
-            standard=layer,
-            layer=layer_in_oracle_units(layer, probe.oracle),
-            reason=reasons.first_layer(layer.neurons, why, is_complete=check.value == 0),
-        )
-
-    def _noise(self, probe: Probe) -> float:
+    def noise(self, probe: Probe) -> float:
         """Expected error of answers far out, with that of a slope which was subtracted."""
-        if self.far.behaviour is TailBehaviour.KINKS:
+        if self.tails.behaviour is TailBehaviour.KINKS:
             # Growing answers carry their rounding with them; the walk knows that.
             return probe.scale.noise
-        growth = NEARER / (SLOPE_STEP * self._outer) if self._has_affine_part else 1.0
-        return probe.scale.noise + probe.rounding * self.far.size * growth
+        growth = NEARER / (SLOPE_STEP * self.outer) if self._has_affine_part else 1.0
+        return probe.scale.noise + probe.rounding * self.tails.size * growth
 
-    def _slope(self, session: Session, probe: Probe) -> Float64[np.ndarray, "outputs inputs"]:
+    def slope(self, session: Session, probe: Probe) -> Float64[np.ndarray, "outputs inputs"]:
         """The slope of an affine part, on a plateau."""
         inputs = probe.oracle.inputs
         if not self._has_affine_part:
             return np.zeros((probe.oracle.outputs, inputs))
-        line = far_line(inputs, session.rng_walk, radius=self._radius, outer=self._outer)
-        step = SLOPE_STEP * self._radius
+        line = far_line(inputs, session.rng_walk, radius=self.radius, outer=self.outer)
+        step = SLOPE_STEP * self.radius
         values = probe.oracle.query(line.base + step * np.vstack([np.zeros(inputs), np.eye(inputs)]))
         return (values[1:] - values[0]).T / step
 
+    def read_first_layer(self, survey: Survey, why: str) -> Found:
+        """What can be said of a network whose upper layers bend what its first layer says."""
+        oracle, noise = survey.probe.oracle, self.noise(survey.probe)
+        layer, check = find_first_layer(survey.session, survey.probe, radius=self.radius, noise=noise)
+        first = FirstLayer(
+            standard=layer,
+            layer=layer_in_oracle_units(layer, oracle),
+            reason=reasons.first_layer(layer.neurons, why, is_complete=check.value == 0),
+            is_last=False,
+        )
+        return Found(why, first_layer=first, checks=(check,))
 
-def _check(reading: Reading, noise: float) -> None:
-    if reading.events == 0:
-        raise StageFailed(reasons.no_slabs())
-    if len(reading.neurons) >= SHALLOW_SHARE * reading.events:
-        return
-    if reading.finds_jumps and np.median(reading.misfits) > STRANGE_NOISE * noise:
-        raise NotShallow(reading.doubt)
-    raise StageFailed(reading.doubt)
+
+def is_constant_far_out(survey: Survey, known: Known) -> Decision:
+    """Suit functions that saturate far from the centre."""
+    return known_tails(survey, known, TailBehaviour.JUMPS)
+
+
+def is_affine_far_out(survey: Survey, known: Known) -> Decision:
+    """Suit smooth functions that are affine far from the centre, between kinks that are rounded off."""
+    decision = known_tails(survey, known, TailBehaviour.KINKS)
+    if decision.is_taken and survey.has_kinks:
+        return leave("the function has kinks nearby, which are not rounded off.")
+    return decision
+
+
+def known_tails(survey: Survey, known: Known, wanted: TailBehaviour) -> Decision:
+    """Suit functions that continue in one way, with an activation that does."""
+    if why := known.closes(survey):
+        return leave(why)
+    tails = survey.tails
+    if tails is None:
+        return leave(survey.near_only or "the model does not answer far from the centre.")
+    if tails.behaviour is not wanted:
+        return leave(f"far out the answers are {tails.behaviour.value}.")
+    if not _continues(survey.activation, tails):
+        return leave(f"far out the answers are {tails.behaviour.value}, and {survey.activation} is not.")
+    return take(f"inputs may be large, and far out the answers are {tails.behaviour.value}.")
+
+
+def _continues(activation: Activation | None, tails: Tails) -> bool:
+    """Whether an activation that is given continues as the function does."""
+    return activation is None or _reader_of(tails).reads(base_of(activation))
+
+
+def _reader_of(tails: Tails) -> Reader:
+    return JumpReader() if tails.behaviour is TailBehaviour.JUMPS else KinkReader()
 
 
 def _checks(misfit: float, lines: int, events: int) -> list[Diagnostic]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float64, Int
 
-from unweave.activations import RELU
+from unweave.activations import RELU, Activation
 from unweave.arrays import Points, Values
 from unweave.identification import reasons
 from unweave.identification.refiner import Candidate, Refiner, Start
@@ -138,7 +138,9 @@ LARGEST_ERROR = 1e-5
 ERROR_MARGIN = 10.0
 
 
-def refined_with_signs(session: Session, refiner: Refiner, start: Start, *, error: float) -> Candidate:
+def refined_with_signs(
+    session: Session, refiner: Refiner, start: Start, *, error: float, activation: Activation | None
+) -> Candidate:
     """Refine a network of kinked terms, without an affine part if signs explain it and with one if not.
 
     Args:
@@ -146,10 +148,11 @@ def refined_with_signs(session: Session, refiner: Refiner, start: Start, *, erro
         refiner: refines and asks fresh answers.
         start: terms with an affine part.
         error: relative error of the terms.
+        activation: the activation, if it is known.
     """
     likely = error if error < LARGEST_ERROR else start.misfit
     if likely < LARGEST_ERROR:
-        explained = explain_kinks(start.network, relative_tol=ERROR_MARGIN * likely, activation=session.activation)
+        explained = explain_kinks(start.network, relative_tol=ERROR_MARGIN * likely, activation=activation)
         if explained.solutions == 1:
             candidate = refiner(replace(start, network=explained.network))
             if candidate.explains:
@@ -157,7 +160,7 @@ def refined_with_signs(session: Session, refiner: Refiner, start: Start, *, erro
     candidate = refiner(start)
     if not candidate.explains:
         return candidate
-    explained = explain_kinks(candidate.network, relative_tol=candidate.skip_tol, activation=session.activation)
+    explained = explain_kinks(candidate.network, relative_tol=candidate.skip_tol, activation=activation)
     _report_signs(session, explained)
     if explained.solutions != 1:
         return candidate

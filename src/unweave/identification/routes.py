@@ -1,0 +1,227 @@
+"""What a route to the neurons is: it says whether it suits, and ends with what it has found.
+
+A route is a frozen value. The identifier asks whether it suits what is known so far, and calls it if it does; what one
+route has found and another one needs is passed on by the identifier.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol, runtime_checkable
+
+from unweave.activations import STEP, Activation
+from unweave.certificates.certify import Certificate
+from unweave.exceptions import BudgetExhausted, OracleError
+from unweave.identification.refiner import Candidate, Refiner
+from unweave.identification.session import Probe, Session, measure_flatness
+from unweave.identification.walks.lines import TailBehaviour, Tails, measure_tails
+from unweave.networks.network import Layer, Network
+from unweave.oracles.oracle import Box
+from unweave.result import Diagnostic, Outcome, at_most
+
+# A name that two routes know: kinks are walked along far out where this one has not read them.
+SATURATION = "saturation walk"
+
+
+@dataclass(frozen=True)
+class FirstLayer:
+    """The first hidden layer of a network that is not shallow.
+
+    Args:
+        standard: in standard coordinates.
+        layer: in the oracle's units.
+        reason: what is said about it if nothing more is found.
+        is_last: whether no other route goes on from it.
+    """
+
+    standard: Layer
+    layer: Layer
+    reason: str
+    is_last: bool = True
+
+
+@dataclass(frozen=True)
+class Settled:
+    """A network whose outcome its route knows itself, without the judgement of the identifier.
+
+    Args:
+        outcome: identified or partly identified.
+        reason: one paragraph that says why.
+        network: in the oracle's units.
+        certificate: what may be claimed about it; None if nothing may.
+    """
+
+    outcome: Outcome
+    reason: str
+    network: Network
+    certificate: Certificate | None = None
+
+
+@dataclass(frozen=True)
+class Found:
+    """How a route has ended: with a network, with a first layer, or with nothing.
+
+    Args:
+        reason: why there is no network; empty if there is one.
+        candidate: a refined network with its certificate.
+        settled: a network whose outcome is known already.
+        first_layer: the first layer of a network whose other layers were not found.
+        stopped: what the oracle said before the route had come to an end.
+        checks: the assumptions that were checked on the way.
+        notes: facts that a user should know.
+    """
+
+    reason: str = ""
+    candidate: Candidate | None = None
+    settled: Settled | None = None
+    first_layer: FirstLayer | None = None
+    stopped: BudgetExhausted | OracleError | None = None
+    checks: tuple[Diagnostic, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Decision:
+    """Whether a route is taken, and why, in words that end a sentence."""
+
+    is_taken: bool
+    because: str
+
+
+def take(because: str) -> Decision:
+    """Take a route."""
+    return Decision(True, because)
+
+
+def leave(because: str) -> Decision:
+    """Leave a route out."""
+    return Decision(False, because)
+
+
+@dataclass(frozen=True, eq=False)
+class Survey:
+    """What is known of the function before a route is taken: its first answers, and further looks.
+
+    A look is made once, when a route asks for it first, so that no query is spent on what no route needs.
+
+    Args:
+        session: the oracle, the random streams and the record.
+        probe: what the first answers say.
+        activation: the activation, if it was given.
+        neurons: the number of neurons, if it was given.
+        may_walk: whether neurons may be read off along paths.
+        mostly_flat: share of places that are straight nearby and bent farther away, above which there are kinks.
+            Piecewise linear networks are near 1, smooth ones at 0.
+        smooth_roughness: relative change of second differences between two fine steps above which kinks are looked for
+            before Hessians are tried.
+        visible_bend: second differences, in units of the noise, below which kinks are looked for, too: the function
+            then hardly bends at the first places.
+    """
+
+    session: Session
+    probe: Probe
+    activation: Activation | None = None
+    neurons: int | None = None
+    may_walk: bool = True
+    mostly_flat: float = 0.25
+    smooth_roughness: float = 0.2
+    visible_bend: float = 1e3
+
+    @property
+    def is_in_box(self) -> bool:
+        """Whether the domain is a box."""
+        return isinstance(self.session.oracle.domain, Box)
+
+    @property
+    def near_only(self) -> str:
+        """Why no path leads far away; empty if one may."""
+        if not self.may_walk:
+            return "walks are switched off."
+        if self.is_in_box:
+            return "the domain is a box, which excludes far paths."
+        return "with one input there are no far lines." if self.session.oracle.inputs == 1 else ""
+
+    @cached_property
+    def tails(self) -> Tails | None:
+        """What the function does far from the centre; None if it can't be asked there."""
+        if self.near_only:
+            return None
+        try:
+            with self.session.stage("probing the answers"):
+                return measure_tails(self.probe, self.session.rng_walk)
+        except OracleError as problem:
+            self.session.notes.append(
+                f"The model does not answer far from the centre, so no far path was walked: {problem}"
+            )
+            return None
+
+    @property
+    def bends_far(self) -> bool:
+        """Whether the function was seen to bend far from the centre, where an affine function does not."""
+        return self.tails is not None and self.tails.behaviour is TailBehaviour.KINKS
+
+    @cached_property
+    def has_kinks(self) -> bool | None:
+        """Whether the function is straight nearby and bent farther away; None if the first answers speak against it."""
+        if self.activation is not None:
+            return self.activation.is_piecewise_linear
+        scale = self.probe.scale
+        is_smooth = not scale.is_straight and scale.roughness <= self.smooth_roughness
+        if is_smooth and scale.second >= self.visible_bend * scale.noise:
+            return None
+        with self.session.stage("probing the answers"):
+            return self.look_for_kinks()
+
+    def look_for_kinks(self) -> bool:
+        """Whether the function is straight nearby and bent farther away at many of some random places."""
+        flatness = measure_flatness(self.probe.oracle, self.probe.scale.noise, self.session.rng_probe)
+        self.session.diagnostics.append(
+            at_most(
+                "share of places that are straight nearby and bent farther away",
+                flatness,
+                self.mostly_flat,
+                "piecewise linear activations (ReLU) have kinks instead of curvature: they are walked along",
+                weak=1.0,
+            )
+        )
+        return flatness > self.mostly_flat
+
+
+@dataclass(frozen=True)
+class Known:
+    """What earlier routes have found.
+
+    Args:
+        first_layer: the first layer of a network that is not shallow.
+        tried: the names of the routes that were taken.
+    """
+
+    first_layer: FirstLayer | None = None
+    tried: tuple[str, ...] = ()
+
+    def closes(self, survey: Survey) -> str:
+        """Say why no route that needs slopes is left; empty if one may be."""
+        if self.first_layer is not None and self.first_layer.is_last:
+            return "the first layer was found, and no other route goes on from it."
+        return "steps have no slopes." if survey.activation == STEP else ""
+
+
+Condition = Callable[[Survey, Known], Decision]
+
+
+@runtime_checkable
+class Route(Protocol):
+    """A way to the neurons, with its settings."""
+
+    name: str
+    # Whether the model may fail far from the centre and answer on other routes.
+    asks_far: bool
+
+    @property
+    def suits(self) -> Condition:
+        """When it is taken."""
+        ...
+
+    def __call__(self, survey: Survey, known: Known, refiner: Refiner) -> Found:
+        """Look for the network."""
+        ...
