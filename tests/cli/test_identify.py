@@ -428,3 +428,20 @@ def test_no_progress_where_stderr_is_no_terminal() -> None:
     assert process.returncode == 1
     assert b"\x1b[" in out
     assert err == b""
+
+
+def test_explain_says_of_every_route_why_it_was_taken_or_not(
+    capsys: pytest.CaptureFixture[str], models: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "300")
+    arguments = ("identify", f"{models}:answer", "--inputs", str(INPUTS), "--explain")
+    written, _ = output(capsys, *arguments, "--quiet", code=0)
+    lines = [" ".join(line.split()) for line in written.splitlines()]
+    assert any("saturation walk" in line and " taken " in line and "far out the answers are" in line for line in lines)
+    assert any("plateau walk" in line and "not taken" in line for line in lines)
+    assert any("Hessians" in line and "explains the answers" in line for line in lines)
+    result = run([*arguments, "--json"])
+    captured = capsys.readouterr()
+    assert result == 0
+    assert json.loads(captured.out)["outcome"] == "identified"
+    assert "saturation walk" in captured.err

@@ -27,6 +27,7 @@ from unweave.activations.table import (
     equivalent_names,
     inverse_of,
     leaky_relu,
+    simplest_activations,
     softplus,
 )
 
@@ -61,5 +62,6 @@ __all__ = [
     "hermite_polynomials",
     "inverse_of",
     "leaky_relu",
+    "simplest_activations",
     "softplus",
 ]

@@ -347,3 +347,8 @@ def equivalent_names(activation: Activation) -> tuple[str, ...]:
     """Names of the other known activations that give the same networks (sigmoid for tanh)."""
     base = base_of(activation)
     return tuple(name for name, other in NAMED.items() if base_of(other) == base and other != activation)
+
+
+def simplest_activations(may_be: Callable[[Activation], bool]) -> tuple[Activation, ...]:
+    """Give the activations of the table that may be it, without those that only write the same networks otherwise."""
+    return tuple(each for each in NAMED.values() if each.rewriting is None and may_be(each))

@@ -154,12 +154,12 @@ def save_picture(figure: "Figure", path: Path) -> None:
         figure.savefig(path, dpi=150)
 
 
-def show(report: RenderableType) -> None:
-    """Print a report on stdout, not wider than can be read."""
-    console = Console(highlight=False)
+def show(report: RenderableType, *, on_stderr: bool = False) -> None:
+    """Print a report on stdout, or beside a document for machines, not wider than can be read."""
+    console = Console(highlight=False, stderr=on_stderr)
     is_wide = not (console.is_terminal or "COLUMNS" in os.environ) or console.width > WIDTH
     with _stdout():
-        (Console(highlight=False, width=WIDTH) if is_wide else console).print(report)
+        (Console(highlight=False, width=WIDTH, stderr=on_stderr) if is_wide else console).print(report)
 
 
 def show_json(document: dict[str, Any]) -> None:

@@ -19,10 +19,13 @@ from unweave.cli.console import (
     leave_with,
     named_object,
     progress,
+    show,
 )
 from unweave.exceptions import InvalidInput, OracleFailed
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from unweave.networks.network import Network
     from unweave.oracles.oracle import Domain, Oracle
     from unweave.result import Result
@@ -49,6 +52,7 @@ def identify(
     ] = None,
     out: Out = None,
     overwrite: Overwrite = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Say of every route why it was taken or not.")] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
@@ -72,7 +76,23 @@ def identify(
         tell("loading", 0)
         found = _identify(settings, out, overwrite=overwrite, tell=tell)
     deliver(found, settings, out=out, overwrite=overwrite, as_json=as_json, quiet=quiet)
+    if explain:
+        show(_routes(found), on_stderr=as_json)
     leave_with(found)
+
+
+def _routes(found: "Result") -> "Table":
+    """Make a table of the routes to the neurons, in the order in which they could have been taken."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table(title="Routes, in the order in which they are tried", title_justify="left")
+    for column in ("route", "was", "because"):
+        table.add_column(column, overflow="fold")
+    for choice in found.routes:
+        because = f"{choice.because} It ended: {choice.reason}" if choice.reason else choice.because
+        table.add_row(choice.route, choice.end.value, escape(because))
+    return table
 
 
 def _identify(

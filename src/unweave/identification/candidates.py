@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 from typing import Protocol, TypeVar, runtime_checkable
 
-from unweave.activations import NAMED, Activation
+from unweave.activations import Activation
 
 # Share of the best misfit of the usual activations below which another one is believed instead.
 BELIEVED_GAIN = 0.1
@@ -20,11 +20,6 @@ class Fit(Protocol):
 
 
 AnyFit = TypeVar("AnyFit", bound=Fit)
-
-
-def simplest_activations(may_be: Callable[[Activation], bool]) -> tuple[Activation, ...]:
-    """The activations of the table that may be it, without those that only write the same networks otherwise."""
-    return tuple(each for each in NAMED.values() if each.rewriting is None and may_be(each))
 
 
 def ranked_fits(

@@ -14,20 +14,28 @@ from unweave.certificates.certify import Certificate
 from unweave.certificates.diagnostics import network_quality
 from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
 from unweave.identification import reasons
-from unweave.identification.hessians.route import HessianRoute, is_smooth
-from unweave.identification.kinks.route import (
-    KinkWalk,
-    has_kinks,
-    has_kinks_far_out,
-    is_straight_after_all,
-    plateaus_end_in_bends,
-)
-from unweave.identification.peeling.route import LayerPeeling, has_layers_above
-from unweave.identification.plateaus.route import PlateauWalk, is_constant_at_the_centre, is_constant_in_parts
+from unweave.identification.hessians.route import HessianRoute
+from unweave.identification.kinks.route import KinkWalk
+from unweave.identification.peeling.route import LayerPeeling
+from unweave.identification.plateaus.route import PlateauWalk
 from unweave.identification.plateaus.search import LowestLayerSearch
 from unweave.identification.refiner import Candidate, Refiner
 from unweave.identification.relu_layers.route import KinksBend, TwoLayerKinkWalk
-from unweave.identification.routes import Found, Known, Route, Settled, Survey
+from unweave.identification.routes import (
+    Found,
+    Known,
+    Route,
+    Settled,
+    Survey,
+    has_kinks,
+    has_kinks_far_out,
+    has_layers_above,
+    is_constant_at_the_centre,
+    is_constant_in_parts,
+    is_smooth,
+    is_straight_after_all,
+    plateaus_end_in_bends,
+)
 from unweave.identification.saturation.route import SaturationWalk, is_affine_far_out, is_constant_far_out
 from unweave.identification.session import Probing, Progress, Session
 from unweave.networks.network import Network
@@ -253,6 +261,8 @@ class Trail:
         session.diagnostics += found.checks
         session.notes += found.notes
         reason, failure = found.reason, found.reason or self.failure
+        if found.candidate is not None and not found.candidate.explains:
+            reason = "the best network does not explain the answers."
         if isinstance(found.stopped, OracleError):
             if not route.asks_far:
                 raise found.stopped
@@ -262,7 +272,7 @@ class Trail:
             )
         elif found.stopped is not None:
             reason = str(found.stopped)
-        elif reason:
+        elif found.reason:
             session.notes.append(f"The {name} ended without a network: {reason}")
         known = Known(found.first_layer or self.known.first_layer, (*self.known.tried, name))
         trail = replace(
@@ -285,7 +295,7 @@ class Trail:
         new, old = found.candidate, self.best
         if new is None:
             return self
-        end = "an earlier route has led to a network that explains the answers." if new.explains else ""
+        end = "the network of an earlier route explains the answers." if new.explains else ""
         if old is not None and new.certificate.rms_error >= old.certificate.rms_error:
             return replace(self, end=end)
         return replace(self, best=new, best_route=self.route, end=end)

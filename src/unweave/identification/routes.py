@@ -1,7 +1,8 @@
 """What a route to the neurons is: it says whether it suits, and ends with what it has found.
 
 A route is a frozen value. The identifier asks whether it suits what is known so far, and calls it if it does; what one
-route has found and another one needs is passed on by the identifier.
+route has found and another one needs is passed on by the identifier. The conditions at the end are those of routes that
+need no look of their own.
 """
 
 from collections.abc import Callable
@@ -9,18 +10,25 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
-from unweave.activations import STEP, Activation
+import numpy as np
+
+from unweave.activations import RELU, STEP, Activation
+from unweave.arrays import Points
 from unweave.certificates.certify import Certificate
 from unweave.exceptions import BudgetExhausted, OracleError
 from unweave.identification.refiner import Candidate, Refiner
 from unweave.identification.session import Probe, Session, measure_flatness
 from unweave.identification.walks.lines import TailBehaviour, Tails, measure_tails
 from unweave.networks.network import Layer, Network
-from unweave.oracles.oracle import Box
+from unweave.oracles.oracle import LINE_POINTS, Box
 from unweave.result import Diagnostic, Outcome, at_most
 
 # A name that two routes know: kinks are walked along far out where this one has not read them.
 SATURATION = "saturation walk"
+# Random places whose surroundings are looked at for plateaus, and how far, in half-widths of the domain.
+PLACES, NEARBY = 16, 1e-5
+# How far beside the centre it is asked, in half-widths: models that normalise their inputs have no answer at zero.
+NEXT_TO = 1e-3
 
 
 @dataclass(frozen=True)
@@ -116,6 +124,7 @@ class Survey:
             before Hessians are tried.
         visible_bend: second differences, in units of the noise, below which kinks are looked for, too: the function
             then hardly bends at the first places.
+        flat_margin: change of an answer nearby, in expected errors, up to which it is constant there.
     """
 
     session: Session
@@ -126,6 +135,7 @@ class Survey:
     mostly_flat: float = 0.25
     smooth_roughness: float = 0.2
     visible_bend: float = 1e3
+    flat_margin: float = 6.0
 
     @property
     def is_in_box(self) -> bool:
@@ -186,6 +196,24 @@ class Survey:
         )
         return flatness > self.mostly_flat
 
+    @cached_property
+    def is_constant_in_parts(self) -> bool:
+        """Whether answers are constant, first on the lines that have told the noise, then around random places."""
+        lines = np.split(self.probe.answers.values[: 2 * LINE_POINTS], 2)
+        if all(np.any(np.ptp(line, axis=0) > 0.0) for line in lines):
+            return False
+        with self.session.stage("probing the answers"):
+            places = self.probe.oracle.sample(self.session.rng_walk, PLACES, margin=NEARBY)
+            return self.is_constant_around(places)
+
+    def is_constant_around(self, points: Points) -> bool:
+        """Whether answers are constant around all of some points: two queries each."""
+        probe = self.probe
+        steps = NEARBY * self.session.rng_walk.uniform(-1.0, 1.0, points.shape)
+        values, beside = np.split(probe.oracle.query(np.concatenate([points, points + steps])), 2)
+        errors = probe.answer_error + probe.rounding * np.max(np.abs(values), axis=1)
+        return bool(np.all(np.max(np.abs(values - beside), axis=1) <= self.flat_margin * errors))
+
 
 @dataclass(frozen=True)
 class Known:
@@ -225,3 +253,93 @@ class Route(Protocol):
     def __call__(self, survey: Survey, known: Known, refiner: Refiner) -> Found:
         """Look for the network."""
         ...
+
+
+def is_constant_in_parts(survey: Survey, known: Known) -> Decision:  # noqa: ARG001
+    """Suit functions whose answers are constant around every one of some random places."""
+    if why := _without_plateaus(survey):
+        return leave(why)
+    if survey.activation == STEP or survey.is_constant_in_parts:
+        return take("the answers are constant around every place that was looked at.")
+    return leave("the answers change around the places that were looked at.")
+
+
+def is_constant_at_the_centre(survey: Survey, known: Known) -> Decision:
+    """Suit functions that nothing else explains, and that are constant next to the centre."""
+    if why := known.closes(survey) or _without_plateaus(survey):
+        return leave(why)
+    if known.first_layer is not None:
+        return leave("a first layer is known.")
+    inputs = survey.session.oracle.inputs
+    if not survey.is_constant_around(NEXT_TO * survey.session.rng_walk.standard_normal((1, inputs))):
+        return leave("the answers change around the centre.")
+    return take("nothing explains the answers, which are constant around the centre.")
+
+
+def _without_plateaus(survey: Survey) -> str:
+    """Say why no plateau can be left; empty if one may be."""
+    if not survey.may_walk or survey.is_in_box:
+        return survey.near_only
+    return "" if survey.activation in (None, STEP, RELU) else f"{survey.activation} is constant nowhere."
+
+
+def plateaus_end_in_bends(survey: Survey, known: Known) -> Decision:  # noqa: ARG001
+    """Suit functions whose plateaus have ended at ReLU units."""
+    if known.first_layer is not None and known.first_layer.standard.activation == RELU:
+        return take("the answers bend where they leave the plateau.")
+    return leave("no plateau was left at a bend.")
+
+
+def has_kinks(survey: Survey, known: Known) -> Decision:
+    """Suit functions that are straight nearby and bent farther away."""
+    if why := known.closes(survey):
+        return leave(why)
+    if not survey.has_kinks:
+        return leave("no kinks were seen in the first answers.")
+    if not survey.may_walk:
+        return leave("walks are switched off.")
+    return take("the function is straight nearby and bent farther away, as kinks make it.")
+
+
+def has_kinks_far_out(survey: Survey, known: Known) -> Decision:
+    """Suit functions whose kinks, far out, the saturation walk could not read."""
+    if why := known.closes(survey):
+        return leave(why)
+    if not survey.bends_far or survey.has_kinks or SATURATION not in known.tried:
+        return leave("no kinks far out were left unread.")
+    return take("far out the answers have kinks that are not rounded off.")
+
+
+def is_straight_after_all(survey: Survey, known: Known) -> Decision:
+    """Suit functions that were taken for smooth ones, and that Hessians do not explain."""
+    if why := known.closes(survey):
+        return leave(why)
+    if survey.has_kinks is not None:
+        return leave("it is known already whether there are kinks.")
+    if not survey.may_walk:
+        return leave("walks are switched off.")
+    if not survey.look_for_kinks():
+        return leave("the function is not straight nearby.")
+    return take("the Hessians do not explain a function that is straight nearby.")
+
+
+def has_layers_above(survey: Survey, known: Known) -> Decision:
+    """Suit networks whose first layer was read off far from the centre, under layers that bend it."""
+    if why := known.closes(survey):
+        return leave(why)
+    if known.first_layer is None:
+        return leave("no first layer under others was seen.")
+    return take("the jumps far out are not those of single neurons: there are layers above.")
+
+
+def is_smooth(survey: Survey, known: Known) -> Decision:
+    """Suit functions without kinks to which no walk has led."""
+    if why := known.closes(survey):
+        return leave(why)
+    if survey.has_kinks and survey.may_walk:
+        return leave("the function has kinks, where second derivatives tell nothing.")
+    if survey.is_in_box:
+        return take("the domain is a box, which excludes far paths.")
+    if survey.near_only:
+        return take("no path was walked.")
+    return take("no walk has led to a network: far out the answers are not constant or affine, or the walk failed.")

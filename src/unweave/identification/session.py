@@ -194,6 +194,11 @@ class Probe:
     rounding: float
     gives_logits: bool = False
 
+    @property
+    def answer_error(self) -> float:
+        """Expected error of an answer, with the rounding of what was subtracted to centre the answers."""
+        return self.scale.noise + self.rounding * float(np.max(np.abs(self.oracle.offset / self.oracle.size)))
+
 
 def answer_rounding(oracle: Oracle) -> float:
     """Rounding of answers, as seen so far, relative to the size of the terms that they add up."""

@@ -16,7 +16,7 @@ from unweave.identification import reasons
 from unweave.identification.hessians.span import FIRST_HESSIANS, Span, active_frame, measure_span
 from unweave.identification.hessians.starts import likely_networks
 from unweave.identification.refiner import Candidate, Refiner
-from unweave.identification.routes import Condition, Decision, Found, Known, Settled, Survey, leave, take
+from unweave.identification.routes import Condition, Found, Known, Settled, Survey
 from unweave.identification.session import FunctionScale, Probe, Session
 from unweave.networks.network import Network
 from unweave.numerics.finite_differences import HessianSample, measure_hessians
@@ -109,19 +109,6 @@ class HessianRoute:
     def _check_directions(self, span: Span, directions: Directions) -> None:
         if len(directions.atoms) < max(1.0, self.fewest_atoms * directions.rank):
             raise StageFailed(reasons.missing_directions(span.subspace.gap, directions))
-
-
-def is_smooth(survey: Survey, known: Known) -> Decision:
-    """Suit functions without kinks to which no walk has led."""
-    if why := known.closes(survey):
-        return leave(why)
-    if survey.has_kinks and survey.may_walk:
-        return leave("the function has kinks, where second derivatives tell nothing.")
-    if survey.is_in_box:
-        return take("the domain is a box, which excludes far paths.")
-    if survey.near_only:
-        return take("no path was walked.")
-    return take("no walk has led to a network: far out the answers are not constant or affine, or the walk failed.")
 
 
 def _first_hessians(

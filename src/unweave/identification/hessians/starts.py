@@ -6,8 +6,8 @@ from functools import partial
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.activations import Activation, base_of
-from unweave.identification.candidates import ranked_fits, simplest_activations
+from unweave.activations import Activation, base_of, simplest_activations
+from unweave.identification.candidates import ranked_fits
 from unweave.identification.hessians.collinear import split_collinear
 from unweave.identification.hessians.diagnostics import hessian_quality
 from unweave.identification.hessians.span import Span

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unweave.activations import RELU
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification import reasons
 from unweave.identification.refiner import AnswerPool, Candidate, Refiner, Start
-from unweave.identification.routes import SATURATION, Condition, Decision, Found, Known, Survey, leave, take
+from unweave.identification.routes import Condition, Found, Known, Survey
 from unweave.identification.walks.hyperplanes import Hyperplanes, measure_hyperplanes
 from unweave.identification.walks.kinked_terms import KinkedTerms, refined_with_signs
 from unweave.identification.walks.kinks import KinkSearch
@@ -104,43 +103,3 @@ class KinkWalk:
             ),
         )
         return Start(network, misfit, checks)
-
-
-def plateaus_end_in_bends(survey: Survey, known: Known) -> Decision:  # noqa: ARG001
-    """Suit functions whose plateaus have ended at ReLU units."""
-    if known.first_layer is not None and known.first_layer.standard.activation == RELU:
-        return take("the answers bend where they leave the plateau.")
-    return leave("no plateau was left at a bend.")
-
-
-def has_kinks(survey: Survey, known: Known) -> Decision:
-    """Suit functions that are straight nearby and bent farther away."""
-    if why := known.closes(survey):
-        return leave(why)
-    if not survey.has_kinks:
-        return leave("no kinks were seen in the first answers.")
-    if not survey.may_walk:
-        return leave("walks are switched off.")
-    return take("the function is straight nearby and bent farther away, as kinks make it.")
-
-
-def has_kinks_far_out(survey: Survey, known: Known) -> Decision:
-    """Suit functions whose kinks, far out, the saturation walk could not read."""
-    if why := known.closes(survey):
-        return leave(why)
-    if not survey.bends_far or survey.has_kinks or SATURATION not in known.tried:
-        return leave("no kinks far out were left unread.")
-    return take("far out the answers have kinks that are not rounded off.")
-
-
-def is_straight_after_all(survey: Survey, known: Known) -> Decision:
-    """Suit functions that were taken for smooth ones, and that Hessians do not explain."""
-    if why := known.closes(survey):
-        return leave(why)
-    if survey.has_kinks is not None:
-        return leave("it is known already whether there are kinks.")
-    if not survey.may_walk:
-        return leave("walks are switched off.")
-    if not survey.look_for_kinks():
-        return leave("the function is not straight nearby.")
-    return take("the Hessians do not explain a function that is straight nearby.")

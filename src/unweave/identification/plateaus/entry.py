@@ -6,8 +6,8 @@ import numpy as np
 
 from unweave.exceptions import BudgetExhausted, InvalidInput, StageFailed
 from unweave.identification.plateaus.route import PlateauWalk, lowest_layer
-from unweave.identification.plateaus.search import NEXT_TO, LowestLayerSearch
-from unweave.identification.routes import Found
+from unweave.identification.plateaus.search import LowestLayerSearch
+from unweave.identification.routes import NEXT_TO, Found
 from unweave.identification.session import Progress, Session, answer_rounding
 from unweave.identification.walks.lines import remembered
 from unweave.networks.network import Network

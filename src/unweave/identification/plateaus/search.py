@@ -18,14 +18,13 @@ from unweave.arrays import Points, Vector
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification.plateaus.edges import EdgeKind, Edges, Facet, Plateau, leave, read_facet
 from unweave.identification.plateaus.threshold_layer import ThresholdLayer, rows_are_all, rows_are_exact
+from unweave.identification.routes import NEXT_TO
 from unweave.identification.walks.lines import Ask, Search, run_searches
 from unweave.networks.network import Layer
 from unweave.result import Verdict
 
 # Tolerated rounding of an answer on a plateau, in expected errors.
 MARGIN = 6.0
-# How far beside the centre it is asked, in half-widths: models that normalise their inputs have no answer at zero.
-NEXT_TO = 1e-3
 # Distances at which a plateau is looked for if the centre is on none, in square roots of the inputs.
 HOME_SCALES = (0.1, 0.3, 1.0)
 # Steps that tell whether answers are constant around a place, in square roots of the inputs.

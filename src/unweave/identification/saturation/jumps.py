@@ -11,10 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.activations import Activation, Reflection, Tail, inverse_of
+from unweave.activations import Activation, Reflection, Tail, inverse_of, simplest_activations
 from unweave.arrays import Points, Values, Vector
 from unweave.exceptions import StageFailed
-from unweave.identification.candidates import simplest_activations
 from unweave.identification.walks.lines import Ask, Line, Search, run_searches
 
 # Angles that are looked at first, and then per plateau that was seen: neighbours whose jumps cancel

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.activations import Activation, base_of
+from unweave.activations import Activation, base_of, simplest_activations
 from unweave.arrays import Points, Values
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
-from unweave.identification.candidates import simplest_activations
 from unweave.identification.refiner import Refiner, Start
 from unweave.identification.routes import (
     SATURATION,

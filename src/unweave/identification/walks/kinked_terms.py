@@ -136,6 +136,8 @@ class KinkedTerms:
 # and fresh answers judge the choice.
 LARGEST_ERROR = 1e-5
 ERROR_MARGIN = 10.0
+# Terms that happen to be met exactly are still rounded.
+SMALLEST_TOL = float(np.finfo(float).tiny)
 
 
 def refined_with_signs(
@@ -152,7 +154,9 @@ def refined_with_signs(
     """
     likely = error if error < LARGEST_ERROR else start.misfit
     if likely < LARGEST_ERROR:
-        explained = explain_kinks(start.network, relative_tol=ERROR_MARGIN * likely, activation=activation)
+        explained = explain_kinks(
+            start.network, relative_tol=max(ERROR_MARGIN * likely, SMALLEST_TOL), activation=activation
+        )
         if explained.solutions == 1:
             candidate = refiner(replace(start, network=explained.network))
             if candidate.explains:
