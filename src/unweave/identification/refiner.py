@@ -219,6 +219,11 @@ class Candidate:
         return self.refinement.network
 
     @property
+    def is_smooth(self) -> bool:
+        """Whether its hidden activations have three derivatives everywhere."""
+        return all(activation.is_smooth for activation in self.network.activations)
+
+    @property
     def fits(self) -> bool:
         """Whether the fitted answers are met up to the noise."""
         return self.refinement.residual <= self.limit

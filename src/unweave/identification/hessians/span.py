@@ -30,6 +30,8 @@ PROFILE_POINTS = 8
 # distance: above both it is surely new, and the singular values need not be computed.
 SCREENING_MARGIN = 30.0
 SCREENING_SHARE = 1e-3
+# Size of a singular value, in expected errors of matrices, up to which a direction does not bend.
+BENDS_NOT = 10.0
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,14 @@ def active_frame(sample: HessianSample, *, error: float) -> Float64[np.ndarray, 
     left, values, _ = scipy.linalg.svd(np.hstack(list(matrices)), full_matrices=False)
     bending = rank_at_gap(values, error * (np.sqrt(inputs) + np.sqrt(matrices.shape[0] * inputs)))
     return left[:, :bending] if bending < inputs else np.eye(inputs)
+
+
+def are_one_sided(sample: HessianSample, frame: Float64[np.ndarray, "inputs directions"], *, error: float) -> bool:
+    """Whether single Hessians have fewer directions than all together: some neurons bend at some points only."""
+    inputs = len(frame)
+    matrices = unpack(sample.hessians.reshape(-1, sample.hessians.shape[2]), inputs)
+    sizes = np.linalg.svd(matrices, compute_uv=False)
+    return bool(np.any(sizes[:, frame.shape[1] - 1] < BENDS_NOT * error * np.sqrt(inputs)))
 
 
 def measure_span(
