@@ -1,7 +1,21 @@
 import numpy as np
 import pytest
 
-from unweave.activations import ERF, GAUSSIAN, GELU, SIGMOID, SILU, SIN, SOFTPLUS, TANH, Activation, softplus
+from unweave.activations import (
+    ELU,
+    ERF,
+    GAUSSIAN,
+    GELU,
+    MISH,
+    SELU,
+    SIGMOID,
+    SILU,
+    SIN,
+    SOFTPLUS,
+    TANH,
+    Activation,
+    softplus,
+)
 from unweave.identification.profiles import ProfileFit, fit_profiles, neuron_profiles
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
@@ -134,3 +148,21 @@ def test_no_neurons_fit_trivially(seed: int) -> None:
     fit = fit_profiles(neuron_profiles(sample, np.empty((0, INPUTS))), TANH)
     assert fit.scales.shape == (0,)
     assert fit.typical_misfit == 0.0
+
+
+def test_the_sign_of_a_direction_is_read_off_mish(seed: int) -> None:
+    network, sample, atoms = planted(seed, MISH)
+    fit = fit_profiles(neuron_profiles(sample, atoms), MISH)
+    np.testing.assert_allclose(fit.scales[:, None] * atoms, network.layers[0].weights, atol=1e-6)
+    np.testing.assert_allclose(fit.biases, network.layers[0].biases, atol=1e-6)
+
+
+@pytest.mark.parametrize("activation", [ELU, SELU], ids=repr)
+def test_weights_are_read_off_one_sided_profiles(activation: Activation, seed: int) -> None:
+    """Biases only up to the distance of the points beside the jump of the second derivative."""
+    network, sample, atoms = planted(seed, activation)
+    fit = fit_profiles(neuron_profiles(sample, atoms), activation)
+    np.testing.assert_allclose(fit.scales[:, None] * atoms, network.layers[0].weights, atol=1e-3)
+    np.testing.assert_allclose(fit.biases, network.layers[0].biases, atol=0.5)
+    assert np.median(np.abs(fit.biases - network.layers[0].biases)) < 0.1
+    assert np.max(fit.misfits) < 1e-3

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
-from unweave.activations import GELU, SILU, SOFTPLUS, Activation
+from unweave.activations import ELU, GELU, MISH, SELU, SILU, SOFTPLUS, Activation, elu
 from unweave.identification.saturation.rounded_kinks import (
     DISTANCES,
     RoundedKinks,
@@ -150,3 +150,17 @@ def test_no_kinks_are_no_evidence() -> None:
     fit = fit_rounded_kinks(RoundedKinks(DISTANCES, np.empty((0, len(DISTANCES)))), GELU)
     assert fit.typical_misfit == np.inf
     assert len(fit.lengths) == 0
+
+
+@pytest.mark.parametrize("activation", [MISH, ELU, SELU, elu(0.5)], ids=repr)
+def test_without_a_reflection_law_lengths_and_signs_are_read(activation: Activation, seed: int) -> None:
+    truth = planted(activation, seed)
+    _, met, corners, _ = walked_corners(truth, seed)
+    found = fit_rounded_kinks(corners, activation)
+    weights = truth.layers[0].weights
+    cosines = met.normals @ (weights / np.linalg.norm(weights, axis=1, keepdims=True)).T
+    nearest = np.argmax(np.abs(cosines), axis=1)
+    clear = found.misfits < 1e-4
+    assert np.count_nonzero(clear) >= 4
+    assert_lengths(found.lengths[clear], planted_lengths(truth, met)[clear], rtol=1e-4)
+    np.testing.assert_array_equal(found.signs[clear], np.sign(cosines[np.arange(len(nearest)), nearest])[clear])

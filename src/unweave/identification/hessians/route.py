@@ -110,8 +110,8 @@ class HessianRoute:
     ) -> Candidate:
         """All stages from the first Hessians to a refined network.
 
-        With a `model`, they are measured against it. `surplus` is how many answers the refinement gets beside those that
-        it has, per parameter of the neurons.
+        With a `model`, they are measured against it. `surplus` is how many answers the refinement gets beside those
+        that it has, per parameter of the neurons.
         """
         session, probe = survey.session, survey.probe
         with session.stage("measuring Hessians"):
