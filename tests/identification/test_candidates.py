@@ -6,8 +6,21 @@ import numpy as np
 import pytest
 
 from unweave import Box, Outcome, identify
-from unweave.activations import ELU, ERF, GELU, MISH, NAMED, SELU, SILU, SOFTPLUS, TANH, Activation, activation_named
-from unweave.identification.candidates import ranked_fits, simplest_activations
+from unweave.activations import (
+    ELU,
+    ERF,
+    GELU,
+    MISH,
+    NAMED,
+    SELU,
+    SILU,
+    SOFTPLUS,
+    TANH,
+    Activation,
+    activation_named,
+    simplest_activations,
+)
+from unweave.identification.candidates import ranked_fits
 from unweave.networks.planted import general_network
 from unweave.networks.symmetries import match
 
