@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from unweave.extras import need
 from unweave.threads import available_cores
 
-need("jax", extra="jax", purpose="training in compiled batches")
+need("jax", purpose="training in compiled batches")
 # XLA reads this when its client starts; more threads than cores cost far more than they bring.
 os.environ.setdefault("NPROC", str(available_cores()))
 

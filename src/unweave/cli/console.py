@@ -13,6 +13,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from unweave.exceptions import InvalidInput, NotWritten, UnweaveError
+from unweave.extras import need
 from unweave.writing import as_json as json_text
 from unweave.writing import writing_to
 
@@ -98,10 +99,11 @@ def check_picture(picture: Path | None) -> None:
     """Refuse a picture that can't be written, before anything is spent.
 
     Raises:
-        InvalidInput: for an ending that names no format, or a folder that is not there.
+        InvalidInput: for an ending that names no format, or a folder that is not there; without matplotlib.
     """
     if picture is None:
         return
+    need("matplotlib", purpose="--picture")
     if picture.suffix.lower() not in PICTURE_ENDINGS:
         raise InvalidInput(f"--picture needs a name that ends in one of {', '.join(PICTURE_ENDINGS)}, got {picture}.")
     if not picture.absolute().parent.is_dir():

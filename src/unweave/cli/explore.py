@@ -23,6 +23,7 @@ from unweave.cli.console import (
     show_json,
 )
 from unweave.exceptions import InvalidInput
+from unweave.extras import need
 
 if TYPE_CHECKING:
     from unweave.explore.feature_correction.result import FeatureCorrection
@@ -139,6 +140,8 @@ def _measured(
     from unweave.explore.feature_correction.torch_extra import need_torch
 
     need_torch()
+    if settings["folder"] is not None:
+        need("matplotlib", purpose="the picture in --out")
     if model is None:
         if data is not None:
             raise InvalidInput("--data needs --model, the model that is trained on it: name one as module:name.")

@@ -30,6 +30,7 @@ from unweave.cli.console import (
     progress,
 )
 from unweave.exceptions import InvalidInput
+from unweave.extras import need
 from unweave.writing import writing_to
 
 if TYPE_CHECKING:
@@ -269,6 +270,7 @@ LEARNERS: dict[str, type[Learner]] = {
 
 def _learn(name: str, learner: Learner, request: Request) -> None:
     """Learn, deliver the result and leave with its exit code."""
+    need("sklearn", purpose="learning from samples")
     check_out(request.out, overwrite=request.overwrite)
     with progress(is_shown=not request.quiet, unit="samples") as tell:
         learnt = learner.learn(request, tell)

@@ -18,6 +18,7 @@ from unweave.cli.console import (
     show_json,
 )
 from unweave.exceptions import InvalidInput
+from unweave.extras import need
 from unweave.writing import envelope
 
 
@@ -67,6 +68,7 @@ def reproduce(
     wanted = reproduction_named(name)
     if out is None:
         raise InvalidInput("reproduce needs --out, the folder in which trainings and numbers are kept.")
+    need("matplotlib", purpose="the pictures of reproduce")
     with progress(is_shown=not quiet, unit="trainings done") as tell:
         request = Request(
             out=out,

@@ -4,6 +4,10 @@ from typing import TYPE_CHECKING
 
 import lazy_loader
 
+from unweave.extras import need
+
+need("sklearn", purpose="learning from samples")
+
 if TYPE_CHECKING:
     from unweave.learn.hierarchical.estimators import HierarchicalClassifier, HierarchicalRegressor
     from unweave.learn.lowest_layer.estimators import (

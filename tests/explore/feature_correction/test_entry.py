@@ -265,7 +265,7 @@ def test_precisions_that_numpy_has_not_are_refused() -> None:
 
 
 def test_without_torch_it_says_how_to_install_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unweave.explore.feature_correction.torch_extra.find_spec", lambda _: None)
+    monkeypatch.setattr("unweave.extras.find_spec", lambda _: None)
     with pytest.raises(InvalidInput, match=r"pip install 'unweave\[torch\]'"):
         unweave.measure_feature_correction(SmallConvolutions(), small_images(0))
 

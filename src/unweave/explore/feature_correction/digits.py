@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from unweave.explore.feature_correction.recipes import Recipe
+from unweave.extras import need
 
 TRAINING_ROWS = 625
 # A pull acts over all steps, which are 120 here and 48000 in the published figures, so that it has to be stronger: with
@@ -44,6 +45,7 @@ class DigitsNetwork(nn.Module):
 
 def digits_data(rows: int = TRAINING_ROWS) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Images of 8 x 8 pixels from scikit-learn, always split in the same way: `rows` to train, the rest to test."""
+    need("sklearn", purpose="the example of handwritten digits")
     from sklearn.datasets import load_digits
 
     images, labels = load_digits(return_X_y=True)

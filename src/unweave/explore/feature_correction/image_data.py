@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float32, Int64, UInt8
 
 from unweave.exceptions import InvalidInput
+from unweave.extras import need
 
 ImageBytes = UInt8[np.ndarray, "images channels height width"]
 ImageFloats = Float32[np.ndarray, "images channels height width"]
@@ -205,6 +206,7 @@ def _require_labels(labels: np.ndarray, *, images: int, name: str) -> ClassLabel
 
 
 def _read_pictures(folder: Path) -> ImageData:
+    need("PIL", purpose="reading PNG files")
     parts = {name: folder / name for name in ("train", "test")}
     classes = {name: _subfolders(path) for name, path in parts.items()}
     if not classes["train"] or classes["train"] != classes["test"]:

@@ -51,7 +51,7 @@ def test_plain_data_needs_no_torch() -> None:
 
 
 def test_missing_torch_is_explained(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("unweave.explore.feature_correction.torch_extra.find_spec", lambda _: None)
+    monkeypatch.setattr("unweave.extras.find_spec", lambda _: None)
     with pytest.raises(InvalidInput, match=r"pip install 'unweave\[torch\]'"):
         ResidualBlueprint(10).build(0, classes=10, shape=(3, 8, 8))
 

@@ -7,6 +7,7 @@ from jaxtyping import Int64
 
 from unweave.exceptions import InvalidInput
 from unweave.explore.feature_correction.image_data import ImageData
+from unweave.extras import need
 
 # One of the two classes of "CIFAR-2"; all others are the other one.
 CIFAR2_ANIMALS = ("bird", "cat", "deer", "dog", "horse")
@@ -73,6 +74,7 @@ def _draw_by_class(
 
 def digit_images(train: int = 500) -> ImageData:
     """Take the digits of scikit-learn, 8 x 8, the same in all three channels: an example that needs no folder."""
+    need("sklearn", purpose="the example of handwritten digits")
     from sklearn.datasets import load_digits
 
     flat, labels = load_digits(return_X_y=True)

@@ -1,0 +1,116 @@
+"""The base install identifies networks; what it has not says how it is installed, before any work."""
+
+import importlib
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from unweave.exceptions import InvalidInput, MissingExtra
+from unweave.extras import EXTRAS, need
+
+PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+# Where the name of a package differs from that of its distribution.
+DISTRIBUTIONS = {"sklearn": "scikit-learn", "PIL": "matplotlib"}
+OPTIONAL = ("jax", "jaxlib", "optax", "sklearn", "matplotlib", "torch", "pyarrow", "distributed", "beartype")
+
+# Optional packages that can't be imported, as if they were not there.
+WITHOUT = f"import sys; sys.modules.update(dict.fromkeys({OPTIONAL}))\n"
+IDENTIFY = """
+import numpy as np, unweave
+weights = np.random.default_rng(0).standard_normal((3, 4))
+found = unweave.identify(lambda points: np.tanh(points @ weights.T) @ [1.0, -2.0, 0.5], inputs=4)
+print(found.outcome.value)
+"""
+COMMAND = "from unweave.cli import run; sys.exit(run(sys.argv[1:]))\n"
+
+
+def start(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120)
+
+
+def test_identify_loads_no_optional_package() -> None:
+    done = start(f"import sys\n{IDENTIFY}\nprint(sorted(set({OPTIONAL}) & set(sys.modules)))")
+    assert done.stdout.splitlines() == ["identified", "[]"], done.stderr
+
+
+def test_identify_works_without_optional_packages() -> None:
+    done = start(WITHOUT + IDENTIFY)
+    assert done.stdout.strip() == "identified", done.stderr
+
+
+def test_the_demo_works_without_optional_packages() -> None:
+    done = start(WITHOUT + COMMAND, "demo", "--inputs", "4", "--neurons", "3")
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("extra", "arguments"),
+    [
+        ("jax", ["landscape", "--neurons", "2:3", "--inputs", "2"]),
+        ("plots", ["landscape", "--neurons", "2:3", "--inputs", "2", "--picture", "curve.png"]),
+        ("learn", ["learn", "relu", "no-such-file.csv", "--target", "y"]),
+        ("learn", ["learn", "halfspaces", "no-such-file.csv", "--target", "y"]),
+        ("learn", ["learn", "halfspaces", "no-such-file.csv", "--target", "y", "--picture", "found.png"]),
+        ("torch", ["correction"]),
+    ],
+)
+def test_commands_say_which_extra_they_need(extra: str, arguments: list[str]) -> None:
+    done = start(WITHOUT + COMMAND, *arguments)
+    assert done.returncode == 2
+    assert f"pip install 'unweave[{extra}]'" in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
+
+
+def test_correction_asks_for_its_picture_before_it_trains(tmp_path: Path) -> None:
+    without_pictures = "import sys; sys.modules['matplotlib'] = None\n"
+    done = start(without_pictures + COMMAND, "correction", "--out", str(tmp_path / "run"))
+    assert done.returncode == 2
+    assert "the picture in --out needs matplotlib" in " ".join(done.stderr.split())
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("extra", "code"),
+    [
+        ("learn", "from unweave.learn import ReluNetworkRegressor"),
+        ("learn", "import unweave.learn; unweave.learn.LowestLayerRegressor"),
+        ("jax", "import unweave.explore.landscape.experiment"),
+        ("plots", "import unweave.reports.pictures.landscape"),
+    ],
+)
+def test_imports_say_which_extra_they_need(extra: str, code: str) -> None:
+    done = start(WITHOUT + code)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("unweave.exceptions.MissingExtra: ")
+    assert f"pip install 'unweave[{extra}]'" in done.stderr
+
+
+def test_a_missing_package_is_wrong_use_and_a_failed_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    need("jax", purpose="a test")
+    monkeypatch.setattr("unweave.extras.find_spec", lambda _: None)
+    with pytest.raises(MissingExtra) as raised:
+        need("jax", purpose="a test")
+    assert str(raised.value) == "a test needs jax: install it with pip install 'unweave[jax]'."
+    assert isinstance(raised.value, InvalidInput)
+    assert isinstance(raised.value, ImportError)
+
+
+@pytest.mark.parametrize("package", EXTRAS)
+def test_every_extra_brings_its_package(package: str) -> None:
+    requirements = PROJECT["optional-dependencies"][EXTRAS[package]]
+    assert any(each.startswith(f"{DISTRIBUTIONS.get(package, package)}>=") for each in requirements)
+    assert importlib.import_module(package) is not None
+
+
+def test_the_base_install_brings_no_optional_package() -> None:
+    names = {DISTRIBUTIONS.get(package, package) for package in OPTIONAL}
+    assert not [each for each in PROJECT["dependencies"] if each.split(">")[0] in names]
+
+
+def test_all_means_all() -> None:
+    extras = PROJECT["optional-dependencies"]
+    (everything,) = extras["all"]
+    assert set(everything.removeprefix("unweave[").removesuffix("]").split(",")) == set(extras) - {"all", "dev"}
