@@ -64,6 +64,27 @@ class _Training(NamedTuple):
 class _Hierarchical(NetworkEstimator):
     """Train and judge deep quadratic networks; never used by itself."""
 
+    def __init__(
+        self,
+        widths: Sequence[int] = (3, 2),
+        *,
+        connections: Any = None,
+        level_weights: Any = None,
+        signed: bool = False,
+        mean_squares: Any = None,
+        solver: JointLevenbergMarquardt | None = None,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        self.widths = widths
+        self.connections = connections
+        self.level_weights = level_weights
+        self.signed = signed
+        self.mean_squares = mean_squares
+        self.solver = solver
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+
     def _student(self, points: Points, *, has_affine: bool, has_centre: bool) -> Student:
         settings: Any = self
         wiring = make_wiring(points.shape[1], _numbers(settings.widths), settings.connections)
@@ -166,15 +187,17 @@ class HierarchicalRegressor(_Hierarchical, NetworkRegressor):
         validation_fraction: float = 0.2,
         random_state: Any = None,
     ) -> None:
-        self.widths = widths
-        self.connections = connections
-        self.level_weights = level_weights
-        self.signed = signed
+        super().__init__(
+            widths,
+            connections=connections,
+            level_weights=level_weights,
+            signed=signed,
+            mean_squares=mean_squares,
+            solver=solver,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
         self.fit_affine = fit_affine
-        self.mean_squares = mean_squares
-        self.solver = solver
-        self.validation_fraction = validation_fraction
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> "HierarchicalRegressor":
         """Learn from samples.
@@ -210,27 +233,6 @@ class HierarchicalClassifier(_Hierarchical, BinaryClassifier):
         classes_: the two classes.
         result_, network_, certificate_, outcome_, fit_: as for `HierarchicalRegressor`.
     """
-
-    def __init__(
-        self,
-        widths: Sequence[int] = (3, 2),
-        *,
-        connections: Any = None,
-        level_weights: Any = None,
-        signed: bool = False,
-        mean_squares: Any = None,
-        solver: JointLevenbergMarquardt | None = None,
-        validation_fraction: float = 0.2,
-        random_state: Any = None,
-    ) -> None:
-        self.widths = widths
-        self.connections = connections
-        self.level_weights = level_weights
-        self.signed = signed
-        self.mean_squares = mean_squares
-        self.solver = solver
-        self.validation_fraction = validation_fraction
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> "HierarchicalClassifier":
         """Learn from samples.
