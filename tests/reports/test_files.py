@@ -104,7 +104,7 @@ def test_settings_tell_what_is_needed_to_repeat_the_run(folder: Path) -> None:
     environment = read_run(folder).environment
     assert environment["versions"]["unweave"] == unweave.__version__
     assert environment["versions"]["numpy"] == np.__version__
-    assert set(environment["versions"]) == {"unweave", "python", "numpy", "scipy", "jax"}
+    assert set(environment["versions"]) == {"unweave", "python", "numpy", "scipy", "jax", "torch"}
     assert environment["platform"]
     assert environment["date"].endswith("+00:00")
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ from unweave.writing import FORMAT, FORMAT_VERSION, Document, as_json, envelope,
 OLD_FORMAT = "unweave-run"
 NETWORK, RESULT, SETTINGS = "network.safetensors", "result.json", "settings.json"
 FIRST_LAYER = "first_layer.safetensors"
+# Packages that results depend on; some are optional extras.
+PACKAGES = ("numpy", "scipy", "jax", "torch")
 # What the fields of a network's document say of its sizes, and of its parameters.
 SHAPE = ("kind", "inputs", "neurons", "outputs", "activations", "features", "connections", "parameters")
 NETWORKS = {"layered": Network, "quadratic": QuadraticDenseNet}
@@ -112,7 +115,7 @@ def environment() -> Document:
         "versions": {
             "unweave": __version__,
             "python": platform.python_version(),
-            **{name: version(name) for name in ("numpy", "scipy", "jax")},
+            **{name: version(name) for name in PACKAGES if find_spec(name) is not None},
         },
         "platform": platform.platform(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
