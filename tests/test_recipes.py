@@ -148,6 +148,7 @@ def test_an_estimator_lies_beside_its_algorithm(followed: types.ModuleType, seed
 
 @follows("estimator")
 @pytest.mark.usefixtures("without_type_checks")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_accepts_it(followed: types.ModuleType) -> None:
     check_estimator(followed.AffineRegressor())
 

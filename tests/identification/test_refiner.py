@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unweave.activations import RELU, TANH, Activation
-from unweave.identification.refiner import FARTHEST, LARGEST_ROUNDING, AnswerPool
+from unweave.identification.refiner import FARTHEST, AnswerPool, Refiner
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import general_network
 from unweave.oracles.oracle import Box, CallableOracle
@@ -144,5 +144,5 @@ def test_a_network_that_has_run_away_is_not_excused_by_its_rounding(seed: int) -
         answers.floor(Network((hidden, Layer(factor * output.weights, output.biases, output.activation))), 0.0)
         for factor in (1.0, 1e4, 1e15)
     ]
-    assert floors[0] < 1e-14 * max(spread, 1.0) < floors[1] < LARGEST_ROUNDING * spread
-    assert floors[2] == pytest.approx(LARGEST_ROUNDING * spread, rel=1e-9)
+    assert floors[0] < 1e-14 * max(spread, 1.0) < floors[1] < Refiner.largest_rounding * spread
+    assert floors[2] == pytest.approx(Refiner.largest_rounding * spread, rel=1e-9)

@@ -9,7 +9,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unweave.activations import IDENTITY, NAMED, RELU, SIN, SOFTPLUS, TANH, Activation, elu, leaky_relu, softplus
+from unweave.activations import (
+    IDENTITY,
+    NAMED,
+    RELU,
+    SIN,
+    SOFTPLUS,
+    TANH,
+    Activation,
+    elu,
+    equivalent_names,
+    leaky_relu,
+    softplus,
+)
 from unweave.activations.table import SELU_ALPHA
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Layer, Network

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from unweave.exceptions import InvalidInput
-from unweave.result import Cost, Diagnostic, Evidence, Verdict
+from unweave.result import Cost, Diagnostic, Evidence, RouteChoice, RouteEnd, Verdict
 from unweave.writing import NOT_FINITE, Document
 
 Kind = TypeVar("Kind")
@@ -80,6 +80,18 @@ def diagnostic_of(document: object) -> Diagnostic:
         threshold=float_of(document, "threshold"),
         verdict=member(document, "verdict", Verdict),
         advice=field_of(document, "advice", str),
+    )
+
+
+def route_choice_of(document: object) -> RouteChoice:
+    """Why a route was taken or not."""
+    if not isinstance(document, dict):
+        raise InvalidInput(f"the choice of a route needs to be a dict, got {document!r}.")
+    return RouteChoice(
+        route=field_of(document, "route", str),
+        end=member(document, "end", RouteEnd),
+        because=field_of(document, "because", str),
+        reason=field_of(document, "reason", str),
     )
 
 

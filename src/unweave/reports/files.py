@@ -23,7 +23,16 @@ from unweave import __version__
 from unweave.exceptions import InvalidInput, UnreadableFile
 from unweave.networks.network import Network
 from unweave.networks.quadratic.densenet import QuadraticDenseNet
-from unweave.reports.fields import certificate_of, cost_of, diagnostic_of, field_of, member, optional, tuple_of
+from unweave.reports.fields import (
+    certificate_of,
+    cost_of,
+    diagnostic_of,
+    field_of,
+    member,
+    optional,
+    route_choice_of,
+    tuple_of,
+)
 from unweave.reports.json import RESULT_KIND, as_document, layer_document, network_document
 from unweave.result import Outcome, Result
 from unweave.writing import FORMAT, FORMAT_VERSION, Document, as_json, envelope, for_json, writing_to
@@ -236,6 +245,7 @@ def _result(document: Document, folder: Path) -> Result:
         notes=tuple_of(document, "notes", str),
         cost=cost_of(field_of(document, "cost", dict)),
         route=field_of(document, "route", str),
+        routes=tuple(route_choice_of(each) for each in field_of(document, "routes", list)),
         first_layer=None if first_layer is None else first_layer.layers[0],
     )
 

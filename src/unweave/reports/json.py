@@ -22,6 +22,7 @@ def as_document(found: "Result") -> Document:
         "outcome": found.outcome.value,
         "reason": found.reason,
         "route": found.route,
+        "routes": [for_json(vars(each)) for each in found.routes],
         "network": None if found.network is None else network_document(found.network),
         "first_layer": None if found.first_layer is None else layer_document(found.first_layer),
         "equivalent_activations": list(found.equivalent_activations),
