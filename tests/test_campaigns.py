@@ -1,0 +1,47 @@
+"""The machinery of campaigns, which lies beside the benchmarks: limits, crashes, and going on where it stopped."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
+CAMPAIGN = """
+import os, sys
+sys.path.insert(0, {folder!r})
+from campaigns import Family, Judged, Verdict, main
+
+def judge(seed):
+    if seed == 1:
+        raise ValueError("no luck")
+    while seed == 2:
+        pass
+    if seed == 3:
+        os._exit(7)
+    return Judged(Verdict.WRONG if seed == 4 else Verdict.RIGHT, "as planted")
+
+sys.exit(main([Family("a door", "a family", judge)], description=""))
+"""
+
+
+def run(out: Path, fits: int) -> subprocess.CompletedProcess[str]:
+    source = CAMPAIGN.format(folder=str(BENCHMARKS))
+    options = ["--fits", str(fits), "--cpu-seconds", "0.2", "--out", str(out)]
+    return subprocess.run([sys.executable, "-c", source, *options], capture_output=True, text=True, check=False)
+
+
+def test_every_trial_ends_with_a_verdict_and_is_run_once(tmp_path: Path) -> None:
+    out = tmp_path / "trials.jsonl"
+    assert run(out, 1).returncode == 0
+    # A line that was torn while it was written is run again; whole lines are believed.
+    first = json.loads(out.read_text())
+    out.write_text(json.dumps({**first, "detail": "from the file"}) + "\n" + '{"door": "a do')
+    done = run(out, 5)
+    assert done.returncode == 1, done.stderr
+    trials = {line["seed"]: line for line in map(json.loads, (x for x in out.read_text().splitlines() if x[-1] == "}"))}
+    verdicts = [trials[seed]["verdict"] for seed in range(5)]
+    assert verdicts == ["right", "crash", "over time", "crash", "wrong"]
+    assert trials[0]["detail"] == "from the file"
+    assert "ValueError" in trials[1]["detail"]
+    assert "no luck" in done.stdout
+    assert "a family" in done.stdout
