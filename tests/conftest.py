@@ -28,6 +28,7 @@ def seed(request: pytest.FixtureRequest) -> int:
 @pytest.fixture
 def without_type_checks() -> Iterator[None]:
     """Switch the run-time type checks of the tests off, so that wrong use meets the package's own checks."""
+    before = jaxtyping.config.jaxtyping_disable
     jaxtyping.config.update("jaxtyping_disable", True)
     yield
-    jaxtyping.config.update("jaxtyping_disable", False)
+    jaxtyping.config.update("jaxtyping_disable", before)

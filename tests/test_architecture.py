@@ -193,6 +193,24 @@ def test_no_method_knows_planted_networks() -> None:
     assert all(module.startswith(("reproduce", "cli")) for module in importers)
 
 
+def folders_without_source(tests: Path) -> set[str]:
+    """Folders of tests, and of pipelines among them, that mirror no folder of the package."""
+    folders = {path.parent.relative_to(tests) for path in tests.rglob("test_*.py")}
+    mirrored = {Path(*folder.parts[1:]) if folder.parts[:1] == ("pipelines",) else folder for folder in folders}
+    return {str(folder) for folder in mirrored if not (SOURCE / folder).is_dir()}
+
+
+def test_tests_mirror_the_tree() -> None:
+    assert not folders_without_source(Path(__file__).parent)
+
+
+def test_a_folder_that_mirrors_nothing_is_noticed(tmp_path: Path) -> None:
+    for folder in ("numerics", "pipelines/cli", "pipelines/gone", "lost"):
+        (tmp_path / folder).mkdir(parents=True)
+        (tmp_path / folder / "test_one.py").touch()
+    assert folders_without_source(tmp_path) == {"gone", "lost"}
+
+
 def test_imports_are_found_wherever_they_stand() -> None:
     source = "import a.b\nfrom c import d\ndef f():\n    from unweave.cli import run\n"
     assert imports_of(source) == {"a.b", "c.d", "unweave.cli.run"}

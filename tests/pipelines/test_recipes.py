@@ -29,7 +29,7 @@ from unweave.oracles.oracle import Oracle
 from unweave.oracles.views import in_oracle_units
 from unweave.result import Cost, Outcome, Result
 
-PAGE = Path(__file__).parents[1] / "CONTRIBUTING.md"
+PAGE = Path(__file__).parents[2] / "CONTRIBUTING.md"
 # What the files in which the recipes begin import.
 IMPORTS = {
     "activation": {"np": np, "Activation": Activation, "Reflection": Reflection, "Tail": Tail},

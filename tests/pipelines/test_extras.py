@@ -11,7 +11,7 @@ import pytest
 from unweave.exceptions import InvalidInput, MissingExtra
 from unweave.extras import EXTRAS, need
 
-PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 # Where the name of a package differs from that of its distribution.
 DISTRIBUTIONS = {"sklearn": "scikit-learn", "PIL": "matplotlib"}
 OPTIONAL = ("jax", "jaxlib", "optax", "sklearn", "matplotlib", "torch", "pyarrow", "distributed", "beartype")

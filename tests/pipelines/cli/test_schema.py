@@ -22,7 +22,7 @@ from unweave.reports.fields import CERTIFICATES
 from unweave.reports.json import as_document
 from unweave.result import Diagnostic, Outcome, Result, Verdict
 
-SCHEMA = json.loads((Path(__file__).parents[2] / "docs" / "result.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "result.schema.json").read_text(encoding="utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)
 
 # Arguments and exit codes; files are those of the fixture.
