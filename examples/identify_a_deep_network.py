@@ -9,8 +9,7 @@ from sklearn.neural_network import MLPRegressor
 from sklearn.preprocessing import StandardScaler
 
 import unweave
-from unweave.activations import IDENTITY, TANH
-from unweave.networks.network import Layer, Network
+from unweave import Layer, Network, activation_named
 
 patients, progression = load_diabetes(return_X_y=True)
 patients = StandardScaler().fit_transform(patients)
@@ -37,8 +36,10 @@ else:
     # Now look behind `predict`: neurons have no order and no sign, which `match` takes out.
     truth = Network(
         tuple(
-            Layer(weights.T, biases, activation)
-            for weights, biases, activation in zip(model.coefs_, model.intercepts_, (TANH, TANH, IDENTITY), strict=True)
+            Layer(weights.T, biases, activation_named(activation))
+            for weights, biases, activation in zip(
+                model.coefs_, model.intercepts_, ("tanh", "tanh", "identity"), strict=True
+            )
         )
     )
     print(f"  largest relative error of a coefficient: {unweave.match(found.network, truth).largest_error:.0e}")

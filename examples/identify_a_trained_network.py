@@ -9,14 +9,13 @@ from sklearn.neural_network import MLPRegressor
 from sklearn.preprocessing import StandardScaler
 
 import unweave
-from unweave.activations import RELU, SIGMOID, TANH
-from unweave.networks.network import Network
+from unweave import Network, activation_named
 
 patients, progression = load_diabetes(return_X_y=True)
 patients = StandardScaler().fit_transform(patients)
 progression = (progression - progression.mean()) / progression.std()
 
-for name, activation in {"tanh": TANH, "logistic": SIGMOID, "relu": RELU}.items():
+for name, activation in {"tanh": "tanh", "logistic": "sigmoid", "relu": "relu"}.items():
     model = MLPRegressor(hidden_layer_sizes=(12,), activation=name, alpha=0.1, max_iter=3000, random_state=0)
     model.fit(patients, progression)
 
@@ -32,7 +31,7 @@ for name, activation in {"tanh": TANH, "logistic": SIGMOID, "relu": RELU}.items(
         biases=model.intercepts_[0],
         output_weights=model.coefs_[1].T,
         offset=model.intercepts_[1],
-        activation=activation,
+        activation=activation_named(activation),
     )
     matched = unweave.match(found.network, truth)
     for label, network in {"trained  ": matched.truth, "recovered": matched.aligned}.items():

@@ -4,10 +4,15 @@ import numpy as np
 
 import unweave
 from unweave.learn import ReluNetworkRegressor
-from unweave.networks.planted import relu_network
 
 rng = np.random.default_rng(0)
-secret = relu_network(rng, inputs=8, neurons=4)
+secret = unweave.Network.shallow(
+    weights=rng.standard_normal((4, 8)) / np.sqrt(8),
+    biases=rng.uniform(-1, 1, 4),
+    output_weights=np.array([[1.5, -1.0, 0.8, -0.6]]),
+    offset=np.zeros(1),
+    activation=unweave.activation_named("relu"),
+)
 points = rng.standard_normal((20_000, 8))
 
 for noise in (0.0, 0.2):

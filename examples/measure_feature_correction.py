@@ -10,7 +10,6 @@ import torch
 from sklearn.datasets import load_digits
 
 import unweave
-from unweave.explore.feature_correction.recipes import Recipe
 
 
 class MyNetwork(torch.nn.Module):
@@ -39,7 +38,7 @@ result = unweave.measure_feature_correction(
     MyNetwork(),
     data,
     units=("layer1", "layer2", "layer3"),  # found if omitted; a norm goes with the layer before it
-    recipe=Recipe(epochs=15, learning_rate=0.1, milestones=(10, 13)),
+    recipe=unweave.Recipe(epochs=15, learning_rate=0.1, milestones=(10, 13)),
     prox=(1e-2,),
     windows=(0, 1),
     seeds=int(sys.argv[1]) if len(sys.argv) > 1 else 2,

@@ -2,6 +2,8 @@
 
 found = unweave.identify(model, inputs=30, budget=20_000, seed=7)
 found.outcome, found.network, found.certificate, found.queries
+
+Everything that users need is imported from here or, for estimators, from `unweave.learn`.
 """
 
 from typing import TYPE_CHECKING
@@ -11,43 +13,112 @@ import lazy_loader
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from unweave.activations import Activation, activation_named
+    from unweave.certificates.certify import Certificate
+    from unweave.exceptions import (
+        BadAnswer,
+        BudgetExhausted,
+        InputWarning,
+        InvalidInput,
+        MissingExtra,
+        NotIdentified,
+        NotWritten,
+        OracleError,
+        OracleFailed,
+        UnreadableFile,
+        UnweaveError,
+    )
     from unweave.explore.feature_correction.entry import measure_feature_correction
+    from unweave.explore.feature_correction.recipes import Recipe
     from unweave.explore.feature_correction.result import FeatureCorrection
     from unweave.identification.identifier import identify
     from unweave.identification.plateaus.entry import identify_lowest_layer
     from unweave.networks.network import Layer, Network
-    from unweave.networks.symmetries import canonical, match
+    from unweave.networks.symmetries import Match, canonical, match
     from unweave.oracles.oracle import Box, CallableOracle, Everywhere, Oracle
-    from unweave.result import Outcome, Result
-
-# Names are loaded when first used, so that `unweave --help` does not wait for the numerics.
-__getattr__, __dir__, _ = lazy_loader.attach(
-    __name__,
-    submod_attrs={
-        "explore.feature_correction.entry": ["measure_feature_correction"],
-        "explore.feature_correction.result": ["FeatureCorrection"],
-        "identification.identifier": ["identify"],
-        "identification.plateaus.entry": ["identify_lowest_layer"],
-        "networks.network": ["Layer", "Network"],
-        "oracles.oracle": ["Box", "CallableOracle", "Everywhere", "Oracle"],
-        "result": ["Outcome", "Result"],
-        "networks.symmetries": ["canonical", "match"],
-    },
-)
+    from unweave.reports.files import SavedRun, read_run, write_run
+    from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict
+    from unweave.samples.sources import ArraySource, ChunkSource, NpySource
+    from unweave.samples.sums import DaskCluster
+    from unweave.samples.tables import CsvSource, ParquetSource
+else:
+    # Names are loaded when first used, so that `unweave --help` does not wait for the numerics.
+    # Type checkers see the imports above, so that they refuse names that do not exist.
+    __getattr__, __dir__, _ = lazy_loader.attach(
+        __name__,
+        submod_attrs={
+            "activations": ["Activation", "activation_named"],
+            "certificates.certify": ["Certificate"],
+            "exceptions": [
+                "BadAnswer",
+                "BudgetExhausted",
+                "InputWarning",
+                "InvalidInput",
+                "MissingExtra",
+                "NotIdentified",
+                "NotWritten",
+                "OracleError",
+                "OracleFailed",
+                "UnreadableFile",
+                "UnweaveError",
+            ],
+            "explore.feature_correction.entry": ["measure_feature_correction"],
+            "explore.feature_correction.recipes": ["Recipe"],
+            "explore.feature_correction.result": ["FeatureCorrection"],
+            "identification.identifier": ["identify"],
+            "identification.plateaus.entry": ["identify_lowest_layer"],
+            "networks.network": ["Layer", "Network"],
+            "networks.symmetries": ["Match", "canonical", "match"],
+            "oracles.oracle": ["Box", "CallableOracle", "Everywhere", "Oracle"],
+            "reports.files": ["SavedRun", "read_run", "write_run"],
+            "result": ["Cost", "Diagnostic", "Outcome", "Result", "Verdict"],
+            "samples.sources": ["ArraySource", "ChunkSource", "NpySource"],
+            "samples.sums": ["DaskCluster"],
+            "samples.tables": ["CsvSource", "ParquetSource"],
+        },
+    )
 
 __all__ = [
+    "Activation",
+    "ArraySource",
+    "BadAnswer",
     "Box",
+    "BudgetExhausted",
     "CallableOracle",
+    "Certificate",
+    "ChunkSource",
+    "Cost",
+    "CsvSource",
+    "DaskCluster",
+    "Diagnostic",
     "Everywhere",
     "FeatureCorrection",
+    "InputWarning",
+    "InvalidInput",
     "Layer",
+    "Match",
+    "MissingExtra",
     "Network",
+    "NotIdentified",
+    "NotWritten",
+    "NpySource",
     "Oracle",
+    "OracleError",
+    "OracleFailed",
     "Outcome",
+    "ParquetSource",
+    "Recipe",
     "Result",
+    "SavedRun",
+    "UnreadableFile",
+    "UnweaveError",
+    "Verdict",
+    "activation_named",
     "canonical",
     "identify",
     "identify_lowest_layer",
     "match",
     "measure_feature_correction",
+    "read_run",
+    "write_run",
 ]

@@ -61,7 +61,7 @@ def identify(
     budget: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
-) -> Result:
+) -> Result[Network, Certificate]:
     """Recover the network behind a black box from its answers.
 
     Args:

@@ -18,21 +18,22 @@ if TYPE_CHECKING:
     from unweave.learn.overparameterized.estimator import OverparameterizedRegressor
     from unweave.learn.quadratic.estimator import QuadraticNetworkRegressor
     from unweave.learn.relu_network.estimator import ReluNetworkRegressor
-
-__getattr__, __dir__, _ = lazy_loader.attach(
-    __name__,
-    submod_attrs={
-        "hierarchical.estimators": ["HierarchicalClassifier", "HierarchicalRegressor"],
-        "lowest_layer.estimators": [
-            "HalfspaceIntersectionClassifier",
-            "HalfspaceUnionClassifier",
-            "LowestLayerRegressor",
-        ],
-        "overparameterized.estimator": ["OverparameterizedRegressor"],
-        "quadratic.estimator": ["QuadraticNetworkRegressor"],
-        "relu_network.estimator": ["ReluNetworkRegressor"],
-    },
-)
+else:
+    # Type checkers see the imports above, so that they refuse names that do not exist.
+    __getattr__, __dir__, _ = lazy_loader.attach(
+        __name__,
+        submod_attrs={
+            "hierarchical.estimators": ["HierarchicalClassifier", "HierarchicalRegressor"],
+            "lowest_layer.estimators": [
+                "HalfspaceIntersectionClassifier",
+                "HalfspaceUnionClassifier",
+                "LowestLayerRegressor",
+            ],
+            "overparameterized.estimator": ["OverparameterizedRegressor"],
+            "quadratic.estimator": ["QuadraticNetworkRegressor"],
+            "relu_network.estimator": ["ReluNetworkRegressor"],
+        },
+    )
 
 __all__ = [
     "HalfspaceIntersectionClassifier",

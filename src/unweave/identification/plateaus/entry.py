@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from unweave.certificates.certify import Certificate
 from unweave.exceptions import BudgetExhausted, InvalidInput, StageFailed
 from unweave.identification.plateaus.route import PlateauWalk, lowest_layer
 from unweave.identification.plateaus.search import LowestLayerSearch
@@ -28,7 +29,7 @@ def identify_lowest_layer(
     quiet_lines: int | None = None,
     seed: int = 0,
     progress: Progress | None = None,
-) -> Result:
+) -> Result[Network, Certificate]:
     """Recover the rows of thresholded units under any upper layers from the answers of the whole.
 
     The model is ``P(u(w_1 x - t_1), ..., u(w_d x - t_d))`` with u a step or a ReLU and P any function; neither the
