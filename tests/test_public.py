@@ -21,8 +21,8 @@ NAMES = """
     Activation ArraySource BadAnswer Box BudgetExhausted CallableOracle Certificate ChunkSource Cost CsvSource
     DaskCluster Diagnostic Everywhere FeatureCorrection InputWarning InvalidInput Layer Match MissingExtra Network
     NotIdentified NotWritten NpySource Oracle OracleError OracleFailed Outcome ParquetSource Recipe Result SavedRun
-    UnreadableFile UnweaveError Verdict activation_named canonical identify identify_lowest_layer match measure_feature_correction
-    read_run write_run
+    UnreadableFile UnweaveError Verdict activation_named canonical identify identify_lowest_layer match
+    measure_feature_correction read_run write_run
 """
 ESTIMATORS = """
     HalfspaceIntersectionClassifier HalfspaceUnionClassifier HierarchicalClassifier HierarchicalRegressor
