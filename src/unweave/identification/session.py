@@ -169,8 +169,6 @@ def _root_mean_square(table: np.ndarray) -> np.ndarray:
 
 Progress = Callable[[str, int], None]
 
-# Places that the units of the answers are chosen from, beside those of the first lines.
-SPREAD_POINTS = 12
 # Rounding of answers against the terms that they add up, in units of the last digit: what is seen
 # for sums of a few hundred terms in float64, and for answers that were only rounded in the end.
 DOUBLE_ROUNDING, SINGLE_ROUNDING = 4.0, 0.5
@@ -263,9 +261,13 @@ class Probing:
 
     Args:
         largest_repeat: change on asking again, relative to the spread of the answers, above which there is no function.
+        spread_points: places that the units of the answers are chosen from, beside those of the first lines.
+
+    Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
 
     largest_repeat: float = 1e-2
+    spread_points: int = 12
 
     def __call__(self, session: Session) -> Probe:
         """Measure the noise, choose units, and look at the function's scale; all answers are kept.
@@ -283,7 +285,7 @@ class Probing:
             noise = measure_noise(asked, rng)
         center, half_width = asked.domain.frame(asked.inputs)
         lines = scale_points(asked, rng)
-        spread = asked.domain.sample_standard(rng, SPREAD_POINTS, asked.inputs, 0.0)
+        spread = asked.domain.sample_standard(rng, self.spread_points, asked.inputs, 0.0)
         points = np.concatenate([lines, spread])
         values = np.concatenate([noise.values, asked.query(center + half_width * points)])
         oracle = standardise(asked, values)

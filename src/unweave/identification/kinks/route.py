@@ -20,10 +20,6 @@ from unweave.identification.walks.kinks import KinkSearch
 from unweave.identification.walks.lines import random_line
 from unweave.result import at_most
 
-# Answers per input that judge the terms found so far; the refinement uses them again.
-ANSWERS_PER_INPUT = 3
-FEWEST_ANSWERS = 48
-
 
 @dataclass(frozen=True, kw_only=True)
 class KinkWalk:
@@ -35,6 +31,10 @@ class KinkWalk:
         lines_in_box: the same in a box, where a line meets only some of the hyperplanes.
         attempts: the largest number of refinements, each with the terms of one line more.
         roughly: residual before refinement, relative to the spread, up to which a refinement is worth its time.
+        answers_per_input: answers that judge the terms found so far; the refinement uses them again.
+        fewest_answers: the same at least.
+
+    Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
 
     suits: Condition
@@ -42,6 +42,8 @@ class KinkWalk:
     lines_in_box: int = 64
     attempts: int = 10
     roughly: float = 0.03
+    answers_per_input: int = 3
+    fewest_answers: int = 48
     name = "kink walk"
     asks_far = True
 
@@ -62,7 +64,7 @@ class KinkWalk:
             try:
                 with session.stage("walking along kinks"):
                     if number == 0:
-                        answers.ask(max(FEWEST_ANSWERS, ANSWERS_PER_INPUT * (oracle.inputs + 1)))
+                        answers.ask(max(self.fewest_answers, self.answers_per_input * (oracle.inputs + 1)))
                     line = random_line(session.oracle.domain, oracle.inputs, session.rng_walk)
                     met = measure_hyperplanes(oracle.query, search(oracle.query, line), search)
                     terms = terms.extended(met)

@@ -29,12 +29,6 @@ from unweave.result import Diagnostic, at_least
 # Gradients above the first layer: columns per neuron, some more, and the largest argument.
 COLUMNS_PER_NEURON, MORE_POINTS, LARGEST_ARGUMENT = 4.0, 5, 1.0
 SMALLEST_STEP = 1e-4
-# Neurons that students have more than a layer can have, and their answers per parameter, over those of a refinement.
-MORE_WIDTH, STUDENT_SURPLUS = 2, 1.25
-# Students are given answers as if a layer above were so narrow.
-NARROW = 4
-# Students that are refined at most.
-MOST_STUDENTS = 8
 
 
 @dataclass(frozen=True)
@@ -62,6 +56,12 @@ class LayerPeeling:
         wide: how small networks are found where Hessians do not tell.
         most_layers_above: hidden layers above the first that wide students may have.
         hopeless: residual of the layers above, relative to the spread of the answers, from which a start is given up.
+        more_width: neurons that students have more than a layer can have.
+        student_surplus: answers per parameter of a student, over those of a refinement.
+        narrow: width of the layers above that answers for students are counted with.
+        most_students: students that are refined at most.
+
+    Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
 
     suits: Condition
@@ -69,6 +69,10 @@ class LayerPeeling:
     wide: WideStarts = field(default_factory=WideStarts)
     most_layers_above: int = 3
     hopeless: float = 0.02
+    more_width: int = 2
+    student_surplus: float = 1.25
+    narrow: int = 4
+    most_students: int = 8
     name = "peeling of layers"
     asks_far = True
 
@@ -141,7 +145,7 @@ class LayerPeeling:
                 break
             yield replace(start, network=Network((upper.peeled.layer, *start.network.layers)))
         # Every student that comes here meets the answers: if many do, and none is certified, answers do not tell.
-        yield from islice(self._all_students(session, refiner, upper.guesses, foundations), MOST_STUDENTS)
+        yield from islice(self._all_students(session, refiner, upper.guesses, foundations), self.most_students)
 
     def _all_students(
         self, session: Session, refiner: Refiner, guesses: tuple[OutputGuess, ...], foundations: list[Foundation]
@@ -161,11 +165,11 @@ class LayerPeeling:
         if foundation.layer.neurons == 1:
             # What is above is a function of one number, which many networks are.
             return
-        width = foundation.width + MORE_WIDTH
+        width = foundation.width + self.more_width
         size = self.wide.parameters(foundation.layer, outputs=len(guess.size), width=width, depth=depth)
         if size > self.wide.most_parameters:
             return
-        refiner.answers.prepare(int(STUDENT_SURPLUS * size), narrowest=min(width, NARROW))
+        refiner.answers.prepare(int(self.student_surplus * size), narrowest=min(width, self.narrow))
         if not guess.allows(refiner.answers.values):
             return
         yield from self.wide(

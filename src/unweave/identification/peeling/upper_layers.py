@@ -27,19 +27,14 @@ from unweave.numerics.subspace_power import Directions, SubspacePower
 from unweave.oracles.views import PeeledOracle
 from unweave.result import Diagnostic, at_least
 
-# Hessians per expected direction, and the fewest points, where the layers above may be shallow.
-SPREAD_SURPLUS, FEWEST_POINTS = 1.3, 8
-# How far those points are from the centre of the layer's values, of which 1 is the end.
+# How far points of Hessians, where the layers above may be shallow, are from the centre of the values, which end at 1.
 SPREAD = 0.6
-# Ratio of singular values at the rank from which the layers above are one hidden layer.
-SHALLOW_GAP = 8.0
 # Hessians below this share of the gradients belong to an affine function.
 AFFINE_SHARE = 1e-2
-# Distance of the points around a base point, and the ratio at which the base point is good enough.
+# Distance of the points around a base point.
 RADIUS = 0.05
-GOOD_GAP = 4.0
-# How often the base point is moved, and how far at most in any coordinate.
-RECENTRINGS, LARGEST_MOVE, FARTHEST_BASE = 3, 0.4, 0.85
+# How far a base point is moved at most, in any coordinate, and where it ends.
+LARGEST_MOVE, FARTHEST_BASE = 0.4, 0.85
 # Step of the differences: from truncation for exact answers, from the noise otherwise.
 SMALLEST_STEP = 5e-3
 
@@ -69,6 +64,13 @@ class UpperLayers:
         guesses: what the output layer may do.
         noise: of one answer.
         power: how directions are found in the span of the Hessians.
+        spread_surplus: Hessians per expected direction, where the layers above may be shallow.
+        fewest_points: points of these Hessians at least.
+        shallow_gap: ratio of singular values at the rank from which the layers above are one hidden layer.
+        good_gap: the same around a base point, from which on it is good enough.
+        recentrings: how often a base point is moved.
+
+    Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
 
     peeled: PeeledOracle
@@ -76,6 +78,11 @@ class UpperLayers:
     guesses: tuple[OutputGuess, ...]
     noise: float
     power: SubspacePower
+    spread_surplus: float = 1.3
+    fewest_points: int = 8
+    shallow_gap: float = 8.0
+    good_gap: float = 4.0
+    recentrings: int = 3
 
     def starts(self, rng: np.random.Generator) -> Iterator[UpperStart]:
         """Networks to refine, the likeliest first: shallow ones if there are, else deep ones."""
@@ -88,7 +95,7 @@ class UpperLayers:
         spans = sorted(
             ((self._span(sample), guess, sample) for guess, sample in samples), key=lambda span: -span[0].gap
         )
-        clear = [span for span in spans if span[0].gap >= SHALLOW_GAP]
+        clear = [span for span in spans if span[0].gap >= self.shallow_gap]
         for subspace, guess, sample in clear:
             if (start := self._shallow(subspace, guess, sample, rng)) is not None:
                 yield start
@@ -113,7 +120,7 @@ class UpperLayers:
 
     def _spread_points(self, rng: np.random.Generator) -> Float64[np.ndarray, "points inputs"]:
         rank = self.frame.shape[1]
-        points = max(FEWEST_POINTS, int(np.ceil(SPREAD_SURPLUS * (rank + 2) / self.peeled.outputs)))
+        points = max(self.fewest_points, int(np.ceil(self.spread_surplus * (rank + 2) / self.peeled.outputs)))
         values = rng.standard_normal((points, rank)) @ self.frame.T
         return values * SPREAD / np.max(np.abs(values), axis=1, keepdims=True)
 
@@ -139,7 +146,7 @@ class UpperLayers:
         fit = fit_profiles(neuron_profiles(sample, directions.atoms), TANH)
         outside = np.zeros((self.peeled.outputs, self.peeled.inputs))
         network = without_skip(assemble(sample, directions.atoms, fit, outside=outside))
-        return UpperStart(network, guess, _checks(subspace, directions))
+        return UpperStart(network, guess, _checks(subspace, directions, self.good_gap))
 
     def _deep_starts(self, rng: np.random.Generator) -> Iterator[UpperStart]:
         """Entangled weights at a base point, which is moved until their span is clear."""
@@ -152,7 +159,7 @@ class UpperLayers:
                 subspace = self._span(sample, fewest=self.frame.shape[1])
                 if best is None or subspace.gap > best[0].gap:
                     best = subspace, guess, sample
-            if best is None or best[0].gap >= GOOD_GAP or attempt == RECENTRINGS:
+            if best is None or best[0].gap >= self.good_gap or attempt == self.recentrings:
                 break
             base = self._recentred(base, stencil.sample(best[1].undo))
         if best is not None and (start := self._deep(*best, rng)) is not None:
@@ -188,7 +195,7 @@ class UpperLayers:
         # Along the frame only: what the base point has outside of it belongs to no neuron.
         lifted = replace(lowest, weights=lowest.weights @ self.frame.T)
         checks = (
-            *_checks(subspace, directions),
+            *_checks(subspace, directions, self.good_gap),
             at_least("gap between the layers above", layers.gap, 10.0, "layers may be mixed up", weak=2.0),
         )
         return UpperStart(Network((lifted, *network.layers[1:])), guess, checks)
@@ -217,12 +224,12 @@ def _is_affine(sample: HessianSample) -> bool:
     return bool(np.linalg.norm(sample.hessians) < AFFINE_SHARE * np.linalg.norm(sample.gradients))
 
 
-def _checks(subspace: MatrixSubspace, directions: Directions) -> tuple[Diagnostic, ...]:
+def _checks(subspace: MatrixSubspace, directions: Directions, good_gap: float) -> tuple[Diagnostic, ...]:
     return (
         at_least(
             "gap of the singular values above the first layer",
             subspace.gap,
-            GOOD_GAP,
+            good_gap,
             "the Hessians do not show how many neurons there are: more outputs, or a better base point, are needed",
             weak=1.1,
         ),

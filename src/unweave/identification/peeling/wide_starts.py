@@ -16,13 +16,6 @@ from unweave.identification.peeling.thinning import removals
 from unweave.identification.peeling.wide_fit import WideFit
 from unweave.networks.network import Layer, Network
 
-# Residual, relative to the spread of the answers, from which on a fit is taken for exact, and where it may stop: the
-# known layer is right to a few digits only.
-EXACT, ENOUGH = 1e-4, 1e-7
-# The same where the known layer is right to three digits only.
-ROUGHLY_EXACT = 1e-3
-# Neurons of a layer that are tried for removal before the layer is left as it is.
-TRIED_REMOVALS = 3
 # Standard deviation of random biases.
 BIAS_SPREAD = 0.1
 
@@ -35,11 +28,22 @@ class WideStarts:
         starts: random starts for every number of layers.
         most_parameters: of a student; a larger one takes too long.
         fit: how students are fitted.
+        exact: residual, relative to the spread of the answers, up to which a fit is taken for exact: the known layer
+            is right to a few digits only.
+        enough: the same at which a fit may stop.
+        roughly_exact: instead of `exact` where the known layer is right to three digits only.
+        tried_removals: neurons of a layer that are tried for removal before the layer is left as it is.
+
+    Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
 
     starts: int = 8
     most_parameters: int = 1_000
     fit: WideFit = field(default_factory=WideFit)
+    exact: float = 1e-4
+    enough: float = 1e-7
+    roughly_exact: float = 1e-3
+    tried_removals: int = 3
 
     def parameters(self, below: Layer, *, outputs: int, width: int, depth: int) -> int:
         """Parameters of a student above a layer."""
@@ -70,8 +74,8 @@ class WideStarts:
             rng: for the starts.
         """
         spread = float(np.sqrt(np.mean(np.var(values, axis=0))))
-        exact = max((EXACT if is_below_exact else ROUGHLY_EXACT) * spread, 10 * floor)
-        enough = max(ENOUGH * spread, floor)
+        exact = max((self.exact if is_below_exact else self.roughly_exact) * spread, 10 * floor)
+        enough = max(self.enough * spread, floor)
         for _ in range(self.starts):
             student = _random(below, [width] * depth, values, rng)
             fitted = self.fit(student, points, values, target=enough, is_first_exact=is_below_exact)
@@ -97,7 +101,7 @@ class WideStarts:
                 network, smaller = smaller, None
                 if network.layers[index].neurons == 1:
                     break
-                for trial, _ in zip(removals(network, index, points), range(TRIED_REMOVALS), strict=False):
+                for trial, _ in zip(removals(network, index, points), range(self.tried_removals), strict=False):
                     fitted = self.fit(trial, points, values, target=enough, is_first_exact=is_below_exact)
                     if fitted.residual <= exact:
                         smaller = fitted.network

@@ -29,10 +29,6 @@ MARGIN = 6.0
 HOME_SCALES = (0.1, 0.3, 1.0)
 # Steps that tell whether answers are constant around a place, in square roots of the inputs.
 NEARBY, NEARBY_STEPS = 1e-6, 3
-# Lines that must show nothing new, at least (one per input, too) and per row if there are more rows than inputs.
-FEWEST_QUIET, MORE_QUIET = 12, 4
-# Lines without a new hyperplane, in those that are wanted, after which edges that can't be read are given up.
-PATIENCE = 3
 # Edges that could not be read after which the search ends: each costs many queries.
 FREE_UNREAD, UNREAD_PER_ROW = 8, 2
 # Distances of later starts from the centre, in square roots of the inputs.
@@ -52,10 +48,19 @@ class LowestLayerSearch:
     Args:
         quiet_lines: lines that must show nothing new before the search ends; chosen by the inputs if omitted.
         homes: places that are tried for a plateau if the centre is on none.
+        fewest_quiet: the fewest lines that must show nothing new, if `quiet_lines` is omitted; one per input, too.
+        more_quiet: the same per row, if there are more rows than inputs.
+        patience: lines without a new hyperplane, in those that are wanted, after which edges that can't be read are
+            given up.
+
+    Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
 
     quiet_lines: int | None = None
     homes: int = 15
+    fewest_quiet: int = 12
+    more_quiet: int = 4
+    patience: int = 3
 
     def __call__(
         self, ask: Ask, inputs: int, rng: np.random.Generator, *, noise: float = 0.0, rounding: float = 2.0**-50
@@ -96,13 +101,13 @@ class LowestLayerSearch:
     def _goes_on(self, walk: "_Walk") -> bool:
         """Whether lines have not been quiet for long, and edges can be read."""
         wanted = self._wanted(walk)
-        return walk.quiet < wanted and walk.turn < PATIENCE * wanted and walk.is_readable
+        return walk.quiet < wanted and walk.turn < self.patience * wanted and walk.is_readable
 
     def _wanted(self, walk: "_Walk") -> int:
         """Lines that must show nothing new."""
         # With more rows than inputs no direction shows missing ones alone.
-        more = MORE_QUIET * len(walk.facets) if len(walk.facets) > walk.inputs else 0
-        return self.quiet_lines or max(FEWEST_QUIET, walk.inputs, more)
+        more = self.more_quiet * len(walk.facets) if len(walk.facets) > walk.inputs else 0
+        return self.quiet_lines or max(self.fewest_quiet, walk.inputs, more)
 
 
 @dataclass

@@ -28,14 +28,8 @@ from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.oracles.oracle import Box
 from unweave.result import Diagnostic, Outcome, at_most
 
-# Answers that are looked at for neurons that are missing still; fresh answers per parameter that judge in the end,
-# with bounds; and the distances of both from the centre.
-SCOUTS = 96
-FRESH_SHARE = 0.4
-FEWEST_FRESH, MOST_FRESH = 96, 2_000
+# Distances of scouting and of fresh answers from the centre.
 SCALES = (0.3, 1.0, 3.0)
-# Answers per parameter when all layers are refined.
-SURPLUS = 2.0
 # Error of a fresh answer, relative to the spread of all, up to which a network meets it: small against the share
 # of any neuron that could be seen; or that many standard deviations of the noise.
 VERIFIED, VERIFIED_NOISE = 1e-8, 10.0
@@ -79,11 +73,23 @@ class TwoLayerSearch:
         refine: how the upper layers, and in the end all layers, are refined.
         largest_polish: parameters up to which all layers are refined together; above, that takes too long for
             what it gains.
+        scouts: answers that are looked at for neurons that are missing still.
+        fresh_share: fresh answers per parameter that judge in the end.
+        fewest_fresh: the same at least.
+        most_fresh: the same at most.
+        surplus: answers per parameter when all layers are refined.
+
+    Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
 
     first: FirstReluLayerSearch = field(default_factory=FirstReluLayerSearch)
     refine: LevenbergMarquardt = field(default_factory=LevenbergMarquardt)
     largest_polish: int = 2_500
+    scouts: int = 96
+    fresh_share: float = 0.4
+    fewest_fresh: int = 96
+    most_fresh: int = 2_000
+    surplus: float = 2.0
 
     def __call__(self, session: Session, probe: Probe) -> ReluLayers:
         """Recover both hidden layers, or the first one.
@@ -124,14 +130,16 @@ class TwoLayerSearch:
         with session.stage("walking through the second layer"):
             error, rng = float(np.max(found.terms.errors)), session.rng_walk.spawn(1)[0]
             upper = UpperReluLayer(probe, first, rng, self.refine, first_error=error)
-            scouts = _Sample.asked(probe, session.rng_fit, SCOUTS)
+            scouts = _Sample.asked(probe, session.rng_fit, self.scouts)
             _walk(upper, first, scouts, session.rng_walk)
         with session.stage("refining"):
             candidate = upper.refined()
             network, is_unique = _joined(first, upper, candidate)
             if np.all(scouts.errors(network) <= scouts.tolerance):
                 network = self._polished(probe, upper, network, scouts)
-        wanted = int(np.clip(FRESH_SHARE * network.parameters / probe.oracle.outputs, FEWEST_FRESH, MOST_FRESH))
+        wanted = int(
+            np.clip(self.fresh_share * network.parameters / probe.oracle.outputs, self.fewest_fresh, self.most_fresh)
+        )
         fresh = _Sample.asked(probe, session.rng_fresh, wanted)
         error = float(np.max(fresh.errors(network)))
         if error > fresh.tolerance:
@@ -149,7 +157,7 @@ class TwoLayerSearch:
         answers.keep(scouts.points, scouts.values, are_spread=True)
         try:
             answers.excite(network)
-            answers.ask(max(int(SURPLUS * network.parameters / probe.oracle.outputs) - len(answers.points), 1))
+            answers.ask(max(int(self.surplus * network.parameters / probe.oracle.outputs) - len(answers.points), 1))
         except BudgetExhausted:
             return network
         # Only these tell about second-layer neurons that hardly switch at random inputs.

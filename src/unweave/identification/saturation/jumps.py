@@ -16,15 +16,12 @@ from unweave.arrays import Points, Values, Vector
 from unweave.exceptions import StageFailed
 from unweave.identification.walks.lines import Ask, Line, Search, run_searches
 
-# Angles that are looked at first, and then per plateau that was seen: neighbours whose jumps cancel
-# show up between equal plateaus.
+# Angles that are looked at first.
 FIRST_ANGLES = 24
-ANGLES_PER_JUMP = 4
 # With so many angles most neighbours are alike, up to several thousand jumps.
 MANY_ANGLES, MOSTLY_DIFFERENT = 3_000, 0.9
 # Queries on one line per angle looked at; what is seen for a thousand neurons is eight.
 QUERIES_PER_ANGLE = 60
-MARGIN = 6.0
 # An answer this close to a plateau, relative to the jump, belongs to it.
 TAIL = 1e-3
 # Second answer in a slab, relative to the interval that led there: far enough that a profile changes by several times
@@ -32,10 +29,6 @@ TAIL = 1e-3
 NEARBY, FARTHEST_NEARBY, CLEAR_CHANGE = 1e-3, 0.25, 20.0
 # Where the profile is sampled, in arguments of the activation.
 ARGUMENTS = np.array([-9.0, -3.0, -1.5, -0.5, 0.5, 1.5, 3.0, 9.0])
-# Beyond this argument, on both sides, a weak profile has to be seen before it counts.
-BENT = 1.5
-# A slab narrower than this, in standard units, is a step that hides its neuron.
-NARROWEST = 1e-2
 FIT_STEPS = 12
 
 
@@ -83,10 +76,21 @@ class JumpSearch:
     Args:
         noise: expected error of an answer on a plateau.
         activations: those that are tried.
+        margin: expected errors up to which two answers are equal.
+        bent: argument beyond which, on both sides, a weak profile has to be seen before it counts.
+        narrowest: width, in standard units, below which a slab is a step that hides its neuron.
+        angles_per_jump: angles that are looked at per plateau that was seen: neighbours whose jumps cancel show up
+            between equal plateaus.
+
+    Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
 
     noise: float
     activations: tuple[Activation, ...] = SATURATING
+    margin: float = 6.0
+    bent: float = 1.5
+    narrowest: float = 1e-2
+    angles_per_jump: int = 4
 
     def __call__(self, ask: Ask, line: Line) -> list[Jump]:
         """Find the jumps on a line, in order.
@@ -103,7 +107,7 @@ class JumpSearch:
         return _distinct(sorted(run_searches(searches, ask), key=lambda jump: jump.position))
 
     def _differ(self, first: Values, second: Values) -> np.ndarray:
-        return np.max(np.abs(first - second), axis=-1) > MARGIN * self.noise
+        return np.max(np.abs(first - second), axis=-1) > self.margin * self.noise
 
     def _plateaus(self, ask: Ask, line: Line) -> tuple[np.ndarray, Values]:
         """Answers at evenly spread angles, more of them as more jumps are seen."""
@@ -111,7 +115,7 @@ class JumpSearch:
         values = ask(line.points(line.unit * np.tan(angles)))
         while True:
             differing = int(np.count_nonzero(self._differ(values[:-1], values[1:])))
-            if len(angles) >= ANGLES_PER_JUMP * differing:
+            if len(angles) >= self.angles_per_jump * differing:
                 return angles, values
             if len(angles) > MANY_ANGLES and differing > MOSTLY_DIFFERENT * len(angles):
                 raise StageFailed(
@@ -124,9 +128,9 @@ class JumpSearch:
 
     def _narrow(self, line: Line, low: float, before: np.ndarray, high: float, after: np.ndarray) -> Search:
         """Halve the interval between two plateaus until an answer lies in the slab between them."""
-        while high - low > NARROWEST:
+        while high - low > self.narrowest:
             height = float(np.max(np.abs(after - before)))
-            tail = max(TAIL * height, MARGIN * self.noise)
+            tail = max(TAIL * height, self.margin * self.noise)
             place = line.position(0.5 * (line.angle(low) + line.angle(high)))
             value = (yield line.points(np.array([place])))[0]
             if np.max(np.abs(value - before)) <= tail:
@@ -137,7 +141,7 @@ class JumpSearch:
                 nearby = self._nearby(height)
                 beside = place + nearby * min(high - place, place - low)
                 second = (yield line.points(np.array([beside])))[0]
-                if np.max(np.abs(second - value)) <= MARGIN * self.noise:
+                if np.max(np.abs(second - value)) <= self.margin * self.noise:
                     return [
                         self._narrow(line, low, before, place, value),
                         self._narrow(line, place, value, high, after),
@@ -149,7 +153,7 @@ class JumpSearch:
         return []
 
     def _nearby(self, height: float) -> float:
-        needed = CLEAR_CHANGE * MARGIN * self.noise / height
+        needed = CLEAR_CHANGE * self.margin * self.noise / height
         # Differences that hardly exceed the noise are a drift, not a neuron: no distance makes them clear.
         return float(np.clip(needed, NEARBY, FARTHEST_NEARBY)) if needed < 1.0 else NEARBY
 
@@ -186,7 +190,7 @@ class JumpSearch:
         arguments = jump.rate * (positions - jump.position)
         # A straight piece fits the middle of any profile: the tail of a slab, where answers are far apart, or that of a
         # function that drifts, whose slab would be wider than it is far away.
-        has_saturated = np.min(arguments) < -BENT and np.max(arguments) > BENT
+        has_saturated = np.min(arguments) < -self.bent and np.max(arguments) > self.bent
         is_drift = jump.rate * np.hypot(line.unit, jump.position) < 1.0
         return [jump] if has_saturated or not (is_weak or is_drift) else []
 
