@@ -1,11 +1,13 @@
 """What users import: two lists of names, which change on purpose only, with types that checkers understand."""
 
 import ast
+import inspect
 import re
 import shutil
 import subprocess
 import sys
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -43,6 +45,11 @@ ADVANCED = {
         "unweave.samples.sums",
     },
 }
+# What the docstring of a function or method begins with. Classes and properties say what they are.
+VERBS = """
+    Add Answer Ask Bring Compute Cut Draw Find Learn List Look Make Measure Move Read Recover Return State Tell Train
+    Write Yield
+"""
 IMPORT = re.compile(r"^ *((?:from +unweave[\w.]* +import|import +unweave)\b.*)$", re.MULTILINE)
 
 SCRIPT = """
@@ -128,6 +135,27 @@ def test_pages_import_public_names_only(page: Path) -> None:
 def test_hidden_imports_are_noticed() -> None:
     source = "import unweave.result, numpy\nfrom unweave import identify, Known\nfrom unweave.learn.base import seed_of"
     assert hidden_imports(source) == {"unweave.result", "unweave.Known", "unweave.learn.base"}
+
+
+def public_functions() -> dict[str, Callable[..., object]]:
+    """Functions that users call, and methods of classes that they meet, inherited ones of the package included."""
+    found: dict[str, Callable[..., object]] = {}
+    for module in (unweave, unweave.learn):
+        for name in module.__all__:
+            public = getattr(module, name)
+            if not inspect.isclass(public):
+                found[name] = public
+                continue
+            for label, member in inspect.getmembers(public, inspect.isroutine):
+                if not label.startswith("_") and (getattr(member, "__module__", None) or "").startswith("unweave"):
+                    found[f"{name}.{label}"] = member
+    return found
+
+
+def test_docstrings_of_public_functions_begin_with_a_verb() -> None:
+    first = {name: (inspect.getdoc(function) or "?").split()[0] for name, function in public_functions().items()}
+    assert {"identify", "Network.save", "ReluNetworkRegressor.predict"} <= first.keys()
+    assert {name: word for name, word in first.items() if word not in VERBS.split()} == {}
 
 
 def type_errors(checker: list[str], script: str, folder: Path) -> str:

@@ -108,7 +108,7 @@ class Activation:
         return activation_named, (self.name,)
 
     def breaks(self, order: int) -> tuple[float, ...]:
-        """Where the derivative of this order, or a lower one, does not exist; in ascending order."""
+        """List where the derivative of this order, or a lower one, does not exist; in ascending order."""
         places = (self.jumps, self.kinks, self.curvature_jumps)[: order + 1]
         return tuple(sorted(place for kind in places for place in kind))
 
@@ -150,7 +150,7 @@ class Activation:
     def hermite_coefficients(
         self, degree: int, *, scale: float = 1.0, bias: float = 0.0, order: int = 0
     ) -> Float64[Array, "degrees"]:
-        """Coefficients ``E[g^(order)(scale Z + bias) h_r(Z)]`` for r = 0 to `degree`, Z standard normal.
+        """Compute coefficients ``E[g^(order)(scale Z + bias) h_r(Z)]`` for r = 0 to `degree`, Z standard normal.
 
         The polynomials ``h_r = He_r / sqrt(r!)`` are orthonormal.
 
@@ -173,7 +173,7 @@ class Activation:
         return hermite_polynomials(t, degree) @ (density * self(scale * t + bias, order))
 
     def supremum(self, order: int) -> float:
-        """Largest absolute value of the derivative of this order between breaks (infinite if unbounded)."""
+        """Return the largest absolute value of the derivative of this order between breaks (infinite if unbounded)."""
         return _supremum(self, order)
 
 

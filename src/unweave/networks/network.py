@@ -82,7 +82,7 @@ class Layer:
         return self.weights.shape[0]
 
     def preactivations(self, values: Array) -> Array:
-        """The affine part ``weights x + biases`` for every row of `values`."""
+        """Compute the affine part ``weights x + biases`` for every row of `values`."""
         return values @ self.weights.T + self.biases
 
 
@@ -133,7 +133,7 @@ class Network:
         activation: Activation,
         skip: Float64[np.ndarray, "outputs inputs"] | None = None,
     ) -> "Network":
-        """The network ``f(x) = offset + output_weights g(weights x + biases) + skip x``."""
+        """Make the network ``f(x) = offset + output_weights g(weights x + biases) + skip x``."""
         return cls((Layer(weights, biases, activation), Layer(output_weights, offset, IDENTITY)), skip)
 
     @property
@@ -172,7 +172,7 @@ class Network:
         return _in_chunks(self._values, (points,), (self.outputs,), max(self.inputs, *self._neurons()))
 
     def gradients(self, points: Points) -> Gradients:
-        """Exact gradient of every output at every point (for relu: the one of the active side).
+        """Compute the exact gradient of every output at every point (for relu: the one of the active side).
 
         Raises:
             InvalidInput: if the points are not finite, or have the wrong number of inputs.
@@ -182,7 +182,7 @@ class Network:
         return _in_chunks(self._gradients, (points,), (self.outputs, self.inputs), numbers)
 
     def hessians(self, points: Points) -> PackedHessians:
-        """Exact Hessian of every output at every point, packed as in `unweave.arrays`.
+        """Compute the exact Hessian of every output at every point, packed as in `unweave.arrays`.
 
         With ``t`` the value before the activation of a neuron and ``v = g(t)``, the Hessian of an
         output f is the sum over all neurons of ``df/dv g''(t) grad t (grad t)^T``.
@@ -198,7 +198,7 @@ class Network:
         return _in_chunks(self._hessians, (points,), (self.outputs, size), numbers)
 
     def directional_derivatives(self, points: Points, directions: Points, order: int) -> Values:
-        """Exact derivative ``(d/ds)^order f(x + s u)`` at s = 0, with one direction u for each point x.
+        """Compute the exact derivative ``(d/ds)^order f(x + s u)`` at s = 0, with one direction u for each point x.
 
         Args:
             points: where to differentiate.

@@ -193,7 +193,7 @@ def shift_phases(network: Network, layer: int, half_periods: Int[Array, "neurons
 
 
 def canonical(network: Network) -> Network:
-    """The normal form of a network: the same function, and the same parameters for the same class.
+    """Bring a network to its normal form: the same function, and the same parameters for the same class.
 
     Hidden layers are rewritten and rescaled to unit incoming weights where they are homogeneous;
     phases lie in ``(-pi/2, pi/2]``; where signs are a symmetry, the incoming weight of largest

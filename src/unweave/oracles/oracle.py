@@ -37,7 +37,7 @@ class Everywhere:
             raise InvalidInput(f"Everywhere needs a finite center, got {self.center}.")
 
     def frame(self, inputs: int) -> tuple[Vector, Vector]:
-        """Centre and half-width per input: the unit of length of every measurement."""
+        """Return centre and half-width per input: the unit of length of every measurement."""
         return _per_input(self.center, inputs, "center"), _per_input(self.scale, inputs, "scale")
 
     def sample_standard(self, rng: np.random.Generator, points: int, inputs: int, margin: float) -> Points:  # noqa: ARG002
@@ -45,7 +45,7 @@ class Everywhere:
         return rng.standard_normal((points, inputs))
 
     def contains(self, points: Points) -> Bool[np.ndarray, "points"]:
-        """Whether each point may be asked: always."""
+        """Tell whether each point may be asked: always."""
         return np.ones(len(points), dtype=bool)
 
 
@@ -62,7 +62,7 @@ class Box:
             raise InvalidInput(f"Box needs finite bounds with lower < upper, got {self.lower} and {self.upper}.")
 
     def frame(self, inputs: int) -> tuple[Vector, Vector]:
-        """Centre and half-width per input: the unit of length of every measurement."""
+        """Return centre and half-width per input: the unit of length of every measurement."""
         lower, upper = _per_input(self.lower, inputs, "lower"), _per_input(self.upper, inputs, "upper")
         return 0.5 * (lower + upper), 0.5 * (upper - lower)
 
@@ -71,7 +71,7 @@ class Box:
         return rng.uniform(-1.0 + margin, 1.0 - margin, (points, inputs))
 
     def contains(self, points: Points) -> Bool[np.ndarray, "points"]:
-        """Whether each point may be asked; rounding in the last digits is forgiven."""
+        """Tell whether each point may be asked; rounding in the last digits is forgiven."""
         center, half_width = self.frame(points.shape[1])
         return np.all(np.abs(points - center) <= half_width * (1 + 1e-12) + 1e-300, axis=1)
 

@@ -39,10 +39,10 @@ class Source(ABC):
 
     @abstractmethod
     def pieces(self) -> Iterator[Piece]:
-        """All pieces in order."""
+        """Yield all pieces in order."""
 
     def chunks(self) -> Iterator[Chunk]:
-        """All chunks in order."""
+        """Yield all chunks in order."""
         for piece in self.pieces():
             yield from piece.chunks()
 
@@ -75,7 +75,7 @@ class ArraySource(Source):
         _check_rows(self.points.shape, self.labels.shape, self.chunk_rows)
 
     def pieces(self) -> Iterator[Piece]:
-        """Slices of the arrays."""
+        """Cut the arrays into slices."""
         for first in range(0, len(self.points), self.chunk_rows):
             rows = slice(first, first + self.chunk_rows)
             yield HeldPiece(self.points[rows], self.labels[rows])
@@ -110,7 +110,7 @@ class NpySource(Source):
         _check_rows(_mapped(self.points).shape, _mapped(self.labels).shape, self.chunk_rows)
 
     def pieces(self) -> Iterator[Piece]:
-        """Ranges of rows."""
+        """Yield ranges of rows."""
         for first in range(0, len(_mapped(self.points)), self.chunk_rows):
             yield NpyPiece(self.points, self.labels, slice(first, first + self.chunk_rows))
 
@@ -128,7 +128,7 @@ class ChunkSource(Source):
     _spent: list[bool] = field(default_factory=list, init=False, repr=False, compare=False)
 
     def pieces(self) -> Iterator[Piece]:
-        """One piece per chunk.
+        """Yield one piece per chunk.
 
         Raises:
             InvalidInput: if an iterator is to be read for the second time, or if a chunk is not a pair.

@@ -232,7 +232,7 @@ class Engine(ABC):
 
     @abstractmethod
     def total(self, pieces: Iterator[Piece], statistic: Statistic[Moments]) -> Sums[Moments]:
-        """The sums over all rows of all pieces."""
+        """Add up the sums over all rows of all pieces."""
 
 
 @dataclass(frozen=True)
@@ -240,7 +240,7 @@ class ThisProcess(Engine):
     """One piece after the other, here; matrix products use the threads that BLAS is allowed."""
 
     def total(self, pieces: Iterator[Piece], statistic: Statistic[Moments]) -> Sums[Moments]:
-        """The sums over all rows of all pieces."""
+        """Add up the sums over all rows of all pieces."""
         sums = Sums.empty(statistic)
         for piece in pieces:
             for chunk in piece.chunks():
@@ -270,7 +270,7 @@ class DaskCluster(Engine):
             raise InvalidInput(f"at least one piece must be on its way, got window={self.window}.")
 
     def total(self, pieces: Iterator[Piece], statistic: Statistic[Moments]) -> Sums[Moments]:
-        """The sums over all rows of all pieces."""
+        """Add up the sums over all rows of all pieces."""
         total = self.client.submit(Sums.empty, statistic, pure=False)
         while batch := list(islice(pieces, self.window)):
             parts = [self.client.submit(partial_sums, self._sent(piece), statistic, pure=False) for piece in batch]

@@ -101,12 +101,12 @@ class ParquetSource(Source):
             self.columns(path)
 
     def columns(self, path: Path) -> Columns:
-        """The columns of a file."""
+        """Find the columns of a file."""
         names = tuple(_open_parquet(path).schema_arrow.names)
         return columns_of(path, names, label=self.label, inputs=self.inputs)
 
     def pieces(self) -> Iterator[Piece]:
-        """One piece per row group."""
+        """Yield one piece per row group."""
         for path in self.paths:
             columns = self.columns(path)
             for row_group in range(_open_parquet(path).num_row_groups):
@@ -163,11 +163,11 @@ class CsvSource(Source):
             self.columns(path)
 
     def columns(self, path: Path) -> Columns:
-        """The columns of a file."""
+        """Find the columns of a file."""
         return columns_of(path, tuple(_open_csv(path).schema.names), label=self.label, inputs=self.inputs)
 
     def pieces(self) -> Iterator[Piece]:
-        """One piece per file."""
+        """Yield one piece per file."""
         yield from (CsvPiece(self.columns(path)) for path in self.paths)
 
 

@@ -31,11 +31,11 @@ class Recipe:
     decay: float = 0.1
 
     def learning_rate_at(self, epoch: int) -> float:
-        """The learning rate of an epoch, counted from 0."""
+        """Return the learning rate of an epoch, counted from 0."""
         return self.learning_rate * self.decay ** sum(epoch >= milestone for milestone in self.milestones)
 
     def shortened(self, epochs: int) -> "Recipe":
-        """The same recipe with fewer or more epochs; milestones stay at the same share of the training."""
+        """Return the same recipe with fewer or more epochs; milestones stay at the same share of the training."""
         milestones = tuple(round(milestone * epochs / self.epochs) for milestone in self.milestones)
         return replace(self, epochs=epochs, milestones=milestones)
 

@@ -213,7 +213,7 @@ class FeatureCorrection:
         ]
 
     def as_table(self) -> str:
-        """The measurement as plain text, in Markdown."""
+        """Write the measurement as plain text, in Markdown."""
         head = ["depth l", *(str(row.depth) for row in self.depths)]
         lines = [head, ["---"] * len(head)]
         lines += [[name, *(cell(value, 100, 1) for value in values)] for name, values in self.rows]
@@ -230,7 +230,7 @@ class FeatureCorrection:
         return "\n\n".join([*parts, *(text for row in self.depths for text in row.sentences), *self.notes]) + "\n"
 
     def as_json(self) -> dict[str, Any]:
-        """The measurement as a dictionary for JSON."""
+        """Write the measurement as a dictionary for JSON."""
         return envelope("feature correction") | {
             "score": self.score_name,
             "units": list(self.units),
