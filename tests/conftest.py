@@ -3,15 +3,20 @@
 import os
 from collections.abc import Iterator
 
-import jaxtyping
 import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
+
+from typechecking import CHECKS_ALL, first_calls_checked, without_checks
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Workers share the cores already: threads of linear algebra would only wait for each other.
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     threadpool_limits(1)
+
+if not CHECKS_ALL:
+    # Problems of tests are so small that it takes longer to compile them well than to compute them.
+    os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 
 SEEDS = int(os.environ.get("UNWEAVE_SEEDS", "1"))
 
@@ -28,7 +33,12 @@ def seed(request: pytest.FixtureRequest) -> int:
 @pytest.fixture
 def without_type_checks() -> Iterator[None]:
     """Switch the run-time type checks of the tests off, so that wrong use meets the package's own checks."""
-    before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping.config.update("jaxtyping_disable", before)
+    with without_checks():
+        yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call() -> Iterator[None]:
+    """Check the types of the first calls in every test."""
+    with first_calls_checked():
+        return (yield)

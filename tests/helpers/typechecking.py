@@ -1,22 +1,60 @@
 """The run-time type checker of the tests: an int is a float, as everywhere in Python's own typing."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
+from math import inf
 from typing import Any
 
+import jaxtyping
 from beartype import BeartypeConf, beartype
 
+# Whether every call of every test is checked.
+CHECKS_ALL = os.environ.get("UNWEAVE_TYPE_CHECKS") == "all"
+# So many checks are made in one test, of arguments and of results: loops repeat the same ones.
+MOST_CHECKS = 1_000
+
 compile_check = beartype(conf=BeartypeConf(is_pep484_tower=True))
+# Checks that are left in this test; what is called while tests are collected does not count.
+left = inf
 
 
 def check(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Check a function from its first call on: most functions are never called in one process of the tests."""
+    """Check calls of a function from its first one on: most functions are never called in one process of the tests."""
     compiled: list[Callable[..., Any]] = []
 
     @wraps(function)
     def checked(*args: Any, **kwargs: Any) -> Any:
+        global left
         if not compiled:
             compiled.append(compile_check(function))
+        left -= 1
+        if left <= 0:
+            jaxtyping.config.update("jaxtyping_disable", True)
         return compiled[0](*args, **kwargs)
 
     return checked
+
+
+@contextmanager
+def first_calls_checked() -> Iterator[None]:
+    """Count checks anew, and switch them on again in the end if they were on."""
+    global left
+    left, before = inf if CHECKS_ALL else MOST_CHECKS, jaxtyping.config.jaxtyping_disable
+    try:
+        yield
+    finally:
+        left = inf
+        jaxtyping.config.update("jaxtyping_disable", before)
+
+
+@contextmanager
+def without_checks() -> Iterator[None]:
+    """Switch the checks off."""
+    before = jaxtyping.config.jaxtyping_disable
+    jaxtyping.config.update("jaxtyping_disable", True)
+    try:
+        yield
+    finally:
+        jaxtyping.config.update("jaxtyping_disable", before)
