@@ -10,7 +10,7 @@ from unweave.networks.quadratic.teacher import make_teacher
 from unweave.reproduce.allenzhu.traces import feature_errors
 from unweave.result import Outcome
 
-FEW = JointLevenbergMarquardt(steps=30, restarts=1, decay=1e-4)
+FEW = JointLevenbergMarquardt(steps=10, restarts=1, decay=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -82,10 +82,10 @@ def test_few_rows_claim_nothing(seed: int) -> None:
 
 def test_classes_need_the_third_level(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    teacher = make_teacher(rng, inputs=8, widths=(2, 2), level_weights=(1.0, 0.7))
-    points, fresh = rng.standard_normal((12_000, 9)), rng.standard_normal((8_000, 9))
+    teacher = make_teacher(rng, inputs=5, widths=(2, 2), level_weights=(1.0, 0.7))
+    points, fresh = rng.standard_normal((6_000, 6)), rng.standard_normal((8_000, 6))
     # The last input enters linearly and by itself, so that the boundary is not where the network is zero.
-    classes, true = (np.where(0.1 * teacher(x[:, :8])[:, 0] + x[:, 8] > 0.3, "far", "near") for x in (points, fresh))
+    classes, true = (np.where(0.1 * teacher(x[:, :5])[:, 0] + x[:, 5] > 0.3, "far", "near") for x in (points, fresh))
     solver = JointLevenbergMarquardt(decay=1e-8, restarts=2)
     deep = HierarchicalClassifier((2, 2), solver=solver, random_state=seed).fit(points, classes)
     flat = HierarchicalClassifier((2,), solver=solver, random_state=seed).fit(points, classes)
