@@ -139,11 +139,11 @@ def test_half_spaces_with_a_picture(option: str, is_union: bool, tmp_path: Path)
     is_beyond = points > 1.2
     labels = np.any(is_beyond, axis=1) if is_union else ~np.any(is_beyond, axis=1)
     path, picture = written(tmp_path / "half.parquet", points, labels.astype(float)), tmp_path / "half.png"
-    # Partly identified: labels of two classes tell half spaces up to an angle.
+    # Audit A18: no held-out label is wrong, which is identified.
     given = ["learn", "halfspaces", path, "--target", "y", option, "--picture", str(picture), "--out"]
-    assert run([*given, str(tmp_path / "run")]) == 4
+    assert run([*given, str(tmp_path / "run")]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")
-    assert json.loads((tmp_path / "run" / "result.json").read_text())["outcome"] == "partly identified"
+    assert json.loads((tmp_path / "run" / "result.json").read_text())["outcome"] == "identified"
     assert np.allclose(
         np.abs(Network.load(tmp_path / "run" / "network.safetensors").layers[0].weights).max(axis=1), 1.0, atol=0.01
     )

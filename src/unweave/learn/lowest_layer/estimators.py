@@ -1,24 +1,21 @@
 """Estimators of a lowest layer under any upper function, and of unions and intersections of half spaces."""
 
-from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from unweave.activations import STEP
 from unweave.learn.base import BinaryClassifier, Labels, NetworkRegressor, Stages, check_neurons, seed_of
+from unweave.learn.lowest_layer.evidence import LowestLayerEvidence
 from unweave.learn.lowest_layer.fit import FoundLayer, fit_lowest_layer
-from unweave.learn.lowest_layer.halfspace_fits import fit_union
+from unweave.learn.lowest_layer.halfspaces import HalfspaceUnion
 from unweave.learn.lowest_layer.units import unit_named
 from unweave.learn.lowest_layer.upper import Upper, UpperPolynomial, fit_polynomial, fit_table
-from unweave.result import Outcome
 
 # Factors of the products of units in the polynomial that is fitted above a layer that is not one of steps.
 UPPER_DEGREE = 3
 # Samples that fit the upper part: it has a few hundred coefficients.
 UPPER_SAMPLES = 200_000
-FALLBACK_NOTE = "predictions come from a logistic fit of half spaces that are not claimed to be the true ones"
 AnyHalfspaces = TypeVar("AnyHalfspaces", bound="_HalfspaceClassifier")
 
 
@@ -91,9 +88,9 @@ def _fit_upper(found: FoundLayer, points: np.ndarray, labels: np.ndarray) -> Upp
 
 
 class _HalfspaceClassifier(BinaryClassifier):
-    """Learn a union, or an intersection as the complement of one; never used by itself."""
+    """Learn a union of half spaces, or an intersection as its complement; never used by itself."""
 
-    # Whether samples of the second class are those inside of a half space.
+    # Whether normals are told for the class that is inside of a union, or for the one inside of an intersection.
     _is_union: bool
 
     def __init__(self, *, neurons: int | None = None, random_state: int | None = None) -> None:
@@ -101,34 +98,32 @@ class _HalfspaceClassifier(BinaryClassifier):
         self.random_state = random_state
 
     def fit(self: AnyHalfspaces, X: Any, y: Any) -> AnyHalfspaces:
-        """Find the half spaces; without evidence for any, fit some for prediction only.
+        """Find the half spaces and which class they hold; without evidence for any, fit some for prediction only.
 
         Raises:
             InvalidInput: if there are not exactly two classes, or for a number of half spaces below 1.
         """
         points, is_second = self._check_samples(X, y)
         neurons, stages = check_neurons(self.neurons), Stages()
-        is_active = is_second if self._is_union else ~is_second
         rng = np.random.default_rng(seed_of(self.random_state))
-        found = fit_lowest_layer(points, is_active.astype(np.float64), STEP, rng, neurons=neurons, stages=stages)
-        layer, result = found.layer, found.result
-        if layer is None or result.outcome is Outcome.NOT_IDENTIFIED:
-            with stages("fallback"):
-                layer = fit_union(points, is_active, rng, neurons=neurons)
-            result = replace(result, notes=(*result.notes, FALLBACK_NOTE))
+        search = HalfspaceUnion(LowestLayerEvidence())
+        found = search(points, is_second, rng, neurons=neurons, stages=stages)
+        self._is_second_in_union = found.is_second_inside
+        self.inside_ = self.classes_[int(found.is_second_inside == self._is_union)]
         sign = 1.0 if self._is_union else -1.0
-        self.layer_, self.normals_, self.offsets_ = layer, sign * layer.directions, sign * layer.thresholds
-        return self._keep(result)
+        self.layer_ = found.layer
+        self.normals_, self.offsets_ = sign * found.layer.directions, sign * found.layer.thresholds
+        return self._keep(found.result)
 
     def decision_function(self, X: Any) -> Labels:
         """Answer with the distance to the boundary where one half space decides; positive for the second class."""
         points = self._check_points(X)
         depths = np.max(self.layer_.arguments(points), axis=1)
-        return depths if self._is_union else -depths
+        return depths if self._is_second_in_union else -depths
 
 
 class HalfspaceUnionClassifier(_HalfspaceClassifier):
-    """Recover a union of half spaces ``<normal, x> >= offset``: the second class is inside of at least one.
+    """Recover a union of half spaces ``<normal, x> >= offset``: one class, `inside_`, is inside of at least one.
 
     Args:
         neurons: number of half spaces; found from the samples if None.
@@ -136,18 +131,21 @@ class HalfspaceUnionClassifier(_HalfspaceClassifier):
 
     Attributes:
         classes_: the two classes.
+        inside_: the class that is inside; either may be, and the samples decide.
         normals_: unit normals of the half spaces.
         offsets_: one per half space.
         layer_: the half spaces as units.
-        outcome_: partly identified for estimates; if not identified, half spaces were fitted for prediction only.
-        result_, network_, certificate_: see `Result`; the network has one step per half space of the union.
+        outcome_: identified if no held-out label is wrong, partly identified for estimates; if not identified, half
+            spaces were fitted for prediction only.
+        result_, network_, certificate_: see `Result`; the network has one step per half space of the union, and is what
+            predicts.
     """
 
     _is_union = True
 
 
 class HalfspaceIntersectionClassifier(_HalfspaceClassifier):
-    """Recover an intersection of half spaces ``<normal, x> >= offset``: the second class is inside of all of them.
+    """Recover an intersection of half spaces ``<normal, x> >= offset``: one class, `inside_`, is inside of all of them.
 
     Its complement is a union of half spaces with opposite normals, which is what is learnt.
 
@@ -157,11 +155,14 @@ class HalfspaceIntersectionClassifier(_HalfspaceClassifier):
 
     Attributes:
         classes_: the two classes.
+        inside_: the class that is inside; either may be, and the samples decide.
         normals_: unit normals of the half spaces, pointing inwards.
         offsets_: one per half space.
         layer_: the complements of the half spaces as units.
-        outcome_: partly identified for estimates; if not identified, half spaces were fitted for prediction only.
-        result_, network_, certificate_: see `Result`; the network has one step per half space of the union.
+        outcome_: identified if no held-out label is wrong, partly identified for estimates; if not identified, half
+            spaces were fitted for prediction only.
+        result_, network_, certificate_: see `Result`; the network has one step per half space of the union, and is what
+            predicts.
     """
 
     _is_union = False

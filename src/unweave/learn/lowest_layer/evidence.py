@@ -10,8 +10,8 @@ from unweave.arrays import Atoms, Points
 from unweave.result import Diagnostic, at_least, at_most
 
 Thresholds = Float64[np.ndarray, "neurons"]
-# Mean of the absolute value of a standard normal variable: a face at angle a is wrong for a share of it times a.
-MEAN_ABSOLUTE = float(np.sqrt(2 / np.pi))
+# Standard deviations beyond which inputs count as being there: single stragglers decide no test.
+CLIPPED = 3.0
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,8 @@ class LowestLayerCertificate:
         unexplained: active samples that no direction explains, in units of those of the rarest direction.
         largest_residual: of exact labels where one unit is active alone, in units of their spread; NaN without such.
         confidence: of the upper limits that enter the angles.
+        wrong_share: half spaces: upper limit of the share of inputs that they put on the wrong side; NaN for others.
+        missing_share: half spaces: another one that cuts off this share of the inputs would have shown; NaN for others.
     """
 
     neurons: int
@@ -40,6 +42,8 @@ class LowestLayerCertificate:
     unexplained: float
     largest_residual: float
     confidence: float
+    wrong_share: float = np.nan
+    missing_share: float = np.nan
 
     def statements(self) -> tuple[tuple[str, str], ...]:
         """What may be claimed, as pairs of a name and a few words with the number."""
@@ -53,6 +57,10 @@ class LowestLayerCertificate:
         ]
         if np.isfinite(self.disagreement):
             lines.append(("wrong side of the union", f"{self.disagreement:.2e} of held-out samples"))
+        if np.isfinite(self.wrong_share):
+            lines.append(("wrong side, upper limit", f"{self.wrong_share:.2e} of all inputs"))
+        if np.isfinite(self.missing_share):
+            lines.append(("a missing half space would have shown from", f"{self.missing_share:.2e} of all inputs"))
         if np.isfinite(self.largest_residual):
             lines.append(("exact labels", f"met to {self.largest_residual:.1e} of their spread"))
         lines.append(("noise of labels", f"{self.label_noise:.2g}"))
@@ -70,6 +78,11 @@ class FaceEvidence:
         quiet_noise: share of samples that are active although they lie far outside of all.
         unexplained: mass of the latter beyond the noise, in units of the mass of the rarest half space.
         is_unexplained_significant: whether that mass is more than chance.
+        noise_chance: probability that wrong labels far from all boundaries are spread over the inputs as these are, if
+            they are accidents.
+        own: active samples that only this half space explains, less those that noise explains, one per half space.
+        wrong_share: upper limit of `disagreement` for all inputs.
+        missing_share: upper limit of the share of inputs that are active and in no half space, noise taken off.
     """
 
     angles: Float64[np.ndarray, "neurons"]
@@ -78,6 +91,10 @@ class FaceEvidence:
     quiet_noise: float
     unexplained: float
     is_unexplained_significant: bool
+    noise_chance: float
+    own: Float64[np.ndarray, "neurons"]
+    wrong_share: float
+    missing_share: float
 
 
 @dataclass(frozen=True)
@@ -99,6 +116,8 @@ class LowestLayerEvidence:
         largest_noise: share of wrong labels far from all faces above which they are not noise any more; chosen.
         flat_share: share of misplaced points next to a face above which it is not flat, for labels without noise;
             chosen.
+        least_chance: probability below which wrong labels are no accidents; chosen: false alarms only withhold claims.
+        excused_noise: misplaced points next to a face that noise excuses, in units of its share elsewhere; chosen.
         no_noise: share of wrong labels far from all faces up to which labels count as free of noise; chosen.
         exact_residual: of exact labels in units of their spread, below which a fit is exact; chosen, well above
             rounding.
@@ -108,6 +127,9 @@ class LowestLayerEvidence:
             which the unit is wrong; chosen.
         held_out_share: of the samples, which judge the result and take no part in it; chosen.
         samples_per_input: with fewer there are no moments worth decomposing; chosen.
+        fewest_own: held-out samples that a half space must explain alone; chosen: twice the three that show, at 95 %, a
+            half space that is missing.
+        constant: spread of an input, relative to its size, below which it is rounding of a constant; chosen.
     """
 
     band: float = 0.5
@@ -120,12 +142,16 @@ class LowestLayerEvidence:
     significant: float = 4.0
     largest_noise: float = 0.25
     flat_share: float = 0.003
+    least_chance: float = 1e-3
+    excused_noise: float = 1.5
     no_noise: float = 1e-4
     exact_residual: float = 1e-8
     duplicate_factor: float = 3.0
     largest_noise_ratio: float = 1.5
     held_out_share: float = 0.1
     samples_per_input: int = 20
+    fewest_own: float = 6.0
+    constant: float = 1e-12
 
     def face_evidence(
         self, points: Points, is_active: Bool[np.ndarray, "points"], directions: Atoms, thresholds: Thresholds
@@ -133,8 +159,9 @@ class LowestLayerEvidence:
         """Judge the half spaces of a union by samples that they were not fitted to.
 
         Near the boundary of a half space that is off by an angle a, samples are on the wrong side with a mass of
-        ``density sqrt(2 / pi) a``, where the density of samples at the boundary is counted, too. Labels that are wrong
-        for other reasons show themselves far from the boundaries, and are taken off.
+        ``density E|<v, x>| a`` for the direction v of the error. The density of samples at the boundary is counted, and
+        the mean is taken along the direction in which these samples spread least. Labels that are wrong for other
+        reasons show themselves far from the boundaries, and are taken off.
 
         Guarantees: heuristic; the factor was calibrated with ten directions. A wrong threshold counts as an angle.
         """
@@ -147,8 +174,16 @@ class LowestLayerEvidence:
         second = np.partition(arguments, -2, axis=1)[:, -2] if len(directions) > 1 else np.full(len(points), -np.inf)
         near = (np.abs(depth) <= self.band) & (second < -self.guard)
         angles = np.array(
-            [self._angle(near & (owner == i), is_wrong, min(noise, quiet_noise)) for i in range(len(directions))]
+            [
+                self._angle(points, near & (owner == i), is_wrong, min(noise, quiet_noise), directions, i)
+                for i in range(len(directions))
+            ]
         )
+        alone = is_active & (depth >= 0) & (second < 0)
+        quiet = depth < 0
+        own = [float(np.sum(alone & (owner == i))) - quiet_noise * np.sum(owner == i) for i in range(len(directions))]
+        # Noise is taken off only as far as it is certain.
+        certain = max(noise - 2.0 * np.sqrt(noise / max(int(deep.sum()), 1)), 0.0) * np.count_nonzero(quiet)
         rarest = min((float(np.mean(arguments[:, i] >= 0)) for i in range(len(directions))), default=0.0)
         excess = np.count_nonzero(is_wrong & outside) - noise * np.count_nonzero(outside)
         chance = np.sqrt(
@@ -161,6 +196,10 @@ class LowestLayerEvidence:
             quiet_noise=quiet_noise,
             unexplained=float(max(excess, 0.0) / len(points) / max(rarest, 1.0 / len(points))),
             is_unexplained_significant=bool(excess > self.significant * chance),
+            noise_chance=min(_chance(points[side], is_wrong[side]) for side in (deep, outside)),
+            own=np.array(own),
+            wrong_share=self._upper(np.count_nonzero(is_wrong)) / len(points),
+            missing_share=max(self._upper(np.count_nonzero(is_wrong & quiet)) - certain, 0.0) / len(points),
         )
 
     def face_diagnostics(self, faces: FaceEvidence) -> list[Diagnostic]:
@@ -187,14 +226,22 @@ class LowestLayerEvidence:
                 self.largest_noise,
                 "the labels are not those of a union of half spaces (units may act in products only), or very noisy",
             ),
+            at_least(
+                "chance that wrong labels far from all boundaries are accidents",
+                faces.noise_chance,
+                self.least_chance,
+                "where labels are wrong depends on the inputs, so that this is no noise: a half space is missing, or "
+                "the class is no union of half spaces",
+            ),
         ]
 
     def flatness_check(self, faces: FaceEvidence, misplaced: Float64[np.ndarray, "neurons"]) -> Diagnostic:
-        """Check whether single half spaces separate the points next to them; wrong labels excuse those that are not."""
-        is_clean = max(faces.noise, faces.quiet_noise) <= self.no_noise
+        """Check whether single half spaces separate the points next to them; wrong labels excuse as many."""
+        noise = max(faces.noise, faces.quiet_noise)
+        excused = 0.0 if noise <= self.no_noise else self.excused_noise * noise
         return at_most(
-            "misplaced points next to a neuron, without noise of labels",
-            float(np.max(misplaced, initial=0.0)) if is_clean else 0.0,
+            "misplaced points next to a neuron, beyond the noise of labels",
+            max(float(np.max(misplaced, initial=0.0)) - excused, 0.0),
             self.flat_share,
             "one half space does not separate the samples next to it: two neurons are nearly equal and were found as "
             "one, or a neuron is missing: give the number of neurons or more samples",
@@ -225,15 +272,67 @@ class LowestLayerEvidence:
             "two neurons may be one that was found twice: lower the number of neurons, or give more samples",
         )
 
-    def _angle(self, near: Bool[np.ndarray, "points"], is_wrong: Bool[np.ndarray, "points"], noise: float) -> float:
+    def need_check(self, faces: FaceEvidence) -> Diagnostic:
+        """Check whether every half space explains samples that no other one does."""
+        return at_least(
+            "held-out samples that the least needed half space explains alone",
+            float(np.min(faces.own, initial=np.inf)),
+            self.fewest_own,
+            "a half space may be an accident: give more samples or fewer half spaces",
+        )
+
+    def _upper(self, count: int, *, of: int = 1) -> float:
+        """Give the upper limit of the mean of a Poisson count; of several at once if there are more."""
+        return float(stats.chi2.ppf(1.0 - (1.0 - self.confidence) / of, 2 * (count + 1)) / 2)
+
+    def _angle(
+        self,
+        points: Points,
+        near: Bool[np.ndarray, "points"],
+        is_wrong: Bool[np.ndarray, "points"],
+        noise: float,
+        directions: Atoms,
+        which: int,
+    ) -> float:
         count = int(np.count_nonzero(near))
         if count < self.fewest_in_band:
             return np.inf
         wrong = int(np.count_nonzero(near & is_wrong))
         # Upper limit of a Poisson count, less the wrong labels that noise explains.
-        upper = float(stats.chi2.ppf(self.confidence, 2 * (wrong + 1)) / 2) - noise * count
-        density = count / (2 * self.band)
-        return self.calibration * max(upper, 0.0) / (MEAN_ABSOLUTE * density)
+        upper = self._upper(wrong, of=len(directions)) - noise * count
+        density, lever = count / (2 * self.band), _least_lever(points[near], directions[which])
+        return self.calibration * max(upper, 0.0) / max(lever * density, np.finfo(float).tiny)
+
+
+def _chance(points: Points, is_wrong: Bool[np.ndarray, "points"]) -> float:
+    """Test whether wrong labels depend on the inputs: an F test on coordinates and their squares, clipped."""
+    clipped = np.clip(points, -CLIPPED, CLIPPED)
+    features = np.column_stack([np.ones(len(points)), clipped, clipped**2])
+    count, unknowns = features.shape
+    wrong = is_wrong.astype(np.float64)
+    if count <= 2 * unknowns or not 0 < wrong.sum() < count:
+        return 1.0
+    left = wrong - features @ np.linalg.lstsq(features, wrong, rcond=None)[0]
+    total, rest = float(np.sum((wrong - wrong.mean()) ** 2)), float(left @ left)
+    statistic = (total - rest) / (unknowns - 1) / max(rest / (count - unknowns), np.finfo(float).tiny)
+    return float(stats.f.sf(statistic, unknowns - 1, count - unknowns))
+
+
+def _least_lever(points: Points, direction: Float64[np.ndarray, "inputs"]) -> float:
+    """Mean distance of points from their middle, within a face, along the direction in which it is least.
+
+    An error of the face in that direction is the hardest to see. The directions of the principal axes and of the inputs
+    are tried. With one input there is no angle, and a wrong threshold counts as one of lever 1.
+    """
+    inputs = len(direction)
+    if inputs == 1:
+        return 1.0
+    tangent = np.linalg.qr(np.column_stack([direction, np.eye(inputs)]))[0][:, 1:inputs]
+    within = points @ tangent
+    axes = np.linalg.svd(within - within.mean(axis=0), full_matrices=False)[2]
+    inside = tangent / np.maximum(np.linalg.norm(tangent, axis=1, keepdims=True), np.finfo(float).eps)
+    along = within @ np.vstack([axes, inside[np.linalg.norm(tangent, axis=1) > 0.5]]).T
+    return float(np.min(np.mean(np.abs(along - np.median(along, axis=0)), axis=0)))
 
 
 def exact_residual(

@@ -50,6 +50,8 @@ CHOOSING_SHARE, LEAST_GAIN = 0.3, 0.02
 # Penalty of small data sets: about one over the samples.
 PENALTY_SAMPLES = 1.0
 MOST_SAMPLES = 20_000
+# Spreads of the inputs from their mean that no sample is away.
+FAR = 1e6
 
 
 @dataclass(frozen=True, eq=False)
@@ -299,6 +301,10 @@ def fit_union(points: Points, is_active: Side, rng: np.random.Generator, *, neur
     count = neurons if neurons is not None else _chosen_count(white, is_active, rng)
     union = _best_union(white, is_active, rng, count)
     kept = np.linalg.norm(union.slopes, axis=1) > 0
+    if not kept.any():
+        # No direction tells the classes apart: a half space that no sample is in, so that all are of one class.
+        never = ThresholdLayer(np.eye(1, points.shape[1]), np.full(1, FAR), np.full(1, np.nan), STEP)
+        return never.pulled_back(coordinates)
     layer = ThresholdLayer(union.directions[kept], union.thresholds[kept], np.full(int(kept.sum()), np.nan), STEP)
     return layer.pulled_back(coordinates)
 

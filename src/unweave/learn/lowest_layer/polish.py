@@ -66,7 +66,7 @@ def polish(
     """
     if read.is_active is None:
         return Polished(units, read.offset, None, False, np.zeros(len(units.directions)))
-    found, misplaced = _face_polish(points, read.is_active, units, rng)
+    found, misplaced = polish_faces(points, read.is_active, units, rng)
     if unit.name != "relu":
         return Polished(found, read.offset, None, True, misplaced)
     if read.is_exact:
@@ -76,9 +76,14 @@ def polish(
     return _noisy_polish(points, labels, read, found, misplaced)
 
 
-def _face_polish(
+def polish_faces(
     points: Points, is_active: Bool[np.ndarray, "points"], units: OrientedUnits, rng: np.random.Generator
 ) -> tuple[OrientedUnits, Float64[np.ndarray, "neurons"]]:
+    """Fit all half spaces of a union at once, smoothly, then each by linear programmes.
+
+    Returns:
+        The half spaces, and the share of misplaced points in the last programme of each.
+    """
     directions, thresholds = _soft_polish(points, is_active, units, rng)
     misplaced = np.ones(len(directions))
     for _ in range(FACE_PASSES):
