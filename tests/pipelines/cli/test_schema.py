@@ -38,7 +38,7 @@ COMMANDS: dict[str, tuple[str, int]] = {
     "learn quadratic": ("learn quadratic squares.csv --target y --bias --out run", 0),
     "learn overparameterized": ("learn overparameterized any.csv --target y --out run", 4),
     "learn lowest-layer": ("learn lowest-layer layer.csv --target y --out run", 0),
-    "learn halfspaces": ("learn halfspaces half.csv --target y --neurons 2 --out run", 4),
+    "learn halfspaces": ("learn halfspaces half.csv --target y --neurons 2 --out run", 0),
     "learn hierarchical": ("learn hierarchical deep.csv --target y --widths 2,1 --out run", 0),
     "landscape": ("landscape --neurons 1:2 --inputs 2 --samples 4 --planted 2", 0),
     "correction": (

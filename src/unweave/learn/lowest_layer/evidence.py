@@ -198,8 +198,8 @@ class LowestLayerEvidence:
             is_unexplained_significant=bool(excess > self.significant * chance),
             noise_chance=min(_chance(points[side], is_wrong[side]) for side in (deep, outside)),
             own=np.array(own),
-            wrong_share=self._upper(np.count_nonzero(is_wrong)) / len(points),
-            missing_share=max(self._upper(np.count_nonzero(is_wrong & quiet)) - certain, 0.0) / len(points),
+            wrong_share=self._upper(int(np.count_nonzero(is_wrong))) / len(points),
+            missing_share=max(self._upper(int(np.count_nonzero(is_wrong & quiet))) - certain, 0.0) / len(points),
         )
 
     def face_diagnostics(self, faces: FaceEvidence) -> list[Diagnostic]:
