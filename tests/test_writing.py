@@ -1,13 +1,11 @@
 """Short numbers, JSON that every reader takes, and files that are whole or absent."""
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from unweave import writing
-from unweave.exceptions import NotWritten
 from unweave.result import Outcome
 
 
@@ -51,15 +49,3 @@ def test_a_number_that_is_not_finite_is_no_json() -> None:
 
 def test_documents_begin_with_their_envelope() -> None:
     assert writing.envelope("demo") == {"format": "unweave", "format_version": 2, "kind": "demo"}
-
-
-def test_files_are_written_whole(tmp_path: Path) -> None:
-    written = writing.write_files(tmp_path / "new", {"a.json": "{}", "b.bin": b"\x00"})
-    assert [path.read_bytes() for path in written] == [b"{}", b"\x00"]
-    assert {path.name for path in (tmp_path / "new").iterdir()} == {"a.json", "b.bin"}
-
-
-def test_what_cannot_be_written_is_told(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(NotWritten, match=r"could not be written to .*file"):
-        writing.write_files(tmp_path / "file", {"a.json": "{}"})

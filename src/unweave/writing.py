@@ -1,4 +1,4 @@
-"""How values are written: short numbers for people, JSON documents for machines, files that are whole or absent.
+"""How values are written: short numbers for people, JSON documents for machines.
 
 Every JSON document of Unweave begins with the same envelope: `format`, `format_version` and `kind`. JSON knows no
 infinity, so numbers that are not finite are the strings "inf", "-inf" and "nan", which `float` of Python and of most
@@ -7,14 +7,9 @@ other languages reads. None of them is null: null means "there is none".
 
 import json
 import math
-import os
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from enum import Enum
-from pathlib import Path
 from typing import Any
-
-from unweave.exceptions import NotWritten
 
 FORMAT = "unweave"
 # Version 2 holds the parameters of networks, the kind of certificates, and the cost as one value.
@@ -83,32 +78,3 @@ def _indented(value: Any, indent: str) -> str:
         lines = [f"{inner}{_indented(each, inner)}" for each in value]
         return "[\n" + ",\n".join(lines) + f"\n{indent}]"
     return json.dumps(value, allow_nan=False)
-
-
-@contextmanager
-def writing_to(place: object) -> Iterator[None]:
-    """Turn errors of the disk into `NotWritten`, which says where.
-
-    Raises:
-        NotWritten: if the disk is full, the place is protected, or is no folder.
-    """
-    try:
-        yield
-    except OSError as error:
-        raise NotWritten(f"the results could not be written to {place}: {error}.") from error
-
-
-def write_files(folder: str | Path, contents: Mapping[str, bytes | str]) -> tuple[Path, ...]:
-    """Write files to a folder, which is made if it is missing; every file is whole or not there.
-
-    Raises:
-        NotWritten: if that is not possible.
-    """
-    folder = Path(folder)
-    with writing_to(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in contents.items():
-            data = content.encode() if isinstance(content, str) else content
-            (folder / f".{name}").write_bytes(data)
-            os.replace(folder / f".{name}", folder / name)
-    return tuple(folder / name for name in contents)

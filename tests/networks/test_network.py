@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 from safetensors import safe_open
-from safetensors.numpy import save_file
+from safetensors.numpy import save, save_file
 
 import unweave
 from unweave.activations import GELU, IDENTITY, RELU, SIGMOID, SIN, SOFTPLUS, TANH, Activation, softplus
@@ -14,6 +14,7 @@ from unweave.arrays import unpack
 from unweave.exceptions import InvalidInput, UnreadableFile
 from unweave.networks import network as networks
 from unweave.networks.network import Layer, Network
+from unweave.seals import UNSEALED, seal_tensors
 
 DEPTHS = {
     1: (TANH, IDENTITY),
@@ -284,14 +285,15 @@ def test_files_say_what_they_are(seed: int, tmp_path: Path) -> None:
         metadata, names = file.metadata(), set(file.keys())
     assert metadata == {
         "format": "unweave-network",
-        "format_version": "1",
+        "format_version": "2",
         "activations": json.dumps(["sin", "sigmoid", "softplus(2.0)", "sigmoid"]),
         "unweave_version": unweave.__version__,
+        "sha256": metadata["sha256"],
     }
     assert {"skip", "layers.0.weights", "layers.3.biases"} < names
 
 
-METADATA = {"format": "unweave-network", "format_version": "1", "activations": '["tanh", "identity"]'}
+METADATA = {"format": "unweave-network", "format_version": "2", "activations": '["tanh", "identity"]'}
 TENSORS = {
     "layers.0.weights": np.zeros((3, 2)),
     "layers.0.biases": np.zeros(3),
@@ -305,7 +307,7 @@ TENSORS = {
     ("tensors", "metadata", "message"),
     [
         ({}, {"format": "pt"}, "format"),
-        ({}, {"format_version": "2", "unweave_version": "9.1"}, "use Unweave 9.1"),
+        ({}, {"format_version": "3", "unweave_version": "9.1"}, "use Unweave 9.1"),
         ({}, {"activations": "tanh"}, "no list of activations"),
         ({}, {"activations": "[1, 2]"}, "no list of activations"),
         ({}, {"activations": "[" * 100_000}, "no list of activations"),
@@ -324,9 +326,9 @@ def test_foreign_and_damaged_contents_are_refused(
     tensors: dict[str, np.ndarray], metadata: dict[str, str], message: str, tmp_path: Path
 ) -> None:
     path = tmp_path / "network"
-    save_file(TENSORS, path, METADATA)
+    path.write_bytes(seal_tensors(save(TENSORS, METADATA | UNSEALED)))
     assert Network.load(path).widths == (3,)
-    save_file(TENSORS | tensors, path, METADATA | metadata)
+    path.write_bytes(seal_tensors(save(TENSORS | tensors, METADATA | metadata | UNSEALED)))
     with pytest.raises(UnreadableFile, match=message):
         Network.load(path)
 
@@ -335,6 +337,30 @@ def test_a_file_without_metadata_is_refused(tmp_path: Path) -> None:
     save_file(TENSORS, tmp_path / "network")
     with pytest.raises(UnreadableFile, match="format None"):
         Network.load(tmp_path / "network")
+
+
+def test_a_file_without_a_checksum_is_refused(tmp_path: Path) -> None:
+    save_file(TENSORS, tmp_path / "network", METADATA)
+    with pytest.raises(UnreadableFile, match="no checksum"):
+        Network.load(tmp_path / "network")
+
+
+def test_no_flipped_bit_loads(tmp_path: Path) -> None:
+    """audit B6: one flipped bit in a saved network loaded as another network (828 of 4,224)."""
+    path = tmp_path / "network"
+    network = Network.shallow(np.array([[0.5, -1.0]]), np.array([0.25]), np.ones((1, 1)), np.zeros(1), SOFTPLUS)
+    network.save(path)
+    whole = path.read_bytes()
+    for place in range(len(whole)):
+        for bit in range(8):
+            damaged = whole[:place] + bytes([whole[place] ^ (1 << bit)]) + whole[place + 1 :]
+            with pytest.raises(UnreadableFile, match="network"):
+                Network.from_bytes(damaged, path)
+    path.write_bytes(damaged)
+    with pytest.raises(UnreadableFile, match="checksum"):
+        Network.load(path)
+    path.write_bytes(whole)
+    assert Network.load(path).parameters == network.parameters
 
 
 def test_files_that_are_no_safetensors_are_refused(seed: int, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from unweave.reports.fields import CERTIFICATES
 from unweave.reports.files import check_folder, read_network, read_run, write_run
 from unweave.reports.json import as_document, network_document
 from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict
+from unweave.seals import checksum, sealed
 from unweave.writing import FORMAT, as_json, json_number
 
 SETTINGS = {"target": "models:answer", "inputs": 4, "seed": 7, "box": [-1.0, 1.0], "budget": None}
@@ -72,8 +73,17 @@ def strict_json(text: str) -> Any:
 
 
 def edited(folder: Path, name: str, **changes: Any) -> None:
+    """Change fields, and all checksums with them: what is refused then is what the fields say."""
     document = json.loads((folder / name).read_text(encoding="utf-8")) | changes
-    (folder / name).write_text(json.dumps(document), encoding="utf-8")
+    (folder / name).write_text(json.dumps(sealed(document)), encoding="utf-8")
+    if name == "result.json":
+        told(folder)
+
+
+def told(folder: Path) -> None:
+    """Put the checksums of the other files into the settings."""
+    files = {each.name: checksum(each.read_bytes()) for each in folder.iterdir() if each.name != "settings.json"}
+    edited(folder, "settings.json", files=files)
 
 
 @pytest.fixture
@@ -271,9 +281,13 @@ def test_settings_with_a_missing_part_are_refused(folder: Path, key: str) -> Non
 
 def test_a_network_that_is_missing_or_another_one_is_refused(folder: Path) -> None:
     planted(inputs=6).save(folder / "network.safetensors")
+    with pytest.raises(UnreadableFile, match="tells of another network"):
+        read_run(folder)
+    told(folder)
     with pytest.raises(UnreadableFile, match="shape"):
         read_run(folder)
     (folder / "network.safetensors").write_bytes(b"no tensors")
+    told(folder)
     with pytest.raises(UnreadableFile, match="written by Network"):
         read_run(folder)
     (folder / "network.safetensors").unlink()
@@ -284,6 +298,7 @@ def test_a_network_that_is_missing_or_another_one_is_refused(folder: Path) -> No
 def test_other_parameters_than_those_told_are_refused(folder: Path) -> None:
     layer, last = planted().layers
     Network((dataclasses.replace(layer, biases=layer.biases + 1e-9), last)).save(folder / "network.safetensors")
+    told(folder)
     with pytest.raises(UnreadableFile, match="other parameters"):
         read_run(folder)
 
@@ -328,8 +343,46 @@ def test_quadratic_networks_and_first_layers_are_read_back(tmp_path: Path) -> No
     assert read_network(folder) is not None
     assert network_document(read_network(folder / "network.safetensors")) == network_document(quadratic)
     planted(inputs=6).save(folder / "first_layer.safetensors")
+    told(folder)
     with pytest.raises(UnreadableFile, match="another first layer"):
         read_run(folder)
+
+
+@pytest.mark.parametrize("name", ["result.json", "settings.json", "network.safetensors"])
+def test_a_flipped_bit_anywhere_in_a_run_is_noticed(folder: Path, name: str) -> None:
+    """audit B6: bytes all over every file, one bit each."""
+    whole = (folder / name).read_bytes()
+    for place in range(0, len(whole), 9):
+        # Of the lowest bits in turn: all of them are tried on a network in `test_no_flipped_bit_loads`.
+        damaged = whole[:place] + bytes([whole[place] ^ (1 << place % 7)]) + whole[place + 1 :]
+        (folder / name).write_bytes(damaged)
+        with pytest.raises(UnreadableFile, match=re.escape(str(folder))):
+            read_run(folder)
+    (folder / name).write_bytes(whole)
+    assert read_run(folder).result.network is not None
+
+
+def test_the_settings_of_another_run_are_noticed(folder: Path, tmp_path: Path) -> None:
+    """audit B6: two writers mixed settings and result (14 of 54)."""
+    other = write_run(tmp_path / "other", identification(None), SETTINGS)
+    (other / "settings.json").replace(folder / "settings.json")
+    with pytest.raises(UnreadableFile, match=r"settings\.json tells of another"):
+        read_run(folder)
+
+
+@pytest.mark.parametrize("length", [0, 5, 60])
+def test_a_torn_file_of_an_earlier_version_does_not_block(tmp_path: Path, length: int) -> None:
+    """audit B6: kill -9 left a torn settings.json that `--overwrite` refused (22 of 120)."""
+    folder = tmp_path / "run"
+    folder.mkdir()
+    whole = as_json({"format": "unweave", "format_version": 2, "kind": "settings", "settings": {"seed": 7}})
+    (folder / "settings.json").write_text(whole[:length])
+    write_run(folder, identification(None), SETTINGS, overwrite=True)
+    assert read_run(folder).result.network is None
+    (tmp_path / "foreign").mkdir()
+    (tmp_path / "foreign" / "settings.json").write_text("{ // of an editor")
+    with pytest.raises(InvalidInput, match="left alone"):
+        check_folder(tmp_path / "foreign", overwrite=True)
 
 
 def test_the_format_has_a_name() -> None:

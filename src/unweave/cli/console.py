@@ -5,6 +5,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
@@ -14,8 +15,9 @@ from rich.text import Text
 
 from unweave.exceptions import InvalidInput, NotWritten, UnweaveError
 from unweave.extras import need
+from unweave.folders import write_file
+from unweave.seals import sealed
 from unweave.writing import as_json as json_text
-from unweave.writing import writing_to
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -95,11 +97,26 @@ def check_out(out: Path | None, *, overwrite: bool) -> None:
         check_folder(out, overwrite=overwrite)
 
 
+def check_kept(out: Path | None) -> None:
+    """Refuse a folder that trainings can't be kept in, before anything is spent; what it holds is looked at later.
+
+    Raises:
+        InvalidInput: if it can't be written, or is no folder.
+    """
+    if out is None:
+        return
+    existing = next(path for path in (out.absolute(), *out.absolute().parents) if path.exists())
+    if not (existing.is_dir() and os.access(existing, os.R_OK | os.W_OK | os.X_OK)):
+        problem = "protected" if existing.is_dir() else "not a folder"
+        raise InvalidInput(f"--out needs a folder that can be written, but {existing} is {problem}: name another.")
+
+
 def check_picture(picture: Path | None) -> None:
     """Refuse a picture that can't be written, before anything is spent.
 
     Raises:
-        InvalidInput: for an ending that names no format, or a folder that is not there; without matplotlib.
+        InvalidInput: for an ending that names no format, and a place that is not there or can't be written; without
+            matplotlib.
     """
     if picture is None:
         return
@@ -108,6 +125,9 @@ def check_picture(picture: Path | None) -> None:
         raise InvalidInput(f"--picture needs a name that ends in one of {', '.join(PICTURE_ENDINGS)}, got {picture}.")
     if not picture.absolute().parent.is_dir():
         raise InvalidInput(f"--picture needs a folder that is there, but {picture.parent} is not: make it first.")
+    place = picture if picture.exists() else picture.absolute().parent
+    if (picture.exists() and picture.is_dir()) or not os.access(place, os.W_OK):
+        raise InvalidInput(f"--picture needs a file that can be written, but {place} can't: name another.")
 
 
 def deliver(
@@ -152,8 +172,9 @@ def save_picture(figure: "Figure", path: Path) -> None:
     Raises:
         NotWritten: if that is not possible.
     """
-    with writing_to(path):
-        figure.savefig(path, dpi=150)
+    drawn = BytesIO()
+    figure.savefig(drawn, dpi=150, format=path.suffix.lower().removeprefix("."))
+    write_file(path, drawn.getvalue())
 
 
 def show(report: RenderableType, *, on_stderr: bool = False) -> None:
@@ -167,7 +188,7 @@ def show(report: RenderableType, *, on_stderr: bool = False) -> None:
 def show_json(document: dict[str, Any]) -> None:
     """Print a document on stdout."""
     with _stdout():
-        typer.echo(json_text(document))
+        typer.echo(json_text(sealed(document)))
 
 
 @contextmanager

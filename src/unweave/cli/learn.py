@@ -31,7 +31,7 @@ from unweave.cli.console import (
 )
 from unweave.exceptions import InvalidInput
 from unweave.extras import need
-from unweave.writing import writing_to
+from unweave.folders import writing_to
 
 if TYPE_CHECKING:
     from unweave.arrays import Points

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float64
-from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
-from unweave.activations import IDENTITY, Activation, activation_named
+from unweave.activations import IDENTITY, Activation
 from unweave.arrays import (
     Gradients,
     PackedHessians,
@@ -28,11 +27,12 @@ from unweave.arrays import (
     packed_size,
 )
 from unweave.exceptions import InvalidInput, UnreadableFile
+from unweave.folders import read_file, write_file
+from unweave.networks.tensor_files import FORMAT, FORMAT_VERSION, activations_of, layer_tensors, read_tensors
+from unweave.seals import UNSEALED, metadata_of, seal_tensors
 
 Array = np.ndarray
 
-FORMAT = "unweave-network"
-FORMAT_VERSION = "1"
 # Intermediate arrays hold about this many numbers (32 MiB): large enough for fast matrix products,
 # small enough that a million points and a thousand neurons fit into any memory.
 CHUNK_NUMBERS = 2**22
@@ -222,7 +222,15 @@ class Network:
         return _in_chunks(derivative, (points, directions), (self.outputs,), numbers)
 
     def save(self, path: str | Path) -> None:
-        """Write the network to a safetensors file, which holds numbers and names but no code."""
+        """Write the network to a safetensors file, which holds numbers, names and a checksum but no code.
+
+        Raises:
+            NotWritten: if that is not possible; an earlier file is then still there.
+        """
+        write_file(path, self.as_bytes())
+
+    def as_bytes(self) -> bytes:
+        """Return what `save` writes."""
         # Imported late: the package imports this module while it is being initialised.
         from unweave import __version__
 
@@ -236,27 +244,39 @@ class Network:
             "activations": json.dumps([activation.name for activation in self.activations]),
             "unweave_version": __version__,
         }
-        Path(path).write_bytes(save(tensors, metadata))
+        return seal_tensors(save(tensors, metadata | UNSEALED))
 
     @classmethod
     def load(cls, path: str | Path) -> "Network":
         """Read a network that `save` has written.
 
         Raises:
-            UnreadableFile: if there is no such file, or it is not a network in a known format.
+            UnreadableFile: if there is no such file, or it is not a network in a known format, or damaged.
         """
         try:
-            with safe_open(str(path), framework="numpy") as file:
-                activations = _read_activations(file.metadata())
-                tensors = _read_tensors(file, layers=len(activations))
+            return cls.from_bytes(read_file(path), path)
+        except FileNotFoundError as error:
+            raise UnreadableFile(f"no network at {path}: there is no such file, check the path.") from error
+        except OSError as error:
+            raise UnreadableFile(f"{path} can't be read as a network: {error}.") from error
+
+    @classmethod
+    def from_bytes(cls, data: bytes, path: str | Path) -> "Network":
+        """Make the network of a file whose bytes were read.
+
+        Raises:
+            UnreadableFile: if it is not a network in a known format, or damaged; it names the `path`.
+        """
+        try:
+            # What it is comes first: a file of something else has no checksum either.
+            activations = activations_of(metadata_of(data))
+            tensors = layer_tensors(read_tensors(data), layers=len(activations))
             layers = tuple(
                 Layer(tensors[f"layers.{index}.weights"], tensors[f"layers.{index}.biases"], activation)
                 for index, activation in enumerate(activations)
             )
             return cls(layers, tensors.get("skip"))
-        except FileNotFoundError as error:
-            raise UnreadableFile(f"no network at {path}: there is no such file, check the path.") from error
-        except (OSError, SafetensorError, InvalidInput) as error:
+        except InvalidInput as error:
             message = f"{path} needs to be a file written by Network.save, but it is not: {error}"
             raise UnreadableFile(message) from error
 
@@ -364,34 +384,3 @@ def _compose(activation: Activation, t: list[Array], order: int) -> list[Array]:
     if order >= 3:
         jet.append(g[3] * t1**3 + 3.0 * g[2] * t1 * t2 + g[1] * t3)
     return jet
-
-
-def _read_activations(metadata: dict[str, str] | None) -> list[Activation]:
-    metadata = metadata or {}
-    if metadata.get("format") != FORMAT:
-        raise InvalidInput(f"its metadata names the format {metadata.get('format')!r}, not {FORMAT!r}.")
-    if metadata.get("format_version") != FORMAT_VERSION:
-        raise InvalidInput(
-            f"its format version is {metadata.get('format_version')!r}, not {FORMAT_VERSION!r}: "
-            f"use Unweave {metadata.get('unweave_version', 'of another version')}."
-        )
-    try:
-        names = json.loads(metadata.get("activations", ""))
-    except (ValueError, RecursionError):
-        names = None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise InvalidInput("its metadata hold no list of activations.")
-    return [activation_named(name) for name in names]
-
-
-def _read_tensors(file: safe_open, *, layers: int) -> dict[str, Array]:
-    needed = {f"layers.{index}.{part}" for index in range(layers) for part in ("weights", "biases")}
-    found = set(file.keys())
-    if found - {"skip"} != needed:
-        strange = sorted((found - {"skip"}) ^ needed)
-        raise InvalidInput(f"its {layers} layers do not fit its tensors (missing or too many: {strange[:4]}).")
-    for name in sorted(found):
-        dtype = file.get_slice(name).get_dtype()
-        if dtype != "F64":
-            raise InvalidInput(f"its tensor {name} needs the type F64, got {dtype}.")
-    return {name: file.get_tensor(name) for name in found}

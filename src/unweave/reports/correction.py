@@ -1,5 +1,6 @@
 """A measurement of feature correction as tables for the terminal, and as files with a picture."""
 
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -9,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from unweave.explore.feature_correction.result import cell, percent
+from unweave.folders import write_file
 from unweave.reports import text
-from unweave.writing import writing_to
 
 if TYPE_CHECKING:
     from unweave.explore.feature_correction.result import FeatureCorrection
@@ -52,8 +53,9 @@ def save_with_picture(result: "FeatureCorrection", folder: str | Path) -> None:
     from unweave.reports.pictures.correction import draw_feature_correction
 
     result.save(folder)
-    with writing_to(Path(folder) / PICTURE):
-        draw_feature_correction(result).savefig(Path(folder) / PICTURE, dpi=150)
+    drawn = BytesIO()
+    draw_feature_correction(result).savefig(drawn, dpi=150, format="png")
+    write_file(Path(folder) / PICTURE, drawn.getvalue())
 
 
 def _table(

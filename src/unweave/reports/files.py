@@ -3,9 +3,12 @@
 A run folder holds
 
 * `result.json`: outcome, reason, parameters, certificate, diagnostics, cost and notes (`docs/result.schema.json`);
-* `settings.json`: every setting and the seed, versions, platform and date;
+* `settings.json`: every setting and the seed, versions, platform and date, and checksums of all files of the run;
 * `network.safetensors`: the network, if there is one, for `Network.load` (or `QuadraticDenseNet.load`);
 * `first_layer.safetensors`: the first layer, where only that was found.
+
+They are written together (`unweave.folders`): a reader sees all files of one run, or of the one before. Every file
+holds a checksum of itself, so that damage is noticed.
 """
 
 import json
@@ -21,6 +24,7 @@ from typing import Any
 
 from unweave import __version__
 from unweave.exceptions import InvalidInput, UnreadableFile
+from unweave.folders import PREFIX, names_in, read_files, write_files
 from unweave.networks.network import Network
 from unweave.networks.quadratic.densenet import QuadraticDenseNet
 from unweave.reports.fields import (
@@ -35,12 +39,16 @@ from unweave.reports.fields import (
 )
 from unweave.reports.json import RESULT_KIND, as_document, layer_document, network_document
 from unweave.result import Outcome, Result
-from unweave.writing import FORMAT, FORMAT_VERSION, Document, as_json, envelope, for_json, writing_to
+from unweave.seals import DAMAGED, check_document, checksum, sealed
+from unweave.writing import FORMAT, FORMAT_VERSION, Document, as_json, envelope, for_json
 
 # The format of version 1: such folders are recognised, so that they are named as old and may be overwritten.
 OLD_FORMAT = "unweave-run"
 NETWORK, RESULT, SETTINGS = "network.safetensors", "result.json", "settings.json"
 FIRST_LAYER = "first_layer.safetensors"
+FILES = (SETTINGS, RESULT, NETWORK, FIRST_LAYER)
+# How documents begin.
+BEGINNING = b'{\n  "format": "unweave'
 # Packages that results depend on; some are optional extras.
 PACKAGES = ("numpy", "scipy", "jax", "torch")
 # What the fields of a network's document say of its sizes, and of its parameters.
@@ -48,6 +56,8 @@ SHAPE = ("kind", "inputs", "neurons", "outputs", "activations", "features", "con
 NETWORKS = {"layered": Network, "quadratic": QuadraticDenseNet}
 
 AnyNetwork = Network | QuadraticDenseNet
+# Bytes of the files of a run that are there, by their names.
+Files = Mapping[str, bytes]
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,12 +86,12 @@ def check_folder(folder: str | Path, *, overwrite: bool = False) -> Path:
     if not (existing.is_dir() and os.access(existing, os.R_OK | os.W_OK | os.X_OK)):
         problem = "protected" if existing.is_dir() else "not a folder"
         raise InvalidInput(f"a run needs a folder that can be written, but {existing} is {problem}: name another.")
-    if not folder.exists() or not any(folder.iterdir()):
-        return folder
-    if not _is_run(folder):
-        raise InvalidInput(f"{folder} is not empty and holds no run of Unweave, so it is left alone: name another.")
-    if not overwrite:
-        raise InvalidInput(f"{folder} holds an earlier run: name another folder, or say --overwrite (overwrite=True).")
+    if folder.exists() and (names := names_in(folder)):
+        try:
+            files = read_files(folder, (SETTINGS, RESULT))
+        except OSError:
+            files = {}
+        _check_earlier(folder, names, files, overwrite=overwrite)
     return folder
 
 
@@ -98,23 +108,27 @@ def write_run(folder: str | Path, found: Result, settings: Mapping[str, Any], *,
         InvalidInput: if the folder can't be used, or the settings can't be written as JSON.
         NotWritten: if the disk is full, or the folder turns out to be protected.
     """
+    contents = {RESULT: as_json(sealed(as_document(found))).encode() + b"\n"}
+    first_layer = None if found.first_layer is None else Network((found.first_layer,))
+    for name, network in ((NETWORK, found.network), (FIRST_LAYER, first_layer)):
+        if network is not None:
+            contents[name] = network.as_bytes()
+    files = {name: checksum(data) for name, data in contents.items()}
     try:
-        asked = {"settings": for_json(settings), "environment": environment()}
-        settings_text = as_json(envelope("settings") | asked)
+        asked = {"settings": for_json(settings), "environment": environment(), "files": files}
+        contents[SETTINGS] = as_json(sealed(envelope("settings") | asked)).encode() + b"\n"
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"settings need to be names, numbers and lists that JSON can hold: {error}.") from error
     folder = check_folder(folder, overwrite=overwrite)
-    first_layer = None if found.first_layer is None else Network((found.first_layer,))
-    with writing_to(folder):
-        folder.mkdir(parents=True, exist_ok=True)
-        # The result goes first and comes last: a folder with one is complete.
-        for name in (RESULT, NETWORK, FIRST_LAYER):
-            (folder / name).unlink(missing_ok=True)
-        (folder / SETTINGS).write_text(settings_text + "\n", encoding="utf-8")
-        for name, network in ((NETWORK, found.network), (FIRST_LAYER, first_layer)):
-            if network is not None:
-                network.save(folder / name)
-        (folder / RESULT).write_text(as_json(as_document(found)) + "\n", encoding="utf-8")
+
+    def check_again() -> None:
+        """Refuse what another writer has put there since, now that none is at work."""
+        held = {each.name: each for each in folder.iterdir() if not each.name.startswith(PREFIX)}
+        files = {name: held[name].read_bytes() for name in (SETTINGS, RESULT) if name in held and held[name].is_file()}
+        if held:
+            _check_earlier(folder, set(held), files, overwrite=overwrite)
+
+    write_files(folder, contents, removed=FILES, check=check_again)
     return folder
 
 
@@ -135,12 +149,13 @@ def read_run(folder: str | Path) -> SavedRun:
     """Read a run that `write_run` has written.
 
     Raises:
-        UnreadableFile: if the folder, or a file in it, is not what `write_run` writes.
+        UnreadableFile: if the folder, or a file in it, is not what `write_run` writes, or damaged.
     """
     folder = Path(folder)
-    settings, result = _documents(folder)
+    files = _read_files(folder)
+    settings, result = _documents(folder, files)
     try:
-        found = _result(result, folder)
+        found = _result(result, folder, files)
     except InvalidInput as error:
         raise _unreadable(folder / RESULT, str(error)) from error
     try:
@@ -153,12 +168,13 @@ def network_of_run(folder: str | Path) -> AnyNetwork | None:
     """The network of any run, recovered from queries or learnt from samples; None if it found none.
 
     Raises:
-        UnreadableFile: if the folder, or a file in it, is not what a run writes.
+        UnreadableFile: if the folder, or a file in it, is not what a run writes, or damaged.
     """
     folder = Path(folder)
-    _, result = _documents(folder)
+    files = _read_files(folder)
+    _, result = _documents(folder, files)
     try:
-        return _network(optional(result, "network"), folder / NETWORK)
+        return _network(optional(result, "network"), folder, files)
     except InvalidInput as error:
         raise _unreadable(folder / RESULT, str(error)) from error
 
@@ -181,47 +197,75 @@ def read_network(path: str | Path) -> AnyNetwork | None:
             raise error from None
 
 
-def _documents(folder: Path) -> tuple[Document, Document]:
-    """Settings and result."""
+def _read_files(folder: Path) -> Files:
+    """The files of a run, all of the same one."""
     if not folder.is_dir():
         raise UnreadableFile(f"no run at {folder}: there is no such folder, check the path.")
-    return _read_json(folder / SETTINGS, "settings"), _read_json(folder / RESULT, RESULT_KIND)
+    try:
+        return read_files(folder, FILES)
+    except OSError as error:
+        raise UnreadableFile(f"{folder} can't be read as a run of Unweave: {error}.") from error
+
+
+def _documents(folder: Path, files: Files) -> tuple[Document, Document]:
+    """Settings and result."""
+    settings, result = _document(folder, files, SETTINGS, "settings"), _document(folder, files, RESULT, RESULT_KIND)
+    told = settings.get("files")
+    if not isinstance(told, dict):
+        raise _unreadable(folder / SETTINGS, "it has no checksums of the other files.")
+    for name in set(files) - {SETTINGS}:
+        if told.get(name) != checksum(files[name]):
+            raise _unreadable(folder / name, f"{DAMAGED} ({SETTINGS} tells of another {name}.)")
+    return settings, result
 
 
 def _unreadable(path: Path, problem: str) -> UnreadableFile:
     return UnreadableFile(f"{path} needs to be a file of a run of Unweave, but it is not: {problem}")
 
 
-def _is_run(folder: Path) -> bool:
-    """Whether one of the two documents of a run is there, so that a run that was cut short counts, too."""
-    for name in (SETTINGS, RESULT):
+def _check_earlier(folder: Path, names: set[str], files: Files, *, overwrite: bool) -> None:
+    """Refuse to replace anything but a run, and a run only where that is wanted."""
+    if not _is_run(folder, names, files):
+        raise InvalidInput(f"{folder} is not empty and holds no run of Unweave, so it is left alone: name another.")
+    if not overwrite:
+        raise InvalidInput(f"{folder} holds an earlier run: name another folder, or say --overwrite (overwrite=True).")
+
+
+def _is_run(folder: Path, names: set[str], files: Files) -> bool:
+    """Whether one of the two documents of a run is there, or nothing but the beginning of one that was cut short."""
+    for name in files:
         try:
-            _parsed(folder / name)
+            _parsed(folder / name, files[name])
         except UnreadableFile:
             continue
         return True
-    return False
+    is_begun = all(data.startswith(BEGINNING) or BEGINNING.startswith(data) for data in files.values())
+    return names <= set(FILES) and bool(files) and is_begun
 
 
-def _read_json(path: Path, kind: str) -> Document:
-    document = _parsed(path)
+def _document(folder: Path, files: Files, name: str, kind: str) -> Document:
+    if name not in files:
+        raise UnreadableFile(
+            f"{folder} is not a complete run of Unweave: it has no {name}. Name a folder that "
+            "`unweave identify --out` or `unweave learn ... --out` has written."
+        )
+    document = _parsed(folder / name, files[name])
     if document.get("format_version") != FORMAT_VERSION:
         found = document.get("format_version")
-        raise _unreadable(path, f"its format version is {found!r}, this Unweave reads {FORMAT_VERSION}.")
+        raise _unreadable(folder / name, f"its format version is {found!r}, this Unweave reads {FORMAT_VERSION}.")
     if document.get("kind") != kind:
-        raise _unreadable(path, f"its kind needs to be {kind!r}, got {document.get('kind')!r}.")
+        raise _unreadable(folder / name, f"its kind needs to be {kind!r}, got {document.get('kind')!r}.")
+    try:
+        check_document(document)
+    except InvalidInput as error:
+        raise _unreadable(folder / name, str(error)) from error
     return document
 
 
-def _parsed(path: Path) -> Document:
+def _parsed(path: Path, data: bytes) -> Document:
     try:
-        document = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse)
-    except FileNotFoundError as error:
-        raise UnreadableFile(
-            f"{path.parent} is not a complete run of Unweave: it has no {path.name}. Name a folder that "
-            "`unweave identify --out` or `unweave learn ... --out` has written."
-        ) from error
-    except (OSError, ValueError, RecursionError) as error:
+        document = json.loads(data.decode(), parse_constant=_refuse)
+    except (ValueError, RecursionError) as error:
         raise _unreadable(path, f"{error}.") from error
     if not isinstance(document, dict) or document.get("format") not in (FORMAT, OLD_FORMAT):
         raise _unreadable(path, f"it does not name the format {FORMAT!r}.")
@@ -232,13 +276,13 @@ def _refuse(constant: str) -> None:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _result(document: Document, folder: Path) -> Result:
+def _result(document: Document, folder: Path, files: Files) -> Result:
     certificate = optional(document, "certificate")
-    first_layer = _first_layer(optional(document, "first_layer"), folder / FIRST_LAYER)
+    first_layer = _first_layer(optional(document, "first_layer"), folder, files)
     return Result(
         outcome=member(document, "outcome", Outcome),
         reason=field_of(document, "reason", str),
-        network=_network(optional(document, "network"), folder / NETWORK),
+        network=_network(optional(document, "network"), folder, files),
         certificate=None if certificate is None else certificate_of(certificate),
         diagnostics=tuple(diagnostic_of(each) for each in field_of(document, "diagnostics", list)),
         equivalent_activations=tuple_of(document, "equivalent_activations", str),
@@ -250,33 +294,32 @@ def _result(document: Document, folder: Path) -> Result:
     )
 
 
-def _network(document: Document | None, path: Path) -> AnyNetwork | None:
+def _network(document: Document | None, folder: Path, files: Files) -> AnyNetwork | None:
     if document is None:
         return None
     kind = document.get("kind")
     if kind not in NETWORKS:
         raise InvalidInput(f"its network needs to be one of {', '.join(NETWORKS)}, got {kind!r}.")
-    _check_exists(path)
-    network = NETWORKS[kind].load(path)
+    network = NETWORKS[kind].from_bytes(_held(files, NETWORK), folder / NETWORK)
     held = network_document(network)
     told, saved = ({name: each[name] for name in SHAPE if name in each} for each in (document, held))
     if told != saved:
-        raise InvalidInput(f"it tells of a network of the shape {told}, but {path.name} holds {saved}.")
+        raise InvalidInput(f"it tells of a network of the shape {told}, but {NETWORK} holds {saved}.")
     if document != held:
-        raise InvalidInput(f"it tells of other parameters than {path.name} holds.")
+        raise InvalidInput(f"it tells of other parameters than {NETWORK} holds.")
     return network
 
 
-def _first_layer(document: Document | None, path: Path) -> Network | None:
+def _first_layer(document: Document | None, folder: Path, files: Files) -> Network | None:
     if document is None:
         return None
-    _check_exists(path)
-    alone = Network.load(path)
+    alone = Network.from_bytes(_held(files, FIRST_LAYER), folder / FIRST_LAYER)
     if document != layer_document(alone.layers[0]):
-        raise InvalidInput(f"it tells of another first layer than {path.name} holds.")
+        raise InvalidInput(f"it tells of another first layer than {FIRST_LAYER} holds.")
     return alone
 
 
-def _check_exists(path: Path) -> None:
-    if not path.exists():
-        raise InvalidInput(f"it tells of a network, but there is no {path.name}.")
+def _held(files: Files, name: str) -> bytes:
+    if name not in files:
+        raise InvalidInput(f"it tells of a network, but there is no {name}.")
+    return files[name]

@@ -65,13 +65,12 @@ def test_a_full_disk_leaves_with_5_after_the_report(
         raise OSError(28, "No space left on device")
 
     found_by(secret, monkeypatch)
-    monkeypatch.setattr(Network, "save", fail)
-    monkeypatch.setattr("unweave.cli.identify._load_target", lambda _: secret)
+    monkeypatch.setattr(os, "fsync", fail)
     assert run(["identify", "secret.safetensors", "--out", "run"]) == 5
     captured = capsys.readouterr()
     assert captured.out.startswith("identified: all is known.")
     assert "NotWritten: the results could not be written to run: [Errno 28]" in " ".join(captured.err.split())
-    assert not Path("run", "result.json").exists(), "a folder with a result is complete"
+    assert not Path("run").exists(), "nothing is left of a run that could not be written"
 
 
 def test_a_folder_that_changes_while_the_model_is_asked_leaves_with_5(
@@ -98,15 +97,25 @@ def test_pictures_that_cannot_be_are_refused_first(
     assert "--picture needs" in capsys.readouterr().err
 
 
-def test_a_picture_that_cannot_be_written_leaves_with_5_after_the_report(
-    tmp_path: Path, capsys: pytest.CaptureFixture
-) -> None:
+def test_a_folder_in_the_place_of_a_picture_is_refused_first(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     (tmp_path / "curve.png").mkdir()
+    assert run(["landscape", "--picture", str(tmp_path / "curve.png")]) == 2
+    assert "--picture needs a file that can be written" in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_picture_that_cannot_be_written_leaves_with_5_after_the_report(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
     sizes = ["--neurons", "1:2", "--inputs", "2", "--samples", "4", "--planted", "2", "--starts", "1"]
+    monkeypatch.setattr(os, "fsync", fail)
     assert run(["landscape", *sizes, "--picture", str(tmp_path / "curve.png")]) == 5
     captured = capsys.readouterr()
     assert "runs at a global minimum" in captured.out
     assert "curve.png" in captured.err
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("is_full", [True, False])

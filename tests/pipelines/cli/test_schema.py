@@ -21,6 +21,7 @@ from unweave.networks.quadratic.teacher import make_teacher
 from unweave.reports.fields import CERTIFICATES
 from unweave.reports.json import as_document
 from unweave.result import Diagnostic, Outcome, Result, Verdict
+from unweave.seals import check_document
 
 SCHEMA = json.loads((Path(__file__).parents[3] / "docs" / "result.schema.json").read_text(encoding="utf-8"))
 VALIDATOR = Draft202012Validator(SCHEMA)
@@ -108,6 +109,7 @@ def test_commands_write_what_the_schema_describes(name: str, files: Path, capsys
     assert run([*command.split(), "--json"]) == code, capsys.readouterr()
     document = json.loads(capsys.readouterr().out)
     assert_described(document)
+    check_document(document)
     if command.endswith("--out run"):
         assert json.loads((files / "run" / "result.json").read_text()) == document
         assert_described(json.loads((files / "run" / "settings.json").read_text()))
@@ -152,6 +154,7 @@ SPOILT: dict[str, Callable[[dict[str, Any]], object]] = {
     "an unknown outcome": _set("outcome", to="perhaps"),
     "no reason": lambda document: document.pop("reason"),
     "no certificate field": lambda document: document.pop("certificate"),
+    "a checksum that is none": _set("sha256", to="0"),
     "a field too many": _set("remark", to="mine"),
     "weights in words": _set("network", "layers", 0, "weights", 0, 0, to="0.5"),
     "weights that are not finite": _set("network", "layers", 0, "weights", 0, 0, to="nan"),

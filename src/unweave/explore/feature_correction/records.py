@@ -12,6 +12,7 @@ from unweave.explore.feature_correction.plan import Kind, Training
 from unweave.explore.feature_correction.samples import Samples
 from unweave.explore.feature_correction.similarity import linear_cka, unexplained_share, weight_correlation
 from unweave.explore.feature_correction.subjects import TrainedModel, Weights
+from unweave.seals import SEAL, check_document, sealed
 
 # With fewer rows per feature an affine map explains features that have nothing to do with each other.
 ROWS_PER_FEATURE = 4
@@ -42,12 +43,19 @@ class Record:
 
     def as_json(self) -> str:
         """Text from which `from_json` makes an equal record; JSON has no NaN, which is written as a word."""
-        return json.dumps({name: _written(value) for name, value in asdict(self).items()}, allow_nan=False)
+        return json.dumps(sealed({name: _written(value) for name, value in asdict(self).items()}), allow_nan=False)
 
     @classmethod
     def from_json(cls, text: str) -> "Record":
-        """Read what `as_json` has written."""
-        record = cls(**{name: _read(value) for name, value in json.loads(text).items()})
+        """Read what `as_json` has written.
+
+        Raises:
+            InvalidInput: if it does not fit its checksum.
+            ValueError: if it is something else; also AttributeError and TypeError.
+        """
+        document = json.loads(text)
+        check_document(document)
+        record = cls(**{name: _read(value) for name, value in document.items() if name != SEAL})
         numbers = (record.score, record.seconds, *record.with_start, *record.with_other)
         if not all(isinstance(each, float | int) for each in numbers):
             raise ValueError("numbers are needed")

@@ -7,7 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from unweave.explore.feature_correction.statistics import LEAST_SEEDS, MOST_SEEDS, Conclusion, Need, Scores
-from unweave.writing import as_json, envelope, json_number, write_files
+from unweave.folders import write_files
+from unweave.seals import sealed
+from unweave.writing import as_json, envelope, json_number
 
 # Above this mean cosine a correction is called local: features are moved, not replaced. A choice, as clean trainings of
 # wide networks have 0.9 and more, and robust ones less.
@@ -251,7 +253,7 @@ class FeatureCorrection:
         Raises:
             NotWritten: if the folder can't be written.
         """
-        write_files(folder, {NUMBERS: as_json(self.as_json()) + "\n", TABLE: self.as_table()})
+        write_files(folder, {NUMBERS: as_json(sealed(self.as_json())) + "\n", TABLE: self.as_table()})
 
 
 def cell(value: Scores | None, factor: float, decimals: int) -> str:

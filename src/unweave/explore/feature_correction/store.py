@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,14 +9,15 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save
+from safetensors.numpy import save
 
 from unweave.exceptions import InvalidInput, UnreadableFile
 from unweave.explore.feature_correction.plan import Training
 from unweave.explore.feature_correction.records import Record
 from unweave.explore.feature_correction.subjects import TrainedModel
-from unweave.writing import writing_to
+from unweave.folders import names_in, read_file, write_files
+from unweave.networks.tensor_files import read_tensors
+from unweave.seals import UNSEALED, seal_tensors
 
 CONFIGURATION, TRAININGS = "configuration.json", "trainings"
 # Kept beside weights.
@@ -69,7 +69,7 @@ class MemoryStore:
 class FolderStore:
     """One JSON file per training, and one with arrays where later trainings need them.
 
-    Files appear under their names only when they are complete, the numbers last: what is there can be trusted.
+    Both appear together and hold checksums: what is there can be trusted.
     """
 
     folder: Path
@@ -92,7 +92,7 @@ class FolderStore:
                 raise InvalidInput(f"{folder} holds no measurement of Unweave, so it is left alone: name another.")
             (folder / TRAININGS).mkdir(parents=True, exist_ok=True)
             if not path.exists():
-                _write(path, text + "\n")
+                write_files(folder, {CONFIGURATION: text + "\n"})
         except (OSError, UnicodeDecodeError, json.JSONDecodeError) as error:
             raise InvalidInput(f"{folder} can't be used for a measurement: {error}: name another.") from error
         return cls(folder, hashlib.sha256(text.encode()).hexdigest())
@@ -103,7 +103,7 @@ class FolderStore:
         if not path.exists():
             return None
         try:
-            return Record.from_json(path.read_text(encoding="utf-8"))
+            return Record.from_json(read_file(path).decode())
         except (OSError, TypeError, ValueError, AttributeError) as error:
             raise UnreadableFile(f"{path} is not the record of a training: {error}: remove it.") from error
 
@@ -111,8 +111,8 @@ class FolderStore:
         """What a training that is done has left."""
         path = self._path(training, "safetensors")
         try:
-            arrays = load_file(path)
-        except (OSError, SafetensorError) as error:
+            arrays = read_tensors(read_file(path))
+        except (OSError, InvalidInput) as error:
             raise UnreadableFile(f"{path} can't be read: {error}: remove it and the record beside it.") from error
         missing = [name for name in KEPT_BESIDE if name not in arrays]
         if missing:
@@ -126,6 +126,7 @@ class FolderStore:
 
     def keep(self, training: Training, record: Record, trained: TrainedModel, *, is_needed: bool) -> None:
         """Keep a training; what it has left only if later ones need it."""
+        contents: dict[str, bytes | str] = {}
         if is_needed:
             arrays = {
                 f"{unit}{SEPARATOR}{name}": array
@@ -134,9 +135,9 @@ class FolderStore:
             }
             others = (trained.test_outputs, trained.validation_outputs, trained.features)
             arrays |= dict(zip(KEPT_BESIDE, others, strict=True))
-            path = self._path(training, "safetensors")
-            _write(path, save(arrays))
-        _write(self._path(training, "json"), record.as_json() + "\n")
+            contents[self._path(training, "safetensors").name] = seal_tensors(save(arrays, UNSEALED))
+        contents[self._path(training, "json").name] = record.as_json() + "\n"
+        write_files(self.folder / TRAININGS, contents)
 
     def _path(self, training: Training, ending: str) -> Path:
         key = hashlib.sha256(f"{self.digest} {training.name}".encode()).hexdigest()[:16]
@@ -148,10 +149,9 @@ def _is_begun(folder: Path) -> bool:
     """Whether a folder is empty, or was left by somebody who was killed before anything was written."""
     if not folder.is_dir():
         return False
-    mine = (TRAININGS, _unfinished(folder / CONFIGURATION).name)
     trainings = folder / TRAININGS
-    is_bare = not trainings.exists() or (trainings.is_dir() and not any(trainings.iterdir()))
-    return is_bare and all(each.name in mine for each in folder.iterdir())
+    is_bare = not trainings.exists() or (trainings.is_dir() and not names_in(trainings))
+    return is_bare and names_in(folder) <= {TRAININGS}
 
 
 def _check_same(folder: Path, held: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
@@ -168,14 +168,3 @@ def _check_same(folder: Path, held: Mapping[str, Any], asked: Mapping[str, Any])
 def _short(value: object) -> str:
     text = str(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _write(path: Path, content: bytes | str) -> None:
-    data = content.encode() if isinstance(content, str) else content
-    with writing_to(path):
-        _unfinished(path).write_bytes(data)
-        os.replace(_unfinished(path), path)
-
-
-def _unfinished(path: Path) -> Path:
-    return path.with_name(f".{path.name}.unfinished")

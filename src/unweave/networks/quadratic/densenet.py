@@ -12,17 +12,21 @@ where ``W_l = K_l`` unless a level has a readout of its own. A feature map that 
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
-from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save
 
 from unweave.arrays import Points, Values, Vector, as_float64, pack_squares
 from unweave.exceptions import InvalidInput, UnreadableFile
+from unweave.folders import read_file, write_file
 from unweave.networks.quadratic.wiring import FIRST_LEVEL, Wiring, make_wiring
+from unweave.networks.tensor_files import Tensors, read_tensors
+from unweave.seals import UNSEALED, metadata_of, seal_tensors
 
-FORMAT, FORMAT_VERSION = "unweave-quadratic-densenet", "1"
+# Version 2 holds a checksum.
+FORMAT, FORMAT_VERSION = "unweave-quadratic-densenet", "2"
 # Rows per block: products of two features stay in the cache.
 BLOCK_ROWS = 4_096
 
@@ -142,7 +146,15 @@ class QuadraticDenseNet:
         return replace(self, wiring=self.wiring.up_to(level), levels=self.levels[:count])
 
     def save(self, path: str | Path) -> None:
-        """Write to a safetensors file."""
+        """Write to a safetensors file.
+
+        Raises:
+            NotWritten: if that is not possible; an earlier file is then still there.
+        """
+        write_file(path, self.as_bytes())
+
+    def as_bytes(self) -> bytes:
+        """Return what `save` writes."""
         arrays = {"mean_squares": self.mean_squares}
         if self.linear is not None:
             arrays["linear"] = self.linear
@@ -156,32 +168,50 @@ class QuadraticDenseNet:
             "weights": [level.weight for level in self.levels],
             "intercept": self.intercept,
         }
-        metadata = {"format": FORMAT, "version": FORMAT_VERSION, "header": json.dumps(header)}
+        metadata = {"format": FORMAT, "version": FORMAT_VERSION, "header": json.dumps(header)} | UNSEALED
         tensors = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-        Path(path).write_bytes(save(tensors, metadata))
+        return seal_tensors(save(tensors, metadata))
 
     @classmethod
     def load(cls, path: str | Path) -> "QuadraticDenseNet":
         """Read what `save` has written.
 
         Raises:
-            UnreadableFile: if the file is something else.
+            UnreadableFile: if the file is something else, or damaged.
         """
         try:
-            with safe_open(path, framework="numpy") as file:
-                metadata = file.metadata() or {}
-                arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  (not a dict)
-        except (OSError, SafetensorError) as error:
+            return cls.from_bytes(read_file(path), path)
+        except OSError as error:
             raise UnreadableFile(f"{path} can't be read as a quadratic network: {error}.") from error
-        if metadata.get("format") != FORMAT:
-            raise UnreadableFile(f"{path} holds no quadratic network, but {metadata.get('format')!r}.")
-        header = json.loads(metadata["header"])
-        wiring = make_wiring(header["inputs"], header["widths"], header["sources"], is_strict=False)
-        levels = tuple(
-            Level(arrays[f"features_{n}"], weight, arrays.get(f"signs_{n}"), arrays.get(f"readout_{n}"))
-            for n, weight in enumerate(header["weights"], start=FIRST_LEVEL)
-        )
-        return cls(wiring, levels, arrays["mean_squares"], arrays.get("linear"), header["intercept"])
+
+    @classmethod
+    def from_bytes(cls, data: bytes, path: str | Path) -> "QuadraticDenseNet":
+        """Make the network of a file whose bytes were read.
+
+        Raises:
+            UnreadableFile: if it is something else, or damaged; it names the `path`.
+        """
+        try:
+            metadata = metadata_of(data)
+        except InvalidInput as error:
+            raise UnreadableFile(f"{path} can't be read as a quadratic network: {error}") from error
+        if (metadata.get("format"), metadata.get("version")) != (FORMAT, FORMAT_VERSION):
+            found = f"{metadata.get('format')!r} of version {metadata.get('version')!r}"
+            raise UnreadableFile(f"{path} holds no quadratic network of version {FORMAT_VERSION}, but {found}.")
+        try:
+            return cls(*_parts(json.loads(metadata["header"]), read_tensors(data)))
+        except (InvalidInput, ValueError, KeyError, TypeError, IndexError, RecursionError) as error:
+            raise UnreadableFile(f"{path} holds no quadratic network: {error}.") from error
+
+
+def _parts(header: dict[str, Any], arrays: Tensors) -> tuple[Any, ...]:
+    """What a network is made of."""
+    wiring = make_wiring(header["inputs"], header["widths"], header["sources"], is_strict=False)
+    levels = tuple(
+        Level(arrays[f"features_{n}"], weight, arrays.get(f"signs_{n}"), arrays.get(f"readout_{n}"))
+        for n, weight in enumerate(header["weights"], start=FIRST_LEVEL)
+    )
+    return wiring, levels, arrays["mean_squares"], arrays.get("linear"), header["intercept"]
 
 
 def forward(

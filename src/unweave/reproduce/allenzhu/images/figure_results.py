@@ -9,7 +9,9 @@ import numpy as np
 from jaxtyping import Float32
 
 from unweave.explore.feature_correction.result import FeatureCorrection
-from unweave.writing import Document, as_json, envelope, for_json, write_files
+from unweave.folders import write_files
+from unweave.seals import sealed
+from unweave.writing import Document, as_json, envelope, for_json
 
 NUMBERS, ARRAYS = "figure.json", "figure.npz"
 
@@ -237,7 +239,7 @@ class FigureRun:
         Raises:
             NotWritten: if the folder cannot be written.
         """
-        files: dict[str, bytes | str] = {NUMBERS: as_json(self.as_document()) + "\n"}
+        files: dict[str, bytes | str] = {NUMBERS: as_json(sealed(self.as_document())) + "\n"}
         arrays = {} if self.result is None else self.result.arrays()
         if arrays:
             archive = io.BytesIO()

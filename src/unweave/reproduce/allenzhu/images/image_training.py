@@ -1,7 +1,6 @@
 """One image experiment's trainings: the batches of its configuration, weights kept in a folder; needs torch."""
 
 import hashlib
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save
+from safetensors.torch import load, save
 from torch import nn
 
 from unweave.exceptions import InvalidInput
@@ -18,10 +17,11 @@ from unweave.explore.feature_correction.image_data import ImageData
 from unweave.explore.feature_correction.recipes import BatchTransform, Recipe
 from unweave.explore.feature_correction.subjects import Deadline
 from unweave.explore.feature_correction.training import Penalty, RecipeLoop, answers, pull
+from unweave.folders import read_file, write_files
 from unweave.reproduce.allenzhu.images.architectures import WideResidualNetwork
 from unweave.reproduce.allenzhu.images.blueprints import Blueprint
 from unweave.reproduce.allenzhu.images.configurations import FigureConfiguration
-from unweave.writing import writing_to
+from unweave.seals import UNSEALED, check_tensors, seal_tensors
 
 # Told what is trained, and how many trainings are done.
 Progress = Callable[[str, int], None]
@@ -91,9 +91,20 @@ class ImageTraining:
         self.done += 1
 
     def test_outputs(self, model: nn.Module, seed: int) -> np.ndarray:
-        """Answers at all test images, attacked if the configuration says so."""
+        """Answers at all test images, attacked if the configuration says so.
+
+        Raises:
+            OutOfTime: if the time is over.
+        """
         inputs, labels = self._test_tensors
-        return answers(model, inputs, labels, self.transforms[1], seed)
+        return answers(model, inputs, labels, self._prepared_in_time, seed)
+
+    def _prepared_in_time(
+        self, model: nn.Module, inputs: torch.Tensor, labels: torch.Tensor, generator: torch.Generator
+    ) -> torch.Tensor:
+        self.deadline.check()
+        prepare = self.transforms[1]
+        return inputs if prepare is None else prepare(model, inputs, labels, generator)
 
     def accuracy(self, outputs: np.ndarray) -> float:
         """Share of test images whose class has the largest output."""
@@ -121,16 +132,14 @@ class ImageTraining:
 
 
 def _write_weights(model: nn.Module, path: Path) -> None:
-    part = path.with_suffix(".part")
-    weights = save({name: value.contiguous() for name, value in model.state_dict().items()})
-    with writing_to(path):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        part.write_bytes(weights)
-        os.replace(part, path)
+    weights = save({name: value.contiguous() for name, value in model.state_dict().items()}, UNSEALED)
+    write_files(path.parent, {path.name: seal_tensors(weights)})
 
 
 def _read_weights(model: nn.Module, path: Path) -> None:
     try:
-        model.load_state_dict(load_file(path))
-    except (SafetensorError, RuntimeError, OSError) as error:
+        data = read_file(path)
+        check_tensors(data)
+        model.load_state_dict(load(data))
+    except (SafetensorError, RuntimeError, OSError, InvalidInput) as error:
         raise InvalidInput(f"{path} needs to hold weights of this training, else remove it: {error}") from error
