@@ -14,6 +14,7 @@ from unweave.cli.console import (
     AsJson,
     Quiet,
     Seed,
+    check_kept,
     check_picture,
     named_object,
     optional_numbers,
@@ -142,6 +143,7 @@ def _measured(
     need_torch()
     if settings["folder"] is not None:
         need("matplotlib", purpose="the picture in --out")
+        check_kept(settings["folder"])
     if model is None:
         if data is not None:
             raise InvalidInput("--data needs --model, the model that is trained on it: name one as module:name.")
@@ -169,21 +171,18 @@ def _read(path: Path) -> tuple[Any, ...]:
         from unweave.explore.feature_correction.image_data import load_images
 
         return load_images(path).as_floats()
-    import zipfile
-
-    import numpy as np
-    from numpy.lib.npyio import NpzFile
-
+    from unweave.explore.feature_correction.image_data import read_archive
     from unweave.explore.feature_correction.samples import PARTS
 
+    needs = f"--data needs an .npz file with {', '.join(PARTS)}"
     try:
-        found = np.load(path, allow_pickle=False)
-        if not isinstance(found, NpzFile):
-            raise ValueError("it holds a single array")
-        with found as arrays:
-            return tuple(arrays[name] for name in PARTS)
-    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise InvalidInput(f"--data needs an .npz file with {', '.join(PARTS)}, got {path}: {error}.") from error
+        found = read_archive(path)
+    except InvalidInput as error:
+        raise InvalidInput(f"{needs}, but {error}") from error
+    missing = [name for name in PARTS if name not in found]
+    if missing:
+        raise InvalidInput(f"{needs}, but {path} has no {missing[0]}.")
+    return tuple(found[name] for name in PARTS)
 
 
 def _deliver(result: "FeatureCorrection", out: Path | None, *, as_json: bool, quiet: bool) -> None:

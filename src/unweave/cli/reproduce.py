@@ -11,6 +11,7 @@ from unweave.cli.console import (
     AsJson,
     Quiet,
     Seed,
+    check_kept,
     optional_numbers,
     progress,
     save_picture,
@@ -69,6 +70,7 @@ def reproduce(
     if out is None:
         raise InvalidInput("reproduce needs --out, the folder in which trainings and numbers are kept.")
     need("matplotlib", purpose="the pictures of reproduce")
+    check_kept(out)
     with progress(is_shown=not quiet, unit="trainings done") as tell:
         request = Request(
             out=out,

@@ -85,8 +85,13 @@ class NetworkRegressor(RegressorMixin, NetworkEstimator):
         return self.network_(points)[:, 0]
 
     def _check_samples(self, X: Any, y: Any, *, fewest: int = 2) -> tuple[Points, Labels]:
-        """Points and labels as float64; scikit-learn's errors if they are not finite or too few."""
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=fewest)
+        """Points and labels as float64.
+
+        Raises:
+            InvalidInput: with scikit-learn's words if they are not finite or too few.
+        """
+        with _wrong_use():
+            X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=fewest)
         return np.asarray(X), np.asarray(y, dtype=np.float64)
 
 
@@ -117,11 +122,12 @@ class BinaryClassifier(ClassifierMixin, NetworkEstimator):
         """Points, and whether each is of the second class; keeps the classes.
 
         Raises:
-            InvalidInput: for any number of classes but two.
+            InvalidInput: for any number of classes but two; with scikit-learn's words if points are not finite.
         """
-        X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
-        check_classification_targets(y)
-        kind = type_of_target(y, input_name="y", raise_unknown=True)
+        with _wrong_use():
+            X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+            check_classification_targets(y)
+            kind = type_of_target(y, input_name="y", raise_unknown=True)
         if kind != "binary":
             raise InvalidInput(
                 f"Only binary classification is supported. The type of the target is {kind}: "
@@ -131,6 +137,15 @@ class BinaryClassifier(ClassifierMixin, NetworkEstimator):
         if len(self.classes_) < 2:
             raise InvalidInput("Classifier can't train when only one class is present: give samples of two classes.")
         return np.asarray(X), y == self.classes_[1]
+
+
+@contextmanager
+def _wrong_use() -> Iterator[None]:
+    """Turn scikit-learn's errors into `InvalidInput`, which is a ValueError as well."""
+    try:
+        yield
+    except ValueError as error:
+        raise InvalidInput(str(error)) from error
 
 
 def seed_of(random_state: Any) -> int:

@@ -174,7 +174,8 @@ def _mapped(path: Path) -> np.ndarray:
     """The array of a file, not read yet."""
     try:
         array = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError) as error:
+    # NumPy raises errors of many kinds for damaged files, which have no class in common.
+    except Exception as error:
         raise InvalidInput(f"{path} needs to be an array in a .npy file: {error}.") from error
     if not isinstance(array, np.ndarray):
         raise InvalidInput(f"{path} holds several arrays: save points and labels as one .npy file each.")

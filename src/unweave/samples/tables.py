@@ -3,7 +3,7 @@
 Tables are read in batches of rows; this needs pyarrow (``pip install 'unweave[data]'``).
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -33,8 +33,8 @@ class Columns:
 
     def _numbers(self, batch: Any, name: str) -> np.ndarray:
         """A column as float64; an empty cell becomes NaN, which is refused where rows are summed."""
-        column = batch.column(name).to_numpy(zero_copy_only=False)
         try:
+            column = batch.column(name).to_numpy(zero_copy_only=False)
             return np.asarray(column, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise InvalidInput(f"column {name} of {self.path} needs numbers: {error}.") from error
@@ -46,13 +46,41 @@ def columns_of(path: Path, names: tuple[str, ...], *, label: str, inputs: tuple[
     Raises:
         InvalidInput: if a column is missing, or there are no inputs.
     """
+    if label in inputs:
+        raise InvalidInput(f"the label {label!r} is among the inputs: a function of the answer itself is no finding.")
+    repeated = sorted({name for name in inputs if inputs.count(name) > 1})
+    if repeated:
+        raise InvalidInput(f"inputs need to be named once each, got {', '.join(repeated)} more than once.")
     missing = sorted({*inputs, label} - set(names))
     if missing:
         raise InvalidInput(f"{path} has no column {', '.join(missing)}: its columns are {', '.join(names)}.")
     inputs = inputs or tuple(name for name in names if name != label)
     if not inputs:
         raise InvalidInput(f"{path} has no column beside {label!r}: samples need inputs.")
+    ambiguous = sorted({name for name in (*inputs, label) if names.count(name) > 1})
+    if ambiguous:
+        raise InvalidInput(f"{path} has more than one column {', '.join(ambiguous)}: rename or remove them.")
     return Columns(path, inputs, label)
+
+
+def _rows_of(columns: Columns, batches: Iterable[Any]) -> Iterator[Chunk]:
+    """Chunks of batches that are read one after the other, or what is wrong with the file further down.
+
+    Raises:
+        InvalidInput: if a batch can't be read: the file is damaged, or text comes after numbers.
+    """
+    try:
+        yield from map(columns.chunk, batches)
+    except InvalidInput:
+        raise
+    # pyarrow raises errors of many kinds for damaged files, which have no class of Python in common.
+    except Exception as error:
+        raise InvalidInput(f"{columns.path} can't be read to its end: {_line(error)}.") from error
+
+
+def _line(error: Exception) -> str:
+    """What an error of pyarrow says, on one line."""
+    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
 
 
 @dataclass(frozen=True)
@@ -67,10 +95,8 @@ class ParquetPiece(Piece):
         """Batches of the row group."""
         names = [*self.columns.inputs, self.columns.label]
         file = _open_parquet(self.columns.path)
-        yield from map(
-            self.columns.chunk,
-            file.iter_batches(batch_size=self.chunk_rows, row_groups=[self.row_group], columns=names),
-        )
+        batches = file.iter_batches(batch_size=self.chunk_rows, row_groups=[self.row_group], columns=names)
+        yield from _rows_of(self.columns, batches)
 
 
 @dataclass(frozen=True)
@@ -124,10 +150,13 @@ def _open_parquet(path: Path) -> Any:
     """The file, with its columns known and no row read."""
     parquet = _parquet()
     try:
-        return parquet.ParquetFile(path)
-    # pyarrow's errors are OSError and ValueError underneath.
-    except (OSError, ValueError) as error:
-        raise InvalidInput(f"{path} needs to be a Parquet file: {error}.") from error
+        file = parquet.ParquetFile(path)
+        # Names of columns may be damaged as well.
+        list(file.schema_arrow.names)
+        return file
+    # pyarrow raises errors of many kinds for damaged files, which have no class of Python in common.
+    except Exception as error:
+        raise InvalidInput(f"{path} needs to be a Parquet file: {_line(error)}.") from error
 
 
 @dataclass(frozen=True)
@@ -138,7 +167,7 @@ class CsvPiece(Piece):
 
     def chunks(self) -> Iterator[Chunk]:
         """Batches of the file, as large as the reader likes."""
-        yield from map(self.columns.chunk, _open_csv(self.columns.path))
+        yield from _rows_of(self.columns, _open_csv(self.columns.path))
 
 
 @dataclass(frozen=True)
@@ -200,7 +229,9 @@ def _open_csv(path: Path) -> Any:
     except ImportError as error:
         raise InvalidInput("CSV files need pyarrow: install it with pip install 'unweave[data]'.") from error
     try:
-        return csv.open_csv(path)
-    # pyarrow's errors are OSError and ValueError underneath.
-    except (OSError, ValueError) as error:
-        raise InvalidInput(f"{path} needs to be a file of comma separated values: {error}.") from error
+        reader = csv.open_csv(path)
+        list(reader.schema.names)
+        return reader
+    # As for Parquet.
+    except Exception as error:
+        raise InvalidInput(f"{path} needs to be a file of comma separated values: {_line(error)}.") from error

@@ -1,12 +1,12 @@
 """Images of a user's folder: CIFAR's binary files, NumPy arrays or PNG files. Nothing is downloaded or unpickled."""
 
-import zipfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 from jaxtyping import Float32, Int64, UInt8
+from numpy.lib.npyio import NpzFile
 
 from unweave.exceptions import InvalidInput
 from unweave.extras import need
@@ -148,6 +148,23 @@ def _records(path: Path, *, labels: int, classes: int) -> tuple[ImageBytes, Clas
     return rows[:, labels:].reshape(-1, 3, CIFAR_SIDE, CIFAR_SIDE), found
 
 
+def read_archive(path: Path) -> dict[str, np.ndarray]:
+    """Read all arrays of an .npz file, by their names.
+
+    Raises:
+        InvalidInput: if it is something else, or damaged.
+    """
+    try:
+        found = np.load(path, allow_pickle=False)
+        if not isinstance(found, NpzFile):
+            raise ValueError("it holds a single array")
+        with found as arrays:
+            return {name: arrays[name] for name in arrays.files}
+    # NumPy and zipfile raise errors of many kinds for damaged files, which have no class in common.
+    except Exception as error:
+        raise InvalidInput(f"{path} needs to be an .npz file of arrays: {error}.") from error
+
+
 def _read_arrays(folder: Path) -> ImageData:
     archives, arrays = sorted(folder.glob("*.npz")), sorted(folder.glob("*.npy"))
     if len(archives) > 1 or (archives and arrays):
@@ -155,11 +172,11 @@ def _read_arrays(folder: Path) -> ImageData:
         raise InvalidInput(f"{folder} needs one .npz file or four .npy files, found {names}: remove what is not meant.")
     try:
         if archives:
-            with np.load(archives[0], allow_pickle=False) as archive:
-                found = {name: archive[name] for name in archive.files}
+            found = read_archive(archives[0])
         else:
             found = {path.stem: np.load(path, allow_pickle=False) for path in arrays}
-    except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+    # NumPy raises errors of many kinds for damaged files, which have no class in common.
+    except Exception as error:
         raise InvalidInput(f"{folder} needs arrays of numbers that are no pickles: {error}.") from error
     missing = [name for name in ARRAY_NAMES if name not in found]
     if missing:

@@ -88,7 +88,7 @@ class Subject(Protocol):
         Args:
             training: what is frozen, copied and pulled.
             source: weights of the training that it builds on.
-            deadline: looked at between epochs.
+            deadline: looked at between batches.
 
         Raises:
             OutOfTime: if the time is over.

@@ -281,7 +281,13 @@ def _builder(model: Any) -> Callable[[int], nn.Module]:
     def build(seed: int) -> Any:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            return model(seed)
+            try:
+                return model(seed)
+            except Exception as error:
+                raise InvalidInput(
+                    f"the function that builds the model needs to take a seed and return a torch module, but "
+                    f"with the seed {seed} it raised {type(error).__name__}: {error}."
+                ) from error
 
     return build
 

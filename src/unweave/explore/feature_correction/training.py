@@ -60,10 +60,11 @@ class RecipeLoop:
         # Of nearly equal size, and of two rows at least: a batch of one row would break norms.
         batches = max(min(round(len(self.inputs) / recipe.batch), len(self.inputs) // 2), 1)
         for epoch in range(recipe.epochs):
-            deadline.check()
             for group in optimiser.param_groups:
                 group["lr"] = recipe.learning_rate_at(epoch)
             for rows in torch.randperm(len(self.inputs), generator=generator).tensor_split(batches):
+                # Between batches: an epoch against an attacker may take longer than the time that is left.
+                deadline.check()
                 self._step(model, optimiser, penalty, rows.to(self.inputs.device), generator)
 
     def _step(

@@ -284,7 +284,10 @@ def _features(training: ImageTraining, model: WideResidualNetwork, depth: int) -
     unit = model.units[depth - 1]
     training.tell(f"features of {unit}", training.done)
     steps = training.configuration.ascent_steps
-    return visualise_features(model, unit, channels, shape=training.images.shape, steps=steps, seed=ASCENT_SEED)
+    return visualise_features(
+        model, unit, channels, shape=training.images.shape, steps=steps, seed=ASCENT_SEED,
+        on_progress=lambda *_: training.deadline.check(),
+    )  # fmt: skip
 
 
 def _floats(weights: torch.Tensor) -> np.ndarray:
