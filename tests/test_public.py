@@ -27,8 +27,9 @@ NAMES = """
     measure_feature_correction read_run write_run
 """
 ESTIMATORS = """
-    HalfspaceIntersectionClassifier HalfspaceUnionClassifier HierarchicalClassifier HierarchicalRegressor
-    LowestLayerRegressor OverparameterizedRegressor QuadraticNetworkRegressor ReluNetworkRegressor
+    ConjugateGradients DirectTraining GramLevenbergMarquardt HalfspaceIntersectionClassifier
+    HalfspaceUnionClassifier HierarchicalClassifier HierarchicalRegressor JointLevenbergMarquardt
+    LowestLayerRegressor OverparameterizedRegressor QuadraticNetworkRegressor ReluNetworkRegressor TrustRegion
 """
 # Modules that pages about the insides of a method, or about published experiments, import from.
 ADVANCED = {
@@ -47,8 +48,8 @@ ADVANCED = {
 }
 # What the docstring of a function or method begins with. Classes and properties say what they are.
 VERBS = """
-    Add Answer Ask Bring Compute Cut Draw Find Learn List Look Make Measure Move Read Recover Return State Tell Train
-    Write Yield
+    Add Answer Ask Begin Bring Compute Cut Draw Find Learn List Look Make Measure Move Read Recover Return Shrink State
+    Take Tell Train Write Yield
 """
 IMPORT = re.compile(r"^ *((?:from +unweave[\w.]* +import|import +unweave)\b.*)$", re.MULTILINE)
 

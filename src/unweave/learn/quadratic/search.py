@@ -174,10 +174,10 @@ class GradientDescent:
         return Search(self.steps, self.gap_tol, self.escape)(self, start, test, rng)
 
     def first_memory(self) -> None:
-        """There is nothing to remember."""
+        """Remember nothing."""
 
     def advance(self, test: OptimalityTest, state: State, _memory: None, /) -> tuple[State, None]:
-        """One step down the gradient."""
+        """Take one step down the gradient."""
         if self.step is None:
             return test.problem.moved(state, -state.gradient), None
         return test.problem.at(state.weights - self.step * state.gradient), None
@@ -209,7 +209,7 @@ class ConjugateGradients:
         return None
 
     def advance(self, test: OptimalityTest, state: State, memory: _Conjugate | None, /) -> tuple[State, _Conjugate]:
-        """One step along the conjugate direction, or along the gradient if that one does not go down."""
+        """Take one step along the conjugate direction, or along the gradient if that one does not go down."""
         direction = -state.gradient
         if memory is not None and (square := float(np.sum(memory.gradient**2))) > 0.0:
             share = max(0.0, float(np.sum(state.gradient * (state.gradient - memory.gradient))) / square)
@@ -241,7 +241,7 @@ class TrustRegion:
         return Search(self.steps, self.gap_tol, self.escape)(self, start, test, rng)
 
     def first_memory(self) -> float:
-        """The radius of the first ball."""
+        """Begin with the radius of the first ball."""
         return self.radius
 
     def advance(self, test: OptimalityTest, state: State, memory: float, /) -> tuple[State, float]:
