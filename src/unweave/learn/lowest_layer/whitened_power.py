@@ -16,10 +16,6 @@ from unweave.numerics.symmetric_tensors import Tensor
 
 Starts = Float64[np.ndarray, "starts rank"]
 Found = Float64[np.ndarray, "found rank"]
-# Steps without projection that undo the error of deflation, and how far they may move a direction (cosine).
-FREE_STEPS, STILL_THE_SAME = 10, 0.9
-# Change of all starts at which the iteration has come to rest.
-REST_TOL = 1e-10
 # Shift of even orders, in units of the largest value seen: it makes every step an ascent.
 SHIFT = 3.0
 
@@ -95,10 +91,18 @@ class WhitenedPower:
     Args:
         starts: random directions per round, of which the one of largest value is taken.
         steps: largest number of steps of a round.
+        free_steps: steps without projection that undo the error of deflation.
+        still_the_same: cosine down to which two directions count as one.
+        rest_tol: change of all starts at which the iteration has come to rest.
+
+    Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
 
     starts: int = 12
     steps: int = 150
+    free_steps: int = 10
+    still_the_same: float = 0.9
+    rest_tol: float = 1e-10
 
     def __call__(
         self, second: Tensor, tensor: Tensor, rng: np.random.Generator, *, rank: int, sign: int = 0
@@ -139,14 +143,14 @@ class WhitenedPower:
             moved = _orthogonal(_power_step(white, points), found)
             change = np.max(np.abs(moved - points))
             points = moved
-            if change < REST_TOL:
+            if change < self.rest_tol:
                 break
         best = int(np.argmax(_values(white, points)))
-        share = float(np.mean(np.abs(points @ points[best]) > STILL_THE_SAME))
+        share = float(np.mean(np.abs(points @ points[best]) > self.still_the_same))
         free = points[best : best + 1]
-        for _ in range(FREE_STEPS):
+        for _ in range(self.free_steps):
             free = _orthogonal(_power_step(white, free), np.zeros((0, len(white))))
-        is_same = abs(float(free[0] @ points[best])) > STILL_THE_SAME
+        is_same = abs(float(free[0] @ points[best])) > self.still_the_same
         return (free[0] if is_same else points[best]), share
 
 

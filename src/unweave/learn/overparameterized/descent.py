@@ -8,12 +8,6 @@ from unweave.exceptions import InvalidInput
 from unweave.learn.overparameterized.jacobian import TrainingPoint, jacobian_spectrum, largest_curvature
 from unweave.learn.overparameterized.newton import Fit
 
-# Share of the inverse curvature that is taken as a step: the estimate of Lanczos is from below.
-SAFE_SHARE = 0.9
-# Adaptive steps: halved when the loss would grow, otherwise a bit longer.
-GROWTH, SHRINKAGE = 1.05, 0.5
-# The loss can't fall any more once steps are this small relative to the first.
-SHORTEST_STEP = 1e-12
 # Losses below this are rounding, and no longer tell a rate.
 RATE_FLOOR = 1e-26
 
@@ -28,12 +22,20 @@ class GradientDescent:
         is_adaptive: whether the step is halved when the loss would grow, and lengthened otherwise.
         steps: largest number of steps.
         loss_tol: a loss that is low enough.
+        safe_share: share of the inverse curvature that is taken as a step: the estimate of Lanczos is from below.
+        growth: factor of an adaptive step after one that lowered the loss.
+        shrinkage: the same where the loss would grow.
+        shortest_step: step, relative to the first, at which the loss can't fall any more.
     """
 
     step: float | None = None
     is_adaptive: bool = False
     steps: int = 50_000
     loss_tol: float = 1e-12
+    safe_share: float = 0.9
+    growth: float = 1.05
+    shrinkage: float = 0.5
+    shortest_step: float = 1e-12
 
     def __post_init__(self) -> None:
         if self.step is not None and not (np.isfinite(self.step) and self.step > 0):
@@ -50,20 +52,20 @@ class GradientDescent:
         point, losses = start, [start.loss]
         length = first = self.first_step(start)
         for _ in range(self.steps):
-            if losses[-1] <= self.loss_tol or length < SHORTEST_STEP * first:
+            if losses[-1] <= self.loss_tol or length < self.shortest_step * first:
                 break
             trial = point.moved(-length * point.gradient)
             if trial.loss > losses[-1] or not np.isfinite(trial.loss):
-                length *= SHRINKAGE
+                length *= self.shrinkage
                 continue
             point = trial
             losses.append(point.loss)
-            length *= GROWTH if self.is_adaptive else 1.0
+            length *= self.growth if self.is_adaptive else 1.0
         return Fit(point, np.array(losses), losses[-1] <= self.loss_tol)
 
     def first_step(self, start: TrainingPoint) -> float:
         """The step length at the start."""
-        return SAFE_SHARE / largest_curvature(start) if self.step is None else self.step
+        return self.safe_share / largest_curvature(start) if self.step is None else self.step
 
 
 @dataclass(frozen=True)

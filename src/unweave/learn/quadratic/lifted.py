@@ -19,12 +19,7 @@ from unweave.learn.quadratic.search import TrustRegion
 
 # Rounds that take away what the factorised Gram matrix has lost.
 REFINEMENTS = 3
-# Relative residual of a full-rank system above which its Gram matrix was too ill conditioned after all.
-GRAM_RESIDUAL = 1e-12
 LSMR_TOL = 1e-14
-# Singular values of the squares below this, relative to the largest, are taken for zero: inputs whose scales differ
-# by a factor of 1e5 are still told from none.
-LSTSQ_TOL = 1e-13
 # Projected steps between two attempts to finish; each round does twice as many as the one before.
 FIRST_ROUND = 100
 # Relative eigenvalues at which the rank is cut, in turn: small ones fade slowly when the optimum lacks them.
@@ -66,9 +61,15 @@ class LiftedLeastSquares:
 
     Args:
         ridge: weight of half the squared Frobenius norm that is added to the sum of squares; 0 for none.
+        gram_residual: relative residual of a full-rank system above which its Gram matrix was too ill conditioned
+            after all.
+        lstsq_tol: singular values of the squares below this, relative to the largest, are taken for zero: inputs
+            whose scales differ by a factor of 1e5 are still told from none.
     """
 
     ridge: float = 0.0
+    gram_residual: float = 1e-12
+    lstsq_tol: float = 1e-13
 
     def __call__(self, problem: QuadraticProblem) -> Matrix:
         """The matrix.
@@ -96,7 +97,7 @@ class LiftedLeastSquares:
             left = self._remainder(problem, factors)
             factors += scipy.linalg.cho_solve(factor, left, check_finite=False)
         left = self._remainder(problem, factors)
-        is_solved = np.linalg.norm(left) <= GRAM_RESIDUAL * np.linalg.norm(problem.labels)
+        is_solved = np.linalg.norm(left) <= self.gram_residual * np.linalg.norm(problem.labels)
         return problem.weighted_squares(factors) if is_solved else None
 
     def _remainder(self, problem: QuadraticProblem, factors: Labels) -> Labels:
@@ -108,7 +109,7 @@ class LiftedLeastSquares:
         if self.ridge > 0.0:
             squares = np.vstack([squares, np.sqrt(self.ridge) * np.eye(squares.shape[1])])
             labels = np.concatenate([labels, np.zeros(squares.shape[1])])
-        return unpack(np.linalg.lstsq(squares, labels, rcond=LSTSQ_TOL)[0], problem.inputs)
+        return unpack(np.linalg.lstsq(squares, labels, rcond=self.lstsq_tol)[0], problem.inputs)
 
     def _iterative(self, problem: QuadraticProblem) -> Matrix:
         size = problem.inputs**2

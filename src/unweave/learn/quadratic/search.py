@@ -24,9 +24,6 @@ STALLED_STEPS = 20
 LOSS_PROGRESS, GRADIENT_PROGRESS = 1e-15, 0.99
 # Loss above the optimum at which training ends.
 GAP_TOL = 1e-12
-# The usual constants: ratios of true to predicted decrease below which the region shrinks and above which it grows.
-POOR, GOOD, ACCEPTABLE = 0.25, 0.75, 0.1
-SHRINKING, GROWTH = 0.25, 2.0
 # Rounding errors of a loss, relative to it.
 ROUNDING = 1e-15
 
@@ -228,6 +225,13 @@ class TrustRegion:
         radius: of the first ball.
         solve_steps: largest number of Hessian products per step.
         escape: how saddles are found and left; negative curvature met on the way is followed to the boundary anyway.
+        poor: ratio of true to predicted decrease below which the ball shrinks.
+        good: the same above which it grows.
+        acceptable: the same above which a step is taken.
+        shrinking: factor of the radius after a poor step.
+        growth: factor of the radius after a good step that ends at the boundary.
+
+    Ratios and factors are the usual ones of trust regions.
     """
 
     steps: int = 1_000
@@ -235,6 +239,11 @@ class TrustRegion:
     radius: float = 1.0
     solve_steps: int = 500
     escape: EscapeRule = field(default_factory=default_escape)
+    poor: float = 0.25
+    good: float = 0.75
+    acceptable: float = 0.1
+    shrinking: float = 0.25
+    growth: float = 2.0
 
     def __call__(self, start: Atoms, test: OptimalityTest, rng: np.random.Generator) -> TrainedWeights:
         """Train from a start."""
@@ -255,11 +264,11 @@ class TrustRegion:
             rounding = ROUNDING * state.loss
             ratio = (state.loss - trial.loss + rounding) / (predicted + rounding) if predicted > 0.0 else 0.0
             is_at_boundary = float(np.linalg.norm(step)) > 0.99 * radius
-            if ratio < POOR:
-                radius = SHRINKING * min(radius, float(np.linalg.norm(step)))
-            elif ratio > GOOD and is_at_boundary:
-                radius *= GROWTH
-            if ratio > ACCEPTABLE:
+            if ratio < self.poor:
+                radius = self.shrinking * min(radius, float(np.linalg.norm(step)))
+            elif ratio > self.good and is_at_boundary:
+                radius *= self.growth
+            if ratio > self.acceptable:
                 return trial, radius
             if predicted <= 0.0:
                 break

@@ -12,9 +12,6 @@ from unweave.learn.quadratic.optimality import OptimalityTest
 from unweave.learn.quadratic.problem import QuadraticProblem, Whitening
 from unweave.learn.quadratic.search import Ending, TrainedWeights, TrustRegion
 
-# Eigenvalues without a neuron of their sign that are rounding errors, relative to the norm of the matrix.
-NEGLIGIBLE = 1e-12
-
 
 @runtime_checkable
 class LocalSolver(Protocol):
@@ -34,12 +31,15 @@ class DirectTraining:
         semidefinite: for output weights of one sign.
         starts: random starts of a local search, besides the matrix cut to size, where there are too few neurons.
         search: how those are followed.
+        negligible: eigenvalues without a neuron of their sign that are rounding errors, relative to the norm of the
+            matrix.
     """
 
     least_squares: LiftedLeastSquares = field(default_factory=LiftedLeastSquares)
     semidefinite: LiftedSemidefinite = field(default_factory=LiftedSemidefinite)
     starts: int = 5
     search: TrustRegion = field(default_factory=lambda: TrustRegion(steps=200, gap_tol=1e-16))
+    negligible: float = 1e-12
 
     def __call__(self, problem: QuadraticProblem, rng: np.random.Generator) -> TrainedWeights:
         """Train.
@@ -51,7 +51,7 @@ class DirectTraining:
         matrix = self.semidefinite(problem).matrix if is_one_signed else self.least_squares(problem)
         found = factorise(matrix, problem.output_weights)
         loss = problem.at(found.weights).loss
-        if np.sum(found.left_out) <= NEGLIGIBLE * np.linalg.norm(matrix):
+        if np.sum(found.left_out) <= self.negligible * np.linalg.norm(matrix):
             return TrainedWeights(found.weights, loss, Ending.OPTIMAL, 0, (), (loss,))
         starts = [found.weights, *(None for _ in range(self.starts))]
         searches = [search(problem, self.search, start=start, rng=rng) for start in starts]

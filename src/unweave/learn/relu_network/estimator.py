@@ -41,9 +41,6 @@ HELD_OUT, MOST_HELD_OUT = 0.2, 10_000
 MOST_NUMBERS = 2**25
 # Rows per input below which moments of order two are hardly better than chance.
 ROWS_PER_INPUT = 20
-# Numbers of neurons that are tried at most, and neurons that are added at most.
-MOST_ATTEMPTS = 12
-MOST_FURTHER = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +76,10 @@ class ReluLearner:
         finish: fits the network of the moments to the rows.
         rare: looks for neurons that bend at few rows.
         further: looks for neurons that moments do not show in noisy labels.
+        most_attempts: numbers of neurons that are tried at most.
+        most_further: neurons that are added to a candidate at most.
+
+    Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
 
     neurons: int | None = None
@@ -87,6 +88,8 @@ class ReluLearner:
     finish: ReluFinish = field(default_factory=ReluFinish)
     rare: RareNeurons = field(default_factory=RareNeurons)
     further: NextNeuron = field(default_factory=NextNeuron)
+    most_attempts: int = 12
+    most_further: int = 3
 
     def __call__(
         self,
@@ -148,7 +151,7 @@ class ReluLearner:
         if self.neurons is not None:
             # If the given number is wrong, what the samples show tells so.
             plans += attempts(look, neurons=None)
-        for attempt in plans[:MOST_ATTEMPTS]:
+        for attempt in plans[: self.most_attempts]:
             subspace = look.subspace(attempt.rank)
             with stages("moments of higher order"):
                 moments = problem.moments.within(subspace, look, degree=2 * attempt.order + 2)
@@ -167,7 +170,7 @@ class ReluLearner:
 
     def _extended(self, best: Candidate, finisher: Finisher, rng: np.random.Generator) -> Candidate:
         """Neurons that moments did not show, added one by one as long as unseen rows are better explained."""
-        for _ in range(MOST_FURTHER):
+        for _ in range(self.most_further):
             if best.structure is None or best.structure.is_noise:
                 break
             more = self.further(best.network, finisher.fitted.points, finisher.fitted.values, rng)

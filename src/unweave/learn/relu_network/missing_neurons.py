@@ -18,10 +18,6 @@ from unweave.networks.network import Network
 
 # Distances of kinks from the centre of the samples, in standard deviations.
 KINKS = (-2.5, -2.0, -1.4, -0.7, 0.0, 0.7, 1.4, 2.0, 2.5)
-# Residuals above this share of the answers belong to missing neurons; agreement is ten times as strict.
-OUTLIER = 1e-8
-# Points beyond those that determine a neuron which have to agree with it: by accident none does.
-CONFIRMING = 5
 # Random choices of points that are solved in one go.
 BATCH = 256
 
@@ -105,10 +101,17 @@ class RareNeurons:
         trials: random choices of points for every neuron. One of them has to lie within one neuron: with a share s of
             the points of one sign, ``s^-(inputs + 1)`` choices are needed on average.
         most: neurons that are added at most.
+        outlier: residuals above this share of the answers belong to missing neurons; agreement is ten times as
+            strict.
+        confirming: points beyond those that determine a neuron which have to agree with it: by accident none does.
+
+    Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
 
     trials: int = 4_096
     most: int = 16
+    outlier: float = 1e-8
+    confirming: int = 5
 
     def __call__(self, network: Network, points: Points, values: Values, rng: np.random.Generator) -> Network:
         """Add neurons as long as some are found that agree with more points than determine them.
@@ -131,8 +134,8 @@ class RareNeurons:
             residuals = (values - network(points))[:, 0]
             found = None
             for sign in (1.0, -1.0):
-                chosen = np.flatnonzero(sign * residuals > OUTLIER * size)
-                plane = self._plane(lifted[chosen], residuals[chosen], OUTLIER / 10 * size, rng)
+                chosen = np.flatnonzero(sign * residuals > self.outlier * size)
+                plane = self._plane(lifted[chosen], residuals[chosen], self.outlier / 10 * size, rng)
                 found = found if plane is None else _with_plane(network, plane, sign)
             if found is None or not root_mean_square(values - found(points)) < root_mean_square(
                 values - network(points)
@@ -150,7 +153,7 @@ class RareNeurons:
     ) -> Float64[np.ndarray, "lifted"] | None:
         """Slope and constant that agree with most outliers, if they agree with more than determine them."""
         count, unknowns = lifted.shape
-        if count < unknowns + CONFIRMING:
+        if count < unknowns + self.confirming:
             return None
         best = np.zeros(count, dtype=bool)
         for _ in range(0, self.trials, BATCH):
@@ -162,9 +165,9 @@ class RareNeurons:
             agrees = np.abs(planes @ lifted.T - residuals) < tolerance
             winner = int(np.argmax(agrees.sum(axis=1))) if len(planes) else -1
             best = agrees[winner] if winner >= 0 and agrees[winner].sum() > best.sum() else best
-            if best.sum() >= max(unknowns + CONFIRMING, count // 2):
+            if best.sum() >= max(unknowns + self.confirming, count // 2):
                 break
-        if best.sum() < unknowns + CONFIRMING:
+        if best.sum() < unknowns + self.confirming:
             return None
         return np.linalg.lstsq(lifted[best], residuals[best], rcond=None)[0]
 

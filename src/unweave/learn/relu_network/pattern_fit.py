@@ -23,12 +23,8 @@ from unweave.networks.network import Network
 from unweave.numerics.least_squares import Policy, Solver, Step, Stop, minimise
 from unweave.numerics.network_fit import Refinement
 
-# A neuron is fitted if this many points per unknown of it are on either side of its kink; the whole fit needs as many.
-POINTS_PER_UNKNOWN = 2
 # Below a thousandth of the margin nothing is left out.
 MOST_HALVINGS = 10
-# Singular values below this share of the largest: what they belong to is not determined.
-LEAST_SINGULAR_VALUE = 1e-10
 # Residuals of exact answers end at rounding, relative to the answers; above, further rounds may help.
 ROUNDING = 1e-14
 # Numbers of a block of the Jacobian: 32 MB.
@@ -52,6 +48,9 @@ class PatternLeastSquares:
         trimmed: share of the points with the largest residuals that a second fit leaves out, where the first
             one has not met the answers: neurons that bend at few points only spoil few.
         trims: how often at most; while the typical residual falls.
+        points_per_unknown: a neuron is fitted if this many points per unknown of it are on either side of its kink;
+            the whole fit needs as many.
+        least_singular_value: singular values below this share of the largest: what they belong to is not determined.
     """
 
     margin: float | None = None
@@ -59,6 +58,8 @@ class PatternLeastSquares:
     most_points: int = 20_000
     trimmed: float = 0.03
     trims: int = 12
+    points_per_unknown: int = 2
+    least_singular_value: float = 1e-10
 
     def __call__(self, network: Network, points: Points, values: Values, *, floor: float = 0.0) -> Refinement:
         """Fit the network to the answers.
@@ -108,7 +109,7 @@ class PatternLeastSquares:
         scaled = hidden.preactivations(points) / np.where(norms > 0, norms, 1.0)
         distances = np.min(np.abs(scaled), axis=1, initial=np.inf)
         margin = min(0.3, 1.5 / max(len(norms), 1)) if self.margin is None else self.margin
-        needed = POINTS_PER_UNKNOWN * (network.inputs + 1)
+        needed = self.points_per_unknown * (network.inputs + 1)
         is_seen = (norms > 0) & (_fewer_sides(scaled > 0) >= needed)
         fitted = network
         for _ in range(MOST_HALVINGS):
@@ -138,7 +139,7 @@ class PatternLeastSquares:
         is_active = network.layers[0].preactivations(points)[:, is_free] > 0
         design = np.hstack([*(is_active[:, [i]] * lifted for i in range(is_active.shape[1])), lifted])
         residuals = values - network(points)[:, 0]
-        change, _, rank, _ = np.linalg.lstsq(design, residuals, rcond=LEAST_SINGULAR_VALUE)
+        change, _, rank, _ = np.linalg.lstsq(design, residuals, rcond=self.least_singular_value)
         typical = np.inf
         for _ in range(self.trims if self.trimmed > 0.0 else 0):
             left = np.abs(residuals - design @ change)
@@ -147,7 +148,7 @@ class PatternLeastSquares:
                 break
             typical = float(np.median(left))
             kept = left <= np.quantile(left, 1.0 - self.trimmed)
-            change = np.linalg.lstsq(design[kept], residuals[kept], rcond=LEAST_SINGULAR_VALUE)[0]
+            change = np.linalg.lstsq(design[kept], residuals[kept], rcond=self.least_singular_value)[0]
         return _change_free(network, is_free, change.reshape(-1, lifted.shape[1])), bool(rank == design.shape[1])
 
 
