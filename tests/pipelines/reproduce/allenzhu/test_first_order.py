@@ -140,7 +140,7 @@ def test_joint_training_corrects_lower_features(seed: int) -> None:
     errors, traces = [], []
     for is_layer_wise in (False, True):
         training = StagedTraining(
-            readouts=8, stage_steps=1_000, final_steps=2_000, batch=64, rate=1e-2, is_layer_wise=is_layer_wise
+            readouts=8, stage_steps=2_000, final_steps=2_000, batch=128, rate=1e-2, is_layer_wise=is_layer_wise
         )
         fit = training(teacher.wiring, points, labels, mean_squares=np.ones(10), rng=np.random.default_rng(seed))
         errors.append(np.mean((fit.network(fresh)[:, 0] - truth) ** 2))
@@ -158,7 +158,7 @@ def test_the_algorithm_of_the_theory_leaves_zero_and_counts_features(seed: int) 
     teacher = make_teacher(rng, inputs=10, widths=(2, 1), level_weights=(1.0, 0.2), distribution=draw)
     points = draw(rng, 2_000, 10)
     labels = teacher(points)[:, 0]
-    settings = Algorithm1(readouts=8, rate=5e-3, most_steps=3_000, schedule=PlateauSchedule(least_steps=1_000))
+    settings = Algorithm1(readouts=8, rate=5e-3, most_steps=5_000, schedule=PlateauSchedule(least_steps=1_000))
     fit = settings(teacher.wiring, points, labels, level_weights=(1.0, 0.2), mean_squares=np.ones(10), rng=rng)
     assert [switch.what for switch in fit.switches[:2]] == ["readout", "features"]
     assert fit.switches[1].width == 2
