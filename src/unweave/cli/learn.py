@@ -31,7 +31,6 @@ from unweave.cli.console import (
 )
 from unweave.exceptions import InvalidInput
 from unweave.extras import need
-from unweave.folders import writing_to
 
 if TYPE_CHECKING:
     from unweave.arrays import Points
@@ -254,8 +253,7 @@ class Hierarchical(Learner):
 def _draw_halfspaces(found: Any, points: "Points", labels: Any, picture: Path) -> None:
     from unweave.reports.pictures.halfspaces import draw_halfspaces
 
-    with writing_to(picture):
-        draw_halfspaces(points, labels == found.classes_[1], found.normals_, found.offsets_, picture)
+    draw_halfspaces(points, labels == found.classes_[1], found.normals_, found.offsets_, picture)
 
 
 LEARNERS: dict[str, type[Learner]] = {

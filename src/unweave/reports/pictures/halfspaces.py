@@ -1,5 +1,6 @@
 """A union or intersection of half spaces in two or three inputs: the samples before, the boundaries after."""
 
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy.spatial import HalfspaceIntersection, QhullError
 
 from unweave.arrays import Atoms, Points
 from unweave.exceptions import InvalidInput
+from unweave.folders import write_file
 
 Offsets = Float64[np.ndarray, "neurons"]
 # Samples that are drawn: more hide each other.
@@ -73,7 +75,9 @@ def draw_halfspaces(
         # Samples are faint because they are many; their colours need to be seen in the legend.
         if handle is not None:
             handle.set_alpha(1.0)
-    figure.savefig(path, dpi=120)
+    drawn = BytesIO()
+    figure.savefig(drawn, dpi=120, format=Path(path).suffix.lower().removeprefix(".") or "png")
+    write_file(path, drawn.getvalue())
 
 
 def _draw_samples(axes: Axes, points: Points, is_inside: Bool[np.ndarray, "points"], *, is_faint: bool) -> None:
