@@ -55,6 +55,9 @@ class Certificate:
         isolation: no other network with these answers is nearer than this. Both speak of the worst
             neuron for their purpose, so that the radius of a weak neuron may exceed the isolation of
             a strong one.
+        candidates: networks that the fresh queries have judged; the claim on `coverage` is corrected for them.
+        trials: further places that were tried where something could hide, vertices and faces of a box; their errors
+            count in `largest_error`.
     """
 
     largest_error: float
@@ -67,6 +70,8 @@ class Certificate:
     is_singular_estimated: bool
     radius: float
     isolation: float
+    candidates: int = 1
+    trials: int = 0
 
     @property
     def is_isolated(self) -> bool:
@@ -76,7 +81,8 @@ class Certificate:
     def statements(self) -> list[tuple[str, str]]:
         """State what may be claimed, as pairs of a name and a few words with the number."""
         spread = "of the spread of the answers"
-        fresh = f"on {self.fresh_queries} fresh queries that no fit has seen"
+        tried = f" and at {self.trials} vertices and points of faces" if self.trials else ""
+        fresh = f"on {self.fresh_queries} fresh queries that no fit has seen{tried}"
         confidence = f"(confidence {percent(self.confidence)})"
         lines = [
             ("largest error", f"{number(self.largest_error)} {spread}, {fresh}"),
@@ -96,6 +102,62 @@ class Certificate:
         if self.is_singular_estimated:
             lines.append(("basis of the two", "an estimate of the smallest singular value, not a bound"))
         return lines
+
+
+def judged_by(
+    certificate: Certificate,
+    *,
+    errors: Values,
+    trial_errors: Values,
+    confidence: float,
+    candidates: int,
+) -> Certificate:
+    """Give the same claim on the parameters with other fresh queries, and with trials.
+
+    Args:
+        certificate: whose fresh queries are replaced.
+        errors: absolute errors at fresh points.
+        trial_errors: the same at places that were not drawn from the domain.
+        confidence: probability of the claim on coverage.
+        candidates: networks that the fresh queries have judged.
+
+    Assumes: the errors are no larger, in the root mean square, than those that the claim was made with.
+    """
+    return replace(
+        certificate,
+        largest_error=float(max(np.max(errors, initial=0.0), np.max(trial_errors, initial=0.0))),
+        rms_error=float(np.sqrt(np.mean(errors**2))),
+        fresh_queries=len(errors),
+        confidence=confidence,
+        coverage=coverage_of(len(errors), confidence=confidence, candidates=candidates),
+        candidates=candidates,
+        trials=len(trial_errors),
+    )
+
+
+def coverage_of(fresh: int, *, confidence: float, candidates: int = 1) -> float:
+    """Give the share of the domain that so many fresh points without exception stand for.
+
+    Several candidates share the probability of being wrong, so that it does not matter which of them was lucky.
+    """
+    return float(((1 - confidence) / candidates) ** (1 / fresh))
+
+
+def right_share(fresh: int, missed: int, *, confidence: float, candidates: int = 1) -> float:
+    """Give a lower bound of the share of the domain where a network is right that missed some of its fresh points.
+
+    The bound of Clopper and Pearson, from the binomial distribution alone.
+    """
+    if missed == 0:
+        return coverage_of(fresh, confidence=confidence, candidates=candidates) if fresh else 0.0
+    if missed >= fresh:
+        return 0.0
+    return float(scipy.special.betaincinv(fresh - missed, missed + 1, (1 - confidence) / candidates))
+
+
+def fresh_needed(coverage: float, *, confidence: float, candidates: int = 1) -> int:
+    """Give the number of fresh points that this coverage needs."""
+    return int(np.ceil(np.log((1 - confidence) / candidates) / np.log(coverage)))
 
 
 def certify(
@@ -148,7 +210,7 @@ def certify(
         rms_error=rms_error,
         fresh_queries=len(fresh_points),
         confidence=CONFIDENCE,
-        coverage=float((1 - CONFIDENCE) ** (1 / len(fresh_points))),
+        coverage=coverage_of(len(fresh_points), confidence=CONFIDENCE),
         noise=noise,
         smallest_singular=claim.smallest_singular,
         is_singular_estimated=is_large,

@@ -10,10 +10,13 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from unweave.activations import IDENTITY, QUADRATIC, Activation, activation_named, base_of
-from unweave.certificates.certify import Certificate
+from unweave.certificates.certify import CONFIDENCE, Certificate
+from unweave.certificates.claims import ClaimRules, Evidence
 from unweave.certificates.diagnostics import network_quality
 from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
 from unweave.identification import reasons
+from unweave.identification.corners import MOST_INPUTS
+from unweave.identification.examination import Examination, Examined, in_units_of
 from unweave.identification.hessians.route import HessianRoute
 from unweave.identification.kinks.route import KinkWalk
 from unweave.identification.peeling.route import LayerPeeling
@@ -30,6 +33,7 @@ from unweave.identification.routes import (
     has_kinks,
     has_kinks_far_out,
     has_layers_above,
+    hides_kinks,
     is_constant_at_the_centre,
     is_constant_in_parts,
     is_smooth,
@@ -39,6 +43,7 @@ from unweave.identification.routes import (
 from unweave.identification.saturation.route import SaturationWalk, is_affine_far_out, is_constant_far_out
 from unweave.identification.session import Probing, Progress, Session
 from unweave.networks.network import Network
+from unweave.networks.parameters import is_shallow
 from unweave.networks.symmetries import express
 from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.numerics.subspace_power import SubspacePower
@@ -48,6 +53,8 @@ from unweave.result import Outcome, Result, RouteChoice, RouteEnd
 from unweave.threads import limited_threads
 
 SPENT = "the budget was spent before."
+# Slopes, in standard units, below which a function is constant.
+CONSTANT = 1e-12
 
 
 def identify(
@@ -59,6 +66,8 @@ def identify(
     neurons: int | None = None,
     domain: Domain | None = None,
     budget: int | None = None,
+    confidence: float = CONFIDENCE,
+    coverage: float | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Result[Network, Certificate]:
@@ -72,6 +81,8 @@ def identify(
         neurons: the number of hidden neurons; found if omitted.
         domain: where the model may be asked, `Everywhere(scale=...)` or `Box(lower, upper)`.
         budget: the largest number of queries; never exceeded.
+        confidence: probability that the claim on `coverage` holds; more of it costs more fresh queries.
+        coverage: share of the domain that the claim is to cover; 0.99 in a box and 0.95 elsewhere if omitted.
         seed: the same seed gives the same queries and the same result.
         progress: called with the name of the stage and the queries so far.
 
@@ -94,8 +105,14 @@ def identify(
         raise InvalidInput(f"identify needs neurons to be a whole number of at least 1, got {neurons!r}.")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InvalidInput(f"identify needs a seed of at least 0, got {seed!r}.")
+    for name, share in (("confidence", confidence), ("coverage", coverage)):
+        if share is not None and (not isinstance(share, float) or not 0.0 < share < 1.0):
+            raise InvalidInput(f"identify needs {name} to be a number between 0 and 1, got {share!r}.")
     oracle = as_oracle(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget)
-    return Identifier(activation=activation, neurons=neurons)(oracle, seed=seed, progress=progress)
+    identifier = Identifier(
+        activation=activation, neurons=neurons, examination=Examination(confidence=confidence, coverage=coverage)
+    )
+    return identifier(oracle, seed=seed, progress=progress)
 
 
 @dataclass(frozen=True)
@@ -109,8 +126,8 @@ class Identifier:
         power: how directions are found in the span of the Hessians.
         refine: how the network is refined.
         probing: how the answers are looked at first.
-        partly_explained: residual, relative to the spread, up to which a network that does not explain everything is
-            shown.
+        examination: how a network that explains the answers is tried where it could still be wrong.
+        rules: what may be claimed on which evidence.
     """
 
     activation: Activation | None = None
@@ -119,7 +136,8 @@ class Identifier:
     power: SubspacePower = field(default_factory=SubspacePower)
     refine: LevenbergMarquardt = field(default_factory=LevenbergMarquardt)
     probing: Probing = field(default_factory=Probing)
-    partly_explained: float = 1e-5
+    examination: Examination = field(default_factory=Examination)
+    rules: ClaimRules = field(default_factory=ClaimRules)
 
     @property
     def routes(self) -> tuple[Route, ...]:
@@ -135,6 +153,7 @@ class Identifier:
             KinkWalk(suits=has_kinks_far_out),
             HessianRoute(suits=is_smooth, power=self.power),
             KinkWalk(suits=is_straight_after_all),
+            KinkWalk(suits=hides_kinks),
             PlateauWalk(suits=is_constant_at_the_centre, search=LowestLayerSearch(homes=0)),
         )
 
@@ -151,7 +170,7 @@ class Identifier:
                 return session.finish(Outcome.NOT_IDENTIFIED, f"the budget is too small: {failure}")
             survey = Survey(session, probe, self.activation, self.neurons, self.walks)
             refiner = Refiner(probe.answers, self.refine, probe.scale.noise)
-            trail = Trail(survey)
+            trail = Trail(survey, self.examination)
             for route in self.routes:
                 trail = trail.after(route, refiner)
             return self._result(trail)
@@ -171,7 +190,7 @@ class Identifier:
         if trail.settled is not None:
             settled = trail.settled
             return trail.result(settled.outcome, settled.reason, settled.network, settled.certificate)
-        if first is not None and (best is None or not best.explains):
+        if first is not None and (best is None or not is_right(best)):
             return replace(trail, route=trail.layer_route).result(Outcome.PARTLY_IDENTIFIED, first.reason)
         if best is not None:
             return self._judged(replace(trail, route=trail.best_route), best)
@@ -179,25 +198,54 @@ class Identifier:
             raise trail.failure
         return trail.result(Outcome.NOT_IDENTIFIED, trail.failure or "no way to the neurons of this function is known.")
 
-    def _judged(self, trail: "Trail", best: Candidate) -> Result:
+    def _judged(self, trail: "Trail", examined: Examined) -> Result:
         """Judge the best network by fresh answers, and say what a user should know about it."""
-        session = trail.survey.session
+        session, best = trail.survey.session, examined.candidate
         session.diagnostics += [*best.start.checks, *network_quality(best.network, best.certificate)]
-        outcome, reason = reasons.outcome_of(best, partly_explained=self.partly_explained)
+        outcome, reason = self.rules(self._evidence(trail, examined))
         if not best.explains and session.oracle.ledger.left < best.network.parameters:
             session.notes.append("The budget was used up before anything else could be tried: raise it.")
         if outcome is Outcome.NOT_IDENTIFIED:
             return trail.result(outcome, reason)
-        if self.neurons is not None and best.network.widths[0] != self.neurons:
-            session.notes.append(reasons.other_width(best.network.widths[0], self.neurons))
         network = as_delivered(best, self.activation)
-        if self.activation is not None and network.layers[0].activation != self.activation:
-            session.notes.append(f"The answers are not those of a {self.activation} network without an affine part.")
         if network.skip is not None and network.layers[0].activation.reflected_slope != 0.0:
             session.notes.append(
                 "This activation leaves the signs of neurons open up to an affine part: the network carries one (skip)."
             )
         return trail.result(outcome, reason, network, best.certificate)
+
+    def _evidence(self, trail: "Trail", examined: Examined) -> Evidence:
+        """Put together what a claim about the best network is decided from."""
+        best, survey = examined.candidate, trail.survey
+        network = best.network
+        return Evidence(
+            network=reasons.in_words(network),
+            certificate=best.certificate,
+            floor=best.floor,
+            limit=best.limit,
+            explains=best.explains,
+            missed=examined.missed,
+            missed_trials=examined.missed_trials,
+            is_complete=examined.is_complete,
+            is_box=survey.is_in_box,
+            all_vertices=survey.session.oracle.inputs <= MOST_INPUTS,
+            is_constant=network.widths == (0,) and float(np.max(np.abs(network.skip), initial=0.0)) < CONSTANT,
+            misfit=best.start.misfit,
+            is_shallow=is_shallow(network),
+            contradiction=self._contradiction(network),
+        )
+
+    def _contradiction(self, network: Network) -> str:
+        """Say how the network contradicts what the user has given; empty if it does not."""
+        said = []
+        if self.neurons is not None and network.widths[0] != self.neurons:
+            said.append(reasons.other_width(network.widths[0], self.neurons))
+        found = network.layers[0].activation
+        if self.activation is not None and network.widths[0] and base_of(found) != base_of(self.activation):
+            said.append(f"{self.activation} was given, but the answers are not those of a {self.activation} network.")
+        elif self.activation is not None and network.skip is not None:
+            said.append(f"The answers are not those of a {self.activation} network without an affine part.")
+        return " ".join(said)
 
 
 @dataclass(frozen=True)
@@ -206,8 +254,9 @@ class Trail:
 
     Args:
         survey: what is known of the function.
+        examination: how networks are tried that explain the answers.
         known: what later routes may build on.
-        best: the network that meets fresh answers best.
+        best: the network that meets fresh answers best, as its examination has left it.
         settled: a network whose outcome is known already.
         failure: why the first route that failed did.
         spent: what the oracle said when the budget ended before there was any network.
@@ -219,8 +268,9 @@ class Trail:
     """
 
     survey: Survey
+    examination: Examination = field(default_factory=Examination)
     known: Known = field(default_factory=Known)
-    best: Candidate | None = None
+    best: Examined | None = None
     settled: Settled | None = None
     failure: str | OracleError = ""
     spent: BudgetExhausted | None = None
@@ -250,18 +300,19 @@ class Trail:
             found = route(self.survey, self.known, refiner)
         except (BudgetExhausted, OracleError) as problem:
             found = Found(stopped=problem)
-        return self._having(found, route, decision.because)
+        return self._having(found, route, decision.because, refiner)
 
     def _leaving(self, route: Route, because: str) -> "Trail":
         return replace(self, choices=(*self.choices, RouteChoice(route.name, RouteEnd.NOT_TAKEN, because)))
 
-    def _having(self, found: Found, route: Route, because: str) -> "Trail":
+    def _having(self, found: Found, route: Route, because: str, refiner: Refiner) -> "Trail":
         """Add what a route has found, and put its failure into words."""
         session, name = self.survey.session, route.name
+        examined = self._examined(found.candidate, refiner) if found.candidate is not None else None
         session.diagnostics += found.checks
         session.notes += found.notes
         reason, failure = found.reason, found.reason or self.failure
-        if found.candidate is not None and not found.candidate.explains:
+        if examined is not None and not is_right(examined):
             reason = "the best network does not explain the answers."
         if isinstance(found.stopped, OracleError):
             if not route.asks_far:
@@ -274,7 +325,12 @@ class Trail:
             reason = str(found.stopped)
         elif found.reason:
             session.notes.append(f"The {name} ended without a network: {reason}")
-        known = Known(found.first_layer or self.known.first_layer, (*self.known.tried, name))
+        misses = examined is not None and found.candidate is not None and found.candidate.explains
+        known = Known(
+            found.first_layer or self.known.first_layer,
+            (*self.known.tried, name),
+            self.known.misses or (misses and not is_right(examined)),
+        )
         trail = replace(
             self,
             known=known,
@@ -284,21 +340,30 @@ class Trail:
             route=name,
             layer_route=name if found.first_layer is not None else self.layer_route,
         )
-        return trail._judging(found)
+        return trail._judging(found, examined)
 
-    def _judging(self, found: Found) -> "Trail":
+    def _examined(self, candidate: Candidate, refiner: Refiner) -> Examined:
+        """Try a network where it could still be wrong, unless it is known to be."""
+        if not candidate.explains:
+            answers = in_units_of(candidate, refiner) if candidate.units is not refiner.answers.oracle else refiner
+            points, values = answers.answers.fresh_points, answers.answers.fresh_values
+            missed = np.count_nonzero(answers.missed(candidate.network, points, values))
+            return Examined(candidate, missed=int(missed), is_complete=False)
+        with self.survey.session.stage("examining the network"):
+            return self.examination(candidate, refiner)
+
+    def _judging(self, found: Found, examined: Examined | None) -> "Trail":
         """Keep the better network, and say whether another route is needed."""
         if isinstance(found.stopped, BudgetExhausted):
             return replace(self, end=SPENT, spent=found.stopped if self.best is None else None)
         if found.settled is not None:
             return replace(self, end="an earlier route has settled the outcome.")
-        new, old = found.candidate, self.best
-        if new is None:
+        if examined is None:
             return self
-        end = "the network of an earlier route explains the answers." if new.explains else ""
-        if old is not None and new.certificate.rms_error >= old.certificate.rms_error:
-            return replace(self, end=end)
-        return replace(self, best=new, best_route=self.route, end=end)
+        end = "the network of an earlier route explains the answers." if is_right(examined) else ""
+        if self.best is not None and not end and _error(examined) >= _error(self.best):
+            return self
+        return replace(self, best=examined, best_route=self.route, end=end)
 
     def result(
         self,
@@ -320,6 +385,15 @@ class Trail:
             routes=self.choices,
             first_layer=first.layer if first is not None and network is None else None,
         )
+
+
+def is_right(examined: Examined) -> bool:
+    """Whether a network meets all answers it was tried on."""
+    return examined.candidate.explains and examined.is_passed
+
+
+def _error(examined: Examined) -> float:
+    return examined.candidate.certificate.rms_error
 
 
 def _end_of(found: Found) -> RouteEnd:

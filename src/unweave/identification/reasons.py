@@ -4,51 +4,17 @@ import numpy as np
 
 from unweave.activations import STEP
 from unweave.identification.plateaus.threshold_layer import ThresholdLayer
-from unweave.identification.refiner import Candidate
 from unweave.networks.network import Layer, Network
-from unweave.networks.parameters import is_shallow
 from unweave.networks.signs import KinkExplanation
 from unweave.numerics.subspace_power import Directions
 from unweave.oracles.oracle import NoiseFloor
-from unweave.result import Outcome
 
 
-def outcome_of(candidate: Candidate, *, partly_explained: float = 1e-5) -> tuple[Outcome, str]:
-    """Judge a refined network by its certificate.
-
-    Args:
-        candidate: the network.
-        partly_explained: residual, relative to the spread, up to which a network that does not explain everything is
-            shown.
-    """
-    certificate, neurons = candidate.certificate, size(candidate.network)
-    error, floor = certificate.rms_error, candidate.floor
-    activation = " and ".join(dict.fromkeys(str(each) for each in candidate.network.activations[:-1]))
-    if candidate.explains and certificate.is_isolated:
-        return Outcome.IDENTIFIED, (
-            f"{neurons} of {activation}; fresh answers are met to {error:.1e} of their spread, "
-            f"and every parameter is within a relative {certificate.radius:.1e} of the exact one."
-        )
-    if candidate.explains:
-        return Outcome.PARTLY_IDENTIFIED, (
-            f"the network of {neurons} reproduces fresh answers to {error:.2e} of their spread, which is the "
-            f"noise, but its parameters are not pinned down at this noise: the smallest singular value of the "
-            f"Jacobian is {certificate.smallest_singular:.1e}. Weak, nearly parallel or nearly linear neurons can "
-            "trade weight with each other."
-        )
-    if error <= partly_explained:
-        return Outcome.PARTLY_IDENTIFIED, (
-            f"{neurons} were found and reproduce fresh answers to {error:.2e} of their spread, but the noise "
-            f"is {floor:.1e}: something {error / floor:.1e} times larger is left unexplained, such as a neuron with "
-            "a tiny output weight."
-        )
-    shape = "the network is not shallow" if is_shallow(candidate.network) else "the network has other layers"
-    return Outcome.NOT_IDENTIFIED, (
-        f"no network of the known kinds explains the answers: the best, {neurons} of "
-        f"{activation}, misses fresh answers by {error:.2e} of their spread, {error / floor:.1e} times "
-        f"the noise; its neurons fit their profiles to {candidate.start.misfit:.1e}. The activation is not "
-        f"among the known ones, {shape}, or the answers are too noisy for its size."
-    )
+def in_words(network: Network) -> str:
+    """Name the number of neurons and their activations."""
+    if network.widths == (0,):
+        return "an affine function, without any neuron that bends it,"
+    return f"{size(network)} of {' and '.join(dict.fromkeys(str(each) for each in network.activations[:-1]))}"
 
 
 def changing_answers(noise: NoiseFloor, spread: float) -> str:

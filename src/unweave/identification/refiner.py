@@ -5,12 +5,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64
 
 from unweave.activations import IDENTITY, Activation
 from unweave.arrays import Points, Values, Vector, root_mean_square
 from unweave.certificates.certify import Certificate, certify
 from unweave.exceptions import BudgetExhausted
+from unweave.identification.corners import face_points, points_beyond, vertices
 from unweave.networks.network import Layer, Network
 from unweave.networks.parameters import is_shallow
 from unweave.networks.signs import absorb_skip
@@ -26,6 +27,8 @@ SPREAD_SURPLUS = 1.1
 # Fresh answers per parameter in the certificate, with bounds.
 FRESH_SHARE = 0.4
 FEWEST_FRESH, MOST_FRESH = 16, 2_000
+# Points on faces of all dimensions of a box, beside its vertices.
+FACE_POINTS = 100
 # Answers that show a neuron bend, per input; how far its argument must vary over them, and how far
 # from the domain, in its half-widths, they are looked for.
 TELLING_SHARE = 3.0
@@ -50,12 +53,18 @@ class AnswerPool:
         self._spread_out, self._stretch = 0, 1.0
         self._excited: list[tuple[Vector, float]] = []
         self.fresh_points, self.fresh_values = self.points, self.values
+        # How many networks the fresh answers have judged: the more, the likelier one of them was lucky.
+        self.judged = 0
+        self.trial_points, self.trial_values = self.points, self.values
+        self._waiting_trials: Points | None = None
 
     def in_units(self, oracle: StandardOracle, offset: np.ndarray, size: np.ndarray) -> "AnswerPool":
         """The same answers in the units of another oracle of the same domain, ``offset + size`` times as large."""
         other = AnswerPool(oracle, self._rng_fit, self._rng_fresh)
         other.points, other.fresh_points = self.points, self.fresh_points
         other.values, other.fresh_values = offset + size * self.values, offset + size * self.fresh_values
+        other.trial_points, other.trial_values = self.trial_points, offset + size * self.trial_values
+        other.judged, other._waiting_trials = self.judged, self._waiting_trials
         other._spread_out, other._stretch, other._excited = self._spread_out, self._stretch, self._excited
         return other
 
@@ -83,11 +92,47 @@ class AnswerPool:
         )
         if missing > 0:
             self.ask(int(np.ceil(missing)))
-        fresh = int(np.clip(FRESH_SHARE * per_answer, FEWEST_FRESH, MOST_FRESH)) - len(self.fresh_points)
-        if fresh > 0:
-            points = self.oracle.sample(self._rng_fresh, fresh)
+        self.ask_fresh(int(np.clip(FRESH_SHARE * per_answer, FEWEST_FRESH, MOST_FRESH)))
+
+    def ask_fresh(self, count: int) -> None:
+        """Ask fresh points of the domain until there are so many."""
+        missing = count - len(self.fresh_points)
+        if missing > 0:
+            points = self.oracle.sample(self._rng_fresh, missing)
             self.fresh_points = np.concatenate([self.fresh_points, points])
             self.fresh_values = np.concatenate([self.fresh_values, self.oracle.query(points)])
+
+    def give_up_fresh(self) -> None:
+        """Let fits see the fresh answers: a network was changed because of them, so that they can't judge it."""
+        self.keep(self.fresh_points, self.fresh_values, are_spread=True)
+        self.fresh_points, self.fresh_values = self.fresh_points[:0], self.fresh_values[:0]
+
+    def ask_trials(self, most: int | None = None) -> bool:
+        """Ask where something may hide in a box, vertices and faces, in several calls; say whether there was any left.
+
+        What is asked here is not fitted, and not drawn from the domain as fresh answers are.
+        """
+        if not isinstance(self.oracle.oracle.domain, Box):
+            return False
+        if self._waiting_trials is None:
+            rng = self._rng_fresh.spawn(1)[0]
+            inputs = self.oracle.inputs
+            self._waiting_trials = np.concatenate([vertices(inputs, rng), face_points(inputs, FACE_POINTS, rng)])
+        points, self._waiting_trials = np.split(self._waiting_trials, [most or len(self._waiting_trials)])
+        if len(points) == 0:
+            return False
+        try:
+            values = self.oracle.query(points)
+        except BudgetExhausted:
+            self._waiting_trials = np.concatenate([points, self._waiting_trials])
+            raise
+        self.trial_points = np.concatenate([self.trial_points, points])
+        self.trial_values = np.concatenate([self.trial_values, values])
+        return True
+
+    def adopt_trials(self, chosen: Bool[np.ndarray, "points"]) -> None:
+        """Let fits see some of the trial answers."""
+        self.keep(self.trial_points[chosen], self.trial_values[chosen], are_spread=False)
 
     def stretch(self, network: Network) -> None:
         """Draw later fit points so far out that most neurons bend over them; only where the domain has no end."""
@@ -104,11 +149,12 @@ class AnswerPool:
     def excite(self, network: Network) -> None:
         """Ask around neurons that bend outside the domain, or hardly inside: no answer tells of them otherwise.
 
-        Only where the domain has no end. Neurons that are very far away are left alone.
+        In a box that is where a kink cuts off a corner. Neurons that are very far away are left alone.
         """
-        if isinstance(self.oracle.oracle.domain, Box):
-            return
         hidden = network.layers[0]
+        is_box = isinstance(self.oracle.oracle.domain, Box)
+        if is_box and not hidden.activation.homogeneity:
+            return
         planned = max(REFINEMENT_SURPLUS * network.parameters / self.oracle.outputs, self._spread_out)
         wanted = int(TELLING_SHARE * (self.oracle.inputs + 2))
         # What the answers of the refinement will tell of a neuron is known before they are asked.
@@ -120,6 +166,11 @@ class AnswerPool:
             arguments = sample @ weights + bias
             targets = _telling_arguments(hidden.activation, arguments, planned / SAMPLE, wanted, self._rng_fit)
             if len(targets) == 0 or self._is_excited(weights / length, bias / length):
+                continue
+            if is_box:
+                side = np.sign(targets[0])
+                points = points_beyond(side * weights, side * bias, len(targets), self._rng_fit)
+                self.keep(points, self.oracle.query(points), are_spread=False)
                 continue
             points = self.oracle.sample(self._rng_fit, len(targets))
             moves = targets * (length if hidden.activation.homogeneity else 1.0) - (points @ weights + bias)
@@ -143,8 +194,23 @@ class AnswerPool:
 
     def floor(self, network: Network, noise: float, *, largest_rounding: float = 1e-8) -> float:
         """The smallest residual that a right network can have: the noise, or its own rounding."""
+        terms, sizes = self._sizes(network, self.fresh_points[:64], self.fresh_values[:64])
+        terms = np.finfo(float).eps * root_mean_square(terms)
+        rounded = ANSWER_ROUNDING * self.oracle.oracle.ledger.answer_digits * root_mean_square(sizes)
+        return float(max(noise, rounded, min(terms, largest_rounding * root_mean_square(sizes))))
+
+    def floors(
+        self, network: Network, points: Points, values: Values, noise: float, *, largest_rounding: float = 1e-8
+    ) -> Float64[np.ndarray, "points"]:
+        """The same at every single point: far from the centre of the domain terms are larger."""
+        terms, sizes = (np.max(each, axis=1) for each in self._sizes(network, points, values))
+        rounded = ANSWER_ROUNDING * self.oracle.oracle.ledger.answer_digits * sizes
+        return np.maximum(np.maximum(noise, rounded), np.minimum(np.finfo(float).eps * terms, largest_rounding * sizes))
+
+    def _sizes(self, network: Network, points: Points, answers: Values) -> tuple[Values, Values]:
+        """Sizes of the terms that a network adds up, and of the answers before they were centred."""
         *hidden, output = network.layers
-        points = values = self.fresh_points[:64]
+        values = points
         for layer in hidden:
             values = layer.activation(layer.preactivations(values))
         terms = np.abs(values) @ np.abs(output.weights.T)
@@ -155,10 +221,7 @@ class AnswerPool:
             terms = terms + np.abs(points) @ np.abs(network.skip.T)
         # The oracle's own rounding is that of its answers before they were centred.
         centre = np.abs(self.oracle.offset / self.oracle.size)
-        sizes = np.abs(self.fresh_values) + centre
-        terms = np.finfo(float).eps * root_mean_square(terms + np.abs(output.biases) + centre)
-        rounded = ANSWER_ROUNDING * self.oracle.oracle.ledger.answer_digits * root_mean_square(sizes)
-        return float(max(noise, rounded, min(terms, largest_rounding * root_mean_square(sizes))))
+        return terms + np.abs(output.biases) + centre, np.abs(answers) + centre
 
 
 def _telling_arguments(
@@ -261,6 +324,11 @@ class Refiner:
         """Give the smallest residual that this network can have if it is right."""
         return self.answers.floor(network, self.noise, largest_rounding=self.largest_rounding)
 
+    def missed(self, network: Network, points: Points, values: Values) -> Bool[np.ndarray, "points"]:
+        """Whether a network is farther from each answer than noise and rounding explain."""
+        floors = self.answers.floors(network, points, values, self.noise, largest_rounding=self.largest_rounding)
+        return np.max(np.abs(values - network(points)), axis=1, initial=0.0) > self.explained * floors
+
     def best(self, starts: Iterable[Start]) -> Candidate:
         """Refine starts until one explains fresh answers; the best one if none does."""
         tried: list[Candidate] = []
@@ -296,19 +364,33 @@ class Refiner:
 
     def _once(self, start: Start) -> Candidate:
         answers = self.answers
-        refinement = self.refine(start.network, answers.points, answers.values, floor=self.noise)
-        certificate = certify(
-            refinement.network,
+        return self._candidate(start, self.refine(start.network, answers.points, answers.values, floor=self.noise))
+
+    def judged(self, start: Start) -> Candidate:
+        """Judge a network as it is, without any refinement."""
+        residual = root_mean_square(self.answers.values - start.network(self.answers.points))
+        return self._candidate(start, Refinement(start.network, residual, 0, True, (residual,)))
+
+    def _candidate(self, start: Start, refinement: Refinement) -> Candidate:
+        answers = self.answers
+        certificate = self.certified(refinement.network)
+        answers.judged += 1
+        floor = self.floor(refinement.network)
+        radius = max(1e-9, self.skip_margin * certificate.radius)
+        skip_tol = radius if certificate.is_isolated else self.loose_skip
+        return Candidate(refinement, certificate, floor, self.explained * floor, skip_tol, start, answers.oracle)
+
+    def certified(self, network: Network) -> Certificate:
+        """Say what the answers, fitted and fresh, tell about a network."""
+        answers = self.answers
+        return certify(
+            network,
             points=answers.points,
             values=answers.values,
             fresh_points=answers.fresh_points,
             fresh_values=answers.fresh_values,
             noise=self.noise,
         )
-        floor = self.floor(refinement.network)
-        radius = max(1e-9, self.skip_margin * certificate.radius)
-        skip_tol = radius if certificate.is_isolated else self.loose_skip
-        return Candidate(refinement, certificate, floor, self.explained * floor, skip_tol, start, answers.oracle)
 
     def again(self, candidate: Candidate, network: Network) -> Candidate:
         """The same evidence with a changed network."""

@@ -25,6 +25,7 @@ from unweave.result import Diagnostic, Outcome, at_most
 
 # A name that two routes know: kinks are walked along far out where this one has not read them.
 SATURATION = "saturation walk"
+KINK_WALK = "kink walk"
 # Random places whose surroundings are looked at for plateaus, and how far, in half-widths of the domain.
 PLACES, NEARBY = 16, 1e-5
 # How far beside the centre it is asked, in half-widths: models that normalise their inputs have no answer at zero.
@@ -222,10 +223,12 @@ class Known:
     Args:
         first_layer: the first layer of a network that is not shallow.
         tried: the names of the routes that were taken.
+        misses: whether a network explained the answers and then missed some of the places where it was tried.
     """
 
     first_layer: FirstLayer | None = None
     tried: tuple[str, ...] = ()
+    misses: bool = False
 
     def closes(self, survey: Survey) -> str:
         """Say why no route that needs slopes is left; empty if one may be."""
@@ -321,6 +324,17 @@ def is_straight_after_all(survey: Survey, known: Known) -> Decision:
     if not survey.look_for_kinks():
         return leave("the function is not straight nearby.")
     return take("the Hessians do not explain a function that is straight nearby.")
+
+
+def hides_kinks(survey: Survey, known: Known) -> Decision:
+    """Suit functions in a box that a network explains nearly everywhere: kinks may cut off corners."""
+    if why := known.closes(survey):
+        return leave(why)
+    if not (known.misses and survey.is_in_box):
+        return leave("no network was found that is wrong in corners only.")
+    if KINK_WALK in known.tried or not survey.may_walk:
+        return leave("kinks were walked along already, or walks are switched off.")
+    return take("a network meets most answers and misses others: kinks may cut off corners of the box.")
 
 
 def has_layers_above(survey: Survey, known: Known) -> Decision:

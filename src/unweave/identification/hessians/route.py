@@ -11,19 +11,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from unweave.activations import IDENTITY, Activation
-from unweave.certificates.certify import certify
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification import reasons
 from unweave.identification.hessians.span import FIRST_HESSIANS, Span, active_frame, are_one_sided, measure_span
 from unweave.identification.hessians.starts import likely_networks
-from unweave.identification.refiner import Candidate, Refiner
-from unweave.identification.routes import Condition, Found, Known, Settled, Survey
+from unweave.identification.refiner import Candidate, Refiner, Start
+from unweave.identification.routes import Condition, Found, Known, Survey
 from unweave.identification.session import FunctionScale, Probe, Session
 from unweave.networks.network import Network
 from unweave.numerics.finite_differences import HessianSample, measure_hessians
 from unweave.numerics.subspace_power import Directions, SubspacePower
-from unweave.oracles.views import in_oracle_units
-from unweave.result import Outcome
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -179,21 +176,11 @@ def _affine(survey: Survey, refiner: Refiner) -> Found:
         lifted = np.hstack([answers.points, np.ones((len(answers.points), 1))])
         solution = np.linalg.lstsq(lifted, answers.values, rcond=None)[0]
         network = _affine_network(solution[:-1].T, solution[-1], IDENTITY)
-        certificate = certify(
-            network,
-            points=answers.points,
-            values=answers.values,
-            fresh_points=answers.fresh_points,
-            fresh_values=answers.fresh_values,
-            noise=noise,
-        )
-    if survey.bends_far or certificate.rms_error > refiner.explained * refiner.floor(network):
-        raise StageFailed(reasons.hidden_bends(certificate.rms_error, noise, FIRST_HESSIANS))
-    kind = "a constant" if np.max(np.abs(solution[:-1]), initial=0.0) < 1e-12 else "an affine"
-    note = f"The answers are those of {kind} function on this domain: no hidden neuron is visible, none is reported."
-    reason = f"{kind} function: no neuron bends it."
-    settled = Settled(Outcome.IDENTIFIED, reason, in_oracle_units(network, oracle), certificate)
-    return Found(settled=settled, notes=(note,))
+        candidate = refiner.judged(Start(network, 0.0))
+    if survey.bends_far or not candidate.explains:
+        raise StageFailed(reasons.hidden_bends(candidate.certificate.rms_error, noise, FIRST_HESSIANS))
+    note = "The answers are those of an affine function on this domain: no hidden neuron is visible, none is reported."
+    return Found(candidate=candidate, notes=(note,))
 
 
 def _affine_network(slope: np.ndarray, offset: np.ndarray, activation: Activation) -> Network:

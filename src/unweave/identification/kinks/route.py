@@ -6,14 +6,15 @@ on the next one, and of two readings of a hyperplane the better one counts. The 
 last, and signs are those that explain it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification import reasons
+from unweave.identification.kinks.box import BoxWalk
 from unweave.identification.refiner import AnswerPool, Candidate, Refiner, Start
-from unweave.identification.routes import Condition, Found, Known, Survey
+from unweave.identification.routes import KINK_WALK, Condition, Found, Known, Survey
 from unweave.identification.walks.hyperplanes import Hyperplanes, measure_hyperplanes
 from unweave.identification.walks.kinked_terms import KinkedTerms, refined_with_signs
 from unweave.identification.walks.kinks import KinkSearch
@@ -28,7 +29,7 @@ class KinkWalk:
     Args:
         suits: when it is taken.
         lines: the largest number of lines.
-        lines_in_box: the same in a box, where a line meets only some of the hyperplanes.
+        in_box: how kinks are found in a box, where a line meets only some of the hyperplanes.
         attempts: the largest number of refinements, each with the terms of one line more.
         roughly: residual before refinement, relative to the spread, up to which a refinement is worth its time.
         answers_per_input: answers that judge the terms found so far; the refinement uses them again.
@@ -39,17 +40,20 @@ class KinkWalk:
 
     suits: Condition
     lines: int = 16
-    lines_in_box: int = 64
+    in_box: BoxWalk = field(default_factory=BoxWalk)
     attempts: int = 10
     roughly: float = 0.03
     answers_per_input: int = 3
     fewest_answers: int = 48
-    name = "kink walk"
+    name = KINK_WALK
     asks_far = True
 
     def __call__(self, survey: Survey, known: Known, refiner: Refiner) -> Found:  # noqa: ARG002
         """Find the best network of kinked terms."""
         try:
+            if survey.is_in_box:
+                first = self._first_answers(survey.session.oracle.inputs)
+                return Found(candidate=self.in_box(survey, refiner, first_answers=first))
             return Found(candidate=self._best(survey, refiner))
         except StageFailed as failure:
             return Found(str(failure))
@@ -59,18 +63,17 @@ class KinkWalk:
         oracle, answers = probe.oracle, probe.answers
         search = KinkSearch(noise=probe.scale.noise, rounding=probe.rounding)
         terms, tried = KinkedTerms.none(oracle.inputs, oracle.outputs), []
-        lines = self.lines_in_box if survey.is_in_box else self.lines
-        for number in range(lines):
+        for number in range(self.lines):
             try:
                 with session.stage("walking along kinks"):
                     if number == 0:
-                        answers.ask(max(self.fewest_answers, self.answers_per_input * (oracle.inputs + 1)))
+                        answers.ask(self._first_answers(oracle.inputs))
                     line = random_line(session.oracle.domain, oracle.inputs, session.rng_walk)
                     met = measure_hyperplanes(oracle.query, search(oracle.query, line), search)
                     terms = terms.extended(met)
                     answers.excite(terms.network())
                     start = self._start(terms, met, answers)
-                if start.network.widths[0] == 0 or (start.misfit > self.roughly and number < lines - 1):
+                if start.network.widths[0] == 0 or (start.misfit > self.roughly and number < self.lines - 1):
                     continue
                 with session.stage("refining"):
                     error = float(np.max(terms.errors))
@@ -105,3 +108,6 @@ class KinkWalk:
             ),
         )
         return Start(network, misfit, checks)
+
+    def _first_answers(self, inputs: int) -> int:
+        return max(self.fewest_answers, self.answers_per_input * (inputs + 1))

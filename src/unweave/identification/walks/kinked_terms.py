@@ -98,6 +98,10 @@ class KinkedTerms:
         output = replace(terms.layers[1], biases=affine[-1])
         return Network((terms.layers[0], output), skip=affine[:-1].T)
 
+    def without(self, number: int) -> "KinkedTerms":
+        """All terms but one."""
+        return self._some(np.arange(len(self.offsets)) != number)
+
     def _some(self, kept: Bool[np.ndarray, "neurons"]) -> "KinkedTerms":
         return KinkedTerms(
             self.normals[kept], self.offsets[kept], self.jumps[kept], self.errors[kept], self.sightings[kept]

@@ -1,0 +1,48 @@
+"""Places of a box where something can hide that no line through it has met: vertices, faces, and cut-off corners.
+
+A neuron that bends anywhere in a box is on both sides of its kink at vertices: an affine function has its largest and
+its smallest value there. So a kink that no answer has met shows at a vertex first.
+
+All points are in standard coordinates, in which a box is [-1, 1]^inputs.
+"""
+
+import numpy as np
+
+from unweave.arrays import Points, Vector
+
+# Inputs up to which all vertices are asked: 4,096 of them.
+MOST_INPUTS = 12
+# Vertices that are drawn where there are too many to ask all.
+DRAWN_VERTICES = 1_024
+
+
+def vertices(inputs: int, rng: np.random.Generator) -> Points:
+    """Give all vertices of the box in random order, or random ones where there are too many."""
+    if inputs > MOST_INPUTS:
+        return rng.choice([-1.0, 1.0], (DRAWN_VERTICES, inputs))
+    numbers = rng.permutation(2**inputs)
+    return 2.0 * ((numbers[:, None] >> np.arange(inputs)) & 1) - 1.0
+
+
+def face_points(inputs: int, count: int, rng: np.random.Generator) -> Points:
+    """Draw points on faces of all dimensions, from the large ones to edges and vertices alike."""
+    points = rng.uniform(-1.0, 1.0, (count, inputs))
+    fixed = rng.integers(1, inputs + 1, count)
+    ranks = np.argsort(np.argsort(rng.random((count, inputs)), axis=1), axis=1)
+    return np.where(ranks < fixed[:, None], np.where(points < 0.0, -1.0, 1.0), points)
+
+
+def points_beyond(weights: Vector, bias: float, count: int, rng: np.random.Generator) -> Points:
+    """Draw points of the box where ``weights x + bias`` is positive, around the vertex where it is largest.
+
+    Uniform points are rare there if a kink cuts off a small corner. No points if it is positive nowhere.
+    """
+    vertex = np.where(weights < 0.0, -1.0, 1.0)
+    height = float(np.sum(np.abs(weights)) + bias)
+    if height <= 0.0:
+        return np.empty((0, len(weights)))
+    # How far each edge can be followed before the hyperplane is met, or the next vertex.
+    with np.errstate(divide="ignore", over="ignore"):
+        lengths = np.minimum(height / np.abs(weights), 2.0)
+    shares = rng.uniform(0.0, 1.0, (count, 1)) * rng.dirichlet(np.ones(len(weights)), count)
+    return vertex - shares * lengths * vertex

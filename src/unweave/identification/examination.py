@@ -1,0 +1,143 @@
+"""The examination of a network that explains the answers so far: it is tried where it could still be wrong.
+
+In a box, vertices and faces come first: a kink that cuts off a corner shows there. Then fresh points of the domain are
+asked, as many as the coverage needs that is to be claimed. What is missed is fitted once, for parameters that few
+answers have told of; a network that misses it still has something missing.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from unweave.arrays import Points, Values, root_mean_square
+from unweave.certificates.certify import CONFIDENCE, fresh_needed, judged_by
+from unweave.exceptions import BudgetExhausted
+from unweave.identification.refiner import AnswerPool, Candidate, Refiner
+from unweave.oracles.oracle import Box
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A network after its examination.
+
+    Args:
+        candidate: the network, refined once more if that was needed, with a certificate from all fresh answers.
+        missed: fresh points that it misses.
+        missed_trials: vertices and points of faces that it misses.
+        is_complete: whether the budget was enough for all of it.
+    """
+
+    candidate: Candidate
+    missed: int = 0
+    missed_trials: int = 0
+    is_complete: bool = True
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether it met every answer, as far as the budget went."""
+        return self.missed == 0 and self.missed_trials == 0
+
+
+@dataclass(frozen=True)
+class Examination:
+    """Settings of the examination.
+
+    Args:
+        confidence: probability of the claim on coverage.
+        coverage: share of the domain that the claim is to cover. If omitted, 0.99 in a box, where fresh points are the
+            only evidence against features that vertices do not show, and 0.95 elsewhere, where walks have met almost
+            every hyperplane as well.
+        rounds: how often a network may be refined again on what it has missed.
+    """
+
+    confidence: float = CONFIDENCE
+    coverage: float | None = None
+    rounds: int = 3
+
+    def __call__(self, candidate: Candidate, refiner: Refiner) -> Examined:
+        """Try a network that explains the answers so far."""
+        if candidate.units is not refiner.answers.oracle:
+            refiner = in_units_of(candidate, refiner)
+        examined = self._once(candidate, refiner)
+        for _ in range(self.rounds):
+            if examined.is_passed:
+                break
+            again = self._refined(examined, refiner)
+            if again is None:
+                break
+            examined = self._once(again, refiner)
+        return examined
+
+    def wanted(self, answers: AnswerPool) -> int:
+        """Say how many fresh answers the claim needs."""
+        is_box = isinstance(answers.oracle.oracle.domain, Box)
+        coverage = self.coverage if self.coverage is not None else 0.99 if is_box else 0.95
+        return fresh_needed(coverage, confidence=self.confidence, candidates=max(answers.judged, 1))
+
+    def _once(self, candidate: Candidate, refiner: Refiner) -> Examined:
+        """Ask what is missing, and compare."""
+        answers, is_complete = refiner.answers, True
+        try:
+            answers.ask_trials()
+            answers.ask_fresh(self.wanted(answers))
+        except BudgetExhausted:
+            is_complete = False
+            answers.ask_fresh(len(answers.fresh_points) + int(answers.oracle.oracle.ledger.left))
+        missed, missed_trials = (
+            int(np.count_nonzero(refiner.missed(candidate.network, points, values)))
+            for points, values in (
+                (answers.fresh_points, answers.fresh_values),
+                (answers.trial_points, answers.trial_values),
+            )
+        )
+        return Examined(self._certified(candidate, refiner), missed, missed_trials, is_complete)
+
+    def _certified(self, candidate: Candidate, refiner: Refiner) -> Candidate:
+        answers, network = refiner.answers, candidate.network
+        certificate = judged_by(
+            candidate.certificate,
+            errors=_errors(candidate, answers.fresh_points, answers.fresh_values),
+            trial_errors=_errors(candidate, answers.trial_points, answers.trial_values),
+            confidence=self.confidence,
+            candidates=max(answers.judged, 1),
+        )
+        if certificate.rms_error > max(candidate.certificate.rms_error, certificate.noise):
+            # The claim on the parameters was made with smaller errors.
+            claim = refiner.certified(network)
+            certificate = replace(certificate, **{name: getattr(claim, name) for name in PARAMETER_CLAIM})
+        return replace(candidate, certificate=certificate)
+
+    def _refined(self, examined: Examined, refiner: Refiner) -> Candidate | None:
+        """Refine on what was missed; None if the network still misses it, or no budget is left for other answers."""
+        answers, candidate = refiner.answers, examined.candidate
+        missed = refiner.missed(candidate.network, answers.trial_points, answers.trial_values)
+        answers.adopt_trials(missed)
+        seen = answers.fresh_points, answers.fresh_values
+        if examined.missed:
+            answers.give_up_fresh()
+            try:
+                answers.ask_fresh(len(seen[0]))
+            except BudgetExhausted:
+                return None
+        again = refiner.again(candidate, candidate.network)
+        tables = (seen, (answers.trial_points, answers.trial_values))
+        misses = any(np.any(refiner.missed(again.network, points, values)) for points, values in tables)
+        return None if misses or not again.explains else again
+
+
+PARAMETER_CLAIM = ("smallest_singular", "is_singular_estimated", "radius", "isolation")
+
+
+def _errors(candidate: Candidate, points: Points, values: Values) -> Values:
+    return np.abs(values - candidate.network(points))
+
+
+def in_units_of(candidate: Candidate, refiner: Refiner) -> Refiner:
+    """Give the same judge in the units that a candidate is written in."""
+    ours, theirs = refiner.answers.oracle, candidate.units
+    size = ours.size / theirs.size
+    return replace(
+        refiner,
+        answers=refiner.answers.in_units(theirs, (ours.offset - theirs.offset) / theirs.size, size),
+        noise=refiner.noise * root_mean_square(size),
+    )

@@ -1,0 +1,277 @@
+"""Kinks in a box: from every answer that the terms found so far miss, a line leads to what they explain.
+
+In a box a line meets only some of the hyperplanes, and one that cuts off a corner is met by few. But a missing kink
+leaves a difference between answers and model, which is largest at a vertex. On a line from there into the part that is
+explained, the difference bends at missing kinks alone.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool
+
+from unweave.arrays import Points, Values, Vector
+from unweave.exceptions import BudgetExhausted, StageFailed
+from unweave.identification import reasons
+from unweave.identification.refiner import AnswerPool, Candidate, Refiner, Start
+from unweave.identification.routes import Survey
+from unweave.identification.walks.hyperplanes import hyperplanes_between, measure_sides
+from unweave.identification.walks.kinked_terms import KinkedTerms, refined_with_signs
+from unweave.identification.walks.kinks import KinkSearch
+from unweave.identification.walks.lines import Line, line_between, random_line
+from unweave.networks.network import Network
+from unweave.result import at_most
+
+
+# Anchors that a model is tried from: the latest ones.
+ANCHORS = 24
+
+
+@dataclass(frozen=True, eq=False)
+class Anchor:
+    """A place where the function was seen to be affine.
+
+    Args:
+        point: the place.
+        value: the answer there.
+        gradient: of every output.
+    """
+
+    point: Vector
+    value: np.ndarray
+    gradient: np.ndarray
+
+    def model(self, terms: KinkedTerms) -> Network:
+        """Give the terms with the affine part that makes them right around this place."""
+        network = terms.network()
+        hidden, output = network.layers
+        is_active = (hidden.preactivations(self.point[None])[0] > 0).astype(float)
+        skip = self.gradient - (output.weights * is_active) @ hidden.weights
+        offset = self.value - network(self.point[None])[0] - skip @ self.point
+        return Network((hidden, replace(output, biases=offset)), skip=skip)
+
+
+@dataclass(frozen=True, eq=False)
+class PartModel:
+    """A network of the kinks found so far, and the answers that it meets.
+
+    Args:
+        network: fitted to the answers that it meets.
+        met: which answers these are.
+        error: the largest error at them.
+    """
+
+    network: Network
+    met: Bool[np.ndarray, "points"]
+    error: float
+
+
+@dataclass(frozen=True)
+class BoxWalk:
+    """Settings of the walk along kinks in a box.
+
+    Args:
+        lines: the largest number of lines.
+        batch: trial points (vertices, then faces) that are asked at a time.
+        roughly: error of a model of measured terms, relative to the spread, up to which it meets an answer: terms are
+            measured to 1e-5, and add up.
+        sharp: the same after a fit.
+        margin: the same, in units of the noise.
+        clear: error of a normal up to which a kink is believed.
+    """
+
+    lines: int = 200
+    batch: int = 128
+    roughly: float = 1e-3
+    sharp: float = 1e-6
+    margin: float = 30.0
+    clear: float = 0.05
+
+    def __call__(self, survey: Survey, refiner: Refiner, *, first_answers: int) -> Candidate:
+        """Find all kinks that vertices and other answers show.
+
+        Raises:
+            StageFailed: if no kink could be read.
+        """
+        return _Search(self, survey, refiner).result(first_answers)
+
+
+class _Search:
+    """One search: the terms found so far, where they were found, and the networks that were refined from them."""
+
+    def __init__(self, settings: BoxWalk, survey: Survey, refiner: Refiner) -> None:
+        self._settings, self._survey, self._refiner = settings, survey, refiner
+        oracle = survey.probe.oracle
+        self._terms = KinkedTerms.none(oracle.inputs, oracle.outputs)
+        self._anchors: list[Anchor] = []
+        self._tried: list[Candidate] = []
+        self._unresolved = 0
+        noise = settings.margin * survey.probe.scale.noise
+        self._roughly, self._sharp = max(settings.roughly, noise), max(settings.sharp, noise)
+
+    @property
+    def _answers(self) -> AnswerPool:
+        return self._refiner.answers
+
+    def result(self, first_answers: int) -> Candidate:
+        """Walk until nothing is missed, and give the best network."""
+        session = self._survey.session
+        try:
+            with session.stage("walking along kinks"):
+                self._answers.ask(first_answers)
+                self._random_walk()
+            for _ in range(self._settings.lines):
+                with session.stage("walking along kinks"):
+                    model = self._model()
+                    if not np.all(model.met):
+                        self._next_line(model)
+                        continue
+                with session.stage("refining"):
+                    self._tried.append(self._refined(model))
+                with session.stage("walking along kinks"):
+                    if not self._misses_more(self._tried[-1]):
+                        break
+        except BudgetExhausted:
+            if not self._tried:
+                raise
+        if not self._tried:
+            if len(self._terms.offsets) == 0:
+                raise StageFailed(reasons.no_kinks())
+            with session.stage("refining"):
+                self._tried.append(self._refined(self._model()))
+        if self._tried[-1].explains:
+            # Earlier ones have missed what this one was found from.
+            return self._tried[-1]
+        return min(self._tried, key=lambda candidate: candidate.certificate.rms_error)
+
+    def _random_walk(self) -> None:
+        session, probe = self._survey.session, self._survey.probe
+        line = random_line(session.oracle.domain, session.oracle.inputs, session.rng_walk)
+        self._walk(line, KinkSearch(noise=probe.scale.noise, rounding=probe.rounding))
+
+    def _walk(self, line: Line, search: KinkSearch, model: Network | None = None) -> int:
+        """Add the kinks on a line, those of the difference from a model if there is one; say how many are new."""
+        query = self._survey.probe.oracle.query
+
+        def ask(points: Points) -> Values:
+            return query(points) if model is None else query(points) - model(points)
+
+        before = len(self._terms.offsets)
+        walked = search(ask, line)
+        sides = measure_sides(ask, walked, search, range(len(walked.pieces)))
+        met = hyperplanes_between(sides, walked)
+        self._unresolved = met.unresolved
+        self._terms = self._terms.extended(met.chosen([*np.flatnonzero(met.errors < self._settings.clear)]))
+        if model is None:
+            values = query(np.array([side.point for side in sides.values()]).reshape(-1, len(line.base)))
+            self._anchors += [
+                Anchor(side.point, value, side.gradient) for side, value in zip(sides.values(), values, strict=True)
+            ]
+        self._answers.excite(self._terms.network())
+        return len(self._terms.offsets) - before
+
+    def _next_line(self, model: PartModel) -> None:
+        """Walk from an answer that is missed to what is explained, or anywhere if that shows nothing new."""
+        session, probe, answers = self._survey.session, self._survey.probe, self._answers
+        missed = np.flatnonzero(~model.met)
+        if model.error <= self._sharp and np.any(model.met):
+            target = answers.points[session.rng_walk.choice(missed)]
+            met = answers.points[model.met]
+            anchor = met[np.argmin(np.linalg.norm(met - target, axis=1))]
+            # Answers and model are rounded, although their difference is small.
+            rounding = 4 * probe.rounding * float(np.max(np.abs(answers.values)))
+            search = KinkSearch(noise=max(probe.scale.noise + rounding, model.error), rounding=probe.rounding)
+            try:
+                if self._walk(line_between(anchor, target, session.oracle.domain), search, model.network):
+                    return
+            except StageFailed:
+                # The difference bends too often: the model is not right anywhere near.
+                pass
+            self._drop_wrong_terms()
+        self._random_walk()
+
+    def _drop_wrong_terms(self) -> None:
+        """Leave out terms that one line alone has shown, if more answers are met without them.
+
+        Two kinks close together can look like one, on a hyperplane that does not exist.
+        """
+        for number in np.flatnonzero(self._terms.sightings == 1)[::-1]:
+            others = self._terms.without(int(number))
+            if self._most_met(others)[1] > self._most_met(self._terms)[1]:
+                self._terms = others
+
+    def _most_met(self, terms: KinkedTerms) -> tuple[Network, int]:
+        """Give the model, right around one of the anchors, that meets most answers, and their number."""
+        if not self._anchors:
+            raise StageFailed(reasons.no_kinks())
+        models = [anchor.model(terms) for anchor in self._anchors[-ANCHORS:]]
+        counts = [int(np.count_nonzero(self._errors(model) <= self._roughly)) for model in models]
+        best = int(np.argmax(counts))
+        return models[best], counts[best]
+
+    def _model(self) -> PartModel:
+        """Fit the terms found so far to the answers that they explain, and to no others."""
+        answers = self._answers
+        network, _ = self._most_met(self._terms)
+        met = self._errors(network) <= self._roughly
+        # First the linear parameters, where the others are held, then all of them.
+        for fit in (_linearly_fitted, self._fitted):
+            fitted = fit(network, answers.points[met], answers.values[met])
+            errors = self._errors(fitted)
+            if np.count_nonzero(errors <= self._sharp) >= np.count_nonzero(met):
+                network, met = fitted, errors <= self._sharp
+        error = float(np.max(self._errors(network)[met], initial=0.0))
+        if error <= self._sharp:
+            met = ~self._refiner.missed(network, answers.points, answers.values)
+            error = float(np.max(self._errors(network)[met], initial=0.0))
+        return PartModel(network, met, error)
+
+    def _errors(self, network: Network) -> np.ndarray:
+        return np.max(np.abs(self._answers.values - network(self._answers.points)), axis=1)
+
+    def _fitted(self, network: Network, points: Points, values: Values) -> Network:
+        if values.size < network.parameters:
+            return network
+        return self._refiner.refine(network, points, values, floor=self._refiner.noise).network
+
+    def _refined(self, model: PartModel) -> Candidate:
+        checks = (
+            at_most(
+                "kinks that could not be read on the last line",
+                self._unresolved,
+                0.0,
+                "kinks close together or weak ones; another line may show them apart",
+                weak=np.inf,
+            ),
+        )
+        start = Start(model.network, model.error, checks)
+        return refined_with_signs(
+            self._survey.session, self._refiner, start, error=model.error, activation=self._survey.activation
+        )
+
+    def _misses_more(self, candidate: Candidate) -> bool:
+        """Try vertices and faces until the network misses one; what it misses is fitted from then on."""
+        answers, count = self._answers, 0
+        if not candidate.explains:
+            # The fresh answers show what the others do not: others will judge what comes of it.
+            answers.give_up_fresh()
+            return True
+        while True:
+            points, values = answers.trial_points[count:], answers.trial_values[count:]
+            missed = self._refiner.missed(candidate.network, points, values)
+            if np.any(missed):
+                answers.adopt_trials(np.concatenate([np.zeros(count, dtype=bool), missed]))
+                return True
+            count = len(answers.trial_points)
+            if not answers.ask_trials(self._settings.batch):
+                return False
+
+
+def _linearly_fitted(network: Network, points: Points, values: Values) -> Network:
+    """Fit output weights and affine part; what the points do not tell stays as it is."""
+    hidden, output = network.layers
+    columns = np.hstack([hidden.activation(hidden.preactivations(points)), points, np.ones((len(points), 1))])
+    change = np.linalg.lstsq(columns, values - network(points), rcond=1e-9)[0]
+    neurons = hidden.neurons
+    output = replace(output, weights=output.weights + change[:neurons].T, biases=output.biases + change[-1])
+    return Network((hidden, output), skip=network.skip + change[neurons:-1].T)
