@@ -325,11 +325,10 @@ class Trail:
             reason = str(found.stopped)
         elif found.reason:
             session.notes.append(f"The {name} ended without a network: {reason}")
-        misses = examined is not None and found.candidate is not None and found.candidate.explains
         known = Known(
             found.first_layer or self.known.first_layer,
             (*self.known.tried, name),
-            self.known.misses or (misses and not is_right(examined)),
+            self.known.misses or (examined is not None and not is_right(examined)),
         )
         trail = replace(
             self,

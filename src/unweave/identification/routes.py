@@ -223,7 +223,7 @@ class Known:
     Args:
         first_layer: the first layer of a network that is not shallow.
         tried: the names of the routes that were taken.
-        misses: whether a network explained the answers and then missed some of the places where it was tried.
+        misses: whether a network was found that misses some of the places where it was tried.
     """
 
     first_layer: FirstLayer | None = None

@@ -25,6 +25,8 @@ from unweave.result import at_most
 
 # Anchors that a model is tried from: the latest ones.
 ANCHORS = 24
+# Shares of the largest error of a model of measured terms that are tried, the smallest first.
+ROUGHLY = np.array([1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0])
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,12 +193,12 @@ class _Search:
         self._random_walk()
 
     def _drop_wrong_terms(self) -> None:
-        """Leave out terms that one line alone has shown, if more answers are met without them.
+        """Leave out terms without which more answers are met, the latest first.
 
         Two kinks close together can look like one, on a hyperplane that does not exist.
         """
-        for number in np.flatnonzero(self._terms.sightings == 1)[::-1]:
-            others = self._terms.without(int(number))
+        for number in range(len(self._terms.offsets) - 1, -1, -1):
+            others = self._terms.without(number)
             if self._most_met(others)[1] > self._most_met(self._terms)[1]:
                 self._terms = others
 
@@ -213,13 +215,19 @@ class _Search:
         """Fit the terms found so far to the answers that they explain, and to no others."""
         answers = self._answers
         network, _ = self._most_met(self._terms)
-        met = self._errors(network) <= self._roughly
-        # First the linear parameters, where the others are held, then all of them.
-        for fit in (_linearly_fitted, self._fitted):
-            fitted = fit(network, answers.points[met], answers.values[met])
-            errors = self._errors(fitted)
-            if np.count_nonzero(errors <= self._sharp) >= np.count_nonzero(met):
-                network, met = fitted, errors <= self._sharp
+        errors = self._errors(network)
+        for tol in self._roughly * ROUGHLY:
+            met = errors <= tol
+            # Answers that are nearly met, and are not, would spoil the fit of all others.
+            fitted = _linearly_fitted(network, answers.points[met], answers.values[met])
+            sharp = self._errors(fitted) <= self._sharp
+            if 2 * np.count_nonzero(met) >= np.count_nonzero(errors <= self._roughly) and np.all(sharp[met]):
+                network, met = fitted, sharp
+                break
+        fitted = self._fitted(network, answers.points[met], answers.values[met])
+        sharp = self._errors(fitted) <= self._sharp
+        if np.count_nonzero(sharp) >= np.count_nonzero(met):
+            network, met = fitted, sharp
         error = float(np.max(self._errors(network)[met], initial=0.0))
         if error <= self._sharp:
             met = ~self._refiner.missed(network, answers.points, answers.values)

@@ -97,8 +97,10 @@ def clipped(line: Line, domain: Domain) -> Line:
     """The part of the line inside a box, a little away from its faces."""
     if not isinstance(domain, Box):
         return line
-    with np.errstate(divide="ignore"):
-        faces = (np.array([[-1.0], [1.0]]) - line.base) / line.direction
+    # Faces that the line runs along are never met.
+    runs_along = line.direction == 0.0
+    faces = (np.array([[-1.0], [1.0]]) - line.base) / np.where(runs_along, 1.0, line.direction)
+    faces = np.where(runs_along, np.array([[-np.inf], [np.inf]]), faces)
     lower, upper = np.max(np.min(faces, axis=0)), np.min(np.max(faces, axis=0))
     margin = BOX_MARGIN * (upper - lower)
     return Line(line.base, line.direction, line.unit, line.angle(lower + margin), line.angle(upper - margin))
