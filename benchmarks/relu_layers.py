@@ -73,7 +73,7 @@ def recovered(truth: Network, seed: int) -> tuple[ReluLayers | str, StandardOrac
         found = TwoLayerSearch()(session, probe)
     except StageFailed as failure:
         found = str(failure)
-    return found, probe.oracle, oracle.ledger.answered, is_shallow
+    return found, probe.oracle, oracle.ledger.sent, is_shallow
 
 
 def run_shape(args: argparse.Namespace, shape: tuple[int, ...]) -> None:

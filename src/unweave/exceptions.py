@@ -19,7 +19,7 @@ class MissingExtra(InvalidInput, ImportError):
 
 
 class OracleError(UnweaveError):
-    """The black box did not answer as an oracle must. `queries` were answered before."""
+    """The black box did not answer as an oracle must. `queries` were sent, those that failed included."""
 
     def __init__(self, message: str, *, queries: int = 0) -> None:
         super().__init__(message)
@@ -37,14 +37,24 @@ class BadAnswer(OracleError):
 class BudgetExhausted(UnweaveError):
     """A stage asked for more queries than the budget has left. The batch was not sent."""
 
-    def __init__(self, *, needed: int, left: int, budget: int) -> None:
+    def __init__(self, *, needed: int, left: int, budget: int, is_default: bool = False) -> None:
+        which = "default budget (in proportion to what was explained so far)" if is_default else "budget"
         super().__init__(
-            f"the next step needs {needed} queries but only {left} of the budget of {budget} are left: "
-            f"raise the budget by at least {needed - left}."
+            f"the next step needs {needed} queries but only {left} of the {which} of {budget} are left: "
+            f"{'give a budget of' if is_default else 'raise the budget by'} at least "
+            f"{budget + needed - left if is_default else needed - left}."
         )
         self.needed = needed
         self.left = left
         self.budget = budget
+
+
+class TimeExhausted(BudgetExhausted):
+    """The time that the user has given is over. Nothing more was sent."""
+
+    def __init__(self) -> None:
+        UnweaveError.__init__(self, "the time that was given is over: give more seconds.")
+        self.needed = self.left = self.budget = 0
 
 
 class NotIdentified(UnweaveError):

@@ -122,9 +122,9 @@ def test_answers_in_other_units_are_those_of_the_other_oracle(seed: int) -> None
     oracle = answers.oracle
     raw = StandardOracle(oracle.oracle, oracle.center, oracle.half_width, -offset / size, 1.0 / size)
     moved = answers.in_units(raw, offset, size)
-    before = oracle.oracle.ledger.answered
+    before = oracle.oracle.ledger.sent
     moved.prepare(20)
-    assert oracle.oracle.ledger.answered == before
+    assert oracle.oracle.ledger.sent == before
     np.testing.assert_allclose(moved.values, raw.query(moved.points), rtol=1e-14)
     np.testing.assert_allclose(moved.fresh_values, raw.query(moved.fresh_points), rtol=1e-14)
     # What is asked later is in the new units, too, and leaves the old answers as they are.

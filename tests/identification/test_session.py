@@ -140,9 +140,9 @@ def test_affine_and_quadratic_functions_are_not_flat(model: Model, seed: int) ->
 
 def test_flatness_costs_five_queries_per_place() -> None:
     oracle, scale = looked_at(planted(0), 0)
-    before = oracle.oracle.ledger.answered
+    before = oracle.oracle.ledger.sent
     measure_flatness(oracle, scale.noise, np.random.default_rng(0), places=7)
-    assert oracle.oracle.ledger.answered - before == 35
+    assert oracle.oracle.ledger.sent - before == 35
 
 
 def test_every_step_is_finite_and_bounded_for_a_constant() -> None:

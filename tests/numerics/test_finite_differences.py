@@ -140,18 +140,18 @@ def test_a_hessian_costs_its_queries_and_no_more(inputs: int) -> None:
     oracle = in_own_units(lambda x: x[:, 0], inputs=inputs)
     measure_hessians(oracle, np.zeros((3, inputs)), step=0.1)
     assert hessian_queries(inputs) == inputs**2 + inputs + 1
-    assert oracle.oracle.ledger.answered == 3 * hessian_queries(inputs)
+    assert oracle.oracle.ledger.sent == 3 * hessian_queries(inputs)
 
 
 def test_gradients_and_directional_derivatives_cost_their_queries() -> None:
     oracle = in_own_units(lambda x: x[:, 0], inputs=INPUTS)
     points = np.zeros((3, INPUTS))
     measure_gradients(oracle, points, step=0.1)
-    assert oracle.oracle.ledger.answered == 3 * 2 * INPUTS
+    assert oracle.oracle.ledger.sent == 3 * 2 * INPUTS
     for order, queries in ((1, 2), (2, 3), (3, 4)):
-        before = oracle.oracle.ledger.answered
+        before = oracle.oracle.ledger.sent
         measure_directional(oracle, points, points + 1.0, order=order, step=0.1)
-        assert oracle.oracle.ledger.answered - before == 3 * queries
+        assert oracle.oracle.ledger.sent - before == 3 * queries
 
 
 def random_frame(seed: int, directions: int) -> np.ndarray:
@@ -163,7 +163,7 @@ def test_along_a_frame_only_its_directions_are_paid(directions: int, seed: int) 
     network, oracle, points = planted(seed)
     frame = random_frame(seed, directions)
     sample = measure_hessians(oracle, points, step=1e-3, frame=frame)
-    assert oracle.oracle.ledger.answered == len(points) * hessian_queries(directions)
+    assert oracle.oracle.ledger.sent == len(points) * hessian_queries(directions)
     exact = pack(frame.T @ unpack(network.hessians(points), INPUTS) @ frame)
     np.testing.assert_allclose(sample.hessians, exact, atol=1e-3)
     np.testing.assert_allclose(sample.gradients, network.gradients(points) @ frame, atol=1e-4)
@@ -201,7 +201,7 @@ def test_no_points_give_no_derivatives() -> None:
     _, oracle, _ = planted(0)
     sample = measure_hessians(oracle, np.empty((0, INPUTS)), step=1e-2)
     assert sample.hessians.shape == (0, 2, 10)
-    assert sample.matrices == oracle.oracle.ledger.answered == 0
+    assert sample.matrices == oracle.oracle.ledger.sent == 0
 
 
 @pytest.mark.parametrize("directions", [1, 3, INPUTS])
@@ -209,7 +209,7 @@ def test_a_stencil_holds_what_a_hessian_sample_needs(directions: int, seed: int)
     _, oracle, points = planted(seed)
     frame = random_frame(seed, directions)
     stencil = measure_stencil(oracle, points, step=1e-2, frame=frame)
-    assert oracle.oracle.ledger.answered == len(points) * hessian_queries(directions)
+    assert oracle.oracle.ledger.sent == len(points) * hessian_queries(directions)
     sample = stencil.sample(np.positive)
     expected = measure_hessians(oracle, points, step=1e-2, frame=frame)
     for name in ("points", "values", "gradients", "hessians", "frame", "step"):
@@ -221,9 +221,9 @@ def test_an_output_activation_is_undone_before_the_differences_and_for_nothing(s
     oracle = in_own_units(lambda x: TANH(0.1 * network(x)), outputs=2, inputs=INPUTS)
     frame = random_frame(seed, 3)
     stencil = measure_stencil(oracle, points, step=1e-3, frame=frame)
-    before = oracle.oracle.ledger.answered
+    before = oracle.oracle.ledger.sent
     sample = stencil.sample(lambda values: 10.0 * np.arctanh(values))
-    assert oracle.oracle.ledger.answered == before
+    assert oracle.oracle.ledger.sent == before
     np.testing.assert_allclose(sample.values, network(points), atol=1e-12)
     np.testing.assert_allclose(sample.gradients, network.gradients(points) @ frame, atol=1e-4)
     exact = pack(frame.T @ unpack(network.hessians(points), INPUTS) @ frame)
@@ -240,7 +240,7 @@ def test_steps_must_be_positive_and_finite(step: float) -> None:
         measure_directional(oracle, points, points, order=2, step=step)
     with pytest.raises(InvalidInput, match="positive and finite"):
         measure_stencil(oracle, points, step=step, frame=np.eye(INPUTS))
-    assert oracle.oracle.ledger.answered == 0
+    assert oracle.oracle.ledger.sent == 0
 
 
 def test_orders_and_directions_are_checked() -> None:

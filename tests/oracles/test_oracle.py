@@ -35,7 +35,7 @@ def test_every_answered_point_is_counted_once() -> None:
     oracle = CallableOracle(Recorder(), inputs=3)
     for count in (1, 7, 0, 4):
         oracle.query(some_points(count))
-    assert oracle.ledger.answered == 12
+    assert oracle.ledger.sent == 12
     assert oracle.ledger.left == np.inf
 
 
@@ -44,7 +44,7 @@ def test_the_budget_is_paid_to_the_last_query() -> None:
     oracle = CallableOracle(model, inputs=3, budget=10)
     oracle.query(some_points(6))
     oracle.query(some_points(4))
-    assert (oracle.ledger.answered, oracle.ledger.left) == (10, 0)
+    assert (oracle.ledger.sent, oracle.ledger.left) == (10, 0)
     with pytest.raises(BudgetExhausted, match="needs 1 queries but only 0 of the budget of 10"):
         oracle.query(some_points(1))
     assert model.sizes == [6, 4]
@@ -58,7 +58,7 @@ def test_a_batch_beyond_the_budget_is_refused_before_any_of_it_is_sent() -> None
         oracle.query(some_points(6))
     assert (refusal.value.needed, refusal.value.left, refusal.value.budget) == (6, 5, 8)
     assert model.sizes == [2, 1]
-    assert oracle.ledger.answered == 3
+    assert oracle.ledger.sent == 3
     oracle.query(some_points(5))
     assert oracle.ledger.left == 0
 
@@ -87,7 +87,7 @@ def test_answers_of_earlier_batches_count_when_a_later_one_fails() -> None:
     oracle = CallableOracle(breaks_at_large_points, inputs=3, batch=4)
     with pytest.raises(OracleFailed, match=r"RuntimeError: out of memory \(after 4 answered") as failure:
         oracle.query(some_points(10))
-    assert failure.value.queries == oracle.ledger.answered == 4
+    assert failure.value.queries == oracle.ledger.sent == 4
     assert isinstance(failure.value.__cause__, RuntimeError)
 
 
@@ -112,7 +112,7 @@ def test_bad_answers_are_named_and_counted(answer: Any, problem: str) -> None:
     oracle = CallableOracle(answer, inputs=3)
     with pytest.raises(BadAnswer, match=problem) as failure:
         oracle.query(some_points(5))
-    assert failure.value.queries == oracle.ledger.answered == 5
+    assert failure.value.queries == oracle.ledger.sent == 5
 
 
 def test_the_number_of_outputs_is_learnt_and_then_kept() -> None:
@@ -137,7 +137,7 @@ def test_a_box_refuses_points_outside_before_asking() -> None:
     with pytest.raises(InvalidInput, match="2 of 3 points lie outside the domain"):
         oracle.query(np.array([[0.5, 0.0], [1.0 + 1e-9, 0.0], [0.5, -1.1]]))
     assert model.sizes == []
-    assert oracle.ledger.answered == 0
+    assert oracle.ledger.sent == 0
 
 
 def test_a_box_forgives_rounding_on_its_faces() -> None:
@@ -331,7 +331,7 @@ def test_it_costs_two_lines_and_the_repeats_and_hands_the_answers_on(seed: int) 
     network = planted(seed, outputs=2)
     oracle = CallableOracle(network, inputs=INPUTS)
     found = measure_noise(oracle, np.random.default_rng(seed))
-    assert oracle.ledger.answered == 2 * LINE_POINTS + REPEATS == 21
+    assert oracle.ledger.sent == 2 * LINE_POINTS + REPEATS == 21
     np.testing.assert_allclose(found.values, network(found.points), rtol=1e-14)
     np.testing.assert_array_equal(found.magnitude, np.max(np.abs(found.values), axis=0))
 

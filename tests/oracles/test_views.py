@@ -53,7 +53,7 @@ def test_the_answers_are_those_of_the_oracle(domain: Domain, seed: int) -> None:
     oracle, asked, values = planted(domain, seed)
     answers = oracle.query(oracle.to_standard(asked)) * oracle.size + oracle.offset
     np.testing.assert_allclose(answers, values, rtol=1e-9)
-    assert oracle.oracle.ledger.answered == 2 * len(asked)
+    assert oracle.oracle.ledger.sent == 2 * len(asked)
 
 
 def test_a_box_becomes_the_standard_box(seed: int) -> None:
@@ -95,10 +95,10 @@ def test_logits_are_centred_and_counted(seed: int) -> None:
     points = rng.standard_normal((7, 3))
     logits = points @ weights.T
     np.testing.assert_allclose(oracle.query(points), logits - logits.mean(axis=1, keepdims=True), atol=1e-12)
-    assert oracle.ledger.answered == inner.ledger.answered == 8
+    assert oracle.ledger.sent == inner.ledger.sent == 8
     with pytest.raises(BudgetExhausted):
         oracle.query(np.zeros((5, 3)))
-    assert inner.ledger.answered == 8
+    assert inner.ledger.sent == 8
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_answers_are_those_of_the_layers_above(activation: Activation, inputs: i
     assert (peeled.inputs, peeled.outputs) == (5, 3)
     values = np.random.default_rng(seed).uniform(*RANGES[activation], (40, 5))
     np.testing.assert_allclose(peeled.query(values), Network(truth.layers[1:])(values), atol=1e-11)
-    assert oracle.oracle.ledger.answered == 40
+    assert oracle.oracle.ledger.sent == 40
 
 
 def test_preimages_give_the_values_and_are_the_smallest(seed: int) -> None:
@@ -215,8 +215,8 @@ def test_queries_are_counted_once(seed: int) -> None:
     oracle.query(np.zeros((3, 6)))
     peeled = PeeledReluOracle(oracle, first, size=10.0)
     peeled.query(np.ones((5, 4)))
-    assert peeled.ledger.answered == 5
-    assert oracle.oracle.ledger.answered == 8
+    assert peeled.ledger.sent == 5
+    assert oracle.oracle.ledger.sent == 8
 
 
 def test_the_budget_of_the_whole_network_is_kept(seed: int) -> None:
@@ -225,7 +225,7 @@ def test_the_budget_of_the_whole_network_is_kept(seed: int) -> None:
     peeled.query(np.ones((8, 4)))
     with pytest.raises(BudgetExhausted, match="needs 3 queries but only 2 of the budget of 10"):
         peeled.query(np.ones((3, 4)))
-    assert oracle.oracle.ledger.answered == 8
+    assert oracle.oracle.ledger.sent == 8
 
 
 def test_dependent_weights_are_refused(seed: int) -> None:

@@ -98,7 +98,7 @@ def test_an_oracle_is_one_method(followed: types.ModuleType, seed: int) -> None:
     points = np.random.default_rng(seed).standard_normal((5, 2))
     answers = np.tanh(points @ [1, 0.5] + 0.1) - 2 * np.tanh(points @ [0.3, -1])
     np.testing.assert_allclose(oracle.query(points)[:, 0], answers, rtol=1e-15)
-    assert oracle.ledger.answered == 5
+    assert oracle.ledger.sent == 5
     found = unweave.identify(followed.ProgramOracle(command, inputs=2), seed=seed)
     truth = Network.shallow(
         np.array([[1, 0.5], [0.3, -1]]), np.array([0.1, 0.0]), np.array([[1.0, -2.0]]), np.zeros(1), NAMED["tanh"]

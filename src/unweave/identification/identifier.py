@@ -13,6 +13,7 @@ from unweave.activations import IDENTITY, QUADRATIC, Activation, activation_name
 from unweave.certificates.certify import CONFIDENCE, Certificate
 from unweave.certificates.claims import ClaimRules, Evidence
 from unweave.certificates.diagnostics import network_quality
+from unweave.deadlines import ending_after
 from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
 from unweave.identification import reasons
 from unweave.identification.corners import MOST_INPUTS
@@ -49,12 +50,13 @@ from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.numerics.subspace_power import SubspacePower
 from unweave.oracles.oracle import Domain, Oracle, as_oracle
 from unweave.oracles.views import in_oracle_units
-from unweave.result import Outcome, Result, RouteChoice, RouteEnd
+from unweave.result import Outcome, Result, RouteChoice, RouteEnd, at_least
 from unweave.threads import limited_threads
 
 SPENT = "the budget was spent before."
 # Slopes, in standard units, below which a function is constant.
 CONSTANT = 1e-12
+RIGHT_SHARE = "share of the domain on which the network is right, at least"
 
 
 def identify(
@@ -68,6 +70,7 @@ def identify(
     budget: int | None = None,
     confidence: float = CONFIDENCE,
     coverage: float | None = None,
+    seconds: float | None = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Result[Network, Certificate]:
@@ -80,9 +83,10 @@ def identify(
         activation: the hidden activation, by name or as an object; chosen by evidence if omitted.
         neurons: the number of hidden neurons; found if omitted.
         domain: where the model may be asked, `Everywhere(scale=...)` or `Box(lower, upper)`.
-        budget: the largest number of queries; never exceeded.
+        budget: the largest number of queries; never exceeded. If omitted, one that grows with what was explained.
         confidence: probability that the claim on `coverage` holds; more of it costs more fresh queries.
         coverage: share of the domain that the claim is to cover; 0.99 in a box and 0.95 elsewhere if omitted.
+        seconds: the time after which the run ends with the best that was found; no limit if omitted.
         seed: the same seed gives the same queries and the same result.
         progress: called with the name of the stage and the queries so far.
 
@@ -99,6 +103,12 @@ def identify(
     """
     if isinstance(activation, str):
         activation = activation_named(activation)
+    if activation is not None and not isinstance(activation, Activation):
+        raise InvalidInput(f"identify needs an activation by name or as an Activation, got {activation!r}.")
+    if progress is not None and not callable(progress):
+        raise InvalidInput(f"identify needs progress to be a function of a stage and a number, got {progress!r}.")
+    if seconds is not None and (not isinstance(seconds, int | float) or not seconds > 0):
+        raise InvalidInput(f"identify needs seconds to be a positive number, got {seconds!r}.")
     if activation in (IDENTITY, QUADRATIC):
         raise InvalidInput(f"identify needs an activation that determines its neurons, got {activation}: it does not.")
     if neurons is not None and (isinstance(neurons, bool) or not isinstance(neurons, int) or neurons < 1):
@@ -112,7 +122,7 @@ def identify(
     identifier = Identifier(
         activation=activation, neurons=neurons, examination=Examination(confidence=confidence, coverage=coverage)
     )
-    return identifier(oracle, seed=seed, progress=progress)
+    return identifier(oracle, seconds=seconds, seed=seed, progress=progress)
 
 
 @dataclass(frozen=True)
@@ -128,6 +138,8 @@ class Identifier:
         probing: how the answers are looked at first.
         examination: how a network that explains the answers is tried where it could still be wrong.
         rules: what may be claimed on which evidence.
+        free_queries, free_queries_per_input: what a run may cost, without a budget, that has seen no neuron yet. Ten
+            times what looking at a function takes on the routes that explain nothing.
     """
 
     activation: Activation | None = None
@@ -138,6 +150,8 @@ class Identifier:
     probing: Probing = field(default_factory=Probing)
     examination: Examination = field(default_factory=Examination)
     rules: ClaimRules = field(default_factory=ClaimRules)
+    free_queries: int = 10_000
+    free_queries_per_input: int = 50
 
     @property
     def routes(self) -> tuple[Route, ...]:
@@ -157,10 +171,14 @@ class Identifier:
             PlateauWalk(suits=is_constant_at_the_centre, search=LowestLayerSearch(homes=0)),
         )
 
-    def __call__(self, oracle: Oracle, *, seed: int = 0, progress: Progress | None = None) -> Result:
+    def __call__(
+        self, oracle: Oracle, *, seconds: float | None = None, seed: int = 0, progress: Progress | None = None
+    ) -> Result:
         """Recover the network behind `oracle`, or say why that is not possible."""
         session = Session(oracle, np.random.default_rng(seed), progress)
-        with limited_threads():
+        oracle.ledger.allow(self.free_queries + self.free_queries_per_input * oracle.inputs)
+        with limited_threads(), ending_after(seconds) as deadline:
+            oracle.ledger.deadline = deadline
             try:
                 with session.stage("probing the answers"):
                     probe = self.probing(session)
@@ -202,7 +220,17 @@ class Identifier:
         """Judge the best network by fresh answers, and say what a user should know about it."""
         session, best = trail.survey.session, examined.candidate
         session.diagnostics += [*best.start.checks, *network_quality(best.network, best.certificate)]
-        outcome, reason = self.rules(self._evidence(trail, examined))
+        evidence = self._evidence(trail, examined)
+        outcome, reason = self.rules(evidence)
+        session.diagnostics.append(
+            at_least(
+                RIGHT_SHARE,
+                evidence.right_share,
+                0.95,
+                "what fresh points of the domain prove; raise the budget, or coverage=",
+                weak=self.rules.fewest_right,
+            )
+        )
         if not best.explains and session.oracle.ledger.left < best.network.parameters:
             session.notes.append("The budget was used up before anything else could be tried: raise it.")
         if outcome is Outcome.NOT_IDENTIFIED:

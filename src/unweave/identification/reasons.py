@@ -26,6 +26,21 @@ def changing_answers(noise: NoiseFloor, spread: float) -> str:
     )
 
 
+def too_rough(level: float, largest: float, *, is_repeatable: bool) -> str:
+    """Why a function that is as rough as noise can't be identified."""
+    why = (
+        "Asking the same point again gives the same answer, so that the function itself is rough: it changes within a "
+        "thousandth of the domain, or its answers are rounded."
+        if is_repeatable
+        else "Average the answers, or query the model in evaluation mode."
+    )
+    return (
+        f"the answers are too rough or noisy: between neighbouring points, a thousandth of the domain apart, they differ "
+        f"by {level:.1e} of their spread in a way that no smooth or piecewise linear function does, and nothing is "
+        f"identified above {largest:g}. {why}"
+    )
+
+
 def gives_logits() -> str:
     """What a network of a model that answers with probabilities gives."""
     return (

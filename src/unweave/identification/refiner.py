@@ -99,8 +99,9 @@ class AnswerPool:
         missing = count - len(self.fresh_points)
         if missing > 0:
             points = self.oracle.sample(self._rng_fresh, missing)
+            values = self.oracle.query(points)
             self.fresh_points = np.concatenate([self.fresh_points, points])
-            self.fresh_values = np.concatenate([self.fresh_values, self.oracle.query(points)])
+            self.fresh_values = np.concatenate([self.fresh_values, values])
 
     def give_up_fresh(self) -> None:
         """Let fits see the fresh answers: a network was changed because of them, so that they can't judge it."""
@@ -305,7 +306,11 @@ class Refiner:
         answers: those that were paid for.
         refine: how networks are fitted.
         noise: standard deviation of an answer.
-        explained: residual, in units of the floor, up to which a network explains the answers.
+        explained: residual, in units of the floor, up to which a network explains the answers: estimates of rounding
+            are rarely off by more.
+        explained_noise: the same where the floor is noise above `noisy`: what noise excuses must not hide neurons.
+        explained_single: the same for one answer of a few thousand that rounding explains, and where it is noise.
+        noisy: floor, relative to the spread, from which on it is noise and not rounding.
         largest_rounding: rounding of a network's own terms, relative to the answers, up to which it excuses a residual:
             a fit whose terms cancel to fewer digits has run away and explains nothing.
         skip_margin: an affine part that vanishes up to this many radii may be zero.
@@ -316,6 +321,9 @@ class Refiner:
     refine: LevenbergMarquardt
     noise: float
     explained: float = 10.0
+    explained_noise: float = 4.0
+    explained_single: tuple[float, float] = (40.0, 8.0)
+    noisy: float = 1e-4
     largest_rounding: float = 1e-8
     skip_margin: float = 3.0
     loose_skip: float = 1e-4
@@ -327,7 +335,13 @@ class Refiner:
     def missed(self, network: Network, points: Points, values: Values) -> Bool[np.ndarray, "points"]:
         """Whether a network is farther from each answer than noise and rounding explain."""
         floors = self.answers.floors(network, points, values, self.noise, largest_rounding=self.largest_rounding)
-        return np.max(np.abs(values - network(points)), axis=1, initial=0.0) > self.explained * floors
+        of_rounding, of_noise = self.explained_single
+        margins = np.where(floors < self.noisy, of_rounding, of_noise)
+        return np.max(np.abs(values - network(points)), axis=1, initial=0.0) > margins * floors
+
+    def limit(self, floor: float) -> float:
+        """Give the largest residual of a network that explains the answers."""
+        return floor * (self.explained if floor < self.noisy else self.explained_noise)
 
     def best(self, starts: Iterable[Start]) -> Candidate:
         """Refine starts until one explains fresh answers; the best one if none does."""
@@ -378,7 +392,7 @@ class Refiner:
         floor = self.floor(refinement.network)
         radius = max(1e-9, self.skip_margin * certificate.radius)
         skip_tol = radius if certificate.is_isolated else self.loose_skip
-        return Candidate(refinement, certificate, floor, self.explained * floor, skip_tol, start, answers.oracle)
+        return Candidate(refinement, certificate, floor, self.limit(floor), skip_tol, start, answers.oracle)
 
     def certified(self, network: Network) -> Certificate:
         """Say what the answers, fitted and fresh, tell about a network."""

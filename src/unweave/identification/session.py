@@ -169,6 +169,10 @@ def _root_mean_square(table: np.ndarray) -> np.ndarray:
 
 Progress = Callable[[str, int], None]
 
+# Queries per parameter of what was seen so far that a run may go on for, without a budget: twice what random ReLU
+# networks in boxes take, the dearest kind that is identified.
+QUERIES_PER_PARAMETER = 50
+
 # Rounding of answers against the terms that they add up, in units of the last digit: what is seen
 # for sums of a few hundred terms in float64, and for answers that were only rounded in the end.
 DOUBLE_ROUNDING, SINGLE_ROUNDING = 4.0, 0.5
@@ -216,16 +220,21 @@ class Session:
         self._progress = progress or (lambda *_: None)
         self._seconds: dict[str, float] = {}
 
+    def saw(self, neurons: int) -> None:
+        """Allow as many queries more as reading so many neurons may cost, where the user has given no budget."""
+        oracle = self.oracle
+        oracle.ledger.allow(QUERIES_PER_PARAMETER * neurons * (oracle.inputs + 1 + (oracle.outputs or 1)))
+
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Time a stage, and report its beginning and end."""
-        self._progress(name, self.oracle.ledger.answered)
+        self._progress(name, self.oracle.ledger.sent)
         start = time.perf_counter()
         try:
             yield
         finally:
             self._seconds[name] = self._seconds.get(name, 0.0) + time.perf_counter() - start
-            self._progress(name, self.oracle.ledger.answered)
+            self._progress(name, self.oracle.ledger.sent)
 
     def finish(
         self,
@@ -248,7 +257,7 @@ class Session:
             diagnostics=tuple(self.diagnostics),
             equivalent_activations=names,
             notes=tuple(self.notes),
-            cost=Cost(queries=self.oracle.ledger.answered, seconds=dict(self._seconds)),
+            cost=Cost(queries=self.oracle.ledger.sent, seconds=dict(self._seconds)),
             route=route,
             routes=routes,
             first_layer=first_layer,
@@ -261,12 +270,15 @@ class Probing:
 
     Args:
         largest_repeat: change on asking again, relative to the spread of the answers, above which there is no function.
+        largest_noise: error of an answer, relative to that spread, above which nothing is identified: what it would
+            excuse may be as large as a neuron.
         spread_points: places that the units of the answers are chosen from, beside those of the first lines.
 
     Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
 
     largest_repeat: float = 1e-2
+    largest_noise: float = 0.025
     spread_points: int = 12
 
     def __call__(self, session: Session) -> Probe:
@@ -294,8 +306,21 @@ class Probing:
         answers = AnswerPool(oracle, session.rng_fit, session.rng_fresh)
         answers.keep(np.concatenate([oracle.to_standard(noise.points), lines]), standard[:last], are_spread=False)
         answers.keep(spread, standard[last:], are_spread=True)
+        self._check_noise(session, noise, float(np.max(noise.deviation / oracle.size)))
         scale = function_scale(standard[first:last], noise=noise.deviation / oracle.size)
         return Probe(oracle, answers, scale, answer_rounding(asked), gives_logits)
+
+    def _check_noise(self, session: Session, noise: NoiseFloor, level: float) -> None:
+        session.diagnostics.append(
+            at_most(
+                "error of an answer, relative to the spread",
+                level,
+                self.largest_noise,
+                "neighbouring answers must follow a smooth or piecewise linear function, up to noise that hides little",
+            )
+        )
+        if not level <= self.largest_noise:
+            raise StageFailed(reasons.too_rough(level, self.largest_noise, is_repeatable=noise.is_deterministic))
 
     def _check_repeats(self, session: Session, noise: NoiseFloor) -> None:
         spread = float(np.max(np.std(noise.values, axis=0)))

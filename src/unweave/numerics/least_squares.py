@@ -18,6 +18,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Bool, Float64
 
+from unweave.deadlines import is_over
 from unweave.exceptions import InvalidInput
 
 Step = Float64[np.ndarray, "parameters"]
@@ -62,7 +63,7 @@ class Stop(Enum):
     SMALL_GAIN = "steps hardly lower the loss"
     SMALL_STEP = "steps hardly move the point"
     STUCK = "no damping gives a step that lowers the loss"
-    LIMIT = "the steps are used up"
+    LIMIT = "the steps, or the time, are used up"
 
 
 @dataclass(frozen=True)
@@ -178,7 +179,7 @@ def minimise(
     losses, damping, attempts, tries = [problem.loss(residuals)], policy.first_damping, 0, 0
     stop = Stop.SOLVED if losses[0] <= target or (is_solved is not None and is_solved(start)) else None
     while stop is None:
-        if attempts == policy.attempts or len(losses) > policy.steps:
+        if attempts == policy.attempts or len(losses) > policy.steps or is_over():
             stop = Stop.LIMIT
             break
         if solve is None:

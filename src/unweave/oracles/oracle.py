@@ -4,6 +4,7 @@ A new kind of black box is a subclass that implements `_answer` for one batch. C
 budget, the checks of points and answers and the splitting of large batches are done here, once.
 """
 
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,8 +14,30 @@ from jaxtyping import Bool, Float64
 from scipy import special
 
 from unweave.arrays import Points, Values, Vector, as_float64
-from unweave.exceptions import BadAnswer, BudgetExhausted, InvalidInput, OracleError, OracleFailed
+from unweave.exceptions import BadAnswer, BudgetExhausted, InvalidInput, OracleError, OracleFailed, TimeExhausted
 from unweave.networks.network import Network
+
+# Coordinates beyond this leave no room for calculations with them.
+FARTHEST = 1e100
+# Inputs that are certainly a mistake: a matrix with as many rows and columns fits into no memory.
+MOST_INPUTS = 1_000_000
+
+
+def _bound(value: object, kind: str, name: str) -> np.ndarray:
+    """Give one number, or one per input, as an array."""
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"{kind} needs {name} to be a number, or one per input, got {value!r}.") from error
+    if array.ndim > 1 or array.size == 0 or not np.all(np.isfinite(array)):
+        raise InvalidInput(f"{kind} needs {name} to be a finite number, or one per input, got {value!r}.")
+    return array
+
+
+def _check_lengths(kind: str, **bounds: np.ndarray) -> None:
+    lengths = {name: len(array) for name, array in bounds.items() if array.ndim == 1}
+    if len(set(lengths.values())) > 1:
+        raise InvalidInput(f"{kind} needs as many numbers for each of {' and '.join(bounds)}, got {lengths}.")
 
 
 @dataclass(frozen=True)
@@ -30,11 +53,12 @@ class Everywhere:
     center: float | Vector = 0.0
 
     def __post_init__(self) -> None:
-        scale = np.asarray(self.scale, dtype=np.float64)
-        if not (np.all(np.isfinite(scale)) and np.all(scale > 0)):
-            raise InvalidInput(f"Everywhere needs a positive finite scale, got {self.scale}.")
-        if not np.all(np.isfinite(np.asarray(self.center, dtype=np.float64))):
-            raise InvalidInput(f"Everywhere needs a finite center, got {self.center}.")
+        scale, center = _bound(self.scale, "Everywhere", "scale"), _bound(self.center, "Everywhere", "center")
+        if not (np.all(scale >= 1 / FARTHEST) and np.all(scale <= FARTHEST)):
+            raise InvalidInput(f"Everywhere needs a scale between {1 / FARTHEST:g} and {FARTHEST:g}, got {self.scale}.")
+        if not np.all(np.abs(center) <= FARTHEST):
+            raise InvalidInput(f"Everywhere needs a center of at most {FARTHEST:g}, got {self.center}.")
+        _check_lengths("Everywhere", scale=scale, center=center)
 
     def frame(self, inputs: int) -> tuple[Vector, Vector]:
         """Return centre and half-width per input: the unit of length of every measurement."""
@@ -57,9 +81,12 @@ class Box:
     upper: float | Vector
 
     def __post_init__(self) -> None:
-        lower, upper = np.asarray(self.lower, dtype=np.float64), np.asarray(self.upper, dtype=np.float64)
-        if not (np.all(np.isfinite(lower)) and np.all(np.isfinite(upper)) and np.all(lower < upper)):
-            raise InvalidInput(f"Box needs finite bounds with lower < upper, got {self.lower} and {self.upper}.")
+        lower, upper = _bound(self.lower, "Box", "lower"), _bound(self.upper, "Box", "upper")
+        _check_lengths("Box", lower=lower, upper=upper)
+        if not np.all(lower < upper):
+            raise InvalidInput(f"Box needs lower < upper, got {self.lower} and {self.upper}.")
+        if not (np.all(np.abs(lower) <= FARTHEST) and np.all(np.abs(upper) <= FARTHEST)):
+            raise InvalidInput(f"Box needs bounds of at most {FARTHEST:g}, got {self.lower} and {self.upper}.")
 
     def frame(self, inputs: int) -> tuple[Vector, Vector]:
         """Return centre and half-width per input: the unit of length of every measurement."""
@@ -91,21 +118,44 @@ def _per_input(value: float | Vector, inputs: int, name: str) -> Float64[np.ndar
 
 @dataclass
 class Ledger:
-    """How many queries were answered, and how many may be. The only mutable state of a run."""
+    """How many queries were sent, and how many may be. The only mutable state of a run.
+
+    Args:
+        budget: the largest number that the user allows; None for no limit.
+        sent: rows that were sent, answered or not: what a service charges for.
+        answer_digits: relative rounding of the answers' type, the coarsest seen.
+        allowance: the largest number for now, where the user has given no budget; None for no limit.
+        deadline: when the last query may be sent, by `time.monotonic`; None for any time.
+    """
 
     budget: int | None = None
-    answered: int = 0
+    sent: int = 0
     answer_digits: float = 2.0**-52
+    allowance: int | None = None
+    deadline: float | None = None
+
+    @property
+    def limit(self) -> int | None:
+        """The number of queries that may be sent in all."""
+        return self.budget if self.budget is not None else self.allowance
 
     @property
     def left(self) -> float:
-        """Queries that the budget still allows (infinite without a budget)."""
-        return np.inf if self.budget is None else float(self.budget - self.answered)
+        """Queries that may still be sent (infinite without a limit)."""
+        return np.inf if self.limit is None else float(self.limit - self.sent)
+
+    def allow(self, queries: int) -> None:
+        """Raise the allowance so that so many more may be sent; a budget of the user stays as it is."""
+        self.allowance = max(self.allowance or 0, self.sent + queries)
 
     def reserve(self, queries: int) -> None:
-        """Refuse a batch that the budget can't pay for, before any of it is sent."""
-        if self.budget is not None and queries > self.left:
-            raise BudgetExhausted(needed=queries, left=int(self.left), budget=self.budget)
+        """Refuse a batch that the budget can't pay for, or that comes too late, before any of it is sent."""
+        if self.deadline is not None and time.monotonic() > self.deadline:
+            raise TimeExhausted
+        if self.limit is not None and queries > self.left:
+            raise BudgetExhausted(
+                needed=queries, left=int(self.left), budget=self.limit, is_default=self.budget is None
+            )
 
 
 class Oracle(ABC):
@@ -133,6 +183,10 @@ class Oracle(ABC):
                 continue
             if isinstance(count, bool) or not isinstance(count, int | np.integer) or count < 1:
                 raise InvalidInput(f"an oracle needs {name} to be a whole number of at least 1, got {count!r}.")
+        if inputs > MOST_INPUTS:
+            raise InvalidInput(f"an oracle takes at most {MOST_INPUTS} inputs, got {inputs}.")
+        if domain is not None and not isinstance(domain, Everywhere | Box):
+            raise InvalidInput(f"an oracle needs a domain, Everywhere(...) or Box(lower, upper), got {domain!r}.")
         self.inputs = int(inputs)
         self.outputs = outputs
         self.domain = domain if domain is not None else Everywhere()
@@ -145,7 +199,7 @@ class Oracle(ABC):
         """Ask the black box for one batch; return whatever it says."""
 
     def query(self, points: Points) -> Values:
-        """Ask for the answers at `points`; every answered point is counted, also when a later one fails.
+        """Ask for the answers at `points`; every point is counted when it is sent, whatever comes of it.
 
         Raises:
             InvalidInput: the points have the wrong shape, are not finite or lie outside the domain.
@@ -164,6 +218,8 @@ class Oracle(ABC):
         return np.concatenate(answers) if answers else np.empty((0, self.outputs or 1))
 
     def _one_batch(self, points: Points) -> Values:
+        # A service charges for what it was sent, also if it fails.
+        self.ledger.sent += len(points)
         try:
             raw = self._answer(points)
         except (OracleError, BudgetExhausted):
@@ -171,10 +227,9 @@ class Oracle(ABC):
             raise
         except Exception as error:
             raise OracleFailed(
-                f"the oracle raised {type(error).__name__}: {error} (after {self.ledger.answered} answered queries).",
-                queries=self.ledger.answered,
+                f"the oracle raised {type(error).__name__}: {error} (with query {self.ledger.sent} or one before).",
+                queries=self.ledger.sent,
             ) from error
-        self.ledger.answered += len(points)
         return self._checked(raw, len(points))
 
     def _checked(self, raw: object, points: int) -> Values:
@@ -208,8 +263,8 @@ class Oracle(ABC):
 
     def _bad(self, problem: str) -> BadAnswer:
         return BadAnswer(
-            f"the oracle gave a bad answer: {problem} (after {self.ledger.answered} queries).",
-            queries=self.ledger.answered,
+            f"the oracle gave a bad answer: {problem} (after {self.ledger.sent} queries).",
+            queries=self.ledger.sent,
         )
 
 

@@ -40,6 +40,10 @@ class Queryable(Protocol):
         ...
 
 
+# A spread of so many times the rounding of an answer is one.
+ROUNDING_MARGIN = 64.0
+
+
 @dataclass(frozen=True)
 class StandardOracle:
     """Affine coordinates ``z = (x - center) / half_width`` and ``y = (f - offset) / size``."""
@@ -83,7 +87,8 @@ def standardise(oracle: Oracle, values: Values) -> StandardOracle:
     spread = np.std(values, axis=0)
     magnitude = np.max(np.abs(values), axis=0)
     # Below the rounding of the answers a spread means nothing.
-    size = np.where(spread > 1e-6 * magnitude, spread, np.where(magnitude > 0, magnitude, 1.0))
+    rounding = ROUNDING_MARGIN * oracle.ledger.answer_digits * magnitude
+    size = np.where(spread > rounding, spread, np.where(magnitude > 0, magnitude, 1.0))
     return StandardOracle(oracle=oracle, center=center, half_width=half_width, offset=offset, size=size)
 
 

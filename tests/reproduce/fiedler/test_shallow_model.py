@@ -69,7 +69,7 @@ def test_it_costs_four_queries_per_neuron_and_one_more() -> None:
     network, atoms, _ = planted(0)
     oracle = CallableOracle(network, inputs=INPUTS, budget=4 * NEURONS + 1)
     signs_and_shifts(oracle, atoms, TANH, largest_shift=0.6, step=1e-2)
-    assert oracle.ledger.answered == 4 * NEURONS + 1
+    assert oracle.ledger.sent == 4 * NEURONS + 1
 
 
 def test_the_error_of_the_shifts_falls_with_the_square_of_the_step(seed: int) -> None:
@@ -164,7 +164,7 @@ def test_shifts_beyond_the_monotone_interval_are_refused(activation: Activation,
     oracle = CallableOracle(network, inputs=INPUTS)
     with pytest.raises(InvalidInput, match="largest shift above 0 and at most"):
         signs_and_shifts(oracle, atoms, activation, largest_shift=largest_shift, step=1e-2)
-    assert oracle.ledger.answered == 0
+    assert oracle.ledger.sent == 0
 
 
 def test_wrong_arguments_are_refused_before_asking() -> None:
@@ -181,7 +181,7 @@ def test_wrong_arguments_are_refused_before_asking() -> None:
     ):
         with pytest.raises(InvalidInput, match=problem):
             signs_and_shifts(asked, given, TANH, largest_shift=0.6, step=step)
-        assert asked.ledger.answered == 0
+        assert asked.ledger.sent == 0
 
 
 def test_several_outputs_are_refused_when_they_answer() -> None:

@@ -19,8 +19,11 @@ from unweave.identification.refiner import Candidate, Refiner, Start
 from unweave.identification.routes import Condition, Found, Known, Survey
 from unweave.identification.session import FunctionScale, Probe, Session
 from unweave.networks.network import Network
-from unweave.numerics.finite_differences import HessianSample, measure_hessians
+from unweave.numerics.finite_differences import HessianSample, hessian_queries, measure_hessians
 from unweave.numerics.subspace_power import Directions, SubspacePower
+
+# Hessians per input that may be measured without a budget.
+HESSIANS = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +63,8 @@ class HessianRoute:
     def _found(self, survey: Survey, refiner: Refiner) -> Found:
         session, probe = survey.session, survey.probe
         given, error = survey.activation, probe.scale.hessian_error
+        # One Hessian per neuron, of as many neurons as there are inputs, at least.
+        session.oracle.ledger.allow(HESSIANS * probe.oracle.inputs * hessian_queries(probe.oracle.inputs))
         if given is not None and not given.is_smooth:
             return Found(candidate=self._one_sided(survey, refiner))
         with session.stage("measuring Hessians"):
@@ -122,6 +127,7 @@ class HessianRoute:
                 neurons=survey.neurons,
                 model=model,
             )
+        session.saw(span.subspace.rank)
         with session.stage("finding directions"):
             directions = self.power(span.subspace, session.rng_power)
             self._check_directions(span, directions)

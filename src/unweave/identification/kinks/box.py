@@ -22,9 +22,10 @@ from unweave.identification.walks.lines import Line, line_between, random_line
 from unweave.networks.network import Network
 from unweave.result import at_most
 
-
 # Anchors that a model is tried from: the latest ones.
 ANCHORS = 24
+# Answers that a model must meet beside those that its linear parameters could be fitted to.
+SPARE = 8
 # Shares of the largest error of a model of measured terms that are tried, the smallest first.
 ROUGHLY = np.array([1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0])
 
@@ -66,6 +67,11 @@ class PartModel:
     network: Network
     met: Bool[np.ndarray, "points"]
     error: float
+
+    @property
+    def is_certain(self) -> bool:
+        """Whether it meets more answers than a fit could have met by accident."""
+        return _is_certain(self.network, self.met)
 
 
 @dataclass(frozen=True)
@@ -146,10 +152,10 @@ class _Search:
             return self._tried[-1]
         return min(self._tried, key=lambda candidate: candidate.certificate.rms_error)
 
-    def _random_walk(self) -> None:
+    def _random_walk(self) -> int:
         session, probe = self._survey.session, self._survey.probe
         line = random_line(session.oracle.domain, session.oracle.inputs, session.rng_walk)
-        self._walk(line, KinkSearch(noise=probe.scale.noise, rounding=probe.rounding))
+        return self._walk(line, KinkSearch(noise=probe.scale.noise, rounding=probe.rounding))
 
     def _walk(self, line: Line, search: KinkSearch, model: Network | None = None) -> int:
         """Add the kinks on a line, those of the difference from a model if there is one; say how many are new."""
@@ -169,6 +175,7 @@ class _Search:
             self._anchors += [
                 Anchor(side.point, value, side.gradient) for side, value in zip(sides.values(), values, strict=True)
             ]
+        self._survey.session.saw(len(self._terms.offsets))
         self._answers.excite(self._terms.network())
         return len(self._terms.offsets) - before
 
@@ -176,7 +183,7 @@ class _Search:
         """Walk from an answer that is missed to what is explained, or anywhere if that shows nothing new."""
         session, probe, answers = self._survey.session, self._survey.probe, self._answers
         missed = np.flatnonzero(~model.met)
-        if model.error <= self._sharp and np.any(model.met):
+        if model.is_certain and model.error <= self._sharp:
             target = answers.points[session.rng_walk.choice(missed)]
             met = answers.points[model.met]
             anchor = met[np.argmin(np.linalg.norm(met - target, axis=1))]
@@ -189,8 +196,8 @@ class _Search:
             except StageFailed:
                 # The difference bends too often: the model is not right anywhere near.
                 pass
+        if self._random_walk() == 0:
             self._drop_wrong_terms()
-        self._random_walk()
 
     def _drop_wrong_terms(self) -> None:
         """Leave out terms without which more answers are met, the latest first.
@@ -206,7 +213,10 @@ class _Search:
         """Give the model, right around one of the anchors, that meets most answers, and their number."""
         if not self._anchors:
             raise StageFailed(reasons.no_kinks())
+        answers = self._answers
         models = [anchor.model(terms) for anchor in self._anchors[-ANCHORS:]]
+        # If all kinks are known, and one was measured badly, this is right and the others are not.
+        models.append(_linearly_fitted(models[-1], answers.points, answers.values))
         counts = [int(np.count_nonzero(self._errors(model) <= self._roughly)) for model in models]
         best = int(np.argmax(counts))
         return models[best], counts[best]
@@ -221,6 +231,8 @@ class _Search:
             # Answers that are nearly met, and are not, would spoil the fit of all others.
             fitted = _linearly_fitted(network, answers.points[met], answers.values[met])
             sharp = self._errors(fitted) <= self._sharp
+            if not _is_certain(network, met):
+                continue
             if 2 * np.count_nonzero(met) >= np.count_nonzero(errors <= self._roughly) and np.all(sharp[met]):
                 network, met = fitted, sharp
                 break
@@ -273,6 +285,11 @@ class _Search:
             count = len(answers.trial_points)
             if not answers.ask_trials(self._settings.batch):
                 return False
+
+
+def _is_certain(network: Network, met: Bool[np.ndarray, "points"]) -> bool:
+    linear = network.widths[0] + network.inputs + 1
+    return int(np.count_nonzero(met)) >= linear + SPARE
 
 
 def _linearly_fitted(network: Network, points: Points, values: Values) -> Network:

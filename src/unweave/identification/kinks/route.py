@@ -71,6 +71,7 @@ class KinkWalk:
                     line = random_line(session.oracle.domain, oracle.inputs, session.rng_walk)
                     met = measure_hyperplanes(oracle.query, search(oracle.query, line), search)
                     terms = terms.extended(met)
+                    session.saw(len(terms.offsets))
                     answers.excite(terms.network())
                     start = self._start(terms, met, answers)
                 if start.network.widths[0] == 0 or (start.misfit > self.roughly and number < self.lines - 1):

@@ -85,6 +85,7 @@ class LayerPeeling:
         if rough.neurons > rough.inputs:
             why = reasons.too_wide(rough)
             return Found(why, first_layer=replace(first, reason=f"{first.reason} That is because {why}"))
+        survey.session.saw(rough.neurons)
         try:
             with survey.session.stage("peeling the first layer"):
                 layer, alignment = _aligned(survey.session, survey.probe, rough)

@@ -236,6 +236,7 @@ class _Progress:
     def next_line(self) -> Line:
         """A random line, or after the first one that known neurons do not see, if there is one."""
         inputs, rng, line = self.probe.oracle.inputs, self.session.rng_walk, self.random_line()
+        self.session.saw(len(self.terms.offsets))
         unseen = self._unseen_directions()
         if self.lines == 0 or len(unseen) == 0:
             return line

@@ -104,6 +104,7 @@ class TwoLayerSearch:
             )
         with session.stage("walking to the first layer"):
             found = self.first(session, probe)
+        session.saw(found.neurons)
         if found.neurons == 0:
             raise StageFailed("no kink was seen whose hyperplane goes on everywhere.")
         try:

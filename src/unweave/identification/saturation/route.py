@@ -43,6 +43,8 @@ from unweave.networks.network import Network
 from unweave.oracles.views import layer_in_oracle_units
 from unweave.result import Diagnostic, at_least, at_most
 
+# Neurons per input that the first far line may meet: what 50 inputs and 1,000 neurons are.
+FAR_NEURONS = 20
 # Step of the differences that measure the slope of an affine part, relative to the radius.
 SLOPE_STEP = 1e-3
 # Angle at which far lines end, before their last direction.
@@ -109,6 +111,8 @@ class SaturationWalk:
                 return oracle.query(points) - model(points)
 
             line = far_line(oracle.inputs, session.rng_walk, radius=far.radius, outer=far.outer)
+            # Every jump that is seen is a neuron; the search along a line has a limit of its own.
+            session.saw(max(FAR_NEURONS * oracle.inputs, len(neurons)))
             reading = reader(ask, line, noise=noise, rounding=probe.rounding, activations=activations)
             if lines == 1:
                 self._check(reading, noise)

@@ -162,11 +162,11 @@ class _ReferenceRun:
 
     @contextmanager
     def _stage(self, name: str) -> Iterator[None]:
-        asked, began = self.oracle.ledger.answered, time.perf_counter()
+        asked, began = self.oracle.ledger.sent, time.perf_counter()
         try:
             yield
         finally:
-            queries = self.result.queries | {name: self.oracle.ledger.answered - asked}
+            queries = self.result.queries | {name: self.oracle.ledger.sent - asked}
             self._update(queries=queries, seconds=self.result.seconds | {name: time.perf_counter() - began})
 
     def _update(self, **changes: object) -> None:

@@ -135,7 +135,7 @@ def test_a_budget_that_is_too_small_is_kept_and_said(budget: int, seed: int) -> 
     truth = planted(seed, "6-5-3-2")
     oracle = CallableOracle(truth, inputs=6, budget=budget)
     found = unweave.identify(oracle, seed=seed)
-    assert found.queries == oracle.ledger.answered <= budget
+    assert found.queries == oracle.ledger.sent <= budget
     assert "budget is too small" in found.reason
     assert_not_vouched_for(found, truth.layers[0])
 

@@ -158,12 +158,12 @@ def test_a_budget_ends_with_the_first_layer(seed: int) -> None:
     truth = planted(seed, 8, 5, 5, 1)
     session, probe = started(truth, seed)
     TwoLayerSearch().first(session, probe)
-    budget = session.oracle.ledger.answered + 40
+    budget = session.oracle.ledger.sent + 40
     session, probe = started(truth, seed, budget=budget)
     found = TwoLayerSearch()(session, probe)
     assert_first_layer_only(found, truth, probe.oracle)
     assert "budget" in found.reason
-    assert session.oracle.ledger.answered <= budget
+    assert session.oracle.ledger.sent <= budget
 
 
 def test_a_small_budget_raises(seed: int) -> None:

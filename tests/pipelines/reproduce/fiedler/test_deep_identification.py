@@ -88,7 +88,7 @@ def test_queries_are_those_of_the_formulas(seed: int) -> None:
         "completion": NEURONS * INPUTS**2,
         "fresh answers": 30,
     }
-    assert oracle.ledger.answered == sum(found.queries.values())
+    assert oracle.ledger.sent == sum(found.queries.values())
 
 
 @pytest.mark.parametrize(("neurons", "queries"), [(85, 1_734_000), (125, 2_550_000), (120, 2_448_000)])
@@ -171,7 +171,7 @@ def test_kinks_end_the_run_before_a_query(seed: int) -> None:
     found = DeepReferenceIdentifier()(oracle, architecture_of(network), seed=0)
     assert found.outcome is Outcome.NOT_IDENTIFIED
     assert "piecewise linear" in found.reason
-    assert oracle.ledger.answered == 0
+    assert oracle.ledger.sent == 0
 
 
 def test_widening_networks_give_directions_only(seed: int) -> None:
