@@ -20,7 +20,7 @@ SOURCE = Path(unweave.__file__).parent
 
 # A module may import from its own group and from those before it.
 ORDER = (
-    {"exceptions", "extras", "arrays", "activations", "threads", "writing", "folders", "seals"},
+    {"exceptions", "extras", "arrays", "activations", "deadlines", "threads", "writing", "folders", "seals"},
     {"_kernels"},
     {"networks", "numerics", "oracles", "result", "samples"},
     {"certificates"},
@@ -36,8 +36,8 @@ UPWARDS = {("result", "reports.text")}
 METHODS = ("identification", "learn", "explore", "reproduce")
 # Where a module needs two users: the shared floor, and what lies beside the methods.
 SHARED = ("numerics", "samples.hermite", "identification", "learn", "explore")
-# Modules beside the methods that are doors, or tables of the methods.
-DOORS = {"identification.identifier"}
+# Modules beside the methods that are doors, or parts of one.
+DOORS = {"identification.identifier", "identification.examination"}
 # Shared folders that a method imports from its neighbours' parent.
 COMMON_FOLDERS = {"identification.walks", "samples.hermite"}
 

@@ -78,7 +78,9 @@ def test_no_points_cost_nothing() -> None:
     assert model.sizes == []
 
 
-def test_answers_of_earlier_batches_count_when_a_later_one_fails() -> None:
+def test_all_that_was_sent_is_charged_when_a_batch_fails() -> None:
+    """Audit B4: a service charges for the rows of a batch in which the model raised."""
+
     def breaks_at_large_points(points: np.ndarray) -> np.ndarray:
         if points.max() > 15:
             raise RuntimeError("out of memory")
@@ -87,7 +89,7 @@ def test_answers_of_earlier_batches_count_when_a_later_one_fails() -> None:
     oracle = CallableOracle(breaks_at_large_points, inputs=3, batch=4)
     with pytest.raises(OracleFailed, match=r"RuntimeError: out of memory \(after 4 answered") as failure:
         oracle.query(some_points(10))
-    assert failure.value.queries == oracle.ledger.sent == 4
+    assert failure.value.queries == oracle.ledger.sent == 8
     assert isinstance(failure.value.__cause__, RuntimeError)
 
 

@@ -80,10 +80,17 @@ def test_samples_without_a_box_are_standard_normal(seed: int) -> None:
 
 def test_a_constant_output_is_measured_by_its_magnitude() -> None:
     oracle = CallableOracle(model, inputs=3)
-    values = np.array([[5.0, 0.0, 1e8], [5.0, 0.0, 1e8 + 1.0]])
+    # A spread of a few units of the last digit is rounding.
+    values = np.array([[5.0, 0.0, 1e8], [5.0, 0.0, 1e8 + 2.0**-24]])
     found = standardise(oracle, values)
-    np.testing.assert_array_equal(found.size, [5.0, 1.0, 1e8 + 1.0])
-    np.testing.assert_array_equal(found.offset, [5.0, 0.0, 1e8 + 0.5])
+    np.testing.assert_array_equal(found.size, [5.0, 1.0, 1e8 + 2.0**-24])
+
+
+def test_an_offset_does_not_change_the_unit_of_errors() -> None:
+    """Audit A9: errors are relative to the spread of the answers, however large their offset is."""
+    oracle = CallableOracle(model, inputs=3)
+    found = standardise(oracle, np.array([[1e10 - 1.0], [1e10 + 1.0]]))
+    np.testing.assert_allclose(found.size, [1.0])
 
 
 def test_logits_are_centred_and_counted(seed: int) -> None:

@@ -176,7 +176,7 @@ class Identifier:
     ) -> Result:
         """Recover the network behind `oracle`, or say why that is not possible."""
         session = Session(oracle, np.random.default_rng(seed), progress)
-        oracle.ledger.allow(self.free_queries + self.free_queries_per_input * oracle.inputs)
+        oracle.ledger.allowance = oracle.ledger.sent + self.free_queries + self.free_queries_per_input * oracle.inputs
         with limited_threads(), ending_after(seconds) as deadline:
             oracle.ledger.deadline = deadline
             try:

@@ -35,8 +35,8 @@ def too_rough(level: float, largest: float, *, is_repeatable: bool) -> str:
         else "Average the answers, or query the model in evaluation mode."
     )
     return (
-        f"the answers are too rough or noisy: between neighbouring points, a thousandth of the domain apart, they differ "
-        f"by {level:.1e} of their spread in a way that no smooth or piecewise linear function does, and nothing is "
+        "the answers are too rough or noisy: between neighbouring points, a thousandth of the domain apart, they "
+        f"differ by {level:.1e} of their spread in a way that no smooth or piecewise linear function does, and nothing is "
         f"identified above {largest:g}. {why}"
     )
 

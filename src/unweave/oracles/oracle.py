@@ -29,8 +29,8 @@ def _bound(value: object, kind: str, name: str) -> np.ndarray:
         array = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"{kind} needs {name} to be a number, or one per input, got {value!r}.") from error
-    if array.ndim > 1 or array.size == 0 or not np.all(np.isfinite(array)):
-        raise InvalidInput(f"{kind} needs {name} to be a finite number, or one per input, got {value!r}.")
+    if array.ndim > 1 or array.size == 0:
+        raise InvalidInput(f"{kind} needs {name} to be a number, or one per input, got {value!r}.")
     return array
 
 
@@ -55,9 +55,11 @@ class Everywhere:
     def __post_init__(self) -> None:
         scale, center = _bound(self.scale, "Everywhere", "scale"), _bound(self.center, "Everywhere", "center")
         if not (np.all(scale >= 1 / FARTHEST) and np.all(scale <= FARTHEST)):
-            raise InvalidInput(f"Everywhere needs a scale between {1 / FARTHEST:g} and {FARTHEST:g}, got {self.scale}.")
+            raise InvalidInput(
+                f"Everywhere needs a positive finite scale, between {1 / FARTHEST:g} and {FARTHEST:g}, got {self.scale}."
+            )
         if not np.all(np.abs(center) <= FARTHEST):
-            raise InvalidInput(f"Everywhere needs a center of at most {FARTHEST:g}, got {self.center}.")
+            raise InvalidInput(f"Everywhere needs a finite center, at most {FARTHEST:g}, got {self.center}.")
         _check_lengths("Everywhere", scale=scale, center=center)
 
     def frame(self, inputs: int) -> tuple[Vector, Vector]:
@@ -84,9 +86,11 @@ class Box:
         lower, upper = _bound(self.lower, "Box", "lower"), _bound(self.upper, "Box", "upper")
         _check_lengths("Box", lower=lower, upper=upper)
         if not np.all(lower < upper):
-            raise InvalidInput(f"Box needs lower < upper, got {self.lower} and {self.upper}.")
+            raise InvalidInput(f"Box needs finite bounds with lower < upper, got {self.lower} and {self.upper}.")
         if not (np.all(np.abs(lower) <= FARTHEST) and np.all(np.abs(upper) <= FARTHEST)):
-            raise InvalidInput(f"Box needs bounds of at most {FARTHEST:g}, got {self.lower} and {self.upper}.")
+            raise InvalidInput(
+                f"Box needs finite bounds with lower < upper, at most {FARTHEST:g}, got {self.lower} and {self.upper}."
+            )
 
     def frame(self, inputs: int) -> tuple[Vector, Vector]:
         """Return centre and half-width per input: the unit of length of every measurement."""
@@ -123,6 +127,7 @@ class Ledger:
     Args:
         budget: the largest number that the user allows; None for no limit.
         sent: rows that were sent, answered or not: what a service charges for.
+        answered: rows that came back.
         answer_digits: relative rounding of the answers' type, the coarsest seen.
         allowance: the largest number for now, where the user has given no budget; None for no limit.
         deadline: when the last query may be sent, by `time.monotonic`; None for any time.
@@ -130,6 +135,7 @@ class Ledger:
 
     budget: int | None = None
     sent: int = 0
+    answered: int = 0
     answer_digits: float = 2.0**-52
     allowance: int | None = None
     deadline: float | None = None
@@ -145,8 +151,9 @@ class Ledger:
         return np.inf if self.limit is None else float(self.limit - self.sent)
 
     def allow(self, queries: int) -> None:
-        """Raise the allowance so that so many more may be sent; a budget of the user stays as it is."""
-        self.allowance = max(self.allowance or 0, self.sent + queries)
+        """Raise the allowance, if there is one, so that so many more may be sent."""
+        if self.allowance is not None:
+            self.allowance = max(self.allowance, self.sent + queries)
 
     def reserve(self, queries: int) -> None:
         """Refuse a batch that the budget can't pay for, or that comes too late, before any of it is sent."""
@@ -227,9 +234,10 @@ class Oracle(ABC):
             raise
         except Exception as error:
             raise OracleFailed(
-                f"the oracle raised {type(error).__name__}: {error} (with query {self.ledger.sent} or one before).",
+                f"the oracle raised {type(error).__name__}: {error} (after {self.ledger.answered} answered queries).",
                 queries=self.ledger.sent,
             ) from error
+        self.ledger.answered += len(points)
         return self._checked(raw, len(points))
 
     def _checked(self, raw: object, points: int) -> Values:

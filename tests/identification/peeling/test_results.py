@@ -8,6 +8,7 @@ import pytest
 
 from unweave.activations import IDENTITY, RELU, SIGMOID, TANH, Activation
 from unweave.certificates.certify import Certificate
+from unweave.certificates.claims import ClaimRules, Evidence
 from unweave.certificates.diagnostics import network_quality
 from unweave.exceptions import InvalidInput
 from unweave.identification import reasons
@@ -150,13 +151,25 @@ def test_the_network_is_delivered_with_the_activation_asked_for(seed: int) -> No
     assert as_delivered(candidate, RELU).activations == (TANH, TANH, IDENTITY)
 
 
+def evidence_for(candidate: Candidate) -> Evidence:
+    return Evidence(
+        network=reasons.in_words(candidate.network),
+        certificate=candidate.certificate,
+        floor=candidate.floor,
+        limit=candidate.limit,
+        explains=candidate.explains,
+        missed=0 if candidate.explains else candidate.certificate.fresh_queries,
+        is_shallow=False,
+    )
+
+
 def test_the_reason_names_all_layers(seed: int) -> None:
     candidate = judged(planted(seed), seed)
-    outcome, reason = reasons.outcome_of(candidate)
+    outcome, reason = ClaimRules()(evidence_for(candidate))
     assert outcome is Outcome.IDENTIFIED
     assert reason.startswith("5 and 4 neurons in 2 hidden layers of tanh; fresh answers")
     missed = replace(candidate, certificate=replace(candidate.certificate, rms_error=0.1))
-    outcome, reason = reasons.outcome_of(missed)
+    outcome, reason = ClaimRules()(evidence_for(missed))
     assert outcome is Outcome.NOT_IDENTIFIED
     assert "the network has other layers" in reason
 

@@ -67,7 +67,8 @@ def test_query_bound_with_at_least_as_many_neurons_as_inputs(inputs: int, neuron
     found = Identifier(walks=False)(CallableOracle(truth, inputs=inputs), seed=seed)
     assert_recovered(found, truth)
     assert found.route == "Hessians"
-    assert found.queries <= 1.3 * neurons * (inputs**2 + inputs + 1) + 3 * truth.parameters
+    # The fresh answers of the examination come on top.
+    assert found.queries <= 1.3 * neurons * (inputs**2 + inputs + 1) + 3 * truth.parameters + 59
 
 
 @pytest.mark.parametrize("activation", [TANH, SOFTPLUS, RELU])
@@ -281,9 +282,10 @@ class TestHonestFailures:
 
     @pytest.mark.parametrize("value", [0.0, 3.0])
     def test_constant_function(self, value: float) -> None:
+        """Audit A3: a constant answer is no evidence against features that are too narrow to be met."""
         found = unweave.identify(lambda points: np.full(len(points), value), inputs=5)
-        assert found.is_identified
-        assert "constant" in found.reason
+        assert found.outcome is unweave.Outcome.PARTLY_IDENTIFIED
+        assert "constant on at least 95%" in found.reason
 
     @pytest.mark.parametrize("width", [1, pytest.param(3, marks=pytest.mark.slow), 8])
     def test_deep_network(self, width: int, seed: int) -> None:

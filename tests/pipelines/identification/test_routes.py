@@ -251,7 +251,7 @@ def test_a_wrong_activation_is_an_outcome_and_not_an_error(
         # The right network under another name than the given one is welcome, a wrong one is not.
         if found.is_identified:
             assert found.network is not None
-            assert any("are not those of" in note for note in found.notes)
+            assert "are not those of" in found.reason
             assert unweave.match(found.network, truth).largest_error < 1e-8
 
 
