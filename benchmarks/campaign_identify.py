@@ -86,16 +86,19 @@ def any_domain(rng: np.random.Generator) -> Box | Everywhere:
 
 
 def ordinary(rng: np.random.Generator) -> Truth:
+    """Plant a shallow network in all of space."""
     network = drawn(rng, SMOOTH + KINKED)
     return Truth(network, network.inputs, Everywhere(), network)
 
 
 def ordinary_smooth_in_a_box(rng: np.random.Generator) -> Truth:
+    """Plant a smooth network in a box."""
     network = drawn(rng, SMOOTH)
     return Truth(network, network.inputs, Box(-1.0, 1.0), network)
 
 
 def kinked_in_a_box(rng: np.random.Generator) -> Truth:
+    """Plant a ReLU or leaky ReLU network in a box."""
     names = ("relu", "relu", "leaky_relu(0.01)", "leaky_relu(0.1)", "leaky_relu(0.3)")
     network = drawn(rng, names, inputs=int(rng.integers(2, 11)), outputs=1)
     return Truth(network, network.inputs, Box(-1.0, 1.0), network)
@@ -115,6 +118,7 @@ def near_duplicates(rng: np.random.Generator) -> Truth:
 
 
 def uneven_weights(rng: np.random.Generator) -> Truth:
+    """Plant weights and output weights of very different sizes."""
     network = drawn(rng, SMOOTH + KINKED)
     hidden, output = network.layers
     lengths = 10.0 ** rng.uniform(-3, 3, hidden.neurons)
@@ -127,6 +131,7 @@ def uneven_weights(rng: np.random.Generator) -> Truth:
 
 
 def dead_and_far(rng: np.random.Generator) -> Truth:
+    """Plant a neuron that bends far away, and one that is dead."""
     network = drawn(rng, SMOOTH + KINKED, neurons=int(rng.integers(2, 10)))
     hidden, output = network.layers
     biases, outgoing = hidden.biases.copy(), output.weights.copy()
@@ -138,12 +143,14 @@ def dead_and_far(rng: np.random.Generator) -> Truth:
 
 
 def mixture(rng: np.random.Generator) -> Truth:
+    """Add networks of two activations."""
     one = drawn(rng, SMOOTH + KINKED, outputs=1)
     other = drawn(rng, SMOOTH + KINKED, inputs=one.inputs, outputs=1)
     return Truth(lambda x: one(x) + other(x), one.inputs, any_domain(rng))
 
 
 def with_a_bump(rng: np.random.Generator) -> Truth:
+    """Add a bump to a network."""
     network = drawn(rng, ("tanh", "relu", "gelu"), inputs=int(rng.integers(1, 5)), outputs=1)
     center = rng.uniform(-1, 1, network.inputs)
     width, height = 10.0 ** rng.uniform(-3, 0), 10.0 ** rng.uniform(-4, 1)
@@ -155,6 +162,7 @@ def with_a_bump(rng: np.random.Generator) -> Truth:
 
 
 def with_a_step(rng: np.random.Generator) -> Truth:
+    """Add a step to a network."""
     network = drawn(rng, ("tanh", "relu", "gelu", "sigmoid"), outputs=1)
     normal, place = rng.standard_normal(network.inputs), rng.standard_normal()
     height = 10.0 ** rng.uniform(-4, 1)
@@ -172,11 +180,13 @@ def hash_noise(rng: np.random.Generator) -> Truth:
 
 
 def hashed(x: np.ndarray) -> np.ndarray:
+    """Give noise that depends on the point alone."""
     digests = [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in np.ascontiguousarray(x)]
     return np.array([int.from_bytes(digest, "little") / 2**64 - 0.5 for digest in digests]) * np.sqrt(12.0)
 
 
 def rounded(rng: np.random.Generator) -> Truth:
+    """Round the answers."""
     network, digits = drawn(rng, SMOOTH + KINKED), int(rng.integers(1, 10))
     kind = rng.choice(["decimals", "float32", "float16", "float32 in float64"])
 
@@ -192,6 +202,7 @@ def rounded(rng: np.random.Generator) -> Truth:
 
 
 def odd_units(rng: np.random.Generator) -> Truth:
+    """Plant large offsets, and answers that are tiny or huge."""
     network = drawn(rng, SMOOTH + KINKED)
     offset, scale = rng.choice([0.0, 1e3, 1e5, 1e10, -1e12]), rng.choice([1e-300, 1e-100, 1e-8, 1.0, 1e8, 1e150])
     output = network.layers[1]
@@ -224,6 +235,7 @@ def badly_behaved(rng: np.random.Generator) -> Truth:
 
 
 def piecewise_constant(rng: np.random.Generator) -> Truth:
+    """Plant trees, neighbours and boosting."""
     inputs, kind = int(rng.integers(1, 8)), rng.choice(["tree", "neighbours", "boosting"])
     centers, values = rng.standard_normal((30, inputs)), rng.standard_normal(30)
     axes, cuts = rng.integers(0, inputs, 40), rng.standard_normal(40)
@@ -240,6 +252,7 @@ def piecewise_constant(rng: np.random.Generator) -> Truth:
 
 
 def deep(rng: np.random.Generator) -> Truth:
+    """Plant two or three hidden layers."""
     widths = [int(rng.integers(2, 9)), *sorted(rng.integers(1, 7, int(rng.integers(2, 4))), reverse=True)]
     names = [str(rng.choice(["tanh", "sigmoid", "relu", "erf", "gelu"]))] * len(widths)
     layers, fan_in = [], widths[0]
@@ -253,6 +266,7 @@ def deep(rng: np.random.Generator) -> Truth:
 
 
 def no_network(rng: np.random.Generator) -> Truth:
+    """Plant functions that are no networks."""
     inputs, w, b = int(rng.integers(1, 6)), 10.0 ** rng.uniform(0, 4), rng.standard_normal()
     functions: list[Function] = [
         lambda x: np.sin(w * x[:, :1] + b),
@@ -270,6 +284,7 @@ def no_network(rng: np.random.Generator) -> Truth:
 
 
 def probabilities(rng: np.random.Generator) -> Truth:
+    """Answer with probabilities."""
     network = drawn(rng, SMOOTH + KINKED, outputs=3)
 
     def function(x: np.ndarray) -> np.ndarray:
@@ -285,6 +300,7 @@ def probabilities(rng: np.random.Generator) -> Truth:
 
 
 def small_budget(rng: np.random.Generator) -> Truth:
+    """Give a budget that is too small, or just enough."""
     truth = [ordinary, kinked_in_a_box, ordinary_smooth_in_a_box][int(rng.integers(3))](rng)
     return replace(truth, settings={"budget": int(10.0 ** rng.uniform(0.5, 3.5))})
 

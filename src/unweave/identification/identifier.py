@@ -246,6 +246,7 @@ class Identifier:
         """Put together what a claim about the best network is decided from."""
         best, survey = examined.candidate, trail.survey
         network = best.network
+        slope = 0.0 if network.skip is None else float(np.max(np.abs(network.skip), initial=0.0))
         return Evidence(
             network=reasons.in_words(network),
             certificate=best.certificate,
@@ -257,7 +258,7 @@ class Identifier:
             is_complete=examined.is_complete,
             is_box=survey.is_in_box,
             all_vertices=survey.session.oracle.inputs <= MOST_INPUTS,
-            is_constant=network.widths == (0,) and float(np.max(np.abs(network.skip), initial=0.0)) < CONSTANT,
+            is_constant=network.widths == (0,) and slope < CONSTANT,
             misfit=best.start.misfit,
             is_shallow=is_shallow(network),
             contradiction=self._contradiction(network),

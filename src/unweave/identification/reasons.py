@@ -36,8 +36,8 @@ def too_rough(level: float, largest: float, *, is_repeatable: bool) -> str:
     )
     return (
         "the answers are too rough or noisy: between neighbouring points, a thousandth of the domain apart, they "
-        f"differ by {level:.1e} of their spread in a way that no smooth or piecewise linear function does, and nothing is "
-        f"identified above {largest:g}. {why}"
+        f"differ by {level:.1e} of their spread in a way that no smooth or piecewise linear function does, and nothing "
+        f"is identified above {largest:g}. {why}"
     )
 
 

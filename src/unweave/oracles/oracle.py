@@ -56,7 +56,7 @@ class Everywhere:
         scale, center = _bound(self.scale, "Everywhere", "scale"), _bound(self.center, "Everywhere", "center")
         if not (np.all(scale >= 1 / FARTHEST) and np.all(scale <= FARTHEST)):
             raise InvalidInput(
-                f"Everywhere needs a positive finite scale, between {1 / FARTHEST:g} and {FARTHEST:g}, got {self.scale}."
+                f"Everywhere needs a positive finite scale, {1 / FARTHEST:g} to {FARTHEST:g}, got {self.scale}."
             )
         if not np.all(np.abs(center) <= FARTHEST):
             raise InvalidInput(f"Everywhere needs a finite center, at most {FARTHEST:g}, got {self.center}.")

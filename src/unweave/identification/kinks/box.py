@@ -169,7 +169,7 @@ class _Search:
         sides = measure_sides(ask, walked, search, range(len(walked.pieces)))
         met = hyperplanes_between(sides, walked)
         self._unresolved = met.unresolved
-        self._terms = self._terms.extended(met.chosen([*np.flatnonzero(met.errors < self._settings.clear)]))
+        self._terms = self._terms.extended(met.chosen(np.flatnonzero(met.errors < self._settings.clear).tolist()))
         if model is None:
             values = query(np.array([side.point for side in sides.values()]).reshape(-1, len(line.base)))
             self._anchors += [
@@ -226,6 +226,7 @@ class _Search:
         answers = self._answers
         network, _ = self._most_met(self._terms)
         errors = self._errors(network)
+        met = errors <= self._roughly
         for tol in self._roughly * ROUGHLY:
             met = errors <= tol
             # Answers that are nearly met, and are not, would spoil the fit of all others.
@@ -297,6 +298,7 @@ def _linearly_fitted(network: Network, points: Points, values: Values) -> Networ
     hidden, output = network.layers
     columns = np.hstack([hidden.activation(hidden.preactivations(points)), points, np.ones((len(points), 1))])
     change = np.linalg.lstsq(columns, values - network(points), rcond=1e-9)[0]
+    skip = np.zeros((network.outputs, network.inputs)) if network.skip is None else network.skip
     neurons = hidden.neurons
     output = replace(output, weights=output.weights + change[:neurons].T, biases=output.biases + change[-1])
-    return Network((hidden, output), skip=network.skip + change[neurons:-1].T)
+    return Network((hidden, output), skip=skip + change[neurons:-1].T)
