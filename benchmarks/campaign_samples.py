@@ -13,9 +13,10 @@ import sys
 import warnings
 
 import campaign_halfspaces
+import campaign_relu
 from campaigns import main
 
-FAMILIES = [*campaign_halfspaces.FAMILIES]
+FAMILIES = [*campaign_halfspaces.FAMILIES, *campaign_relu.FAMILIES]
 
 if __name__ == "__main__":
     # Inputs that are not Gaussian are part of the campaign; the estimators warn about them.

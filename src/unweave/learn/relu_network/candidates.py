@@ -20,6 +20,9 @@ from unweave.samples.hermite.inputs import Coordinates
 SAME_PLANE, NO_WEIGHT = 1e-7, 1e-9
 # Rows that decide whether a start deserves a fit to all of them.
 SCREENING_ROWS = 30_000
+# Noise whose median is a smaller share of its root mean square is none: most rows are met, and some are not; chosen (it
+# is 0.67 for normal noise, 0.44 for Student's t with three degrees of freedom).
+EVEN_NOISE = 0.2
 # Errors of exact labels on rows that no fit has seen, relative to the labels: rounding, times what a fit loses.
 EXACT_ELSEWHERE = 1e-9
 
@@ -56,6 +59,7 @@ class Candidate:
         finished: how.
         is_exact: whether it meets labels of unseen rows up to rounding.
         exact_share: share of the fitted rows that it meets up to rounding.
+        evenness: median of what it leaves of the fitted labels in units of the root mean square: 0.67 for normal noise.
         noise: root mean square of what it leaves of the fitted labels, corrected for its parameters.
         structure: whether what it leaves is noise; None where nothing is left.
         errors: standard errors of its parameters by this noise.
@@ -70,6 +74,7 @@ class Candidate:
     finished: FinishedRelu
     is_exact: bool
     exact_share: float
+    evenness: float
     noise: float
     structure: ResidualStructure | None
     errors: StandardErrors
@@ -90,6 +95,7 @@ class Candidate:
         Noise spoils all of them. Where most are met exactly, the others tell of a neuron that is missing.
         """
         is_noisy = self.exact_share <= 0.5 and self.structure is not None and self.structure.is_noise
+        is_noisy = is_noisy and self.evenness >= EVEN_NOISE
         return self.is_exact or is_noisy
 
     @property
@@ -175,6 +181,7 @@ class Finisher:
             finished=finished,
             is_exact=is_exact,
             exact_share=share,
+            evenness=float(np.median(np.abs(left))) / max(root_mean_square(left), np.finfo(float).tiny),
             noise=noise,
             structure=structure,
             errors=errors,

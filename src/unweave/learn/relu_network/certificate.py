@@ -7,13 +7,15 @@ from jaxtyping import Int
 
 from unweave.arrays import root_mean_square
 from unweave.certificates.certify import CONFIDENCE, Certificate, certify
-from unweave.learn.relu_network.candidates import EXACT_ELSEWHERE, Candidate, Rows, in_inputs
-from unweave.learn.relu_network.evidence import ResidualStructure
+from unweave.learn.relu_network.candidates import EVEN_NOISE, EXACT_ELSEWHERE, Candidate, Rows, in_inputs
+from unweave.learn.relu_network.evidence import RESOLUTION, ResidualStructure, exact_resolution, weakest_bend
 from unweave.result import Diagnostic, Outcome, Verdict, at_least, at_most
 from unweave.samples.hermite.inputs import Coordinates
 
 # Answers per parameter that the claim on the parameters uses, and the least number of them.
 ANSWERS_PER_PARAMETER, LEAST_ANSWERS = 20, 2_000
+# Share of the spread of the labels above which noise leaves too little to call an affine function a finding; chosen.
+LARGEST_NOISE = 0.95
 # Largest relative radius of a parameter that counts as known.
 KNOWN = 1e-3
 # Error on held out rows, beyond that many standard errors, in units of the noise: a fit to few rows is better there.
@@ -35,7 +37,11 @@ class ReluCertificate:
         label_rms: root mean square of the labels, about zero.
         noise: standard deviation of the noise of a label, as the fit suggests.
         structure_chance: probability that noise leaves residuals as structured as these; 1 for exact labels.
-        noticeable: root mean square of a missing part that would have been noticed; 0 for exact labels.
+        noticeable: a missing neuron would have been noticed, with a probability of 95 %, if what it adds beside affine
+            functions has this root mean square; 0 for exact labels.
+        weakest: the same of the weakest neuron that was found; infinite without any.
+        resolution: neurons whose weights are nearer than this angle (in radians, where inputs have spread 1) may have
+            been taken for one.
         radius: largest relative error of a parameter, for exact labels; infinite where there is no such claim.
         isolation: no other network with these labels is nearer than this.
         largest_standard_error: of a direction, bias or output weight relative to the largest one; 0 for exact labels.
@@ -52,6 +58,8 @@ class ReluCertificate:
     noise: float
     structure_chance: float
     noticeable: float
+    weakest: float
+    resolution: float
     radius: float
     isolation: float
     largest_standard_error: float
@@ -80,7 +88,14 @@ class ReluCertificate:
             return rows
         rows.append(("noise of a label", f"{self.noise:.3g}"))
         rows.append(("chance that noise leaves such residuals", f"{self.structure_chance:.2g}"))
-        rows.append(("a missing part would have shown from", f"{self.noticeable:.2g} (root mean square)"))
+        rows.append(
+            (
+                "a missing neuron would have shown from",
+                f"{self.noticeable:.2g} (root mean square of its bend, power 95 %; that of the weakest one found is "
+                f"{self.weakest:.2g})",
+            )
+        )
+        rows.append(("neurons may be one if nearer than", f"{np.degrees(self.resolution):.2g} degrees"))
         rows.append(("largest standard error of a parameter", f"{self.largest_standard_error:.2g}"))
         return rows
 
@@ -120,6 +135,10 @@ def certificate_of(
         noise=spread * candidate.noise,
         structure_chance=1.0 if structure is None else structure.chance,
         noticeable=0.0 if structure is None else spread * structure.noticeable,
+        weakest=spread * weakest_bend(candidate.network, fitted.points),
+        resolution=exact_resolution(candidate.network, fitted.points, confidence=CONFIDENCE)
+        if structure is None
+        else RESOLUTION,
         radius=np.inf if claim is None else claim.radius,
         isolation=0.0 if claim is None else claim.isolation,
         largest_standard_error=0.0 if candidate.is_exact else _largest_standard_error(candidate, coordinates),
@@ -277,9 +296,16 @@ def too_few(rows: int, needed: int) -> str:
 def _affine(case: Case) -> tuple[Outcome, str]:
     if case.candidate.is_exact:
         return Outcome.IDENTIFIED, "The labels are an affine function of the inputs, without any neuron."
+    certificate = case.certificate
+    seen = f"No neuron stands out from the noise of {certificate.noise:.3g}"
+    if certificate.noise > LARGEST_NOISE * certificate.label_spread:
+        return Outcome.NOT_IDENTIFIED, (
+            f"{seen}, which is nearly all of the spread of the labels, {certificate.label_spread:.3g}: they may not "
+            "depend on the inputs at all, or in a way that no few neurons have."
+        )
     return Outcome.PARTLY_IDENTIFIED, (
-        f"No neuron stands out from the noise of {case.certificate.noise:.3g}: an affine function is what can be "
-        "seen. More samples would show weaker neurons."
+        f"{seen}: an affine function is what can be seen, and a neuron would have shown if it bends the labels by "
+        f"{certificate.noticeable:.2g} (root mean square, power 95 %). More samples would show weaker ones."
     )
 
 
@@ -301,7 +327,10 @@ def _exact(case: Case) -> tuple[Outcome, str]:
         )
     if certificate.radius > KNOWN:
         return Outcome.PARTLY_IDENTIFIED, f"{met}, but these samples do not pin all parameters down."
-    return Outcome.IDENTIFIED, f"{met}; every parameter is within a relative {certificate.radius:.1e}."
+    return Outcome.IDENTIFIED, (
+        f"{met}; every parameter is within a relative {certificate.radius:.1e}, unless two neurons are so near to each "
+        f"other ({certificate.resolution:.1g} radians) that no row lies between their kinks."
+    )
 
 
 def _noisy(case: Case) -> tuple[Outcome, str]:
@@ -310,6 +339,16 @@ def _noisy(case: Case) -> tuple[Outcome, str]:
     if not np.all(case.candidate.is_seen):
         weak = int(np.count_nonzero(~case.candidate.is_seen))
         return Outcome.PARTLY_IDENTIFIED, f"{noise}, but {weak} of the neurons do not stand out from it."
+    if case.structure is not None and case.structure.is_doubtful:
+        return Outcome.PARTLY_IDENTIFIED, (
+            f"{noise} with a chance of {case.structure.chance:.1g} only, so that a weaker neuron may be missing."
+        )
+    if certificate.noticeable > certificate.weakest:
+        return Outcome.PARTLY_IDENTIFIED, (
+            f"{noise}, but these rows would not have shown all neurons that are as strong as those: the weakest bends "
+            f"the labels by {certificate.weakest:.2g} (root mean square), and a missing one shows from "
+            f"{certificate.noticeable:.2g} on with a probability of 95 %. More samples would tell."
+        )
     if candidate.network.skip is not None or np.any(candidate.open_signs):
         return Outcome.PARTLY_IDENTIFIED, (
             f"{noise}; these neurons are known within their standard errors and up to their signs: the noise, or "
@@ -320,7 +359,9 @@ def _noisy(case: Case) -> tuple[Outcome, str]:
             f"{noise}, but the inputs are not Gaussian, so that other networks may explain the labels as well."
         )
     return Outcome.IDENTIFIED, (
-        f"{noise}; the largest standard error of a parameter is {certificate.largest_standard_error:.2g}."
+        f"{noise}; the largest standard error of a parameter is {certificate.largest_standard_error:.2g}; a missing "
+        f"neuron would have shown if it bends the labels by {certificate.noticeable:.2g} (root mean square, "
+        f"power 95 %), and if its weights are {np.degrees(certificate.resolution):.0f} degrees or more from all others."
     )
 
 
@@ -342,6 +383,12 @@ def _unexplained(case: Case) -> str:
         return (
             f"{count} neurons{asked} leave an error of {certificate.rms_error:.3g} on held out rows, and only "
             f"{certificate.noise:.3g} on those that they were fitted to: the samples are too few for so many."
+        )
+    if candidate.evenness < EVEN_NOISE:
+        return (
+            f"{count} neurons{asked} leave {certificate.rms_error:.3g} on held out rows, but half of the rows less "
+            f"than {candidate.evenness:.2g} of that: this is no noise, which spoils all labels alike. Neurons are "
+            "missing that bend differently at few samples, such as two that are nearly equal."
         )
     structure = case.structure
     found = "" if structure is None else f" (F = {structure.statistic:.3g}, chance {structure.chance:.1g})"

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float64
+from scipy.stats import chi2
 
 from unweave.arrays import Vector, as_float64
 from unweave.exceptions import InputWarning, InvalidInput
@@ -24,7 +25,7 @@ from unweave.learn.relu_network.certificate import (
     too_few,
     verdict,
 )
-from unweave.learn.relu_network.evidence import StandardErrors
+from unweave.learn.relu_network.evidence import FALSE_ALARM, StandardErrors
 from unweave.learn.relu_network.finish import ReluFinish
 from unweave.learn.relu_network.missing_neurons import NextNeuron, RareNeurons
 from unweave.learn.relu_network.starts import FirstLook, Moments, affine_network, attempts, outside_subspace, start_of
@@ -125,8 +126,15 @@ class ReluLearner:
             summary = accumulate(source, InputMoments(_first_point(source, inputs)), engine=engine).finalise()
         stages.samples = summary.rows
         if summary.rows < ROWS_PER_INPUT * (inputs + 1):
-            return _too_few(source, inputs, summary.rows, stages)
-        problem = _Problem.of(self, source, summary.whole, rows=summary.rows, seed=seed, engine=engine)
+            reason = too_few(summary.rows, ROWS_PER_INPUT * (inputs + 1))
+            return _affine_only(source, inputs, summary.rows, stages, reason)
+        try:
+            problem = _Problem.of(self, source, summary.whole, rows=summary.rows, seed=seed, engine=engine)
+        except InvalidInput as error:
+            if self.covariance is not None:
+                raise
+            # Constant columns, or all columns of a one-hot code: no network is determined, but an affine fit exists.
+            return _affine_only(source, inputs, summary.rows, stages, f"{error} The network is affine.")
         with stages("moments of order two"):
             look = problem.moments.look(rng, rows=summary.rows)
         with stages("rows in memory"):
@@ -163,10 +171,26 @@ class ReluLearner:
             with stages("finishing"):
                 candidate = finisher.screened(whole, rng)
             if candidate.is_good:
-                return candidate
+                with stages("further neurons"):
+                    return self._with_hidden(candidate, finisher, rng)
             best = min(best, candidate, key=lambda each: each.unseen_error)
         with stages("further neurons"):
             return finisher.completed(self._extended(best, finisher, rng), rng)
+
+    def _with_hidden(self, best: Candidate, finisher: Finisher, rng: np.random.Generator) -> Candidate:
+        """Neurons that noise hides from the test of residuals, but not from a fit of one neuron more."""
+        for _ in range(self.most_further):
+            more = self.further(best.network, finisher.fitted.points, finisher.fitted.values, rng)
+            if best.is_exact or len(finisher.fitted.labels) < 3 * (more.widths[0] + 1) * (more.inputs + 1):
+                break
+            candidate = replace(finisher.screened(more, rng), start=best.start)
+            # What one neuron more gains by chance, as twice as many parameters would: its place is searched for.
+            gain = len(finisher.fitted.labels) * ((best.noise / candidate.noise) ** 2 - 1.0) if candidate.noise else 0.0
+            is_real = gain > chi2.isf(FALSE_ALARM, 2 * (more.inputs + 2)) and candidate.neurons > best.neurons
+            if not (is_real and candidate.is_good):
+                break
+            best = candidate
+        return best
 
     def _extended(self, best: Candidate, finisher: Finisher, rng: np.random.Generator) -> Candidate:
         """Neurons that moments did not show, added one by one as long as unseen rows are better explained."""
@@ -266,12 +290,11 @@ def _result(
     return result, ReluDetails(start, scaled, best.open_signs, choices, doubt)
 
 
-def _too_few(source: Source, inputs: int, rows: int, stages: Stages) -> tuple[ReluResult, ReluDetails]:
-    """An affine fit, which is all that so few rows allow."""
+def _affine_only(source: Source, inputs: int, rows: int, stages: Stages, reason: str) -> tuple[ReluResult, ReluDetails]:
+    """An affine fit, which is all that these rows allow."""
     points, labels = first_rows(source, inputs=inputs, most=rows)
     solved = np.linalg.lstsq(np.column_stack([points, np.ones(rows)]), labels, rcond=None)[0]
     network = affine_network(solved[:-1], solved[-1:])
-    reason = too_few(rows, ROWS_PER_INPUT * (inputs + 1))
     result = Result(Outcome.NOT_IDENTIFIED, reason, network, cost=Cost(samples=rows, seconds=dict(stages.seconds)))
     return result, ReluDetails(None, None, np.zeros(0, dtype=bool), None, None)
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float64
 from scipy import stats
+from scipy.optimize import root_scalar
 
 from unweave.arrays import Points, Values
 from unweave.learn.relu_network.pattern_fit import LEAST_EIGENVALUE, pattern_system
@@ -37,6 +38,16 @@ OUTER_KINK = 1.7
 MOST_SQUARED = 20
 # Neurons in random places, for directions that no found neuron has.
 RANDOM_NEURONS = 64
+# Neurons that are planted at random to see what would be noticed, as many again near those that were found; with kinks
+# up to so many standard deviations from the mean. Beyond, 2 % of the samples tell of a neuron.
+PLANTS, OUTERMOST = 48, 2.0
+# Neurons that are nearer to each other than this angle may be taken for one where labels have noise, so that none is
+# planted nearer to one that was found; chosen, and said.
+RESOLUTION = float(np.radians(30.0))
+# Probability with which a planted neuron has to be noticed; customary.
+POWER = 0.95
+# Rows that measure how much a neuron bends; half width of the band in which the density of rows at a kink is counted.
+BEND_ROWS, DENSITY_BAND = 20_000, 0.25
 # Chance below which noise is no explanation any more, and below which there is doubt.
 FALSE_ALARM, DOUBT = 1e-6, 1e-3
 # A neuron is seen if its output weight is this many standard errors, and its direction is known to this angle.
@@ -51,8 +62,8 @@ class ResidualStructure:
         chance: probability that noise looks as structured as this.
         statistic: mean square that the features explain, relative to that which they leave.
         explained: share of the residuals' variance that the features explain, corrected for their number.
-        noticeable: root mean square of a part of the labels that would have been noticed, had the network lacked it and
-            had it shown in the features.
+        noticeable: a neuron that the network lacks would have been noticed, with `POWER`, if what it adds beside affine
+            functions has this root mean square: the largest one that is needed for neurons planted in many places.
         features: number of features.
         rows: number of residuals.
     """
@@ -68,6 +79,11 @@ class ResidualStructure:
     def is_noise(self) -> bool:
         """Whether noise explains the residuals."""
         return self.chance >= FALSE_ALARM
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether noise hardly does: nothing is claimed to be complete then."""
+        return self.chance < DOUBT
 
     def diagnostic(self) -> Diagnostic:
         """The test as a checked assumption."""
@@ -95,8 +111,10 @@ def residual_structure(network: Network, points: Points, values: Values, rng: np
     points, values = points[:MOST_ROWS], values[:MOST_ROWS]
     rows = len(points)
     feature_map = _FeatureMap.of(network, points.shape[1], rng, most=rows // ROWS_PER_FEATURE)
+    plants = _Plants.of(network, points.shape[1], rng)
     tangent, count = feature_map.tangent, feature_map.count
     gram, products, square = np.zeros((count, count)), np.zeros(count), 0.0
+    planted, sizes = np.zeros((count, plants.count)), np.zeros(plants.count)
     step = max(1, BLOCK_NUMBERS // count)
     for first in range(0, rows, step):
         block = slice(first, first + step)
@@ -104,12 +122,15 @@ def residual_structure(network: Network, points: Points, values: Values, rng: np
         residuals = (values[block] - network(points[block]))[:, 0]
         gram += features.T @ features
         products += features.T @ residuals
+        values_of_plants = plants(points[block])
+        planted += features.T @ values_of_plants
+        sizes += np.sum(values_of_plants**2, axis=0)
         square += float(residuals @ residuals)
     known, base = _explained(gram[:tangent, :tangent], products[:tangent])
     every, total = _explained(gram, products)
     extra, left = every - known, square - total
     if extra < 1 or rows <= every + 1:
-        return ResidualStructure(1.0, 1.0, 0.0, 0.0, max(extra, 0), rows)
+        return ResidualStructure(1.0, 1.0, 0.0, np.inf, max(extra, 0), rows)
     if left <= ROUNDING * square:
         # Nothing but rounding is left: the features explain all, which noise never allows.
         return ResidualStructure(0.0, np.inf, 1.0, 0.0, extra, rows)
@@ -117,19 +138,71 @@ def residual_structure(network: Network, points: Points, values: Values, rng: np
     statistic = (total - base) / extra / variance
     share = 1.0 - variance / ((square - base) / (rows - known))
     chance = float(stats.f.sf(statistic, extra, rows - every))
-    noticeable = float(np.sqrt(variance * (stats.chi2.isf(FALSE_ALARM, extra) - extra) / rows))
+    affine = slice(tangent - points.shape[1] - 1, tangent)
+    bends = sizes - _explained(gram[affine, affine], planted[affine])[1]
+    shown = _explained(gram, planted)[1] - _explained(gram[:tangent, :tangent], planted[:tangent])[1]
+    # A planted neuron of weight a has the noncentrality ``a^2 shown / variance``; one that shows nowhere may be any.
+    shares = np.max(np.where(shown > ROUNDING * sizes, bends, np.inf) / np.where(shown > ROUNDING * sizes, shown, 1.0))
+    noticeable = float(np.sqrt(_needed(extra, rows - every) * variance * shares / rows))
     return ResidualStructure(chance, statistic, share, noticeable, extra, rows)
 
 
-def _explained(gram: Float64[np.ndarray, "features features"], products: Float64[np.ndarray, "features"]) -> tuple:
-    """Number of independent features, and the sum of squares that they explain."""
+def _needed(features: int, freedom: int) -> float:
+    """Noncentrality with which an F test has a chance below `DOUBT` with the probability `POWER`."""
+    level = stats.f.isf(DOUBT, features, freedom) * features
+
+    def missed(noncentrality: float) -> float:
+        return float(stats.ncx2.cdf(level, features, noncentrality)) - (1.0 - POWER)
+
+    return float(root_scalar(missed, bracket=(1e-3, 4.0 * level + 100.0)).root)
+
+
+@dataclass(frozen=True, eq=False)
+class _Plants:
+    """Neurons of weight one in many places, of which it is asked whether they would have been noticed.
+
+    Args:
+        directions: random ones, and some near those of the network: a neuron beside another one hides best.
+        kinks: where they bend, in standard deviations.
+    """
+
+    directions: Float64[np.ndarray, "plants inputs"]
+    kinks: Float64[np.ndarray, "plants"]
+
+    @classmethod
+    def of(cls, network: Network, inputs: int, rng: np.random.Generator) -> "_Plants":
+        found = unit_parameters(network)[0]
+        drawn = rng.standard_normal((PLANTS, inputs))
+        drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
+        kinks = rng.uniform(-OUTERMOST, OUTERMOST, len(drawn))
+        if len(found):
+            near = found[rng.integers(len(found), size=PLANTS)] + rng.uniform(0.5, 1.0, (PLANTS, 1)) * drawn
+            drawn = np.vstack([drawn, near / np.linalg.norm(near, axis=1, keepdims=True)])
+            kinks = rng.uniform(-OUTERMOST, OUTERMOST, len(drawn))
+            apart = np.max(np.abs(drawn @ found.T), axis=1) < np.cos(RESOLUTION)
+            if apart.any():
+                drawn, kinks = drawn[apart], kinks[apart]
+        return cls(drawn, kinks)
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return len(self.kinks)
+
+    def __call__(self, points: Points) -> Float64[np.ndarray, "points plants"]:
+        """Values of all of them."""
+        return np.maximum(points @ self.directions.T - self.kinks, 0.0)
+
+
+def _explained(gram: Float64[np.ndarray, "features features"], products: np.ndarray) -> tuple:
+    """Number of independent features, and the sum of squares that they explain, one for every column of products."""
     if not len(gram):
         return 0, 0.0
     scale = np.sqrt(np.maximum(np.diag(gram), np.finfo(float).tiny))
     eigenvalues, vectors = np.linalg.eigh(gram / np.outer(scale, scale))
     kept = eigenvalues > INDEPENDENT * eigenvalues[-1]
-    parts = vectors[:, kept].T @ (products / scale)
-    return int(kept.sum()), float(np.sum(parts**2 / eigenvalues[kept]))
+    parts = vectors[:, kept].T @ (products.T / scale).T
+    return int(kept.sum()), np.sum((parts.T**2 / eigenvalues[kept]).T, axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,6 +256,33 @@ class _FeatureMap:
             points[:, left] * points[:, right],
         ]
         return np.column_stack(columns)[:, : self.count]
+
+
+def weakest_bend(network: Network, points: Points) -> float:
+    """Root mean square of what the weakest neuron adds beside affine functions; infinite without neurons."""
+    if not network.widths[0]:
+        return np.inf
+    points = points[:BEND_ROWS]
+    lifted = np.linalg.qr(np.column_stack([points, np.ones(len(points))]))[0]
+    hidden, output = network.layers
+    bent = np.maximum(hidden.preactivations(points), 0.0) * output.weights[0]
+    return float(np.min(np.sqrt(np.mean((bent - lifted @ (lifted.T @ bent)) ** 2, axis=0))))
+
+
+def exact_resolution(network: Network, points: Points, *, confidence: float) -> float:
+    """Angle between two neurons above which some row lies between their kinks, with this confidence.
+
+    Between kinks that are an angle apart lie ``density sqrt(2 / pi) angle`` of the rows; where there is none, two
+    neurons are one on all of them, and exact labels cannot tell.
+    """
+    if not network.widths[0]:
+        return 0.0
+    hidden = network.layers[0]
+    lengths = np.linalg.norm(hidden.weights, axis=1)
+    distances = np.abs(hidden.preactivations(points)) / np.where(lengths > 0.0, lengths, 1.0)
+    density = np.count_nonzero(distances < DENSITY_BAND, axis=0) / (2 * DENSITY_BAND)
+    rarest = max(float(np.min(density)), 1.0)
+    return float(min(-np.log(1.0 - confidence) / (np.sqrt(2.0 / np.pi) * rarest), np.pi))
 
 
 @dataclass(frozen=True, eq=False)

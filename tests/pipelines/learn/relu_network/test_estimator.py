@@ -1,6 +1,7 @@
 """The estimator: networks are recovered, and what is not one of them is never called identified."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -234,5 +235,44 @@ def test_wrong_settings_are_told(settings: dict[str, object], message: str) -> N
 
 def test_constant_columns_are_told() -> None:
     _, points, labels = samples(0, rows=500)
-    with pytest.raises(InvalidInput, match="constant or combinations"):
-        fitted(np.column_stack([points, np.ones(500)]), labels)
+    found = fitted(np.column_stack([points, np.ones(500)]), labels)
+    assert found.outcome_ is Outcome.NOT_IDENTIFIED
+    assert "constant or combinations" in found.result_.reason
+    assert np.all(np.isfinite(found.predict(np.column_stack([points, np.ones(500)]))))
+
+
+@pytest.mark.parametrize("categories", [2, 3])
+def test_binary_columns_end_with_an_outcome(categories: int, seed: int) -> None:
+    """Audit B9: a binary column, and all columns of a one-hot code, do not kill the fit."""
+    rng = np.random.default_rng(seed)
+    points = rng.standard_normal((3_000, 5))
+    code = rng.integers(0, categories, 3_000)[:, None] == np.arange(categories)
+    points[:, :categories] = code
+    points = points[:, 1:] if categories == 2 else points
+    labels = np.maximum(points @ rng.standard_normal(points.shape[1]), 0.0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", InputWarning)
+        found = ReluNetworkRegressor(random_state=seed).fit(points, labels)
+    error = np.max(np.abs(found.predict(points) - labels))
+    assert found.outcome_ is not Outcome.IDENTIFIED or error < 1e-9
+    assert found.result_.reason
+
+
+@pytest.mark.parametrize(("rows", "noise"), [(1_000, 0.1), (6_000, 1.0)])
+def test_identified_needs_rows_that_would_have_shown_a_missing_neuron(rows: int, noise: float, seed: int) -> None:
+    """Audit A12: where a neuron as strong as those that were found could hide, it is said and not identified."""
+    for number in range(3):
+        rng = np.random.default_rng([seed, number, rows])
+        truth = relu_network(rng, inputs=10, neurons=6)
+        points = rng.standard_normal((rows, 10))
+        found = ReluNetworkRegressor(random_state=number).fit(
+            points, truth(points)[:, 0] + noise * rng.standard_normal(rows)
+        )
+        fresh = rng.standard_normal((20_000, 10))
+        error = np.sqrt(np.mean((found.predict(fresh) - truth(fresh)[:, 0]) ** 2))
+        assert error < found.certificate_.noticeable
+        if found.outcome_ is Outcome.IDENTIFIED:
+            assert found.network_.widths[0] == 6
+            assert found.certificate_.noticeable <= found.certificate_.weakest
+        else:
+            assert "95 %" in found.result_.reason

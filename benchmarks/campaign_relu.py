@@ -1,0 +1,192 @@
+"""Families of shallow ReLU networks for `campaign_samples.py`."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from campaigns import Family, Judged, Verdict
+from planted_samples import (
+    Inputs,
+    binary_column,
+    constant_column,
+    far_away,
+    gaussian,
+    heavy_tails,
+    ill_conditioned,
+    matched,
+    near_duplicates,
+    scaled,
+    unit_rows,
+)
+from unweave.learn import ReluNetworkRegressor
+from unweave.result import Outcome
+
+FRESH = 20_000
+# Standard errors that a parameter may be away, of the worst of some dozens.
+STANDARD_ERRORS = 6.0
+# Share of the labels that is rounding.
+ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """``sum_i a_i relu(<w_i, z> + b_i)`` in plain coordinates, or another function without neurons."""
+
+    rows: np.ndarray
+    biases: np.ndarray
+    heights: np.ndarray
+    other: Callable[[np.ndarray], np.ndarray] | None = None
+
+    def __call__(self, plain: np.ndarray) -> np.ndarray:
+        """Labels without noise."""
+        if self.other is not None:
+            return self.other(plain)
+        return np.maximum(plain @ self.rows.T + self.biases, 0.0) @ self.heights
+
+
+def network(
+    rng: np.random.Generator,
+    inputs: int,
+    *,
+    twins: bool = False,
+    decades: float = 0.0,
+    rare: float = 1.2,
+) -> Truth:
+    """A random one: biases within `rare`, output weights of size 0.5 to 2 and `decades` of spread."""
+    neurons = int(rng.integers(1 + twins, 7))
+    rows = unit_rows(rng, neurons, inputs)
+    heights = rng.choice([-1, 1], neurons) * rng.uniform(0.5, 2.0, neurons)
+    heights *= 10.0 ** rng.uniform(-decades, decades, neurons)
+    biases = rng.uniform(-rare, rare, neurons)
+    if twins:
+        rows, biases[1] = near_duplicates(rng, rows), biases[0] + rng.choice([0.0, 0.01])
+    lengths = 10.0 ** rng.uniform(-decades, decades, neurons)
+    return Truth(lengths[:, None] * rows, lengths * biases, heights / lengths)
+
+
+def no_network(rng: np.random.Generator, inputs: int) -> Truth:
+    """Other functions of the inputs."""
+    w = unit_rows(rng, 4, inputs)
+    kinds = (
+        lambda z: np.tanh(2 * z @ w.T).sum(axis=1),
+        lambda z: (z @ w[0]) ** 2 - z @ w[1],
+        lambda z: np.sin(3 * z @ w[0]),
+        lambda z: np.maximum(np.maximum(z @ w[:2].T, 0).sum(axis=1) - np.maximum(z @ w[2], 0) - 0.3, 0),
+        lambda z: np.where(z @ w[0] > 0, 1.0, 0.0),
+    )
+    return Truth(np.empty((0, inputs)), np.empty(0), np.empty(0), kinds[int(rng.integers(len(kinds)))])
+
+
+def judge(
+    seed: int,
+    *,
+    kind: Callable[[np.random.Generator, int], Inputs] = gaussian,
+    plant: Callable[[np.random.Generator, int], Truth] = network,
+    noise: tuple[float, float] = (0.0, 0.0),
+    inputs: tuple[int, int] = (2, 10),
+    rows: tuple[int, int] = (1_000, 20_000),
+    tails: bool = False,
+) -> Judged:
+    """Plant, fit and judge."""
+    rng = np.random.default_rng([2, seed])
+    count = int(rng.integers(inputs[0], inputs[1] + 1))
+    shape, samples = kind(rng, count), int(np.exp(rng.uniform(*np.log(rows))))
+    truth, plain = plant(rng, count), shape.draw(rng, samples)
+    size = rng.uniform(*noise)
+    errors = rng.standard_t(3, samples) if tails else rng.standard_normal(samples)
+    labels = truth(plain) + size * errors
+    neurons = len(truth.rows) or None if rng.random() < 0.1 else None
+    model = ReluNetworkRegressor(neurons=neurons, random_state=seed).fit(shape.points(plain), labels)
+    if model.outcome_ is Outcome.NOT_IDENTIFIED:
+        return Judged(Verdict.HONEST_NO, model.result_.reason[:120])
+    fresh = shape.draw(rng, FRESH)
+    left = model.predict(shape.points(fresh)) - truth(fresh)
+    return compared(model, shape, truth, fresh, left, samples)
+
+
+def bends(truth: Truth, fresh: np.ndarray) -> np.ndarray:
+    """Root mean square of what every true neuron adds beside affine functions."""
+    lifted = np.linalg.qr(np.column_stack([fresh, np.ones(len(fresh))]))[0]
+    values = np.maximum(fresh @ truth.rows.T + truth.biases, 0.0) * truth.heights
+    return np.sqrt(np.mean((values - lifted @ (lifted.T @ values)) ** 2, axis=0))
+
+
+def compared(model, shape: Inputs, truth: Truth, fresh: np.ndarray, left: np.ndarray, samples: int) -> Judged:
+    """Compare what is claimed with the truth."""
+    claim, is_whole = model.certificate_, model.outcome_ is Outcome.IDENTIFIED
+    about = f"{model.outcome_.value}: {model.result_.reason[:160]}"
+    error, is_exact = float(np.sqrt(np.mean(left**2))), claim.noticeable == 0.0
+    parameters = (model.network_.widths[0] + 1) * (model.network_.inputs + 1)
+    allowed = claim.noticeable + STANDARD_ERRORS * claim.noise * np.sqrt(parameters / samples)
+    if is_exact:
+        # All but this share of the inputs have no larger error.
+        beyond = float(np.mean(np.abs(left) > claim.largest_error + ROUNDING * claim.label_rms))
+        if beyond > 3.0 * (1.0 - claim.coverage) + 4.0 * np.sqrt((1.0 - claim.coverage) / FRESH):
+            return Judged(Verdict.WRONG, f"larger errors for {beyond:.1e}; {about}")
+    elif error > allowed:
+        return Judged(Verdict.WRONG, f"function off by {error:.3g}, claimed {allowed:.3g}; {about}")
+    if not is_whole or truth.other is not None:
+        # Another function that the network approximates to what is claimed has no neurons to compare.
+        return Judged(Verdict.PARTLY_RIGHT, about)
+    return parameters_compared(model, shape, truth, bends(truth, fresh), about, is_exact=is_exact)
+
+
+def parameters_compared(model, shape: Inputs, truth: Truth, sizes: np.ndarray, about: str, *, is_exact: bool) -> Judged:
+    """Compare neurons one by one."""
+    claim = model.certificate_
+    hidden, output = model.network_.layers
+    found, levels, lengths = shape.white(hidden.weights, -hidden.biases)
+    true, true_levels, true_lengths = shape.white_plain(truth.rows, -truth.biases)
+    heights, true_heights = output.weights[0] * lengths, truth.heights * true_lengths
+    mine, its, angles = matched(found, true, (levels, true_levels), signed=False)
+    near = np.abs(true @ true.T) - 2 * np.eye(len(true))
+    is_twin = np.max(near, axis=1, initial=-1.0) > np.cos(claim.resolution)
+    if len(mine) < len(found):
+        return Judged(Verdict.WRONG, f"{len(found)} neurons of {len(true)}; {about}")
+    for missing in sorted(set(range(len(true))) - set(its.tolist())):
+        # Exact labels may lack a neuron that bends beyond all samples, or one that is rounding.
+        share = ROUNDING * claim.label_rms if is_exact else claim.noticeable
+        if sizes[missing] > share and not is_twin[missing]:
+            return Judged(Verdict.WRONG, f"misses a neuron of {sizes[missing]:.3g}, allowed {share:.3g}; {about}")
+    errors = model.standard_errors_
+    for k, i, angle in zip(mine, its, angles, strict=True):
+        if is_twin[i]:
+            continue
+        allowed = ROUNDING if is_exact else STANDARD_ERRORS * float(np.linalg.norm(errors.weights[k]))
+        off = abs(heights[k] - true_heights[i])
+        limit = ROUNDING * abs(true_heights[i])
+        if not is_exact:
+            limit = STANDARD_ERRORS * errors.output_weights[k] * lengths[k]
+        # Standard errors are those of the inputs as they came: they compare where these have spread one.
+        if np.ptp(np.abs(shape.axes).sum(axis=1)) < 1e-9 and (angle > allowed or off > limit + ROUNDING):
+            seen = f"angle {angle:.2g} of {allowed:.2g}, weight {off:.2g} of {limit:.2g}"
+            return Judged(Verdict.WRONG, f"{seen}; {about}")
+    return Judged(Verdict.RIGHT, about)
+
+
+VARIANTS: dict[str, dict] = {
+    "exact": {},
+    "noise": {"noise": (0.01, 1.0)},
+    "noise, few rows": {"noise": (0.05, 0.5), "rows": (300, 1_500), "inputs": (4, 10)},
+    "near duplicates": {"plant": partial(network, twins=True)},
+    "near duplicates, noise": {"plant": partial(network, twins=True), "noise": (0.01, 0.3)},
+    "tiny and huge weights": {"plant": partial(network, decades=2.0)},
+    "tiny and huge weights, noise": {"plant": partial(network, decades=1.0), "noise": (0.01, 0.3)},
+    "rare neurons": {"plant": partial(network, rare=3.0)},
+    "rare neurons, noise": {"plant": partial(network, rare=3.0), "noise": (0.01, 0.3)},
+    "noise with heavy tails": {"noise": (0.01, 0.5), "tails": True},
+    "no network": {"plant": no_network},
+    "no network, noise": {"plant": no_network, "noise": (0.05, 0.5)},
+    "few rows": {"rows": (2, 300)},
+    "offset 1e5": {"kind": far_away, "noise": (0.0, 0.2)},
+    "constant column": {"kind": constant_column, "inputs": (3, 7)},
+    "ill-conditioned": {"kind": ill_conditioned, "noise": (0.0, 0.2)},
+    "tiny or huge numbers": {"kind": scaled, "noise": (0.0, 0.2)},
+    "binary column": {"kind": binary_column},
+    "binary column, noise": {"kind": binary_column, "noise": (0.01, 0.3)},
+    "heavy tails": {"kind": heavy_tails},
+    "heavy tails, noise": {"kind": heavy_tails, "noise": (0.01, 0.3)},
+}
+FAMILIES = [Family("relu network", name, partial(judge, **settings)) for name, settings in VARIANTS.items()]
