@@ -27,6 +27,8 @@ Labels = Float64[np.ndarray, "points"]
 Progress = Callable[[str, int], None]
 
 LARGEST_SEED = 2**31 - 1
+# Sizes of inputs and labels, and one over them, up to which floats hold their fourth powers, which losses need.
+LARGEST_SIZE = 1e75
 AnyEstimator = TypeVar("AnyEstimator", bound="NetworkEstimator")
 
 
@@ -163,3 +165,19 @@ def check_neurons(neurons: Any) -> int | None:
     if neurons is not None and not is_count:
         raise InvalidInput(f"neurons needs to be None or a whole number of at least 1, got {neurons!r}.")
     return None if neurons is None else int(neurons)
+
+
+def check_sizes(points: Points, labels: Labels) -> None:
+    """Make sure that products of inputs, and squares of labels, are numbers.
+
+    Raises:
+        InvalidInput: if the largest entry of a column is too large or too small, but not zero.
+    """
+    columns = [(f"input {number}", column) for number, column in enumerate(points.T)]
+    for name, values in [*columns, ("the target", labels)]:
+        size = float(np.max(np.abs(values)))
+        if size > LARGEST_SIZE or 0 < size < 1 / LARGEST_SIZE:
+            raise InvalidInput(
+                f"{name} needs a largest absolute value between {1 / LARGEST_SIZE:g} and {LARGEST_SIZE:g}, got "
+                f"{size:.3g}, of which powers are no floats any more: give it in another unit."
+            )

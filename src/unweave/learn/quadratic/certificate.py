@@ -8,7 +8,7 @@ only semidefinite matrix with its values if some ``Y = sum_i z_i x_i x_i^T`` van
 definite on its complement, and no nonzero matrix ``Q B^T + B Q^T``, Q a basis of the range, is zero at all points.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
 
 import numpy as np
@@ -29,6 +29,10 @@ PROJECTIONS = 200
 DUAL_MARGIN = 1e-6
 # A gap of this share of the mean square of the labels is none.
 GLOBAL_TOL = 1e-10
+# Residuals above this share of the largest label are none of rounding, whatever the rounding errors may be.
+ZERO_TOL = 1e-6
+# Rounding errors of squares, relative to the largest, from which on eigenvalues prove nothing.
+BLURRED = 1e-9
 # Gradients below this are zero, as far as bounds are concerned.
 VANISHING = 1e-60
 
@@ -112,10 +116,14 @@ def _dual_margin(tangents: Float64[np.ndarray, "points tangents"], across: Float
 class OptimalityCertificate:
     """Evidence for trained weights. Losses are half mean squares in the squared unit of the labels.
 
+    Gradient, curvature and the residual matrix of an estimator are those in white coordinates, with labels of root
+    mean square 1.
+
     Args:
         regime: what theory says about all minima for these output weights.
-        loss: reached.
-        lower_bound: no network with these output weights has a smaller loss.
+        loss: reached; of an estimator that of `predict`, with all its rounding errors.
+        lower_bound: no network with these output weights has a smaller loss. Directions of the inputs that are rounding
+            errors are taken for none, those that could not be told from rounding errors count as if they fitted all.
         gap: their difference.
         gap_tol: the gap up to which the optimum counts as reached.
         residual_gap_bound: bound of the gap by the norm of R alone; infinite where it does not apply.
@@ -222,6 +230,41 @@ def certify_training(test: OptimalityTest, weights: Atoms) -> OptimalityCertific
     )
 
 
+def certify_predictions(
+    certificate: OptimalityCertificate, given: QuadraticProblem, weights: Atoms, *, unit: float, is_spanned: bool
+) -> OptimalityCertificate:
+    """Carry a certificate over from good units to the predictions of a network in the units of the samples.
+
+    Args:
+        certificate: in units in which labels have root mean square 1.
+        given: the samples in their own units.
+        weights: of the network that users get.
+        unit: of the labels.
+        is_spanned: whether the points have all directions.
+    """
+    # Neuron by neuron as the network does it: through its matrix rounding errors would be others.
+    residuals = (given.points @ weights.T) ** 2 @ given.output_weights - given.labels
+    loss, square = given.loss_of(residuals), unit**2
+    lower_bound = min(square * certificate.lower_bound, loss)
+    gap, gap_tol = loss - lower_bound, GLOBAL_TOL * float(np.mean(given.labels**2))
+    is_determined = certificate.is_matrix_determined and is_spanned and gap <= gap_tol
+    return replace(
+        certificate,
+        loss=loss,
+        lower_bound=lower_bound,
+        gap=gap,
+        gap_tol=gap_tol,
+        residual_gap_bound=max(gap, square * certificate.residual_gap_bound),
+        second_order_bound=max(gap, square * certificate.second_order_bound),
+        planted_bound=square * certificate.planted_bound,
+        planted_bound_sharp=square * certificate.planted_bound_sharp,
+        largest_residual=float(np.max(np.abs(residuals))),
+        rounding=min(rounding_of_residuals(given, weights), ZERO_TOL * float(np.max(np.abs(given.labels)))),
+        is_matrix_determined=is_determined,
+        uniqueness_margin=certificate.uniqueness_margin if is_determined else 0.0,
+    )
+
+
 def residual_gap_bound(test: OptimalityTest, state: State) -> float:
     """``L - L* <= n |R|^2 / (2 s_min^2)`` for d neurons of each sign.
 
@@ -298,7 +341,7 @@ def rounding_of_residuals(problem: QuadraticProblem, weights: Atoms) -> float:
     sizes = np.abs(problem.points) @ np.abs(weights).T
     strengths = np.abs(problem.output_weights)
     terms = (arguments**2 + 2 * np.abs(arguments) * sizes) @ strengths + np.abs(problem.labels)
-    return (problem.neurons + problem.inputs) * np.finfo(float).eps * float(np.max(terms))
+    return (problem.neurons + problem.inputs) * float(np.finfo(float).eps) * float(np.max(terms))
 
 
 def _wrong_eigenvalue(problem: QuadraticProblem, state: State) -> float:
@@ -319,6 +362,8 @@ def _uniqueness(test: OptimalityTest, state: State, *, is_optimal: bool) -> tupl
     if test.spectrum is not None and test.spectrum.determines_matrix:
         return is_optimal, 0.0
     if not (is_optimal and test.is_one_signed and test.spectrum is not None):
+        return False, 0.0
+    if test.spectrum.error > BLURRED * test.spectrum.largest:
         return False, 0.0
     found = semidefinite_uniqueness(test.problem, state.matrix)
     return found.is_proven, found.margin if found.is_proven else 0.0

@@ -17,12 +17,17 @@ PARALLEL = 1.0 - 1e-12
 PAIRED_POINTS = 5_000
 
 
-def check_conditions(test: OptimalityTest) -> tuple[Diagnostic, ...]:
-    """All conditions that concern these samples and output weights."""
-    problem = test.problem
+def check_conditions(test: OptimalityTest, given: QuadraticProblem | None = None) -> tuple[Diagnostic, ...]:
+    """All conditions that concern these samples and output weights.
+
+    Args:
+        test: of the samples in the units in which they are trained.
+        given: the same samples in their own units; those of the test if omitted.
+    """
+    problem = test.problem if given is None else given
     return (
         *sign_conditions(test),
-        *sample_conditions(problem),
+        *sample_conditions(problem, test.problem.span),
         *column_conditions(problem),
         *(rank_conditions(problem, test.spectrum) if test.spectrum is not None else ()),
         *parallel_points(problem),
@@ -52,7 +57,7 @@ def sign_conditions(test: OptimalityTest) -> list[Diagnostic]:
     ]
 
 
-def sample_conditions(problem: QuadraticProblem) -> list[Diagnostic]:
+def sample_conditions(problem: QuadraticProblem, span: int) -> list[Diagnostic]:
     """Number of points against the number of inputs and its square."""
     samples, inputs = problem.points.shape
     dimension = inputs * (inputs + 1) // 2
@@ -61,7 +66,7 @@ def sample_conditions(problem: QuadraticProblem) -> list[Diagnostic]:
             "points, against inputs",
             samples,
             inputs,
-            f"the points span {problem.span} of {inputs} directions: along the others weights are set to zero, "
+            f"the points span {span} of {inputs} directions: along the others weights are set to zero, "
             "because no sample sees them",
             weak=0,
         ),

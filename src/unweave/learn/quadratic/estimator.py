@@ -1,17 +1,18 @@
 """Networks of squares from samples, trained to the global optimum with a certificate."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
 
 from unweave.activations import QUADRATIC
-from unweave.arrays import Points, as_float64
+from unweave.arrays import as_float64
 from unweave.exceptions import InvalidInput
-from unweave.learn.base import NetworkRegressor, Stages, check_neurons, seed_of
-from unweave.learn.quadratic.certificate import OptimalityCertificate, certify_training
+from unweave.learn.base import NetworkRegressor, Stages, check_neurons, check_sizes, seed_of
+from unweave.learn.quadratic.certificate import OptimalityCertificate, certify_predictions, certify_training
 from unweave.learn.quadratic.conditions import check_conditions
+from unweave.learn.quadratic.frame import Frame
 from unweave.learn.quadratic.optimality import OptimalityTest, Regime
 from unweave.learn.quadratic.problem import QuadraticProblem
 from unweave.learn.quadratic.search import TrainedWeights
@@ -24,9 +25,16 @@ SIGNS = ("auto", "both", "positive", "negative")
 
 @dataclass(frozen=True, eq=False)
 class _Fit:
-    """One training with its evidence."""
+    """One training with its evidence.
+
+    Args:
+        problem: the samples in their own units, with a last column of ones for biases.
+        span: directions of the points.
+        trained: weights in the same units.
+    """
 
     problem: QuadraticProblem
+    span: int
     trained: TrainedWeights
     certificate: OptimalityCertificate
     diagnostics: tuple[Diagnostic, ...]
@@ -82,14 +90,18 @@ class QuadraticNetworkRegressor(NetworkRegressor):
         """Train on samples, one per row of X.
 
         Raises:
-            InvalidInput: if the settings contradict each other, or there are NaN or infinite numbers.
+            InvalidInput: if the settings contradict each other, or there are NaN or infinite numbers, or such whose
+                squares are.
         """
         self._check_settings()
         points, labels = self._check_samples(X, y, fewest=1)
+        check_sizes(points, labels)
+        frame = Frame.of(points, labels, has_biases=self.fit_bias)
         points = np.column_stack([points, np.ones(len(points))]) if self.fit_bias else points
         rng = np.random.default_rng(seed_of(self.random_state))
         stages = Stages()
-        fits = [self._train(points, labels, v, rng, stages) for v in self._choices(points.shape[1], labels)]
+        choices = [QuadraticProblem(points, labels, v) for v in self._choices(points.shape[1], labels)]
+        fits = [self._train(frame, problem, rng, stages) for problem in choices]
         # One sign is more to say than both, if it fits; the choices come in that order.
         best = next((fit for fit in fits if fit.certificate.is_zero), fits[-1])
         self.output_weights_ = best.problem.output_weights
@@ -129,18 +141,20 @@ class QuadraticNetworkRegressor(NetworkRegressor):
         single = one if np.max(labels) > 0 or np.min(labels) == 0 else -one
         return [single, both] if neurons > 1 else [single]
 
-    def _train(
-        self, points: Points, labels: np.ndarray, v: np.ndarray, rng: np.random.Generator, stages: Stages
-    ) -> _Fit:
-        problem = QuadraticProblem(points, labels, v)
+    def _train(self, frame: Frame, given: QuadraticProblem, rng: np.random.Generator, stages: Stages) -> _Fit:
+        problem = QuadraticProblem(frame.points, frame.labels, given.output_weights)
         with stages("conditions"):
-            test = OptimalityTest.of(problem)
-            diagnostics = check_conditions(test)
+            test = OptimalityTest.of(problem, frame.blur)
+            diagnostics = check_conditions(test, given)
         with stages("training"):
             trained = train(problem, self.solver, rng=rng)
         with stages("certificate"):
-            certificate = certify_training(test, trained.weights)
-        return _Fit(problem, trained, certificate, diagnostics)
+            weights, is_spanned = frame.outside(trained.weights), not frame.lacks_directions
+            inside = certify_training(test, trained.weights)
+            certificate = certify_predictions(inside, given, weights, unit=frame.unit, is_spanned=is_spanned)
+        history = tuple(frame.unit**2 * loss for loss in trained.history)
+        trained = replace(trained, weights=weights, loss=certificate.loss, history=history)
+        return _Fit(given, problem.span, trained, certificate, diagnostics)
 
     def _network(self, best: _Fit) -> Network:
         weights, inputs = best.trained.weights, best.problem.inputs - self.fit_bias
@@ -209,7 +223,7 @@ def _notes(best: _Fit, fits: list[_Fit]) -> tuple[str, ...]:
     if best.certificate.regime == Regime.NO_GUARANTEE.value:
         notes.append(
             f"no guarantee: {len(best.problem.positive)} positive and {len(best.problem.negative)} negative output "
-            f"weights are too few for {best.problem.span} inputs, spurious minima may exist"
+            f"weights are too few for {best.span} inputs, spurious minima may exist"
         )
     if len(fits) > 1:
         losses = [f"{fit.certificate.regime} {fit.certificate.loss:.3e}" for fit in fits]

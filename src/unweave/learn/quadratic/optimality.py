@@ -11,7 +11,7 @@ z with ``sum_i z_i x_i x_i^T >= 0`` bounds the optimum from below by ``-<z, y> -
 fewer neurons, too, but are then not attained in general.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 
 import numpy as np
@@ -20,10 +20,16 @@ from jaxtyping import Float64
 
 from unweave.arrays import Points, pack_squares, packed_size, root_mean_square
 from unweave.exceptions import InvalidInput
+from unweave.learn.quadratic.frame import typical_size
 from unweave.learn.quadratic.problem import Labels, Matrix, QuadraticProblem, State
 
-# Singular values below this, relative to the largest, are zero.
+Blur = Float64[np.ndarray, "points"]
+
+# Singular values below this, relative to the largest, are zero, if nothing is known of the errors of points.
 RANK_TOL = 1e-10
+# If it is: up to this many roundings of a typical point they are those of squares that depend on each other, and those
+# above this many bounds of the error are known.
+ABSENT, RESOLVED = 16.0, 2.0
 # Eigenvalues of a Gram matrix have errors of about 1e-15 of the largest: down to this their square roots have six
 # digits, below only a singular value decomposition will do.
 GRAM_TOL = 1e-9
@@ -44,6 +50,8 @@ class SquareSpectrum:
         samples: number of points.
         dimension: of the space of symmetric matrices.
         basis: orthonormal basis of the values that quadratic forms can take at the points; None if they can take all.
+        error: bound of the rounding errors of the squares.
+        is_resolved: whether every singular value is either above these errors or that of an exact dependence.
     """
 
     largest: float
@@ -52,10 +60,16 @@ class SquareSpectrum:
     samples: int
     dimension: int
     basis: Float64[np.ndarray, "points rank"] | None
+    error: float = 0.0
+    is_resolved: bool = True
 
     @classmethod
-    def of(cls, points: Points) -> "SquareSpectrum":
+    def of(cls, points: Points, blur: Blur | None = None) -> "SquareSpectrum":
         """Compute the spectrum, from the Gram matrix if it is well conditioned and else from the squares.
+
+        Args:
+            points: one per row.
+            blur: bound of the rounding error of every point; None to trust them.
 
         Raises:
             InvalidInput: if the squares do not fit in memory.
@@ -70,10 +84,20 @@ class SquareSpectrum:
             values = scipy.linalg.eigvalsh((points @ points.T) ** 2)
             if values[0] > GRAM_TOL * values[-1] > 0:
                 return cls(np.sqrt(values[-1]), np.sqrt(values[0]), samples, samples, dimension, None)
-        return cls._of_squares(pack_squares(points))
+        if blur is None:
+            return cls._of_squares(pack_squares(points))
+        sizes = np.sum(points**2, axis=1)
+        error = float(np.linalg.norm(square_errors(points, blur)))
+        error += np.finfo(float).eps * np.sqrt(max(samples, dimension)) * float(np.linalg.norm(sizes))
+        absent = ABSENT * np.finfo(float).eps * typical_size(sizes)
+        found = cls._of_squares(pack_squares(points), absent)
+        is_resolved = np.isfinite(error) and (found.rank == 0 or found.smallest > RESOLVED * error)
+        return replace(found, error=error, is_resolved=bool(is_resolved))
 
     @classmethod
-    def _of_squares(cls, squares: Float64[np.ndarray, "points packed"]) -> "SquareSpectrum":
+    def _of_squares(
+        cls, squares: Float64[np.ndarray, "points packed"], absent: float | None = None
+    ) -> "SquareSpectrum":
         samples, dimension = squares.shape
         if samples > dimension:
             values, vectors = scipy.linalg.eigh(squares.T @ squares)
@@ -82,7 +106,7 @@ class SquareSpectrum:
                 basis = np.linalg.qr(squares @ (vectors / np.sqrt(values)))[0]
                 return cls(np.sqrt(values[-1]), np.sqrt(values[0]), dimension, samples, dimension, basis)
         left, values, _ = np.linalg.svd(squares, full_matrices=False)
-        rank = int(np.count_nonzero(values > RANK_TOL * values[0]))
+        rank = int(np.count_nonzero(values > (RANK_TOL * values[0] if absent is None else absent)))
         smallest = float(values[rank - 1]) if rank > 0 else 0.0
         return cls(float(values[0]), smallest, rank, samples, dimension, None if rank == samples else left[:, :rank])
 
@@ -94,7 +118,16 @@ class SquareSpectrum:
     @property
     def determines_matrix(self) -> bool:
         """Whether the values at the points determine a quadratic form."""
-        return self.rank == self.dimension
+        return self.rank == self.dimension and self.is_resolved
+
+    @property
+    def tilt(self) -> float:
+        """Bound of the share of what no quadratic form changes that one does change, because of rounding errors.
+
+        For A with rounding errors E, and r orthogonal to its range, the range of A + E holds at most
+        ``|E| / (s_min - |E|)`` of r.
+        """
+        return self.error / (self.smallest - self.error) if self.is_resolved and self.error > 0 else 0.0
 
     @property
     def condition(self) -> float:
@@ -141,17 +174,20 @@ class OptimalityTest:
         problem: the samples and output weights.
         regime: where theory puts them.
         spectrum: of the squares of the points; None if they are too many, and then only zero bounds the loss.
+        blur: bound of the rounding error of every point, which all bounds then make up for; None to trust them, which
+            a search may do and a certificate may not.
     """
 
     problem: QuadraticProblem
     regime: Regime
     spectrum: SquareSpectrum | None
+    blur: Blur | None = None
 
     @classmethod
-    def of(cls, problem: QuadraticProblem) -> "OptimalityTest":
+    def of(cls, problem: QuadraticProblem, blur: Blur | None = None) -> "OptimalityTest":
         """Prepare the test."""
-        spectrum = SquareSpectrum.of(problem.points) if is_affordable(problem.points) else None
-        return cls(problem, regime_of(problem), spectrum)
+        spectrum = SquareSpectrum.of(problem.points, blur) if is_affordable(problem.points) else None
+        return cls(problem, regime_of(problem), spectrum, blur)
 
     @property
     def is_one_signed(self) -> bool:
@@ -164,23 +200,64 @@ class OptimalityTest:
         Guarantees: an upper bound of ``L - L*``, exact if v has d entries of each sign.
         """
         gap = state.loss
-        if self.spectrum is not None and not self.spectrum.fits_all_labels:
-            gap = self.problem.loss_of(self.spectrum.coordinates(state.residuals))
+        if self.spectrum is not None and not self.spectrum.fits_all_labels and self.spectrum.is_resolved:
+            gap = self._two_signed_gap(state, self.spectrum)
         if self.is_one_signed:
             gap = min(gap, max(0.0, state.loss - self.semidefinite_bound(state.residuals)))
         return gap
 
+    def _two_signed_gap(self, state: State, spectrum: SquareSpectrum) -> float:
+        """The part of the residuals that quadratic forms can change, at exact points.
+
+        If points have errors, that is at most ``|P r| + tilt |r - P r|`` with the projection P for points as they are,
+        and the residuals have errors themselves.
+        """
+        problem, coordinates = self.problem, spectrum.coordinates(state.residuals)
+        if self.blur is None:
+            return problem.loss_of(coordinates)
+        square, inside = float(state.residuals @ state.residuals), float(np.linalg.norm(coordinates))
+        changed = inside + spectrum.tilt * float(np.sqrt(max(0.0, square - inside**2)))
+        size, eps = float(np.linalg.norm(state.matrix, 2)), 4 * float(np.finfo(float).eps)
+        sums = eps * (size * np.sum(problem.points**2, axis=1) + np.abs(problem.labels))
+        errors = float(np.linalg.norm(size * square_errors(problem.points, self.blur) + sums))
+        left = max(0.0, float(np.sqrt(max(0.0, square - changed**2))) - errors)
+        return (square - left**2) / (2 * problem.samples)
+
     def semidefinite_bound(self, residuals: Labels) -> float:
         """Lower bound of the loss of all networks with output weights of this sign, from any residuals.
 
-        A multiple of ``z = r + t`` is best for the smallest t that makes ``sum_i z_i x_i x_i^T`` semidefinite.
+        A multiple of ``z = r + t`` is best for the smallest t that makes ``sum_i z_i x_i x_i^T`` semidefinite; if
+        points have errors, for all points within them.
         """
         problem = self.problem if len(self.problem.positive) else self.problem.mirrored()
         residuals = residuals if len(self.problem.positive) else -residuals
         shift = max(0.0, -smallest_relative_eigenvalue(problem, residuals))
+        if self.blur is not None:
+            shift = _shift_with_errors(problem, residuals, shift, self.blur)
+        if not np.isfinite(shift):
+            return 0.0
         multipliers = residuals + shift
         inner, square = float(multipliers @ problem.labels), float(multipliers @ multipliers)
+        if self.blur is not None:
+            inner += (
+                np.finfo(float).eps * np.sqrt(problem.samples) * float(np.abs(multipliers) @ np.abs(problem.labels))
+            )
         return inner**2 / (2 * problem.samples * square) if inner < 0 and square > 0 else 0.0
+
+
+def square_errors(points: Points, blur: Blur) -> Blur:
+    """Bound of the Frobenius norm of the error of every ``x x^T``."""
+    return (2.0 * np.linalg.norm(points, axis=1) + blur) * blur
+
+
+def _shift_with_errors(problem: QuadraticProblem, residuals: Labels, shift: float, blur: Blur) -> float:
+    """A shift that is large enough for all points within their errors; infinite if none is."""
+    errors = square_errors(problem.points, blur)
+    # Sums of squares have rounding errors of their own.
+    errors += np.finfo(float).eps * np.sqrt(problem.samples) * np.sum(problem.points**2, axis=1)
+    smallest = float(scipy.linalg.eigvalsh(problem.weighted_squares(np.ones(problem.samples)))[0])
+    room = smallest - float(np.sum(errors))
+    return (shift * smallest + float(np.abs(residuals) @ errors)) / room if room > 0 else np.inf
 
 
 def smallest_relative_eigenvalue(problem: QuadraticProblem, factors: Labels) -> float:

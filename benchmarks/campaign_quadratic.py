@@ -1,0 +1,255 @@
+"""Quadratic training on samples that are made to mislead it: are the loss, its lower bound and the outcome true?
+
+A lower bound is false if anything attains less. For output weights of both signs that is least squares in centred,
+white coordinates, in long floats with iterative refinement; for one sign a search of SciPy for a semidefinite matrix
+in the same coordinates. The certified loss has to be that of `predict`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+
+from campaigns import Family, Judged, Verdict
+from unweave.exceptions import InvalidInput
+from unweave.learn import QuadraticNetworkRegressor
+from unweave.result import Outcome
+
+DOOR = "quadratic training"
+# A bound counts as false, and a loss as attained, beyond this share of the mean square of the labels.
+SHARE = 1e-9
+# Directions below this, relative to the largest, are rounding errors of the inputs.
+ROUNDING = 1e-14
+# Largest error of an identified network at fresh points, relative to the spread of the labels.
+IDENTIFIED = 1e-4
+
+
+@dataclass(frozen=True, eq=False)
+class Planted:
+    """Samples, settings, and the truth if labels have no noise.
+
+    Args:
+        fresh: points of the same kind and their exact labels; None if labels have noise or no quadratic truth.
+    """
+
+    points: np.ndarray
+    labels: np.ndarray
+    has_biases: bool = False
+    signs: str = "both"
+    neurons: int | None = None
+    fresh: tuple[np.ndarray, np.ndarray] | None = None
+
+
+def judge_planted(planted: Planted) -> Judged:
+    """Train, and compare every claim with what can be attained."""
+    points, labels = planted.points, planted.labels
+    model = QuadraticNetworkRegressor(planted.neurons, signs=planted.signs, fit_bias=planted.has_biases, random_state=0)
+    try:
+        model.fit(points, labels)
+    except InvalidInput as error:
+        return Judged(Verdict.HONEST_NO, str(error)[:120])
+    certificate, size = model.certificate_, float(np.mean(labels**2))
+    loss = float(np.mean((model.predict(points) - labels) ** 2)) / 2
+    attained = attained_loss(planted)
+    fresh = 0.0
+    if planted.fresh is not None:
+        spread = max(float(np.std(labels)), float(np.max(np.abs(labels))), 1e-300)
+        fresh = float(np.max(np.abs(model.predict(planted.fresh[0]) - planted.fresh[1]))) / spread
+    numbers = (
+        f"loss {certificate.loss:.3e}, predict {loss:.3e}, bound {certificate.lower_bound:.3e}, attained "
+        f"{attained:.3e}, fresh {fresh:.1e}, {model.outcome_.value}"
+    )
+    is_identified = model.outcome_ is Outcome.IDENTIFIED
+    is_false = (
+        not abs(certificate.loss - loss) <= SHARE * (loss + 1e-6 * size)
+        or not certificate.lower_bound <= attained + SHARE * attained + 1e-14 * size
+        or (certificate.is_global and loss > attained + SHARE * size)
+        or (is_identified and fresh > IDENTIFIED)
+        or (is_identified and planted.fresh is None and attained > SHARE * size)
+    )
+    if is_false:
+        return Judged(Verdict.WRONG, numbers)
+    if not certificate.is_global:
+        return Judged(Verdict.HONEST_NO, numbers)
+    return Judged(Verdict.RIGHT if is_identified else Verdict.PARTLY_RIGHT, numbers)
+
+
+def attained_loss(planted: Planted) -> float:
+    """The least loss that a reference attains, of networks with enough neurons of the signs."""
+    white = _white(planted.points, has_biases=planted.has_biases)
+    labels = planted.labels.astype(np.longdouble)
+    unit = np.sqrt(np.mean(labels**2)) or np.longdouble(1)
+    labels = labels / unit
+    if planted.signs == "both":
+        left, right = np.triu_indices(white.shape[1])
+        loss = _least_squares(white[:, left] * white[:, right], labels)
+    else:
+        sign = 1.0 if planted.signs == "positive" else -1.0
+        loss = _semidefinite(white.astype(float), sign * labels.astype(float), planted.neurons)
+    return float(unit**2 * np.longdouble(loss))
+
+
+def _white(points: np.ndarray, *, has_biases: bool) -> np.ndarray:
+    exact = points.astype(np.longdouble)
+    if has_biases:
+        exact = exact - exact.mean(axis=0)
+        exact = exact * (np.ptp(points, axis=0) > 0)
+    largest = np.max(np.abs(exact), axis=0)
+    exact = exact / np.where(largest > 0, largest, 1)
+    _, values, right = np.linalg.svd(exact.astype(float), full_matrices=False)
+    kept = values > ROUNDING * values[0]
+    white = exact @ (right[kept] * np.sqrt(len(points)) / values[kept, None]).T.astype(np.longdouble)
+    return np.column_stack([white, np.ones(len(points), dtype=np.longdouble)]) if has_biases else white
+
+
+def _least_squares(features: np.ndarray, labels: np.ndarray) -> float:
+    sizes = np.linalg.norm(features.astype(float), axis=0)
+    features = features / np.where(sizes > 0, sizes, 1.0)
+    solve = np.linalg.pinv(features.astype(float), rcond=1e-14)
+    rest, best = labels, np.mean(labels**2)
+    for _ in range(8):
+        rest = rest - features @ (solve @ rest.astype(float))
+        best = min(best, np.mean(rest**2))
+    return float(best) / 2
+
+
+def _semidefinite(points: np.ndarray, labels: np.ndarray, neurons: int | None) -> float:
+    """A factor of full rank has no spurious minima; with fewer neurons every start is an upper bound all the same."""
+    samples, inputs = points.shape
+    rows, rng = neurons or inputs + 1, np.random.default_rng(1)
+
+    def loss(flat: np.ndarray) -> tuple[float, np.ndarray]:
+        factor = flat.reshape(rows, inputs)
+        arguments = points @ factor.T
+        rest = np.sum(arguments**2, axis=1) - labels
+        return float(rest @ rest) / (2 * samples), (2 / samples * (arguments * rest[:, None]).T @ points).ravel()
+
+    starts = (rng.standard_normal(rows * inputs) / np.sqrt(rows * inputs) for _ in range(2))
+    options = {"maxiter": 3000, "ftol": 1e-15, "gtol": 1e-12}
+    return min(float(minimize(loss, start, jac=True, method="L-BFGS-B", options=options).fun) for start in starts)
+
+
+def _plain(
+    rng: np.random.Generator, *, noise: float = 0.0, samples: int = 0
+) -> tuple[np.ndarray, np.ndarray, Callable]:
+    """Gaussian points, labels of a random polynomial of degree two, and the polynomial."""
+    inputs = int(rng.integers(2, 6))
+    samples = samples or int(rng.integers(40, 200))
+    matrix, slope, offset = rng.standard_normal((inputs, inputs)), rng.standard_normal(inputs), rng.standard_normal()
+
+    def truth(points: np.ndarray) -> np.ndarray:
+        return np.sum((points @ matrix) * points, axis=1) + points @ slope + offset
+
+    points = rng.standard_normal((samples, inputs))
+    return points, truth(points) + noise * rng.standard_normal(samples), truth
+
+
+def _noise(rng: np.random.Generator) -> float:
+    return float(rng.choice([0.0, 1e-3, 0.1, 1.0]))
+
+
+def offsets(seed: int) -> Judged:
+    """Columns far from zero, or a time in seconds since 1970."""
+    rng = np.random.default_rng([1, seed])
+    points, labels, _ = _plain(rng, noise=_noise(rng))
+    scales = 10.0 ** rng.uniform(-2, 6, points.shape[1])
+    shifts = rng.choice([0.0, 1e3, 1e5, 1.6e9], points.shape[1])
+    return judge_planted(Planted(points * scales + shifts, labels, has_biases=bool(rng.random() < 0.8)))
+
+
+def collinear(seed: int) -> Judged:
+    """Two columns that agree up to 1e-1 to 1e-13, while labels depend on their difference."""
+    rng = np.random.default_rng([2, seed])
+    points, labels, _ = _plain(rng, noise=_noise(rng))
+    points = np.column_stack([points[:, :-1], points[:, 0] + 10.0 ** rng.uniform(-13, -1) * points[:, -1]])
+    return judge_planted(Planted(points, labels, has_biases=bool(rng.random() < 0.5)))
+
+
+def degenerate(seed: int) -> Judged:
+    """Constant, repeated, binary and one-hot columns, and columns that are squares of others."""
+    rng = np.random.default_rng([3, seed])
+    points, labels, _ = _plain(rng, noise=_noise(rng))
+    samples, more = len(points), []
+    if rng.random() < 0.5:
+        more.append(np.full(samples, rng.choice([0.0, 1.0, 1e5, 0.1])))
+    if rng.random() < 0.5:
+        more.append(points[:, 0] * rng.choice([1.0, -2.0, 0.1]))
+    if rng.random() < 0.5:
+        more.append(rng.integers(0, 2, samples).astype(float))
+    if rng.random() < 0.3:
+        more.extend(np.eye(3)[rng.integers(0, 3, samples)].T)
+    if rng.random() < 0.5:
+        more.append(points[:, 0] ** 2 + rng.choice([0.0, 1e-3, 1e-7]) * rng.standard_normal(samples))
+    points = np.column_stack([points, *more])
+    return judge_planted(Planted(points, labels, has_biases=bool(rng.random() < 0.7)))
+
+
+def scales(seed: int) -> Judged:
+    """Units of columns and labels from 1e-220 to 1e220, and rows far out."""
+    rng = np.random.default_rng([4, seed])
+    points, labels, _ = _plain(rng, noise=_noise(rng))
+    reach = float(rng.choice([3, 30, 60, 220]))
+    points = points * 10.0 ** rng.uniform(-reach, reach, points.shape[1])
+    if rng.random() < 0.5:
+        points[0] *= 10.0 ** rng.uniform(0, 9)
+    labels = labels * 10.0 ** rng.uniform(-reach, reach)
+    return judge_planted(Planted(points, labels, has_biases=bool(rng.random() < 0.5)))
+
+
+def few_rows(seed: int) -> Judged:
+    """One row, fewer rows than inputs, fewer than products; constant labels."""
+    rng = np.random.default_rng([5, seed])
+    points, labels, _ = _plain(rng, samples=int(rng.choice([1, 2, 3, 5, 9, 14])))
+    if rng.random() < 0.3:
+        labels = np.full(len(points), rng.choice([0.0, 1.0, -3.0, 1e5]))
+    signs = "negative" if labels[0] < 0 else "positive"
+    return judge_planted(
+        Planted(points, labels, has_biases=bool(rng.random() < 0.5), signs=str(rng.choice(["both", signs])))
+    )
+
+
+def teachers(seed: int) -> Judged:
+    """Teachers of low rank without noise, of one sign or two: what is identified has to be right at fresh points."""
+    rng = np.random.default_rng([6, seed])
+    inputs, rank = int(rng.integers(3, 9)), int(rng.integers(1, 4))
+    samples = int(rng.integers(2 * inputs, 2 * inputs * (inputs + 1)))
+    mixing = np.diag(10.0 ** rng.uniform(-rng.choice([0, 3, 6]), 0, inputs)) @ rng.standard_normal((inputs, inputs))
+    rows, signs = rng.standard_normal((rank, inputs)), rng.choice([1.0, -1.0], rank)
+    is_one_signed = bool(rng.random() < 0.5)
+    weights = np.ones(rank) if is_one_signed else signs
+
+    def draw(count: int) -> tuple[np.ndarray, np.ndarray]:
+        white = rng.standard_normal((count, inputs))
+        return white @ mixing, (white @ rows.T) ** 2 @ weights
+
+    points, labels = draw(samples)
+    kind = "positive" if is_one_signed else "both"
+    return judge_planted(Planted(points, labels, signs=kind, fresh=draw(50)))
+
+
+def one_sign(seed: int) -> Judged:
+    """One sign and noise, in skew coordinates: the bound is that of a semidefinite program."""
+    rng = np.random.default_rng([7, seed])
+    inputs = int(rng.integers(2, 6))
+    samples = int(rng.integers(inputs + 2, 120))
+    white = rng.standard_normal((samples, inputs))
+    labels = (white @ rng.standard_normal(inputs)) ** 2 + float(rng.choice([1e-6, 1e-2, 1.0])) * rng.standard_normal(
+        samples
+    )
+    mixing = rng.standard_normal((inputs, inputs)) * 10.0 ** rng.uniform(-rng.choice([0, 4, 8]), 0, inputs)
+    points = white @ mixing + float(rng.choice([0.0, 10.0, 1e5]))
+    neurons = None if rng.random() < 0.7 else int(rng.integers(1, inputs + 1))
+    sign = str(rng.choice(["positive", "negative"]))
+    return judge_planted(Planted(points, labels if sign == "positive" else -labels, signs=sign, neurons=neurons))
+
+
+FAMILIES = [
+    Family(DOOR, "offsets and times", offsets),
+    Family(DOOR, "nearly equal columns", collinear),
+    Family(DOOR, "degenerate columns", degenerate),
+    Family(DOOR, "units and far rows", scales),
+    Family(DOOR, "few rows, constant targets", few_rows),
+    Family(DOOR, "teachers of low rank", teachers),
+    Family(DOOR, "one sign with noise", one_sign),
+]

@@ -1,0 +1,106 @@
+"""Coordinates in which samples are trained and judged: centred where the class of networks allows it, and white.
+
+A network of squares whose neurons have biases stays one under every affine map of its inputs, and one without biases
+under every linear map. So inputs may be shifted and scaled until rounding does no harm, and weights be carried back.
+What a float can't carry over is counted: every white coordinate has a bound of its rounding error.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float64
+
+from unweave.arrays import Atoms, Points, root_mean_square
+from unweave.learn.quadratic.problem import Labels
+
+EPS = float(np.finfo(float).eps)
+# Singular values of inputs up to this many roundings of a typical row are those of columns that depend on each other.
+# Between them and this many, or as many as there are rows, it can't be told.
+ABSENT, MARGIN = 4.0, 32.0
+
+# Rounding errors of white coordinates up to this are left as they are.
+ENOUGH = 1e-13
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """Samples in good units, and the way back.
+
+    Args:
+        points: white; a last column of ones stands for biases.
+        labels: of root mean square 1.
+        blur: bound of the rounding error of every point, as a distance; infinite if there are directions of which
+            it can't be told whether the inputs have them.
+        forth: from centred inputs to white coordinates.
+        centre: of the inputs; zeros without biases.
+        unit: of the labels.
+        has_biases: whether there is a column of ones.
+    """
+
+    points: Points
+    labels: Labels
+    blur: Float64[np.ndarray, "points"]
+    forth: Float64[np.ndarray, "rank inputs"]
+    centre: Float64[np.ndarray, "inputs"]
+    unit: float
+    has_biases: bool
+
+    @classmethod
+    def of(cls, points: Points, labels: Labels, *, has_biases: bool) -> "Frame":
+        """Centre if there are biases, scale columns, drop directions that the points lack, and whiten."""
+        centre, shifted = _centred(points) if has_biases else (np.zeros(points.shape[1]), points)
+        largest = np.max(np.abs(shifted), axis=0).astype(float)
+        # Powers of two, by which division is exact.
+        scales = np.exp2(np.floor(np.log2(np.where(largest > 0, largest, 1.0))))
+        scaled = shifted / scales
+        _, values, right = np.linalg.svd(scaled.astype(float), full_matrices=False)
+        kept = values > max(MARGIN, *points.shape) * EPS * values[0]
+        is_absent = values <= ABSENT * EPS * typical_size(np.linalg.norm(scaled.astype(float), axis=1))
+        to_white = right[kept] * (np.sqrt(len(points)) / values[kept])[:, None]
+        white, blur = _product(scaled, to_white)
+        blur = blur if np.all(kept | is_absent) else np.full(len(points), np.inf)
+        if has_biases or white.shape[1] == 0:
+            # Points that are all zero keep one direction, so that there is a problem.
+            white = np.column_stack([white, np.full(len(points), 1.0 if has_biases else 0.0)])
+        unit = root_mean_square(labels) or 1.0
+        return cls(white, labels / unit, blur, to_white / scales, centre, unit, has_biases)
+
+    @property
+    def lacks_directions(self) -> bool:
+        """Whether the points lack directions, along which weights are zero."""
+        return len(self.forth) < self.forth.shape[1]
+
+    def outside(self, weights: Atoms) -> Atoms:
+        """Weights in the units of the samples, with a last column for biases if there are any."""
+        rows = np.sqrt(self.unit) * weights[:, : len(self.forth)] @ self.forth
+        if not self.has_biases:
+            return rows
+        return np.column_stack([rows, np.sqrt(self.unit) * weights[:, -1] - rows @ self.centre])
+
+
+def typical_size(sizes: Float64[np.ndarray, "points"]) -> float:
+    """Norm of all points if none stood out: one far point must not make the others look like rounding errors."""
+    there = sizes[sizes > 0]
+    return float(np.median(there) * np.sqrt(len(there))) if len(there) else 0.0
+
+
+def _centred(points: Points) -> tuple[np.ndarray, np.ndarray]:
+    """The mean is taken off in long floats, which keep digits that columns which nearly agree differ by."""
+    centre = np.where(np.ptp(points, axis=0) == 0, points[0], points.mean(axis=0))
+    shifted = points.astype(np.longdouble) - centre
+    # A second time, since the first mean has rounding errors as large as the inputs make them.
+    rest = np.where(np.ptp(points, axis=0) == 0, 0.0, shifted.mean(axis=0).astype(float))
+    return centre + rest, shifted - rest
+
+
+def _product(points: np.ndarray, matrix: np.ndarray) -> tuple[Points, Float64[np.ndarray, "points"]]:
+    """Points times a transposed matrix, and a bound of the error of every row: in long floats if it cancels much."""
+    plain = points.astype(float)
+    found, sizes = plain @ matrix.T, np.linalg.norm(np.abs(plain) @ np.abs(matrix).T, axis=1)
+    terms = 2.0 + np.sqrt(matrix.shape[1])
+    blur = terms * EPS * sizes
+    if np.max(blur, initial=0.0) <= ENOUGH * max(1.0, float(np.max(np.abs(found), initial=0.0))):
+        return found, blur
+    longer = np.asarray(points, dtype=np.longdouble) @ matrix.T.astype(np.longdouble)
+    found = longer.astype(float)
+    return found, terms * float(np.finfo(np.longdouble).eps) * sizes + EPS * np.linalg.norm(found, axis=1)
