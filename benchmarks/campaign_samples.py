@@ -13,10 +13,11 @@ import sys
 import warnings
 
 import campaign_halfspaces
+import campaign_lowest_layer
 import campaign_relu
 from campaigns import main
 
-FAMILIES = [*campaign_halfspaces.FAMILIES, *campaign_relu.FAMILIES]
+FAMILIES = [*campaign_halfspaces.FAMILIES, *campaign_relu.FAMILIES, *campaign_lowest_layer.FAMILIES]
 
 if __name__ == "__main__":
     # Inputs that are not Gaussian are part of the campaign; the estimators warn about them.

@@ -11,6 +11,6 @@ def test_regression_limits_hold_for_all_rows_together(seed: int) -> None:
     errors = rng.uniform(1e-4, 1e-2, rows)
     across = rng.standard_normal((trials, rows, inputs - 1)) / np.sqrt(inputs - 1)
     angles = errors * np.linalg.norm(across, axis=2)
-    limits = LowestLayerEvidence().regression_limits(errors, inputs=inputs)
+    limits = LowestLayerEvidence(least_squares_confidence=0.95).regression_limits(errors, inputs=inputs)
     share = np.mean(np.all(angles <= limits, axis=1))
     assert 0.93 < share < 0.98

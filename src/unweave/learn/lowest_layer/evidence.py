@@ -30,7 +30,10 @@ class LowestLayerCertificate:
         largest_residual: of exact labels where one unit is active alone, in units of their spread; NaN without such.
         confidence: of the upper limits that enter the angles.
         wrong_share: half spaces: upper limit of the share of inputs that they put on the wrong side; NaN for others.
-        missing_share: half spaces: another one that cuts off this share of the inputs would have shown; NaN for others.
+        missing_share: another unit that is active alone for this share of the inputs would have shown; NaN if units are
+            never quiet.
+        resolution: neurons that are nearer to each other than this angle may have been taken for one, whose direction
+            then lies between them; NaN where held-out sides would have shown it.
     """
 
     neurons: int
@@ -44,6 +47,7 @@ class LowestLayerCertificate:
     confidence: float
     wrong_share: float = np.nan
     missing_share: float = np.nan
+    resolution: float = np.nan
 
     def statements(self) -> tuple[tuple[str, str], ...]:
         """What may be claimed, as pairs of a name and a few words with the number."""
@@ -57,10 +61,12 @@ class LowestLayerCertificate:
         ]
         if np.isfinite(self.disagreement):
             lines.append(("wrong side of the union", f"{self.disagreement:.2e} of held-out samples"))
+        if np.isfinite(self.resolution):
+            lines.append(("neurons may be one if nearer than", f"{self.resolution:.2g} degrees"))
         if np.isfinite(self.wrong_share):
             lines.append(("wrong side, upper limit", f"{self.wrong_share:.2e} of all inputs"))
         if np.isfinite(self.missing_share):
-            lines.append(("a missing half space would have shown from", f"{self.missing_share:.2e} of all inputs"))
+            lines.append(("a missing neuron would have shown from", f"{self.missing_share:.2e} of all inputs"))
         if np.isfinite(self.largest_residual):
             lines.append(("exact labels", f"met to {self.largest_residual:.1e} of their spread"))
         lines.append(("noise of labels", f"{self.label_noise:.2g}"))
@@ -108,6 +114,7 @@ class LowestLayerEvidence:
         calibration: factor of estimated angles: those of unions were up to this factor too small in simulations with
             known errors and ten neurons.
         confidence: of upper limits; customary.
+        least_squares_confidence: of limits of angles by least squares, for which no factor was calibrated; chosen.
         fewest_in_band: samples of a band below which a face is not judged; chosen.
         largest_angle: estimated angle above which neurons are not claimed; chosen.
         missing_share: mass of active samples that no neuron explains, in units of the mass of the rarest one, above
@@ -127,6 +134,8 @@ class LowestLayerEvidence:
             which the unit is wrong; chosen.
         held_out_share: of the samples, which judge the result and take no part in it; chosen.
         samples_per_input: with fewer there are no moments worth decomposing; chosen.
+        resolution: angle between neurons that noisy labels of relu, or moments, may take for one; chosen: pairs that a
+            campaign found merged were up to 31 degrees apart.
         fewest_own: held-out samples that a half space must explain alone; chosen: twice the three that show, at 95 %, a
             half space that is missing.
         constant: spread of an input, relative to its size, below which it is rounding of a constant; chosen.
@@ -136,6 +145,7 @@ class LowestLayerEvidence:
     guard: float = 0.1
     calibration: float = 1.25
     confidence: float = 0.95
+    least_squares_confidence: float = 0.999
     fewest_in_band: int = 30
     largest_angle: float = float(np.radians(10.0))
     missing_share: float = 0.25
@@ -150,6 +160,7 @@ class LowestLayerEvidence:
     largest_noise_ratio: float = 1.5
     held_out_share: float = 0.1
     samples_per_input: int = 20
+    resolution: float = float(np.radians(45.0))
     fewest_own: float = 6.0
     constant: float = 1e-12
 
@@ -196,7 +207,7 @@ class LowestLayerEvidence:
             quiet_noise=quiet_noise,
             unexplained=float(max(excess, 0.0) / len(points) / max(rarest, 1.0 / len(points))),
             is_unexplained_significant=bool(excess > self.significant * chance),
-            noise_chance=min(_chance(points[side], is_wrong[side]) for side in (deep, outside)),
+            noise_chance=min(structure_chance(points[side], 1.0 * is_wrong[side]) for side in (deep, outside)),
             own=np.array(own),
             wrong_share=self._upper(int(np.count_nonzero(is_wrong))) / len(points),
             missing_share=max(self._upper(int(np.count_nonzero(is_wrong & quiet))) - certain, 0.0) / len(points),
@@ -255,7 +266,7 @@ class LowestLayerEvidence:
         An error has ``inputs - 1`` components across its direction, about equally large.
         """
         components = max(inputs - 1, 1)
-        chance = 1.0 - (1.0 - self.confidence) / max(len(errors), 1)
+        chance = 1.0 - (1.0 - self.least_squares_confidence) / max(len(errors), 1)
         return np.sqrt(stats.chi2.ppf(chance, components) / components) * errors
 
     def duplicate_check(self, directions: Atoms, angles: Float64[np.ndarray, "neurons"]) -> Diagnostic:
@@ -281,6 +292,15 @@ class LowestLayerEvidence:
             "a half space may be an accident: give more samples or fewer half spaces",
         )
 
+    def residual_check(self, chance: float) -> Diagnostic:
+        """Check whether noise explains what relu units leave of the labels where at most one of them is active."""
+        return at_least(
+            "chance that noise leaves such residuals where at most one neuron is active",
+            chance,
+            self.least_chance,
+            "what is left depends on the inputs: a neuron is wrong or missing; give more samples or another number",
+        )
+
     def _upper(self, count: int, *, of: int = 1) -> float:
         """Give the upper limit of the mean of a Poisson count; of several at once if there are more."""
         return float(stats.chi2.ppf(1.0 - (1.0 - self.confidence) / of, 2 * (count + 1)) / 2)
@@ -304,16 +324,15 @@ class LowestLayerEvidence:
         return self.calibration * max(upper, 0.0) / max(lever * density, np.finfo(float).tiny)
 
 
-def _chance(points: Points, is_wrong: Bool[np.ndarray, "points"]) -> float:
-    """Test whether wrong labels depend on the inputs: an F test on coordinates and their squares, clipped."""
+def structure_chance(points: Points, values: Float64[np.ndarray, "points"]) -> float:
+    """Probability that chance makes values depend on inputs as these do: an F test on coordinates and their squares."""
     clipped = np.clip(points, -CLIPPED, CLIPPED)
     features = np.column_stack([np.ones(len(points)), clipped, clipped**2])
     count, unknowns = features.shape
-    wrong = is_wrong.astype(np.float64)
-    if count <= 2 * unknowns or not 0 < wrong.sum() < count:
+    if count <= 2 * unknowns or np.ptp(values) == 0.0:
         return 1.0
-    left = wrong - features @ np.linalg.lstsq(features, wrong, rcond=None)[0]
-    total, rest = float(np.sum((wrong - wrong.mean()) ** 2)), float(left @ left)
+    left = values - features @ np.linalg.lstsq(features, values, rcond=None)[0]
+    total, rest = float(np.sum((values - values.mean()) ** 2)), float(left @ left)
     statistic = (total - rest) / (unknowns - 1) / max(rest / (count - unknowns), np.finfo(float).tiny)
     return float(stats.f.sf(statistic, unknowns - 1, count - unknowns))
 

@@ -15,9 +15,10 @@ from unweave.learn.lowest_layer.evidence import (
     LowestLayerCertificate,
     LowestLayerEvidence,
     exact_residual,
+    structure_chance,
 )
 from unweave.learn.lowest_layer.layer import OrientedUnits, ThresholdLayer
-from unweave.learn.lowest_layer.polish import Polished, polish
+from unweave.learn.lowest_layer.polish import NOISY_OUTSIDE, Polished, angles_farther_out, polish
 from unweave.learn.lowest_layer.starts import (
     EIGENVALUE_FACTOR,
     SAME_VALUE,
@@ -122,7 +123,7 @@ def fit_lowest_layer(
         with stages("polish"):
             polished = polish(fitted.points, fitted.labels, read, start.units, unit, rng)
         with stages("evidence"):
-            judged = _judge(judging, read, start, polished, unit, checks, evidence)
+            judged = _judge(fitted, judging, read, start, polished, unit, checks, evidence)
         if best is None or _rank_of(judged) > _rank_of(best):
             best = judged
         if best.outcome is not Outcome.NOT_IDENTIFIED:
@@ -130,7 +131,7 @@ def fit_lowest_layer(
     if best is None:
         return _nothing(" ".join(failures), tuple(checks), len(points), stages)
     layer = best.layer(coordinates, unit)
-    certificate = _certificate(best, len(judging.labels), evidence.confidence)
+    certificate = _certificate(best, len(judging.labels), evidence)
     result = Result(
         outcome=best.outcome,
         reason=_reason(best.outcome, certificate, best.diagnostics, inputs=points.shape[1]),
@@ -203,6 +204,7 @@ def _start_makers(
 
 
 def _judge(
+    fitted: _Samples,
     held: _Samples,
     read: ReadLabels,
     start: Start,
@@ -220,15 +222,21 @@ def _judge(
         angles, noise = faces.angles, max(faces.noise, read.noise)
         diagnostics += [*evidence.face_diagnostics(faces), evidence.flatness_check(faces, polished.misplaced)]
     elif polished.regression is not None:
-        angles = evidence.regression_limits(polished.regression.angle_errors, inputs=units.directions.shape[1])
+        limits = evidence.regression_limits(polished.regression.angle_errors, inputs=units.directions.shape[1])
+        # Samples at which another unit is active turn a direction the less, the farther they are kept away.
+        angles = evidence.calibration * np.hypot(limits, angles_farther_out(fitted.points, fitted.labels, polished))
         ratio, noise = _noise_ratio(held, polished)
+        diagnostics.append(evidence.residual_check(_residual_chance(fitted, polished)))
         diagnostics.append(
             at_most("residual in units of the noise", ratio, evidence.largest_noise_ratio, "a unit is wrong or missing")
         )
         diagnostics.append(_angle_diagnostic(angles, evidence.largest_angle))
     else:
-        bias = np.minimum(start.bias_angles, _predicted_bias(units, unit))
+        bias = np.maximum(start.bias_angles, _predicted_bias(units, unit))
         angles = evidence.calibration * np.hypot(start.noise_angles, bias)
+        if len(angles) == 1:
+            # Nothing tells the direction of one neuron from a mean of several: no second one to compare orders with.
+            angles = np.full(1, np.inf)
         diagnostics.append(_angle_diagnostic(angles, evidence.largest_angle))
     diagnostics.append(evidence.duplicate_check(units.directions, np.minimum(angles, evidence.largest_angle)))
     if unit.name == "relu" and read.is_exact and faces is not None:
@@ -285,6 +293,17 @@ def _predicted_bias(units: OrientedUnits, unit: Activation) -> float:
     return condition * np.sqrt(max(len(units.directions) - 1, 0)) * ratio
 
 
+def _residual_chance(samples: _Samples, polished: Polished) -> float:
+    """Probability that noise leaves such residuals where no unit is active, and where one is."""
+    units = polished.units
+    arguments = samples.points @ units.directions.T - units.thresholds
+    left = np.maximum(arguments, 0.0) @ units.coefficients + polished.offset - samples.labels
+    active = np.count_nonzero(arguments > NOISY_OUTSIDE, axis=1)
+    deep = np.count_nonzero(arguments > -NOISY_OUTSIDE, axis=1)
+    sides = [active == 0, *((active == 1) & (deep == 1) & (arguments[:, i] > 0) for i in range(arguments.shape[1]))]
+    return len(sides) * min(structure_chance(samples.points[side], left[side]) for side in sides)
+
+
 def _noise_ratio(held: _Samples, polished: Polished) -> tuple[float, float]:
     """Residual where one unit is active alone, in units of the noise where none is, and that noise."""
     units = polished.units
@@ -303,7 +322,7 @@ def _rank_of(judged: _Judged) -> tuple[int, float]:
     return order.index(judged.outcome), -float(np.median(judged.angles))
 
 
-def _certificate(judged: _Judged, held_out: int, confidence: float) -> LowestLayerCertificate:
+def _certificate(judged: _Judged, held_out: int, evidence: LowestLayerEvidence) -> LowestLayerCertificate:
     faces, angles = judged.faces, np.degrees(judged.angles)
     return LowestLayerCertificate(
         neurons=len(angles),
@@ -314,7 +333,9 @@ def _certificate(judged: _Judged, held_out: int, confidence: float) -> LowestLay
         label_noise=judged.noise,
         unexplained=np.nan if faces is None else faces.unexplained,
         largest_residual=judged.residual,
-        confidence=confidence,
+        confidence=evidence.confidence,
+        missing_share=np.nan if faces is None else faces.missing_share,
+        resolution=np.nan if faces is not None else float(np.degrees(evidence.resolution)),
     )
 
 
@@ -324,13 +345,18 @@ def _reason(
     if outcome is Outcome.IDENTIFIED:
         return (
             f"all {certificate.neurons} neurons meet {certificate.held_out:,d} held-out labels, those of one active "
-            f"unit to {certificate.largest_residual:.1e} of their spread."
+            f"unit to {certificate.largest_residual:.1e} of their spread; another one that is active alone for "
+            f"{100 * certificate.missing_share:.2g} % of the inputs would have shown (confidence "
+            f"{100 * certificate.confidence:.0f} %)."
         )
     if outcome is Outcome.PARTLY_IDENTIFIED:
+        merged = ""
+        if np.isfinite(certificate.resolution):
+            merged = f", and two that are less than {certificate.resolution:.0f} degrees apart may be told as one"
         return (
             f"{certificate.neurons} neurons with an estimated error of {certificate.median_angle:.2g} degrees, "
             f"{certificate.largest_angle:.2g} for the worst: an estimate from {certificate.held_out:,d} held-out "
-            "samples, which more samples improve."
+            f"samples, which more samples improve; that there are no others is not claimed{merged}."
         )
     failed = [
         f"{diagnostic.name} is {diagnostic.value:.3g}, needed {diagnostic.threshold:.3g}: {diagnostic.advice}"

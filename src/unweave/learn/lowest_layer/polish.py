@@ -23,6 +23,8 @@ SOFT_SAMPLES = 10_000
 EXACT_PASSES, EXACT_RESIDUAL = 4, 1e-10
 # Residual in units of the spread of exact labels above which they are not affine where a unit is alone.
 AFFINE_RESIDUAL = 1e-6
+# The same, for fits that show what other units do to the directions.
+FARTHER_OUTSIDE = -0.5
 # Passes of least squares with noisy labels, each with the offset of the one before.
 NOISY_PASSES = 3
 
@@ -158,3 +160,17 @@ def _regression(
 
 def _units_of(fit: RegressedUnits) -> OrientedUnits:
     return OrientedUnits(fit.directions, fit.thresholds, fit.coefficients)
+
+
+def angles_farther_out(points: Points, labels: Labels, polished: Polished) -> Float64[np.ndarray, "neurons"]:
+    """Angle by which every relu unit turns if other units are kept farther away; 0 where samples are too few for it.
+
+    Args:
+        points: samples of the fit.
+        labels: one per sample.
+        polished: units that noisy labels were fitted to.
+    """
+    units = polished.units
+    fit = _regression(points, labels - polished.offset, units, is_exact=False, outside=FARTHER_OUTSIDE)
+    gaps = np.linalg.norm(fit.directions - units.directions, axis=1)
+    return 2 * np.arcsin(np.clip(gaps / 2, 0.0, 1.0))

@@ -178,7 +178,8 @@ class Start:
         source: where the tensors came from.
         order: of the power iteration whose result was kept.
         units: directions, thresholds and coefficients in the coordinates of the samples.
-        noise_angles: half the angle between what the two halves of the samples say, in radians, for every direction.
+        noise_angles: half the angle between what the two halves of the samples say, in radians, for every direction,
+            and half of that between the spaces that they find all directions in.
         bias_angles: distance of every direction between the power iterations of different orders, in radians.
         eigenvalue_ratio: smallest eigenvalue of order 2 in units of its noise.
         most_neurons: eigenvalues of order 2 that may be more than noise.
@@ -286,7 +287,7 @@ def _start(
         source="",
         order=best,
         units=replace(units, directions=units.directions @ basis.T),
-        noise_angles=0.5 * _angles(even, odd),
+        noise_angles=np.hypot(0.5 * _angles(even, odd), 0.5 * _subspace_angle(low, basis.shape[1])),
         bias_angles=np.min([nearest_angles(fit.directions, directions) for directions in others], axis=0),
         eigenvalue_ratio=ratio,
         most_neurons=most_neurons,
@@ -318,6 +319,16 @@ def _subspace(
         float(values[neurons - 1] / noise),
         int(np.count_nonzero(values > DOUBTFUL_FACTOR * noise)),
     )
+
+
+def _subspace_angle(low: Halved[HermiteMoments], rank: int) -> float:
+    """Largest angle between the spaces of the leading eigenvectors of order 2 of the two halves, in radians."""
+    bases = []
+    sign = 1.0 if np.trace(low.whole.tensor(2)) >= 0 else -1.0
+    for half in (low.even, low.odd):
+        bases.append(np.linalg.eigh(sign * half.tensor(2))[1][:, ::-1][:, :rank])
+    cosines = np.linalg.svd(bases[0].T @ bases[1], compute_uv=False)
+    return float(np.arccos(np.clip(np.min(cosines), 0.0, 1.0)))
 
 
 def _power_directions(moments: HermiteMoments, rng: np.random.Generator) -> dict[int, PowerDirections]:
