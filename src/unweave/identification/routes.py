@@ -183,9 +183,19 @@ class Survey:
         with self.session.stage("probing the answers"):
             return self.look_for_kinks()
 
+    @cached_property
+    def flatness(self) -> tuple[float, int]:
+        """Share of random places that are straight nearby, of those that bend farther away, and their number."""
+        return measure_flatness(self.probe.oracle, self.probe.scale.noise, self.session.rng_probe)
+
+    @property
+    def is_straight_everywhere(self) -> bool:
+        """Whether none of the random places was bent, however far away: kinks are few, or there are none."""
+        return self.flatness[1] == 0
+
     def look_for_kinks(self) -> bool:
         """Whether the function is straight nearby and bent farther away at many of some random places."""
-        flatness = measure_flatness(self.probe.oracle, self.probe.scale.noise, self.session.rng_probe)
+        flatness, _ = self.flatness
         self.session.diagnostics.append(
             at_most(
                 "share of places that are straight nearby and bent farther away",
@@ -330,11 +340,11 @@ def hides_kinks(survey: Survey, known: Known) -> Decision:
     """Suit functions in a box that a network explains nearly everywhere: kinks may cut off corners."""
     if why := known.closes(survey):
         return leave(why)
-    if not (known.misses and survey.is_in_box):
-        return leave("no network was found that is wrong in corners only.")
+    if not (survey.is_in_box and (known.misses or survey.is_straight_everywhere)):
+        return leave("no network was found that is wrong in corners only, and the function bends at many places.")
     if KINK_WALK in known.tried or not survey.may_walk:
         return leave("kinks were walked along already, or walks are switched off.")
-    return take("a network meets most answers and misses others: kinks may cut off corners of the box.")
+    return take("the function is straight at most places, and not at others: kinks may cut off corners of the box.")
 
 
 def has_layers_above(survey: Survey, known: Known) -> Decision:
