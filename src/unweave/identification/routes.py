@@ -16,6 +16,7 @@ from unweave.activations import RELU, STEP, Activation
 from unweave.arrays import Points
 from unweave.certificates.certify import Certificate
 from unweave.exceptions import BudgetExhausted, OracleError
+from unweave.identification import reasons
 from unweave.identification.refiner import Candidate, Refiner
 from unweave.identification.session import Probe, Session, measure_flatness
 from unweave.identification.walks.lines import TailBehaviour, Tails, measure_tails
@@ -217,11 +218,20 @@ class Survey:
             places = self.probe.oracle.sample(self.session.rng_walk, PLACES, margin=NEARBY)
             return self.is_constant_around(places)
 
+    @cached_property
+    def has_steps(self) -> bool:
+        """Whether answers are constant around random places and differ between them: a function of steps."""
+        if not self.is_constant_in_parts:
+            return False
+        values = self.probe.answers.values
+        return float(np.max(np.ptp(values, axis=0))) > self.flat_margin * self.probe.answer_error
+
     def is_constant_around(self, points: Points) -> bool:
         """Whether answers are constant around all of some points: two queries each."""
         probe = self.probe
         steps = NEARBY * self.session.rng_walk.uniform(-1.0, 1.0, points.shape)
         values, beside = np.split(probe.oracle.query(np.concatenate([points, points + steps])), 2)
+        probe.answers.keep(points, values, are_spread=False)
         errors = probe.answer_error + probe.rounding * np.max(np.abs(values), axis=1)
         return bool(np.all(np.max(np.abs(values - beside), axis=1) <= self.flat_margin * errors))
 
@@ -244,7 +254,9 @@ class Known:
         """Say why no route that needs slopes is left; empty if one may be."""
         if self.first_layer is not None and self.first_layer.is_last:
             return "the first layer was found, and no other route goes on from it."
-        return "steps have no slopes." if survey.activation == STEP else ""
+        if survey.activation == STEP:
+            return "steps have no slopes."
+        return reasons.steps(PLACES) if survey.has_steps else ""
 
 
 Condition = Callable[[Survey, Known], Decision]
