@@ -53,9 +53,6 @@ class Truth:
     settings: dict[str, object] | None = None
 
 
-Plant = Callable[[np.random.Generator], Truth]
-
-
 def random_network(
     rng: np.random.Generator, activation: str, *, inputs: int, neurons: int, outputs: int = 1, bias: float | None = None
 ) -> Network:
@@ -321,7 +318,7 @@ def with_hints(rng: np.random.Generator) -> Truth:
 # --- how it is judged ------------------------------------------------------------------------------------------------
 
 
-def judge(plant: Plant) -> Callable[[int], Judged]:
+def judge(plant: Callable[[np.random.Generator], Truth]) -> Callable[[int], Judged]:
     """Make the judge of a family."""
 
     def judged(seed: int) -> Judged:
@@ -432,7 +429,7 @@ def claimed_share(found: unweave.Result) -> float | None:
     return shares[-1] if shares else None
 
 
-PLANTS: tuple[Plant, ...] = (
+PLANTS = (
     ordinary,
     ordinary_smooth_in_a_box,
     kinked_in_a_box,

@@ -7,7 +7,8 @@ from unweave.identification.plateaus.threshold_layer import ThresholdLayer
 from unweave.networks.network import Layer, Network
 from unweave.networks.signs import KinkExplanation
 from unweave.numerics.subspace_power import Directions
-from unweave.oracles.oracle import NoiseFloor
+from unweave.oracles.noise_floor import NoiseFloor
+from unweave.writing import percent
 
 
 def in_words(network: Network) -> str:
@@ -41,19 +42,30 @@ def too_rough(level: float, largest: float, *, is_repeatable: bool) -> str:
     )
 
 
+def rounded_digits(digits: float, error: float) -> str:
+    """What is said of answers that have few binary digits."""
+    bits = 1 - round(np.log2(digits))
+    kind = {8: ", as those of bfloat16", 11: ", as those of float16", 24: ", as those of float32"}.get(bits, "")
+    return (
+        f"The answers are rounded to {bits} binary digits{kind}: an error of {error:.1e} of their spread. Ask for more "
+        "digits if that is possible."
+    )
+
+
+def rounded_to_multiples(step: float, error: float) -> str:
+    """What is said of answers that are multiples of one number."""
+    return (
+        f"All answers are multiples of {step:.3g} and change by one of them wherever they were seen to change: they "
+        f"are rounded, with an error of {error:.1e} of their spread, or those of steps of equal height. Ask for more "
+        "digits if that is possible."
+    )
+
+
 def gives_logits() -> str:
     """What a network of a model that answers with probabilities gives."""
     return (
         "The answers are probabilities that sum to one: the network gives the logits behind them, shifted so that they "
         "sum to zero (softmax does not see the shift). Apply softmax to its outputs to get the answers."
-    )
-
-
-def steps(places: int) -> str:
-    """Why a function that is constant in parts can't be followed to its neurons."""
-    return (
-        f"the answers are constant around all of {places} random places, and differ between them: a function of steps, "
-        "such as a tree, a forest, boosting, nearest neighbours or rounded answers. No slopes lead to its neurons."
     )
 
 
@@ -70,21 +82,41 @@ def no_slabs() -> str:
     return "far from the centre the answers never change, or change smoothly: no neuron switches there."
 
 
-def strange_profiles(jumps: int, clear: int, misfit: float) -> str:
+def strange_profiles(jumps: int, read: int, misfit: float) -> str:
     """Why jumps far out are not those of a shallow network."""
     return (
-        f"{clear} of {jumps} jumps far from the centre have the profile of a single tanh or erf neuron (typical misfit "
-        f"{misfit:.1e}): the network is not shallow, so that upper layers bend what its first layer says, or its "
-        "activation is not among the known ones."
+        f"{read} of {jumps} jumps far from the centre were read as those of single tanh or erf neurons (typical misfit "
+        f"of all {misfit:.1e} of their height): the network is not shallow, its activation is not among the known "
+        "ones, or the answers have too few digits far out."
     )
 
 
-def first_layer(neurons: int, why: str, *, is_complete: bool) -> str:
-    """What was found of a network that is not shallow."""
-    rest = "and the last line showed no other" if is_complete else "and there may be more"
+def no_first_layer(hyperplanes: int, lines: int) -> str:
+    """Why jumps far out tell no first layer."""
+    if hyperplanes == 0:
+        return f"No hyperplane was met on two of {lines} far lines, so that no neuron of a first layer is known."
     return (
-        f"{why} The first layer was read off far from the centre: {count(neurons)}, {rest}; their directions are "
-        "exact, their lengths come from the tails, their biases are rough. The layers above are not identified."
+        f"Of {hyperplanes} hyperplanes that were met on two of {lines} far lines not all have tails of tanh, and not "
+        "all have those of erf: the activation of the first layer is not known."
+    )
+
+
+def first_layer(layer: Layer, why: str, *, lines: int, length_error: float, doubts: int) -> str:
+    """What was found of a network that is not shallow.
+
+    Args:
+        layer: the rows.
+        why: it is not shallow.
+        lines: far lines that were walked.
+        length_error: of the lengths, relative.
+        doubts: jumps and hyperplanes that were not confirmed.
+    """
+    rest = "there may be more" if doubts else "all jumps on the last one were among them"
+    return (
+        f"{why} Hyperplanes of the first layer were read off on {lines} lines far from the centre: "
+        f"{count(layer.neurons)}, each met twice at least, and {rest}. Their tails are those of {layer.activation}, "
+        f"from which their lengths are known to about {percent(max(2.0 * length_error, 1e-3))}, signs left open; their "
+        "biases are rough. The layers above are not identified."
     )
 
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Bool, Float64
@@ -14,11 +14,15 @@ from unweave.certificates.certify import Certificate
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
 from unweave.identification.refiner import AnswerPool
+from unweave.identification.rounding import RoundingLook
 from unweave.networks.network import Layer, Network
-from unweave.oracles.oracle import NoiseFloor, Oracle, measure_noise
+from unweave.oracles.noise_floor import NoiseFloor, measure_noise, rounding_error
+from unweave.oracles.oracle import Oracle
 from unweave.oracles.views import LogitsOracle, StandardOracle, are_probabilities, standardise
 from unweave.result import Cost, Diagnostic, Outcome, Result, RouteChoice, at_most
 
+# Standard deviation of rounding, in multiples that are rounded to.
+UNIFORM = 0.29
 # Half-widths of the second differences that look at the function, in half-widths of the domain.
 LADDER = np.array([0.0125, 0.05, 0.2, 0.5])
 BASE_POINTS = 2
@@ -142,10 +146,8 @@ def straight_but_bent(
     return is_telling & (short <= np.maximum(20 * noise, 0.01 * smooth)), is_telling
 
 
-def measure_flatness(
-    oracle: StandardOracle, noise: float, rng: np.random.Generator, *, places: int = 16
-) -> tuple[float, int]:
-    """Share of places where the function is straight on a short line but bent on a long one, and how many could tell.
+def measure_flatness(oracle: StandardOracle, noise: float, rng: np.random.Generator, *, places: int = 16) -> float:
+    """Share of places where the function is straight on a short line but bent on a long one.
 
     Close to 1 for piecewise linear functions, 0 for smooth curved ones and for affine ones.
     Costs 5 queries per place.
@@ -161,8 +163,7 @@ def measure_flatness(
     bend_short = np.max(np.abs(table[:, 1] + table[:, 2] - 2 * table[:, 0]), axis=1)
     bend_long = np.max(np.abs(table[:, 3] + table[:, 4] - 2 * table[:, 0]), axis=1)
     is_straight, is_telling = straight_but_bent(bend_short, bend_long, short / long, noise)
-    telling = int(np.count_nonzero(is_telling))
-    return float(np.count_nonzero(is_straight) / max(telling, 1)), telling
+    return float(np.count_nonzero(is_straight) / max(np.count_nonzero(is_telling), 1))
 
 
 def _root_mean_square(table: np.ndarray) -> np.ndarray:
@@ -220,6 +221,7 @@ class Session:
         self.rng_probe, self.rng_hessians, self.rng_power, self.rng_fit, self.rng_fresh, self.rng_walk = rng.spawn(6)
         self.diagnostics: list[Diagnostic] = []
         self.notes: list[str] = []
+        self._rounding = ""
         self._progress = progress or (lambda *_: None)
         self._seconds: dict[str, float] = {}
 
@@ -227,6 +229,10 @@ class Session:
         """Allow as many queries more as reading so many neurons may cost, where the user has given no budget."""
         oracle = self.oracle
         oracle.ledger.allow(QUERIES_PER_PARAMETER * neurons * (oracle.inputs + 1 + (oracle.outputs or 1)))
+
+    def note_rounding(self, said: str) -> None:
+        """Record how answers were rounded, which is said if the network is not identified."""
+        self._rounding = said
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -252,6 +258,8 @@ class Session:
     ) -> Result:
         """Put the result together with the record."""
         names = equivalent_names(network.layers[0].activation) if network is not None and network.widths[0] > 0 else ()
+        if outcome is Outcome.NOT_IDENTIFIED and self._rounding:
+            reason = f"{reason} {self._rounding}"
         return Result(
             outcome=outcome,
             reason=reason,
@@ -276,6 +284,7 @@ class Probing:
         largest_noise: error of an answer, relative to that spread, above which nothing is identified: what it would
             excuse may be as large as a neuron.
         spread_points: places that the units of the answers are chosen from, beside those of the first lines.
+        rounding_look: how answers that were rounded are told from steps.
 
     Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
@@ -283,6 +292,7 @@ class Probing:
     largest_repeat: float = 1e-2
     largest_noise: float = 0.025
     spread_points: int = 12
+    rounding_look: RoundingLook = field(default_factory=RoundingLook)
 
     def __call__(self, session: Session) -> Probe:
         """Measure the noise, choose units, and look at the function's scale; all answers are kept.
@@ -309,9 +319,25 @@ class Probing:
         answers = AnswerPool(oracle, session.rng_fit, session.rng_fresh)
         answers.keep(np.concatenate([oracle.to_standard(noise.points), lines]), standard[:last], are_spread=False)
         answers.keep(spread, standard[last:], are_spread=True)
+        noise = noise.at_least(self._rounding_of(session, noise, oracle, gives_logits=gives_logits))
         self._check_noise(session, noise, float(np.max(noise.deviation / oracle.size)))
         scale = function_scale(standard[first:last], noise=noise.deviation / oracle.size)
         return Probe(oracle, answers, scale, answer_rounding(asked), gives_logits)
+
+    def _rounding_of(
+        self, session: Session, noise: NoiseFloor, oracle: StandardOracle, *, gives_logits: bool
+    ) -> Float64[np.ndarray, "outputs"]:
+        """Look how answers were rounded, which more of them tell than the noise was measured on."""
+        asked, ledger = oracle.oracle, session.oracle.ledger
+        error = rounding_error(asked, noise.magnitude)
+        if ledger.answer_digits > np.finfo(float).eps:
+            session.note_rounding(reasons.rounded_digits(ledger.answer_digits, float(np.max(error / oracle.size))))
+        step = ledger.grid.step
+        if step == 0.0 or gives_logits or not self.rounding_look(asked, step, session.rng_probe.spawn(1)[0]):
+            return error
+        error = np.maximum(error, UNIFORM * step)
+        session.note_rounding(reasons.rounded_to_multiples(step, float(np.max(error / oracle.size))))
+        return error
 
     def _check_noise(self, session: Session, noise: NoiseFloor, level: float) -> None:
         session.diagnostics.append(

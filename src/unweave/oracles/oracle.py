@@ -7,15 +7,15 @@ budget, the checks of points and answers and the splitting of large batches are 
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Bool, Float64
-from scipy import special
 
 from unweave.arrays import Points, Values, Vector, as_float64
 from unweave.exceptions import BadAnswer, BudgetExhausted, InvalidInput, OracleError, OracleFailed, TimeExhausted
 from unweave.networks.network import Network
+from unweave.oracles.value_grid import ValueGrid
 
 # Coordinates beyond this leave no room for calculations with them.
 FARTHEST = 1e100
@@ -128,7 +128,8 @@ class Ledger:
         budget: the largest number that the user allows; None for no limit.
         sent: rows that were sent, answered or not: what a service charges for.
         answered: rows that came back.
-        answer_digits: relative rounding of the answers' type, the coarsest seen.
+        type_digits: relative rounding of the answers' type, the coarsest seen.
+        grid: what the answers themselves say about their rounding.
         allowance: the largest number for now, where the user has given no budget; None for no limit.
         deadline: when the last query may be sent, by `time.monotonic`; None for any time.
     """
@@ -136,9 +137,15 @@ class Ledger:
     budget: int | None = None
     sent: int = 0
     answered: int = 0
-    answer_digits: float = 2.0**-52
+    type_digits: float = 2.0**-52
+    grid: ValueGrid = field(default_factory=ValueGrid)
     allowance: int | None = None
     deadline: float | None = None
+
+    @property
+    def answer_digits(self) -> float:
+        """Relative rounding of the answers: of their type, or coarser if they were rounded before."""
+        return max(self.type_digits, self.grid.digits)
 
     @property
     def limit(self) -> int | None:
@@ -258,8 +265,9 @@ class Oracle(ABC):
             self.outputs = values.shape[1]
         if values.shape[1] != self.outputs:
             raise self._bad(f"{points} points need answers of shape {wanted}, got {shape}")
-        if values.dtype.kind == "f":
-            self.ledger.answer_digits = max(self.ledger.answer_digits, float(np.finfo(values.dtype).eps))
+        is_float = values.dtype.kind == "f"
+        if is_float:
+            self.ledger.type_digits = max(self.ledger.type_digits, float(np.finfo(values.dtype).eps))
         values = values.astype(np.float64)
         if not np.all(np.isfinite(values)):
             row = int(np.argmin(np.all(np.isfinite(values), axis=1)))
@@ -267,6 +275,8 @@ class Oracle(ABC):
                 f"answers must be finite, got {values[row]} at point {row} of a batch of {points}: "
                 "restrict the domain to where the model is defined"
             )
+        if is_float:
+            self.ledger.grid = self.ledger.grid.having(values)
         return values
 
     def _bad(self, problem: str) -> BadAnswer:
@@ -321,80 +331,3 @@ def as_oracle(
     if inputs is None:
         raise InvalidInput("identify needs inputs=, the number of inputs of the model.")
     return CallableOracle(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget)
-
-
-LINE_POINTS = 9
-REPEATS = 3
-# Spacing in half-widths of the domain: its eighth power is below the rounding of float64, while
-# even float32 answers change from one point of the line to the next.
-LINE_SPACING = 1e-3
-ORDERS = range(4, 8)
-
-
-@dataclass(frozen=True)
-class NoiseFloor:
-    """Standard deviation of the error of one answer, per output, and what it was read from.
-
-    Args:
-        deviation: estimated standard deviation of the answers' error, per output.
-        repeat_spread: largest change when the same point was asked twice (0: deterministic).
-        magnitude: largest answer seen, per output.
-        points: what was asked for the estimate, so that no answer is lost.
-        values: what was answered.
-    """
-
-    deviation: Float64[np.ndarray, "outputs"]
-    repeat_spread: float
-    magnitude: Float64[np.ndarray, "outputs"]
-    points: Points
-    values: Values
-
-    @property
-    def is_deterministic(self) -> bool:
-        """Whether asking twice gave the same answer."""
-        return self.repeat_spread == 0.0
-
-
-def measure_noise(oracle: Oracle, rng: np.random.Generator) -> NoiseFloor:
-    """Estimate the noise of the answers from 2 x 9 + 3 queries.
-
-    Assumes: the function is smooth over a few percent of the domain on one of two lines.
-    Guarantees: heuristic; the estimate is never below the rounding unit of the answers' type.
-    """
-    center, half_width = oracle.domain.frame(oracle.inputs)
-    starts = oracle.domain.sample_standard(rng, 2, oracle.inputs, LINE_SPACING * LINE_POINTS)
-    directions = rng.standard_normal((2, oracle.inputs))
-    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    steps = LINE_SPACING * np.arange(LINE_POINTS)
-    lines = center + half_width * (starts[:, None] + steps[:, None] * directions[:, None])
-    first = oracle.query(lines[0])
-    # The second call repeats points of the first: a model with a memory shows itself here.
-    second = oracle.query(np.concatenate([lines[1], lines[0][:REPEATS]]))
-    repeated, second = second[LINE_POINTS:], second[:LINE_POINTS]
-
-    values = np.concatenate([first, second])
-    magnitude = np.max(np.abs(values), axis=0)
-    # A kink on a line raises its estimate, so the smaller of the two is the noise.
-    smooth = np.minimum(_line_noise(first), _line_noise(second))
-    change = np.abs(repeated - first[:REPEATS])
-    random = np.sqrt(np.mean(change**2, axis=0) / 2)
-    # Answers that are all zero tell no unit: that of their rounding is one, as elsewhere.
-    rounding = 0.3 * oracle.ledger.answer_digits * np.where(magnitude > 0, magnitude, 1.0)
-    deviation = np.maximum(np.maximum(smooth, random), np.maximum(rounding, np.finfo(float).tiny))
-    return NoiseFloor(
-        deviation=deviation,
-        repeat_spread=float(np.max(change)),
-        magnitude=magnitude,
-        points=np.concatenate([lines[0], lines[1]]),
-        values=values,
-    )
-
-
-def _line_noise(values: Values) -> Float64[np.ndarray, "outputs"]:
-    """Median over the orders of difference of the implied standard deviation of independent noise."""
-    deviations = []
-    for order in ORDERS:
-        differences = np.diff(values, n=order, axis=0)
-        gain = special.comb(2 * order, order)
-        deviations.append(np.sqrt(np.mean(differences**2, axis=0) / gain))
-    return np.median(np.array(deviations), axis=0)

@@ -220,7 +220,7 @@ class PeeledReluOracle(Oracle):
         if first.neurons > first.inputs or np.linalg.matrix_rank(first.weights) < first.neurons:
             raise InvalidInput(f"PeeledReluOracle needs weights of full row rank, got shape {first.weights.shape}.")
         super().__init__(inputs=first.neurons, outputs=oracle.outputs, domain=_values_of(first, size))
-        self.ledger.answer_digits = oracle.oracle.ledger.answer_digits
+        self.ledger.type_digits = oracle.oracle.ledger.answer_digits
         self._oracle, self._first = oracle, first
         self._inverse = np.linalg.pinv(first.weights)
 

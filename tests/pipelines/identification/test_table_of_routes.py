@@ -124,7 +124,7 @@ def started(seed: int) -> tuple[Survey, Refiner, Network]:
 
 def test_a_session_holds_the_oracle_the_streams_and_the_record(seed: int) -> None:
     survey, _, _ = started(seed)
-    record = {"diagnostics", "notes", "_progress", "_seconds"}
+    record = {"diagnostics", "notes", "_progress", "_seconds", "_rounding"}
     assert {name for name in vars(survey.session) if not name.startswith("rng_")} == {"oracle"} | record
 
 

@@ -10,7 +10,7 @@ from itertools import islice, product
 
 import numpy as np
 
-from unweave.activations import IDENTITY
+from unweave.activations import IDENTITY, TANH
 from unweave.arrays import root_mean_square
 from unweave.exceptions import BudgetExhausted, OracleError, StageFailed
 from unweave.identification import reasons
@@ -82,6 +82,8 @@ class LayerPeeling:
             last = None if known.first_layer is None else replace(known.first_layer, is_last=True)
             return Found("far out there is no first layer to peel off.", first_layer=last)
         first, rough = replace(known.first_layer, is_last=True), known.first_layer.standard
+        if rough.activation != TANH:
+            return Found(f"layers above a first one of {rough.activation} are not looked for.", first_layer=first)
         if rough.neurons > rough.inputs:
             why = reasons.too_wide(rough)
             return Found(why, first_layer=replace(first, reason=f"{first.reason} That is because {why}"))

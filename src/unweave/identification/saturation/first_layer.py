@@ -4,6 +4,7 @@ Under upper layers a slab shows an unknown function of one neuron. Its gradient 
 neuron's weights, and its tails still fall off like the tails of the activation.
 """
 
+from collections import Counter
 from collections.abc import Generator
 from dataclasses import dataclass
 from itertools import combinations
@@ -11,9 +12,10 @@ from itertools import combinations
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.activations import TANH
+from unweave.activations import TANH, Activation
 from unweave.arrays import Points, Values, Vector
 from unweave.identification.saturation.jumps import Jump, JumpSearch
+from unweave.identification.saturation.tails import read_tail
 from unweave.identification.session import Probe, Session
 from unweave.identification.walks.lines import Ask, Line, Search, far_line, run_searches
 from unweave.networks.network import Layer
@@ -22,11 +24,6 @@ from unweave.result import Diagnostic, at_most
 # Where the steepest place is looked for, and the step of the gradient there, in widths of the slab.
 PLACES = np.linspace(-2.0, 2.0, 9)
 STEP = 1e-3
-# Arguments at which the tails are sampled: as far out as the noise allows, between these, and so much farther again.
-# Upper layers bend a tail by its own size, so that farther is better.
-NEAREST_TAIL, FARTHEST_TAIL, TAIL_STEP = 3.0, 5.5, 1.5
-# Size of the farther sample in units of the noise, and the argument at which tails have come to an end.
-TAIL_CLEARANCE, TAIL_END = 1e5, 14.0
 # Half-width of the search around the mirror image, in widths of the slab.
 MIRROR = np.linspace(-12.0, 12.0, 25)
 
@@ -38,12 +35,16 @@ class Ridge:
     Args:
         normal: unit vector, pointing forward along the line it was found on.
         offset: distance of the origin, to about the width of the slab.
-        length: rate at which the tails fall off along the normal, as that of tanh.
+        length: of its weights, by the rate at which the tails fall off.
+        length_error: of the length, relative.
+        activation: whose tails they are; None if of none that is known here.
     """
 
     normal: Vector
     offset: float
     length: float
+    length_error: float
+    activation: Activation | None
 
 
 def measure_ridges(ask: Ask, line: Line, jumps: list[Jump], *, noise: float) -> list[Ridge]:
@@ -63,12 +64,12 @@ def _ridge(line: Line, jump: Jump, noise: float) -> Search:
     if along == 0.0:
         return []
     normal = np.sign(along) * gradient / size
-    rate = yield from _tail_rate(line, jump, noise)
+    tail = yield from read_tail(line, jump, noise)
     shift = yield from _mirror_shift(line, jump, -line.points(np.array([jump.position]))[0])
-    if rate is None or shift is None:
+    if tail is None or shift is None:
         return []
     # The hyperplane is met at x and near -x: half of what is missing there is its distance.
-    return [Ridge(normal, -0.5 * abs(along) * shift, rate / abs(along))]
+    return [Ridge(normal, -0.5 * abs(along) * shift, tail.rate / abs(along), tail.error, tail.activation)]
 
 
 def _gradient(point: Vector, step: float) -> Generator[Points, Values, Float64[np.ndarray, "inputs"]]:
@@ -78,21 +79,6 @@ def _gradient(point: Vector, step: float) -> Generator[Points, Values, Float64[n
     table = values[: len(point)] - values[len(point) :]
     left, _, _ = np.linalg.svd(table, full_matrices=False)
     return left[:, 0]
-
-
-def _tail_rate(line: Line, jump: Jump, noise: float) -> Generator[Points, Values, float | None]:
-    """How fast the function approaches its plateaus: ``exp(-2 |t|)`` for tanh, on the clearer side."""
-    visible = -0.5 * np.log(max(TAIL_CLEARANCE * noise, np.finfo(float).tiny)) - TAIL_STEP
-    first = float(np.clip(visible, NEAREST_TAIL, FARTHEST_TAIL))
-    tail = np.array([first, first + TAIL_STEP, TAIL_END])
-    offsets = np.concatenate([tail, -tail]) / jump.rate
-    values = yield line.points(jump.position + offsets)
-    best: tuple[float, float] | None = None
-    for side in (values[:3], values[3:]):
-        near, far = (float(np.linalg.norm(side[k] - side[2])) for k in (0, 1))
-        if near > far > 0 and (best is None or far > best[0]):
-            best = far, float(np.log(near / far)) / (2 * TAIL_STEP) * jump.rate
-    return None if best is None else best[1]
 
 
 def _mirror_shift(line: Line, jump: Jump, center: Vector) -> Generator[Points, Values, float | None]:
@@ -116,38 +102,104 @@ AGREEMENT = 3e-5
 OUTER = 1e-2
 
 
-def find_first_layer(session: Session, probe: Probe, *, radius: float, noise: float) -> tuple[Layer, Diagnostic]:
+@dataclass(frozen=True)
+class FarLayer:
+    """The hyperplanes that far lines have met twice at least.
+
+    Args:
+        layer: their rows, with lengths from the tails and rough biases; None if there are none, or if their tails are
+            not all of one known activation.
+        ridges: how many were met twice at least.
+        met_once: how many others were met on one line only.
+        lines: how many lines were walked.
+        jumps: how many jumps the last line has met.
+        unread: how many of these told no hyperplane.
+        new: how many hyperplanes the last line was the second to show.
+        length_error: of the lengths, relative: the largest difference of two readings, or of samples of one tail.
+    """
+
+    layer: Layer | None
+    ridges: int
+    met_once: int
+    lines: int
+    jumps: int
+    unread: int
+    new: int
+    length_error: float
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether nothing on the last line speaks for another hyperplane."""
+        return self.new == 0 and self.unread == 0 and self.met_once == 0
+
+    @property
+    def checks(self) -> tuple[Diagnostic, ...]:
+        """What speaks for more hyperplanes."""
+        return (
+            at_most(
+                "hyperplanes that the last far line was the second to show",
+                self.new,
+                0.0,
+                "others may be missing: the first layer is not complete",
+            ),
+            at_most(
+                "hyperplanes met on one far line only, and jumps on the last one that told none",
+                self.met_once + self.unread,
+                0.0,
+                "others may be missing: the first layer is not complete",
+                weak=float("inf"),
+            ),
+        )
+
+
+def find_first_layer(session: Session, probe: Probe, *, radius: float, noise: float) -> FarLayer:
     """Walk far lines until one shows no new hyperplane that was met twice."""
     oracle = probe.oracle
     found: list[list[Ridge]] = []
-    new = 0
+    new = number = 0
+    jumps: list[Jump] = []
+    ridges: list[Ridge] = []
     for number in range(1, LINES + 1):
         line = far_line(oracle.inputs, session.rng_walk, radius=radius, outer=OUTER)
         jumps = JumpSearch(noise, (TANH,))(oracle.query, line)
         before = sum(len(sightings) >= SIGHTINGS for sightings in found)
-        for ridge in measure_ridges(oracle.query, line, jumps, noise=noise):
+        ridges = measure_ridges(oracle.query, line, jumps, noise=noise)
+        for ridge in ridges:
             same = next((sightings for sightings in found if _is_same(ridge, sightings[0])), None)
             if same is None:
                 found.append([ridge])
             else:
                 same.append(ridge)
-        new = sum(len(sightings) >= SIGHTINGS for sightings in found) - before
         confirmed = [sightings for sightings in found if len(sightings) >= SIGHTINGS]
+        new = len(confirmed) - before
         is_settled = all(_best_pair(sightings)[0] < AGREEMENT for sightings in confirmed)
         if new == 0 and is_settled and number >= FEWEST_LINES:
             break
-    seen = [_mean(sightings) for sightings in found if len(sightings) >= SIGHTINGS]
-    lengths = np.array([ridge.length for ridge in seen])
-    layer = Layer(
-        weights=lengths[:, None] * np.array([ridge.normal for ridge in seen]).reshape(-1, oracle.inputs),
-        biases=lengths * np.array([ridge.offset for ridge in seen]),
-        activation=TANH,
+    confirmed = [sightings for sightings in found if len(sightings) >= SIGHTINGS]
+    seen = [_mean(sightings) for sightings in confirmed]
+    return FarLayer(
+        layer=_layer(seen, oracle.inputs),
+        ridges=len(seen),
+        met_once=len(found) - len(seen),
+        lines=number,
+        jumps=len(jumps),
+        unread=len(jumps) - len(ridges),
+        new=new,
+        length_error=max((ridge.length_error for ridge in seen), default=0.0),
     )
-    return layer, at_most(
-        "hyperplanes that the last far line was the second to show",
-        new,
-        0.0,
-        "others may be missing: the first layer is not complete",
+
+
+def _layer(ridges: list[Ridge], inputs: int) -> Layer | None:
+    """Give the layer of these hyperplanes, if all of them have tails of one known activation."""
+    activations = {ridge.activation for ridge in ridges}
+    activation = activations.pop() if len(activations) == 1 else None
+    if activation is None:
+        return None
+    lengths = np.array([ridge.length for ridge in ridges])
+    return Layer(
+        weights=lengths[:, None] * np.array([ridge.normal for ridge in ridges]).reshape(-1, inputs),
+        biases=lengths * np.array([ridge.offset for ridge in ridges]),
+        activation=activation,
     )
 
 
@@ -156,7 +208,10 @@ def _mean(sightings: list[Ridge]) -> Ridge:
     _, one, other = _best_pair(sightings)
     normal = one.normal + _sign(one, other) * other.normal
     offset = float(np.median([_sign(one, ridge) * ridge.offset for ridge in sightings]))
-    return Ridge(normal / np.linalg.norm(normal), offset, 0.5 * (one.length + other.length))
+    length = 0.5 * (one.length + other.length)
+    error = max(one.length_error, other.length_error, abs(one.length - other.length) / length)
+    kinds = Counter(ridge.activation for ridge in sightings)
+    return Ridge(normal / np.linalg.norm(normal), offset, length, error, kinds.most_common(1)[0][0])
 
 
 def _best_pair(sightings: list[Ridge]) -> tuple[float, Ridge, Ridge]:

@@ -168,7 +168,7 @@ class JumpReader:
             for slab in measure_slabs(ask, line, clear)
             if slab.mismatch < LARGEST_MISMATCH
         ]
-        doubt = reasons.strange_profiles(len(jumps), len(clear), float(np.median(misfits)) if len(jumps) else 0.0)
+        doubt = reasons.strange_profiles(len(jumps), len(neurons), float(np.median(misfits)) if len(jumps) else 0.0)
         return Reading(len(jumps), neurons, misfits, activation, doubt, finds_jumps=True)
 
 

@@ -186,14 +186,22 @@ class _FarLines:
     def read_first_layer(self, survey: Survey, why: str) -> Found:
         """What can be said of a network whose upper layers bend what its first layer says."""
         oracle, noise = survey.probe.oracle, self.noise(survey.probe)
-        layer, check = find_first_layer(survey.session, survey.probe, radius=self.radius, noise=noise)
+        found = find_first_layer(survey.session, survey.probe, radius=self.radius, noise=noise)
+        if found.layer is None:
+            return Found(f"{why} {reasons.no_first_layer(found.ridges, found.lines)}", checks=found.checks)
         first = FirstLayer(
-            standard=layer,
-            layer=layer_in_oracle_units(layer, oracle),
-            reason=reasons.first_layer(layer.neurons, why, is_complete=check.value == 0),
+            standard=found.layer,
+            layer=layer_in_oracle_units(found.layer, oracle),
+            reason=reasons.first_layer(
+                found.layer,
+                why,
+                lines=found.lines,
+                length_error=found.length_error,
+                doubts=found.new + found.met_once + found.unread,
+            ),
             is_last=False,
         )
-        return Found(why, first_layer=first, checks=(check,))
+        return Found(why, first_layer=first, checks=found.checks)
 
 
 def is_constant_far_out(survey: Survey, known: Known) -> Decision:

@@ -1,0 +1,117 @@
+"""Routes claim what they have tested and no more: functions that were once taken for others.
+
+Every test names the entry of the audit that it keeps from coming back. Networks have weights N(0, 1) / sqrt(fan-in) and
+biases 0.3 N(0, 1).
+"""
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from scipy import special
+
+import unweave
+from unweave import Outcome
+
+Function = Callable[[np.ndarray], np.ndarray]
+Layers = list[tuple[np.ndarray, np.ndarray]]
+
+
+def drawn(seed: int, *widths: int) -> Layers:
+    rng = np.random.default_rng([seed, 31])
+    return [
+        (rng.standard_normal((after, before)) / np.sqrt(before), 0.3 * rng.standard_normal(after))
+        for before, after in pairwise(widths)
+    ]
+
+
+def function_of(layers: Layers, activation: Function) -> Function:
+    def function(x: np.ndarray) -> np.ndarray:
+        for weights, biases in layers[:-1]:
+            x = activation(x @ weights.T + biases)
+        weights, biases = layers[-1]
+        return x @ weights.T + biases
+
+    return function
+
+
+def relu(t: np.ndarray) -> np.ndarray:
+    return np.maximum(t, 0.0)
+
+
+def gelu(t: np.ndarray) -> np.ndarray:
+    return t * special.ndtr(t)
+
+
+def under_sigmoid(function: Function) -> Function:
+    return lambda x: special.expit(function(x))
+
+
+def under_softmax(function: Function) -> Function:
+    return lambda x: special.softmax(function(x), axis=1)
+
+
+def in_bfloat16(function: Function) -> Function:
+    def rounded(x: np.ndarray) -> np.ndarray:
+        bits = function(x).astype(np.float32).view(np.uint32)
+        return ((bits + np.uint32(0x8000)) & np.uint32(0xFFFF0000)).view(np.float32)
+
+    return rounded
+
+
+@pytest.mark.parametrize(
+    ("outputs", "activation", "above"),
+    [(1, relu, under_sigmoid), (1, gelu, under_sigmoid), (3, gelu, under_softmax)],
+)
+def test_a_first_layer_without_neurons_is_none(
+    outputs: int, activation: Function, above: Callable[[Function], Function], seed: int
+) -> None:
+    """Audit A6."""
+    model = above(function_of(drawn(seed + 1, 10, 8, outputs), activation))
+    found = unweave.identify(model, inputs=10, seed=seed + 1)
+    assert found.first_layer is None
+    assert (found.network is None) == (found.outcome is Outcome.NOT_IDENTIFIED)
+
+
+def test_a_deep_network_of_erf_is_not_taken_for_one_of_tanh(seed: int) -> None:
+    """Audit A7."""
+    layers = drawn(seed, 10, 8, 5, 3)
+    found = unweave.identify(function_of(layers, special.erf), inputs=10, seed=seed)
+    assert found.outcome is Outcome.PARTLY_IDENTIFIED
+    first = found.first_layer
+    assert first is not None
+    assert str(first.activation) == "erf"
+    true = layers[0][0]
+    overlaps = np.abs(first.weights @ true.T) / np.outer(*(np.linalg.norm(w, axis=1) for w in (first.weights, true)))
+    owners = np.argmax(overlaps, axis=1)
+    np.testing.assert_allclose(np.max(overlaps, axis=1), 1.0, atol=1e-9)
+    assert len(set(owners)) == first.neurons
+    if "there may be more" not in found.reason:
+        assert first.neurons == len(true)
+    lengths = np.linalg.norm(first.weights, axis=1) / np.linalg.norm(true[owners], axis=1)
+    np.testing.assert_allclose(lengths, 1.0, rtol=1e-3)
+
+
+@pytest.mark.parametrize("digits", [None, 2, 3])
+def test_rounded_answers_are_no_steps(digits: int | None, seed: int) -> None:
+    """Audit A8: bfloat16, and decimals."""
+    network = function_of(drawn(seed, 10, 5, 1), np.tanh)
+    model = in_bfloat16(network) if digits is None else lambda x: np.round(network(x), digits)
+    found = unweave.identify(model, inputs=10, seed=seed)
+    assert found.outcome is Outcome.NOT_IDENTIFIED
+    assert found.first_layer is None
+    assert "rounded" in found.reason
+    assert found.cost.queries < 5_000
+
+
+@pytest.mark.parametrize("activation", [relu, np.tanh])
+def test_float32_is_seen_in_an_array_of_float64(activation: Function, seed: int) -> None:
+    """Audit B11."""
+    network = function_of(drawn(seed, 10, 5, 1), activation)
+    found = unweave.identify(lambda x: network(x).astype(np.float32).astype(np.float64), inputs=10, seed=seed)
+    assert found.outcome is Outcome.IDENTIFIED
+    assert found.network is not None
+    assert found.network.widths == (5,)
+    points = np.random.default_rng([seed, 1]).standard_normal((100, 10))
+    np.testing.assert_allclose(found.network(points), network(points), atol=1e-5)
