@@ -222,7 +222,10 @@ class LowestLayerEvidence:
                 float(np.degrees(np.max(faces.angles, initial=0.0))),
                 float(np.degrees(self.largest_angle)),
                 "held-out samples near the boundary of a neuron are often on the wrong side: give more samples, "
-                "a higher threshold or the number of neurons",
+                "a higher threshold or the number of neurons"
+                if np.all(np.isfinite(faces.angles))
+                else f"fewer than {self.fewest_in_band} held-out samples lie next to one neuron and far from "
+                "all others, too few to judge it: give more samples or fewer neurons",
             ),
             at_most(
                 "active samples that no neuron explains",
