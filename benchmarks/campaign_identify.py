@@ -53,6 +53,9 @@ class Truth:
     settings: dict[str, object] | None = None
 
 
+Plant = Callable[[np.random.Generator], Truth]
+
+
 def random_network(
     rng: np.random.Generator, activation: str, *, inputs: int, neurons: int, outputs: int = 1, bias: float | None = None
 ) -> Network:
@@ -318,7 +321,7 @@ def with_hints(rng: np.random.Generator) -> Truth:
 # --- how it is judged ------------------------------------------------------------------------------------------------
 
 
-def judge(plant: Callable[[np.random.Generator], Truth]) -> Callable[[int], Judged]:
+def judge(plant: Plant) -> Callable[[int], Judged]:
     """Make the judge of a family."""
 
     def judged(seed: int) -> Judged:
@@ -429,7 +432,7 @@ def claimed_share(found: unweave.Result) -> float | None:
     return shares[-1] if shares else None
 
 
-PLANTS = (
+PLANTS: tuple[Plant, ...] = (
     ordinary,
     ordinary_smooth_in_a_box,
     kinked_in_a_box,

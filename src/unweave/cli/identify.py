@@ -44,6 +44,11 @@ def identify(
     activation: Annotated[str | None, typer.Option(help="Hidden activation; found if omitted.")] = None,
     neurons: Annotated[int | None, typer.Option(min=1, help="Hidden neurons; found if omitted.")] = None,
     budget: Annotated[int | None, typer.Option(min=1, help="Largest number of queries.")] = None,
+    confidence: Annotated[float, typer.Option(help="Probability that the claim on the coverage holds.")] = 0.95,
+    coverage: Annotated[
+        float | None, typer.Option(help="Share of the domain that the claim covers; 0.99 in a box, else 0.95.")
+    ] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="End after this time with the best that was found.")] = None,
     seed: Seed = 0,
     scale: Annotated[float | None, typer.Option(help="How far from the center the function is interesting.")] = None,
     center: Annotated[float | None, typer.Option(help="Where the function is interesting.")] = None,
@@ -67,6 +72,9 @@ def identify(
         "activation": activation,
         "neurons": neurons,
         "budget": budget,
+        "confidence": confidence,
+        "coverage": coverage,
+        "max_seconds": max_seconds,
         "seed": seed,
         "scale": scale,
         "center": center,
@@ -115,6 +123,9 @@ def _identify(
             neurons=settings["neurons"],
             domain=domain,
             budget=settings["budget"],
+            confidence=settings["confidence"],
+            coverage=settings["coverage"],
+            seconds=settings["max_seconds"],
             seed=settings["seed"],
             progress=tell,
         )

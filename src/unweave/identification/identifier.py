@@ -26,6 +26,7 @@ from unweave.identification.plateaus.search import LowestLayerSearch
 from unweave.identification.refiner import Candidate, Refiner
 from unweave.identification.relu_layers.route import KinksBend, TwoLayerKinkWalk
 from unweave.identification.routes import (
+    PLACES,
     Found,
     Known,
     Route,
@@ -214,6 +215,8 @@ class Identifier:
             return self._judged(replace(trail, route=trail.best_route), best)
         if isinstance(trail.failure, OracleError):
             raise trail.failure
+        if not trail.failure and trail.survey.has_steps:
+            return trail.result(Outcome.NOT_IDENTIFIED, reasons.steps(PLACES))
         return trail.result(Outcome.NOT_IDENTIFIED, trail.failure or "no way to the neurons of this function is known.")
 
     def _judged(self, trail: "Trail", examined: Examined) -> Result:

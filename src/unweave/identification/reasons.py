@@ -69,6 +69,14 @@ def gives_logits() -> str:
     )
 
 
+def steps(places: int) -> str:
+    """Why a function that is constant in parts can't be followed to its neurons."""
+    return (
+        f"the answers are constant around all of {places} random places, and differ between them: a function of steps, "
+        "such as a tree, a forest, boosting, nearest neighbours or rounded answers. No slopes lead to its neurons."
+    )
+
+
 def no_kinks() -> str:
     """Why a function that looked piecewise linear has no neurons to show."""
     return (

@@ -16,6 +16,7 @@ from unweave.activations import RELU, STEP, Activation
 from unweave.arrays import Points
 from unweave.certificates.certify import Certificate
 from unweave.exceptions import BudgetExhausted, OracleError
+from unweave.identification import reasons
 from unweave.identification.refiner import Candidate, Refiner
 from unweave.identification.session import Probe, Session, measure_flatness
 from unweave.identification.walks.lines import TailBehaviour, Tails, measure_tails
@@ -186,9 +187,19 @@ class Survey:
         with self.session.stage("probing the answers"):
             return self.look_for_kinks()
 
+    @cached_property
+    def flatness(self) -> tuple[float, int]:
+        """Share of random places that are straight nearby, of those that bend farther away, and their number."""
+        return measure_flatness(self.probe.oracle, self.probe.scale.noise, self.session.rng_probe)
+
+    @property
+    def is_straight_everywhere(self) -> bool:
+        """Whether none of the random places was bent, however far away: kinks are few, or there are none."""
+        return self.flatness[1] == 0
+
     def look_for_kinks(self) -> bool:
         """Whether the function is straight nearby and bent farther away at many of some random places."""
-        flatness = measure_flatness(self.probe.oracle, self.probe.scale.noise, self.session.rng_probe)
+        flatness, _ = self.flatness
         self.session.diagnostics.append(
             at_most(
                 "share of places that are straight nearby and bent farther away",
@@ -210,6 +221,14 @@ class Survey:
             places = self.probe.oracle.sample(self.session.rng_walk, PLACES, margin=NEARBY)
             return self.is_constant_around(places)
 
+    @cached_property
+    def has_steps(self) -> bool:
+        """Whether answers are constant around random places and differ between them: a function of steps."""
+        if not self.is_constant_in_parts:
+            return False
+        values = self.probe.answers.values
+        return float(np.max(np.ptp(values, axis=0))) > self.flat_margin * self.probe.answer_error
+
     def is_constant_around(self, points: Points) -> bool:
         """Whether answers are constant around all of some points: two queries each."""
         probe = self.probe
@@ -217,6 +236,7 @@ class Survey:
         nearby = max(NEARBY, VISIBLE * self.flat_margin * probe.answer_error)
         steps = nearby * self.session.rng_walk.uniform(-1.0, 1.0, points.shape)
         values, beside = np.split(probe.oracle.query(np.concatenate([points, points + steps])), 2)
+        probe.answers.keep(points, values, are_spread=False)
         errors = probe.answer_error + probe.rounding * np.max(np.abs(values), axis=1)
         return bool(np.all(np.max(np.abs(values - beside), axis=1) <= self.flat_margin * errors))
 
@@ -239,7 +259,9 @@ class Known:
         """Say why no route that needs slopes is left; empty if one may be."""
         if self.first_layer is not None and self.first_layer.is_last:
             return "the first layer was found, and no other route goes on from it."
-        return "steps have no slopes." if survey.activation == STEP else ""
+        if survey.activation == STEP:
+            return "steps have no slopes."
+        return reasons.steps(PLACES) if survey.has_steps else ""
 
 
 Condition = Callable[[Survey, Known], Decision]
@@ -336,11 +358,11 @@ def hides_kinks(survey: Survey, known: Known) -> Decision:
     """Suit functions in a box that a network explains nearly everywhere: kinks may cut off corners."""
     if why := known.closes(survey):
         return leave(why)
-    if not (known.misses and survey.is_in_box):
-        return leave("no network was found that is wrong in corners only.")
+    if not (survey.is_in_box and (known.misses or survey.is_straight_everywhere)):
+        return leave("no network was found that is wrong in corners only, and the function bends at many places.")
     if KINK_WALK in known.tried or not survey.may_walk:
         return leave("kinks were walked along already, or walks are switched off.")
-    return take("a network meets most answers and misses others: kinks may cut off corners of the box.")
+    return take("the function is straight at most places, and not at others: kinks may cut off corners of the box.")
 
 
 def has_layers_above(survey: Survey, known: Known) -> Decision:

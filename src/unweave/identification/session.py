@@ -146,8 +146,10 @@ def straight_but_bent(
     return is_telling & (short <= np.maximum(20 * noise, 0.01 * smooth)), is_telling
 
 
-def measure_flatness(oracle: StandardOracle, noise: float, rng: np.random.Generator, *, places: int = 16) -> float:
-    """Share of places where the function is straight on a short line but bent on a long one.
+def measure_flatness(
+    oracle: StandardOracle, noise: float, rng: np.random.Generator, *, places: int = 16
+) -> tuple[float, int]:
+    """Share of places where the function is straight on a short line but bent on a long one, and how many could tell.
 
     Close to 1 for piecewise linear functions, 0 for smooth curved ones and for affine ones.
     Costs 5 queries per place.
@@ -163,7 +165,8 @@ def measure_flatness(oracle: StandardOracle, noise: float, rng: np.random.Genera
     bend_short = np.max(np.abs(table[:, 1] + table[:, 2] - 2 * table[:, 0]), axis=1)
     bend_long = np.max(np.abs(table[:, 3] + table[:, 4] - 2 * table[:, 0]), axis=1)
     is_straight, is_telling = straight_but_bent(bend_short, bend_long, short / long, noise)
-    return float(np.count_nonzero(is_straight) / max(np.count_nonzero(is_telling), 1))
+    telling = int(np.count_nonzero(is_telling))
+    return float(np.count_nonzero(is_straight) / max(telling, 1)), telling
 
 
 def _root_mean_square(table: np.ndarray) -> np.ndarray:

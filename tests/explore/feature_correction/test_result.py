@@ -40,7 +40,8 @@ def result(*depths: DepthResult) -> FeatureCorrection:
     [
         (depth(), "needed and local"),
         (depth(correlation=0.5), "needed, not local"),
-        (depth(frozen=0.9745), "not needed"),
+        (depth(frozen=0.973), "not needed"),
+        (depth(frozen=0.99), "frozen is better"),
         (depth(frozen=0.967), "no conclusion: "),
     ],
 )
@@ -53,6 +54,7 @@ def test_sentences_say_what_to_do() -> None:
     assert greedy == "Training the first 2 units one after the other, lower ones frozen, costs 4.0 +- 0.0 points."
     assert freezing == "Freezing the first 2 units costs 7.0 +- 0.4 points; thaw at least the last 1 of them."
     assert depth(window=None).sentences[1].endswith("no measured window wins it back.")
+    assert depth(frozen=0.99).sentences[1] == "Freezing the first 2 units gains 2.0 +- 0.4 points."
     assert depth(1).sentences[-1] == "Freezing the first unit costs 7.0 +- 0.4 points; thaw it."
 
 

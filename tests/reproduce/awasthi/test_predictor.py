@@ -71,6 +71,37 @@ def test_samples_beyond_the_cutoff_are_left_out(seed: int) -> None:
     assert settings.cutoff(NEURONS, INPUTS) < 1e9
 
 
+def test_neurons_made_of_noise_do_not_push_samples_beyond_the_cutoff(seed: int) -> None:
+    """Audit A17: an output weight of a million left every sample out: the zero function, with a "proven" gap of 0."""
+    rng = np.random.default_rng(seed)
+    network = relu_network(rng, inputs=INPUTS, neurons=NEURONS)
+    points = rng.standard_normal((2_000, INPUTS))
+    units = scrambled(network, rng)
+    noise = rng.standard_normal(INPUTS)
+    more = RecoveredUnits(
+        np.vstack([units.directions, noise / np.linalg.norm(noise)]),
+        np.append(units.biases, -6.0),
+        np.append(units.output_weights, -1e6),
+        units.ranks,
+    )
+    settings = PredictorSettings(accuracy=0.1, neurons=NEURONS, bound=2.0)
+    found = regress_on_units(more, points, network(points), settings=settings)
+    assert found.left_out == 0
+    assert found.loss <= found.gap <= 0.1**2 / 100
+
+
+def test_the_gap_is_that_of_all_samples(seed: int) -> None:
+    """Audit A17: with all samples beyond the cutoff there is everything left to gain."""
+    rng = np.random.default_rng(seed)
+    network = relu_network(rng, inputs=INPUTS, neurons=NEURONS)
+    points = 1e6 * rng.standard_normal((200, INPUTS))
+    values = network(points)
+    settings = PredictorSettings(accuracy=0.1, neurons=NEURONS, bound=2.0)
+    found = regress_on_units(scrambled(network, rng), points, values, settings=settings)
+    assert found.left_out == len(points)
+    assert found.gap >= found.loss == pytest.approx(float(np.mean(values**2)))
+
+
 def test_the_whole_algorithm_splits_the_samples(seed: int) -> None:
     rng = np.random.default_rng(seed)
     network = relu_network(rng, inputs=INPUTS, neurons=NEURONS)

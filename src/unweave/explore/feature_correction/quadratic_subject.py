@@ -4,7 +4,7 @@ A training minimises the mean square over the free levels and the affine part by
 pull towards other weights is just more residuals: ``sqrt(strength) (w - w')``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -76,8 +76,8 @@ class QuadraticSubject:
         towards, strength = np.zeros(0), 0.0
         if source is not None and training.is_pulled:
             towards, strength = self._first(student, source, training.depth), training.prox
-        vector[free] = self._solve(student, vector, free, (towards, np.sqrt(strength)), deadline)
-        return self._left_by(student, vector, training)
+        vector[free], has_converged = self._solve(student, vector, free, (towards, np.sqrt(strength)), deadline)
+        return replace(self._left_by(student, vector, training), late_progress=0.0 if has_converged else 1.0)
 
     def _solve(
         self,
@@ -86,7 +86,7 @@ class QuadraticSubject:
         free: np.ndarray,
         pull: tuple[np.ndarray, float],
         deadline: Deadline,
-    ) -> np.ndarray:
+    ) -> tuple[np.ndarray, bool]:
         points, labels = self._points, self.samples.train_labels[:, 0]
         towards, root = pull
         # The mean square, so that the pull has the same meaning for any number of rows.
@@ -109,7 +109,9 @@ class QuadraticSubject:
 
         # SciPy's stubs know only the names of built-in differences here.
         jacobian: Any = slopes
-        return least_squares(residuals, vector[free], jac=jacobian, x_scale="jac", max_nfev=self.steps).x
+        found = least_squares(residuals, vector[free], jac=jacobian, x_scale="jac", max_nfev=self.steps)
+        # SciPy's 0 means that the steps were used up.
+        return found.x, found.status > 0
 
     def _left_by(self, student: Student, vector: np.ndarray, training: Training) -> TrainedModel:
         held_out = (self.samples.test_inputs, self.samples.validation_inputs)

@@ -31,6 +31,7 @@ class Record:
             None if there are too few rows for so many features.
         unexplained: share of those features that the other training's do not explain linearly.
         seconds: of training.
+        late_progress: share of the decrease of the training loss that came at the end; None if it is not known.
     """
 
     score: float
@@ -40,6 +41,7 @@ class Record:
     alignment: float | None
     unexplained: float | None
     seconds: float
+    late_progress: float | None = None
 
     def as_json(self) -> str:
         """Text from which `from_json` makes an equal record; JSON has no NaN, which is written as a word."""
@@ -92,7 +94,7 @@ def measure(
         if len(ours) >= ROWS_PER_FEATURE * max(ours.shape[1], theirs.shape[1]):
             alignment, unexplained = linear_cka(theirs, ours), unexplained_share(theirs, ours)
     score = samples.score(trained.test_outputs, samples.test_labels)
-    return Record(score, validation, with_start, with_other, alignment, unexplained, seconds)
+    return Record(score, validation, with_start, with_other, alignment, unexplained, seconds, trained.late_progress)
 
 
 def compared_with(training: Training) -> Training | None:

@@ -123,6 +123,8 @@ def _words(conclusion: Conclusion) -> str:
         return conclusion.need.value
     if conclusion.has_diverged:
         return "no conclusion: a training diverged"
+    if conclusion.doubt:
+        return f"no conclusion: {conclusion.doubt}"
     more = conclusion.more_seeds
     count = f"more than {MOST_SEEDS}" if more > MOST_SEEDS - LEAST_SEEDS else str(more)
     return f"no conclusion: {count} more seed{'' if more == 1 else 's'} needed"
@@ -139,6 +141,10 @@ def _cost(gap: Scores, conclusion: Conclusion | None) -> str:
         return f"costs {size}"
     if conclusion.need is Need.NO:
         return f"costs nothing that matters ({size})"
+    if conclusion.need is Need.REVERSED:
+        return f"gains {100 * abs(gap.mean):.1f}{error} points"
+    if conclusion.doubt:
+        return f"cost {size}, but {_words(conclusion)}"
     return f"cost {size} on {len(gap.values)} seeds, {_words(conclusion)}"
 
 

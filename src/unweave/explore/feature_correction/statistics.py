@@ -20,6 +20,7 @@ class Need(StrEnum):
 
     YES = "needed"
     NO = "not needed"
+    REVERSED = "frozen is better"
     UNKNOWN = "no conclusion"
 
 
@@ -59,11 +60,13 @@ class Conclusion:
         need: yes, no or unknown.
         more_seeds: how many seeds more would decide it, judged by the scatter so far; 0 if it is decided.
         has_diverged: whether a training ended without a score, which no further seed changes.
+        doubt: why the trainings that were compared say nothing, whatever their difference is; empty if they do.
     """
 
     need: Need
     more_seeds: int = 0
     has_diverged: bool = False
+    doubt: str = ""
 
 
 def conclude(difference: Scores, *, tolerance: float) -> Conclusion:
@@ -73,8 +76,9 @@ def conclude(difference: Scores, *, tolerance: float) -> Conclusion:
         difference: paired, over seeds.
         tolerance: differences up to this do not matter.
 
-    Guarantees: needed, if the mean is above the tolerance and the whole interval above 0; not needed, if the whole
-    interval is at most the tolerance; otherwise, and for fewer than `LEAST_SEEDS` seeds, nothing is concluded.
+    Guarantees: needed, if the mean is above the tolerance and the whole interval above 0; frozen is better, if the
+    same holds of the negative difference; not needed, if the whole interval is at most the tolerance; otherwise, and
+    for fewer than `LEAST_SEEDS` seeds, nothing is concluded.
     """
     seeds = len(difference.values)
     if not np.all(np.isfinite(difference.values)):
@@ -84,6 +88,8 @@ def conclude(difference: Scores, *, tolerance: float) -> Conclusion:
     mean, width = difference.mean, difference.half_width
     if mean > tolerance and mean - width > 0:
         return Conclusion(Need.YES)
+    if mean < -tolerance and mean + width < 0:
+        return Conclusion(Need.REVERSED)
     if mean + width <= tolerance:
         return Conclusion(Need.NO)
     return Conclusion(Need.UNKNOWN, _seeds_to_decide(difference, tolerance) - seeds)

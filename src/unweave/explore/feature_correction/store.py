@@ -122,7 +122,7 @@ class FolderStore:
         for name, array in arrays.items():
             unit, _, own = name.partition(SEPARATOR)
             weights.setdefault(unit, {})[own] = array
-        return TrainedModel(weights, **others)
+        return TrainedModel(weights, *(others[name] for name in KEPT_BESIDE))
 
     def keep(self, training: Training, record: Record, trained: TrainedModel, *, is_needed: bool) -> None:
         """Keep a training; what it has left only if later ones need it."""

@@ -52,12 +52,14 @@ class TrainedModel:
         test_outputs: answers at the test rows.
         validation_outputs: answers at the validation rows.
         features: what leaves the unit of the training's depth, at held-out inputs; one row per place.
+        late_progress: share of the decrease of the training loss that came at the end; None if it is not known.
     """
 
     weights: Weights
     test_outputs: np.ndarray
     validation_outputs: np.ndarray
     features: np.ndarray
+    late_progress: float | None = None
 
 
 @runtime_checkable

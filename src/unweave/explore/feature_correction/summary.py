@@ -9,9 +9,10 @@ from unweave.explore.feature_correction.records import ROWS_PER_FEATURE, Record
 from unweave.explore.feature_correction.result import DepthResult, FeatureCorrection
 from unweave.explore.feature_correction.samples import Samples
 from unweave.explore.feature_correction.similarity import weight_correlation
-from unweave.explore.feature_correction.statistics import LEAST_SEEDS, Scores, conclude, scores
+from unweave.explore.feature_correction.statistics import LEAST_SEEDS, Conclusion, Scores, scores
 from unweave.explore.feature_correction.store import Store
 from unweave.explore.feature_correction.subjects import Subject
+from unweave.explore.feature_correction.trust import Comparison, chance_score
 
 # Standard errors within which a window counts as good as the full model.
 WINDOW_ERRORS = 2.0
@@ -66,7 +67,6 @@ class Summary:
         records = [None if each is None else each[1] for each in best]
         train_all = scores([None if each is None else each.score for each in records])
         units = range(depth) if depth in plan.inner_depths else ()
-        gap = train_all.minus(fixed.get(0, Scores(())))
         has_layerwise = plan.has_layerwise and depth > 1
         return DepthResult(
             depth=depth,
@@ -87,11 +87,48 @@ class Summary:
             alignment=scores([None if each is None else each.alignment for each in records]),
             unexplained=scores([None if each is None else each.unexplained for each in records]),
             ensemble=self._ensemble(depth),
-            freezing=conclude(gap, tolerance=self.tolerance) if 0 in fixed and plan.prox else None,
-            greedy=conclude(joint.minus(layerwise), tolerance=self.tolerance) if has_layerwise else None,
+            freezing=self._freezing(depth, train_all, fixed[0], records) if 0 in fixed and plan.prox else None,
+            greedy=self._greedy(depth, joint, layerwise) if has_layerwise else None,
             window=self._window(fixed),
             is_last=depth == plan.units,
         )
+
+    def _freezing(self, depth: int, free: Scores, frozen: Scores, records: Sequence[Record | None]) -> Conclusion:
+        """Whether units that were trained alone can be frozen, if trainings may be compared at all."""
+        plan, parts = self.plan, {}
+        for each in plan.depths:
+            if each < plan.units:
+                parts[f"the first {each} alone"] = self._scores(lambda seed, each=each: plan.only(seed, each))
+            if plan.has_layerwise and each > 1:
+                parts[f"{each} one by one"] = self._scores(lambda seed, each=each: plan.joint(seed, each))
+        fixed = [self.store.record(plan.fix(seed, depth, 0)) for seed in plan.seeds]
+        return Comparison(
+            free=free,
+            frozen=frozen,
+            parts=parts,
+            whole=self._scores(lambda seed: plan.only(seed, plan.units)),
+            chance=chance_score(self.samples),
+            late_progress=_late([*records, *fixed]),
+            # Frozen units have had a training of their own, but the whole model unit by unit had still more.
+            has_equal_budgets=plan.has_layerwise and plan.units in plan.depths,
+            tolerance=self.tolerance,
+        ).conclusion()
+
+    def _greedy(self, depth: int, joint: Scores, layerwise: Scores) -> Conclusion:
+        """Whether units can be frozen one after the other; both trainings had the same budget at every step."""
+        plan = self.plan
+        lower = {f"{each} one by one": each for each in plan.depths if each < depth}
+        kept = [self.store.record(train(seed, depth)) for train in (plan.joint, plan.layerwise) for seed in plan.seeds]
+        return Comparison(
+            free=joint,
+            frozen=layerwise,
+            parts={name: self._scores(lambda seed, each=each: plan.joint(seed, each)) for name, each in lower.items()},
+            whole=joint,
+            chance=chance_score(self.samples),
+            late_progress=_late(kept),
+            has_equal_budgets=True,
+            tolerance=self.tolerance,
+        ).conclusion()
 
     def _scores(
         self,
@@ -160,6 +197,10 @@ class Summary:
                 f"Features of wide units were not compared: {ROWS_PER_FEATURE} test rows per feature are needed."
             )
         return tuple(notes)
+
+
+def _late(records: Sequence[Record | None]) -> list[float]:
+    return [each.late_progress for each in records if each is not None and each.late_progress is not None]
 
 
 def _preference(record: Record) -> float:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any, cast
 
@@ -28,6 +28,7 @@ from unweave.explore.feature_correction.training import (
     pull,
     seed_of,
 )
+from unweave.explore.feature_correction.trust import late_progress
 from unweave.explore.feature_correction.units import CutModel, UnitLayout
 
 EXAMPLE_ROWS = 2
@@ -100,11 +101,10 @@ class TorchSubject:
             penalty = self._set_up(model, training, source)
             parameters = [weight for weight in model.parameters() if weight.requires_grad]
             if self.loop is None:
-                RecipeLoop(self.recipe, self._inputs, self._labels, self.prepare_train)(
-                    model, parameters, penalty, training.start_seed, deadline
-                )
-            else:
-                self.loop(model, parameters, penalty, training.start_seed, self.samples.train_rows.copy())
+                recipe_loop = RecipeLoop(self.recipe, self._inputs, self._labels, self.prepare_train)
+                losses = recipe_loop(model, parameters, penalty, training.start_seed, deadline)
+                return replace(self._left_by(model, training), late_progress=late_progress(losses))
+            self.loop(model, parameters, penalty, training.start_seed, self.samples.train_rows.copy())
             return self._left_by(model, training)
 
     def _model(self, seed: int, length: int) -> nn.Module:

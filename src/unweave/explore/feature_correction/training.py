@@ -50,8 +50,12 @@ class RecipeLoop:
 
     def __call__(
         self, model: nn.Module, parameters: list[nn.Parameter], penalty: Penalty, seed: int, deadline: Deadline
-    ) -> None:
-        """Train; batches are drawn by the seed alone, so that trainings of equal seeds see equal batches."""
+    ) -> list[float]:
+        """Train; batches are drawn by the seed alone, so that trainings of equal seeds see equal batches.
+
+        Returns:
+            The loss of the first batch, and the mean loss of every epoch; a pull is no part of them.
+        """
         recipe, generator = self.recipe, torch.Generator().manual_seed(seed_of(Stream.BATCHES, seed))
         optimiser = torch.optim.SGD(
             parameters, lr=recipe.learning_rate, momentum=recipe.momentum, weight_decay=recipe.weight_decay
@@ -59,13 +63,15 @@ class RecipeLoop:
         model.train()
         # Of nearly equal size, and of two rows at least: a batch of one row would break norms.
         batches = max(min(round(len(self.inputs) / recipe.batch), len(self.inputs) // 2), 1)
+        losses: list[float] = []
         for epoch in range(recipe.epochs):
             for group in optimiser.param_groups:
                 group["lr"] = recipe.learning_rate_at(epoch)
             for rows in torch.randperm(len(self.inputs), generator=generator).tensor_split(batches):
                 # Between batches: an epoch against an attacker may take longer than the time that is left.
                 deadline.check()
-                self._step(model, optimiser, penalty, rows.to(self.inputs.device), generator)
+                losses.append(self._step(model, optimiser, penalty, rows.to(self.inputs.device), generator))
+        return [losses[0], *np.mean(np.reshape(losses, (recipe.epochs, batches)), axis=1).tolist()]
 
     def _step(
         self,
@@ -74,15 +80,17 @@ class RecipeLoop:
         penalty: Penalty,
         rows: torch.Tensor,
         generator: torch.Generator,
-    ) -> None:
+    ) -> float:
         inputs, labels = self.inputs[rows], self.labels[rows]
         if self.prepare is not None:
             inputs = self.prepare(model, inputs, labels, generator)
             # An attacker may have changed the mode, and may have left gradients.
             model.train()
         optimiser.zero_grad(set_to_none=True)
-        (loss_of(model(inputs), labels) + penalty()).backward()
+        loss = loss_of(model(inputs), labels)
+        (loss + penalty()).backward()
         optimiser.step()
+        return loss.item()
 
 
 def loss_of(outputs: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:

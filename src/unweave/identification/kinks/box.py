@@ -80,6 +80,7 @@ class BoxWalk:
 
     Args:
         lines: the largest number of lines.
+        quiet: lines in a row without a new kink, while answers are missed, after which the search ends.
         batch: trial points (vertices, then faces) that are asked at a time.
         roughly: error of a model of measured terms, relative to the spread, up to which it meets an answer: terms are
             measured to 1e-5, and add up.
@@ -89,6 +90,7 @@ class BoxWalk:
     """
 
     lines: int = 200
+    quiet: int = 16
     batch: int = 128
     roughly: float = 1e-3
     sharp: float = 1e-6
@@ -123,7 +125,7 @@ class _Search:
 
     def result(self, first_answers: int) -> Candidate:
         """Walk until nothing is missed, and give the best network."""
-        session = self._survey.session
+        session, quiet = self._survey.session, 0
         try:
             with session.stage("walking along kinks"):
                 self._answers.ask(first_answers)
@@ -132,7 +134,11 @@ class _Search:
                 with session.stage("walking along kinks"):
                     model = self._model()
                     if not np.all(model.met):
+                        before = len(self._terms.offsets)
                         self._next_line(model)
+                        quiet = 0 if len(self._terms.offsets) != before else quiet + 1
+                        if quiet == self._settings.quiet:
+                            break
                         continue
                 with session.stage("refining"):
                     self._tried.append(self._refined(model))

@@ -62,7 +62,8 @@ class Predictor:
     Args:
         network: relu neurons and an affine part.
         loss: mean squared error on the samples of the regression.
-        gap: proven bound of how far the loss is above the least one within the radius.
+        gap: proven bound of how far that loss is above the least one within the radius, of all samples, also those that
+            the regression left out.
         steps: gradient steps.
         left_out: samples whose features exceeded the cutoff.
         units: the neurons that the features were made of.
@@ -109,26 +110,33 @@ def fit_predictor(
 def regress_on_units(
     units: RecoveredUnits, points: Points, values: Values, *, settings: PredictorSettings
 ) -> Predictor:
-    """Steps 3 and 4 of Algorithm 5: truncated least squares in a ball, by projected gradient descent."""
+    """Steps 3 and 4 of Algorithm 5: truncated least squares in a ball, by projected gradient descent.
+
+    Parameters beyond their bound are moved to it, which takes none of them farther from the truth: neurons that were
+    made of noise have output weights of a million, and with such features every sample would be beyond the cutoff.
+    """
     if values.shape != (len(points), 1) or len(points) == 0:
         raise InvalidInput(f"one answer per point is needed as a column, got {values.shape} for {len(points)}.")
     signs = np.array(settings.features)
     found, inputs = len(units.biases), points.shape[1]
     weights = (signs[:, 0, None, None] * units.directions).reshape(-1, inputs)
-    biases = (signs[:, 1, None] * units.biases).ravel()
-    heights = (signs[:, 2, None] * units.output_weights).ravel()
+    bound = settings.bound
+    biases = (signs[:, 1, None] * np.clip(units.biases, -bound, bound)).ravel()
+    heights = (signs[:, 2, None] * np.clip(units.output_weights, -bound, bound)).ravel()
     neurons = np.maximum(points @ weights.T + biases, 0.0) * heights
     features = np.hstack([neurons, points, np.ones((len(points), 1))])
     kept = np.linalg.norm(features, axis=1) < settings.cutoff(found, inputs)
-    solution, gap, steps = _projected_descent(
-        features[kept], values[kept, 0], len(points), settings.radius(found), settings.accuracy**2 / 100.0
+    radius = settings.radius(found)
+    solution, steps = _projected_descent(
+        features[kept], values[kept, 0], len(points), radius, settings.accuracy**2 / 100.0
     )
     split = len(heights)
     network = Network.shallow(
         weights, biases, (solution[:split] * heights)[None], solution[-1:], RELU, solution[None, split:-1]
     )
-    loss = float(np.mean((values[:, 0] - features @ solution) ** 2))
-    return Predictor(network, loss, gap, steps, int(np.count_nonzero(~kept)), units)
+    residuals = features @ solution - values[:, 0]
+    gap = _gap(2.0 * features.T @ residuals / len(points), solution, radius)
+    return Predictor(network, float(np.mean(residuals**2)), gap, steps, int(np.count_nonzero(~kept)), units)
 
 
 def consolidated(network: Network) -> Network:
@@ -182,23 +190,25 @@ def _projected_descent(
     samples: int,
     radius: float,
     tolerance: float,
-) -> tuple[Float64[np.ndarray, "features"], float, int]:
-    """Least squares in a ball up to `tolerance` in the mean squared error; the bound on the gap is returned.
+) -> tuple[Float64[np.ndarray, "features"], int]:
+    """Least squares in a ball up to `tolerance` in the mean squared error, and the steps that it took.
 
-    At any point of the ball ``<gradient, beta> + radius |gradient|`` bounds what is left to be gained, by convexity.
     Accelerated, because the features are collinear by construction.
     """
     gram, target = features.T @ features / samples, features.T @ values / samples
     curvature = 2.0 * max(float(np.linalg.norm(gram, 2)), np.finfo(float).tiny)
     solution = previous = np.zeros(len(target))
-    gap = np.inf
     for step in range(1, MOST_STEPS + 1):
         gradient = 2.0 * (gram @ solution - target)
-        gap = float(gradient @ solution + radius * np.linalg.norm(gradient))
-        if gap <= tolerance:
-            return solution, gap, step - 1
+        if _gap(gradient, solution, radius) <= tolerance:
+            return solution, step - 1
         ahead = solution + (step - 1) / (step + 2) * (solution - previous)
         moved = ahead - 2.0 * (gram @ ahead - target) / curvature
         size = float(np.linalg.norm(moved))
         previous, solution = solution, moved if size <= radius else moved * (radius / size)
-    return solution, gap, MOST_STEPS
+    return solution, MOST_STEPS
+
+
+def _gap(gradient: Float64[np.ndarray, "features"], solution: Float64[np.ndarray, "features"], radius: float) -> float:
+    """What is left to be gained in the ball, by convexity: at most ``<gradient, beta> + radius |gradient|``."""
+    return float(gradient @ solution + radius * np.linalg.norm(gradient))

@@ -1,0 +1,86 @@
+"""What may be claimed on which evidence."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from unweave.certificates.certify import Certificate, coverage_of, fresh_needed, right_share
+from unweave.certificates.claims import ClaimRules, Evidence
+from unweave.result import Outcome
+
+RULES = ClaimRules()
+CERTIFICATE = Certificate(
+    largest_error=3e-15,
+    rms_error=1e-15,
+    fresh_queries=299,
+    confidence=0.95,
+    coverage=coverage_of(299, confidence=0.95),
+    noise=1e-16,
+    smallest_singular=1.0,
+    is_singular_estimated=False,
+    radius=1e-12,
+    isolation=0.1,
+)
+EVIDENCE = Evidence(network="3 neurons of relu", certificate=CERTIFICATE, floor=1e-15, limit=1e-14, explains=True)
+
+
+def test_all_evidence_makes_a_network_identified() -> None:
+    outcome, reason = RULES(EVIDENCE)
+    assert outcome is Outcome.IDENTIFIED
+    assert "less than 1.0e-14 of their spread could still hide" in reason
+    assert "fills less than 1% of the domain" in reason
+
+
+@pytest.mark.parametrize(
+    ("change", "outcome", "words"),
+    [
+        ({"is_complete": False}, Outcome.PARTLY_IDENTIFIED, "right on at least 99%"),
+        ({"is_constant": True}, Outcome.PARTLY_IDENTIFIED, "constant on at least 99%"),
+        ({"missed": 3}, Outcome.PARTLY_IDENTIFIED, "right on at least 97.4%"),
+        ({"missed_trials": 3}, Outcome.PARTLY_IDENTIFIED, "Neurons are missing"),
+        ({"missed": 280}, Outcome.NOT_IDENTIFIED, "no network of the known kinds"),
+        ({"limit": 0.2, "floor": 0.05}, Outcome.NOT_IDENTIFIED, "nothing is identified above 0.1"),
+        ({"certificate": replace(CERTIFICATE, radius=1.5)}, Outcome.PARTLY_IDENTIFIED, "within a relative 1.5e+00"),
+        ({"certificate": replace(CERTIFICATE, radius=np.inf)}, Outcome.PARTLY_IDENTIFIED, "not pinned down"),
+        (
+            {"explains": False, "certificate": replace(CERTIFICATE, rms_error=1e-6)},
+            Outcome.PARTLY_IDENTIFIED,
+            "left unexplained",
+        ),
+    ],
+)
+def test_whatever_is_missing_makes_the_word_smaller(change: dict[str, object], outcome: Outcome, words: str) -> None:
+    found, reason = RULES(replace(EVIDENCE, **change))  # pyright: ignore[reportArgumentType]
+    assert found is outcome
+    assert words in reason
+
+
+def test_a_contradiction_comes_first() -> None:
+    _, reason = RULES(replace(EVIDENCE, contradiction="5 neurons were given and 3 are visible."))
+    assert reason.startswith("5 neurons were given and 3 are visible. 3 neurons of relu;")
+
+
+def test_vertices_are_named_in_a_box() -> None:
+    boxed = replace(EVIDENCE, is_box=True, all_vertices=True)
+    assert "all vertices" in RULES(boxed)[1]
+    drawn = replace(boxed, all_vertices=False, certificate=replace(CERTIFICATE, trials=1_124))
+    assert "1124 vertices and points of faces" in RULES(drawn)[1]
+
+
+@pytest.mark.parametrize("candidates", [1, 4])
+@pytest.mark.parametrize("coverage", [0.95, 0.99])
+def test_as_many_fresh_points_are_asked_as_the_coverage_needs(coverage: float, candidates: int) -> None:
+    needed = fresh_needed(coverage, confidence=0.95, candidates=candidates)
+    assert coverage_of(needed, confidence=0.95, candidates=candidates) >= coverage
+    assert coverage_of(needed - 1, confidence=0.95, candidates=candidates) < coverage
+
+
+def test_the_share_that_is_right_holds_as_often_as_it_says() -> None:
+    rng = np.random.default_rng(0)
+    truth, fresh, trials = 0.97, 120, 4_000
+    missed = rng.binomial(fresh, 1 - truth, trials)
+    claimed = np.array([right_share(fresh, int(k), confidence=0.95) for k in missed])
+    assert np.mean(claimed <= truth) >= 0.95
+    # The bound is not so cautious that it says nothing.
+    assert np.mean(claimed) > truth - 0.06

@@ -1,0 +1,46 @@
+"""Places of a box where kinks hide."""
+
+import numpy as np
+import pytest
+
+from unweave.identification.corners import DRAWN_VERTICES, face_points, points_beyond, vertices
+
+
+@pytest.mark.parametrize("inputs", [1, 3, 12])
+def test_all_vertices_are_there_once(inputs: int) -> None:
+    found = vertices(inputs, np.random.default_rng(0))
+    assert found.shape == (2**inputs, inputs)
+    assert len(np.unique(found, axis=0)) == 2**inputs
+    assert np.all(np.abs(found) == 1.0)
+
+
+def test_of_too_many_vertices_some_are_drawn() -> None:
+    found = vertices(40, np.random.default_rng(0))
+    assert found.shape == (DRAWN_VERTICES, 40)
+    assert np.all(np.abs(found) == 1.0)
+
+
+def test_faces_of_all_dimensions_are_drawn() -> None:
+    points = face_points(4, 400, np.random.default_rng(0))
+    fixed = np.count_nonzero(np.abs(points) == 1.0, axis=1)
+    assert np.all(np.abs(points) <= 1.0)
+    assert set(fixed) == {1, 2, 3, 4}
+
+
+@pytest.mark.parametrize("inputs", [1, 2, 9])
+@pytest.mark.parametrize("depth", [1e-6, 0.1, 1.5])
+def test_points_beyond_a_kink_are_in_the_box_and_beyond(inputs: int, depth: float) -> None:
+    rng = np.random.default_rng([inputs, 1])
+    weights = rng.standard_normal(inputs)
+    weights[0] = 0.0 if inputs > 2 else weights[0]
+    bias = -(1.0 - depth) * float(np.sum(np.abs(weights)))
+    points = points_beyond(weights, bias, 200, rng)
+    assert points.shape == (200, inputs)
+    assert np.all(np.abs(points) <= 1.0)
+    assert np.all(points @ weights + bias >= -1e-15)
+    # They spread over the corner instead of sitting at its tip.
+    assert np.ptp(points @ weights) > 0.2 * min(depth, 1.0) * float(np.sum(np.abs(weights)))
+
+
+def test_there_are_none_beyond_a_kink_outside() -> None:
+    assert len(points_beyond(np.array([1.0, -1.0]), -2.5, 10, np.random.default_rng(0))) == 0

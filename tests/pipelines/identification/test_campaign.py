@@ -1,0 +1,56 @@
+"""A small campaign: whatever family is drawn, nothing that is claimed is wrong."""
+
+import sys
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+sys.path.insert(0, str(Path(__file__).parents[3] / "benchmarks"))
+import campaign_identify
+from campaigns import Judged, Verdict
+
+HONEST = {Verdict.RIGHT, Verdict.PARTLY_RIGHT, Verdict.HONEST_NO}
+# Families whose trials take seconds are left to the benchmark.
+QUICK = [
+    campaign_identify.ordinary,
+    campaign_identify.kinked_in_a_box,
+    campaign_identify.no_network,
+    campaign_identify.odd_units,
+    campaign_identify.small_budget,
+    campaign_identify.badly_behaved,
+    campaign_identify.with_a_bump,
+    campaign_identify.hash_noise,
+]
+
+
+@settings(max_examples=4, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(plant=st.sampled_from(QUICK), seed=st.integers(0, 2**20))
+def test_no_claim_is_wrong(plant: campaign_identify.Plant, seed: int) -> None:
+    judged = campaign_identify.judge(plant)(seed)
+    assert judged.verdict in HONEST, judged.detail
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("plant", campaign_identify.PLANTS, ids=lambda plant: plant.__name__)
+def test_no_claim_of_any_family_is_wrong(plant: campaign_identify.Plant) -> None:
+    for seed in range(4):
+        judged = campaign_identify.judge(plant)(seed)
+        assert judged.verdict in HONEST, judged.detail
+
+
+def test_a_wrong_claim_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The judge sees a network that is a thousandth off."""
+    right = campaign_identify.unweave.identify
+
+    def off(*args: object, **options: object) -> object:
+        found = right(*args, **options)  # pyright: ignore[reportArgumentType]
+        assert found.network is not None
+        output = found.network.layers[-1]
+        layers = (*found.network.layers[:-1], campaign_identify.replace(output, biases=output.biases + 1e-3))
+        return campaign_identify.replace(found, network=campaign_identify.Network(layers, found.network.skip))
+
+    monkeypatch.setattr(campaign_identify.unweave, "identify", off)
+    judged: Judged = campaign_identify.judge(campaign_identify.ordinary)(3)
+    assert judged.verdict is Verdict.WRONG

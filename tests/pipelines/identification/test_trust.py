@@ -1,0 +1,246 @@
+"""What strangers broke: every wrong claim about the answers of a black box, and every run that did not end."""
+
+import time
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import unweave
+from unweave import Box, Everywhere, InvalidInput, Outcome
+from unweave.activations import LEAKY_RELU, RELU, Activation
+from unweave.networks.network import Network
+
+Function = Callable[[np.ndarray], np.ndarray]
+
+
+def vertices(inputs: int) -> np.ndarray:
+    return 2.0 * ((np.arange(2**inputs)[:, None] >> np.arange(inputs)) & 1) - 1.0
+
+
+def hashed(points: np.ndarray) -> np.ndarray:
+    """Noise that is the same whenever the same point is asked."""
+    return np.modf(np.abs(np.sin(points @ np.arange(1.0, points.shape[1] + 1) * 12_989.8) * 43_758.5))[0] - 0.5
+
+
+class Counted:
+    """A model that counts what it is asked."""
+
+    def __init__(self, function: Function) -> None:
+        self.function, self.asked = function, 0
+
+    def __call__(self, points: np.ndarray) -> np.ndarray:
+        self.asked += len(points)
+        return self.function(points)
+
+
+class TestBoxes:
+    def test_a_kink_that_cuts_off_a_corner_is_found(self) -> None:
+        """Audit A1: one neuron that bends in a corner only was read as an affine function."""
+
+        def model(x: np.ndarray) -> np.ndarray:
+            return x[:, :1] + 10 * np.maximum(x.sum(axis=1, keepdims=True) - 2.6, 0.0)
+
+        found = unweave.identify(model, inputs=3, domain=Box(0, 1))
+        assert found.is_identified
+        assert found.network is not None
+        corners = 0.5 * (1.0 + vertices(3))
+        np.testing.assert_allclose(found.network(corners), model(corners), atol=1e-9)
+
+    def test_all_neurons_in_a_box_are_found(self) -> None:
+        """Audit A1: 3 of 6 neurons were called all of them."""
+        rng = np.random.default_rng([77, 2, 6, 13])
+        truth = Network.shallow(
+            rng.standard_normal((6, 2)), rng.standard_normal(6), rng.standard_normal((1, 6)), np.zeros(1), RELU
+        )
+        found = unweave.identify(truth, domain=Box(-1, 1), seed=13)
+        assert found.is_identified
+        assert found.network is not None
+        points = np.concatenate([rng.uniform(-1, 1, (20_000, 2)), vertices(2)])
+        np.testing.assert_allclose(found.network(points), truth(points), atol=1e-9)
+
+    @pytest.mark.parametrize("activation", [RELU, LEAKY_RELU], ids=str)
+    @pytest.mark.parametrize("number", range(6))
+    def test_ordinary_networks_in_a_box_are_right_at_every_vertex(self, activation: Activation, number: int) -> None:
+        """Audit A1: 8 % to 18 % of ordinary networks were wrong."""
+        rng = np.random.default_rng([1, number])
+        inputs, neurons = int(rng.integers(2, 8)), int(rng.integers(1, 13))
+        truth = Network.shallow(
+            rng.standard_normal((neurons, inputs)) / np.sqrt(inputs),
+            rng.uniform(0.3, 2.0) * rng.standard_normal(neurons),
+            rng.standard_normal((1, neurons)),
+            np.zeros(1),
+            activation,
+        )
+        found = unweave.identify(truth, domain=Box(-1, 1), seed=number)
+        assert found.is_identified, found.reason
+        assert found.network is not None
+        assert found.certificate is not None
+        points = np.concatenate([rng.uniform(-1, 1, (20_000, inputs)), vertices(inputs)])
+        np.testing.assert_allclose(found.network(points), truth(points), atol=1e-8)
+        assert found.certificate.fresh_queries >= 299
+        assert found.certificate.trials >= 2**inputs
+
+    def test_a_small_budget_buys_a_small_word(self) -> None:
+        rng = np.random.default_rng(3)
+        truth = Network.shallow(
+            rng.standard_normal((3, 4)) / 2, 0.3 * rng.standard_normal(3), np.ones((1, 3)), np.zeros(1), RELU
+        )
+        enough = unweave.identify(truth, domain=Box(-1, 1))
+        model = Counted(truth)
+        found = unweave.identify(model, inputs=4, domain=Box(-1, 1), budget=enough.queries - 200)
+        assert enough.is_identified
+        assert found.outcome is Outcome.PARTLY_IDENTIFIED
+        assert "right on at least" in found.reason
+        assert model.asked == found.queries <= enough.queries - 200
+
+
+class TestRoughFunctions:
+    @pytest.mark.parametrize(
+        "function",
+        [
+            lambda x: np.sin(1e4 * x + 3e3),
+            lambda x: np.exp(-((300 * x + 90) ** 2)),
+            lambda x: hashed(x)[:, None],
+        ],
+        ids=["fast sine", "narrow bump", "hash"],
+    )
+    def test_what_is_as_rough_as_noise_is_not_affine(self, function: Function) -> None:
+        """Audit A2: all of these were "an affine function, identified", with a radius of up to 5e44."""
+        for domain in (Everywhere(), Box(-1, 1)):
+            found = unweave.identify(function, inputs=1, domain=domain)
+            assert not found.is_identified
+            assert found.queries < 5_000
+
+    def test_hash_noise_is_no_network(self) -> None:
+        """Audit A2: noise of 0.1 excused neurons that were missing."""
+        rng = np.random.default_rng(0)
+        truth = Network.shallow(
+            rng.standard_normal((4, 2)), rng.standard_normal(4), 0.3 * np.ones((1, 4)), np.zeros(1), RELU
+        )
+        found = unweave.identify(
+            lambda x: truth(x) + 0.1 * np.sqrt(12) * hashed(x)[:, None], inputs=2, domain=Box(-1, 1)
+        )
+        assert found.outcome is Outcome.NOT_IDENTIFIED
+        assert "too rough or noisy" in found.reason
+
+    @pytest.mark.parametrize("inputs", [1, 5, 6])
+    def test_a_slab_that_nothing_meets_is_not_excluded(self, inputs: int) -> None:
+        """Audit A3: Gaussian neurons of weight 1,000 were "a constant function, identified"."""
+        direction = np.random.default_rng(inputs).standard_normal(inputs)
+        found = unweave.identify(
+            lambda x: np.exp(-((1e3 * (x @ direction) + 300) ** 2))[:, None], inputs=inputs, seed=inputs
+        )
+        assert not found.is_identified
+
+    def test_tiny_answers_do_not_overflow(self) -> None:
+        """Audit B2: an OverflowError for answers with a spread near 1e-300."""
+        found = unweave.identify(lambda x: np.exp(-((1e3 * x + 300) ** 2)), inputs=1, domain=Box(-1, 1))
+        assert not found.is_identified
+
+
+class TestLimits:
+    def test_rounded_answers_end_within_the_default_budget(self) -> None:
+        """Audit B3: 418,813 queries for answers of two inputs that were rounded to one digit."""
+        found = unweave.identify(lambda x: np.round(np.tanh(x.sum(axis=1, keepdims=True)), 1), inputs=2)
+        assert not found.is_identified
+        assert found.queries <= 11_000
+
+    @pytest.mark.parametrize(
+        ("kind", "domain"), [("tree", Everywhere()), ("tree", Box(-1, 1)), ("neighbours", Box(-1, 1))], ids=str
+    )
+    def test_functions_that_are_constant_in_parts_end_soon(self, kind: str, domain: Box | Everywhere) -> None:
+        rng = np.random.default_rng(1)
+        centers, values = rng.standard_normal((20, 3)), rng.standard_normal(32)
+
+        def model(x: np.ndarray) -> np.ndarray:
+            if kind == "tree":
+                return values[(x[:, [0, 1, 2, 0, 1]] > centers[:5, 0]) @ 2 ** np.arange(5)][:, None]
+            return values[np.argmin(((x[:, None] - centers) ** 2).sum(axis=2), axis=1)][:, None]
+
+        found = unweave.identify(model, inputs=3, domain=domain)
+        assert not found.is_identified
+        assert found.network is None
+        assert found.queries <= 5_000
+
+    def test_a_model_that_raises_far_out_is_charged_for_what_it_was_sent(self) -> None:
+        """Audit B4: up to 1.23 budgets reached the model."""
+
+        def raises(x: np.ndarray) -> np.ndarray:
+            if np.max(np.abs(x)) > 50:
+                raise ValueError("too far")
+            return np.tanh(x @ np.array([[1.0, 0.5], [0.2, -1.0]])).sum(axis=1, keepdims=True)
+
+        model = Counted(raises)
+        found = unweave.identify(model, inputs=2, budget=150)
+        assert model.asked == found.queries <= 150
+
+    @pytest.mark.parametrize(
+        "settings",
+        [
+            {"activation": np.tanh},
+            {"domain": "box"},
+            {"progress": 3},
+            {"inputs": 10**9},
+            {"confidence": 1.0},
+            {"coverage": 0},
+            {"seconds": -1},
+        ],
+        ids=str,
+    )
+    def test_wrong_use_is_refused_before_a_query(self, settings: dict[str, object]) -> None:
+        """Audit B5: these raised other types, or after queries were spent."""
+        model = Counted(np.tanh)
+        with pytest.raises(InvalidInput):
+            unweave.identify(model, **{"inputs": 1, **settings})  # pyright: ignore[reportArgumentType]
+        assert model.asked == 0
+
+    @pytest.mark.parametrize(
+        "make",
+        [lambda: Everywhere(scale=1e308), lambda: Box("a", 1), lambda: Box([0, 0], [1]), lambda: Box([[0.0]], 1)],  # pyright: ignore[reportArgumentType]
+    )
+    def test_domains_refuse_wrong_bounds(self, make: Callable[[], object]) -> None:
+        """Audit B5: some of these were accepted, others raised other types."""
+        with pytest.raises(InvalidInput):
+            make()
+
+    def test_seconds_end_a_run(self) -> None:
+        def slow(x: np.ndarray) -> np.ndarray:
+            time.sleep(0.02)
+            return np.tanh(x @ np.ones((2, 3)) * np.arange(1, 4)).sum(axis=1, keepdims=True)
+
+        model = Counted(slow)
+        found = unweave.identify(model, inputs=2, seconds=0.05)
+        assert not found.is_identified
+        assert "the time that was given is over" in found.reason + " ".join(found.notes)
+
+
+class TestClaims:
+    def test_an_offset_of_1e10_does_not_change_what_errors_mean(self) -> None:
+        """Audit A9: "5e-17 of their spread" was 3e-6 of the spread."""
+        rng = np.random.default_rng(2)
+        truth = Network.shallow(
+            rng.standard_normal((4, 3)), rng.standard_normal(4), rng.standard_normal((1, 4)), np.array([1e10]), RELU
+        )
+        found = unweave.identify(truth)
+        assert found.network is not None
+        assert found.certificate is not None
+        points = rng.standard_normal((1_000, 3))
+        errors = np.abs(found.network(points) - truth(points)) / np.std(truth(points))
+        assert float(np.max(errors)) <= 10 * max(found.certificate.largest_error, found.certificate.noise)
+
+    def test_more_coverage_costs_more_fresh_queries(self) -> None:
+        truth = Network.shallow(np.eye(2), np.array([0.3, -0.2]), np.ones((1, 2)), np.zeros(1), RELU)
+        usual = unweave.identify(truth)
+        more = unweave.identify(truth, coverage=0.999, confidence=0.99)
+        assert usual.certificate is not None
+        assert more.certificate is not None
+        assert more.certificate.coverage >= 0.999 > usual.certificate.coverage >= 0.95
+        assert more.certificate.fresh_queries > 4_600 > usual.certificate.fresh_queries
+
+    def test_a_hint_that_contradicts_is_said_first(self) -> None:
+        truth = Network.shallow(
+            np.array([[1.0, 0.2], [-0.3, 1.0]]), np.array([0.3, -0.2]), np.ones((1, 2)), np.zeros(1), RELU
+        )
+        found = unweave.identify(truth, neurons=5)
+        assert found.reason.startswith("5 neurons were given")
