@@ -122,7 +122,7 @@ def compared(model, shape: Inputs, truth: Union, fresh: np.ndarray, is_wrong: np
     sign = 1.0 if model._is_union else -1.0
     found, levels, _ = shape.white(sign * model.normals_, sign * model.offsets_)
     true, true_levels, _ = shape.white_plain(truth.rows, truth.levels)
-    if len(found) > 0 and len(truth.rows) == 1 and len(found) == 1 and found[0] @ true[0] < 0:
+    if len(found) == 1 and np.all(true @ found[0] < 0):
         true, true_levels = -true, -true_levels  # one half space and its complement are the same statement
     wrong = float(np.mean(is_wrong))
     if wrong > claim.wrong_share + CHANCE * np.sqrt(claim.wrong_share / FRESH):
