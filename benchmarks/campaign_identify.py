@@ -21,8 +21,8 @@ from unweave.activations import activation_named
 from unweave.identification.identifier import RIGHT_SHARE
 from unweave.networks.network import Layer, Network
 
-SMOOTH = ("tanh", "sigmoid", "erf", "softplus", "gelu", "silu", "sin", "gaussian", "mish", "elu")
-KINKED = ("relu", "leaky_relu(0.1)", "hard_tanh")
+SMOOTH = ("tanh", "sigmoid", "erf", "softplus", "gelu", "silu", "sin", "gaussian", "mish", "elu", "selu")
+KINKED = ("relu", "leaky_relu(0.1)", "hard_tanh", "hard_sigmoid")
 POINTS = 100_000
 # Rounding of 100,000 answers against that of a few hundred fresh ones.
 ROUNDING = 20.0
