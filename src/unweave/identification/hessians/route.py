@@ -42,7 +42,7 @@ class HessianRoute:
             2 of 20 networks of 5 neurons with one that others replaced.
         one_sided_rounds: how often the refinement goes on for them.
         clear_profiles: typical misfit of the profiles up to which neurons were read well, but for a few.
-        more_hessians: how many are measured then for a second attempt; 2 of 24 networks of 5 Gaussian neurons needed it.
+        more_hessians: how many are measured then for a second attempt; 2 of 24 networks of Gaussian neurons needed it.
     """
 
     suits: Condition
