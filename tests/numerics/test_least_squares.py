@@ -1,5 +1,6 @@
 """The damped Gauss-Newton alone, on small problems with known solutions, and against SciPy."""
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -14,6 +15,8 @@ from unweave.numerics.least_squares import (
     Solver,
     Step,
     Stop,
+    ending_after,
+    is_over,
     minimise,
     normal_solver,
     orthogonal_solver,
@@ -287,3 +290,13 @@ def test_a_solution_says_how_it_ended() -> None:
         assert solution.steps == 1
         assert solution.has_converged == (stop not in (Stop.STUCK, Stop.LIMIT))
         assert stop.value
+
+
+def test_a_fit_ends_when_the_time_is_over(seed: int) -> None:
+    with ending_after(1e-9):
+        time.sleep(1e-6)
+        assert is_over()
+        found = minimise(waves(seed), start_of(seed), PLAIN)
+    assert (found.stop, found.attempts) == (Stop.LIMIT, 0)
+    assert not is_over()
+    assert minimise(waves(seed), start_of(seed), PLAIN).attempts > 0

@@ -13,7 +13,6 @@ from unweave.activations import IDENTITY, QUADRATIC, Activation, activation_name
 from unweave.certificates.certify import CONFIDENCE, Certificate
 from unweave.certificates.claims import ClaimRules, Evidence
 from unweave.certificates.diagnostics import network_quality
-from unweave.deadlines import ending_after
 from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
 from unweave.identification import reasons
 from unweave.identification.corners import MOST_INPUTS
@@ -47,6 +46,7 @@ from unweave.identification.session import Probing, Progress, Session
 from unweave.networks.network import Network
 from unweave.networks.parameters import is_shallow
 from unweave.networks.symmetries import express
+from unweave.numerics.least_squares import ending_after
 from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.numerics.subspace_power import SubspacePower
 from unweave.oracles.oracle import Domain, Oracle, as_oracle

@@ -9,7 +9,10 @@ Some loops stay apart: those that run many small fits as one batch, with a dampi
 negative curvature that Gauss-Newton does not see.
 """
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from enum import Enum
 from typing import Generic, Protocol, TypeVar, runtime_checkable
@@ -18,7 +21,6 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Bool, Float64
 
-from unweave.deadlines import is_over
 from unweave.exceptions import InvalidInput
 
 Step = Float64[np.ndarray, "parameters"]
@@ -32,6 +34,26 @@ Residuals = TypeVar("Residuals")
 # it (second), and in any case (third): the residuals of a fit with about as many parameters as half the answers are
 # 0.7 times the noise, and an estimate of the noise is rarely off by more than 2.
 FLOOR_STUCK, FLOOR_SLOW, FLOOR_SURE = 3.0, 2.0, 0.5
+
+
+_deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
+
+
+@contextmanager
+def ending_after(seconds: float | None) -> Iterator[float | None]:
+    """Set the time, inside this context, after which fits end with the best that they have; None for no limit."""
+    deadline = None if seconds is None else time.monotonic() + seconds
+    token = _deadline.set(deadline)
+    try:
+        yield deadline
+    finally:
+        _deadline.reset(token)
+
+
+def is_over() -> bool:
+    """Say whether the time of the surrounding run is over."""
+    deadline = _deadline.get()
+    return deadline is not None and time.monotonic() > deadline
 
 
 @runtime_checkable
