@@ -9,10 +9,12 @@
 import sys
 import warnings
 
+import campaign_correction
+import campaign_networks
 import campaign_quadratic
 from campaigns import main
 
-FAMILIES = [*campaign_quadratic.FAMILIES]
+FAMILIES = [*campaign_quadratic.FAMILIES, *campaign_networks.FAMILIES, *campaign_correction.FAMILIES]
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")

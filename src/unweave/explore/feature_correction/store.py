@@ -122,7 +122,8 @@ class FolderStore:
         for name, array in arrays.items():
             unit, _, own = name.partition(SEPARATOR)
             weights.setdefault(unit, {})[own] = array
-        return TrainedModel(weights, *(others[name] for name in KEPT_BESIDE))
+        test, validation, features = (others[name] for name in KEPT_BESIDE)
+        return TrainedModel(weights, test, validation, features)
 
     def keep(self, training: Training, record: Record, trained: TrainedModel, *, is_needed: bool) -> None:
         """Keep a training; what it has left only if later ones need it."""

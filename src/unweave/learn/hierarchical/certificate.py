@@ -13,6 +13,9 @@ from unweave.networks.quadratic.teacher import effective_gaps
 from unweave.networks.quadratic.wiring import FIRST_LEVEL
 from unweave.result import Diagnostic, Outcome, at_least, at_most
 
+# Of the share of samples that may be worse than all that were held out.
+CONFIDENCE = 0.95
+
 
 @dataclass(frozen=True)
 class HierarchicalCertificate:
@@ -22,7 +25,9 @@ class HierarchicalCertificate:
         held_out: samples that no fit has seen.
         relative_error: mean squared error on them; for classes, the share of wrong ones relative to always
             answering the more frequent class.
-        error_bar: standard error of that.
+        error_bar: standard error of that; products of many inputs have rare large values, so that the mean over other
+            samples may well be larger.
+        largest_error: of all held out samples.
         fitted_error: the same on the samples of the fit: what the network class can't explain, if samples abound.
         parameters: of the network.
         samples: of the fit.
@@ -36,6 +41,7 @@ class HierarchicalCertificate:
     held_out: int
     relative_error: float
     error_bar: float
+    largest_error: float
     fitted_error: float
     parameters: int
     samples: int
@@ -43,6 +49,11 @@ class HierarchicalCertificate:
     ranks: tuple[int, ...]
     starts: int
     best_starts: int
+
+    @property
+    def larger_share(self) -> float:
+        """Share of other samples that may have an error above the largest one, with a confidence of 95 %."""
+        return 1.0 - (1.0 - CONFIDENCE) ** (1.0 / self.held_out) if self.held_out else 1.0
 
     @property
     def are_features_unique(self) -> bool:
@@ -57,6 +68,10 @@ class HierarchicalCertificate:
             (
                 "error on held out samples",
                 f"{self.relative_error:.2e} +- {self.error_bar:.1e} (squared, relative; {self.held_out:,} samples)",
+            ),
+            (
+                "largest error on held out samples",
+                f"{self.largest_error:.2e} (at most {100 * self.larger_share:.2g} % of samples have a larger one)",
             ),
             (
                 "error on the samples of the fit",
@@ -90,7 +105,13 @@ class HierarchicalEvidence:
     samples_per_parameter: int = 4
 
     def certificate_of(
-        self, fit: HierarchicalFit, points: Points, *, errors: Float64[np.ndarray, "held_out"], fitted: float
+        self,
+        fit: HierarchicalFit,
+        points: Points,
+        *,
+        errors: Float64[np.ndarray, "held_out"],
+        fitted: float,
+        unit: float,
     ) -> HierarchicalCertificate:
         """Judge a network.
 
@@ -99,18 +120,25 @@ class HierarchicalEvidence:
             points: the inputs of the fit.
             errors: relative loss of every sample that no fit has seen.
             fitted: mean relative loss on the samples of the fit.
+            unit: what losses are relative to.
         """
         bar = float(np.std(errors) / np.sqrt(len(errors))) if len(errors) else np.inf
         lowest = max(2 * fit.relative_loss, self.exact_error)
+        levels = range(FIRST_LEVEL, fit.network.depth + 1)
+        # A level whose whole contribution is as small as errors that count as none: nothing is known of its features.
+        faint = [np.mean(fit.network.contribution(points, level) ** 2) <= self.exact_error * unit for level in levels]
+        ranks = [_rank(matrix, self.rank_tol) for matrix in fit.student.matrices(fit.vector)]
+        unknown = sum(size for size, is_faint in zip(fit.student.sizes, faint, strict=True) if is_faint)
         return HierarchicalCertificate(
             held_out=len(errors),
             relative_error=float(np.mean(errors)) if len(errors) else np.inf,
             error_bar=bar,
+            largest_error=float(np.max(errors)) if len(errors) else np.inf,
             fitted_error=fitted,
             parameters=fit.student.parameters,
             samples=len(points),
-            extra_flat_directions=self.extra_flat_directions(fit.student, fit.vector, points),
-            ranks=tuple(_rank(matrix, self.rank_tol) for matrix in fit.student.matrices(fit.vector)),
+            extra_flat_directions=max(self.extra_flat_directions(fit.student, fit.vector, points), unknown),
+            ranks=tuple(0 if is_faint else rank for rank, is_faint in zip(ranks, faint, strict=True)),
             starts=len(fit.start_losses),
             best_starts=sum(loss <= lowest for loss in fit.start_losses),
         )
@@ -152,6 +180,11 @@ class HierarchicalEvidence:
                 "the fit: labels with noise, or of another class. Exact labels of such a network are met to "
                 f"{self.exact_error:.0e}; if these are exact, try more restarts, samples, or other widths and "
                 "connections."
+            )
+        if not any(certificate.ranks):
+            return Outcome.PARTLY_IDENTIFIED, (
+                f"the function is found (relative error {error:.1e}): it is affine, or constant, so that there are no "
+                "features to be found."
             )
         if not certificate.are_features_unique:
             return Outcome.PARTLY_IDENTIFIED, (

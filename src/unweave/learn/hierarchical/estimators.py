@@ -10,7 +10,7 @@ from scipy.special import expit
 
 from unweave.arrays import Points, as_float64
 from unweave.exceptions import InvalidInput
-from unweave.learn.base import BinaryClassifier, NetworkEstimator, NetworkRegressor, Stages, seed_of
+from unweave.learn.base import BinaryClassifier, NetworkEstimator, NetworkRegressor, Stages, check_sizes, seed_of
 from unweave.learn.hierarchical.certificate import HierarchicalCertificate, HierarchicalEvidence, diagnostics_of
 from unweave.learn.hierarchical.joint_fit import (
     HierarchicalFit,
@@ -51,6 +51,7 @@ class _Training(NamedTuple):
         loss: what is minimised.
         seed: of the starts.
         errors: of outputs, one per sample, relative to what no features would leave.
+        unit: what that is, of the squares of outputs.
         outcome_of: decides what the certificate is worth.
     """
 
@@ -58,6 +59,7 @@ class _Training(NamedTuple):
     loss: Loss
     seed: int
     errors: Callable[[Numbers], Numbers]
+    unit: float
     outcome_of: Callable[[HierarchicalCertificate], tuple[Outcome, str]]
 
 
@@ -111,7 +113,7 @@ class _Hierarchical(NetworkEstimator):
         with stages("certificate"):
             errors = training.errors(fit.network(points)[:, 0])
             certificate = EVIDENCE.certificate_of(
-                fit, points[used], errors=errors[held_out], fitted=float(np.mean(errors[used]))
+                fit, points[used], errors=errors[held_out], fitted=float(np.mean(errors[used])), unit=training.unit
             )
         outcome, reason = training.outcome_of(certificate)
         diagnostics = diagnostics_of(fit.network, points, labels, student.parameters)
@@ -203,15 +205,18 @@ class HierarchicalRegressor(_Hierarchical, NetworkRegressor):
         """Learn from samples.
 
         Raises:
-            InvalidInput: for settings that can't be used.
+            InvalidInput: for settings that can't be used, and samples whose powers are no floats.
         """
         points, labels = self._check_samples(X, y)
-        seed, spread = seed_of(self.random_state), float(np.var(labels)) or 1.0
+        check_sizes(points, labels)
+        seed, spread = seed_of(self.random_state), float(np.var(labels)) or float(np.mean(labels**2)) or 1.0
         samples = self._split(points, labels, seed)
         student = self._student(points[samples.used], has_affine=self.fit_affine, has_centre=self.mean_squares is None)
         solver = JointLevenbergMarquardt() if self.solver is None else self.solver
         errors = lambda outputs: (outputs - labels) ** 2 / spread  # noqa: E731
-        return self._learn(samples, student, _Training(solver, SquaredLoss(), seed, errors, EVIDENCE.outcome_of))
+        return self._learn(
+            samples, student, _Training(solver, SquaredLoss(), seed, errors, spread, EVIDENCE.outcome_of)
+        )
 
 
 class HierarchicalClassifier(_Hierarchical, BinaryClassifier):
@@ -241,13 +246,15 @@ class HierarchicalClassifier(_Hierarchical, BinaryClassifier):
             InvalidInput: for settings that can't be used, and any number of classes but two.
         """
         points, is_second = self._check_samples(X, y)
+        check_sizes(points, np.ones(len(points)))
         signs, seed = np.where(is_second, 1.0, -1.0), seed_of(self.random_state)
         rarer = min(np.mean(signs > 0), np.mean(signs < 0))
         samples = self._split(points, signs, seed)
         student = self._student(points[samples.used], has_affine=True, has_centre=False)
         solver = JointLevenbergMarquardt(decay=CLASS_DECAY, restarts=2) if self.solver is None else self.solver
         errors = lambda outputs: (np.sign(outputs) != signs) / rarer  # noqa: E731
-        return self._learn(samples, student, _Training(solver, LogisticLoss(), seed, errors, EVIDENCE.class_outcome_of))
+        training = _Training(solver, LogisticLoss(), seed, errors, 1.0, EVIDENCE.class_outcome_of)
+        return self._learn(samples, student, training)
 
     def decision_function(self, X: Any) -> Numbers:
         """Answer with the output of the network: positive for the second class."""

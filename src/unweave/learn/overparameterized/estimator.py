@@ -10,7 +10,7 @@ import scipy.linalg
 from unweave.activations import Activation, activation_named
 from unweave.arrays import root_mean_square
 from unweave.exceptions import InvalidInput
-from unweave.learn.base import NetworkRegressor, Stages, check_neurons, seed_of
+from unweave.learn.base import NetworkRegressor, Stages, check_neurons, check_sizes, seed_of
 from unweave.learn.overparameterized.certificates import certify_local_convergence, certify_zero_error
 from unweave.learn.overparameterized.conditions import RANK_SHARE, network_conditions, sample_conditions
 from unweave.learn.overparameterized.descent import GradientDescent
@@ -116,10 +116,11 @@ class OverparameterizedRegressor(NetworkRegressor):
         """Train on samples `X` with labels `y`.
 
         Raises:
-            InvalidInput: if a setting makes no sense.
-            ValueError: from scikit-learn's checks, if the samples are not finite numbers of the right shape.
+            InvalidInput: if a setting makes no sense, the samples are not finite numbers of the right shape, or their
+                powers are no floats.
         """
         points, labels = self._check_samples(X, y)
+        check_sizes(points, labels)
         activation = activation_named(self.activation)
         units = _Units.of(points, labels, has_bias=self.fit_bias)
         neurons = self._neurons(*units.points.shape)
