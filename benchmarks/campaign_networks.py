@@ -15,7 +15,7 @@ from unweave.result import Outcome
 WIDE, DEEP = "overparameterised", "hierarchical"
 # Largest root mean square error, relative to that of the labels, of what is called a fit, and an identified network.
 FITTED, IDENTIFIED = 1e-5, 1e-5
-# The share that a certificate names holds with 95 %; of many trials only what holds with this chance is held against it.
+# The share that a certificate names holds with 95 %; in many trials only a violation of this chance is held against it.
 CHANCE = 1e-5
 
 
