@@ -118,7 +118,8 @@ def judge_deep(
     except InvalidInput as error:
         return Judged(Verdict.HONEST_NO, str(error)[:120])
     certificate, away = model.certificate_, _relative_error(model, fresh) ** 2
-    errors = (model.predict(fresh[0]) - fresh[1]) ** 2 / (float(np.var(labels)) or 1.0)
+    unit = float(np.var(labels)) or float(np.mean(labels**2)) or 1.0
+    errors = (model.predict(fresh[0]) - fresh[1]) ** 2 / unit
     beyond = float(np.mean(errors > certificate.largest_error + 1e-20))
     detail = (
         f"named {certificate.relative_error:.1e} +- {certificate.error_bar:.1e} of {certificate.held_out}, fresh "

@@ -66,7 +66,7 @@ def judge_planted(planted: Planted) -> Judged:
         or not certificate.lower_bound <= attained + SHARE * attained + 1e-14 * size
         or (certificate.is_global and loss > attained + SHARE * size)
         or (is_identified and fresh > IDENTIFIED)
-        or (is_identified and planted.fresh is None and attained > SHARE * size)
+        or (is_identified and planted.fresh is None and min(loss, attained) > SHARE * size)
     )
     if is_false:
         return Judged(Verdict.WRONG, numbers)
