@@ -140,16 +140,16 @@ def aligned_first_layer(layer: Layer, following: int) -> str:
 def lowest_layer(found: ThresholdLayer) -> str:
     """What was found of thresholded units under unknown upper layers."""
     layer, error = found.layer, float(np.max(found.errors))
-    kind = "jump" if layer.activation == STEP else "bend"
+    is_step = layer.activation == STEP
     rows = "1 row" if found.rows == 1 else f"{found.rows} rows"
     missed = "no other one" if found.is_complete else "no other one, but there may be more"
-    reason = (
-        f"the answers are constant on plateaus and {kind} at hyperplanes that go on everywhere: a lowest layer of "
-        f"{rows} of {layer.activation}, unit normals and thresholds to about {error:.0e}; the last "
-        f"{found.quiet_lines} of {found.lines} lines met {missed}. Lengths are not determined, and what is above is "
-        "not identified."
+    tested = "seen again far away" if is_step else "seen again far away and on the other side of every other one"
+    return (
+        f"the answers are constant on plateaus and {'jump' if is_step else 'bend'} at hyperplanes, each of them "
+        f"{tested}: a lowest layer of {rows} of {layer.activation}, unit normals and thresholds to about {error:.0e}; "
+        f"the last {found.quiet_lines} of {found.lines} lines met {missed}. Lengths are not determined, and what is "
+        "above is not identified."
     )
-    return f"{reason} The search ended early: {found.stopped}" if found.stopped else reason
 
 
 def too_wide(layer: Layer) -> str:

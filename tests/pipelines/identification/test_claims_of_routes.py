@@ -115,3 +115,16 @@ def test_float32_is_seen_in_an_array_of_float64(activation: Function, seed: int)
     assert found.network.widths == (5,)
     points = np.random.default_rng([seed, 1]).standard_normal((100, 10))
     np.testing.assert_allclose(found.network(points), network(points), atol=1e-5)
+
+
+@pytest.mark.parametrize("case", [1, 2, 7, 29])
+def test_rows_of_a_second_layer_are_not_called_lowest(case: int) -> None:
+    """Audit A5: networks whose second layer is mostly off, so that it bends the answers at the edges of plateaus."""
+    layers = drawn(case, 16, 2, 2, 1)
+    layers[1] = layers[1][0], layers[1][1] - 1.0
+    found = unweave.identify(function_of(layers, relu), inputs=16, seed=case)
+    if found.first_layer is not None:
+        true = layers[0][0] / np.linalg.norm(layers[0][0], axis=1, keepdims=True)
+        rows = found.first_layer.weights / np.linalg.norm(found.first_layer.weights, axis=1, keepdims=True)
+        np.testing.assert_allclose(np.max(np.abs(rows @ true.T), axis=1), 1.0, atol=1e-9)
+    assert "everywhere" not in found.reason

@@ -37,6 +37,8 @@ RADIUS = 0.05
 LARGEST_MOVE, FARTHEST_BASE = 0.4, 0.85
 # Step of the differences: from truncation for exact answers, from the noise otherwise.
 SMALLEST_STEP = 5e-3
+# Values of tanh are below one: how near to it points are asked, and the largest step and radius that leave room for it.
+EDGE, LARGEST_STEP, LARGEST_RADIUS = 0.98, 0.1, 0.3
 
 
 @dataclass(frozen=True)
@@ -104,11 +106,16 @@ class UpperLayers:
 
     @property
     def _step(self) -> float:
-        return max(SMALLEST_STEP, (10.0 * self.noise) ** 0.25)
+        return float(np.clip((10.0 * self.noise) ** 0.25, SMALLEST_STEP, LARGEST_STEP))
 
     @property
     def _radius(self) -> float:
-        return max(RADIUS, 5 * self._step)
+        return min(max(RADIUS, 5 * self._step), LARGEST_RADIUS)
+
+    @property
+    def _farthest_base(self) -> float:
+        """How far a base point may be moved, so that all that is asked around it stays inside the cube."""
+        return min(FARTHEST_BASE, EDGE - self._radius - 2 * self._step)
 
     def _ask(self, points: np.ndarray) -> Stencil:
         return measure_stencil(self.peeled, points, step=self._step, frame=self.frame)
@@ -122,7 +129,7 @@ class UpperLayers:
         rank = self.frame.shape[1]
         points = max(self.fewest_points, int(np.ceil(self.spread_surplus * (rank + 2) / self.peeled.outputs)))
         values = rng.standard_normal((points, rank)) @ self.frame.T
-        return values * SPREAD / np.max(np.abs(values), axis=1, keepdims=True)
+        return values * min(SPREAD, EDGE - 2 * self._step) / np.max(np.abs(values), axis=1, keepdims=True)
 
     def _span(self, sample: HessianSample, *, fewest: int = 1) -> MatrixSubspace:
         """The span of Hessians, its rank where the ratio of neighbouring singular values is largest."""
@@ -217,7 +224,7 @@ class UpperLayers:
         move = -np.linalg.lstsq(jacobian, residual, rcond=None)[0] @ self.frame.T
         move *= min(1.0, LARGEST_MOVE / float(np.max(np.abs(move))))
         moved = base + move
-        return moved * min(1.0, FARTHEST_BASE / float(np.max(np.abs(moved))))
+        return moved * min(1.0, self._farthest_base / float(np.max(np.abs(moved))))
 
 
 def _is_affine(sample: HessianSample) -> bool:

@@ -44,6 +44,9 @@ CLEAR_JUMP = 1e3
 # with the distance, as soon as that is so many tolerances, up to a share.
 RISES = 2.0 ** np.arange(3, 40)
 CLEAR_RISE, DOUBLED = 100.0, 0.05
+# Relative change up to which answers have jumped, and not risen, if the distance is doubled; and errors of a hyperplane
+# beyond which answers tell how they leave it.
+JUMPED, BEYOND = 0.5, 50.0
 
 
 class EdgeKind(Enum):
@@ -182,12 +185,12 @@ def _facet(plateau: Plateau, points: Points, rough: Vector) -> Generator[Points,
     """The hyperplane through points, if answers jump or bend there."""
     normal, threshold, error = plane_through(points)
     forward = 1.0 if normal @ rough > 0 else -1.0
-    kind, slope = yield from _rise(plateau, points[0], forward * normal)
+    reach = max(1.0, float(np.linalg.norm(np.mean(points, axis=0))))
+    kind, slope = yield from _rise(plateau, points[0], forward * normal, BEYOND * reach * error)
     if kind is None:
         return None
     # A rise is not noticed as long as it is below the tolerance.
     late = plateau.tolerance / slope
-    reach = max(1.0, float(np.linalg.norm(np.mean(points, axis=0))))
     return Facet(forward * normal, forward * threshold - late, reach * error + late, kind, plateau)
 
 
@@ -254,12 +257,22 @@ def _star(
     return center + radius * np.stack([first, second], axis=1)
 
 
-def _rise(plateau: Plateau, point: Vector, normal: Vector) -> Generator[Points, Values, tuple[EdgeKind | None, float]]:
-    """Whether answers jump at a point of a hyperplane or rise from there in proportion, and how steeply; or neither."""
-    steps = FINEST * max(float(np.linalg.norm(point)), float(np.linalg.norm(point - plateau.point))) * RISES
+def _rise(
+    plateau: Plateau, point: Vector, normal: Vector, finest: float
+) -> Generator[Points, Values, tuple[EdgeKind | None, float]]:
+    """Whether answers jump at a point of a hyperplane or rise from there in proportion, and how steeply; or neither.
+
+    Args:
+        plateau: where answers come from.
+        point: of the hyperplane.
+        normal: of the hyperplane, away from the plateau.
+        finest: distance from the point that its error lets one tell, at least.
+    """
+    distance = max(float(np.linalg.norm(point)), float(np.linalg.norm(point - plateau.point)))
+    steps = max(FINEST * distance, finest / RISES[0]) * RISES
     values = yield point + steps[:, None] * normal
     changes = np.linalg.norm(values - plateau.value, axis=1)
-    if changes[0] > CLEAR_JUMP * plateau.tolerance:
+    if changes[0] > CLEAR_JUMP * plateau.tolerance and changes[1] < (1.0 + JUMPED) * changes[0]:
         return EdgeKind.JUMP, np.inf
     clear = np.flatnonzero(changes[:-1] > CLEAR_RISE * plateau.tolerance)
     if len(clear) == 0:

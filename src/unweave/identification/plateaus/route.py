@@ -40,6 +40,7 @@ class PlateauWalk:
                     session.rng_walk,
                     noise=probe.answer_error,
                     rounding=probe.rounding,
+                    saw=session.saw,
                 )
         except StageFailed as failure:
             return Found(str(failure))

@@ -6,16 +6,17 @@ directions that the known rows do not see only others can switch, so that every 
 one is missing; later lines look far out, in directions in which known units only switch off.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 import scipy  # its parts are loaded when first used
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64
 
 from unweave.activations import RELU, STEP
 from unweave.arrays import Points, Vector
-from unweave.exceptions import BudgetExhausted, StageFailed
+from unweave.exceptions import StageFailed
+from unweave.identification.plateaus.continuation import Continuation, Planes
 from unweave.identification.plateaus.edges import EdgeKind, Edges, Facet, Plateau, leave, read_facet
 from unweave.identification.plateaus.threshold_layer import ThresholdLayer, rows_are_all, rows_are_exact
 from unweave.identification.routes import NEXT_TO
@@ -52,6 +53,7 @@ class LowestLayerSearch:
         more_quiet: the same per row, if there are more rows than inputs.
         patience: lines without a new hyperplane, in those that are wanted, after which edges that can't be read are
             given up.
+        continuation: how kinks are looked for across each other.
 
     Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
@@ -61,9 +63,17 @@ class LowestLayerSearch:
     fewest_quiet: int = 12
     more_quiet: int = 4
     patience: int = 3
+    continuation: Continuation = field(default_factory=Continuation)
 
     def __call__(
-        self, ask: Ask, inputs: int, rng: np.random.Generator, *, noise: float = 0.0, rounding: float = 2.0**-50
+        self,
+        ask: Ask,
+        inputs: int,
+        rng: np.random.Generator,
+        *,
+        noise: float = 0.0,
+        rounding: float = 2.0**-50,
+        saw: Callable[[int], None] = lambda rows: None,  # noqa: ARG005
     ) -> ThresholdLayer:
         """Leave plateaus until no line meets another hyperplane.
 
@@ -73,30 +83,25 @@ class LowestLayerSearch:
             rng: chooses the lines.
             noise: standard deviation of an answer.
             rounding: error of an answer relative to its size.
+            saw: told how many hyperplanes were read, after every line.
 
         Raises:
             StageFailed: if no plateau, or no hyperplane around it, was seen.
-            BudgetExhausted: before the first hyperplane was read.
+            BudgetExhausted: before it was known which hyperplanes go on everywhere.
 
         Assumes: units are steps, or ReLUs that are all off somewhere that is looked at; answers are exact.
         Guarantees: heuristic; a row in general position that changes the answers where the others are off is met by
             every line in directions that the known rows do not see.
         """
         walk = _Walk(ask, inputs, rng, MARGIN * noise, MARGIN * rounding)
-        stopped, is_far = "", np.empty(0, dtype=bool)
-        try:
-            walk.settle(self.homes)
-            is_new = True
-            while is_new:
-                while self._goes_on(walk):
-                    walk.follow(walk.rays())
-                is_new = walk.follow(walk.rays_along_unseen())
-            is_far = walk.seen_elsewhere()
-        except BudgetExhausted as failure:
-            if not walk.facets:
-                raise
-            stopped = str(failure)
-        return _result(walk, is_far, self._wanted(walk), stopped)
+        walk.settle(self.homes)
+        is_new = True
+        while is_new:
+            while self._goes_on(walk):
+                walk.follow(walk.rays())
+                saw(len(walk.facets))
+            is_new = walk.follow(walk.rays_along_unseen())
+        return _result(walk, walk.seen_elsewhere(self.continuation), self._wanted(walk))
 
     def _goes_on(self, walk: "_Walk") -> bool:
         """Whether lines have not been quiet for long, and edges can be read."""
@@ -196,7 +201,7 @@ class _Walk:
 
     def _outward(self, start: Plateau, direction: Vector) -> Vector:
         """A direction in which known units only switch off or, if there is none, towards a corner of their cell."""
-        if self.inputs - len(self._unseen_directions()) == len(self.facets):
+        if self._can_choose:
             return direction - self._lift(np.maximum(self.normals @ direction, 0.0))
         reach = START_SCALES[-1] * self.unit
         bounds = np.column_stack([self.home.point - reach, self.home.point + reach])
@@ -257,8 +262,8 @@ class _Walk:
             if plateau is not None:
                 yield plateau, moves[index] / lengths[index]
 
-    def seen_elsewhere(self) -> np.ndarray:
-        """Which hyperplanes answers change across far from where these were read, too."""
+    def seen_elsewhere(self, continuation: Continuation) -> Bool[np.ndarray, "neurons"]:
+        """Which hyperplanes answers change across far from where these were read, too, and beyond all others."""
         rows = len(self.facets)
         if rows == 0:
             return np.empty(0, dtype=bool)
@@ -271,7 +276,18 @@ class _Walk:
         is_jump = np.array([facet.kind is EdgeKind.JUMP for facet in self.facets])[owners]
         differ = np.max(np.abs(after - before), axis=1) > self.home.tolerance
         is_seen = differ & (is_jump | self.home.holds(before))
-        return np.count_nonzero(is_seen.reshape(rows, PLACES), axis=1) >= NEEDED_PLACES
+        is_far = np.count_nonzero(is_seen.reshape(rows, PLACES), axis=1) >= NEEDED_PLACES
+        is_kink = ~is_jump.reshape(rows, PLACES)[:, 0]
+        errors = np.array([facet.error for facet in self.facets])
+        planes = Planes(self.normals, self.thresholds, errors, self.unit, self.rng)
+        is_everywhere = continuation.alone(self.ask, planes, is_far & is_kink, self.home.holds)
+        goes_on = continuation(self.ask, planes, is_everywhere, noise=self.noise, rounding=self.rounding)
+        return np.where(is_kink, goes_on, is_far)
+
+    @property
+    def _can_choose(self) -> bool:
+        """Whether a point can be on any side of all hyperplanes."""
+        return self.inputs - len(self._unseen_directions()) == len(self.facets)
 
     def _places_on(self, row: int) -> Points:
         """Random points of a hyperplane where the other units are off; at half of them some are on.
@@ -280,7 +296,7 @@ class _Walk:
         """
         scale = FAR * (self.unit + abs(self.thresholds[row]))
         unseen = self._unseen_directions()
-        if self.inputs - len(unseen) < len(self.facets):
+        if not self._can_choose:
             radii = scale * 10.0 ** -self.rng.uniform(0.0, DECADES, (PLACES, 1))
             foot = self.thresholds[row] * self.normals[row]
             points = foot + radii * self.rng.standard_normal((PLACES, self.inputs)) / self.unit
@@ -314,19 +330,19 @@ def _met(plateau: Plateau, direction: Vector, unit: float) -> Search:
     return [(plateau, edge) for edge in edges]
 
 
-def _result(walk: _Walk, is_far: np.ndarray, wanted: int, stopped: str) -> ThresholdLayer:
+def _result(walk: _Walk, is_far: Bool[np.ndarray, "neurons"], wanted: int) -> ThresholdLayer:
     """The rows that go on everywhere, with what speaks for them."""
     if not walk.facets:
         raise StageFailed(
             f"{walk.lines} lines from a place where the answers are constant met no hyperplane at which they change"
             + (f", and {walk.unread} edges that are not those of hyperplanes." if walk.unread else ".")
         )
-    kept = np.flatnonzero(is_far) if not stopped else np.arange(len(walk.facets))
+    kept = np.flatnonzero(is_far)
     kinds = {walk.facets[row].kind for row in kept}
     if len(kinds) != 1:
         raise StageFailed(
-            f"none of {len(walk.facets)} hyperplanes at the edge of a plateau goes on far away: they are not those of "
-            "the lowest layer."
+            f"none of {len(walk.facets)} hyperplanes at the edge of a plateau goes on far away and beyond the others: "
+            "they are not those of the lowest layer."
             if not kinds
             else "answers jump at some hyperplanes and bend at others: the units are of several kinds."
         )
@@ -337,5 +353,5 @@ def _result(walk: _Walk, is_far: np.ndarray, wanted: int, stopped: str) -> Thres
     others = rows_are_all(
         elsewhere=len(walk.facets) - len(kept), dependence=walk.dependence, quiet=walk.quiet, wanted=wanted
     )
-    is_complete = not stopped and all(check.verdict is Verdict.OK for check in others)
-    return ThresholdLayer(layer, errors, walk.lines, walk.quiet, is_complete, (*exact, *others), stopped)
+    is_complete = all(check.verdict is Verdict.OK for check in others)
+    return ThresholdLayer(layer, errors, walk.lines, walk.quiet, is_complete, (*exact, *others))

@@ -23,7 +23,6 @@ class ThresholdLayer:
         quiet_lines: lines at the end that met no other hyperplane.
         is_complete: whether nothing speaks for another row.
         checks: the assumptions that were checked.
-        stopped: why the search ended early; empty if it did not.
     """
 
     layer: Layer
@@ -32,7 +31,6 @@ class ThresholdLayer:
     quiet_lines: int
     is_complete: bool
     checks: tuple[Diagnostic, ...]
-    stopped: str = ""
 
     @property
     def rows(self) -> int:

@@ -19,8 +19,8 @@ from unweave.identification.walks.lines import Line
 # Arguments at which tails are sampled, and the one at which they have come to an end.
 STEP = 0.75
 SAMPLES, END = STEP * np.arange(2, 10), 14.0
-# Samples that are so many times larger than the noise are used, the farthest ones.
-CLEARANCE = 1e4
+# Samples that are so many times larger than the noise are used, the farthest ones; if there are too few, weaker ones.
+CLEARANCES = (1e4, 1e2)
 # Samples that determine an activation and a rate, and confirm both.
 USED = 4
 # Difference of logarithms of ratios, relative, from which on a tail is not that of an activation.
@@ -49,10 +49,12 @@ def read_tail(line: Line, jump: Jump, noise: float) -> Generator[Points, Values,
     readings = []
     for side in np.split(values, 2):
         sizes = np.linalg.norm(side[:-1] - side[-1], axis=1)
-        clear = sizes > CLEARANCE * noise
-        used = int(np.argmin(clear)) if not np.all(clear) else len(sizes)
-        if used >= USED and np.all(np.diff(sizes[:used]) < 0):
-            readings.append(_reading(np.log(sizes[used - USED : used]), jump.rate))
+        for clearance in CLEARANCES:
+            is_clear = np.append(sizes > clearance * noise, False)
+            used = int(np.argmin(is_clear))
+            if used >= USED and np.all(np.diff(sizes[:used]) < 0):
+                readings.append(_reading(np.log(sizes[used - USED : used]), jump.rate))
+                break
     return min(readings, key=lambda reading: reading.error, default=None)
 
 
