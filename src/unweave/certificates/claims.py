@@ -23,7 +23,7 @@ class Evidence:
         limit: largest residual of a network that explains the answers.
         explains: whether fresh answers are met up to that limit.
         missed: single fresh points that it misses.
-        missed_trials: vertices and points of faces that it misses.
+        missed_trials: vertices and points of faces of a box, or points far from the centre, that it misses.
         is_complete: whether the budget was enough for all places that should be tried.
         is_box: whether the domain is a box, whose corners walks do not reach.
         all_vertices: whether every vertex of the box was tried.
@@ -104,13 +104,13 @@ class ClaimRules:
         error, floor = evidence.certificate.rms_error, evidence.floor
         if not evidence.explains and error <= self.partly_explained:
             return Outcome.PARTLY_IDENTIFIED, (
-                f"{evidence.network} were found and reproduce fresh answers to {error:.2e} of their spread, but the "
+                f"{evidence.network}: fresh answers are reproduced to {error:.2e} of their spread, but the "
                 f"noise is {floor:.1e}: something {error / floor:.1e} times larger is left unexplained, such as a "
                 "neuron with a tiny output weight."
             )
         if evidence.limit <= self.largest_noise and evidence.right_share >= self.fewest_right:
             return Outcome.PARTLY_IDENTIFIED, (
-                f"{evidence.network} were found, right on at least {percent(evidence.right_share)} of the domain "
+                f"{evidence.network}: right on at least {percent(evidence.right_share)} of the domain "
                 f"{_confidence(evidence)}, but not everywhere: {_misses(evidence)}. Neurons are missing."
             )
         return Outcome.NOT_IDENTIFIED, _unknown_kind(evidence)
@@ -137,7 +137,9 @@ def _confidence(evidence: Evidence) -> str:
 def _misses(evidence: Evidence) -> str:
     certificate = evidence.certificate
     misses = f"it misses {evidence.missed} of {certificate.fresh_queries} fresh points"
-    if certificate.trials:
+    if evidence.missed_trials and not evidence.is_box:
+        return f"{misses}, and {evidence.missed_trials} points up to 30 times as far from the centre"
+    if evidence.missed_trials and evidence.is_box:
         misses += f" and {evidence.missed_trials} of {certificate.trials} vertices and points of faces"
     return f"{misses}, by up to {certificate.largest_error:.1e} of the spread"
 

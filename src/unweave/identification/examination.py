@@ -8,12 +8,13 @@ answers have told of; a network that misses it still has something missing.
 from dataclasses import dataclass, replace
 
 import numpy as np
+from jaxtyping import Bool
 
 from unweave.arrays import Points, Values, root_mean_square
 from unweave.certificates.certify import CONFIDENCE, fresh_needed, judged_by
 from unweave.exceptions import BudgetExhausted
 from unweave.identification.refiner import AnswerPool, Candidate, Refiner
-from unweave.oracles.oracle import Box
+from unweave.networks.parameters import is_shallow
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,13 @@ class Examination:
             only evidence against features that vertices do not show, and 0.95 elsewhere, where walks have met almost
             every hyperplane as well.
         rounds: how often a network may be refined again on what it has missed.
+        asks_far: whether places far from the centre are tried where the domain has no end.
     """
 
     confidence: float = CONFIDENCE
     coverage: float | None = None
     rounds: int = 3
+    asks_far: bool = True
 
     def __call__(self, candidate: Candidate, refiner: Refiner) -> Examined:
         """Try a network that explains the answers so far."""
@@ -70,34 +73,43 @@ class Examination:
 
     def wanted(self, answers: AnswerPool) -> int:
         """Say how many fresh answers the claim needs."""
-        is_box = isinstance(answers.oracle.oracle.domain, Box)
-        coverage = self.coverage if self.coverage is not None else 0.99 if is_box else 0.95
+        coverage = self.coverage if self.coverage is not None else 0.99 if answers.is_box else 0.95
         return fresh_needed(coverage, confidence=self.confidence, candidates=max(answers.judged, 1))
 
     def _once(self, candidate: Candidate, refiner: Refiner) -> Examined:
         """Ask what is missing, and compare."""
         answers, is_complete = refiner.answers, True
         try:
-            answers.ask_trials()
+            if answers.is_box or self.asks_far:
+                answers.ask_trials()
             answers.ask_fresh(self.wanted(answers))
         except BudgetExhausted:
             is_complete = False
             answers.ask_fresh(len(answers.fresh_points) + int(answers.oracle.oracle.ledger.left))
-        missed, missed_trials = (
-            int(np.count_nonzero(refiner.missed(candidate.network, points, values)))
-            for points, values in (
-                (answers.fresh_points, answers.fresh_values),
-                (answers.trial_points, answers.trial_values),
-            )
+        missed = refiner.missed(candidate.network, answers.fresh_points, answers.fresh_values)
+        tried = self._missed_trials(candidate, refiner)
+        return Examined(
+            self._certified(candidate, refiner),
+            int(np.count_nonzero(missed)),
+            int(np.count_nonzero(tried)),
+            is_complete,
         )
-        return Examined(self._certified(candidate, refiner), missed, missed_trials, is_complete)
+
+    def _missed_trials(self, candidate: Candidate, refiner: Refiner) -> Bool[np.ndarray, "points"]:
+        """Whether each of the trial answers is missed."""
+        answers, certificate = refiner.answers, candidate.certificate
+        if not answers.is_box and not (is_shallow(candidate.network) and certificate.is_isolated):
+            # Far out, errors of parameters are amplified, of lower layers by no known factor.
+            return np.zeros(len(answers.trial_points), dtype=bool)
+        radius = 0.0 if answers.is_box else certificate.radius
+        return refiner.missed(candidate.network, answers.trial_points, answers.trial_values, radius=radius)
 
     def _certified(self, candidate: Candidate, refiner: Refiner) -> Candidate:
         answers, network = refiner.answers, candidate.network
         certificate = judged_by(
             candidate.certificate,
             errors=_errors(candidate, answers.fresh_points, answers.fresh_values),
-            trial_errors=_errors(candidate, answers.trial_points, answers.trial_values),
+            trial_errors=_errors(candidate, *answers.trials_in_domain),
             confidence=self.confidence,
             candidates=max(answers.judged, 1),
         )
@@ -110,8 +122,7 @@ class Examination:
     def _refined(self, examined: Examined, refiner: Refiner) -> Candidate | None:
         """Refine on what was missed; None if the network still misses it, or no budget is left for other answers."""
         answers, candidate = refiner.answers, examined.candidate
-        missed = refiner.missed(candidate.network, answers.trial_points, answers.trial_values)
-        answers.adopt_trials(missed)
+        answers.adopt_trials(self._missed_trials(candidate, refiner))
         seen = answers.fresh_points, answers.fresh_values
         if examined.missed:
             answers.give_up_fresh()
@@ -120,8 +131,7 @@ class Examination:
             except BudgetExhausted:
                 return None
         again = refiner.again(candidate, candidate.network)
-        tables = (seen, (answers.trial_points, answers.trial_values))
-        misses = any(np.any(refiner.missed(again.network, points, values)) for points, values in tables)
+        misses = np.any(refiner.missed(again.network, *seen)) or np.any(self._missed_trials(again, refiner))
         return None if misses or not again.explains else again
 
 

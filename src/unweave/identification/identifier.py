@@ -189,7 +189,7 @@ class Identifier:
                 return session.finish(Outcome.NOT_IDENTIFIED, f"the budget is too small: {failure}")
             survey = Survey(session, probe, self.activation, self.neurons, self.walks)
             refiner = Refiner(probe.answers, self.refine, probe.scale.noise)
-            trail = Trail(survey, self.examination)
+            trail = Trail(survey, replace(self.examination, asks_far=self.walks))
             for route in self.routes:
                 trail = trail.after(route, refiner)
             return self._result(trail)

@@ -14,7 +14,7 @@ from unweave.writing import percent
 def in_words(network: Network) -> str:
     """Name the number of neurons and their activations."""
     if network.widths == (0,):
-        return "an affine function, without any neuron that bends it,"
+        return "an affine function"
     return f"{size(network)} of {' and '.join(dict.fromkeys(str(each) for each in network.activations[:-1]))}"
 
 

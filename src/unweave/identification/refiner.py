@@ -10,7 +10,7 @@ from jaxtyping import Bool, Float64
 from unweave.activations import IDENTITY, Activation
 from unweave.arrays import Points, Values, Vector, root_mean_square
 from unweave.certificates.certify import Certificate, certify
-from unweave.exceptions import BudgetExhausted
+from unweave.exceptions import BudgetExhausted, OracleError
 from unweave.identification.corners import face_points, points_beyond, vertices
 from unweave.networks.network import Layer, Network
 from unweave.networks.parameters import is_shallow
@@ -29,6 +29,8 @@ FRESH_SHARE = 0.4
 FEWEST_FRESH, MOST_FRESH = 16, 2_000
 # Points on faces of all dimensions of a box, beside its vertices.
 FACE_POINTS = 100
+# Where the domain has no end: how far out, in its scale, so many points are tried.
+FAR_TRIALS, FAR_POINTS = (3.0, 10.0, 30.0), 12
 # Answers that show a neuron bend, per input; how far its argument must vary over them, and how far
 # from the domain, in its half-widths, they are looked for.
 TELLING_SHARE = 3.0
@@ -109,16 +111,13 @@ class AnswerPool:
         self.fresh_points, self.fresh_values = self.fresh_points[:0], self.fresh_values[:0]
 
     def ask_trials(self, most: int | None = None) -> bool:
-        """Ask where something may hide in a box, vertices and faces, in several calls; say whether there was any left.
+        """Ask where something may hide, in several calls; say whether there was any left.
 
-        What is asked here is not fitted, and not drawn from the domain as fresh answers are.
+        In a box that is at vertices and faces, elsewhere far from the centre. What is asked here is not fitted, and not
+        drawn from the domain as fresh answers are.
         """
-        if not isinstance(self.oracle.oracle.domain, Box):
-            return False
         if self._waiting_trials is None:
-            rng = self._rng_fresh.spawn(1)[0]
-            inputs = self.oracle.inputs
-            self._waiting_trials = np.concatenate([vertices(inputs, rng), face_points(inputs, FACE_POINTS, rng)])
+            self._waiting_trials = self._trials(self._rng_fresh.spawn(1)[0])
         points, self._waiting_trials = np.split(self._waiting_trials, [most or len(self._waiting_trials)])
         if len(points) == 0:
             return False
@@ -127,9 +126,31 @@ class AnswerPool:
         except BudgetExhausted:
             self._waiting_trials = np.concatenate([points, self._waiting_trials])
             raise
+        except OracleError:
+            if self.is_box:
+                raise
+            # Models need not answer far from the centre.
+            return False
         self.trial_points = np.concatenate([self.trial_points, points])
         self.trial_values = np.concatenate([self.trial_values, values])
         return True
+
+    @property
+    def is_box(self) -> bool:
+        """Whether the domain is a box."""
+        return isinstance(self.oracle.oracle.domain, Box)
+
+    def _trials(self, rng: np.random.Generator) -> Points:
+        inputs = self.oracle.inputs
+        if self.is_box:
+            return np.concatenate([vertices(inputs, rng), face_points(inputs, FACE_POINTS, rng)])
+        return np.concatenate([far * self.oracle.sample(rng, FAR_POINTS) for far in FAR_TRIALS])
+
+    @property
+    def trials_in_domain(self) -> tuple[Points, Values]:
+        """Trial points that lie where the certificate speaks of, with their answers: those of a box."""
+        count = len(self.trial_points) if self.is_box else 0
+        return self.trial_points[:count], self.trial_values[:count]
 
     def adopt_trials(self, chosen: Bool[np.ndarray, "points"]) -> None:
         """Let fits see some of the trial answers."""
@@ -153,8 +174,7 @@ class AnswerPool:
         In a box that is where a kink cuts off a corner. Neurons that are very far away are left alone.
         """
         hidden = network.layers[0]
-        is_box = isinstance(self.oracle.oracle.domain, Box)
-        if is_box and not hidden.activation.homogeneity:
+        if self.is_box and not hidden.activation.homogeneity:
             return
         planned = max(REFINEMENT_SURPLUS * network.parameters / self.oracle.outputs, self._spread_out)
         wanted = int(TELLING_SHARE * (self.oracle.inputs + 2))
@@ -168,7 +188,7 @@ class AnswerPool:
             targets = _telling_arguments(hidden.activation, arguments, planned / SAMPLE, wanted, self._rng_fit)
             if len(targets) == 0 or self._is_excited(weights / length, bias / length):
                 continue
-            if is_box:
+            if self.is_box:
                 side = np.sign(targets[0])
                 points = points_beyond(side * weights, side * bias, len(targets), self._rng_fit)
                 self.keep(points, self.oracle.query(points), are_spread=False)
@@ -332,12 +352,22 @@ class Refiner:
         """Give the smallest residual that this network can have if it is right."""
         return self.answers.floor(network, self.noise, largest_rounding=self.largest_rounding)
 
-    def missed(self, network: Network, points: Points, values: Values) -> Bool[np.ndarray, "points"]:
-        """Whether a network is farther from each answer than noise and rounding explain."""
+    def missed(
+        self, network: Network, points: Points, values: Values, *, radius: float = 0.0
+    ) -> Bool[np.ndarray, "points"]:
+        """Whether a network is farther from each answer than noise and rounding explain, and errors of parameters.
+
+        Args:
+            network: what is judged.
+            points: where answers are known.
+            values: the answers.
+            radius: relative error that its parameters may have; far from the centre it counts.
+        """
         floors = self.answers.floors(network, points, values, self.noise, largest_rounding=self.largest_rounding)
         of_rounding, of_noise = self.explained_single
         margins = np.where(floors < self.noisy, of_rounding, of_noise)
-        return np.max(np.abs(values - network(points)), axis=1, initial=0.0) > margins * floors
+        limits = margins * floors + radius * reach_of_parameters(network, points)
+        return np.max(np.abs(values - network(points)), axis=1, initial=0.0) > limits
 
     def limit(self, floor: float) -> float:
         """Give the largest residual of a network that explains the answers."""
@@ -440,6 +470,18 @@ class Refiner:
             return candidate
         smaller = self.again(candidate, network)
         return smaller if smaller.explains else candidate
+
+
+def reach_of_parameters(network: Network, points: Points) -> Float64[np.ndarray, "points"]:
+    """How far values move, at most, per relative change of all parameters of a shallow network; 0 for others."""
+    if not is_shallow(network):
+        return np.zeros(len(points))
+    hidden, output = network.layers
+    lengths = np.linalg.norm(np.hstack([hidden.weights, hidden.biases[:, None]]), axis=1)
+    slopes = np.max(np.abs(output.weights), axis=0, initial=0.0) * hidden.activation.supremum(1)
+    affine = 0.0 if network.skip is None else float(np.max(np.linalg.norm(network.skip, axis=1)))
+    # Of a product of two factors each may change.
+    return 2.0 * (float(np.sum(slopes * lengths)) + affine) * np.sqrt(1.0 + np.sum(points**2, axis=1))
 
 
 def weakest_neuron(network: Network) -> tuple[int, int]:

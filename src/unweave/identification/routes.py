@@ -234,7 +234,8 @@ class Survey:
         probe = self.probe
         # So far that answers which are not constant change visibly: by about as much as they are asked apart.
         nearby = max(NEARBY, VISIBLE * self.flat_margin * probe.answer_error)
-        steps = nearby * self.session.rng_walk.uniform(-1.0, 1.0, points.shape)
+        # Towards the centre, which stays inside a box.
+        steps = np.where(points > 0.0, -nearby, nearby) * self.session.rng_walk.uniform(0.0, 1.0, points.shape)
         values, beside = np.split(probe.oracle.query(np.concatenate([points, points + steps])), 2)
         probe.answers.keep(points, values, are_spread=False)
         errors = probe.answer_error + probe.rounding * np.max(np.abs(values), axis=1)
