@@ -90,10 +90,10 @@ class HessianRoute:
             best = self._second_look(survey, refiner, best)
         elif not best.explains and best.start.misfit <= self.clear_profiles:
             # Most neurons were read clearly, and some of them where they hardly bend: other places may show them.
-            with suppress(StageFailed, BudgetExhausted), session.stage("measuring Hessians"):
-                again = first.extended(_first_hessians(session, probe, probe.scale, hessians=self.more_hessians))
             with suppress(StageFailed, BudgetExhausted):
-                best = min(best, self._attempt(survey, refiner, probe.scale, again), key=_error)
+                with session.stage("measuring Hessians"):
+                    more = first.extended(_first_hessians(session, probe, probe.scale, hessians=self.more_hessians))
+                best = min(best, self._attempt(survey, refiner, probe.scale, more), key=_error)
         return Found(candidate=best)
 
     def _one_sided(self, survey: Survey, refiner: Refiner) -> Candidate:
