@@ -31,7 +31,7 @@ KINK_WALK = "kink walk"
 # Random places whose surroundings are looked at for plateaus, and how far, in half-widths of the domain.
 PLACES, NEARBY = 16, 1e-5
 # The same in changes of answers that would be seen, where rounding hides smaller ones.
-VISIBLE = 10.0
+VISIBLE, FARTHEST_NEARBY = 10.0, 0.5
 # How far beside the centre it is asked, in half-widths: models that normalise their inputs have no answer at zero.
 NEXT_TO = 1e-3
 
@@ -218,7 +218,7 @@ class Survey:
         if all(np.any(np.ptp(line, axis=0) > 0.0) for line in lines):
             return False
         with self.session.stage("probing the answers"):
-            places = self.probe.oracle.sample(self.session.rng_walk, PLACES, margin=NEARBY)
+            places = self.probe.oracle.sample(self.session.rng_walk, PLACES, margin=self._nearby)
             return self.is_constant_around(places)
 
     @cached_property
@@ -229,13 +229,18 @@ class Survey:
         values = self.probe.answers.values
         return float(np.max(np.ptp(values, axis=0))) > self.flat_margin * self.probe.answer_error
 
+    @property
+    def _nearby(self) -> float:
+        """So far that answers which are not constant change visibly: by about as much as they are asked apart."""
+        return float(np.clip(VISIBLE * self.flat_margin * self.probe.answer_error, NEARBY, FARTHEST_NEARBY))
+
     def is_constant_around(self, points: Points) -> bool:
         """Whether answers are constant around all of some points: two queries each."""
         probe = self.probe
-        # So far that answers which are not constant change visibly: by about as much as they are asked apart.
-        nearby = max(NEARBY, VISIBLE * self.flat_margin * probe.answer_error)
         # Towards the centre, which stays inside a box.
-        steps = np.where(points > 0.0, -nearby, nearby) * self.session.rng_walk.uniform(0.0, 1.0, points.shape)
+        steps = np.where(points > 0.0, -self._nearby, self._nearby) * self.session.rng_walk.uniform(
+            0.0, 1.0, points.shape
+        )
         values, beside = np.split(probe.oracle.query(np.concatenate([points, points + steps])), 2)
         probe.answers.keep(points, values, are_spread=False)
         errors = probe.answer_error + probe.rounding * np.max(np.abs(values), axis=1)

@@ -40,7 +40,6 @@ class PlateauWalk:
                     session.rng_walk,
                     noise=probe.answer_error,
                     rounding=probe.rounding,
-                    saw=session.saw,
                 )
         except StageFailed as failure:
             return Found(str(failure))

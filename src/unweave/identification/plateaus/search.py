@@ -6,7 +6,7 @@ directions that the known rows do not see only others can switch, so that every 
 one is missing; later lines look far out, in directions in which known units only switch off.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -73,7 +73,6 @@ class LowestLayerSearch:
         *,
         noise: float = 0.0,
         rounding: float = 2.0**-50,
-        saw: Callable[[int], None] = lambda rows: None,  # noqa: ARG005
     ) -> ThresholdLayer:
         """Leave plateaus until no line meets another hyperplane.
 
@@ -83,7 +82,6 @@ class LowestLayerSearch:
             rng: chooses the lines.
             noise: standard deviation of an answer.
             rounding: error of an answer relative to its size.
-            saw: told how many hyperplanes were read, after every line.
 
         Raises:
             StageFailed: if no plateau, or no hyperplane around it, was seen.
@@ -99,7 +97,6 @@ class LowestLayerSearch:
         while is_new:
             while self._goes_on(walk):
                 walk.follow(walk.rays())
-                saw(len(walk.facets))
             is_new = walk.follow(walk.rays_along_unseen())
         return _result(walk, walk.seen_elsewhere(self.continuation), self._wanted(walk))
 

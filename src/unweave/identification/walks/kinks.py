@@ -174,8 +174,9 @@ class _Walk:
         self._asked += len(points)
         if self._asked > FREE_QUERIES + QUERIES_PER_KINK * self._resolved:
             raise StageFailed(
-                f"the function is not piecewise linear: {self._asked - len(points)} queries on one line showed "
-                f"{self._resolved} kinks with straight pieces on both sides."
+                f"the search for kinks on one line did not end: {self._asked - len(points)} queries showed "
+                f"{self._resolved} kinks with straight pieces on both sides. The function is curved there, or bends at "
+                f"more places than answers with an error of {self._settings.noise:.1e} of their spread tell apart."
             )
         values = self._ask(points)
         self._positions.append((points - self._line.base) @ self._line.direction)
