@@ -5,8 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from unweave.exceptions import StageFailed
 from unweave.identification.walks.kinks import KinkedLine, KinkSearch
-from unweave.identification.walks.lines import Line
+from unweave.identification.walks.lines import Line, far_line
 
 EPS = float(np.finfo(float).eps)
 SINGLE = float(np.finfo(np.float32).eps)
@@ -226,3 +227,17 @@ def test_a_box_is_never_left(seed: int) -> None:
     places = np.concatenate(asked)
     assert line.position(line.first) - 1e-12 <= np.min(places)
     assert np.max(places) <= line.position(line.last) + 1e-12
+
+
+def test_a_search_that_does_not_end_says_no_more_than_that(seed: int) -> None:
+    """Audit A10: piecewise linear answers in float32 whose errors are larger than expected are not called curved."""
+    rng = np.random.default_rng(seed)
+    weights, heights = rng.standard_normal((40, 3)), rng.standard_normal(40)
+    line = far_line(3, rng, radius=2.0, outer=1e-2)
+
+    def ask(points: np.ndarray) -> np.ndarray:
+        return (np.maximum(points @ weights.T + 0.3, 0.0) @ heights).astype(np.float32).astype(float)[:, None]
+
+    with pytest.raises(StageFailed, match="did not end") as raised:
+        KinkSearch(noise=1e-15, rounding=1e-16)(ask, line)
+    assert "not piecewise linear" not in str(raised.value)

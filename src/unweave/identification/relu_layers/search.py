@@ -38,7 +38,10 @@ VERIFIED, VERIFIED_NOISE = 1e-8, 10.0
 ROUGHLY = 1e-4
 LINES_THROUGH_MISSES, ROUNDS = 4, 6
 SHIFT = 1e-3
-WHY_NOT = "It was not tested why: neurons may hardly switch, the answers may have too few digits, or there may be more layers."
+WHY_NOT = (
+    "It was not tested why: neurons may hardly switch, the answers may have too few digits, or there may be more "
+    "layers."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,8 +87,8 @@ class TwoLayerSearch:
         fewest_fresh: the same at least.
         most_fresh: the same at most.
         surplus: answers per parameter when all layers are refined.
-        nearly: error of fresh answers, relative to the spread, up to which a network is handed on: it is refined further
-            or, if it is too large for that, shown with its error.
+        nearly: error of fresh answers, relative to the spread, up to which a network is handed on: it is refined
+            further or, if it is too large for that, shown with its error.
 
     Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
