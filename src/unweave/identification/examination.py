@@ -12,7 +12,7 @@ from jaxtyping import Bool
 
 from unweave.arrays import Points, Values, root_mean_square
 from unweave.certificates.certify import CONFIDENCE, fresh_needed, judged_by
-from unweave.exceptions import BudgetExhausted
+from unweave.exceptions import BudgetExhausted, TimeExhausted
 from unweave.identification.refiner import AnswerPool, Candidate, Refiner
 from unweave.networks.parameters import is_shallow
 
@@ -83,9 +83,10 @@ class Examination:
             if answers.is_box or self.asks_far:
                 answers.ask_trials()
             answers.ask_fresh(self.wanted(answers))
-        except BudgetExhausted:
+        except BudgetExhausted as problem:
             is_complete = False
-            answers.ask_fresh(len(answers.fresh_points) + int(answers.oracle.oracle.ledger.left))
+            if not isinstance(problem, TimeExhausted):
+                answers.ask_fresh(len(answers.fresh_points) + int(answers.oracle.oracle.ledger.left))
         missed = refiner.missed(candidate.network, answers.fresh_points, answers.fresh_values)
         tried = self._missed_trials(candidate, refiner)
         return Examined(

@@ -30,6 +30,8 @@ SATURATION = "saturation walk"
 KINK_WALK = "kink walk"
 # Random places whose surroundings are looked at for plateaus, and how far, in half-widths of the domain.
 PLACES, NEARBY = 16, 1e-5
+# Different answers at these places from which on a function has steps.
+FEWEST_LEVELS = 3
 # The same in changes of answers that would be seen, where rounding hides smaller ones.
 VISIBLE, FARTHEST_NEARBY = 10.0, 0.5
 # How far beside the centre it is asked, in half-widths: models that normalise their inputs have no answer at zero.
@@ -226,8 +228,11 @@ class Survey:
         """Whether answers are constant around random places and differ between them: a function of steps."""
         if not self.is_constant_in_parts:
             return False
-        values = self.probe.answers.values
-        return float(np.max(np.ptp(values, axis=0))) > self.flat_margin * self.probe.answer_error
+        # The places were asked last. ReLUs that are off nearly everywhere leave one plateau; steps leave many.
+        values = self.probe.answers.values[-PLACES:]
+        error = self.flat_margin * self.probe.answer_error
+        levels = sum(bool(np.all(np.max(np.abs(values[:k] - values[k]), axis=1) > error)) for k in range(len(values)))
+        return levels >= FEWEST_LEVELS
 
     @property
     def _nearby(self) -> float:

@@ -23,7 +23,7 @@ from unweave.networks.network import Network
 from unweave.result import at_most
 
 # Anchors that a model is tried from: the latest ones.
-ANCHORS = 24
+ANCHORS = 8
 # Answers that a model must meet beside those that its linear parameters could be fitted to.
 SPARE = 8
 # Shares of the largest error of a model of measured terms that are tried, the smallest first.
@@ -80,7 +80,8 @@ class BoxWalk:
 
     Args:
         lines: the largest number of lines.
-        quiet: lines in a row without a new kink, while answers are missed, after which the search ends.
+        quiet: lines in a row without one more kink or answer that is met, after which the search ends.
+        failures: networks that meet all answers but the fresh ones, after which the search ends.
         batch: trial points (vertices, then faces) that are asked at a time.
         roughly: error of a model of measured terms, relative to the spread, up to which it meets an answer: terms are
             measured to 1e-5, and add up.
@@ -91,6 +92,7 @@ class BoxWalk:
 
     lines: int = 200
     quiet: int = 16
+    failures: int = 8
     batch: int = 128
     roughly: float = 1e-3
     sharp: float = 1e-6
@@ -115,7 +117,7 @@ class _Search:
         self._terms = KinkedTerms.none(oracle.inputs, oracle.outputs)
         self._anchors: list[Anchor] = []
         self._tried: list[Candidate] = []
-        self._unresolved = 0
+        self._unresolved = self._failed = 0
         noise = settings.margin * survey.probe.scale.noise
         self._roughly, self._sharp = max(settings.roughly, noise), max(settings.sharp, noise)
 
@@ -125,7 +127,7 @@ class _Search:
 
     def result(self, first_answers: int) -> Candidate:
         """Walk until nothing is missed, and give the best network."""
-        session, quiet = self._survey.session, 0
+        session, quiet, best = self._survey.session, 0, np.zeros(2)
         try:
             with session.stage("walking along kinks"):
                 self._answers.ask(first_answers)
@@ -134,16 +136,17 @@ class _Search:
                 with session.stage("walking along kinks"):
                     model = self._model()
                     if not np.all(model.met):
-                        before = len(self._terms.offsets)
                         self._next_line(model)
-                        quiet = 0 if len(self._terms.offsets) != before else quiet + 1
+                        reached = len(self._terms.offsets), int(np.count_nonzero(model.met))
+                        quiet = 0 if any(np.greater(reached, best)) else quiet + 1
+                        best = np.maximum(reached, best)
                         if quiet == self._settings.quiet:
                             break
                         continue
                 with session.stage("refining"):
                     self._tried.append(self._refined(model))
                 with session.stage("walking along kinks"):
-                    if not self._misses_more(self._tried[-1]):
+                    if not self._misses_more(self._tried[-1]) or self._failed == self._settings.failures:
                         break
         except BudgetExhausted:
             if not self._tried:
@@ -210,10 +213,11 @@ class _Search:
 
         Two kinks close together can look like one, on a hyperplane that does not exist.
         """
+        met = self._most_met(self._terms)[1]
         for number in range(len(self._terms.offsets) - 1, -1, -1):
             others = self._terms.without(number)
-            if self._most_met(others)[1] > self._most_met(self._terms)[1]:
-                self._terms = others
+            if (more := self._most_met(others)[1]) > met:
+                self._terms, met = others, more
 
     def _most_met(self, terms: KinkedTerms) -> tuple[Network, int]:
         """Give the model, right around one of the anchors, that meets most answers, and their number."""
@@ -280,6 +284,7 @@ class _Search:
         """Try vertices and faces until the network misses one; what it misses is fitted from then on."""
         answers, count = self._answers, 0
         if not candidate.explains:
+            self._failed += 1
             # The fresh answers show what the others do not: others will judge what comes of it.
             answers.give_up_fresh()
             return True
