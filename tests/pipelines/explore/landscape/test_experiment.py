@@ -163,6 +163,7 @@ def test_a_size_is_compiled_once(seed: int) -> None:
     assert kernel._newton._cache_size() == before
 
 
+@pytest.mark.slow
 def test_the_transition_is_where_parameters_outnumber_samples(seed: int) -> None:
     design = LandscapeDesign(SHARP, samples=30, planted=3, starts=4)
     search = NewtonSearch(steps=100)

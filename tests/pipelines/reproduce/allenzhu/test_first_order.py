@@ -112,6 +112,7 @@ def test_distillation_keeps_main_and_cross_products(seed: int) -> None:
     assert len(distill(readout, main=5, threshold=1e9).features) == 1
 
 
+@pytest.mark.slow
 def test_classes_are_learnt_better_by_both_levels(seed: int) -> None:
     rng, draw = np.random.default_rng(seed), UniformInputs()
     teacher = make_teacher(rng, inputs=8, widths=(2, 1), level_weights=(1.0, 0.5), distribution=draw)
@@ -132,6 +133,7 @@ def test_classes_are_learnt_better_by_both_levels(seed: int) -> None:
     np.testing.assert_allclose(np.std(fit.network(fresh)), np.std(teacher(fresh)) / unit, rtol=0.05)
 
 
+@pytest.mark.slow
 def test_joint_training_corrects_lower_features(seed: int) -> None:
     rng, draw = np.random.default_rng(seed), UniformInputs()
     teacher = make_teacher(rng, inputs=10, widths=(2, 1), level_weights=(1.0, 0.3), distribution=draw)
@@ -153,6 +155,7 @@ def test_joint_training_corrects_lower_features(seed: int) -> None:
     assert layers.errors[-1] == pytest.approx(frozen, rel=1e-6)
 
 
+@pytest.mark.slow
 def test_the_algorithm_of_the_theory_leaves_zero_and_counts_features(seed: int) -> None:
     rng, draw = np.random.default_rng(seed), UniformInputs()
     teacher = make_teacher(rng, inputs=10, widths=(2, 1), level_weights=(1.0, 0.2), distribution=draw)

@@ -122,6 +122,7 @@ def test_far_hessians_label_two_hidden_layers(seed: int) -> None:
     assert max(worst_of_found(one, other) for one, other in zip(found.layers, truth, strict=True)) < 0.06
 
 
+@pytest.mark.slow
 def test_given_labels_serve_four_layers(seed: int) -> None:
     network = planted(seed, IDENTITY, (16, 12, 8))
     truth = [normalised(rows) for rows in entangled_weights(network, np.zeros(INPUTS))]
@@ -183,6 +184,7 @@ def test_widening_networks_give_directions_only(seed: int) -> None:
     assert found.network is None
 
 
+@pytest.mark.slow
 def test_large_shifts_are_noticed(seed: int) -> None:
     rng = np.random.default_rng(seed)
     network = deep_network(rng, shape=(INPUTS, *WIDTHS, OUTPUTS), output_activation=TANH, shift_deviation=0.5)

@@ -75,6 +75,7 @@ def test_every_unit_is_visualised(tmp_path: Path, seed: int) -> None:
     assert [len(each.images) for each in result.features] == [2, 2, 4, 8]
 
 
+@pytest.mark.slow
 def test_features_before_and_after_are_of_the_same_channels(tmp_path: Path, seed: int) -> None:
     result = run_figure(tiny("figure-11"), digit_images(), tmp_path, seed=seed).result
     assert isinstance(result, CorrectedFeatures)
@@ -85,6 +86,7 @@ def test_features_before_and_after_are_of_the_same_channels(tmp_path: Path, seed
         assert not np.array_equal(each.before.images, each.after.images)
 
 
+@pytest.mark.slow
 def test_features_before_correction_repeat_and_leave_torch_alone(tmp_path: Path, seed: int) -> None:
     found = []
     for number in range(2):
