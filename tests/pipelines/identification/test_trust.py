@@ -237,6 +237,32 @@ class TestClaims:
         errors = np.abs(found.network(points) - truth(points)) / np.std(truth(points))
         assert float(np.max(errors)) <= 10 * max(found.certificate.largest_error, found.certificate.noise)
 
+    @pytest.mark.parametrize("angle", [1e-2, 1e-3, 1e-4])
+    def test_a_cancelling_pair_is_not_taken_for_one_neuron(self, angle: float) -> None:
+        """Audit A4: of two nearly equal leaky ReLUs of opposite weight one was missing, unnoticed."""
+        rng = np.random.default_rng(int(1 / angle))
+        weights, biases = rng.standard_normal((6, 3)) / np.sqrt(3), 0.3 * rng.standard_normal(6)
+        weights[1] = weights[0] + angle * rng.standard_normal(3)
+        biases[1] = biases[0] + angle * rng.standard_normal()
+        outgoing = rng.standard_normal((1, 6))
+        outgoing[0, 1] = -outgoing[0, 0]
+        truth = Network.shallow(weights, biases, outgoing, np.zeros(1), LEAKY_RELU)
+        found = unweave.identify(truth)
+        assert found.network is not None
+        points = rng.standard_normal((100_000, 3))
+        is_right = np.abs(found.network(points) - truth(points)) <= 1e-9
+        assert np.mean(is_right) >= (1.0 if found.is_identified else 0.95)
+        assert found.is_identified or "at least 95% of the domain" in found.reason
+
+    def test_an_affine_function_far_out_is_not_called_identified(self) -> None:
+        """A neuron that bends outside the domain shows far from the centre, where walks and trials look."""
+
+        def model(x: np.ndarray) -> np.ndarray:
+            return x[:, :1] + 5 * np.clip(3 * x.sum(axis=1, keepdims=True) - 60.0, 0.0, 1.0)
+
+        found = unweave.identify(model, inputs=3)
+        assert found.network is None or not (found.is_identified and found.network.widths == (0,))
+
     def test_more_coverage_costs_more_fresh_queries(self) -> None:
         truth = Network.shallow(np.eye(2), np.array([0.3, -0.2]), np.ones((1, 2)), np.zeros(1), RELU)
         usual = unweave.identify(truth)

@@ -105,7 +105,10 @@ def test_methods_have_all_their_models(tmp_path: Path, seed: int) -> None:
     assert all(len(row.singles) == 2 and row.best == max(row.singles) for row in result.rows)
 
 
-@pytest.mark.parametrize("name", ["figure-3", "figure-6", "figure-9", "figure-14-linf"])
+@pytest.mark.parametrize(
+    "name",
+    ["figure-3", *(pytest.param(name, marks=pytest.mark.slow) for name in ("figure-6", "figure-9", "figure-14-linf"))],
+)
 def test_tables_come_from_the_measurement(name: str, tmp_path: Path, seed: int) -> None:
     configuration = figure_configuration(name).scaled(
         width=0.125, layers=10, epochs=1, batch=30, images=60, seeds=1, depths=(1, 2)
