@@ -47,6 +47,7 @@ class BudgetExhausted(UnweaveError):
         self.needed = needed
         self.left = left
         self.budget = budget
+        self.is_default = is_default
 
 
 class TimeExhausted(BudgetExhausted):
@@ -55,6 +56,7 @@ class TimeExhausted(BudgetExhausted):
     def __init__(self) -> None:
         UnweaveError.__init__(self, "the time that was given is over: give more seconds.")
         self.needed = self.left = self.budget = 0
+        self.is_default = False
 
 
 class NotIdentified(UnweaveError):

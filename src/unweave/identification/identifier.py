@@ -139,7 +139,7 @@ class Identifier:
         probing: how the answers are looked at first.
         examination: how a network that explains the answers is tried where it could still be wrong.
         rules: what may be claimed on which evidence.
-        free_queries, free_queries_per_input: what a run may cost, without a budget, that has seen no neuron yet. Ten
+        free_queries, free_queries_per_input: what a route may cost, without a budget, that has seen no neuron yet. Ten
             times what looking at a function takes on the routes that explain nothing.
     """
 
@@ -189,7 +189,8 @@ class Identifier:
                 return session.finish(Outcome.NOT_IDENTIFIED, f"the budget is too small: {failure}")
             survey = Survey(session, probe, self.activation, self.neurons, self.walks)
             refiner = Refiner(probe.answers, self.refine, probe.scale.noise)
-            trail = Trail(survey, replace(self.examination, asks_far=self.walks))
+            free = self.free_queries + self.free_queries_per_input * oracle.inputs
+            trail = Trail(survey, replace(self.examination, asks_far=self.walks), free)
             for route in self.routes:
                 trail = trail.after(route, refiner)
             return self._result(trail)
@@ -287,6 +288,7 @@ class Trail:
     Args:
         survey: what is known of the function.
         examination: how networks are tried that explain the answers.
+        free_queries: what a route may cost, without a budget, before it has seen a neuron.
         known: what later routes may build on.
         best: the network that meets fresh answers best, as its examination has left it.
         settled: a network whose outcome is known already.
@@ -301,6 +303,7 @@ class Trail:
 
     survey: Survey
     examination: Examination = field(default_factory=Examination)
+    free_queries: int = 10_000
     known: Known = field(default_factory=Known)
     best: Examined | None = None
     settled: Settled | None = None
@@ -328,6 +331,8 @@ class Trail:
         if not decision.is_taken:
             return self._leaving(route, decision.because)
         self.survey.session.notes.append(f"Route: {route.name}, because {decision.because}")
+        # What one route has spent in vain is no reason not to try another.
+        self.survey.session.oracle.ledger.allow(self.free_queries)
         try:
             found = route(self.survey, self.known, refiner)
         except (BudgetExhausted, OracleError) as problem:
@@ -355,6 +360,7 @@ class Trail:
             )
         elif found.stopped is not None:
             reason = str(found.stopped)
+            failure = reason if found.stopped.is_default else failure
         elif found.reason:
             session.notes.append(f"The {name} ended without a network: {reason}")
         known = Known(
@@ -385,7 +391,7 @@ class Trail:
 
     def _judging(self, found: Found, examined: Examined | None) -> "Trail":
         """Keep the better network, and say whether another route is needed."""
-        if isinstance(found.stopped, BudgetExhausted):
+        if isinstance(found.stopped, BudgetExhausted) and not found.stopped.is_default:
             return replace(self, end=SPENT, spent=found.stopped if self.best is None else None)
         if found.settled is not None:
             return replace(self, end="an earlier route has settled the outcome.")
