@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from unweave.activations import RELU, TANH, Activation
-from unweave.identification.refiner import FARTHEST, AnswerPool, Refiner
+from unweave.identification.answers import FARTHEST, AnswerPool
+from unweave.identification.refiner import Refiner
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import general_network
 from unweave.oracles.oracle import Box, CallableOracle

@@ -76,7 +76,7 @@ def test_no_points_cost_nothing() -> None:
 
 
 def test_all_that_was_sent_is_charged_when_a_batch_fails() -> None:
-    """Audit B4: a service charges for the rows of a batch in which the model raised."""
+    """audit B4: a service charges for the rows of a batch in which the model raised."""
 
     def breaks_at_large_points(points: np.ndarray) -> np.ndarray:
         if points.max() > 15:

@@ -87,7 +87,7 @@ def test_a_constant_output_is_measured_by_its_magnitude() -> None:
 
 
 def test_an_offset_does_not_change_the_unit_of_errors() -> None:
-    """Audit A9: errors are relative to the spread of the answers, however large their offset is."""
+    """audit A9: errors are relative to the spread of the answers, however large their offset is."""
     oracle = CallableOracle(model, inputs=3)
     found = standardise(oracle, np.array([[1e10 - 1.0], [1e10 + 1.0]]))
     np.testing.assert_allclose(found.size, [1.0])

@@ -7,7 +7,8 @@ are pinned down. Every other network is partly identified, with the part that is
 import math
 from dataclasses import dataclass
 
-from unweave.certificates.certify import Certificate, right_share
+from unweave.certificates.certify import Certificate
+from unweave.certificates.coverage import right_share
 from unweave.result import Outcome
 from unweave.writing import percent
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from unweave.activations import IDENTITY, QUADRATIC, Activation, activation_named, base_of
-from unweave.certificates.certify import CONFIDENCE, Certificate
+from unweave.certificates.certify import Certificate
 from unweave.certificates.claims import ClaimRules, Evidence
+from unweave.certificates.coverage import CONFIDENCE
 from unweave.certificates.diagnostics import network_quality
 from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
 from unweave.identification import reasons

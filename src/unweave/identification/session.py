@@ -13,7 +13,7 @@ from unweave.arrays import Values
 from unweave.certificates.certify import Certificate
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
-from unweave.identification.refiner import AnswerPool
+from unweave.identification.answers import AnswerPool
 from unweave.identification.rounding import RoundingLook
 from unweave.networks.network import Layer, Network
 from unweave.oracles.noise_floor import NoiseFloor, measure_noise, rounding_error

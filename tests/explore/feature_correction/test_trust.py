@@ -35,7 +35,7 @@ def test_sound_trainings_are_concluded_from() -> None:
     ],
 )
 def test_every_doubt_ends_in_no_conclusion(changes: dict[str, object], word: str) -> None:
-    """Audit A16: verdicts never asked whether anything was trained."""
+    """audit A16: verdicts never asked whether anything was trained."""
     found = replace(SOUND, **changes).conclusion()
     assert found.need is Need.UNKNOWN
     assert word in found.doubt

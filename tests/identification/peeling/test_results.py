@@ -12,8 +12,9 @@ from unweave.certificates.claims import ClaimRules, Evidence
 from unweave.certificates.diagnostics import network_quality
 from unweave.exceptions import InvalidInput
 from unweave.identification import reasons
+from unweave.identification.answers import AnswerPool
 from unweave.identification.identifier import as_delivered
-from unweave.identification.refiner import AnswerPool, Candidate, Refiner, Start, weakest_neuron, without_neuron
+from unweave.identification.refiner import Candidate, Refiner, Start, weakest_neuron, without_neuron
 from unweave.networks.network import Layer, Network
 from unweave.networks.parameters import ParameterVector
 from unweave.networks.planted import deep_network

@@ -32,7 +32,7 @@ class Asked:
 
 @pytest.mark.parametrize("noise", [1e-14, 1e-6, 1e-4, 1e-1])
 def test_no_point_leaves_the_cube(noise: float, seed: int) -> None:
-    """Audit B1: the inverse of tanh has no value outside."""
+    """audit B1: the inverse of tanh has no value outside."""
     asked = Asked(seed)
     peeled = PeeledOracle(asked, Layer(np.eye(NEURONS), np.zeros(NEURONS), TANH))
     guesses = (OutputGuess(IDENTITY, np.zeros(OUTPUTS), np.ones(OUTPUTS)),)

@@ -230,7 +230,7 @@ def test_a_box_is_never_left(seed: int) -> None:
 
 
 def test_a_search_that_does_not_end_says_no_more_than_that(seed: int) -> None:
-    """Audit A10: piecewise linear answers in float32 whose errors are larger than expected are not called curved."""
+    """audit A10: piecewise linear answers in float32 whose errors are larger than expected are not called curved."""
     rng = np.random.default_rng(seed)
     weights, heights = rng.standard_normal((40, 3)), rng.standard_normal(40)
     line = far_line(3, rng, radius=2.0, outer=1e-2)

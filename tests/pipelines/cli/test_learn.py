@@ -139,7 +139,7 @@ def test_half_spaces_with_a_picture(option: str, is_union: bool, tmp_path: Path)
     is_beyond = points > 1.2
     labels = np.any(is_beyond, axis=1) if is_union else ~np.any(is_beyond, axis=1)
     path, picture = written(tmp_path / "half.parquet", points, labels.astype(float)), tmp_path / "half.png"
-    # Audit A18: no held-out label is wrong, which is identified.
+    # audit A18: no held-out label is wrong, which is identified.
     given = ["learn", "halfspaces", path, "--target", "y", option, "--picture", str(picture), "--out"]
     assert run([*given, str(tmp_path / "run")]) == 0
     assert picture.read_bytes().startswith(b"\x89PNG")

@@ -67,7 +67,7 @@ def in_bfloat16(function: Function) -> Function:
 def test_a_first_layer_without_neurons_is_none(
     outputs: int, activation: Function, above: Callable[[Function], Function], seed: int
 ) -> None:
-    """Audit A6."""
+    """audit A6."""
     model = above(function_of(drawn(seed + 1, 10, 8, outputs), activation))
     found = unweave.identify(model, inputs=10, seed=seed + 1)
     assert found.first_layer is None
@@ -75,7 +75,7 @@ def test_a_first_layer_without_neurons_is_none(
 
 
 def test_a_deep_network_of_erf_is_not_taken_for_one_of_tanh(seed: int) -> None:
-    """Audit A7."""
+    """audit A7."""
     layers = drawn(seed, 10, 8, 5, 3)
     found = unweave.identify(function_of(layers, special.erf), inputs=10, seed=seed)
     assert found.outcome is Outcome.PARTLY_IDENTIFIED
@@ -95,7 +95,7 @@ def test_a_deep_network_of_erf_is_not_taken_for_one_of_tanh(seed: int) -> None:
 
 @pytest.mark.parametrize("digits", [None, 2, 3])
 def test_rounded_answers_are_no_steps(digits: int | None, seed: int) -> None:
-    """Audit A8: bfloat16, and decimals."""
+    """audit A8: bfloat16, and decimals."""
     network = function_of(drawn(seed, 10, 5, 1), np.tanh)
     model = in_bfloat16(network) if digits is None else lambda x: np.round(network(x), digits)
     found = unweave.identify(model, inputs=10, seed=seed)
@@ -107,7 +107,7 @@ def test_rounded_answers_are_no_steps(digits: int | None, seed: int) -> None:
 
 @pytest.mark.parametrize("activation", [relu, np.tanh])
 def test_float32_is_seen_in_an_array_of_float64(activation: Function, seed: int) -> None:
-    """Audit B11."""
+    """audit B11."""
     network = function_of(drawn(seed, 10, 5, 1), activation)
     found = unweave.identify(lambda x: network(x).astype(np.float32).astype(np.float64), inputs=10, seed=seed)
     assert found.outcome is Outcome.IDENTIFIED
@@ -119,7 +119,7 @@ def test_float32_is_seen_in_an_array_of_float64(activation: Function, seed: int)
 
 @pytest.mark.parametrize("case", [1, 2, 7, 29])
 def test_rows_of_a_second_layer_are_not_called_lowest(case: int) -> None:
-    """Audit A5: networks whose second layer is mostly off, so that it bends the answers at the edges of plateaus."""
+    """audit A5: networks whose second layer is mostly off, so that it bends the answers at the edges of plateaus."""
     layers = drawn(case, 16, 2, 2, 1)
     layers[1] = layers[1][0], layers[1][1] - 1.0
     found = unweave.identify(function_of(layers, relu), inputs=16, seed=case)
@@ -131,7 +131,7 @@ def test_rows_of_a_second_layer_are_not_called_lowest(case: int) -> None:
 
 
 def test_rounded_answers_in_a_box_are_asked_inside_it(seed: int) -> None:
-    """Audit A8: a look around places that is as wide as the rounding needs does not leave a box."""
+    """audit A8: a look around places that is as wide as the rounding needs does not leave a box."""
     network = function_of(drawn(seed, 2, 5, 1), np.tanh)
     found = unweave.identify(in_bfloat16(network), inputs=2, domain=unweave.Box(-1.0, 1.0), seed=seed)
     assert found.first_layer is None

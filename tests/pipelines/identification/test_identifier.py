@@ -282,7 +282,7 @@ class TestHonestFailures:
 
     @pytest.mark.parametrize("value", [0.0, 3.0])
     def test_constant_function(self, value: float) -> None:
-        """Audit A3: a constant answer is no evidence against features that are too narrow to be met."""
+        """audit A3: a constant answer is no evidence against features that are too narrow to be met."""
         found = unweave.identify(lambda points: np.full(len(points), value), inputs=5)
         assert found.outcome is unweave.Outcome.PARTLY_IDENTIFIED
         assert "constant on at least 95%" in found.reason

@@ -36,7 +36,7 @@ class Counted:
 
 class TestBoxes:
     def test_a_kink_that_cuts_off_a_corner_is_found(self) -> None:
-        """Audit A1: one neuron that bends in a corner only was read as an affine function."""
+        """audit A1: one neuron that bends in a corner only was read as an affine function."""
 
         def model(x: np.ndarray) -> np.ndarray:
             return x[:, :1] + 10 * np.maximum(x.sum(axis=1, keepdims=True) - 2.6, 0.0)
@@ -48,7 +48,7 @@ class TestBoxes:
         np.testing.assert_allclose(found.network(corners), model(corners), atol=1e-9)
 
     def test_all_neurons_in_a_box_are_found(self) -> None:
-        """Audit A1: 3 of 6 neurons were called all of them."""
+        """audit A1: 3 of 6 neurons were called all of them."""
         rng = np.random.default_rng([77, 2, 6, 13])
         truth = Network.shallow(
             rng.standard_normal((6, 2)), rng.standard_normal(6), rng.standard_normal((1, 6)), np.zeros(1), RELU
@@ -62,7 +62,7 @@ class TestBoxes:
     @pytest.mark.parametrize("activation", [RELU, LEAKY_RELU], ids=str)
     @pytest.mark.parametrize("number", range(6))
     def test_ordinary_networks_in_a_box_are_right_at_every_vertex(self, activation: Activation, number: int) -> None:
-        """Audit A1: 8 % to 18 % of ordinary networks were wrong."""
+        """audit A1: 8 % to 18 % of ordinary networks were wrong."""
         rng = np.random.default_rng([1, number])
         inputs, neurons = int(rng.integers(2, 8)), int(rng.integers(1, 13))
         truth = Network.shallow(
@@ -106,14 +106,14 @@ class TestRoughFunctions:
         ids=["fast sine", "narrow bump", "hash"],
     )
     def test_what_is_as_rough_as_noise_is_not_affine(self, function: Function) -> None:
-        """Audit A2: all of these were "an affine function, identified", with a radius of up to 5e44."""
+        """audit A2: all of these were "an affine function, identified", with a radius of up to 5e44."""
         for domain in (Everywhere(), Box(-1, 1)):
             found = unweave.identify(function, inputs=1, domain=domain)
             assert not found.is_identified
             assert found.queries < 5_000
 
     def test_hash_noise_is_no_network(self) -> None:
-        """Audit A2: noise of 0.1 excused neurons that were missing."""
+        """audit A2: noise of 0.1 excused neurons that were missing."""
         rng = np.random.default_rng(0)
         truth = Network.shallow(
             rng.standard_normal((4, 2)), rng.standard_normal(4), 0.3 * np.ones((1, 4)), np.zeros(1), RELU
@@ -126,7 +126,7 @@ class TestRoughFunctions:
 
     @pytest.mark.parametrize("inputs", [1, 5, 6])
     def test_a_slab_that_nothing_meets_is_not_excluded(self, inputs: int) -> None:
-        """Audit A3: Gaussian neurons of weight 1,000 were "a constant function, identified"."""
+        """audit A3: Gaussian neurons of weight 1,000 were "a constant function, identified"."""
         direction = np.random.default_rng(inputs).standard_normal(inputs)
         found = unweave.identify(
             lambda x: np.exp(-((1e3 * (x @ direction) + 300) ** 2))[:, None], inputs=inputs, seed=inputs
@@ -134,14 +134,14 @@ class TestRoughFunctions:
         assert not found.is_identified
 
     def test_tiny_answers_do_not_overflow(self) -> None:
-        """Audit B2: an OverflowError for answers with a spread near 1e-300."""
+        """audit B2: an OverflowError for answers with a spread near 1e-300."""
         found = unweave.identify(lambda x: np.exp(-((1e3 * x + 300) ** 2)), inputs=1, domain=Box(-1, 1))
         assert not found.is_identified
 
 
 class TestLimits:
     def test_rounded_answers_end_within_the_default_budget(self) -> None:
-        """Audit B3: 418,813 queries for answers of two inputs that were rounded to one digit."""
+        """audit B3: 418,813 queries for answers of two inputs that were rounded to one digit."""
         found = unweave.identify(lambda x: np.round(np.tanh(x.sum(axis=1, keepdims=True)), 1), inputs=2)
         assert not found.is_identified
         assert found.queries <= 11_000
@@ -164,7 +164,7 @@ class TestLimits:
         assert found.queries <= 5_000
 
     def test_a_model_that_raises_far_out_is_charged_for_what_it_was_sent(self) -> None:
-        """Audit B4: up to 1.23 budgets reached the model."""
+        """audit B4: up to 1.23 budgets reached the model."""
 
         def raises(x: np.ndarray) -> np.ndarray:
             if np.max(np.abs(x)) > 50:
@@ -189,7 +189,7 @@ class TestLimits:
         ids=str,
     )
     def test_wrong_use_is_refused_before_a_query(self, settings: dict[str, object]) -> None:
-        """Audit B5: these raised other types, or after queries were spent."""
+        """audit B5: these raised other types, or after queries were spent."""
         model = Counted(np.tanh)
         with pytest.raises(InvalidInput):
             unweave.identify(model, **{"inputs": 1, **settings})  # pyright: ignore[reportArgumentType]
@@ -200,7 +200,7 @@ class TestLimits:
         [lambda: Everywhere(scale=1e308), lambda: Box("a", 1), lambda: Box([0, 0], [1]), lambda: Box([[0.0]], 1)],  # pyright: ignore[reportArgumentType]
     )
     def test_domains_refuse_wrong_bounds(self, make: Callable[[], object]) -> None:
-        """Audit B5: some of these were accepted, others raised other types."""
+        """audit B5: some of these were accepted, others raised other types."""
         with pytest.raises(InvalidInput):
             make()
 
@@ -225,7 +225,7 @@ class TestLimits:
 
 class TestClaims:
     def test_an_offset_of_1e10_does_not_change_what_errors_mean(self) -> None:
-        """Audit A9: "5e-17 of their spread" was 3e-6 of the spread."""
+        """audit A9: "5e-17 of their spread" was 3e-6 of the spread."""
         rng = np.random.default_rng(2)
         truth = Network.shallow(
             rng.standard_normal((4, 3)), rng.standard_normal(4), rng.standard_normal((1, 4)), np.array([1e10]), RELU
@@ -239,7 +239,7 @@ class TestClaims:
 
     @pytest.mark.parametrize("angle", [1e-2, 1e-3, 1e-4])
     def test_a_cancelling_pair_is_not_taken_for_one_neuron(self, angle: float) -> None:
-        """Audit A4: of two nearly equal leaky ReLUs of opposite weight one was missing, unnoticed."""
+        """audit A4: of two nearly equal leaky ReLUs of opposite weight one was missing, unnoticed."""
         rng = np.random.default_rng(int(1 / angle))
         weights, biases = rng.standard_normal((6, 3)) / np.sqrt(3), 0.3 * rng.standard_normal(6)
         weights[1] = weights[0] + angle * rng.standard_normal(3)

@@ -19,7 +19,7 @@ def samples(seed: int) -> tuple[np.ndarray, np.ndarray]:
 def test_samples_whose_powers_are_no_floats_are_named(
     model: OverparameterizedRegressor | HierarchicalRegressor, factor: float, seed: int
 ) -> None:
-    """Audit B10: LAPACK's errors, or networks of NaN, for `X * 1e200` and `y * 1e200`."""
+    """audit B10: LAPACK's errors, or networks of NaN, for `X * 1e200` and `y * 1e200`."""
     points, labels = samples(seed)
     with pytest.raises(InvalidInput, match=r"input 0 .* another unit"):
         model.fit(factor * points, labels)

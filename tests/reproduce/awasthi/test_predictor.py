@@ -72,7 +72,7 @@ def test_samples_beyond_the_cutoff_are_left_out(seed: int) -> None:
 
 
 def test_neurons_made_of_noise_do_not_push_samples_beyond_the_cutoff(seed: int) -> None:
-    """Audit A17: an output weight of a million left every sample out: the zero function, with a "proven" gap of 0."""
+    """audit A17: an output weight of a million left every sample out: the zero function, with a "proven" gap of 0."""
     rng = np.random.default_rng(seed)
     network = relu_network(rng, inputs=INPUTS, neurons=NEURONS)
     points = rng.standard_normal((2_000, INPUTS))
@@ -91,7 +91,7 @@ def test_neurons_made_of_noise_do_not_push_samples_beyond_the_cutoff(seed: int) 
 
 
 def test_the_gap_is_that_of_all_samples(seed: int) -> None:
-    """Audit A17: with all samples beyond the cutoff there is everything left to gain."""
+    """audit A17: with all samples beyond the cutoff there is everything left to gain."""
     rng = np.random.default_rng(seed)
     network = relu_network(rng, inputs=INPUTS, neurons=NEURONS)
     points = 1e6 * rng.standard_normal((200, INPUTS))

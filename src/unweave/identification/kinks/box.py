@@ -13,7 +13,8 @@ from jaxtyping import Bool
 from unweave.arrays import Points, Values, Vector
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification import reasons
-from unweave.identification.refiner import AnswerPool, Candidate, Refiner, Start
+from unweave.identification.answers import AnswerPool
+from unweave.identification.refiner import Candidate, Refiner, Start
 from unweave.identification.routes import Survey
 from unweave.identification.walks.hyperplanes import hyperplanes_between, measure_sides
 from unweave.identification.walks.kinked_terms import KinkedTerms, refined_with_signs

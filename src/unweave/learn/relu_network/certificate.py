@@ -6,7 +6,8 @@ import numpy as np
 from jaxtyping import Int
 
 from unweave.arrays import root_mean_square
-from unweave.certificates.certify import CONFIDENCE, Certificate, certify
+from unweave.certificates.certify import Certificate, certify
+from unweave.certificates.coverage import CONFIDENCE, coverage_of
 from unweave.learn.relu_network.candidates import EVEN_NOISE, EXACT_ELSEWHERE, Candidate, Rows, in_inputs
 from unweave.learn.relu_network.evidence import RESOLUTION, ResidualStructure, exact_resolution, weakest_bend
 from unweave.result import Diagnostic, Outcome, Verdict, at_least, at_most
@@ -128,7 +129,7 @@ def certificate_of(
         rms_error=spread * rms,
         error_bar=spread * bar,
         largest_error=spread * float(np.max(np.abs(left))),
-        coverage=float((1 - CONFIDENCE) ** (1 / len(left))),
+        coverage=coverage_of(len(left), confidence=CONFIDENCE),
         confidence=CONFIDENCE,
         label_spread=spread * float(np.std(held_out.labels)),
         label_rms=max(spread * root_mean_square(fitted.labels), np.finfo(float).tiny),

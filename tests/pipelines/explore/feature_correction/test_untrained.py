@@ -36,7 +36,7 @@ def dead(seed: int) -> nn.Module:
 
 
 def test_a_model_at_chance_is_not_judged(seed: int) -> None:
-    """Audit A16: with everything at chance no gap was found, and correction "not needed"."""
+    """audit A16: with everything at chance no gap was found, and correction "not needed"."""
     recipe = unweave.Recipe(epochs=5, learning_rate=0.01, batch=30)
     found = unweave.measure_feature_correction(dead, blobs(seed), recipe=recipe, **SETTINGS)
     row = found.depths[0]
@@ -47,7 +47,7 @@ def test_a_model_at_chance_is_not_judged(seed: int) -> None:
 
 
 def test_a_whole_model_below_its_parts_is_not_judged(seed: int) -> None:
-    """Audit A16: whole model at 64.7 %, unit by unit at 93.0 %: "freezing costs nothing that matters"."""
+    """audit A16: whole model at 64.7 %, unit by unit at 93.0 %: "freezing costs nothing that matters"."""
     points, labels, test_points, test_labels = blobs(seed)
     inputs, classes = torch.tensor(points, dtype=torch.float32), torch.tensor(labels)
 

@@ -21,7 +21,7 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 @pytest.mark.parametrize("number", range(2))
 def test_neurons_are_within_the_angle_that_is_claimed(name: str, number: int, seed: int) -> None:
-    """Audit A13: 0.0 degrees were claimed for one neuron that was 21 to 68 degrees off, and 0.4 for 17."""
+    """audit A13: 0.0 degrees were claimed for one neuron that was 21 to 68 degrees off, and 0.4 for 17."""
     unit, threshold, upper, noise = CASES[name]
     found, true = fitted(unit, threshold, upper, noise, [seed, number])
     if found.outcome_ is Outcome.NOT_IDENTIFIED:
@@ -32,7 +32,7 @@ def test_neurons_are_within_the_angle_that_is_claimed(name: str, number: int, se
 
 
 def test_one_neuron_gets_no_angle_from_moments(seed: int) -> None:
-    """Audit A13: nothing tells one neuron from a mean of several."""
+    """audit A13: nothing tells one neuron from a mean of several."""
     found, _ = fitted("sigmoid", 0.5, lambda values: values.sum(axis=1), 0.0, [seed], neurons=1)
     assert found.outcome_ is Outcome.NOT_IDENTIFIED
     assert found.certificate_.largest_angle == np.inf

@@ -15,7 +15,7 @@ TRIANGLE = np.array([[1.0, 0.0], [-0.5, np.sqrt(0.75)], [-0.5, -np.sqrt(0.75)]])
 @pytest.mark.parametrize("estimator", BOTH)
 @pytest.mark.parametrize("names", [("benign", "malignant"), ("in", "out"), ("out", "in"), (1, 0), (True, False)])
 def test_either_class_may_be_inside(estimator, names: tuple, seed: int) -> None:
-    """Audit A11: the names of the classes, and which of them is around the centre, do not matter."""
+    """audit A11: the names of the classes, and which of them is around the centre, do not matter."""
     points = np.random.default_rng(seed).standard_normal((8_000, 4))
     inside = np.all(points[:, :2] < 1.2, axis=1)
     labels = np.where(inside, *names)
@@ -38,7 +38,7 @@ def test_a_class_far_from_the_centre_may_be_the_convex_one(seed: int) -> None:
 
 
 def test_one_versus_the_rest_is_scored_by_its_predictions(seed: int) -> None:
-    """Audit A11: one of three classes that linear functions decide is an intersection of two half spaces."""
+    """audit A11: one of three classes that linear functions decide is an intersection of two half spaces."""
     rng = np.random.default_rng(seed)
     points, slopes = rng.standard_normal((3_000, 3)), rng.standard_normal((3, 3))
     labels = np.argmax(points @ slopes.T, axis=1)
@@ -47,7 +47,7 @@ def test_one_versus_the_rest_is_scored_by_its_predictions(seed: int) -> None:
 
 
 def test_what_predicts_is_what_is_judged_and_reported(seed: int) -> None:
-    """Audit A14: more half spaces than inputs are found, judged, drawn and saved alike."""
+    """audit A14: more half spaces than inputs are found, judged, drawn and saved alike."""
     points = np.random.default_rng(seed).standard_normal((10_000, 2))
     labels = np.all(points @ TRIANGLE.T < 0.8, axis=1)
     model = HalfspaceIntersectionClassifier(random_state=seed).fit(points, labels)
@@ -58,7 +58,7 @@ def test_what_predicts_is_what_is_judged_and_reported(seed: int) -> None:
 
 
 def test_the_network_predicts_also_where_nothing_is_claimed(seed: int) -> None:
-    """Audit A14: `network_` is what `predict` uses, whatever the outcome."""
+    """audit A14: `network_` is what `predict` uses, whatever the outcome."""
     points = np.random.default_rng(seed).standard_normal((2_000, 2))
     labels = np.linalg.norm(points, axis=1) < 1.2
     model = HalfspaceIntersectionClassifier(random_state=seed).fit(points, labels)
@@ -68,7 +68,7 @@ def test_the_network_predicts_also_where_nothing_is_claimed(seed: int) -> None:
 
 
 def test_identified_names_what_could_hide(seed: int) -> None:
-    """Audit A18: without a wrong held-out label half spaces are identified, with the size of what would have shown."""
+    """audit A18: without a wrong held-out label half spaces are identified, with the size of what would have shown."""
     points = np.random.default_rng(seed).standard_normal((20_000, 1))
     model = HalfspaceUnionClassifier(random_state=seed).fit(points, (points[:, 0] > 0.3).astype(int))
     assert model.outcome_ is Outcome.IDENTIFIED

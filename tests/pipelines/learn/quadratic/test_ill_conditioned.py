@@ -38,7 +38,7 @@ def unix_time(points: np.ndarray) -> np.ndarray:
 
 @pytest.mark.parametrize("moved", [lambda points: points + 1e5, unix_time, lambda points: 1e-5 * points - 1.0])
 def test_offsets_do_not_change_what_is_reached(moved: Callable[[np.ndarray], np.ndarray], seed: int) -> None:
-    """Audit A15: columns offset by 1e5 and a time in seconds were "global" far above the optimum."""
+    """audit A15: columns offset by 1e5 and a time in seconds were "global" far above the optimum."""
     points, labels = samples(seed, noise=0.1)
     model = QuadraticNetworkRegressor(signs="both", fit_bias=True).fit(moved(points), labels)
     optimum = attained(points, labels)
@@ -49,7 +49,7 @@ def test_offsets_do_not_change_what_is_reached(moved: Callable[[np.ndarray], np.
 
 
 def test_columns_that_nearly_agree_are_told_apart(seed: int) -> None:
-    """Audit A15: with columns collinear to 1e-7 a loss of 1.46 was "global", while 0 is attained."""
+    """audit A15: with columns collinear to 1e-7 a loss of 1.46 was "global", while 0 is attained."""
     points, _ = samples(seed, noise=0.0)
     points[:, 3] = points[:, 2] + 1e-7 * points[:, 3]
     difference = 1e7 * (points[:, 3] - points[:, 2])
@@ -64,7 +64,7 @@ def test_columns_that_nearly_agree_are_told_apart(seed: int) -> None:
 @pytest.mark.parametrize("closeness", [1e-3, 1e-7, 1e-10, 1e-13, 1e-14])
 @pytest.mark.parametrize("fit_bias", [False, True])
 def test_a_lower_bound_is_never_above_what_is_attained(closeness: float, fit_bias: bool, seed: int) -> None:
-    """Audit A15: directions that can't be told from rounding count as if they fitted everything."""
+    """audit A15: directions that can't be told from rounding count as if they fitted everything."""
     points, _ = samples(seed, noise=0.0)
     hidden = points[:, 3].copy()
     points[:, 3] = points[:, 2] + closeness * hidden
@@ -90,7 +90,7 @@ def test_a_bound_of_one_sign_holds_in_skew_coordinates(seed: int) -> None:
 
 @pytest.mark.parametrize("factor", [1e200, 1e-200])
 def test_inputs_and_targets_without_squares_are_named(factor: float, seed: int) -> None:
-    """Audit B10: `X * 1e200` ended with the ValueError or LinAlgError of some library."""
+    """audit B10: `X * 1e200` ended with the ValueError or LinAlgError of some library."""
     points, labels = samples(seed, noise=0.1)
     with pytest.raises(InvalidInput, match=r"input 0 .* another unit"):
         QuadraticNetworkRegressor().fit(factor * points, labels)
@@ -100,7 +100,7 @@ def test_inputs_and_targets_without_squares_are_named(factor: float, seed: int) 
 
 @pytest.mark.parametrize("factor", [1e-60, 1e60])
 def test_units_do_not_matter_within_range(factor: float, seed: int) -> None:
-    """Audit B10: what can be squared is trained, in whatever unit."""
+    """audit B10: what can be squared is trained, in whatever unit."""
     points, labels = samples(seed, noise=0.1)
     plain = QuadraticNetworkRegressor(signs="both").fit(points, labels).certificate_
     scaled = QuadraticNetworkRegressor(signs="both").fit(factor * points, factor * labels).certificate_

@@ -243,7 +243,7 @@ def test_constant_columns_are_told() -> None:
 
 @pytest.mark.parametrize("categories", [2, 3])
 def test_binary_columns_end_with_an_outcome(categories: int, seed: int) -> None:
-    """Audit B9: a binary column, and all columns of a one-hot code, do not kill the fit."""
+    """audit B9: a binary column, and all columns of a one-hot code, do not kill the fit."""
     rng = np.random.default_rng(seed)
     points = rng.standard_normal((3_000, 5))
     code = rng.integers(0, categories, 3_000)[:, None] == np.arange(categories)
@@ -260,7 +260,7 @@ def test_binary_columns_end_with_an_outcome(categories: int, seed: int) -> None:
 
 @pytest.mark.parametrize(("rows", "noise"), [(1_000, 0.1), (6_000, 1.0)])
 def test_identified_needs_rows_that_would_have_shown_a_missing_neuron(rows: int, noise: float, seed: int) -> None:
-    """Audit A12: where a neuron as strong as those that were found could hide, it is said and not identified."""
+    """audit A12: where a neuron as strong as those that were found could hide, it is said and not identified."""
     for number in range(3):
         rng = np.random.default_rng([seed, number, rows])
         truth = relu_network(rng, inputs=10, neurons=6)

@@ -1,0 +1,251 @@
+"""The answers that were paid for: those that fits may see, fresh ones that judge, and trials where things may hide."""
+
+import numpy as np
+from jaxtyping import Bool, Float64
+
+from unweave.activations import IDENTITY, Activation
+from unweave.arrays import Points, Values, Vector, root_mean_square
+from unweave.exceptions import BudgetExhausted, OracleError
+from unweave.identification.corners import face_points, points_beyond, vertices
+from unweave.networks.network import Network
+from unweave.oracles.oracle import Box
+from unweave.oracles.views import StandardOracle
+
+# Answers per parameter in the refinement. Answers on a few lines or near each other count less, so
+# that many must be spread over the domain.
+REFINEMENT_SURPLUS = 2.0
+SPREAD_SURPLUS = 1.1
+# Fresh answers per parameter in the certificate, with bounds.
+FRESH_SHARE = 0.4
+FEWEST_FRESH, MOST_FRESH = 16, 2_000
+# Points on faces of all dimensions of a box, beside its vertices.
+FACE_POINTS = 100
+# Where the domain has no end: how far out, in its scale, so many points are tried.
+FAR_TRIALS, FAR_POINTS = (3.0, 10.0, 30.0), 12
+# Answers that show a neuron bend, per input; how far its argument must vary over them, and how far
+# from the domain, in its half-widths, they are looked for.
+TELLING_SHARE = 3.0
+TELLING_ARGUMENT, TELLING_SPREAD = 2.5, 0.5
+FARTHEST = 100.0
+# Where the domain has no end, how much farther than its scale fit points may be drawn, so that neurons bend over
+# them. Neurons that are flat there differ in polynomials of high degree only, and least squares is ill-conditioned.
+LARGEST_STRETCH, LONG_NEURONS = 10.0, 0.9
+SAMPLE = 2_048
+SAME_HYPERPLANE = 0.01
+# Standard deviation of rounding, in units of the last digit.
+ANSWER_ROUNDING = 0.29
+
+
+class AnswerPool:
+    """All answers in standard coordinates: those that may be fitted, and fresh ones that never are."""
+
+    def __init__(self, oracle: StandardOracle, rng_fit: np.random.Generator, rng_fresh: np.random.Generator) -> None:
+        self.oracle = oracle
+        self._rng_fit, self._rng_fresh = rng_fit, rng_fresh
+        self.points, self.values = np.empty((0, oracle.inputs)), np.empty((0, oracle.outputs))
+        self._spread_out, self._stretch = 0, 1.0
+        self._excited: list[tuple[Vector, float]] = []
+        self.fresh_points, self.fresh_values = self.points, self.values
+        # How many networks the fresh answers have judged: the more, the likelier one of them was lucky.
+        self.judged = 0
+        self.trial_points, self.trial_values = self.points, self.values
+        self._waiting_trials: Points | None = None
+
+    def in_units(self, oracle: StandardOracle, offset: np.ndarray, size: np.ndarray) -> "AnswerPool":
+        """The same answers in the units of another oracle of the same domain, ``offset + size`` times as large."""
+        other = AnswerPool(oracle, self._rng_fit, self._rng_fresh)
+        other.points, other.fresh_points = self.points, self.fresh_points
+        other.values, other.fresh_values = offset + size * self.values, offset + size * self.fresh_values
+        other.trial_points, other.trial_values = self.trial_points, offset + size * self.trial_values
+        other.judged, other._waiting_trials = self.judged, self._waiting_trials
+        other._spread_out, other._stretch, other._excited = self._spread_out, self._stretch, self._excited
+        return other
+
+    def keep(self, points: Points, values: Values, *, are_spread: bool) -> None:
+        """Keep answers that another stage has asked for."""
+        self.points, self.values = (
+            np.concatenate([self.points, points]),
+            np.concatenate([self.values, values]),
+        )
+        self._spread_out += len(points) if are_spread else 0
+
+    def ask(self, count: int) -> None:
+        """Ask `count` random points of the domain."""
+        points = self._sample(count)
+        self.keep(points, self.oracle.query(points), are_spread=True)
+
+    def prepare(self, parameters: int, *, narrowest: int | None = None) -> None:
+        """Ask what a fit of so many parameters still needs, and what its certificate still needs.
+
+        An answer tells as many numbers as there are outputs, or as the narrowest layer on the way has neurons.
+        """
+        per_answer = parameters / min(self.oracle.outputs, narrowest or self.oracle.outputs)
+        missing = max(
+            REFINEMENT_SURPLUS * per_answer - len(self.points), SPREAD_SURPLUS * per_answer - self._spread_out
+        )
+        if missing > 0:
+            self.ask(int(np.ceil(missing)))
+        self.ask_fresh(int(np.clip(FRESH_SHARE * per_answer, FEWEST_FRESH, MOST_FRESH)))
+
+    def ask_fresh(self, count: int) -> None:
+        """Ask fresh points of the domain until there are so many."""
+        missing = count - len(self.fresh_points)
+        if missing > 0:
+            points = self.oracle.sample(self._rng_fresh, missing)
+            values = self.oracle.query(points)
+            self.fresh_points = np.concatenate([self.fresh_points, points])
+            self.fresh_values = np.concatenate([self.fresh_values, values])
+
+    def give_up_fresh(self) -> None:
+        """Let fits see the fresh answers: a network was changed because of them, so that they can't judge it."""
+        self.keep(self.fresh_points, self.fresh_values, are_spread=True)
+        self.fresh_points, self.fresh_values = self.fresh_points[:0], self.fresh_values[:0]
+
+    def ask_trials(self, most: int | None = None) -> bool:
+        """Ask where something may hide, in several calls; say whether there was any left.
+
+        In a box that is at vertices and faces, elsewhere far from the centre. What is asked here is not fitted, and not
+        drawn from the domain as fresh answers are.
+        """
+        if self._waiting_trials is None:
+            self._waiting_trials = self._trials(self._rng_fresh.spawn(1)[0])
+        points, self._waiting_trials = np.split(self._waiting_trials, [most or len(self._waiting_trials)])
+        if len(points) == 0:
+            return False
+        try:
+            values = self.oracle.query(points)
+        except BudgetExhausted:
+            self._waiting_trials = np.concatenate([points, self._waiting_trials])
+            raise
+        except OracleError:
+            if self.is_box:
+                raise
+            # Models need not answer far from the centre.
+            return False
+        self.trial_points = np.concatenate([self.trial_points, points])
+        self.trial_values = np.concatenate([self.trial_values, values])
+        return True
+
+    @property
+    def is_box(self) -> bool:
+        """Whether the domain is a box."""
+        return isinstance(self.oracle.oracle.domain, Box)
+
+    def _trials(self, rng: np.random.Generator) -> Points:
+        inputs = self.oracle.inputs
+        if self.is_box:
+            return np.concatenate([vertices(inputs, rng), face_points(inputs, FACE_POINTS, rng)])
+        return np.concatenate([far * self.oracle.sample(rng, FAR_POINTS) for far in FAR_TRIALS])
+
+    @property
+    def trials_in_domain(self) -> tuple[Points, Values]:
+        """Trial points that lie where the certificate speaks of, with their answers: those of a box."""
+        count = len(self.trial_points) if self.is_box else 0
+        return self.trial_points[:count], self.trial_values[:count]
+
+    def adopt_trials(self, chosen: Bool[np.ndarray, "points"]) -> None:
+        """Let fits see some of the trial answers."""
+        self.keep(self.trial_points[chosen], self.trial_values[chosen], are_spread=False)
+
+    def stretch(self, network: Network) -> None:
+        """Draw later fit points so far out that most neurons bend over them; only where the domain has no end."""
+        hidden = network.layers[0]
+        if isinstance(self.oracle.oracle.domain, Box) or not hidden.neurons or hidden.activation.is_piecewise_linear:
+            return
+        # The long neurons set the limit: among points that are too far apart few would meet their bend.
+        argument = float(np.quantile(np.linalg.norm(hidden.weights, axis=1), LONG_NEURONS))
+        self._stretch = float(np.clip(TELLING_ARGUMENT / max(argument, 1e-300), 1.0, LARGEST_STRETCH))
+
+    def _sample(self, count: int) -> Points:
+        return self._stretch * self.oracle.sample(self._rng_fit, count)
+
+    def excite(self, network: Network) -> None:
+        """Ask around neurons that bend outside the domain, or hardly inside: no answer tells of them otherwise.
+
+        In a box that is where a kink cuts off a corner. Neurons that are very far away are left alone.
+        """
+        hidden = network.layers[0]
+        if self.is_box and not hidden.activation.homogeneity:
+            return
+        planned = max(REFINEMENT_SURPLUS * network.parameters / self.oracle.outputs, self._spread_out)
+        wanted = int(TELLING_SHARE * (self.oracle.inputs + 2))
+        # What the answers of the refinement will tell of a neuron is known before they are asked.
+        sample = self._sample(SAMPLE)
+        for weights, bias in zip(hidden.weights, hidden.biases, strict=True):
+            length = float(np.linalg.norm(weights))
+            if length == 0.0 or abs(bias) > FARTHEST * length or FARTHEST * length < TELLING_ARGUMENT:
+                continue
+            arguments = sample @ weights + bias
+            targets = _telling_arguments(hidden.activation, arguments, planned / SAMPLE, wanted, self._rng_fit)
+            if len(targets) == 0 or self._is_excited(weights / length, bias / length):
+                continue
+            if self.is_box:
+                side = np.sign(targets[0])
+                points = points_beyond(side * weights, side * bias, len(targets), self._rng_fit)
+                self.keep(points, self.oracle.query(points), are_spread=False)
+                continue
+            points = self.oracle.sample(self._rng_fit, len(targets))
+            moves = targets * (length if hidden.activation.homogeneity else 1.0) - (points @ weights + bias)
+            points = points + (moves / length**2)[:, None] * weights
+            self.keep(points, self.oracle.query(points), are_spread=False)
+
+    def _is_excited(self, normal: Vector, offset: float) -> bool:
+        """Whether a hyperplane was asked around before; if not, remember that it is now."""
+        seen = any(
+            np.linalg.norm(normal - np.sign(normal @ other) * other) < SAME_HYPERPLANE
+            and abs(offset - np.sign(normal @ other) * distance) < SAME_HYPERPLANE * (1.0 + abs(offset))
+            for other, distance in self._excited
+        )
+        if not seen:
+            self._excited.append((normal, offset))
+        return seen
+
+    def ask_more(self, parameters: int) -> None:
+        """Ask once more as many answers as there are parameters: the fit needs a better foundation."""
+        self.ask(int(np.ceil(parameters / self.oracle.outputs)))
+
+    def floor(self, network: Network, noise: float, *, largest_rounding: float = 1e-8) -> float:
+        """The smallest residual that a right network can have: the noise, or its own rounding."""
+        terms, sizes = self._sizes(network, self.fresh_points[:64], self.fresh_values[:64])
+        terms = np.finfo(float).eps * root_mean_square(terms)
+        rounded = ANSWER_ROUNDING * self.oracle.oracle.ledger.answer_digits * root_mean_square(sizes)
+        return float(max(noise, rounded, min(terms, largest_rounding * root_mean_square(sizes))))
+
+    def floors(
+        self, network: Network, points: Points, values: Values, noise: float, *, largest_rounding: float = 1e-8
+    ) -> Float64[np.ndarray, "points"]:
+        """The same at every single point: far from the centre of the domain terms are larger."""
+        terms, sizes = (np.max(each, axis=1) for each in self._sizes(network, points, values))
+        rounded = ANSWER_ROUNDING * self.oracle.oracle.ledger.answer_digits * sizes
+        return np.maximum(np.maximum(noise, rounded), np.minimum(np.finfo(float).eps * terms, largest_rounding * sizes))
+
+    def _sizes(self, network: Network, points: Points, answers: Values) -> tuple[Values, Values]:
+        """Sizes of the terms that a network adds up, and of the answers before they were centred."""
+        *hidden, output = network.layers
+        values = points
+        for layer in hidden:
+            values = layer.activation(layer.preactivations(values))
+        terms = np.abs(values) @ np.abs(output.weights.T)
+        if output.activation != IDENTITY:
+            arguments = output.preactivations(values)
+            terms = np.abs(output.activation(arguments, 1)) * terms + np.abs(output.activation(arguments))
+        if network.skip is not None:
+            terms = terms + np.abs(points) @ np.abs(network.skip.T)
+        # The oracle's own rounding is that of its answers before they were centred.
+        centre = np.abs(self.oracle.offset / self.oracle.size)
+        return terms + np.abs(output.biases) + centre, np.abs(answers) + centre
+
+
+def _telling_arguments(
+    activation: Activation, arguments: np.ndarray, share: float, wanted: int, rng: np.random.Generator
+) -> Float64[np.ndarray, "missing"]:
+    """Arguments at which a neuron should be asked, if a share of those in a sample say too little about it."""
+    if activation.homogeneity:
+        before, after = np.count_nonzero(arguments < 0), np.count_nonzero(arguments > 0)
+        missing = wanted - int(share * min(before, after))
+        side = -1.0 if before < after else 1.0
+        return side * np.abs(rng.standard_normal(max(missing, 0)))
+    near = arguments[np.abs(arguments) < TELLING_ARGUMENT]
+    if share * len(near) >= wanted and np.std(near) > TELLING_SPREAD:
+        return np.empty(0)
+    return rng.uniform(-TELLING_ARGUMENT, TELLING_ARGUMENT, wanted)
