@@ -6,20 +6,8 @@ from functools import partial
 
 import numpy as np
 
+import planted_samples as planted
 from campaigns import Family, Judged, Verdict
-from planted_samples import (
-    Inputs,
-    binary_column,
-    constant_column,
-    far_away,
-    gaussian,
-    heavy_tails,
-    ill_conditioned,
-    matched,
-    near_duplicates,
-    scaled,
-    unit_rows,
-)
 from unweave.learn import HalfspaceIntersectionClassifier, HalfspaceUnionClassifier
 from unweave.result import Outcome
 
@@ -46,8 +34,8 @@ def half_spaces(rows: np.ndarray, levels: np.ndarray) -> Union:
 
 def ordinary(rng: np.random.Generator, inputs: int, *, most: int = 4, twins: bool = False) -> Union:
     """Some random ones, each of which holds 3 % to 30 %, or with a small or large threshold."""
-    rows = unit_rows(rng, int(rng.integers(1 + twins, max(min(most, inputs), 1 + twins) + 1)), inputs)
-    rows = near_duplicates(rng, rows) if twins else rows
+    rows = planted.unit_rows(rng, int(rng.integers(1 + twins, max(min(most, inputs), 1 + twins) + 1)), inputs)
+    rows = planted.near_duplicates(rng, rows) if twins else rows
     levels = rng.uniform(0.5, 1.8, len(rows))
     if twins and rng.random() < 0.5:
         levels[1] = levels[0]
@@ -64,7 +52,7 @@ def one_of_three(rng: np.random.Generator, inputs: int) -> Union:
 
 def no_union(rng: np.random.Generator, inputs: int) -> Union:
     """A ball, a quadric, a checkerboard, or chance."""
-    w, radius = unit_rows(rng, 2, inputs), np.sqrt(inputs) * rng.uniform(0.7, 1.1)
+    w, radius = planted.unit_rows(rng, 2, inputs), np.sqrt(inputs) * rng.uniform(0.7, 1.1)
     kinds = (
         lambda z: np.linalg.norm(z, axis=1) > radius,
         lambda z: (z @ w[0]) ** 2 - z @ w[1] > 0.3,
@@ -78,7 +66,7 @@ def no_union(rng: np.random.Generator, inputs: int) -> Union:
 def judge(
     seed: int,
     *,
-    kind: Callable[[np.random.Generator, int], Inputs] = gaussian,
+    kind: Callable[[np.random.Generator, int], planted.Inputs] = planted.gaussian,
     plant: Callable[[np.random.Generator, int], Union] = ordinary,
     noise: tuple[float, float] = (0.0, 0.0),
     inputs: tuple[int, int] = (2, 7),
@@ -114,7 +102,7 @@ def judge(
     return compared(model, shape, truth, fresh, said != np.where(truth.is_active(fresh), inside, outside))
 
 
-def compared(model, shape: Inputs, truth: Union, fresh: np.ndarray, is_wrong: np.ndarray) -> Judged:
+def compared(model, shape: planted.Inputs, truth: Union, fresh: np.ndarray, is_wrong: np.ndarray) -> Judged:
     """Compare what is claimed with the truth."""
     claim, is_whole = model.certificate_, model.outcome_ is Outcome.IDENTIFIED
     if not len(truth.rows):
@@ -127,7 +115,7 @@ def compared(model, shape: Inputs, truth: Union, fresh: np.ndarray, is_wrong: np
     wrong = float(np.mean(is_wrong))
     if wrong > claim.wrong_share + CHANCE * np.sqrt(claim.wrong_share / FRESH):
         return Judged(Verdict.WRONG, f"wrong for {wrong:.4f}, claimed {claim.wrong_share:.4f}")
-    mine, its, angles = matched(found, true, (levels, true_levels))
+    mine, its, angles = planted.matched(found, true, (levels, true_levels))
     if len(mine) < len(found):
         return Judged(Verdict.WRONG, f"{len(found)} half spaces of {len(true)}: {model.result_.reason[:160]}")
     if np.max(np.degrees(angles)) > claim.largest_angle + 1e-6:
@@ -150,12 +138,12 @@ VARIANTS: dict[str, dict] = {
     "no union, label noise": {"plant": no_union, "noise": (0.01, 0.1)},
     "label noise": {"noise": (0.001, 0.15)},
     "few samples": {"rows": (2, 400)},
-    "offset 1e5": {"kind": far_away},
-    "constant column": {"kind": constant_column, "inputs": (3, 7)},
-    "ill-conditioned": {"kind": ill_conditioned},
-    "tiny or huge numbers": {"kind": scaled},
-    "binary column": {"kind": binary_column},
-    "heavy tails": {"kind": heavy_tails},
-    "heavy tails, label noise": {"kind": heavy_tails, "noise": (0.001, 0.1)},
+    "offset 1e5": {"kind": planted.far_away},
+    "constant column": {"kind": planted.constant_column, "inputs": (3, 7)},
+    "ill-conditioned": {"kind": planted.ill_conditioned},
+    "tiny or huge numbers": {"kind": planted.scaled},
+    "binary column": {"kind": planted.binary_column},
+    "heavy tails": {"kind": planted.heavy_tails},
+    "heavy tails, label noise": {"kind": planted.heavy_tails, "noise": (0.001, 0.1)},
 }
 FAMILIES = [Family("half spaces", name, partial(judge, **settings)) for name, settings in VARIANTS.items()]

@@ -5,20 +5,8 @@ from functools import partial
 
 import numpy as np
 
+import planted_samples as planted
 from campaigns import Family, Judged, Verdict
-from planted_samples import (
-    Inputs,
-    binary_column,
-    constant_column,
-    far_away,
-    gaussian,
-    heavy_tails,
-    ill_conditioned,
-    matched,
-    near_duplicates,
-    scaled,
-    unit_rows,
-)
 from unweave.learn import LowestLayerRegressor
 from unweave.learn.lowest_layer.units import unit_named
 from unweave.result import Outcome
@@ -43,7 +31,7 @@ UPPERS: dict[str, Upper] = {
 def judge(
     seed: int,
     *,
-    kind: Callable[[np.random.Generator, int], Inputs] = gaussian,
+    kind: Callable[[np.random.Generator, int], planted.Inputs] = planted.gaussian,
     units: tuple[str, ...] = ("relu", "step", "sigmoid"),
     uppers: tuple[str, ...] = tuple(UPPERS),
     thresholds: tuple[float, float] = (0.5, 2.0),
@@ -55,10 +43,10 @@ def judge(
     rng = np.random.default_rng([3, seed])
     inputs = int(rng.integers(2, 7))
     shape, samples = kind(rng, inputs), int(np.exp(rng.uniform(*np.log(rows))))
-    true = unit_rows(rng, int(rng.integers(1 + twins, min(inputs, 4) + 1)), inputs)
+    true = planted.unit_rows(rng, int(rng.integers(1 + twins, min(inputs, 4) + 1)), inputs)
     if rng.random() < 0.5:
         true = np.linalg.qr(true.T)[0].T
-    true = near_duplicates(rng, true) if twins else true
+    true = planted.near_duplicates(rng, true) if twins else true
     levels = np.full(len(true), rng.uniform(*thresholds)) if rng.random() < 0.5 else rng.uniform(*thresholds, len(true))
     name, upper = units[int(rng.integers(len(units)))], UPPERS[uppers[int(rng.integers(len(uppers)))]]
     plain = shape.draw(rng, samples)
@@ -72,14 +60,14 @@ def judge(
     return compared(model, shape, true, levels, is_active)
 
 
-def compared(model, shape: Inputs, rows: np.ndarray, levels: np.ndarray, is_active: np.ndarray) -> Judged:
+def compared(model, shape: planted.Inputs, rows: np.ndarray, levels: np.ndarray, is_active: np.ndarray) -> Judged:
     """Compare what is claimed with the truth."""
     claim, is_whole = model.certificate_, model.outcome_ is Outcome.IDENTIFIED
     about = f"{model.unit}, {model.outcome_.value}: {model.result_.reason[:140]}"
     found, found_levels, _ = shape.white(model.weights_, model.thresholds_)
     true, true_levels, _ = shape.white_plain(rows, levels)
     # Under an unknown upper function a step or sigmoid and its complement are the same unit.
-    mine, its, angles = matched(found, true, (found_levels, true_levels), signed=model.unit == "relu")
+    mine, its, angles = planted.matched(found, true, (found_levels, true_levels), signed=model.unit == "relu")
     if len(mine) < len(found):
         return Judged(Verdict.WRONG, f"{len(found)} rows of {len(true)}; {about}")
     if np.isfinite(claim.resolution):
@@ -110,11 +98,11 @@ VARIANTS: dict[str, dict] = {
     "sigmoid, noise": {"units": ("sigmoid",), "noise": (0.01, 0.3)},
     "near duplicates": {"twins": True},
     "few samples": {"rows": (2, 500)},
-    "offset 1e5": {"kind": far_away},
-    "constant column": {"kind": constant_column},
-    "ill-conditioned": {"kind": ill_conditioned},
-    "tiny or huge numbers": {"kind": scaled},
-    "binary column": {"kind": binary_column},
-    "heavy tails": {"kind": heavy_tails},
+    "offset 1e5": {"kind": planted.far_away},
+    "constant column": {"kind": planted.constant_column},
+    "ill-conditioned": {"kind": planted.ill_conditioned},
+    "tiny or huge numbers": {"kind": planted.scaled},
+    "binary column": {"kind": planted.binary_column},
+    "heavy tails": {"kind": planted.heavy_tails},
 }
 FAMILIES = [Family("lowest layer", name, partial(judge, **settings)) for name, settings in VARIANTS.items()]

@@ -6,20 +6,8 @@ from functools import partial
 
 import numpy as np
 
+import planted_samples as planted
 from campaigns import Family, Judged, Verdict
-from planted_samples import (
-    Inputs,
-    binary_column,
-    constant_column,
-    far_away,
-    gaussian,
-    heavy_tails,
-    ill_conditioned,
-    matched,
-    near_duplicates,
-    scaled,
-    unit_rows,
-)
 from unweave.learn import ReluNetworkRegressor
 from unweave.result import Outcome
 
@@ -56,19 +44,19 @@ def network(
 ) -> Truth:
     """A random one: biases within `rare`, output weights of size 0.5 to 2 and `decades` of spread."""
     neurons = int(rng.integers(1 + twins, 7))
-    rows = unit_rows(rng, neurons, inputs)
+    rows = planted.unit_rows(rng, neurons, inputs)
     heights = rng.choice([-1, 1], neurons) * rng.uniform(0.5, 2.0, neurons)
     heights *= 10.0 ** rng.uniform(-decades, decades, neurons)
     biases = rng.uniform(-rare, rare, neurons)
     if twins:
-        rows, biases[1] = near_duplicates(rng, rows), biases[0] + rng.choice([0.0, 0.01])
+        rows, biases[1] = planted.near_duplicates(rng, rows), biases[0] + rng.choice([0.0, 0.01])
     lengths = 10.0 ** rng.uniform(-decades, decades, neurons)
     return Truth(lengths[:, None] * rows, lengths * biases, heights / lengths)
 
 
 def no_network(rng: np.random.Generator, inputs: int) -> Truth:
     """Other functions of the inputs."""
-    w = unit_rows(rng, 4, inputs)
+    w = planted.unit_rows(rng, 4, inputs)
     kinds = (
         lambda z: np.tanh(2 * z @ w.T).sum(axis=1),
         lambda z: (z @ w[0]) ** 2 - z @ w[1],
@@ -82,7 +70,7 @@ def no_network(rng: np.random.Generator, inputs: int) -> Truth:
 def judge(
     seed: int,
     *,
-    kind: Callable[[np.random.Generator, int], Inputs] = gaussian,
+    kind: Callable[[np.random.Generator, int], planted.Inputs] = planted.gaussian,
     plant: Callable[[np.random.Generator, int], Truth] = network,
     noise: tuple[float, float] = (0.0, 0.0),
     inputs: tuple[int, int] = (2, 10),
@@ -113,7 +101,7 @@ def bends(truth: Truth, fresh: np.ndarray) -> np.ndarray:
     return np.sqrt(np.mean((values - lifted @ (lifted.T @ values)) ** 2, axis=0))
 
 
-def compared(model, shape: Inputs, truth: Truth, fresh: np.ndarray, left: np.ndarray, samples: int) -> Judged:
+def compared(model, shape: planted.Inputs, truth: Truth, fresh: np.ndarray, left: np.ndarray, samples: int) -> Judged:
     """Compare what is claimed with the truth."""
     claim, is_whole = model.certificate_, model.outcome_ is Outcome.IDENTIFIED
     about = f"{model.outcome_.value}: {model.result_.reason[:160]}"
@@ -133,14 +121,16 @@ def compared(model, shape: Inputs, truth: Truth, fresh: np.ndarray, left: np.nda
     return parameters_compared(model, shape, truth, bends(truth, fresh), about, is_exact=is_exact)
 
 
-def parameters_compared(model, shape: Inputs, truth: Truth, sizes: np.ndarray, about: str, *, is_exact: bool) -> Judged:
+def parameters_compared(
+    model, shape: planted.Inputs, truth: Truth, sizes: np.ndarray, about: str, *, is_exact: bool
+) -> Judged:
     """Compare neurons one by one."""
     claim = model.certificate_
     hidden, output = model.network_.layers
     found, levels, lengths = shape.white(hidden.weights, -hidden.biases)
     true, true_levels, true_lengths = shape.white_plain(truth.rows, -truth.biases)
     heights, true_heights = output.weights[0] * lengths, truth.heights * true_lengths
-    mine, its, angles = matched(found, true, (levels, true_levels), signed=False)
+    mine, its, angles = planted.matched(found, true, (levels, true_levels), signed=False)
     near = np.abs(true @ true.T) - 2 * np.eye(len(true))
     is_twin = np.max(near, axis=1, initial=-1.0) > np.cos(claim.resolution)
     if len(mine) < len(found):
@@ -180,13 +170,13 @@ VARIANTS: dict[str, dict] = {
     "no network": {"plant": no_network},
     "no network, noise": {"plant": no_network, "noise": (0.05, 0.5)},
     "few rows": {"rows": (2, 300)},
-    "offset 1e5": {"kind": far_away, "noise": (0.0, 0.2)},
-    "constant column": {"kind": constant_column, "inputs": (3, 7)},
-    "ill-conditioned": {"kind": ill_conditioned, "noise": (0.0, 0.2)},
-    "tiny or huge numbers": {"kind": scaled, "noise": (0.0, 0.2)},
-    "binary column": {"kind": binary_column},
-    "binary column, noise": {"kind": binary_column, "noise": (0.01, 0.3)},
-    "heavy tails": {"kind": heavy_tails},
-    "heavy tails, noise": {"kind": heavy_tails, "noise": (0.01, 0.3)},
+    "offset 1e5": {"kind": planted.far_away, "noise": (0.0, 0.2)},
+    "constant column": {"kind": planted.constant_column, "inputs": (3, 7)},
+    "ill-conditioned": {"kind": planted.ill_conditioned, "noise": (0.0, 0.2)},
+    "tiny or huge numbers": {"kind": planted.scaled, "noise": (0.0, 0.2)},
+    "binary column": {"kind": planted.binary_column},
+    "binary column, noise": {"kind": planted.binary_column, "noise": (0.01, 0.3)},
+    "heavy tails": {"kind": planted.heavy_tails},
+    "heavy tails, noise": {"kind": planted.heavy_tails, "noise": (0.01, 0.3)},
 }
 FAMILIES = [Family("relu network", name, partial(judge, **settings)) for name, settings in VARIANTS.items()]

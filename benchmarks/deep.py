@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import unweave
+from command_line import say, seeds_parser_of
 from unweave.activations import activation_named
 from unweave.networks.network import Network
 from unweave.networks.planted import deep_network
@@ -99,7 +100,7 @@ def set_ups(args: argparse.Namespace) -> None:
                     shift_deviation=args.shift,
                 )
                 tally.add(truth, seed, atol=args.atol, name=name)
-            print(tally.line(name), flush=True)
+            say(tally.line(name))
             if shape in PUBLISHED_QUERIES:
                 print(f"    [fiedler] asks {PUBLISHED_QUERIES[shape] / truth.parameters:.0f} queries per parameter")
 
@@ -137,16 +138,13 @@ def sweep(args: argparse.Namespace) -> None:
 
 def main() -> None:
     """Run the set-ups or the sweep."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = seeds_parser_of(__doc__, seeds=10, atol=1e-8)
     parser.add_argument("--shapes", nargs="+", default=SHAPES)
     parser.add_argument("--outputs", nargs="+", default=["tanh", "identity"])
     parser.add_argument("--shift", type=float, default=0.05, help="standard deviation of the shifts")
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--sweep", type=int, default=0, help="so many random small pyramids instead")
     parser.add_argument("--fewest-outputs", type=int, default=2)
     parser.add_argument("--most-outputs", type=int, default=6)
-    parser.add_argument("--atol", type=float, default=1e-8)
     args = parser.parse_args()
     print(header())
     if args.sweep:

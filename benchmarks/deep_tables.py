@@ -15,6 +15,7 @@ from collections import defaultdict
 
 import numpy as np
 
+from command_line import parser_of, say
 from unweave.activations import IDENTITY, TANH, Activation
 from unweave.identification.peeling.entangled import entangled_weights, normalised, target_span
 from unweave.identification.peeling.reparametrised import start
@@ -195,7 +196,7 @@ def report(name: str, rows: list[list[float]], published: list[float] | None) ->
         ours = "-" if np.isnan(value) else f"{value:.3g}"
         theirs = "" if published is None or np.isnan(published[index]) else f" ({published[index]:.3g})"
         cells.append(ours + theirs)
-    print(f"    {name:36s} " + "  ".join(f"{cell:18s}" for cell in cells), flush=True)
+    say(f"    {name:36s} " + "  ".join(f"{cell:18s}" for cell in cells))
 
 
 def setup(shape: str, output: Activation, options: argparse.Namespace) -> None:
@@ -219,12 +220,12 @@ def setup(shape: str, output: Activation, options: argparse.Namespace) -> None:
         table = references.get(name, {})
         report(name, lines, table[key][column] if key in table else None)
     for text in sorted(set(outcomes)):
-        print(f"    {text}", flush=True)
+        say(f"    {text}")
 
 
 def main() -> None:
     """Run the set-ups."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--first-seed", type=int, default=0)
     parser.add_argument("--shapes", nargs="*", default=list(SHAPES))

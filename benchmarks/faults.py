@@ -13,7 +13,6 @@ that does nothing but replace the run. After every kill the folder is read, and 
 The exit code is 1 if one of them is not zero.
 """
 
-import argparse
 import io
 import os
 import resource
@@ -28,6 +27,7 @@ from pathlib import Path
 
 import numpy as np
 
+from command_line import parser_of
 from unweave.activations import TANH
 from unweave.cli import run
 from unweave.exceptions import NotWritten, UnweaveError
@@ -249,7 +249,7 @@ def _holds(statement: Callable[[], object]) -> bool:
 
 def main(arguments: list[str] | None = None) -> int:
     """Run all of it and print the counts."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--writes", type=int, default=300, help="of each of two writers")
     parser.add_argument("--damages", type=int, default=5_000, help="of every format")

@@ -8,7 +8,6 @@ same on all 625 rows in smaller batches, 300 steps instead of 120: what remains 
 network with skip links on samples of a planted one).
 """
 
-import argparse
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -18,6 +17,7 @@ import numpy as np
 import torch
 
 import unweave
+from command_line import parser_of
 from unweave.explore.feature_correction.digits import (
     DIGITS_PROX,
     DIGITS_RECIPE,
@@ -80,7 +80,7 @@ PARTS: dict[str, Callable[[int, Path | None], unweave.FeatureCorrection]] = {
 
 def main() -> None:
     """Run parts, print their tables."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="all if omitted")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--out", type=Path, help="folder for trainings and pictures; the same goes on")

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import torch
 
+from command_line import parser_of
 from unweave.explore.feature_correction.image_data import load_images
 from unweave.reports.pictures.correction import draw_feature_correction
 from unweave.reproduce.allenzhu.images.configurations import FIGURES, FigureConfiguration, figure_configuration
@@ -74,7 +75,7 @@ def run(name: str, arguments: argparse.Namespace) -> None:
 
 def main() -> None:
     """Read the arguments, and run."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--costs", action="store_true")
     parser.add_argument("--figures", nargs="*", default=[], choices=sorted(FIGURES))
     parser.add_argument("--data", type=Path)

@@ -16,6 +16,7 @@ import time
 import numpy as np
 
 import unweave
+from command_line import say
 from unweave.identification.identifier import Identifier
 from unweave.networks.planted import unit_network
 from unweave.oracles.oracle import CallableOracle
@@ -52,12 +53,11 @@ def main() -> None:
         limit = 1.3 * neurons * (inputs**2 + inputs + 1) + 3 * truth.parameters
         refining = found.seconds.get("refining", 0.0)
         before = time.perf_counter() - start - refining
-        print(
+        say(
             f"{inputs:3d} {neurons:4d} {found.outcome.value:12s} {error:.1e} {signs:4d}/{neurons:4d} "
             f"{found.queries:8d} {found.queries / limit:8.3f} "
             f"{found.queries / published_queries(inputs, neurons):10.3f} "
-            f"{before:16.1f} ({PUBLISHED_SECONDS.get(inputs, np.nan):5.1f}) {refining:15.1f}",
-            flush=True,
+            f"{before:16.1f} ({PUBLISHED_SECONDS.get(inputs, np.nan):5.1f}) {refining:15.1f}"
         )
 
 

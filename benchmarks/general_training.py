@@ -16,6 +16,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from command_line import parser_of, say
 from unweave.activations import SOFTPLUS, TANH, Activation, softplus
 from unweave.learn.overparameterized.certificates import certify_local_convergence
 from unweave.learn.overparameterized.descent import GradientDescent, convergence_rate
@@ -70,10 +71,9 @@ def show_rates(args: argparse.Namespace) -> None:
             fit = descent(start)
             rate = convergence_rate(fit, descent.first_step(start))
             left = np.linalg.norm(fit.point.weights - truth.weights) / size
-            print(
+            say(
                 f"{activation!s:15} {title(shape)} {relative:8.3f} {fit.steps:8d} {rate.seen:8.1e} "
-                f"{rate.guaranteed:8.1e} {rate.seen / rate.guaranteed:8.2f} {left:8.3f}",
-                flush=True,
+                f"{rate.guaranteed:8.1e} {rate.seen / rate.guaranteed:8.2f} {left:8.3f}"
             )
 
 
@@ -88,11 +88,10 @@ def show_theorem(args: argparse.Namespace) -> None:
         start = start_near(truth, rng, weight_distance=found.weight_radius, output_distance=found.output_radius)
         losses = GradientDescent(step=found.step, steps=500, loss_tol=0.0)(start).losses
         least = float(np.min(1.0 - losses[1:] / losses[:-1]))
-        print(
+        say(
             f"{activation!s:15} {title(shape)} {found.lower:8.3f} {found.upper:8.3f} {found.change:8.2f} "
             f"{found.step:8.1e} {found.weight_radius:8.1e} {found.output_radius:8.1e} {found.contraction:8.1e} "
-            f"{least:8.1e}",
-            flush=True,
+            f"{least:8.1e}"
         )
 
 
@@ -110,10 +109,9 @@ def show_certificates(args: argparse.Namespace) -> None:
                 outputs, weights = height * np.concatenate([signs, -signs]), np.vstack([half, half])
                 start = TrainingPoint(points, labels, outputs, weights, activation, trains_outputs=False)
                 found = certify_local_convergence(start)
-                print(
+                say(
                     f"{activation!s:15} {title([inputs, 2 * pairs, samples])} {height:7.0f} "
-                    f"{found.residual_norm:8.2f} {found.residual_limit:8.3f} {found.is_certified!s:>9}",
-                    flush=True,
+                    f"{found.residual_norm:8.2f} {found.residual_limit:8.3f} {found.is_certified!s:>9}"
                 )
 
 
@@ -132,10 +130,9 @@ def show_newton(args: argparse.Namespace) -> None:
         middle = time.perf_counter()
         descent = GradientDescent(is_adaptive=True, loss_tol=1e-10)(start)
         end = time.perf_counter()
-        print(
+        say(
             f"{activation!s:15} {title([inputs, neurons, samples])} {newton.steps:8d} {middle - begin:7.3f} "
-            f"{newton.losses[-1]:8.0e} {descent.steps:8d} {end - middle:7.2f} {descent.losses[-1]:8.0e}",
-            flush=True,
+            f"{newton.losses[-1]:8.0e} {descent.steps:8d} {end - middle:7.2f} {descent.losses[-1]:8.0e}"
         )
 
 
@@ -147,10 +144,9 @@ def show_spectrum(args: argparse.Namespace) -> None:
         dense = jacobian_spectrum(point, is_matrix_free=False)
         free = jacobian_spectrum(point, is_matrix_free=True)
         scale = np.linalg.norm(point.weights, 2) * np.sqrt(samples * neurons)
-        print(
+        say(
             f"{activation!s:15} {title([inputs, neurons, samples])} {dense.smallest:8.3f} "
-            f"{dense.smallest / np.sqrt(neurons * inputs):9.3f} {dense.largest / scale:6.2f} {free.smallest:11.3f}",
-            flush=True,
+            f"{dense.smallest / np.sqrt(neurons * inputs):9.3f} {dense.largest / scale:6.2f} {free.smallest:11.3f}"
         )
 
 
@@ -165,7 +161,7 @@ PARTS = {
 
 def main() -> None:
     """Run one part."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--part", choices=list(PARTS), default="rates")
     parser.add_argument("--seed", type=int, default=0)
     args = parser.parse_args()

@@ -12,7 +12,6 @@ mean square 1. Errors are mean squared errors on 10,000 fresh points relative to
 error of the features of level 2 up to a rotation. E[x^2] = 1 is known to all methods.
 """
 
-import argparse
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -20,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
+from command_line import parser_of, say
 from unweave.learn.hierarchical.estimators import HierarchicalClassifier
 from unweave.learn.hierarchical.joint_fit import JointLevenbergMarquardt
 from unweave.networks.quadratic.densenet import QuadraticDenseNet
@@ -104,10 +104,9 @@ def newton(seeds: int, _: Path | None) -> None:
             starts.append(len(fit.start_losses))
         exact = sum(error < EXACT for error in errors)
         seconds = (time.process_time() - begin) / seeds
-        print(
+        say(
             f"{inputs:6} {widths!s:>10} {weights!s:>16} {samples:8} {name:>9} {exact:3}/{seeds:<3} {max(errors):8.0e} "
-            f"{max(features):8.0e} {np.mean(starts):6.1f} {seconds:6.1f}",
-            flush=True,
+            f"{max(features):8.0e} {np.mean(starts):6.1f} {seconds:6.1f}"
         )
 
 
@@ -126,11 +125,10 @@ def staged(seeds: int, _: Path | None) -> None:
                 table = np.array([staged_row(task) for task in tasks])
                 level, layer, error, before, after = np.median(table, axis=0)
                 ratios = table[:, 1] / table[:, 2]
-                print(
+                say(
                     f"{name:>9} {weight:6} {samples:8} {level:8.1e} {layer:9.1e} {error:8.1e} "
                     f"{np.median(ratios):8.0f} ({np.min(ratios):4.0f}) {before:9.1e} {after:8.1e} "
-                    f"{time.perf_counter() - begin:5.0f}",
-                    flush=True,
+                    f"{time.perf_counter() - begin:5.0f}"
                 )
 
 
@@ -149,7 +147,7 @@ def methods(seeds: int, picture: Path | None) -> None:
         task = Task(seed, 30, (5, 2), (1.0, 0.3), 2_000, GaussianInputs())
         samples = TrainingSamples(task.teacher.wiring, task.points, task.labels, task.means, seed)
         tables.append(compare_methods(samples, task.fresh, task.truth))
-        print(f"\nseed {seed}: {tables[-1].text()}", flush=True)
+        say(f"\nseed {seed}: {tables[-1].text()}")
     if picture is not None:
         draw_comparison(tables).savefig(picture, dpi=150)
 
@@ -168,9 +166,7 @@ def kernels(seeds: int, _: Path | None) -> None:
                     for row in compare_methods(given, task.fresh, task.truth, methods=chosen).rows:
                         found.setdefault(row.method, []).append(row.relative_error)
                 errors = sorted((float(np.median(each)), key) for key, each in found.items())
-                print(
-                    f"{name:>9} {weight:6} {samples:8} " + ", ".join(f"{key} {e:.1e}" for e, key in errors), flush=True
-                )
+                say(f"{name:>9} {weight:6} {samples:8} " + ", ".join(f"{key} {e:.1e}" for e, key in errors))
 
 
 def correction(_: int, picture: Path | None) -> None:
@@ -215,7 +211,7 @@ def literal(seeds: int, _: Path | None) -> None:
             print(f"  step {switch.step:6}: {switch.what} of level {switch.level}, width {switch.width} [{values}]")
         begin = time.perf_counter()
         network = task.staged(StagedTraining(final_steps=6_000)).network
-        print(f"staged joint: error {task.error(network):.1e}, {time.perf_counter() - begin:.0f} s", flush=True)
+        say(f"staged joint: error {task.error(network):.1e}, {time.perf_counter() - begin:.0f} s")
 
 
 def noise(seeds: int, _: Path | None) -> None:
@@ -229,7 +225,7 @@ def noise(seeds: int, _: Path | None) -> None:
             fit = JointLevenbergMarquardt()(task.student(), task.points, noisy, rng=task.rng)
             rows.append((task.error(fit.network), fit.relative_loss, task.features(fit.network)[0]))
         error, left, features = np.median(rows, axis=0)
-        print(f"noise {level:4}: error {error:.1e}, what is left {left:.1e}, S2 {features:.1e}", flush=True)
+        say(f"noise {level:4}: error {error:.1e}, what is left {left:.1e}, S2 {features:.1e}")
 
 
 def classes(seeds: int, _: Path | None) -> None:
@@ -255,10 +251,9 @@ def classes(seeds: int, _: Path | None) -> None:
         for widths in ((3,), (3, 2)):
             model = HierarchicalClassifier(widths, random_state=seed).fit(np.column_stack([points, given]), labels)
             both.append(100 - 100 * model.score(np.column_stack([fresh, fresh_given]), truth))
-        print(
+        say(
             f"{seed:4d}  {wrong[1][0]:5.2f} {wrong[0][1]:5.2f} {wrong[1][1]:5.2f} {errors[1][0]:.1e} {errors[1][1]:.1e}"
-            f" | {both[0]:5.2f} {both[1]:5.2f} {time.process_time() - begin:7.1f}",
-            flush=True,
+            f" | {both[0]:5.2f} {both[1]:5.2f} {time.process_time() - begin:7.1f}"
         )
 
 
@@ -280,7 +275,7 @@ def sparse(seeds: int, _: Path | None) -> None:
             chosen = {name: m for name, m in all_methods(teacher.wiring).items() if name in SPARSE_METHODS}
             for row in compare_methods(samples, fresh, teacher(fresh)[:, 0], methods=chosen).rows:
                 found.setdefault(row.method, []).append(row.relative_error)
-        print(f"{inputs} inputs: " + ", ".join(f"{name} {np.median(e):.1e}" for name, e in found.items()), flush=True)
+        say(f"{inputs} inputs: " + ", ".join(f"{name} {np.median(e):.1e}" for name, e in found.items()))
 
 
 TABLES: dict[str, Callable[[int, Path | None], None]] = {
@@ -298,7 +293,7 @@ TABLES: dict[str, Callable[[int, Path | None], None]] = {
 
 def main() -> None:
     """Print the tables asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--tables", nargs="+", choices=TABLES, default=["newton"], help="what to measure")
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--picture", type=Path, default=None, help="file for the picture of a table that has one")

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from command_line import parser_of, say
 from unweave.activations import QUADRATIC, softplus
 from unweave.explore.landscape.experiment import (
     GradientSearch,
@@ -56,10 +57,9 @@ SEARCHES: dict[str, Search] = {
 
 def show(point: LandscapePoint) -> None:
     """Print a line about one size."""
-    print(
+    say(
         f"     k={point.neurons:3d} d={point.inputs:3d} clean {point.clean_share:5.2f} runs {point.run_share:5.2f} "
-        f"mean steps {np.mean(point.steps):8.0f} {point.seconds:7.1f} s",
-        flush=True,
+        f"mean steps {np.mean(point.steps):8.0f} {point.seconds:7.1f} s"
     )
 
 
@@ -74,10 +74,9 @@ def run_curve(name: str, args: argparse.Namespace) -> LandscapeCurve:
         curve = sweep_neurons(design, neurons=sizes, inputs=other, search=search, seed=args.seed, progress=show)
     else:
         curve = sweep_inputs(design, neurons=other, inputs=sizes, search=search, seed=args.seed, progress=show)
-    print(
+    say(
         f"     crossing {curve.fit.crossing:.2f} +- {curve.fit.crossing_error:.2f}, published {crossing}: "
-        f"{100 * (curve.fit.crossing / crossing - 1):+.1f} %, {curve.seconds:.0f} s",
-        flush=True,
+        f"{100 * (curve.fit.crossing / crossing - 1):+.1f} %, {curve.seconds:.0f} s"
     )
     return curve
 
@@ -95,10 +94,9 @@ def run_training(name: str, args: argparse.Namespace) -> list[TrainingCurves]:
         begin = time.perf_counter()
         curve = training_curves(design, neurons=neurons, inputs=inputs, steps=args.steps, seed=args.seed)
         last = curve.errors[:, -1]
-        print(
+        say(
             f"     k={neurons:3d} kd/n={neurons * inputs / 100:4.1f} from {np.min(last):8.1e} to {np.max(last):8.1e} "
-            f"zero in {np.mean(last <= 1.0001e-5):5.2f} of them {time.perf_counter() - begin:7.1f} s",
-            flush=True,
+            f"zero in {np.mean(last <= 1.0001e-5):5.2f} of them {time.perf_counter() - begin:7.1f} s"
         )
         curves.append(curve)
     return curves
@@ -117,7 +115,7 @@ def draw(curves: dict[str, LandscapeCurve], trainings: dict[str, list[TrainingCu
 
 def main() -> None:
     """Run the figures asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--figures", nargs="+", default=list(CURVES), choices=[*CURVES, *TRAININGS])
     parser.add_argument("--search", choices=list(SEARCHES), default="newton")
     parser.add_argument("--planted", type=int, default=10)

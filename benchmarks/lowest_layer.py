@@ -17,6 +17,7 @@ from functools import partial
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from command_line import parser_of, say
 from unweave.exceptions import InvalidInput
 from unweave.learn.lowest_layer.fit import FoundLayer, fit_lowest_layer
 from unweave.learn.lowest_layer.starts import Start, moment_start, quiet_start, read_labels
@@ -125,7 +126,7 @@ def moments(args: argparse.Namespace) -> None:
             start = partial(moment_start, points, labels - offset, unit, rng, neurons=rank)
             line = [*start_figures(rows, threshold, start), *figures]
             results.setdefault((name, upper, threshold, condition), []).append(line)
-        print(f"# seed {seed}, condition {condition:g}", flush=True)
+        say(f"# seed {seed}, condition {condition:g}")
     print(f"{'cell':27} | {'moments: median/worst, t error':32} | cumulants: median/worst, all rows found, t error")
     for (name, upper, threshold, condition), lines in results.items():
         m = np.median(np.array(lines), axis=0)
@@ -149,7 +150,7 @@ def show(name: str, truth: np.ndarray, found: list[FoundLayer]) -> None:
     if angles:
         text += f" median {np.median(np.array(angles)):8.2g} worst {np.max(np.array(angles)):8.2g}"
         text += f" worst trusted {max(confident, default=0.0):8.2g} estimated {np.median(estimates):8.2g}"
-    print(f"{text} {seconds:5.1f} s", flush=True)
+    say(f"{text} {seconds:5.1f} s")
 
 
 def polish(args: argparse.Namespace) -> None:
@@ -244,10 +245,7 @@ def data(args: argparse.Namespace) -> None:
             start = time.perf_counter()
             scores = cross_val_score(model, points, targets, cv=folds)
             seconds = (time.perf_counter() - start) / args.folds
-            print(
-                f"{name:24} {model_name:14} {scores.mean():.3f} +- {scores.std():.3f} {seconds:6.2f} s per fit",
-                flush=True,
-            )
+            say(f"{name:24} {model_name:14} {scores.mean():.3f} +- {scores.std():.3f} {seconds:6.2f} s per fit")
         fitted = models["intersection"].fit(points, targets)
         print(f"    intersection: {len(fitted.normals_)} half spaces, {fitted.outcome_.value}")
         print(f"    {fitted.result_.reason[:160]}")
@@ -255,7 +253,7 @@ def data(args: argparse.Namespace) -> None:
 
 def main() -> None:
     """Run what is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("part", choices=["moments", "polish", "noise", "outside", "data"])
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--samples", type=int, default=1_000_000)

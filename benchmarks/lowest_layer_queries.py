@@ -19,6 +19,7 @@ import time
 import numpy as np
 
 import unweave
+from command_line import say, seeds_parser_of
 from unweave.activations import RELU, STEP, TANH, activation_named
 from unweave.identification.plateaus.entry import identify_lowest_layer
 from unweave.networks.network import Layer
@@ -78,27 +79,23 @@ def run_cell(args: argparse.Namespace, inputs: int, condition: float, units: str
         silent += is_silent(found)
         threshold = -truth.lowest.biases[0]
         print(f"    seed {seed}: {rows[-1]} rows, error {error:.1e}, threshold {threshold:.2f}: {found.reason}")
-    print(
+    say(
         f"{inputs:6d} {condition:9.0f} {units:>5} {above:>5} {hits:3d} of {args.seeds:3d} "
         f"{min(rows):4d} to {max(rows):3d} "
         f"{np.median(errors) if errors else np.nan:8.1e} {max(errors, default=np.nan):8.1e} {silent:6d} "
         f"{np.median(costs):8.1f} {max(costs):8.1f} {np.median(costs) * inputs * (inputs + 1):8.0f} "
-        f"{np.median(seconds):6.2f}",
-        flush=True,
+        f"{np.median(seconds):6.2f}"
     )
 
 
 def main() -> None:
     """Run all kinds."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = seeds_parser_of(__doc__, seeds=20, atol=1e-10)
     parser.add_argument("--inputs", type=int, nargs="+", default=[10, 20, 40])
     parser.add_argument("--conditions", type=float, nargs="+", default=[1.0, 3.0])
     parser.add_argument("--units", nargs="+", default=[STEP.name, RELU.name])
     parser.add_argument("--above", nargs="+", default=["or", "pairs", "tanh"], choices=["or", "pairs", "tanh", "relu"])
     parser.add_argument("--door", default="lowest", choices=["lowest", "identify"])
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--atol", type=float, default=1e-10)
     args = parser.parse_args()
     print(
         f"{'inputs':>6} {'condition':>9} {'units':>5} {'above':>5} {'found':>10} {'rows':>11} {'error':>8} "

@@ -9,7 +9,6 @@ are timed by the wall. The rate of matrix products is measured before and after 
 that the docstrings of the statistics count, products of matrices only. Chunks are drawn before the clock starts.
 """
 
-import argparse
 import resource
 import tempfile
 import time
@@ -21,6 +20,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from command_line import parser_of, say
 from unweave.learn.relu_network.starts import HermiteRegression
 from unweave.reproduce.awasthi.contracted_moments import ContractedMoments, random_directions
 from unweave.samples.hermite.inputs import Coordinates, GaussianityCheck, InputMoments, lines_for
@@ -92,10 +92,7 @@ def throughput(inputs: int, rows: int) -> None:
         after = product_rate()
         speed, rate = rows / seconds, (before + after) / 2
         share = operations * speed / rate
-        print(
-            f"{name:34} {speed:12,.0f} {operations:9,d} {operations * speed / 1e9:7.1f} {rate / 1e9:9.1f} {share:6.0%}",
-            flush=True,
-        )
+        say(f"{name:34} {speed:12,.0f} {operations:9,d} {operations * speed / 1e9:7.1f} {rate / 1e9:9.1f} {share:6.0%}")
         before = after
 
 
@@ -138,7 +135,7 @@ def workers(inputs: int, rows: int) -> None:
 
 def main() -> None:
     """Run what is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--inputs", type=int, default=20)
     parser.add_argument("--workers", action="store_true", help="also time one and two worker processes")

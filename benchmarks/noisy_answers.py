@@ -13,6 +13,7 @@ from collections import Counter
 import numpy as np
 
 import unweave
+from command_line import say
 from unweave.activations import ERF, GELU, SIGMOID, SOFTPLUS, TANH
 from unweave.networks.planted import general_network
 
@@ -61,10 +62,9 @@ def main() -> int:
                     print(f"WRONG {kind} {number}: error {error:.1e} radius {found.certificate.radius:.1e}")
         level = 2.0**-24 if kind == "float32" else float(kind)
         typical, worst = (np.median(errors), np.max(errors)) if errors else (np.nan, np.nan)
-        print(
+        say(
             f"{kind:8s} {dict(outcomes)}  error median {typical:.1e} ({typical / level:.0f} times the noise), "
-            f"largest {worst:.1e}",
-            flush=True,
+            f"largest {worst:.1e}"
         )
     return 1 if wrong else 0
 

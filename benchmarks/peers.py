@@ -53,6 +53,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import unweave
+from command_line import parser_of, say
 from peers_student import best_student
 from unweave.activations import activation_named
 
@@ -301,7 +302,7 @@ def shape_named(name: str) -> Shape:
 
 def parsed_options() -> argparse.Namespace:
     """The command line; ends with a message if a peer is missing."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--seeds", type=int, default=5, help="networks per shape")
     parser.add_argument("--first", type=int, default=0, help="first seed")
     parser.add_argument("--shapes", type=shape_named, nargs="+", default=[shape_named(name) for name in DEFAULT_SHAPES])
@@ -346,7 +347,7 @@ def main() -> int:
     methods += [] if options.without_toolbox else ["toolbox"]
     methods += [] if options.without_student else ["student"]
     runs: list[Run] = []
-    print(HEADER, flush=True)
+    say(HEADER)
     with threadpool_limits(limits=THREADS):
         for shape in options.shapes:
             for seed in range(options.first, options.first + options.seeds):

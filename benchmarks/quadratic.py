@@ -9,12 +9,12 @@ descent in one run), `saddles` (every solver from random weights, from zero and 
 points), `balanced` (the certified start), `limits` (noise, too few neurons, labels of the wrong sign).
 """
 
-import argparse
 import time
 from collections.abc import Callable
 
 import numpy as np
 
+from command_line import parser_of, say
 from unweave.learn.quadratic.certificate import (
     OptimalityCertificate,
     certify_training,
@@ -68,10 +68,9 @@ def labels(seeds: int) -> None:
             certifying.append(seconds)
             losses.append(certificate.loss)
             certified += certificate.is_global and certificate.is_zero
-        print(
+        say(
             f"{inputs:29d} {2 * inputs:7d} {samples:7d} {max(losses):13.1e} {certified:6d}/{seeds} "
-            f"{np.median(training):8.4f} {np.median(certifying):14.4f}",
-            flush=True,
+            f"{np.median(training):8.4f} {np.median(certifying):14.4f}"
         )
 
 
@@ -93,10 +92,9 @@ def speed(seeds: int) -> None:
             fixed, _ = timed(GradientDescent(gap_tol=1e-10, step=bend), start, test, rng)
             rows.append((direct, descent, found.steps, descent / direct, fixed))
         middle, smallest = np.median(rows, axis=0), np.min(rows, axis=0)
-        print(
+        say(
             f"{inputs:23d} {samples:7d} {middle[0]:9.4f} {middle[1]:14.2f} {middle[2]:6.0f} {middle[3]:6.0f} "
-            f"({smallest[3]:.0f}) {middle[4]:14.2f}",
-            flush=True,
+            f"({smallest[3]:.0f}) {middle[4]:14.2f}"
         )
 
 
@@ -150,10 +148,9 @@ def saddles(seeds: int) -> None:
                 seconds, trained = timed(solver, start, OptimalityTest.of(problem), rng)
                 rows.append((trained.loss <= 1e-10, trained.steps, seconds, len(trained.escapes)))
             table = np.array(rows)
-            print(
+            say(
                 f"{name:25s} {kind:8s} {int(table[:, 0].sum()):3d}/{count:<3d} {np.median(table[:, 1]):12.0f} "
-                f"{np.median(table[:, 2]):10.3f}  ({np.median(table[:, 3]):.0f})",
-                flush=True,
+                f"{np.median(table[:, 2]):10.3f}  ({np.median(table[:, 3]):.0f})"
             )
 
 
@@ -172,10 +169,9 @@ def teachers(seeds: int) -> None:
             is_proven = semidefinite_uniqueness(problem, fit.matrix).is_proven
             rows.append((error, is_proven, is_proven and error > 1e-8, seconds))
         table = np.array(rows, dtype=float)
-        print(
+        say(
             f"{rank:24d} {inputs:6d} {samples:7d} {np.median(table[:, 0]):13.1e} {table[:, 0].max():8.1e} "
-            f"{int(table[:, 1].sum()):11d}/{seeds:<3d} {int(table[:, 2].sum()):11d} {np.median(table[:, 3]):10.2f}",
-            flush=True,
+            f"{int(table[:, 1].sum()):11d}/{seeds:<3d} {int(table[:, 2].sum()):11d} {np.median(table[:, 3]):10.2f}"
         )
 
 
@@ -239,14 +235,14 @@ PARTS = {
 
 def main() -> None:
     """Run the parts that were asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("parts", nargs="*", default=list(PARTS), metavar="part")
     parser.add_argument("--seeds", type=int, default=20)
     options = parser.parse_args()
     for part in options.parts:
         start = time.perf_counter()
         PARTS[part](options.seeds)
-        print(f"  ({part}: {time.perf_counter() - start:.0f} s)\n", flush=True)
+        say(f"  ({part}: {time.perf_counter() - start:.0f} s)\n")
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from itertools import pairwise
 import numpy as np
 
 import unweave
+from command_line import say, seeds_parser_of
 from unweave.activations import IDENTITY, RELU, Activation, activation_named
 from unweave.exceptions import StageFailed
 from unweave.identification.relu_layers.route import looks_shallow
@@ -105,25 +106,21 @@ def run_shape(args: argparse.Namespace, shape: tuple[int, ...]) -> None:
             wrong, opened = wrong + is_claimed, opened + (not is_claimed and found.network is not None)
             print(f"    seed {seed}: {found.outcome.value} (error {error:.1e}): {found.reason}")
     name = "-".join(map(str, shape))
-    print(
+    say(
         f"{name:14} {first:3d} of {args.seeds:3d} {max(first_errors, default=np.nan):9.1e} "
         f"{identified:3d} of {args.seeds:3d} {opened:5d} {wrong:6d} "
         f"{np.median(errors) if errors else np.nan:9.1e} {max(errors, default=np.nan):9.1e} "
-        f"{np.median(costs):8.1f} {np.max(costs):8.1f} {misjudged:8d} {np.median(seconds):7.2f}",
-        flush=True,
+        f"{np.median(costs):8.1f} {np.max(costs):8.1f} {misjudged:8d} {np.median(seconds):7.2f}"
     )
 
 
 def main() -> None:
     """Run all shapes."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = seeds_parser_of(__doc__, seeds=10, atol=1e-7)
     parser.add_argument(
         "--shapes", nargs="+", default=["10-5-5-1", "10-8-5-3", "20-10-10-2", "20-15-10-1", "40-20-10-1"]
     )
     parser.add_argument("--activation", default="relu")
-    parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--atol", type=float, default=1e-7)
     args = parser.parse_args()
     print(
         f"{'network':14} {'first layer':>10} {'largest':>8} {'identified':>10} {'open':>5} {'wrong':>6} {'error':>9} "

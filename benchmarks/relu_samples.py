@@ -9,13 +9,13 @@ Networks are `planted.relu_network`: unit weights, biases within 1.2, output wei
 output weights; "before" is the network that moments gave, "after" the one that is returned. Seconds are CPU time.
 """
 
-import argparse
 import time
 from collections.abc import Callable
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from command_line import parser_of, say
 from unweave import match
 from unweave.activations import activation_named
 from unweave.learn.relu_network.estimator import ReluDetails, ReluLearner, ReluResult
@@ -80,10 +80,7 @@ def rates(seeds: int) -> None:
         done = sum(error <= 1e-12 for error in after)
         w, b, a = medians[-1]
         finite = max((error for error in after if np.isfinite(error)), default=np.nan)
-        print(
-            f"{rows:9,d} {w:9.4f} {b:9.4f} {a:9.4f} {done:6d}/{seeds} {finite:9.1e} {np.median(seconds):6.2f}",
-            flush=True,
-        )
+        say(f"{rows:9,d} {w:9.4f} {b:9.4f} {a:9.4f} {done:6d}/{seeds} {finite:9.1e} {np.median(seconds):6.2f}")
     slopes = np.polyfit(np.log(counts), np.log(medians), 1)[0]
     print("slopes in the number of samples: " + ", ".join(f"{n} {s:.2f}" for n, s in zip("wba", slopes, strict=True)))
 
@@ -103,10 +100,9 @@ def sizes(seeds: int) -> None:
                 claimed += 1
                 errors.append(match(found.network, truth).largest_error)
         done, wrong = sum(e <= 1e-12 for e in errors), sum(e > 1e-8 for e in errors)
-        print(
+        say(
             f"{inputs:6d} {neurons:7d} {rows:9,d} {claimed:7d}/{seeds} {done:6d}/{seeds} {wrong:5d} "
-            f"{np.median(seconds):6.1f}",
-            flush=True,
+            f"{np.median(seconds):6.1f}"
         )
 
 
@@ -133,10 +129,9 @@ def noisy(seeds: int) -> None:
         w, b, a = np.median(errors, axis=0)
         within = sum(error[0] <= 2.0 for error in errors)
         wrong = sum(not np.isfinite(error[0]) for error in errors)
-        print(
+        say(
             f"{noise:6.1f} {claimed:7d}/{seeds} {wrong:7d} {w:6.2f} {b:6.2f} {a:6.2f} {within:4d}/{seeds} "
-            f"{np.median(bars):8.2f} {np.median(seconds):6.1f}",
-            flush=True,
+            f"{np.median(bars):8.2f} {np.median(seconds):6.1f}"
         )
     print("in bars: error of the worst direction over the largest standard error of a direction, median")
 
@@ -184,7 +179,7 @@ def honesty(seeds: int) -> None:
             make, neurons = not_believed(seed)[name]
             ends.append(learn(*make(), seed=seed, neurons=neurons)[0].outcome)
         counts = [ends.count(outcome) for outcome in (Outcome.IDENTIFIED, Outcome.PARTLY_IDENTIFIED)]
-        print(f"{name:32} {counts[0]:10d} {counts[1]:7d} {seeds - sum(counts):5d}", flush=True)
+        say(f"{name:32} {counts[0]:10d} {counts[1]:7d} {seeds - sum(counts):5d}")
 
 
 TABLES = {"rates": rates, "sizes": sizes, "noise": noisy, "honesty": honesty}
@@ -192,7 +187,7 @@ TABLES = {"rates": rates, "sizes": sizes, "noise": noisy, "honesty": honesty}
 
 def main() -> None:
     """Run the tables that are asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
     parser.add_argument("--seeds", type=int, default=20)
     args = parser.parse_args()

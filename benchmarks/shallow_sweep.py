@@ -14,6 +14,7 @@ import time
 import numpy as np
 
 import unweave
+from command_line import say
 from unweave.activations import ERF, GELU, SIGMOID, SOFTPLUS, TANH
 from unweave.identification.identifier import Identifier
 from unweave.networks.planted import general_network
@@ -60,12 +61,11 @@ def main() -> int:
         over_budget += neurons >= inputs and found.queries > limit
         errors.append(error)
         per_parameter.append(found.queries / truth.parameters)
-        print(
+        say(
             f"{number:4d} {inputs:3d} inputs {neurons:3d} neurons {truth.outputs} outputs "
             f"{truth.layers[0].activation.name:9s} {found.outcome.value:18s} error {error:.1e} "
             f"queries {found.queries:6d} ({found.queries / limit:.2f} of the limit)"
-            + ("" if is_exact else f"  <-- {found.reason}"),
-            flush=True,
+            + ("" if is_exact else f"  <-- {found.reason}")
         )
     print(
         f"\n{exact} of {options.networks} identified to {EXACT:g}; {wrong} wrong networks called identified; "

@@ -7,7 +7,6 @@ Each run is a process of its own, after one that is not counted (it compiles to 
 scale, since CPU seconds differ from machine to machine.
 """
 
-import argparse
 import os
 import re
 import resource
@@ -16,6 +15,8 @@ import sys
 import tempfile
 from collections import Counter
 from pathlib import Path
+
+from command_line import parser_of, say
 
 LIBRARY = "import unweave; unweave.identify"
 COMMAND = "import sys; from unweave.cli import run; sys.exit(run(sys.argv[1:]))"
@@ -53,7 +54,7 @@ def heaviest_imports(code: str) -> list[tuple[str, float]]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--imports", type=int, default=15, help="how many of the heaviest imports are printed")
     options = parser.parse_args()
@@ -71,7 +72,7 @@ def main() -> None:
         for name, case in cases.items():
             expected = 7 if "query" in name else 0
             times = sorted(cpu_seconds(*case, expected=expected) for _ in range(options.runs + 1))[: options.runs]
-            print(f"{name:38s} {times[0]:8.2f} {times[len(times) // 2]:7.2f}", flush=True)
+            say(f"{name:38s} {times[0]:8.2f} {times[len(times) // 2]:7.2f}")
         for package, seconds in heaviest_imports(LIBRARY)[: options.imports]:
             print(f"{seconds:8.3f} s  {package}")
 

@@ -18,6 +18,7 @@ from typing import TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from command_line import say
 from unweave.arrays import pack_squares
 from unweave.numerics import power_steps
 from unweave.numerics.matrix_subspace import MatrixSubspace, span_of_hessians
@@ -58,10 +59,9 @@ def compare_with_reference(inputs: int) -> None:
         seconds, directions = timed(lambda method=method: method(subspace, np.random.default_rng(2)))
         rows.append((seconds, recovered(atoms, directions.atoms), directions.starts))
     (fast, found, starts), (slow, found_slow, starts_slow) = rows
-    print(
+    say(
         f"{inputs:3d} {neurons:5d} {fast:10.2f} {found:6d} {starts:7d} {slow:12.2f} {found_slow:6d} "
-        f"{starts_slow:7d} {slow / fast:7.1f}",
-        flush=True,
+        f"{starts_slow:7d} {slow / fast:7.1f}"
     )
 
 
@@ -97,10 +97,9 @@ def compare_with_jax(inputs: int, *, starts: int, repetitions: int) -> None:
     ]
     (numpy_warm, jax_warm), jax_first = np.min(runs, axis=0), first[1][0]
     apart = np.max(np.abs(ends[0].points - ends[1].points))
-    print(
+    say(
         f"{inputs:3d} {neurons:5d} {starts:7d} {numpy_warm:10.4f} {jax_warm:10.4f} {jax_warm / numpy_warm:7.2f} "
-        f"{jax_first:12.2f} {ends[0].steps:6d} {ends[1].steps:6d} {apart:9.1e}",
-        flush=True,
+        f"{jax_first:12.2f} {ends[0].steps:6d} {ends[1].steps:6d} {apart:9.1e}"
     )
 
 

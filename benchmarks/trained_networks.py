@@ -4,7 +4,6 @@ python benchmarks/trained_networks.py
 python benchmarks/trained_networks.py --data diabetes --widths 5 10 --states 5
 """
 
-import argparse
 import time
 import warnings
 
@@ -15,6 +14,7 @@ from sklearn.neural_network import MLPRegressor
 from sklearn.preprocessing import StandardScaler
 
 import unweave
+from command_line import parser_of, say
 from unweave.activations import RELU, SIGMOID, TANH
 from unweave.networks.network import Network
 
@@ -27,7 +27,7 @@ WRONG = 1e-6
 
 def main() -> None:
     """Train, ask, compare; one line per data set and activation, and one per network that is not identified."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--data", nargs="+", choices=DATA, default=list(DATA))
     parser.add_argument("--widths", nargs="+", type=int, default=[5, 10, 20, 40])
     parser.add_argument("--states", type=int, default=3, help="values of random_state")
@@ -72,7 +72,7 @@ def recovered(model: MLPRegressor, points: np.ndarray) -> tuple[str, float, floa
     error = np.inf if found.network is None else unweave.match(found.network, truth).largest_error
     if not found.is_identified:
         print(f"  {found.outcome.value}: width {truth.widths[0]}, {model.solver}, random_state {model.random_state}: ")
-        print(f"    error {error:.0e}, {found.queries} queries, {seconds:.1f} s; {found.reason}", flush=True)
+        say(f"    error {error:.0e}, {found.queries} queries, {seconds:.1f} s; {found.reason}")
     return found.outcome.value, found.queries / truth.parameters, error, seconds
 
 
@@ -82,10 +82,9 @@ def report(name: str, rows: list[tuple[str, float, float, float]]) -> None:
     counts = " / ".join(str(outcomes.count(outcome.value)) for outcome in unweave.Outcome)
     identified = [error for outcome, error in zip(outcomes, errors, strict=True) if outcome == "identified"]
     wrong = sum(error > WRONG for error in identified)
-    print(
+    say(
         f"{name}: {len(rows)}, {counts}, {wrong} wrong | {np.median(queries):.1f} | "
-        f"{max(identified, default=np.nan):.0e} | median {np.median(seconds):.1f}, largest {max(seconds):.1f}",
-        flush=True,
+        f"{max(identified, default=np.nan):.0e} | median {np.median(seconds):.1f}, largest {max(seconds):.1f}"
     )
 
 

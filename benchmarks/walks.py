@@ -8,7 +8,8 @@
 Weights are N(0, 1) / sqrt(fan-in) and biases 0.3 N(0, 1) as in the peers' comparison, or of general
 form (`--general`: scales, biases and output weights of random size). Neither width nor activation is
 given. A network counts as identified if the outcome says so and every parameter is within `--atol`
-of the planted one up to symmetry; it is wrong if the outcome says so and that is not true.
+(1e-10 for exact answers, 1e-3 for others) of the planted one up to symmetry; it is wrong if the
+outcome says so and that is not true.
 """
 
 import argparse
@@ -18,6 +19,7 @@ from collections.abc import Callable
 import numpy as np
 
 import unweave
+from command_line import say, seeds_parser_of
 from unweave.activations import Activation, activation_named
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
@@ -82,24 +84,20 @@ def run(args: argparse.Namespace, shape: tuple[int, int, int]) -> None:
             wrong += found.is_identified
             print(f"    seed {seed}: {found.outcome.value} ({found.route}, error {error:.1e}): {found.reason[:200]}")
     name = f"{args.activation} {'-'.join(map(str, shape))}"
-    print(
+    say(
         f"{name:22} {args.answers:8} {identified:3d} of {args.seeds:3d} {wrong:6d} "
         f"{np.median(costs):9.2f} {np.max(costs):7.2f} "
-        f"{np.median(errors) if errors else np.nan:10.1e} {max(errors, default=np.nan):9.1e} {np.median(seconds):8.2f}",
-        flush=True,
+        f"{np.median(errors) if errors else np.nan:10.1e} {max(errors, default=np.nan):9.1e} {np.median(seconds):8.2f}"
     )
 
 
 def main() -> None:
     """Run all shapes."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = seeds_parser_of(__doc__, seeds=20, atol=None)
     parser.add_argument("--shapes", nargs="+", default=["10-5-1", "20-10-1", "50-25-1", "5-10-1"])
     parser.add_argument("--activation", default="relu")
     parser.add_argument("--answers", choices=["exact", "noise", "float32", "float32-model"], default="exact")
     parser.add_argument("--general", action="store_true", help="general form instead of the peers' distribution")
-    parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--atol", type=float, default=None, help="1e-10 for exact answers, 1e-3 for others")
     args = parser.parse_args()
     args.atol = args.atol or (1e-10 if args.answers == "exact" else 1e-3)
     print(

@@ -8,7 +8,6 @@ method folder is `identification/<route>` or `learn/<method>`; a walk returns to
 a file of another method folder.
 """
 
-import argparse
 import contextlib
 import io
 import os
@@ -21,6 +20,8 @@ from pathlib import Path
 from types import FrameType
 
 import numpy as np
+
+from command_line import parser_of
 
 # Folders with methods, and what lies in them for several methods.
 METHODS, SHARED = ("identification", "learn"), ("identification/walks",)
@@ -108,7 +109,7 @@ def show(name: str, files: Sequence[str], *, is_brief: bool) -> None:
 
 def main() -> None:
     """Print the ways of all jobs."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = parser_of(__doc__)
     parser.add_argument("--source", type=Path, help="another checkout, whose src/unweave is walked through")
     parser.add_argument("--brief", action="store_true", help="numbers only")
     parser.add_argument("--seed", type=int, default=0)

@@ -50,6 +50,26 @@ def certified(network: Network, truth: Network, points: np.ndarray, fresh: np.nd
     )
 
 
+def fitted_and_certified(
+    truth: Network,
+    points: np.ndarray,
+    fresh: np.ndarray,
+    rng: np.random.Generator,
+    *,
+    noise: float,
+    start_error: float,
+) -> tuple[Network, Certificate]:
+    """The network that noisy answers lead to from a start near the truth, and its certificate."""
+    values, fresh_values = (
+        truth(asked) + noise * rng.standard_normal((len(asked), truth.outputs)) for asked in (points, fresh)
+    )
+    start = ParameterVector(truth).moved(start_error * rng.standard_normal(truth.parameters))
+    found = LevenbergMarquardt()(start, points, values, floor=noise).network
+    return found, certify(
+        found, points=points, values=values, fresh_points=fresh, fresh_values=fresh_values, noise=noise
+    )
+
+
 def test_the_relative_step_leads_from_one_network_to_the_other(seed: int) -> None:
     one, points, _ = planted(seed, outputs=2, has_skip=True)
     other, _, _ = planted(seed + 1, outputs=2, has_skip=True)
@@ -65,14 +85,7 @@ def test_the_true_error_is_below_the_radius(
 ) -> None:
     network, points, fresh = planted(seed, activation=activation, outputs=outputs, has_skip=has_skip)
     rng = np.random.default_rng([seed, 1])
-    values, fresh_values = (
-        network(asked) + noise * rng.standard_normal((len(asked), outputs)) for asked in (points, fresh)
-    )
-    start = ParameterVector(network).moved(1e-4 * rng.standard_normal(network.parameters))
-    found = LevenbergMarquardt()(start, points, values, floor=noise).network
-    certificate = certify(
-        found, points=points, values=values, fresh_points=fresh, fresh_values=fresh_values, noise=noise
-    )
+    found, certificate = fitted_and_certified(network, points, fresh, rng, noise=noise, start_error=1e-4)
     error = float(np.max(np.abs(relative_step(found, network))))
     assert certificate.is_isolated
     assert error <= certificate.radius
@@ -276,14 +289,7 @@ def test_the_true_error_of_a_kinked_network_is_below_the_radius(
         100 * seed + number, activation=activation, outputs=outputs, has_skip=has_skip
     )
     rng = np.random.default_rng([seed, number])
-    values, fresh_values = (
-        network(asked) + noise * rng.standard_normal((len(asked), outputs)) for asked in (points, fresh)
-    )
-    start = ParameterVector(network).moved(1e-6 * rng.standard_normal(network.parameters))
-    found = LevenbergMarquardt()(start, points, values, floor=noise).network
-    certificate = certify(
-        found, points=points, values=values, fresh_points=fresh, fresh_values=fresh_values, noise=noise
-    )
+    found, certificate = fitted_and_certified(network, points, fresh, rng, noise=noise, start_error=1e-6)
     assert certificate.is_isolated
     truth = network if activation == HARD_TANH else in_the_scales_of(found, network)
     assert np.max(np.abs(relative_step(found, truth))) <= certificate.radius < certificate.isolation

@@ -65,6 +65,17 @@ def disturbed_network(network: Network, rng: np.random.Generator, error: float) 
     return reflect(near, 0, rng.random(neurons) < 0.5)
 
 
+class Counted:
+    """A function of points that counts those it was asked for."""
+
+    def __init__(self, function: Callable[[np.ndarray], np.ndarray]) -> None:
+        self._function, self.asked = function, 0
+
+    def __call__(self, points: np.ndarray) -> np.ndarray:
+        self.asked += len(points)
+        return self._function(points)
+
+
 def in_own_units(function: Callable[..., object], *, inputs: int, outputs: int = 1) -> StandardOracle:
     """An oracle whose standard coordinates are those of the function itself."""
     oracle = CallableOracle(function, inputs=inputs, outputs=outputs)

@@ -4,6 +4,7 @@ import os
 import re
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import unweave
+from shown_reports import CERTIFICATE
 from unweave.activations import TANH
 from unweave.certificates.certify import Certificate
 from unweave.exceptions import InvalidInput, UnreadableFile
@@ -38,18 +40,8 @@ def planted(inputs: int = 4) -> Network:
 
 
 def identification(network: Network | None) -> Result:
-    certificate = Certificate(
-        largest_error=1e-15,
-        rms_error=np.float64(2e-16),
-        fresh_queries=16,
-        confidence=0.95,
-        coverage=0.83,
-        noise=1e-16,
-        smallest_singular=0.1,
-        is_singular_estimated=False,
-        radius=np.inf,
-        isolation=0.0,
-    )
+    # Numbers of NumPy, and such that JSON has no words for.
+    certificate = replace(CERTIFICATE, rms_error=np.float64(2e-16), radius=np.inf, isolation=0.0)
     return Result(
         outcome=Outcome.PARTLY_IDENTIFIED if network else Outcome.NOT_IDENTIFIED,
         reason="one [reason] with brackets, and an umlaut: ä",

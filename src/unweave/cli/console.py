@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from unweave.result import Result
 
 IDENTIFIED, NOT_IDENTIFIED, WRONG_USE, MODEL_FAILED, PARTLY_IDENTIFIED, NOT_WRITTEN, INTERRUPTED = 0, 1, 2, 3, 4, 5, 130
-# Of commands that measure: there is no outcome, but some of the work may be left.
-COMPLETE, INCOMPLETE = IDENTIFIED, PARTLY_IDENTIFIED
 EXIT_CODES = (
     "Exit codes: 0 identified (or complete, or the same network), 1 not identified, 2 wrong use, 3 the model failed, "
     "4 partly identified (or not complete), 5 results could not be written, 130 interrupted."
@@ -164,6 +162,11 @@ def deliver(
 def leave_with(found: "Result") -> NoReturn:
     """Leave with the exit code of an outcome."""
     raise typer.Exit(OUTCOME_CODES[found.outcome.value])
+
+
+def leave_when_measured(*, is_complete: bool) -> NoReturn:
+    """Leave with the exit code of a command that measures, which has no outcome; some of its work may be left."""
+    raise typer.Exit(IDENTIFIED if is_complete else PARTLY_IDENTIFIED)
 
 
 def save_picture(figure: "Figure", path: Path) -> None:

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from unweave.cli.console import (
-    COMPLETE,
-    INCOMPLETE,
     AsJson,
     Quiet,
     Seed,
     check_kept,
     check_picture,
+    leave_when_measured,
     named_object,
     optional_numbers,
     progress,
@@ -130,7 +129,7 @@ def correction(
         with redirect_stdout(sys.stderr):
             result = _measured(model, data, epochs, given)
     _deliver(result, out, as_json=as_json, quiet=quiet)
-    raise typer.Exit(COMPLETE if result.is_complete else INCOMPLETE)
+    leave_when_measured(is_complete=result.is_complete)
 
 
 def _measured(

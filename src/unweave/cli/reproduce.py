@@ -6,12 +6,11 @@ from typing import Annotated
 import typer
 
 from unweave.cli.console import (
-    COMPLETE,
-    INCOMPLETE,
     AsJson,
     Quiet,
     Seed,
     check_kept,
+    leave_when_measured,
     optional_numbers,
     progress,
     save_picture,
@@ -93,7 +92,7 @@ def reproduce(
         save_picture(figure, out / file)
     if not (quiet or as_json):
         typer.echo(f"Numbers and pictures are in {out}", err=True)
-    raise typer.Exit(COMPLETE if found.is_complete else INCOMPLETE)
+    leave_when_measured(is_complete=found.is_complete)
 
 
 def _show_list(*, as_json: bool) -> None:

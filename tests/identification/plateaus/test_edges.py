@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from plants import Counted
 from unweave.identification.plateaus.edges import EdgeKind, Edges, Plateau, halved, leave, read_facet
 from unweave.identification.walks.lines import run_searches
 
@@ -94,16 +95,11 @@ def test_a_facet_is_read_to_the_last_digits(
 
 def test_a_facet_costs_about_sixty_queries_per_input(seed: int) -> None:
     normal, threshold = halfspace(seed)
-    model, rng, asked = step_of(normal, threshold), np.random.default_rng(seed), 0
-
-    def counted(points: np.ndarray) -> np.ndarray:
-        nonlocal asked
-        asked += len(points)
-        return model(points)
-
+    model, rng = step_of(normal, threshold), np.random.default_rng(seed)
+    counted = Counted(model)
     (edge,) = run_searches([leave(plateau_of(model), facing(normal, rng), unit=2.0)], model)
     run_searches([read_facet(plateau_of(model), edge, rng)], counted)
-    assert 40 * INPUTS < asked < 120 * INPUTS
+    assert 40 * INPUTS < counted.asked < 120 * INPUTS
 
 
 def test_a_normal_points_away_from_its_plateau(seed: int) -> None:

@@ -5,6 +5,7 @@ import contextlib
 import numpy as np
 import pytest
 
+from plants import Counted
 from unweave.activations import ERF, TANH, Activation
 from unweave.exceptions import StageFailed
 from unweave.identification.saturation.jumps import (
@@ -81,15 +82,9 @@ def test_planted_jumps_are_found(activation: Activation, neurons: int, outputs: 
 
 def test_a_jump_costs_less_than_sixty_queries(seed: int) -> None:
     truth, line = planted(seed, neurons=30), line_of(seed)
-    asked = 0
-
-    def ask(points: np.ndarray) -> np.ndarray:
-        nonlocal asked
-        asked += len(points)
-        return truth(points)
-
+    ask = Counted(truth)
     assert_jumps(JumpSearch(NOISE)(ask, line), truth, line)
-    assert asked < 60 * 30
+    assert ask.asked < 60 * 30
 
 
 def test_the_argument_is_the_inverse_of_the_profile() -> None:
@@ -165,15 +160,9 @@ def test_weak_jumps_are_not_taken_for_plateaus(ratio: float, seed: int) -> None:
 
 
 def test_a_constant_has_no_jumps(seed: int) -> None:
-    asked = 0
-
-    def ask(points: np.ndarray) -> np.ndarray:
-        nonlocal asked
-        asked += len(points)
-        return np.full((len(points), 1), 2.0)
-
+    ask = Counted(lambda points: np.full((len(points), 1), 2.0))
     assert JumpSearch(NOISE)(ask, line_of(seed)) == []
-    assert asked == FIRST_ANGLES
+    assert ask.asked == FIRST_ANGLES
 
 
 def drift_at_the_ends(points: np.ndarray) -> np.ndarray:

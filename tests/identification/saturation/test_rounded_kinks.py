@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
+from plants import Counted
 from unweave.activations import ELU, GELU, MISH, SELU, SILU, SOFTPLUS, Activation, elu
 from unweave.identification.saturation.rounded_kinks import (
     DISTANCES,
@@ -34,14 +35,8 @@ def walked_corners(truth: Network, seed: int) -> tuple[Line, Hyperplanes, Rounde
     line = far_line(4, np.random.default_rng([seed, 42]), radius=2e6, outer=1e-5)
     walked = FAR(truth, line)
     met = measure_hyperplanes(truth, walked, FAR)
-    asked = 0
-
-    def ask(points: np.ndarray) -> np.ndarray:
-        nonlocal asked
-        asked += len(points)
-        return truth(points)
-
-    return line, met, measure_rounded_kinks(ask, walked, met), asked
+    ask = Counted(truth)
+    return line, met, measure_rounded_kinks(ask, walked, met), ask.asked
 
 
 def planted_lengths(truth: Network, met: Hyperplanes) -> np.ndarray:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from plants import Counted
 from unweave.exceptions import StageFailed
 from unweave.identification.walks.kinks import KinkedLine, KinkSearch
 from unweave.identification.walks.lines import Line, far_line
@@ -184,16 +185,10 @@ def test_an_affine_function_has_no_kinks(kind: str, seed: int) -> None:
 
 def test_a_smooth_function_ends_with_unresolved_places(seed: int) -> None:
     line = general_line(seed)
-    asked = 0
-
-    def ask(points: np.ndarray) -> np.ndarray:
-        nonlocal asked
-        asked += len(points)
-        return np.sin((points - line.base) @ line.direction)[:, None]
-
+    ask = Counted(lambda points: np.sin((points - line.base) @ line.direction)[:, None])
     walked = KinkSearch(noise=EPS, rounding=4 * EPS)(ask, line)
     assert not any(kink.is_resolved for kink in walked.kinks)
-    assert asked < 5_000
+    assert ask.asked < 5_000
 
 
 def test_errors_grow_with_the_noise(seed: int) -> None:

@@ -4,7 +4,7 @@ import pytest
 from plants import disturbed_network
 from unweave.activations import RELU
 from unweave.exceptions import InvalidInput
-from unweave.learn.relu_network.finish import ReluFinish, with_affine_part
+from unweave.learn.relu_network.finish import FinishedRelu, ReluFinish, with_affine_part
 from unweave.networks.network import Network
 from unweave.networks.planted import relu_network
 from unweave.networks.symmetries import match
@@ -66,13 +66,18 @@ def test_the_result_is_never_worse_than_the_start(noise: float, error: float, se
     assert found.residual == pytest.approx(np.sqrt(np.mean((values - found.network(points)) ** 2)), abs=1e-12)
 
 
+def finished_without_one(whole: Network, points: np.ndarray, rng: np.random.Generator) -> tuple[FinishedRelu, Network]:
+    """The finish of a start that lacks the first neuron, and the network of the others."""
+    hidden, output = whole.layers
+    seen = Network.shallow(hidden.weights[1:], hidden.biases[1:], output.weights[:, 1:], np.zeros(1), RELU)
+    return ReluFinish()(disturbed_network(seen, rng, 0.01), points, whole(points)), seen
+
+
 def test_neurons_with_large_biases_stay_an_affine_part(seed: int) -> None:
     rng = np.random.default_rng(seed)
     whole = relu_network(rng, inputs=5, neurons=4, special_biases=(9.0,))
-    hidden, output = whole.layers
-    seen = Network.shallow(hidden.weights[1:], hidden.biases[1:], output.weights[:, 1:], np.zeros(1), RELU)
     points = rng.standard_normal((5_000, 5))
-    found = ReluFinish()(disturbed_network(seen, rng, 0.01), points, whole(points))
+    found, _ = finished_without_one(whole, points, rng)
     assert found.is_exact
     assert found.network.skip is not None
     np.testing.assert_allclose(found.network(points), whole(points), atol=1e-10)
@@ -81,10 +86,8 @@ def test_neurons_with_large_biases_stay_an_affine_part(seed: int) -> None:
 def test_a_missing_neuron_that_bends_at_few_points_does_not_spoil_the_others(seed: int) -> None:
     rng = np.random.default_rng(seed)
     whole = relu_network(rng, inputs=6, neurons=4, special_biases=(2.8,))
-    hidden, output = whole.layers
-    seen = Network.shallow(hidden.weights[1:], hidden.biases[1:], output.weights[:, 1:], np.zeros(1), RELU)
     points = rng.standard_normal((20_000, 6))
-    found = ReluFinish()(disturbed_network(seen, rng, 0.01), points, whole(points))
+    found, seen = finished_without_one(whole, points, rng)
     assert not found.is_exact
     assert 0.95 < found.exact_share < 1.0
     assert found.polish is None

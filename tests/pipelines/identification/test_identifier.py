@@ -7,6 +7,7 @@ import pytest
 
 import unweave
 from assertions import assert_recovered
+from plants import Counted
 from unweave.activations import ERF, GAUSSIAN, GELU, RELU, SIGMOID, SILU, SIN, SOFTPLUS, TANH, Activation, softplus
 from unweave.exceptions import InvalidInput, NotIdentified
 from unweave.identification.identifier import Identifier
@@ -119,15 +120,8 @@ def test_many_relu_neurons_of_one_output_have_their_signs_or_say_so(seed: int) -
 
 
 def test_queries_are_counted_exactly(seed: int) -> None:
-    truth = general_network(np.random.default_rng(seed), inputs=4, neurons=3)
-    asked = 0
-
-    def model(points: np.ndarray) -> np.ndarray:
-        nonlocal asked
-        asked += len(points)
-        return truth(points)
-
-    assert unweave.identify(model, inputs=4, seed=seed).queries == asked
+    model = Counted(general_network(np.random.default_rng(seed), inputs=4, neurons=3))
+    assert unweave.identify(model, inputs=4, seed=seed).queries == model.asked
 
 
 def test_same_seed_same_result(seed: int) -> None:
@@ -325,16 +319,9 @@ class TestHonestFailures:
 
     @pytest.mark.parametrize("budget", [1, 20, 39, 100, 300])
     def test_budget_too_small_is_respected_to_the_query(self, budget: int, seed: int) -> None:
-        truth = general_network(np.random.default_rng(seed), inputs=6, neurons=6)
-        asked = 0
-
-        def model(points: np.ndarray) -> np.ndarray:
-            nonlocal asked
-            asked += len(points)
-            return truth(points)
-
+        model = Counted(general_network(np.random.default_rng(seed), inputs=6, neurons=6))
         found = unweave.identify(model, inputs=6, budget=budget, seed=seed)
-        assert asked == found.queries <= budget
+        assert model.asked == found.queries <= budget
         assert found.outcome is unweave.Outcome.NOT_IDENTIFIED
         assert "budget" in found.reason
 

@@ -147,22 +147,12 @@ class HalfspaceUnionClassifier(_HalfspaceClassifier):
 class HalfspaceIntersectionClassifier(_HalfspaceClassifier):
     """Recover an intersection of half spaces ``<normal, x> >= offset``: one class, `inside_`, is inside of all of them.
 
-    Its complement is a union of half spaces with opposite normals, which is what is learnt.
-
-    Args:
-        neurons: number of half spaces; found from the samples if None.
-        random_state: seed of splits, starts and subsamples.
+    Its complement is a union of half spaces with opposite normals, which is what is learnt. Settings and attributes are
+    those of `HalfspaceUnionClassifier`, with the differences below.
 
     Attributes:
-        classes_: the two classes.
-        inside_: the class that is inside; either may be, and the samples decide.
         normals_: unit normals of the half spaces, pointing inwards.
-        offsets_: one per half space.
         layer_: the complements of the half spaces as units.
-        outcome_: identified if no held-out label is wrong, partly identified for estimates; if not identified, half
-            spaces were fitted for prediction only.
-        result_, network_, certificate_: see `Result`; the network has one step per half space of the union, and is what
-            predicts.
     """
 
     _is_union = False
