@@ -6,7 +6,7 @@ from scipy import stats
 
 from unweave.activations import RELU
 from unweave.learn.relu_network.candidates import in_inputs
-from unweave.learn.relu_network.evidence import residual_structure, standard_errors
+from unweave.learn.relu_network.evidence import ResidualTest, standard_errors
 from unweave.learn.relu_network.pattern_fit import PatternNewton
 from unweave.learn.relu_network.units import unit_parameters
 from unweave.networks.network import Network
@@ -26,8 +26,7 @@ def problem(seed: int) -> tuple[np.random.Generator, Network, np.ndarray]:
 def test_chances_are_uniform_for_noise(seed: int) -> None:
     rng, network, points = problem(seed)
     chances = [
-        residual_structure(network, points, network(points) + rng.standard_normal((ROWS, 1)), rng).chance
-        for _ in range(60)
+        ResidualTest()(network, points, network(points) + rng.standard_normal((ROWS, 1)), rng).chance for _ in range(60)
     ]
     assert stats.kstest(chances, "uniform").pvalue > 1e-4
 
@@ -44,7 +43,7 @@ def test_missing_parts_are_noticed(seed: int, missing: str) -> None:
         "rare neuron": 2 * np.maximum(points[:, 3] - 1.7, 0.0),
     }[missing]
     values = network(points) + part[:, None] + 0.3 * rng.standard_normal((ROWS, 1))
-    found = residual_structure(network, points, values, rng)
+    found = ResidualTest()(network, points, values, rng)
     assert not found.is_noise
     assert found.explained > 0.03
 
@@ -60,21 +59,21 @@ def test_small_changes_of_the_network_are_no_structure(seed: int) -> None:
         hidden.activation,
     )
     values = network(points) + 0.3 * rng.standard_normal((ROWS, 1))
-    assert residual_structure(moved, points, values, rng).chance > 1e-4
+    assert ResidualTest()(moved, points, values, rng).chance > 1e-4
 
 
 def test_what_features_explain_completely_is_no_noise(seed: int) -> None:
     rng, network, points = problem(seed)
-    assert residual_structure(network, points, network(points) + points[:, :1] ** 2, rng).chance == 0.0
+    assert ResidualTest()(network, points, network(points) + points[:, :1] ** 2, rng).chance == 0.0
 
 
 def test_a_part_of_the_noticeable_size_is_noticed(seed: int) -> None:
     rng, network, points = problem(seed)
     noise = 0.3 * rng.standard_normal((ROWS, 1))
-    size = residual_structure(network, points, network(points) + noise, rng).noticeable
+    size = ResidualTest()(network, points, network(points) + noise, rng).noticeable
     part = (points[:, :1] ** 2 - 1) / np.sqrt(2)
-    assert residual_structure(network, points, network(points) + noise + 0.3 * size * part, rng).is_noise
-    assert not residual_structure(network, points, network(points) + noise + 1.5 * size * part, rng).is_noise
+    assert ResidualTest()(network, points, network(points) + noise + 0.3 * size * part, rng).is_noise
+    assert not ResidualTest()(network, points, network(points) + noise + 1.5 * size * part, rng).is_noise
 
 
 def test_the_order_of_neurons_does_not_matter(seed: int) -> None:
@@ -82,7 +81,7 @@ def test_the_order_of_neurons_does_not_matter(seed: int) -> None:
     values = network(points) + points[:, :1] ** 2 / 5
     turned = permute(network, 0, np.array([2, 0, 1]))
     statistics = [
-        residual_structure(each, points, values + np.sin(50 * points[:, 1:2]), np.random.default_rng(1)).statistic
+        ResidualTest()(each, points, values + np.sin(50 * points[:, 1:2]), np.random.default_rng(1)).statistic
         for each in (network, turned)
     ]
     assert statistics[0] == pytest.approx(statistics[1])
@@ -93,8 +92,8 @@ def test_networks_without_neurons_and_few_rows(seed: int) -> None:
     nothing = Network.shallow(np.zeros((0, INPUTS)), np.zeros(0), np.zeros((1, 0)), np.zeros(1), relu_network(
         rng, inputs=2, neurons=1).layers[0].activation)  # fmt: skip
     noise = rng.standard_normal((ROWS, 1))
-    assert residual_structure(nothing, points, noise, rng).is_noise
-    assert residual_structure(nothing, points[:8], noise[:8], rng).is_noise
+    assert ResidualTest()(nothing, points, noise, rng).is_noise
+    assert ResidualTest()(nothing, points[:8], noise[:8], rng).is_noise
 
 
 @pytest.mark.parametrize("is_moved", [False, True])
@@ -124,4 +123,4 @@ def test_what_no_point_tells_has_infinite_errors() -> None:
     errors = standard_errors(never, points, never(points), noise=0.1, coordinates=Coordinates.identity(2))
     assert np.isfinite(errors.biases[0])
     assert np.isinf(errors.biases[1])
-    assert errors.seen(never).tolist() == [True, False]
+    assert errors.seen(never, needed=4.0, largest_angle=0.5).tolist() == [True, False]

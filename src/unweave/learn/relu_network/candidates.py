@@ -1,14 +1,14 @@
 """Relu networks that may be behind samples, finished and judged on rows that no fit has seen."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Bool, Float64
 
 from unweave.activations import RELU
 from unweave.arrays import Points, Values, root_mean_square
-from unweave.learn.relu_network.evidence import ResidualStructure, StandardErrors, residual_structure, standard_errors
-from unweave.learn.relu_network.finish import EXACT, EXACT_SIGN_TOL, FinishedRelu, ReluFinish
+from unweave.learn.relu_network.evidence import ResidualStructure, ResidualTest, StandardErrors, standard_errors
+from unweave.learn.relu_network.finish import FinishedRelu, ReluFinish
 from unweave.learn.relu_network.missing_neurons import RareNeurons
 from unweave.learn.relu_network.units import equivalent_signs, flip_columns, resolve_relu_signs, unit_parameters
 from unweave.networks.network import Network
@@ -16,15 +16,36 @@ from unweave.networks.symmetries import reflect
 from unweave.numerics.binary_systems import BinarySystem
 from unweave.samples.hermite.inputs import Coordinates
 
-# Hyperplanes that differ by less are one, and neurons of less weight than this share are none, for exact labels.
-SAME_PLANE, NO_WEIGHT = 1e-7, 1e-9
-# Rows that decide whether a start deserves a fit to all of them.
-SCREENING_ROWS = 30_000
-# Noise whose median is a smaller share of its root mean square is none: most rows are met, and some are not; chosen (it
-# is 0.67 for normal noise, 0.44 for Student's t with three degrees of freedom).
-EVEN_NOISE = 0.2
-# Errors of exact labels on rows that no fit has seen, relative to the labels: rounding, times what a fit loses.
-EXACT_ELSEWHERE = 1e-9
+
+@dataclass(frozen=True, kw_only=True)
+class CandidateRules:
+    """Limits that decide what is made of a candidate.
+
+    Args:
+        residuals: the test whether a candidate leaves noise.
+        exact_elsewhere: largest error of exact labels on rows that no fit has seen, relative to the labels. 5,636
+            planted networks had 5e-14 at most; the margin is for kinks that few rows pass.
+        even_noise: noise whose median is a smaller share of its root mean square is none: most rows are met, and some
+            are not. It is 0.67 for normal noise and 0.44 for Student's t with three degrees of freedom; half of that.
+        seen: standard errors of an output weight from which on its neuron stands out: chance exceeds four, for a
+            normal error, in 6e-5 of all cases.
+        largest_angle: standard error of a direction, in radians, from which on it is not known: at half a radian it
+            reaches the angle below which neurons may be taken for one.
+        same_plane: hyperplanes of exact labels that differ by less are one, in entries of ``(w, b)`` with unit
+            weights. Those of 2,536 planted networks were found to 5e-14; the margin is for kinks that few rows pass.
+        no_weight: neurons of less than this share of the largest output weight are none, for exact labels: the error
+            that `exact_elsewhere` allows.
+        screening_rows: that decide whether a start deserves a fit to all of them; chosen, for the time.
+    """
+
+    residuals: ResidualTest = field(default_factory=ResidualTest)
+    exact_elsewhere: float = 1e-9
+    even_noise: float = 0.2
+    seen: float = 4.0
+    largest_angle: float = 0.5
+    same_plane: float = 1e-7
+    no_weight: float = 1e-9
+    screening_rows: int = 30_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,6 +88,7 @@ class Candidate:
         open_signs: neurons whose sign is open.
         unseen_error: root mean square error on unseen rows.
         rows: how many it was fitted to.
+        rules: that it was judged by.
     """
 
     start: Network
@@ -82,6 +104,7 @@ class Candidate:
     open_signs: Bool[np.ndarray, "neurons"]
     unseen_error: float
     rows: int
+    rules: CandidateRules
 
     @property
     def neurons(self) -> int:
@@ -95,7 +118,7 @@ class Candidate:
         Noise spoils all of them. Where most are met exactly, the others tell of a neuron that is missing.
         """
         is_noisy = self.exact_share <= 0.5 and self.structure is not None and self.structure.is_noise
-        is_noisy = is_noisy and self.evenness >= EVEN_NOISE
+        is_noisy = is_noisy and self.evenness >= self.rules.even_noise
         return self.is_exact or is_noisy
 
     @property
@@ -114,6 +137,7 @@ class Finisher:
         coordinates: those of the rows.
         finish: the last stage.
         rare: the search for neurons that bend at few samples.
+        rules: limits that decide what is made of a candidate.
     """
 
     fitted: Rows
@@ -121,12 +145,14 @@ class Finisher:
     coordinates: Coordinates
     finish: ReluFinish
     rare: RareNeurons
+    rules: CandidateRules
 
     def screened(self, start: Network, rng: np.random.Generator) -> Candidate:
         """The same as a call for starts that deserve it; for others what some of the rows say about them."""
-        if len(self.fitted.labels) <= SCREENING_ROWS:
+        most = self.rules.screening_rows
+        if len(self.fitted.labels) <= most:
             return self(start, rng)
-        few = Rows(self.fitted.points[:SCREENING_ROWS], self.fitted.labels[:SCREENING_ROWS])
+        few = Rows(self.fitted.points[:most], self.fitted.labels[:most])
         candidate = replace(self, fitted=few)(start, rng)
         # Neurons that bend at few rows leave most of the others exact.
         is_promising = candidate.is_good or candidate.exact_share > 0.5
@@ -155,11 +181,11 @@ class Finisher:
                 again = self.finish(more, points, values)
                 finished = again if again.exact_share > finished.exact_share else finished
         if finished.is_exact:
-            fewer = thinned(finished.network)
+            fewer = thinned(finished.network, same_plane=self.rules.same_plane, no_weight=self.rules.no_weight)
             if fewer.widths != finished.network.widths:
                 again = self.finish(fewer, points, values)
                 finished = again if again.is_exact else finished
-        return self.judged(start, _signed(finished), finished, rng)
+        return self.judged(start, _signed(finished, self.finish.exact_sign_tol), finished, rng)
 
     def judged(self, start: Network, network: Network, finished: FinishedRelu, rng: np.random.Generator) -> Candidate:
         """What unseen rows say about a network."""
@@ -168,13 +194,14 @@ class Finisher:
         freedom = max(len(left) - _unknowns(network), 1)
         noise = float(np.sqrt(np.sum(left**2) / freedom))
         unseen = self.unseen.residuals(network)
-        is_exact = bool(np.max(np.abs(unseen)) <= EXACT_ELSEWHERE * size) and noise <= EXACT_ELSEWHERE * size
-        structure = None if is_exact else residual_structure(network, self.fitted.points, self.fitted.values, rng)
+        allowed = self.rules.exact_elsewhere * size
+        is_exact = bool(np.max(np.abs(unseen)) <= allowed) and noise <= allowed
+        structure = None if is_exact else self.rules.residuals(network, self.fitted.points, self.fitted.values, rng)
         errors = standard_errors(
             network, self.fitted.points, self.fitted.values, noise=noise, coordinates=self.coordinates
         )
-        share = float(np.mean(np.abs(left) <= EXACT * size))
-        open_signs = _open_signs(network, finished, is_exact=is_exact)
+        share = float(np.mean(np.abs(left) <= self.finish.exact * size))
+        open_signs = _open_signs(network, finished, is_exact=is_exact, relative_tol=self.finish.exact_sign_tol)
         return Candidate(
             start=start,
             network=network,
@@ -185,10 +212,13 @@ class Finisher:
             noise=noise,
             structure=structure,
             errors=errors,
-            is_seen=errors.seen(in_inputs(network, self.coordinates)),
+            is_seen=errors.seen(
+                in_inputs(network, self.coordinates), needed=self.rules.seen, largest_angle=self.rules.largest_angle
+            ),
             open_signs=open_signs,
             unseen_error=root_mean_square(unseen),
             rows=len(left),
+            rules=self.rules,
         )
 
 
@@ -224,7 +254,7 @@ def _unknowns(network: Network) -> int:
     return (network.widths[0] + (network.skip is not None)) * (network.inputs + 1)
 
 
-def thinned(network: Network) -> Network:
+def thinned(network: Network, *, same_plane: float, no_weight: float) -> Network:
     """The same function without neurons of no weight, and with one neuron per hyperplane.
 
     ``a relu(t) + a' relu(-t) = (a + a') relu(t) - a' t``: the rest goes into the affine part.
@@ -237,17 +267,17 @@ def thinned(network: Network) -> Network:
     for first in range(len(heights)):
         for second in range(first + 1, len(heights)):
             same, opposite = (np.max(np.abs(planes[first] - sign * planes[second])) for sign in (1.0, -1.0))
-            if kept[first] and kept[second] and min(same, opposite) <= SAME_PLANE:
+            if kept[first] and kept[second] and min(same, opposite) <= same_plane:
                 kept[second] = False
                 if opposite < same:
                     slope -= heights[second] * directions[first]
                     offset -= heights[second] * biases[first]
                 heights[first] += heights[second]
-    kept &= np.abs(heights) > NO_WEIGHT * np.max(np.abs(heights), initial=0.0)
+    kept &= np.abs(heights) > no_weight * np.max(np.abs(heights), initial=0.0)
     return Network.shallow(directions[kept], biases[kept], heights[None, kept], offset, RELU, slope[None])
 
 
-def _signed(finished: FinishedRelu) -> Network:
+def _signed(finished: FinishedRelu, relative_tol: float) -> Network:
     """Signs for a network that is exact and still has a slope.
 
     Where several choices of signs leave neither slope nor offset, one of them; where none does, but one leaves no
@@ -258,20 +288,22 @@ def _signed(finished: FinishedRelu) -> Network:
         return network
     columns = flip_columns(network)
     target = -np.append(network.skip[0], network.layers[1].biases)
-    choices = BinarySystem(columns, target, EXACT_SIGN_TOL * float(np.linalg.norm(columns))).solutions()
+    choices = BinarySystem(columns, target, relative_tol * float(np.linalg.norm(columns))).solutions()
     if len(choices.residuals) and choices.residuals[0] <= 1.0:
         flipped = reflect(network, 0, choices.vectors[0])
         return Network((flipped.layers[0], replace(flipped.layers[1], biases=np.zeros(1))))
-    found = resolve_relu_signs(network, relative_tol=EXACT_SIGN_TOL, has_offset=True)
+    found = resolve_relu_signs(network, relative_tol=relative_tol, has_offset=True)
     return found.network if found.solutions == 1 else network
 
 
-def _open_signs(network: Network, finished: FinishedRelu, *, is_exact: bool) -> Bool[np.ndarray, "neurons"]:
+def _open_signs(
+    network: Network, finished: FinishedRelu, *, is_exact: bool, relative_tol: float
+) -> Bool[np.ndarray, "neurons"]:
     if network.widths[0] == 0:
         return np.zeros(0, dtype=bool)
     if network.skip is None:
         # The theorem: flips of a set with sum a w = 0 and sum a b = 0 give the same function.
         return (
-            equivalent_signs(network, relative_tol=EXACT_SIGN_TOL).open_signs if is_exact else finished.signs.open_signs
+            equivalent_signs(network, relative_tol=relative_tol).open_signs if is_exact else finished.signs.open_signs
         )
     return np.ones(network.widths[0], dtype=bool)

@@ -15,33 +15,22 @@ from scipy.stats import chi2
 from unweave.arrays import Vector, as_float64
 from unweave.exceptions import InputWarning, InvalidInput
 from unweave.learn.base import NetworkRegressor, Progress, Stages, check_neurons, seed_of
-from unweave.learn.relu_network.candidates import Candidate, Finisher, Rows, in_inputs
-from unweave.learn.relu_network.certificate import (
-    Case,
-    ReluCertificate,
-    certificate_of,
-    doubt_of_inputs,
-    notes,
-    too_few,
-    verdict,
-)
-from unweave.learn.relu_network.evidence import FALSE_ALARM, StandardErrors
+from unweave.learn.relu_network.candidates import Candidate, CandidateRules, Finisher, Rows, in_inputs
+from unweave.learn.relu_network.certificate import ReluCertificate, ReluEvidence
+from unweave.learn.relu_network.claims import Case, ReluClaims, doubt_of_inputs, notes, too_few, verdict
+from unweave.learn.relu_network.evidence import StandardErrors
 from unweave.learn.relu_network.finish import ReluFinish
 from unweave.learn.relu_network.missing_neurons import NextNeuron, RareNeurons
 from unweave.learn.relu_network.starts import FirstLook, Moments, affine_network, attempts, outside_subspace, start_of
-from unweave.learn.relu_network.units import SignChoices, equivalent_signs
+from unweave.learn.relu_network.units import SignChoices, equivalent_signs, with_labels_in
 from unweave.networks.network import Network
 from unweave.result import Cost, Outcome, Result
 from unweave.samples.hermite.inputs import Coordinates, InputMoments, InputSummary
 from unweave.samples.sources import ArraySource, Part, Source, first_rows, split
 from unweave.samples.sums import Engine, accumulate
 
-# Share of the rows that no fit sees: half of them choose among networks, the other half judge the choice.
-HELD_OUT, MOST_HELD_OUT = 0.2, 10_000
 # Numbers of the rows that the finish keeps in memory: 256 MB.
 MOST_NUMBERS = 2**25
-# Rows per input below which moments of order two are hardly better than chance.
-ROWS_PER_INPUT = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +66,16 @@ class ReluLearner:
         finish: fits the network of the moments to the rows.
         rare: looks for neurons that bend at few rows.
         further: looks for neurons that moments do not show in noisy labels.
-        most_attempts: numbers of neurons that are tried at most.
-        most_further: neurons that are added to a candidate at most.
-
-    Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
+        most_attempts: numbers of neurons that are tried at most; chosen, for the time.
+        most_further: neurons that are added to a candidate at most; chosen, for the time.
+        rules: what is made of candidates.
+        evidence: what is measured on rows that nothing has seen.
+        claims: what may be said then.
+        held_out: share of the rows that no fit sees: half choose among networks, half judge the choice; customary.
+        most_held_out: of them: 5,000 show what fills 0.06 % of the inputs, at 95 % (``3 / 5,000``).
+        rows_per_input: with fewer, moments of order two are hardly better than chance: their relative errors are about
+            ``sqrt(inputs / rows)``, a quarter.
+        rows_per_number: of a network, below which it is not fitted; chosen, and `ReluClaims` allows for it.
     """
 
     neurons: int | None = None
@@ -91,6 +86,13 @@ class ReluLearner:
     further: NextNeuron = field(default_factory=NextNeuron)
     most_attempts: int = 12
     most_further: int = 3
+    rules: CandidateRules = field(default_factory=CandidateRules)
+    evidence: ReluEvidence = field(default_factory=ReluEvidence)
+    claims: ReluClaims = field(default_factory=ReluClaims)
+    held_out: float = 0.2
+    most_held_out: int = 10_000
+    rows_per_input: int = 20
+    rows_per_number: int = 3
 
     def __call__(
         self,
@@ -125,8 +127,8 @@ class ReluLearner:
         with stages("inputs"):
             summary = accumulate(source, InputMoments(_first_point(source, inputs)), engine=engine).finalise()
         stages.samples = summary.rows
-        if summary.rows < ROWS_PER_INPUT * (inputs + 1):
-            reason = too_few(summary.rows, ROWS_PER_INPUT * (inputs + 1))
+        if summary.rows < self.rows_per_input * (inputs + 1):
+            reason = too_few(summary.rows, self.rows_per_input * (inputs + 1))
             return _affine_only(source, inputs, summary.rows, stages, reason)
         try:
             problem = _Problem.of(self, source, summary.whole, rows=summary.rows, seed=seed, engine=engine)
@@ -141,7 +143,7 @@ class ReluLearner:
             finisher, held_out = problem.rows(self)
         best = self._best(problem, look, finisher, rng, stages)
         with stages("certificate"):
-            return _result(problem, look, best, finisher, held_out, stages, given=self.neurons)
+            return _result(self, problem, look, best, finisher, held_out, stages)
 
     def _best(
         self, problem: "_Problem", look: FirstLook, finisher: Finisher, rng: np.random.Generator, stages: Stages
@@ -149,7 +151,7 @@ class ReluLearner:
         """The first candidate that nothing speaks against; otherwise the one with the least unseen error."""
         moments = look.moments.whole
         affine = affine_network(moments.entries(1), moments.entries(0))
-        scaled = _with_labels_in(affine, problem.spread)
+        scaled = with_labels_in(affine, problem.spread)
         with stages("finishing"):
             finished = finisher.finish(scaled, finisher.fitted.points, finisher.fitted.values)
             best = finisher.judged(scaled, finished.network, finished, rng)
@@ -165,9 +167,11 @@ class ReluLearner:
                 moments = problem.moments.within(subspace, look, degree=2 * attempt.order + 2)
             with stages("directions and biases"):
                 start = start_of(attempt, moments, rng)
-            if start is None or len(finisher.fitted.labels) < 3 * (start.widths[0] + 1) * (start.inputs + 1):
+            if start is None or len(finisher.fitted.labels) < self.rows_per_number * (start.widths[0] + 1) * (
+                start.inputs + 1
+            ):
                 continue
-            whole = _with_labels_in(outside_subspace(start, subspace, look), problem.spread)
+            whole = with_labels_in(outside_subspace(start, subspace, look), problem.spread)
             with stages("finishing"):
                 candidate = finisher.screened(whole, rng)
             if candidate.is_good:
@@ -181,12 +185,17 @@ class ReluLearner:
         """Neurons that noise hides from the test of residuals, but not from a fit of one neuron more."""
         for _ in range(self.most_further):
             more = self.further(best.network, finisher.fitted.points, finisher.fitted.values, rng)
-            if best.is_exact or len(finisher.fitted.labels) < 3 * (more.widths[0] + 1) * (more.inputs + 1):
+            if best.is_exact or len(finisher.fitted.labels) < self.rows_per_number * (more.widths[0] + 1) * (
+                more.inputs + 1
+            ):
                 break
             candidate = replace(finisher.screened(more, rng), start=best.start)
             # What one neuron more gains by chance, as twice as many parameters would: its place is searched for.
             gain = len(finisher.fitted.labels) * ((best.noise / candidate.noise) ** 2 - 1.0) if candidate.noise else 0.0
-            is_real = gain > chi2.isf(FALSE_ALARM, 2 * (more.inputs + 2)) and candidate.neurons > best.neurons
+            is_real = (
+                gain > chi2.isf(self.rules.residuals.false_alarm, 2 * (more.inputs + 2))
+                and candidate.neurons > best.neurons
+            )
             if not (is_real and candidate.is_good):
                 break
             best = candidate
@@ -198,7 +207,7 @@ class ReluLearner:
             if best.structure is None or best.structure.is_noise:
                 break
             more = self.further(best.network, finisher.fitted.points, finisher.fitted.values, rng)
-            if len(finisher.fitted.labels) < 3 * (more.widths[0] + 1) * (more.inputs + 1):
+            if len(finisher.fitted.labels) < self.rows_per_number * (more.widths[0] + 1) * (more.inputs + 1):
                 break
             candidate = replace(finisher.screened(more, rng), start=best.start)
             if not candidate.unseen_error < best.unseen_error:
@@ -232,7 +241,7 @@ class _Problem:
         mean = summary.mean if learner.mean is None else learner.mean
         covariance = summary.covariance if learner.covariance is None else learner.covariance
         coordinates = Coordinates.whitening(mean, covariance)
-        training, held_out = split(source, share=min(HELD_OUT, MOST_HELD_OUT / rows), seed=seed)
+        training, held_out = split(source, share=min(learner.held_out, learner.most_held_out / rows), seed=seed)
         spread = summary.label_rms if summary.label_rms > 0.0 else 1.0
         return cls(training, held_out, Moments(training, coordinates, engine), coordinates, spread, rows)
 
@@ -240,11 +249,12 @@ class _Problem:
         """Rows to fit and to choose by, and rows that judge the choice."""
         inputs = self.coordinates.inputs
         fitted = self._in_coordinates(self.training, MOST_NUMBERS // inputs)
-        unseen = self._in_coordinates(self.held_out, 2 * MOST_HELD_OUT)
+        unseen = self._in_coordinates(self.held_out, 2 * learner.most_held_out)
         half = len(unseen.labels) // 2
         choosing = Rows(unseen.points[:half], unseen.labels[:half])
         judging = Rows(unseen.points[half:], unseen.labels[half:])
-        return Finisher(fitted, choosing, self.coordinates, learner.finish, learner.rare), judging
+        finisher = Finisher(fitted, choosing, self.coordinates, learner.finish, learner.rare, learner.rules)
+        return finisher, judging
 
     def _in_coordinates(self, part: Part, most: int) -> Rows:
         points, labels = first_rows(part, inputs=self.coordinates.inputs, most=most)
@@ -256,23 +266,22 @@ class _Problem:
 
 
 def _result(
+    learner: ReluLearner,
     problem: _Problem,
     look: FirstLook,
     best: Candidate,
     finisher: Finisher,
     held_out: Rows,
     stages: Stages,
-    *,
-    given: int | None,
 ) -> tuple[ReluResult, ReluDetails]:
-    certificate = certificate_of(
+    certificate = learner.evidence.certificate_of(
         best,
         fitted=finisher.fitted,
         held_out=held_out,
         coordinates=problem.coordinates,
         spread=problem.spread,
     )
-    case = Case(best, certificate, look.gaussianity.diagnostics(), given)
+    case = Case(best, certificate, look.gaussianity.diagnostics(), learner.neurons, learner.claims)
     outcome, reason = verdict(case)
     choices = equivalent_signs(best.network) if best.is_exact and best.network.skip is None and best.neurons else None
     network = problem.in_inputs(best.network)
@@ -285,7 +294,7 @@ def _result(
         cost=Cost(samples=problem.samples, seconds=dict(stages.seconds)),
         notes=tuple(notes(case)),
     )
-    scaled = _scaled_errors(best.errors, problem.spread)
+    scaled = replace(best.errors, output_weights=problem.spread * best.errors.output_weights)
     start, doubt = problem.in_inputs(best.start), doubt_of_inputs(case)
     return result, ReluDetails(start, scaled, best.open_signs, choices, doubt)
 
@@ -297,19 +306,6 @@ def _affine_only(source: Source, inputs: int, rows: int, stages: Stages, reason:
     network = affine_network(solved[:-1], solved[-1:])
     result = Result(Outcome.NOT_IDENTIFIED, reason, network, cost=Cost(samples=rows, seconds=dict(stages.seconds)))
     return result, ReluDetails(None, None, np.zeros(0, dtype=bool), None, None)
-
-
-def _with_labels_in(network: Network, spread: float) -> Network:
-    """The network with labels in another unit."""
-    hidden, output = network.layers
-    skip = None if network.skip is None else network.skip / spread
-    return Network.shallow(
-        hidden.weights, hidden.biases, output.weights / spread, output.biases / spread, hidden.activation, skip
-    )
-
-
-def _scaled_errors(errors: StandardErrors, spread: float) -> StandardErrors:
-    return StandardErrors(errors.weights, errors.biases, spread * errors.output_weights)
 
 
 def _first_point(source: Source, inputs: int) -> Vector:

@@ -22,36 +22,8 @@ from unweave.networks.network import Network
 from unweave.result import Diagnostic, at_least
 from unweave.samples.hermite.inputs import Coordinates
 
-# Eigenvalues of normalised features below this share of the largest: one of them depends on the others.
-INDEPENDENT = 1e-10
-# Sums of squares below this share of the whole are rounding.
-ROUNDING = 1e-12
-# Rows per feature: with fewer the test has little power.
-ROWS_PER_FEATURE = 8
-# Rows that are used at most, and numbers of a block of their features.
-MOST_ROWS, BLOCK_NUMBERS = 400_000, 2**22
-# Kinks along the direction of every neuron, in standard deviations; the outer ones are for neurons that bend rarely.
-KINKS = (-2.2, -1.4, -0.7, 0.0, 0.7, 1.4, 2.2)
-# Kinks along every coordinate, on both sides.
-OUTER_KINK = 1.7
-# Coordinates whose products are features.
-MOST_SQUARED = 20
-# Neurons in random places, for directions that no found neuron has.
-RANDOM_NEURONS = 64
-# Neurons that are planted at random to see what would be noticed, as many again near those that were found; with kinks
-# up to so many standard deviations from the mean. Beyond, 2 % of the samples tell of a neuron.
-PLANTS, OUTERMOST = 48, 2.0
-# Neurons that are nearer to each other than this angle may be taken for one where labels have noise, so that none is
-# planted nearer to one that was found; chosen, and said.
-RESOLUTION = float(np.radians(30.0))
-# Probability with which a planted neuron has to be noticed; customary.
-POWER = 0.95
-# Rows that measure how much a neuron bends; half width of the band in which the density of rows at a kink is counted.
-BEND_ROWS, DENSITY_BAND = 20_000, 0.25
-# Chance below which noise is no explanation any more, and below which there is doubt.
-FALSE_ALARM, DOUBT = 1e-6, 1e-3
-# A neuron is seen if its output weight is this many standard errors, and its direction is known to this angle.
-SEEN, LARGEST_ANGLE = 4.0, 0.5
+# Numbers of a block of features: 32 MB.
+BLOCK_NUMBERS = 2**22
 
 
 @dataclass(frozen=True)
@@ -62,10 +34,12 @@ class ResidualStructure:
         chance: probability that noise looks as structured as this.
         statistic: mean square that the features explain, relative to that which they leave.
         explained: share of the residuals' variance that the features explain, corrected for their number.
-        noticeable: a neuron that the network lacks would have been noticed, with `POWER`, if what it adds beside affine
-            functions has this root mean square: the largest one that is needed for neurons planted in many places.
+        noticeable: a neuron that the network lacks would have been noticed, with the power of the test, if what it adds
+            beside affine functions has this root mean square: the largest one that is needed for neurons planted in
+            many places.
         features: number of features.
         rows: number of residuals.
+        levels: chances below which noise is no explanation any more, and below which there is doubt.
     """
 
     chance: float
@@ -74,87 +48,140 @@ class ResidualStructure:
     noticeable: float
     features: int
     rows: int
+    levels: tuple[float, float]
 
     @property
     def is_noise(self) -> bool:
         """Whether noise explains the residuals."""
-        return self.chance >= FALSE_ALARM
+        return self.chance >= self.levels[0]
 
     @property
     def is_doubtful(self) -> bool:
         """Whether noise hardly does: nothing is claimed to be complete then."""
-        return self.chance < DOUBT
+        return self.chance < self.levels[1]
 
     def diagnostic(self) -> Diagnostic:
         """The test as a checked assumption."""
         return at_least(
             "chance that noise leaves residuals with such a structure",
             self.chance,
-            DOUBT,
+            self.levels[1],
             f"the network does not explain all of the labels: what it leaves depends on the inputs (F = "
             f"{self.statistic:.3g}, {100 * self.explained:.2g} % of its variance); look for more neurons",
-            weak=FALSE_ALARM,
+            weak=self.levels[0],
         )
 
 
-def residual_structure(network: Network, points: Points, values: Values, rng: np.random.Generator) -> ResidualStructure:
-    """Test whether what a network leaves depends on the inputs.
+@dataclass(frozen=True, kw_only=True)
+class ResidualTest:
+    """Settings of the F test of residuals. Kinks are in standard deviations of the inputs.
 
     Args:
-        network: shallow relu network with one output.
-        points: in coordinates in which they are about standard.
-        values: the labels there.
-        rng: for the places of random neurons.
-
-    Assumes: independent noise of one variance. Where some rows have more noise than others, alarms are likelier.
+        false_alarm: chance below which noise is no explanation any more. A fit looks at fifteen networks at most, so
+            that noise is taken for neurons in less than one of 50,000 fits.
+        doubt: chance below which nothing is called complete; chosen: one of a thousand right networks loses a claim.
+        power: probability with which a missing neuron has to be noticed; customary.
+        kinks: along the direction of every neuron. They are so close that together they explain 95 % of the bend of
+            any neuron in between, calculated for Gaussian inputs.
+        outer_kink: along every coordinate, on both sides, for neurons that bend rarely: one row in 22 is beyond.
+        most_squared: coordinates whose products are features: 210 products; chosen, for the time that features take.
+        random_neurons: in random places, for directions that no found neuron has; chosen, as above.
+        rows_per_feature: with fewer, features are left out; chosen: the variance comes from seven eighths of the rows.
+        most_rows: rows that are used; chosen, for the time.
+        plants: neurons that are planted at random to see what would be noticed, as many again near those that were
+            found: the most hidden one of 96 is more hidden than 95 % of all places, with a confidence of 99 %
+            (``0.95^96 = 0.007``).
+        outermost: kinks of these. Beyond, 2 % of the rows tell of a neuron.
+        resolution: angle between neurons that may be taken for one where labels have noise, so that none is planted
+            nearer to one that was found; chosen, and said with every claim.
+        independent: eigenvalues of normalised features below this share of the largest belong to a dependence. Rounding
+            leaves features times 2e-16, so 1e-12 for all features that there may be; a hundred times that.
+        rounding: share of a sum of squares that is rounding: that of 400,000 terms is about 1e-13; ten times that.
     """
-    points, values = points[:MOST_ROWS], values[:MOST_ROWS]
-    rows = len(points)
-    feature_map = _FeatureMap.of(network, points.shape[1], rng, most=rows // ROWS_PER_FEATURE)
-    plants = _Plants.of(network, points.shape[1], rng)
-    tangent, count = feature_map.tangent, feature_map.count
-    gram, products, square = np.zeros((count, count)), np.zeros(count), 0.0
-    planted, sizes = np.zeros((count, plants.count)), np.zeros(plants.count)
-    step = max(1, BLOCK_NUMBERS // count)
-    for first in range(0, rows, step):
-        block = slice(first, first + step)
-        features = feature_map(points[block])
-        residuals = (values[block] - network(points[block]))[:, 0]
-        gram += features.T @ features
-        products += features.T @ residuals
-        values_of_plants = plants(points[block])
-        planted += features.T @ values_of_plants
-        sizes += np.sum(values_of_plants**2, axis=0)
-        square += float(residuals @ residuals)
-    known, base = _explained(gram[:tangent, :tangent], products[:tangent])
-    every, total = _explained(gram, products)
-    extra, left = every - known, square - total
-    if extra < 1 or rows <= every + 1:
-        return ResidualStructure(1.0, 1.0, 0.0, np.inf, max(extra, 0), rows)
-    if left <= ROUNDING * square:
-        # Nothing but rounding is left: the features explain all, which noise never allows.
-        return ResidualStructure(0.0, np.inf, 1.0, 0.0, extra, rows)
-    variance = left / (rows - every)
-    statistic = (total - base) / extra / variance
-    share = 1.0 - variance / ((square - base) / (rows - known))
-    chance = float(stats.f.sf(statistic, extra, rows - every))
-    affine = slice(tangent - points.shape[1] - 1, tangent)
-    bends = sizes - _explained(gram[affine, affine], planted[affine])[1]
-    shown = _explained(gram, planted)[1] - _explained(gram[:tangent, :tangent], planted[:tangent])[1]
-    # A planted neuron of weight a has the noncentrality ``a^2 shown / variance``; one that shows nowhere may be any.
-    shares = np.max(np.where(shown > ROUNDING * sizes, bends, np.inf) / np.where(shown > ROUNDING * sizes, shown, 1.0))
-    noticeable = float(np.sqrt(_needed(extra, rows - every) * variance * shares / rows))
-    return ResidualStructure(chance, statistic, share, noticeable, extra, rows)
 
+    false_alarm: float = 1e-6
+    doubt: float = 1e-3
+    power: float = 0.95
+    kinks: tuple[float, ...] = (-2.2, -1.4, -0.7, 0.0, 0.7, 1.4, 2.2)
+    outer_kink: float = 1.7
+    most_squared: int = 20
+    random_neurons: int = 64
+    rows_per_feature: int = 8
+    most_rows: int = 400_000
+    plants: int = 48
+    outermost: float = 2.0
+    resolution: float = float(np.radians(30.0))
+    independent: float = 1e-10
+    rounding: float = 1e-12
 
-def _needed(features: int, freedom: int) -> float:
-    """Noncentrality with which an F test has a chance below `DOUBT` with the probability `POWER`."""
-    level = stats.f.isf(DOUBT, features, freedom) * features
+    def __call__(self, network: Network, points: Points, values: Values, rng: np.random.Generator) -> ResidualStructure:
+        """Test whether what a network leaves depends on the inputs.
 
-    def missed(noncentrality: float) -> float:
-        return float(stats.ncx2.cdf(level, features, noncentrality)) - (1.0 - POWER)
+        Args:
+            network: shallow relu network with one output.
+            points: in coordinates in which they are about standard.
+            values: the labels there.
+            rng: for the places of random neurons.
 
-    return float(root_scalar(missed, bracket=(1e-3, 4.0 * level + 100.0)).root)
+        Assumes: independent noise of one variance. Where some rows have more noise than others, alarms are likelier.
+        """
+        points, values = points[: self.most_rows], values[: self.most_rows]
+        rows, levels = len(points), (self.false_alarm, self.doubt)
+        feature_map = _FeatureMap.of(network, points.shape[1], rng, self, most=rows // self.rows_per_feature)
+        plants = _Plants.of(network, points.shape[1], rng, self)
+        tangent, count = feature_map.tangent, feature_map.count
+        gram, products, square = np.zeros((count, count)), np.zeros(count), 0.0
+        planted, sizes = np.zeros((count, plants.count)), np.zeros(plants.count)
+        step = max(1, BLOCK_NUMBERS // count)
+        for first in range(0, rows, step):
+            block = slice(first, first + step)
+            features = feature_map(points[block])
+            residuals = (values[block] - network(points[block]))[:, 0]
+            gram += features.T @ features
+            products += features.T @ residuals
+            values_of_plants = plants(points[block])
+            planted += features.T @ values_of_plants
+            sizes += np.sum(values_of_plants**2, axis=0)
+            square += float(residuals @ residuals)
+        known, base = self._explained(gram[:tangent, :tangent], products[:tangent])
+        every, total = self._explained(gram, products)
+        extra, left = every - known, square - total
+        if extra < 1 or rows <= every + 1:
+            return ResidualStructure(1.0, 1.0, 0.0, np.inf, max(extra, 0), rows, levels)
+        if left <= self.rounding * square:
+            # Nothing but rounding is left: the features explain all, which noise never allows.
+            return ResidualStructure(0.0, np.inf, 1.0, 0.0, extra, rows, levels)
+        variance = left / (rows - every)
+        statistic = (total - base) / extra / variance
+        share = 1.0 - variance / ((square - base) / (rows - known))
+        chance = float(stats.f.sf(statistic, extra, rows - every))
+        affine = slice(tangent - points.shape[1] - 1, tangent)
+        bends = sizes - self._explained(gram[affine, affine], planted[affine])[1]
+        shown = self._explained(gram, planted)[1] - self._explained(gram[:tangent, :tangent], planted[:tangent])[1]
+        # A planted neuron of weight a has noncentrality ``a^2 shown / variance``; one that shows nowhere may be any.
+        is_shown = shown > self.rounding * sizes
+        shares = np.max(np.where(is_shown, bends, np.inf) / np.where(is_shown, shown, 1.0))
+        noticeable = float(np.sqrt(self._needed(extra, rows - every) * variance * shares / rows))
+        return ResidualStructure(chance, statistic, share, noticeable, extra, rows, levels)
+
+    def _needed(self, features: int, freedom: int) -> float:
+        """Noncentrality with which an F test has a chance below `doubt` with the probability `power`."""
+        level = stats.f.isf(self.doubt, features, freedom) * features
+
+        def missed(noncentrality: float) -> float:
+            return float(stats.ncx2.cdf(level, features, noncentrality)) - (1.0 - self.power)
+
+        return float(root_scalar(missed, bracket=(1e-3, 4.0 * level + 100.0)).root)
+
+    def _explained(self, gram: Float64[np.ndarray, "features features"], products: np.ndarray) -> tuple:
+        """Count independent features, and give the sum of squares that they explain of every column of products."""
+        if not len(gram):
+            return 0, 0.0
+        scale = np.sqrt(np.maximum(np.diag(gram), np.finfo(float).tiny))
+        eigenvalues, vectors = np.linalg.eigh(gram / np.outer(scale, scale))
+        kept = eigenvalues > self.independent * eigenvalues[-1]
+        parts = vectors[:, kept].T @ (products.T / scale).T
+        return int(kept.sum()), np.sum((parts.T**2 / eigenvalues[kept]).T, axis=0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,16 +197,16 @@ class _Plants:
     kinks: Float64[np.ndarray, "plants"]
 
     @classmethod
-    def of(cls, network: Network, inputs: int, rng: np.random.Generator) -> "_Plants":
+    def of(cls, network: Network, inputs: int, rng: np.random.Generator, test: ResidualTest) -> "_Plants":
         found = unit_parameters(network)[0]
-        drawn = rng.standard_normal((PLANTS, inputs))
+        drawn = rng.standard_normal((test.plants, inputs))
         drawn /= np.linalg.norm(drawn, axis=1, keepdims=True)
-        kinks = rng.uniform(-OUTERMOST, OUTERMOST, len(drawn))
+        kinks = rng.uniform(-test.outermost, test.outermost, len(drawn))
         if len(found):
-            near = found[rng.integers(len(found), size=PLANTS)] + rng.uniform(0.5, 1.0, (PLANTS, 1)) * drawn
+            near = found[rng.integers(len(found), size=test.plants)] + rng.uniform(0.5, 1.0, (test.plants, 1)) * drawn
             drawn = np.vstack([drawn, near / np.linalg.norm(near, axis=1, keepdims=True)])
-            kinks = rng.uniform(-OUTERMOST, OUTERMOST, len(drawn))
-            apart = np.max(np.abs(drawn @ found.T), axis=1) < np.cos(RESOLUTION)
+            kinks = rng.uniform(-test.outermost, test.outermost, len(drawn))
+            apart = np.max(np.abs(drawn @ found.T), axis=1) < np.cos(test.resolution)
             if apart.any():
                 drawn, kinks = drawn[apart], kinks[apart]
         return cls(drawn, kinks)
@@ -194,17 +221,6 @@ class _Plants:
         return np.maximum(points @ self.directions.T - self.kinks, 0.0)
 
 
-def _explained(gram: Float64[np.ndarray, "features features"], products: np.ndarray) -> tuple:
-    """Number of independent features, and the sum of squares that they explain, one for every column of products."""
-    if not len(gram):
-        return 0, 0.0
-    scale = np.sqrt(np.maximum(np.diag(gram), np.finfo(float).tiny))
-    eigenvalues, vectors = np.linalg.eigh(gram / np.outer(scale, scale))
-    kept = eigenvalues > INDEPENDENT * eigenvalues[-1]
-    parts = vectors[:, kept].T @ (products.T / scale).T
-    return int(kept.sum()), np.sum((parts.T**2 / eigenvalues[kept]).T, axis=0)
-
-
 @dataclass(frozen=True, eq=False)
 class _FeatureMap:
     """Features of points: first what changes of the network's parameters do, then what is tested.
@@ -216,6 +232,7 @@ class _FeatureMap:
         places: their kinks.
         squared: coordinates whose products are features.
         count: features that are used; the most telling come first, because few rows allow few only.
+        test: says where kinks are.
     """
 
     directions: Float64[np.ndarray, "neurons inputs"]
@@ -224,17 +241,20 @@ class _FeatureMap:
     places: Float64[np.ndarray, "random"]
     squared: int
     count: int
+    test: ResidualTest
 
     @classmethod
-    def of(cls, network: Network, inputs: int, rng: np.random.Generator, *, most: int) -> "_FeatureMap":
+    def of(
+        cls, network: Network, inputs: int, rng: np.random.Generator, test: ResidualTest, *, most: int
+    ) -> "_FeatureMap":
         directions, biases, _ = unit_parameters(network)
-        random = rng.standard_normal((RANDOM_NEURONS, inputs))
+        random = rng.standard_normal((test.random_neurons, inputs))
         random /= np.linalg.norm(random, axis=1, keepdims=True)
-        squared = min(inputs, MOST_SQUARED)
-        extra = inputs * 2 + len(KINKS) * len(biases) + squared * (squared + 1) // 2 + RANDOM_NEURONS
+        squared = min(inputs, test.most_squared)
+        extra = inputs * 2 + len(test.kinks) * len(biases) + squared * (squared + 1) // 2 + test.random_neurons
         tangent = (len(biases) + 1) * (inputs + 1)
         count = min(tangent + extra, max(tangent + 1, most))
-        return cls(directions, biases, random, rng.choice(KINKS, RANDOM_NEURONS), squared, count)
+        return cls(directions, biases, random, rng.choice(test.kinks, test.random_neurons), squared, count, test)
 
     @property
     def tangent(self) -> int:
@@ -249,9 +269,9 @@ class _FeatureMap:
         columns = [
             *((along[:, [k]] + bias > 0.0) * lifted for k, bias in enumerate(self.biases)),
             lifted,
-            *(np.maximum(along - place, 0.0) for place in KINKS),
-            np.maximum(points - OUTER_KINK, 0.0),
-            np.maximum(-points - OUTER_KINK, 0.0),
+            *(np.maximum(along - place, 0.0) for place in self.test.kinks),
+            np.maximum(points - self.test.outer_kink, 0.0),
+            np.maximum(-points - self.test.outer_kink, 0.0),
             np.maximum(points @ self.random.T - self.places, 0.0),
             points[:, left] * points[:, right],
         ]
@@ -262,25 +282,30 @@ def weakest_bend(network: Network, points: Points) -> float:
     """Root mean square of what the weakest neuron adds beside affine functions; infinite without neurons."""
     if not network.widths[0]:
         return np.inf
-    points = points[:BEND_ROWS]
     lifted = np.linalg.qr(np.column_stack([points, np.ones(len(points))]))[0]
     hidden, output = network.layers
     bent = np.maximum(hidden.preactivations(points), 0.0) * output.weights[0]
     return float(np.min(np.sqrt(np.mean((bent - lifted @ (lifted.T @ bent)) ** 2, axis=0))))
 
 
-def exact_resolution(network: Network, points: Points, *, confidence: float) -> float:
+def exact_resolution(network: Network, points: Points, *, confidence: float, band: float) -> float:
     """Angle between two neurons above which some row lies between their kinks, with this confidence.
 
     Between kinks that are an angle apart lie ``density sqrt(2 / pi) angle`` of the rows; where there is none, two
     neurons are one on all of them, and exact labels cannot tell.
+
+    Args:
+        network: shallow relu network.
+        points: the rows.
+        confidence: of the claim.
+        band: half width of the band around a kink in which the density of rows is counted.
     """
     if not network.widths[0]:
         return 0.0
     hidden = network.layers[0]
     lengths = np.linalg.norm(hidden.weights, axis=1)
     distances = np.abs(hidden.preactivations(points)) / np.where(lengths > 0.0, lengths, 1.0)
-    density = np.count_nonzero(distances < DENSITY_BAND, axis=0) / (2 * DENSITY_BAND)
+    density = np.count_nonzero(distances < band, axis=0) / (2 * band)
     rarest = max(float(np.min(density)), 1.0)
     return float(min(-np.log(1.0 - confidence) / (np.sqrt(2.0 / np.pi) * rarest), np.pi))
 
@@ -304,10 +329,10 @@ class StandardErrors:
         """Standard error of every direction."""
         return np.linalg.norm(self.weights, axis=1)
 
-    def seen(self, network: Network) -> np.ndarray:
-        """Which neurons of the network stand out from the noise."""
+    def seen(self, network: Network, *, needed: float, largest_angle: float) -> Bool[np.ndarray, "neurons"]:
+        """Which neurons have output weights of so many standard errors, and directions known to this angle."""
         outgoing = np.abs(unit_parameters(network)[2])
-        return (outgoing > SEEN * self.output_weights) & (self.angles < LARGEST_ANGLE)
+        return (outgoing > needed * self.output_weights) & (self.angles < largest_angle)
 
 
 def standard_errors(

@@ -30,10 +30,6 @@ from unweave.numerics.binary_systems import BinarySystem
 from unweave.numerics.symmetric_tensors import packed_powers, unpack_tensors
 
 Biases = Float64[np.ndarray, "neurons"]
-# Singular values of the flips below this share of the largest leave flips open to least squares.
-FULL_RANK = 1e-6
-# Flips by least squares come out as 0 or 1 up to errors; farther from both than this they are no evidence.
-LARGEST_ROUNDING = 0.25
 
 
 def normal_density(t: Biases) -> Biases:
@@ -84,6 +80,15 @@ def unit_parameters(network: Network) -> tuple[Float64[np.ndarray, "neurons inpu
     if np.any(norms == 0.0):
         raise InvalidInput("a neuron with zero weights is a constant: move it to the offset.")
     return hidden.weights / norms[:, None], hidden.biases / norms, output.weights[0] * norms
+
+
+def with_labels_in(network: Network, spread: float) -> Network:
+    """The network with labels in another unit."""
+    hidden, output = network.layers
+    skip = None if network.skip is None else network.skip / spread
+    return Network.shallow(
+        hidden.weights, hidden.biases, output.weights / spread, output.biases / spread, hidden.activation, skip
+    )
 
 
 def hermite_tensors(network: Network, *, highest: int) -> tuple[np.ndarray, ...]:
@@ -163,7 +168,14 @@ def equivalent_signs(network: Network, *, relative_tol: float = 1e-9) -> SignCho
     return SignChoices(choices.vectors[choices.residuals <= 1.0], choices.is_complete)
 
 
-def resolve_relu_signs(network: Network, *, relative_tol: float, has_offset: bool = False) -> ReluSigns:
+def resolve_relu_signs(
+    network: Network,
+    *,
+    relative_tol: float,
+    has_offset: bool = False,
+    full_rank: float = 1e-6,
+    largest_rounding: float = 0.25,
+) -> ReluSigns:
     """Decide which signs remove slope and offset of the affine part.
 
     With linearly independent columns ``a_i (w_i, b_i)`` least squares gives the flips, with a margin of 1/2 for every
@@ -175,6 +187,10 @@ def resolve_relu_signs(network: Network, *, relative_tol: float, has_offset: boo
             affine part: neurons with large biases leave one.
         has_offset: whether the network may have an offset of its own: then only the slope has to vanish, which is one
             equation less, and the offset that goes with the signs is kept.
+        full_rank: singular values of the columns below this share of the largest leave flips to the search: least
+            squares multiply errors by up to its inverse, and 1e-8 for exact answers still gives flips to 1e-2.
+        largest_rounding: flips by least squares come out as 0 or 1 up to errors. Half way to 1/2, where it is open
+            which of them is nearer, they are no evidence any more.
 
     Raises:
         InvalidInput: if it is another kind of network.
@@ -184,8 +200,8 @@ def resolve_relu_signs(network: Network, *, relative_tol: float, has_offset: boo
     largest = float(np.max(np.linalg.norm(columns, axis=0), initial=0.0))
     tolerance = relative_tol * float(np.linalg.norm(columns))
     values = np.linalg.svd(columns, compute_uv=False)
-    if columns.shape[1] <= len(columns) and np.all(values > FULL_RANK * values[:1]):
-        return _rounded(network, columns, target, tolerance, has_offset=has_offset)
+    if columns.shape[1] <= len(columns) and np.all(values > full_rank * values[:1]):
+        return _rounded(network, columns, target, tolerance, has_offset=has_offset, largest_rounding=largest_rounding)
     resolution = resolved(network, BinarySystem(columns, target, tolerance))
     found = resolution.network
     is_flipped = np.sum(found.layers[0].weights * network.layers[0].weights, axis=1) < 0.0
@@ -211,13 +227,19 @@ def _without_affine_part(network: Network, *, has_offset: bool) -> Network:
 
 
 def _rounded(
-    network: Network, columns: np.ndarray, target: np.ndarray, tolerance: float, *, has_offset: bool
+    network: Network,
+    columns: np.ndarray,
+    target: np.ndarray,
+    tolerance: float,
+    *,
+    has_offset: bool,
+    largest_rounding: float,
 ) -> ReluSigns:
     """Least squares, rounded to 0 and 1; neurons that are not clearly one or the other stay open."""
     solved = np.linalg.lstsq(columns, target, rcond=None)[0]
     flips = solved > 0.5
     distances = np.abs(solved - flips)
-    is_open = distances > LARGEST_ROUNDING
+    is_open = distances > largest_rounding
     margin = 0.5 - float(np.max(distances, initial=0.0))
     largest = float(np.max(np.linalg.norm(columns, axis=0), initial=0.0)) or 1.0
     if np.any(is_open):

@@ -1,0 +1,258 @@
+"""What may be claimed about a relu network that was learnt from samples: the outcome and the reason for it."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from unweave.learn.relu_network.candidates import Candidate
+from unweave.learn.relu_network.certificate import ReluCertificate
+from unweave.learn.relu_network.evidence import ResidualStructure
+from unweave.result import Diagnostic, Outcome, Verdict, at_least, at_most
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReluClaims:
+    """Limits beyond which a claim is not made.
+
+    Args:
+        largest_noise: share of the spread of the labels above which noise leaves too little to call an affine function
+            a finding: it explains less than a tenth of their variance (``1 - 0.95^2``).
+        known: largest relative radius of a parameter that counts as known: three digits; chosen. Exact labels of 634
+            planted networks gave 2e-10 at most, and neurons that bend at too few rows give none.
+        standard_errors: by which the error on held out rows may be larger by chance: that exceeds five of them, for a
+            normal error, in 3e-7 of all cases.
+        largest_surprise: error on held out rows beyond these, in units of the noise. A fit to few rows is better there
+            than elsewhere: with three rows per number, which are the fewest, the error elsewhere is
+            ``sqrt(1 + 1 / 3) = 1.15`` of the noise, for least squares.
+    """
+
+    largest_noise: float = 0.95
+    known: float = 1e-3
+    standard_errors: float = 5.0
+    largest_surprise: float = 1.2
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """Everything that a verdict rests on.
+
+    Args:
+        candidate: the best network.
+        certificate: what rows that nothing has seen say about it.
+        gaussian: the check of the inputs.
+        given: number of neurons that was asked for.
+        rules: limits beyond which a claim is not made.
+    """
+
+    candidate: Candidate
+    certificate: ReluCertificate
+    gaussian: list[Diagnostic]
+    given: int | None
+    rules: ReluClaims
+
+    @property
+    def structure(self) -> ResidualStructure | None:
+        """Whether what the network leaves is noise; None if it leaves nothing."""
+        return self.candidate.structure
+
+    @property
+    def is_gaussian(self) -> bool:
+        """Whether no check of the inputs has failed."""
+        return all(each.verdict is not Verdict.FAIL for each in self.gaussian)
+
+    @property
+    def explains(self) -> bool:
+        """Whether nothing but noise is left of the labels, those included that nothing has seen before."""
+        return self.candidate.explains and self.surprise <= self.rules.largest_surprise
+
+    @property
+    def surprise(self) -> float:
+        """Error on rows that neither fit nor choice has seen, relative to what it is at most expected to be."""
+        if self.candidate.is_exact:
+            return self.certificate.largest_error / (self.candidate.rules.exact_elsewhere * self.certificate.label_rms)
+        beyond = self.certificate.rms_error - self.rules.standard_errors * self.certificate.error_bar
+        return beyond / max(self.certificate.noise, np.finfo(float).tiny)
+
+    def diagnostics(self) -> list[Diagnostic]:
+        """The assumptions that the samples themselves can tell about."""
+        found = [
+            at_least(
+                "neurons that stand out from the noise",
+                int(self.candidate.is_seen.sum()),
+                self.candidate.neurons,
+                "the others may be accidents of the noise: more samples would show them, or that there are fewer",
+                weak=1,
+            ),
+            at_most(
+                "error on held out rows, relative to what is expected",
+                self.surprise,
+                self.rules.largest_surprise,
+                "rows that were kept back show what the fitted ones do not: neurons are missing, or there are too many",
+            ),
+        ]
+        if self.structure is not None:
+            found.append(self.structure.diagnostic())
+        if self.candidate.is_exact:
+            found.append(
+                at_most(
+                    "relative radius of the parameters",
+                    self.certificate.radius,
+                    self.rules.known,
+                    "these samples do not pin the parameters down: some neuron bends at too few of them",
+                )
+            )
+        return found
+
+
+def verdict(case: Case) -> tuple[Outcome, str]:
+    """The outcome, and the reason for it with its numbers."""
+    if not case.explains:
+        return Outcome.NOT_IDENTIFIED, _unexplained(case)
+    if case.candidate.neurons == 0:
+        return _affine(case)
+    outcome, reason = _exact(case) if case.candidate.is_exact else _noisy(case)
+    if case.given is not None and case.given != case.candidate.neurons:
+        reason = (
+            f"the samples show {case.candidate.neurons} neurons, not the {case.given} that were given: "
+            f"leave the number out, or give the right one. With this number, {reason}"
+        )
+        outcome = Outcome.PARTLY_IDENTIFIED
+    return outcome, reason[0].upper() + reason[1:]
+
+
+def notes(case: Case) -> list[str]:
+    """Facts that a user should know."""
+    doubt = doubt_of_inputs(case)
+    found = [] if doubt is None else [doubt]
+    network = case.candidate.network
+    if network.skip is not None and case.candidate.neurons:
+        found.append(
+            "The network has an affine part of its own: neurons with biases so large that they never bend at these "
+            "samples, and signs that are open, are in it."
+        )
+    return found
+
+
+def doubt_of_inputs(case: Case) -> str | None:
+    """What inputs that are not Gaussian mean; None if they are."""
+    if case.is_gaussian:
+        return None
+    worst = max(case.gaussian, key=lambda each: each.value / each.threshold)
+    return (
+        f"The inputs are not Gaussian ({worst.name}: {worst.value:.2g}, allowed {worst.threshold:.2g}): the "
+        "moments gave a poor start, and no theory vouches for it. What is claimed rests on the fit to rows alone."
+    )
+
+
+def too_few(rows: int, needed: int) -> str:
+    """Reason for samples that are too few for moments."""
+    return (
+        f"{rows} samples are too few for moments of order two, at least {needed} are needed: give more. "
+        "The network is the affine function that fits best."
+    )
+
+
+def _affine(case: Case) -> tuple[Outcome, str]:
+    if case.candidate.is_exact:
+        return Outcome.IDENTIFIED, "The labels are an affine function of the inputs, without any neuron."
+    certificate = case.certificate
+    seen = f"No neuron stands out from the noise of {certificate.noise:.3g}"
+    if certificate.noise > case.rules.largest_noise * certificate.label_spread:
+        return Outcome.NOT_IDENTIFIED, (
+            f"{seen}, which is nearly all of the spread of the labels, {certificate.label_spread:.3g}: they may not "
+            "depend on the inputs at all, or in a way that no few neurons have."
+        )
+    return Outcome.PARTLY_IDENTIFIED, (
+        f"{seen}: an affine function is what can be seen, and a neuron would have shown if it bends the labels by "
+        f"{certificate.noticeable:.2g} (root mean square, power 95 %). More samples would show weaker ones."
+    )
+
+
+def _exact(case: Case) -> tuple[Outcome, str]:
+    candidate, certificate = case.candidate, case.certificate
+    count = candidate.neurons
+    meets = "1 neuron meets" if count == 1 else f"{count} neurons meet"
+    met = f"{meets} all labels, largest error {certificate.largest_error:.1e} on held out rows"
+    if candidate.network.skip is not None:
+        return Outcome.PARTLY_IDENTIFIED, (
+            f"{met}, with an affine part that no choice of signs explains: every neuron is known up to its sign, "
+            "and neurons that never bend at these samples are in the affine part."
+        )
+    if np.any(candidate.open_signs):
+        named = ", ".join(str(k) for k in np.flatnonzero(candidate.open_signs))
+        return Outcome.PARTLY_IDENTIFIED, (
+            f"{met}, but the signs of neurons {named} are not determined by any labels: sum a w = 0 and sum a b = 0 "
+            "over some of them, so that flipping these gives the same function."
+        )
+    if certificate.radius > case.rules.known:
+        return Outcome.PARTLY_IDENTIFIED, f"{met}, but these samples do not pin all parameters down."
+    return Outcome.IDENTIFIED, (
+        f"{met}; every parameter is within a relative {certificate.radius:.1e}, unless two neurons are so near to each "
+        f"other ({certificate.resolution:.1g} radians) that no row lies between their kinks."
+    )
+
+
+def _noisy(case: Case) -> tuple[Outcome, str]:
+    candidate, certificate = case.candidate, case.certificate
+    noise = f"noise of {certificate.noise:.3g} explains what {_count(candidate.neurons)} of the labels"
+    if not np.all(case.candidate.is_seen):
+        weak = int(np.count_nonzero(~case.candidate.is_seen))
+        return Outcome.PARTLY_IDENTIFIED, f"{noise}, but {weak} of the neurons do not stand out from it."
+    if case.structure is not None and case.structure.is_doubtful:
+        return Outcome.PARTLY_IDENTIFIED, (
+            f"{noise} with a chance of {case.structure.chance:.1g} only, so that a weaker neuron may be missing."
+        )
+    if certificate.noticeable > certificate.weakest:
+        return Outcome.PARTLY_IDENTIFIED, (
+            f"{noise}, but these rows would not have shown all neurons that are as strong as those: the weakest bends "
+            f"the labels by {certificate.weakest:.2g} (root mean square), and a missing one shows from "
+            f"{certificate.noticeable:.2g} on with a probability of 95 %. More samples would tell."
+        )
+    if candidate.network.skip is not None or np.any(candidate.open_signs):
+        return Outcome.PARTLY_IDENTIFIED, (
+            f"{noise}; these neurons are known within their standard errors and up to their signs: the noise, or "
+            "neurons that never bend at these samples, hide which signs leave no affine part."
+        )
+    if not case.is_gaussian:
+        return Outcome.PARTLY_IDENTIFIED, (
+            f"{noise}, but the inputs are not Gaussian, so that other networks may explain the labels as well."
+        )
+    return Outcome.IDENTIFIED, (
+        f"{noise}; the largest standard error of a parameter is {certificate.largest_standard_error:.2g}; a missing "
+        f"neuron would have shown if it bends the labels by {certificate.noticeable:.2g} (root mean square, "
+        f"power 95 %), and if its weights are {np.degrees(certificate.resolution):.0f} degrees or more from all others."
+    )
+
+
+def _count(neurons: int) -> str:
+    return "1 neuron leaves" if neurons == 1 else f"{neurons} neurons leave"
+
+
+def _unexplained(case: Case) -> str:
+    candidate, certificate = case.candidate, case.certificate
+    count = candidate.neurons
+    asked = "" if case.given is None else f" ({case.given} were given)"
+    if candidate.exact_share > 0.5:
+        return (
+            f"{count} neurons{asked} meet {100 * candidate.exact_share:.6g} % of the fitted labels exactly, but not "
+            f"all: the largest error on held out rows is {certificate.largest_error:.1e}. Neurons are missing that "
+            "bend at few samples; more samples beyond their kinks would show them."
+        )
+    if candidate.explains:
+        return (
+            f"{count} neurons{asked} leave an error of {certificate.rms_error:.3g} on held out rows, and only "
+            f"{certificate.noise:.3g} on those that they were fitted to: the samples are too few for so many."
+        )
+    if candidate.evenness < candidate.rules.even_noise:
+        return (
+            f"{count} neurons{asked} leave {certificate.rms_error:.3g} on held out rows, but half of the rows less "
+            f"than {candidate.evenness:.2g} of that: this is no noise, which spoils all labels alike. Neurons are "
+            "missing that bend differently at few samples, such as two that are nearly equal."
+        )
+    structure = case.structure
+    found = "" if structure is None else f" (F = {structure.statistic:.3g}, chance {structure.chance:.1g})"
+    return (
+        f"The best relu network that was found, with {count} neurons{asked}, leaves {certificate.rms_error:.3g} of "
+        f"labels that spread by {certificate.label_spread:.3g}, and this is no noise: it depends on the inputs{found}. "
+        "The labels are not those of such a network, there are more neurons, or the samples are too few."
+    )
