@@ -20,7 +20,6 @@ from unweave.learn.quadratic.certificate import (
     certify_training,
     residual_gap_bound,
     second_order_bound,
-    semidefinite_uniqueness,
 )
 from unweave.learn.quadratic.lifted import LiftedLeastSquares, LiftedSemidefinite
 from unweave.learn.quadratic.optimality import OptimalityTest
@@ -28,6 +27,7 @@ from unweave.learn.quadratic.problem import QuadraticProblem, State
 from unweave.learn.quadratic.saddles import LanczosEscape, smallest_eigenpair
 from unweave.learn.quadratic.search import ConjugateGradients, GradientDescent, TrustRegion
 from unweave.learn.quadratic.train import random_start, train
+from unweave.learn.quadratic.uniqueness import semidefinite_uniqueness
 from unweave.reproduce.soltanolkotabi.balanced_start import balanced_start
 from unweave.reproduce.soltanolkotabi.perturbed_descent import PerturbedGradientDescent
 

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from squares import both_signs, planted_rank, random_labels
-from unweave.learn.quadratic import lifted as module
-from unweave.learn.quadratic.certificate import semidefinite_uniqueness
 from unweave.learn.quadratic.lifted import LiftedLeastSquares, LiftedSemidefinite, factorise
-from unweave.learn.quadratic.optimality import OptimalityTest
+from unweave.learn.quadratic.optimality import OptimalityTest, SpectrumRules
 from unweave.learn.quadratic.train import train
+from unweave.learn.quadratic.uniqueness import semidefinite_uniqueness
+
+NO_SPECTRUM = SpectrumRules(largest_rank=0)
 
 
 def features(points: np.ndarray) -> np.ndarray:
@@ -56,11 +57,10 @@ def test_a_ridge_shrinks_as_it_should(samples: int, seed: int) -> None:
     assert np.allclose(LiftedLeastSquares(ridge=0.7)(problem), reference, atol=1e-10)
 
 
-def test_large_problems_are_solved_without_a_matrix_of_features(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_problems_are_solved_without_a_matrix_of_features(seed: int) -> None:
     problem = random_labels(seed, samples=12, inputs=6)
     direct = LiftedLeastSquares()(problem)
-    monkeypatch.setattr(module, "is_affordable", lambda _: False)
-    assert np.allclose(LiftedLeastSquares()(problem), direct, atol=1e-8 * np.max(np.abs(direct)))
+    assert np.allclose(LiftedLeastSquares(spectrum=NO_SPECTRUM)(problem), direct, atol=1e-8 * np.max(np.abs(direct)))
 
 
 def test_random_labels_are_fitted_to_rounding(seed: int) -> None:
@@ -106,8 +106,7 @@ def test_semidefinite_least_squares_satisfy_their_optimality_conditions(seed: in
     assert fit.gap < 1e-10
 
 
-def test_semidefinite_least_squares_work_without_a_spectrum(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_semidefinite_least_squares_work_without_a_spectrum(seed: int) -> None:
     problem, matrix = planted_rank(seed, samples=30, inputs=6, rank=1)
-    monkeypatch.setattr("unweave.learn.quadratic.optimality.is_affordable", lambda _: False)
-    assert OptimalityTest.of(problem).spectrum is None
-    assert np.allclose(LiftedSemidefinite()(problem).matrix, matrix, atol=1e-10)
+    assert OptimalityTest.of(problem, rules=NO_SPECTRUM).spectrum is None
+    assert np.allclose(LiftedSemidefinite(spectrum=NO_SPECTRUM)(problem).matrix, matrix, atol=1e-10)

@@ -8,7 +8,6 @@ import pytest
 from squares import both_signs, planted_rank, random_labels
 from unweave.arrays import pack_squares
 from unweave.exceptions import InvalidInput
-from unweave.learn.quadratic import optimality as module
 from unweave.learn.quadratic.certificate import (
     certify_training,
     planted_bound,
@@ -20,6 +19,7 @@ from unweave.learn.quadratic.lifted import LiftedLeastSquares, LiftedSemidefinit
 from unweave.learn.quadratic.optimality import (
     OptimalityTest,
     Regime,
+    SpectrumRules,
     SquareSpectrum,
     curvature_bound,
     regime_of,
@@ -90,10 +90,9 @@ def test_no_spectrum_of_nothing() -> None:
     assert found.condition == np.inf
 
 
-def test_too_many_points_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "LARGEST_RANK", 5)
-    with pytest.raises(InvalidInput, match="take fewer points"):
-        SquareSpectrum.of(np.ones((6, len(both_signs(3)))))
+def test_too_many_points_are_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"rank of up to 5 .* take fewer points"):
+        SquareSpectrum.of(np.ones((6, len(both_signs(3)))), rules=SpectrumRules(largest_rank=5))
 
 
 def least_squares_loss(problem: QuadraticProblem) -> float:

@@ -14,10 +14,6 @@ from unweave.arrays import Atoms, Points, root_mean_square
 from unweave.learn.quadratic.problem import Labels
 
 EPS = float(np.finfo(float).eps)
-# Singular values of inputs up to this many roundings of a typical row are those of columns that depend on each other.
-# Between them and this many, or as many as there are rows, it can't be told.
-ABSENT, MARGIN = 4.0, 32.0
-
 # Rounding errors of white coordinates up to this are left as they are.
 ENOUGH = 1e-13
 
@@ -46,16 +42,28 @@ class Frame:
     has_biases: bool
 
     @classmethod
-    def of(cls, points: Points, labels: Labels, *, has_biases: bool) -> "Frame":
-        """Centre if there are biases, scale columns, drop directions that the points lack, and whiten."""
+    def of(
+        cls, points: Points, labels: Labels, *, has_biases: bool, absent: float = 4.0, present: float = 32.0
+    ) -> "Frame":
+        """Centre if there are biases, scale columns, drop directions that the points lack, and whiten.
+
+        Args:
+            points: one per row.
+            labels: one per point.
+            has_biases: whether neurons have biases.
+            absent: singular values of inputs up to this many roundings of a typical row are those of columns that
+                depend on each other: twice the 2.1 that were the most in 19,330 planted dependences.
+            present: from this many roundings of the largest one on, or as many as there are rows or columns, which is
+                the usual bound of their rounding errors, a direction is there; between the two it can't be told.
+        """
         centre, shifted = _centred(points) if has_biases else (np.zeros(points.shape[1]), points)
         largest = np.max(np.abs(shifted), axis=0).astype(float)
         # Powers of two, by which division is exact.
         scales = np.exp2(np.floor(np.log2(np.where(largest > 0, largest, 1.0))))
         scaled = shifted / scales
         _, values, right = np.linalg.svd(scaled.astype(float), full_matrices=False)
-        kept = values > max(MARGIN, *points.shape) * EPS * values[0]
-        is_absent = values <= ABSENT * EPS * typical_size(np.linalg.norm(scaled.astype(float), axis=1))
+        kept = values > max(present, *points.shape) * EPS * values[0]
+        is_absent = values <= absent * EPS * typical_size(np.linalg.norm(scaled.astype(float), axis=1))
         to_white = right[kept] * (np.sqrt(len(points)) / values[kept])[:, None]
         white, blur = _product(scaled, to_white)
         blur = blur if np.all(kept | is_absent) else np.full(len(points), np.inf)

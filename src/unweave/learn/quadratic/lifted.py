@@ -6,14 +6,14 @@ projected gradients find the optimal matrix roughly and, more to the point, its 
 rank finish. The duality gap decides when to end and whether the rank was right.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import LinearOperator, lsmr
 
 from unweave.arrays import Atoms, pack_squares, unpack
-from unweave.learn.quadratic.optimality import OptimalityTest, is_affordable
+from unweave.learn.quadratic.optimality import OptimalityTest, SpectrumRules
 from unweave.learn.quadratic.problem import Labels, Matrix, OutputWeights, QuadraticProblem, Whitening
 from unweave.learn.quadratic.search import TrustRegion
 
@@ -65,18 +65,20 @@ class LiftedLeastSquares:
             after all.
         lstsq_tol: singular values of the squares below this, relative to the largest, are taken for zero: inputs
             whose scales differ by a factor of 1e5 are still told from none.
+        spectrum: up to which size squares are written down.
     """
 
     ridge: float = 0.0
     gram_residual: float = 1e-12
     lstsq_tol: float = 1e-13
+    spectrum: SpectrumRules = field(default_factory=SpectrumRules)
 
     def __call__(self, problem: QuadraticProblem) -> Matrix:
         """The matrix.
 
         Guarantees: the global optimum over networks with at least d neurons of each sign, up to rounding.
         """
-        if not is_affordable(problem.points):
+        if not self.spectrum.allow(problem.points):
             return self._iterative(problem)
         if problem.samples <= problem.inputs * (problem.inputs + 1) // 2:
             solution = self._dual(problem)
@@ -157,10 +159,12 @@ class LiftedSemidefinite:
     Args:
         steps: largest number of projected gradient steps.
         gap_tol: duality gap at which it ends, relative to the mean square of the labels.
+        spectrum: which singular values of squares count in the gap.
     """
 
     steps: int = 30_000
     gap_tol: float = 1e-13
+    spectrum: SpectrumRules = field(default_factory=SpectrumRules)
 
     def __call__(self, problem: QuadraticProblem) -> SemidefiniteFit:
         """The matrix, negative semidefinite if the output weights are negative.
@@ -176,7 +180,7 @@ class LiftedSemidefinite:
         return replace(fit, matrix=matrix, loss=whitening.unit**2 * fit.loss, gap=whitening.unit**2 * fit.gap)
 
     def _fitted(self, problem: QuadraticProblem) -> SemidefiniteFit:
-        test = OptimalityTest.of(problem)
+        test = OptimalityTest.of(problem, rules=self.spectrum)
         best = _judged(test, np.zeros((problem.inputs, problem.inputs)))
         taken, round_steps, matrix = 0, FIRST_ROUND, best.matrix
         while best.gap > self.gap_tol and taken < self.steps:
