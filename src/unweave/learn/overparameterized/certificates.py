@@ -9,12 +9,8 @@ import numpy as np
 
 from unweave.activations import QUADRATIC
 from unweave.arrays import pack_squares
-from unweave.learn.overparameterized.conditions import activation_constants
+from unweave.learn.overparameterized.conditions import RULES, TrainingRules, activation_constants
 from unweave.learn.overparameterized.jacobian import TrainingPoint, jacobian_spectrum
-
-# Residuals above this share of the largest label are none of rounding, whatever the rounding errors may be: weights of
-# inputs that nearly agree, or are far from zero, may be so large that rounding explains everything.
-ZERO_TOL = 1e-6
 
 
 @dataclass(frozen=True)
@@ -42,16 +38,16 @@ class ZeroError:
         ]
 
 
-def certify_zero_error(point: TrainingPoint) -> ZeroError:
+def certify_zero_error(point: TrainingPoint, *, rules: TrainingRules = RULES) -> ZeroError:
     """Compare every residual with the rounding error of the answer it belongs to.
 
     The error of one answer is estimated by ``(k + d) eps (|v|^T |g(W x)| + |v|^T (|g'(W x)| o |W| |x|) + |y|)``. It
-    excuses no residual above a millionth of the largest label, and residuals without a square are zero.
+    excuses no residual above `zero_tol` of the largest label, and residuals without a square are zero.
     """
     terms = np.abs(point.hidden) @ np.abs(point.output_weights) + np.abs(point.labels)
     terms = terms + np.sum(np.abs(point.scaled_slopes) * (np.abs(point.points) @ np.abs(point.weights).T), axis=1)
     rounding = (point.neurons + point.points.shape[1]) * np.finfo(float).eps * terms
-    rounding = np.minimum(rounding, ZERO_TOL * float(np.max(np.abs(point.labels))))
+    rounding = np.minimum(rounding, rules.zero_tol * float(np.max(np.abs(point.labels))))
     sizes = np.abs(point.residuals)
     ratio = float(np.max(sizes / np.maximum(rounding, np.sqrt(np.finfo(float).tiny))))
     return ZeroError(point.loss, float(np.max(sizes)), ratio, ratio <= 1.0)

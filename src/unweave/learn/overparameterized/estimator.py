@@ -12,7 +12,7 @@ from unweave.arrays import root_mean_square
 from unweave.exceptions import InvalidInput
 from unweave.learn.base import NetworkRegressor, Stages, check_neurons, check_sizes, seed_of
 from unweave.learn.overparameterized.certificates import certify_local_convergence, certify_zero_error
-from unweave.learn.overparameterized.conditions import RANK_SHARE, network_conditions, sample_conditions
+from unweave.learn.overparameterized.conditions import RULES, network_conditions, sample_conditions
 from unweave.learn.overparameterized.descent import GradientDescent
 from unweave.learn.overparameterized.jacobian import SingularValues, TrainingPoint, jacobian_spectrum
 from unweave.learn.overparameterized.newton import Fit, GramLevenbergMarquardt
@@ -228,7 +228,7 @@ def _certify(
     is_unique = False
     if end.parameters <= end.samples:
         values = scipy.linalg.svdvals(end.dense_jacobian())
-        is_unique = bool(values[-1] > RANK_SHARE * values[0])
+        is_unique = bool(values[-1] > RULES.rank_share * values[0])
     return TrainingCertificate(
         loss=zero.loss,
         largest_residual=zero.largest_residual,
@@ -246,7 +246,7 @@ def _certify(
 def _verdict(certificate: TrainingCertificate, end: TrainingPoint, steps: int) -> tuple[Outcome, str]:
     sizes = f"{end.parameters} trained parameters for {end.samples} samples"
     if not certificate.is_global_minimum:
-        is_narrow = end.parameters < 1.5 * end.samples
+        is_narrow = end.parameters < RULES.weights_per_sample * end.samples
         advice = "take more neurons" if is_narrow else "try more starts, or more steps of the solver"
         return Outcome.NOT_IDENTIFIED, (
             f"training ended after {steps} steps at a loss of {certificate.loss:.3g} with residuals up to "
