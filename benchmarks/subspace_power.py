@@ -67,15 +67,7 @@ def compare_with_reference(inputs: int) -> None:
 
 def climb(kernel: ModuleType, starts: np.ndarray, subspace: MatrixSubspace) -> Ascent:
     """Take the steps of one restart round."""
-    columns, is_complement = subspace.complement, True
-    warm = kernel.ascend(starts, columns, is_complement=is_complement, step=METHOD.step, steps=METHOD.power_steps)
-    return kernel.polish(
-        warm.points,
-        columns,
-        is_complement=is_complement,
-        residual_tol=METHOD.residual_tol,
-        steps=METHOD.newton_steps,
-    )
+    return METHOD.climb(starts, subspace.complement, is_complement=True, by=kernel)
 
 
 def compare_with_jax(inputs: int, *, starts: int, repetitions: int) -> None:

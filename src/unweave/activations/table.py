@@ -233,11 +233,16 @@ STEP = Activation(
 )
 
 
+def _positive(number: float, family: str, name: str) -> float:
+    number = float(number)
+    if not (np.isfinite(number) and number > 0):
+        raise InvalidInput(f"{family} needs a positive finite {name}, got {number}.")
+    return number
+
+
 def softplus(beta: float) -> Activation:
     """The activation ``log(1 + exp(beta t)) / beta``."""
-    beta = float(beta)
-    if not (np.isfinite(beta) and beta > 0):
-        raise InvalidInput(f"softplus needs a positive finite beta, got {beta}.")
+    beta = _positive(beta, "softplus", "beta")
     if beta == 1.0:
         return SOFTPLUS
     scaled = tuple((lambda t, order=order: beta ** (order - 1) * SOFTPLUS(beta * t, order)) for order in range(4))
@@ -274,9 +279,7 @@ def leaky_relu(slope: float) -> Activation:
 
 def elu(alpha: float) -> Activation:
     """The activation ``t`` for positive and ``alpha (exp(t) - 1)`` for negative arguments."""
-    alpha = float(alpha)
-    if not (np.isfinite(alpha) and alpha > 0):
-        raise InvalidInput(f"elu needs a positive finite alpha, got {alpha}.")
+    alpha = _positive(alpha, "elu", "alpha")
     if alpha == 1.0:
         return ELU
     is_selu = alpha == SELU_ALPHA

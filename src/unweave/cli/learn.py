@@ -4,13 +4,12 @@ An estimator's options are the fields of a class, its help is the docstring; `Re
 """
 
 import inspect
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
@@ -90,12 +89,15 @@ class Learnt:
     draw: Callable[[], None] | None = None
 
 
-class Learner(ABC):
+class Learner:
     """The options of a command, and how it learns; fields are options."""
 
-    @abstractmethod
+    # Name of the estimator in `unweave.learn`, if there is one for all options.
+    name: ClassVar[str]
+
     def estimator(self) -> str:
         """Name in `unweave.learn`."""
+        return self.name
 
     def settings(self) -> dict[str, Any]:
         """What the estimator is given."""
@@ -118,6 +120,7 @@ def fitted(name: str, settings: dict[str, Any], request: Request, points: "Point
 class Relu(Learner):
     """Recover a depth-2 ReLU network with biases whose inputs were drawn from a Gaussian."""
 
+    name = "ReluNetworkRegressor"
     neurons: Neurons = None
     standard: Annotated[
         bool, typer.Option("--standard", help="The inputs are standard Gaussian: mean 0 and covariance 1 are known.")
@@ -125,10 +128,6 @@ class Relu(Learner):
     scheduler: Annotated[
         str | None, typer.Option(metavar="ADDRESS", help="Sum moments on this Dask cluster, such as tcp://host:8786.")
     ] = None
-
-    def estimator(self) -> str:
-        """Name in `unweave.learn`."""
-        return "ReluNetworkRegressor"
 
     def learn(self, request: Request, tell: Tell) -> Learnt:
         """Learn from files that need not fit into memory."""
@@ -152,38 +151,29 @@ class Relu(Learner):
 class Quadratic(Learner):
     """Train a network of squares to the global optimum, with a certificate."""
 
+    name = "QuadraticNetworkRegressor"
     neurons: Annotated[int | None, typer.Option(min=1, help="Hidden neurons; enough for a proof if omitted.")] = None
     signs: Annotated[str, typer.Option(help="Of the output weights: auto, both, positive or negative.")] = "auto"
     fit_bias: Annotated[bool, typer.Option("--bias/--no-bias", help="Whether neurons have biases.")] = False
-
-    def estimator(self) -> str:
-        """Name in `unweave.learn`."""
-        return "QuadraticNetworkRegressor"
 
 
 @dataclass(frozen=True)
 class Overparameterized(Learner):
     """Train a shallow network with many neurons until the labels are met, with a certificate."""
 
+    name = "OverparameterizedRegressor"
     neurons: Annotated[int | None, typer.Option(min=1, help="Hidden neurons; enough to fit if omitted.")] = None
     activation: Annotated[str, typer.Option(help="A differentiable activation.")] = "softplus(10.0)"
     fit_bias: Annotated[bool, typer.Option("--bias/--no-bias", help="Whether neurons have biases.")] = True
-
-    def estimator(self) -> str:
-        """Name in `unweave.learn`."""
-        return "OverparameterizedRegressor"
 
 
 @dataclass(frozen=True)
 class LowestLayer(Learner):
     """Recover the lowest layer under any upper function, from Gaussian inputs and high thresholds."""
 
+    name = "LowestLayerRegressor"
     unit: Annotated[str, typer.Option(help="Kind of the neurons: step, relu or sigmoid.")] = "relu"
     neurons: Neurons = None
-
-    def estimator(self) -> str:
-        """Name in `unweave.learn`."""
-        return "LowestLayerRegressor"
 
 
 @dataclass(frozen=True)

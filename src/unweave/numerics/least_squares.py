@@ -21,6 +21,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Bool, Float64
 
+from unweave.arrays import Points, Values, root_mean_square
 from unweave.exceptions import InvalidInput
 
 Step = Float64[np.ndarray, "parameters"]
@@ -29,6 +30,8 @@ Solver = Callable[[float], Step]
 Point = TypeVar("Point")
 # What is known at a point once its residuals are: the residuals, and all that the next linear system can share.
 Residuals = TypeVar("Residuals")
+# A point that answers itself, such as a network.
+Model = TypeVar("Model", bound=Callable[[Points], Values])
 
 # A loss that is so many times the floor has converged if no step lowers it (first), if a step gains less than half of
 # it (second), and in any case (third): the residuals of a fit with about as many parameters as half the answers are
@@ -75,6 +78,27 @@ class Problem(Protocol[Point, Residuals]):
     def moved(self, point: Point, step: Step, /) -> Point | None:
         """Take a finite step; None refuses it, and a larger damping is tried."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class FitToAnswers(Generic[Model]):
+    """What is the same in every problem whose points are models of answers; steps belong to the model.
+
+    Args:
+        points: where answers are known.
+        values: the answers.
+    """
+
+    points: Points
+    values: Values
+
+    def residuals(self, point: Model, /) -> Values:
+        """What a model does not explain."""
+        return self.values - point(self.points)
+
+    def loss(self, residuals: Values, /) -> float:
+        """Their root mean square."""
+        return root_mean_square(residuals)
 
 
 class Stop(Enum):

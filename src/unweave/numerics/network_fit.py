@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.activations import IDENTITY
-from unweave.arrays import Points, Values, root_mean_square
+from unweave.arrays import Points, Values
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Network
 from unweave.networks.parameters import (
@@ -28,7 +28,16 @@ from unweave.networks.parameters import (
     with_gauge,
 )
 from unweave.numerics.conjugate_gradients import HermitePreconditioner, conjugate_gradients
-from unweave.numerics.least_squares import Policy, Solver, Step, minimise, normal_solver, orthogonal_solver, scattered
+from unweave.numerics.least_squares import (
+    FitToAnswers,
+    Policy,
+    Solver,
+    Step,
+    minimise,
+    normal_solver,
+    orthogonal_solver,
+    scattered,
+)
 
 
 @dataclass(frozen=True)
@@ -51,7 +60,7 @@ class Refinement:
 
 
 @dataclass(frozen=True, eq=False)
-class NetworkFit:
+class NetworkFit(FitToAnswers[Network]):
     """The least-squares problem of a network, in the relative units of `ParameterVector`.
 
     Args:
@@ -61,18 +70,8 @@ class NetworkFit:
         largest_steps: of every parameter; infinite where the values depend on it linearly.
     """
 
-    points: Points
-    values: Values
     solver_at: Callable[[Network, Values], Solver]
     largest_steps: float | Float64[np.ndarray, "parameters"] = np.inf
-
-    def residuals(self, point: Network, /) -> Values:
-        """Subtract the values of the network from the answers."""
-        return self.values - point(self.points)
-
-    def loss(self, residuals: Values, /) -> float:
-        """Take the root mean square."""
-        return root_mean_square(residuals)
 
     def solver(self, point: Network, residuals: Values, /) -> Solver:
         """Linearise the values of the network in its parameters."""
@@ -106,6 +105,8 @@ DEEP = Policy(
 )
 # Largest change of a parameter of a deep network in one step, in relative units.
 LARGEST_STEP = 0.5
+# Iterations of a matrix-free step, whose preconditioner leaves few to do.
+SOLVE_STEPS = 250
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,6 @@ class LevenbergMarquardt:
         steps: largest number of attempted steps.
         orthogonal_limit: parameters up to which steps are solved by an orthogonal factorisation.
         dense_limit: parameters up to which the normal equations are factorised; above, matrix-free.
-        solve_steps: largest number of iterations of a matrix-free step.
         deep_steps: largest number of attempted steps for a deep network, whose starts may be farther off.
         deep_limit: parameters up to which the normal equations of a deep network are factorised.
     """
@@ -124,7 +124,6 @@ class LevenbergMarquardt:
     steps: int = 40
     orthogonal_limit: int = 1_200
     dense_limit: int = 2_500
-    solve_steps: int = 250
     deep_steps: int = 120
     deep_limit: int = 12_000
 
@@ -169,7 +168,7 @@ class LevenbergMarquardt:
         def solver_at(current: Network, residuals: Values) -> Solver:
             right = with_gauge(current, residuals)
             if current.parameters > self.dense_limit:
-                return _matrix_free_solver(current, points, right, floor=floor, iterations=self.solve_steps)
+                return _matrix_free_solver(current, points, right, floor=floor, iterations=SOLVE_STEPS)
             jacobian = shallow_jacobian(current, points)
             if is_orthogonal:
                 return orthogonal_solver(jacobian, right)

@@ -7,6 +7,7 @@ in `reproduce/fiedler/`.
 """
 
 from dataclasses import dataclass
+from types import ModuleType
 
 import numpy as np
 from jaxtyping import Float64, Int
@@ -86,14 +87,18 @@ class SubspacePower:
                 starts = kernel.ascend(
                     starts, columns, is_complement=is_complement, step=self.step, steps=self.deflated_steps
                 ).points
-            news = found.add(self._climb(subspace, starts), residual_tol=self.residual_tol)
+            columns, is_complement = _smaller(subspace.basis, subspace.complement)
+            ends = self.climb(starts, columns, is_complement=is_complement)
+            news = found.add(ends, residual_tol=self.residual_tol)
             quiet_rounds = 0 if news else quiet_rounds + 1
         return found.directions()
 
-    def _climb(self, subspace: MatrixSubspace, starts: np.ndarray) -> kernel.Ascent:
-        columns, is_complement = _smaller(subspace.basis, subspace.complement)
-        warm = kernel.ascend(starts, columns, is_complement=is_complement, step=self.step, steps=self.power_steps)
-        return kernel.polish(
+    def climb(
+        self, starts: np.ndarray, columns: np.ndarray, *, is_complement: bool, by: ModuleType = kernel
+    ) -> kernel.Ascent:
+        """Ascend from all starts to maximisers, with the steps `by` that module."""
+        warm = by.ascend(starts, columns, is_complement=is_complement, step=self.step, steps=self.power_steps)
+        return by.polish(
             warm.points,
             columns,
             is_complement=is_complement,

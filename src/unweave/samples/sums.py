@@ -56,8 +56,13 @@ class Statistic(ABC, Generic[Moments]):
 
     @property
     @abstractmethod
+    def features(self) -> int:
+        """Numbers that are computed from a row."""
+
+    @property
     def block_rows(self) -> int:
         """Rows that are worked on at once, so that what is computed from them stays in the cache."""
+        return block_rows_for(self.features)
 
     @abstractmethod
     def sums_of(self, points: Points, labels: Labels, *, half: int) -> Arrays:
@@ -209,9 +214,9 @@ class Together(Statistic[tuple]):
         return self.statistics[0].inputs
 
     @property
-    def block_rows(self) -> int:
-        """As many rows as suit all statistics."""
-        return min(statistic.block_rows for statistic in self.statistics)
+    def features(self) -> int:
+        """Those of the largest: statistics of a block are computed one after the other."""
+        return max(statistic.features for statistic in self.statistics)
 
     def sums_of(self, points: Points, labels: Labels, *, half: int) -> Arrays:
         """All sums, one statistic after the other."""

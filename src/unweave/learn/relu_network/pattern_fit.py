@@ -20,7 +20,7 @@ from unweave.arrays import Points, Values, root_mean_square
 from unweave.exceptions import InvalidInput
 from unweave.learn.relu_network.units import unit_parameters
 from unweave.networks.network import Network
-from unweave.numerics.least_squares import Policy, Solver, Step, Stop, minimise
+from unweave.numerics.least_squares import FitToAnswers, Policy, Solver, Step, Stop, minimise
 from unweave.numerics.network_fit import Refinement
 
 # Below a thousandth of the margin nothing is left out.
@@ -261,17 +261,8 @@ class PatternNewton:
 
 
 @dataclass(frozen=True, eq=False)
-class _PatternProblem:
+class _PatternProblem(FitToAnswers[Network]):
     """The fit in slopes and constants; a damping above 1 divides the step."""
-
-    points: Points
-    values: Values
-
-    def residuals(self, point: Network, /) -> Values:
-        return self.values - point(self.points)
-
-    def loss(self, residuals: Values, /) -> float:
-        return root_mean_square(residuals)
 
     def solver(self, point: Network, _residuals: Values, /) -> Solver:
         change = pattern_system(point, self.points, self.values).step()

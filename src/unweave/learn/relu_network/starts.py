@@ -25,11 +25,11 @@ from unweave.learn.relu_network.directions import (
 from unweave.learn.relu_network.moment_networks import assemble_relu, coefficient_table
 from unweave.networks.network import Network
 from unweave.numerics.symmetric_tensors import Tensor
-from unweave.samples.hermite.inputs import Coordinates, Gaussianity, GaussianityCheck, lines_for
+from unweave.samples.hermite.inputs import Coordinates, CoordinateStatistic, Gaussianity, GaussianityCheck, lines_for
 from unweave.samples.hermite.moments import HIGHEST_ORDER, Control, HermiteMoments, LabelMoments, residual_of
 from unweave.samples.hermite.multi_indices import factorials, hermite_features, series_count
 from unweave.samples.sources import Labels, Source
-from unweave.samples.sums import Arrays, Engine, HalfRows, Halved, Statistic, Together, accumulate, block_rows_for
+from unweave.samples.sums import Arrays, Engine, HalfRows, Halved, Together, accumulate
 
 # Features up to which least squares on all of them is affordable, and rows per feature from which on it is sound.
 MOST_FEATURES = 2_000
@@ -60,7 +60,7 @@ class FittedMoments:
 
 
 @dataclass(frozen=True, eq=False)
-class HermiteRegression(Statistic[FittedMoments]):
+class HermiteRegression(CoordinateStatistic[FittedMoments]):
     """Least squares of the labels on all normalised features ``He_alpha / sqrt(alpha!)`` up to a degree.
 
     The Gram matrix of the features is near the identity once there are many more rows than features; solving with it
@@ -80,7 +80,6 @@ class HermiteRegression(Statistic[FittedMoments]):
     quarter at 32 000.
     """
 
-    coordinates: Coordinates
     degree: int
     control: Control | None = None
     rank_tol: float = 1e-10
@@ -90,19 +89,9 @@ class HermiteRegression(Statistic[FittedMoments]):
             raise InvalidInput(f"a regression needs degree 1 or more, got {self.degree}.")
 
     @property
-    def inputs(self) -> int:
-        """Columns of the points."""
-        return self.coordinates.inputs
-
-    @property
     def features(self) -> int:
         """Number of features."""
         return series_count(self.coordinates.rank, self.degree)
-
-    @property
-    def block_rows(self) -> int:
-        """Rows whose features stay in the cache."""
-        return block_rows_for(self.features)
 
     def sums_of(self, points: Points, labels: Labels, *, half: int) -> Arrays:
         """Gram matrix of the features, their products with the labels, and the square of the labels."""

@@ -12,7 +12,7 @@ from jaxtyping import Float64
 
 from unweave.arrays import Points
 from unweave.exceptions import InvalidInput
-from unweave.samples.hermite.inputs import Coordinates
+from unweave.samples.hermite.inputs import CoordinateStatistic
 from unweave.samples.hermite.moments import Control, HermiteMoments, residual_of
 from unweave.samples.hermite.multi_indices import (
     Directions,
@@ -22,7 +22,7 @@ from unweave.samples.hermite.multi_indices import (
     series_count,
 )
 from unweave.samples.sources import Labels
-from unweave.samples.sums import Arrays, HalfRows, Statistic, block_rows_for
+from unweave.samples.sums import Arrays, HalfRows
 
 # How far a direction may be from unit length.
 UNIT_TOL = 1e-8
@@ -70,7 +70,7 @@ class Slices:
 
 
 @dataclass(frozen=True, eq=False)
-class ContractedMoments(Statistic[Slices]):
+class ContractedMoments(CoordinateStatistic[Slices]):
     """Moments contracted with powers of directions until some modes are left open.
 
     With two open modes these are the matrices of simultaneous diagonalisation, ``T_3(., ., v)`` up to
@@ -90,7 +90,6 @@ class ContractedMoments(Statistic[Slices]):
         control: the polynomial that is subtracted from the labels first.
     """
 
-    coordinates: Coordinates
     directions: Directions
     open_modes: int
     order: int
@@ -105,15 +104,9 @@ class ContractedMoments(Statistic[Slices]):
             raise InvalidInput("directions need unit length: the formulas hold for those only.")
 
     @property
-    def inputs(self) -> int:
-        """Columns of the points."""
-        return self.coordinates.inputs
-
-    @property
-    def block_rows(self) -> int:
-        """Rows whose features and weights stay in the cache."""
-        features = series_count(self.coordinates.rank, self.open_modes)
-        return block_rows_for(features + len(self.directions) * self._degrees)
+    def features(self) -> int:
+        """Numbers that are computed from a row."""
+        return series_count(self.coordinates.rank, self.open_modes) + len(self.directions) * self._degrees
 
     def sums_of(self, points: Points, labels: Labels, *, half: int) -> Arrays:
         """Products of features of the open modes with labels times polynomials of the projections."""

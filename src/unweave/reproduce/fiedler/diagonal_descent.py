@@ -11,7 +11,7 @@ from unweave._kernels import diagonal_descent as kernel
 from unweave.arrays import Points, Values, root_mean_square
 from unweave.exceptions import InvalidInput
 from unweave.identification.peeling.reparametrised import ReparametrisedNetwork
-from unweave.numerics.least_squares import Policy, Solver, Step, Stop, minimise, normal_solver
+from unweave.numerics.least_squares import FitToAnswers, Policy, Solver, Step, Stop, minimise, normal_solver
 
 # Numbers of a block of Jacobian rows that are in memory at once (64 MiB).
 BLOCK_NUMBERS = 2**23
@@ -151,17 +151,8 @@ class DiagonalLevenbergMarquardt:
 
 
 @dataclass(frozen=True, eq=False)
-class _DiagonalFit:
+class _DiagonalFit(FitToAnswers[ReparametrisedNetwork]):
     """The least-squares problem of diagonals and shifts, damped in units of the diagonal (Marquardt)."""
-
-    points: Points
-    values: Values
-
-    def residuals(self, point: ReparametrisedNetwork, /) -> Values:
-        return self.values - point(self.points)
-
-    def loss(self, residuals: Values, /) -> float:
-        return root_mean_square(residuals)
 
     def solver(self, point: ReparametrisedNetwork, residuals: Values, /) -> Solver:
         gram, target = _normal_equations(point, self.points, residuals)

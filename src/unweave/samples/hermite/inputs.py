@@ -22,7 +22,7 @@ from unweave.exceptions import InvalidInput
 from unweave.result import Diagnostic, at_most
 from unweave.samples.hermite.multi_indices import Directions, Rows
 from unweave.samples.sources import Labels
-from unweave.samples.sums import Arrays, HalfRows, Statistic, block_rows_for
+from unweave.samples.sums import Arrays, HalfRows, Moments, Statistic
 
 # How far columns of a basis may be from orthonormal: they come from eigenvectors in float64.
 ORTHONORMAL_TOL = 1e-8
@@ -132,6 +132,22 @@ class InputSummary:
 
 
 @dataclass(frozen=True, eq=False)
+class CoordinateStatistic(Statistic[Moments]):
+    """A statistic of points in other coordinates than their own.
+
+    Args:
+        coordinates: in which the inputs are, or should be, standard Gaussian.
+    """
+
+    coordinates: Coordinates
+
+    @property
+    def inputs(self) -> int:
+        """Columns of the points."""
+        return self.coordinates.inputs
+
+
+@dataclass(frozen=True, eq=False)
 class InputMoments(Statistic[InputSummary]):
     """Mean and covariance of inputs, and the size of labels.
 
@@ -150,9 +166,9 @@ class InputMoments(Statistic[InputSummary]):
         return len(self.origin)
 
     @property
-    def block_rows(self) -> int:
-        """Rows that stay in the cache."""
-        return block_rows_for(self.inputs)
+    def features(self) -> int:
+        """Numbers that are computed from a row."""
+        return self.inputs
 
     def sums_of(self, points: Points, labels: Labels, *, half: int) -> Arrays:  # noqa: ARG002 - both halves alike
         """Sums of inputs and their products, of labels and their squares."""
@@ -207,7 +223,7 @@ class Gaussianity:
 
 
 @dataclass(frozen=True, eq=False)
-class GaussianityCheck(Statistic[Gaussianity]):
+class GaussianityCheck(CoordinateStatistic[Gaussianity]):
     """Hermite means of the inputs of orders 1 to 4 along lines and contracted; labels do not matter.
 
     Cost per row: ``2 n (L + 1)`` operations for L lines in n coordinates, and about ``10 L``.
@@ -218,7 +234,6 @@ class GaussianityCheck(Statistic[Gaussianity]):
             reverse, so `lines_for` takes both.
     """
 
-    coordinates: Coordinates
     lines: Directions
 
     def __post_init__(self) -> None:
@@ -226,14 +241,9 @@ class GaussianityCheck(Statistic[Gaussianity]):
             raise InvalidInput(f"a check needs lines with {self.coordinates.rank} columns, got {self.lines.shape}.")
 
     @property
-    def inputs(self) -> int:
-        """Columns of the points."""
-        return self.coordinates.inputs
-
-    @property
-    def block_rows(self) -> int:
-        """Rows that stay in the cache."""
-        return block_rows_for(len(self.lines) + self.coordinates.rank)
+    def features(self) -> int:
+        """Numbers that are computed from a row."""
+        return len(self.lines) + self.coordinates.rank
 
     def sums_of(self, points: Points, labels: Labels, *, half: int) -> Arrays:  # noqa: ARG002 - inputs only
         """Sums of Hermite polynomials along lines, and of the two contractions."""

@@ -12,7 +12,7 @@ from jaxtyping import Float64
 
 from unweave.arrays import Points
 from unweave.exceptions import InvalidInput
-from unweave.samples.hermite.inputs import Coordinates
+from unweave.samples.hermite.inputs import Coordinates, CoordinateStatistic
 from unweave.samples.hermite.multi_indices import (
     Directions,
     Rows,
@@ -27,7 +27,7 @@ from unweave.samples.hermite.multi_indices import (
     series_count,
 )
 from unweave.samples.sources import Labels
-from unweave.samples.sums import Arrays, HalfRows, Halved, Statistic, block_rows_for
+from unweave.samples.sums import Arrays, HalfRows, Halved
 
 # How well axes of a subspace must be combinations of the axes of the control, relative to their size.
 INSIDE_TOL = 1e-8
@@ -199,7 +199,7 @@ def residual_of(control: Control | None, points: Points, labels: Labels, *, half
 
 
 @dataclass(frozen=True, eq=False)
-class LabelMoments(Statistic[HermiteMoments]):
+class LabelMoments(CoordinateStatistic[HermiteMoments]):
     """All moments ``T_0 .. T_order`` of labels, or of what a control leaves of them.
 
     The monomials m of half the order are multiplied with each other: ``sum_n y_n m(z_n) m(z_n)^T`` holds every raw
@@ -216,7 +216,6 @@ class LabelMoments(Statistic[HermiteMoments]):
         control: the polynomial that is subtracted from the labels first.
     """
 
-    coordinates: Coordinates
     order: int
     control: Control | None = None
 
@@ -225,14 +224,9 @@ class LabelMoments(Statistic[HermiteMoments]):
             raise InvalidInput(f"moments of labels have orders 1 to {HIGHEST_ORDER}, got order={self.order}.")
 
     @property
-    def inputs(self) -> int:
-        """Columns of the points."""
-        return self.coordinates.inputs
-
-    @property
-    def block_rows(self) -> int:
-        """Rows whose features stay in the cache."""
-        return block_rows_for(series_count(self.coordinates.rank, self._degrees[1]))
+    def features(self) -> int:
+        """Numbers that are computed from a row."""
+        return series_count(self.coordinates.rank, self._degrees[1])
 
     def sums_of(self, points: Points, labels: Labels, *, half: int) -> Arrays:
         """Products of monomials, weighted with the labels."""
