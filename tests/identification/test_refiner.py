@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unweave.activations import RELU, TANH, Activation
-from unweave.identification.answers import FARTHEST, AnswerPool
+from unweave.identification.answers import AnswerPool, Asking
 from unweave.identification.refiner import Refiner
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import general_network
@@ -38,7 +38,7 @@ def arguments(network: Network, answers: AnswerPool) -> np.ndarray:
     return network.layers[0].preactivations(answers.points)
 
 
-@pytest.mark.parametrize("distance", [6.0, 30.0, 0.9 * FARTHEST])
+@pytest.mark.parametrize("distance", [6.0, 30.0, 0.9 * Asking().farthest])
 def test_a_smooth_neuron_far_away_is_seen_bending(distance: float, seed: int) -> None:
     truth = planted(seed, TANH, distance)
     answers = answers_about(truth, seed)
@@ -85,7 +85,7 @@ def test_excited_neurons_are_not_asked_again(seed: int) -> None:
 
 
 def test_a_box_and_very_far_neurons_are_left_alone(seed: int) -> None:
-    for distance, domain in ((30.0, Box(-1.0, 1.0)), (2 * FARTHEST, None)):
+    for distance, domain in ((30.0, Box(-1.0, 1.0)), (2 * Asking().farthest, None)):
         truth = planted(seed, TANH, distance)
         answers = answers_about(truth, seed, domain=domain, asked=400)
         answers.excite(truth)

@@ -1,5 +1,7 @@
 """The answers that were paid for: those that fits may see, fresh ones that judge, and trials where things may hide."""
 
+from dataclasses import dataclass
+
 import numpy as np
 from jaxtyping import Bool, Float64
 
@@ -11,36 +13,87 @@ from unweave.networks.network import Network
 from unweave.oracles.oracle import Box
 from unweave.oracles.views import StandardOracle
 
-# Answers per parameter in the refinement. Answers on a few lines or near each other count less, so
-# that many must be spread over the domain.
-REFINEMENT_SURPLUS = 2.0
-SPREAD_SURPLUS = 1.1
-# Fresh answers per parameter in the certificate, with bounds.
-FRESH_SHARE = 0.4
-FEWEST_FRESH, MOST_FRESH = 16, 2_000
-# Points on faces of all dimensions of a box, beside its vertices.
-FACE_POINTS = 100
-# Where the domain has no end: how far out, in its scale, so many points are tried.
-FAR_TRIALS, FAR_POINTS = (3.0, 10.0, 30.0), 12
-# Answers that show a neuron bend, per input; how far its argument must vary over them, and how far
-# from the domain, in its half-widths, they are looked for.
-TELLING_SHARE = 3.0
-TELLING_ARGUMENT, TELLING_SPREAD = 2.5, 0.5
-FARTHEST = 100.0
-# Where the domain has no end, how much farther than its scale fit points may be drawn, so that neurons bend over
-# them. Neurons that are flat there differ in polynomials of high degree only, and least squares is ill-conditioned.
-LARGEST_STRETCH, LONG_NEURONS = 10.0, 0.9
-SAMPLE = 2_048
-SAME_HYPERPLANE = 0.01
-# Standard deviation of rounding, in units of the last digit.
+# Standard deviation of rounding, in units of the last digit: that of a uniform error, ``sqrt(1 / 12)``.
 ANSWER_ROUNDING = 0.29
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asking:
+    """How many answers fits and certificates get, and where they are asked. Distances are in half-widths of the domain.
+
+    Args:
+        surplus: answers per parameter in the refinement; chosen: two equations per unknown. 40 planted networks were
+            all identified from 1.2 on, with hardly fewer queries.
+        spread_surplus: of these, how many must be spread over the domain: on a few lines or near each other they count
+            less. A little more than one equation per unknown.
+        fresh_share: fresh answers per parameter in a certificate; chosen: a sixth of all answers.
+        fewest_fresh: they show, with a confidence of 95 %, what fills a sixth of the domain (``0.05^(1 / 16) = 0.83``),
+            which is enough to choose among networks; `Examination` asks more before one is called identified.
+        most_fresh: they show what fills 0.15 % of it.
+        face_points: on faces of all dimensions of a box, beside its vertices: they show what fills 3 % of the faces.
+        far_trials: how far out points are tried, where the domain has no end; chosen: thrice as far again and again.
+        far_points: as many each; all 36 show what fills 8 % of the directions.
+        telling_share: answers that show a neuron bend, per number of a neuron: three equations per unknown.
+        telling_argument: how far its argument must go over them: there tanh has reached 99 % of its limit.
+        telling_spread: standard deviation of its argument below which they are too close together: a third of that of
+            arguments spread evenly over `telling_argument`.
+        farthest: up to which neurons that bend outside of the domain are looked for; chosen: answers there have terms
+            a hundred times as large, and two digits fewer.
+        largest_stretch: how much farther than its scale fit points may be drawn where the domain has no end, so that
+            neurons bend over them; chosen. Neurons that are flat there differ in polynomials of high degree only,
+            and least squares is ill-conditioned.
+        long_neurons: quantile of the lengths of weights that sets the stretch: a tenth may be longer.
+        sample: places that tell which share of the answers will show a neuron bend, to one percent.
+        same_hyperplane: difference up to which hyperplanes were asked around before; a wrong guess costs answers only.
+    """
+
+    surplus: float = 2.0
+    spread_surplus: float = 1.1
+    fresh_share: float = 0.4
+    fewest_fresh: int = 16
+    most_fresh: int = 2_000
+    face_points: int = 100
+    far_trials: tuple[float, ...] = (3.0, 10.0, 30.0)
+    far_points: int = 12
+    telling_share: float = 3.0
+    telling_argument: float = 2.5
+    telling_spread: float = 0.5
+    farthest: float = 100.0
+    largest_stretch: float = 10.0
+    long_neurons: float = 0.9
+    sample: int = 2_048
+    same_hyperplane: float = 0.01
+
+    def telling_arguments(
+        self, activation: Activation, arguments: np.ndarray, share: float, wanted: int, rng: np.random.Generator
+    ) -> Float64[np.ndarray, "missing"]:
+        """Arguments at which a neuron should be asked, if a share of those in a sample say too little about it."""
+        if activation.homogeneity:
+            before, after = np.count_nonzero(arguments < 0), np.count_nonzero(arguments > 0)
+            missing = wanted - int(share * min(before, after))
+            side = -1.0 if before < after else 1.0
+            return side * np.abs(rng.standard_normal(max(missing, 0)))
+        near = arguments[np.abs(arguments) < self.telling_argument]
+        if share * len(near) >= wanted and np.std(near) > self.telling_spread:
+            return np.empty(0)
+        return rng.uniform(-self.telling_argument, self.telling_argument, wanted)
+
+
+ASKING = Asking()
 
 
 class AnswerPool:
     """All answers in standard coordinates: those that may be fitted, and fresh ones that never are."""
 
-    def __init__(self, oracle: StandardOracle, rng_fit: np.random.Generator, rng_fresh: np.random.Generator) -> None:
-        self.oracle = oracle
+    def __init__(
+        self,
+        oracle: StandardOracle,
+        rng_fit: np.random.Generator,
+        rng_fresh: np.random.Generator,
+        *,
+        asking: Asking = ASKING,
+    ) -> None:
+        self.oracle, self._asking = oracle, asking
         self._rng_fit, self._rng_fresh = rng_fit, rng_fresh
         self.points, self.values = np.empty((0, oracle.inputs)), np.empty((0, oracle.outputs))
         self._spread_out, self._stretch = 0, 1.0
@@ -53,7 +106,7 @@ class AnswerPool:
 
     def in_units(self, oracle: StandardOracle, offset: np.ndarray, size: np.ndarray) -> "AnswerPool":
         """The same answers in the units of another oracle of the same domain, ``offset + size`` times as large."""
-        other = AnswerPool(oracle, self._rng_fit, self._rng_fresh)
+        other = AnswerPool(oracle, self._rng_fit, self._rng_fresh, asking=self._asking)
         other.points, other.fresh_points = self.points, self.fresh_points
         other.values, other.fresh_values = offset + size * self.values, offset + size * self.fresh_values
         other.trial_points, other.trial_values = self.trial_points, offset + size * self.trial_values
@@ -80,12 +133,13 @@ class AnswerPool:
         An answer tells as many numbers as there are outputs, or as the narrowest layer on the way has neurons.
         """
         per_answer = parameters / min(self.oracle.outputs, narrowest or self.oracle.outputs)
+        asking = self._asking
         missing = max(
-            REFINEMENT_SURPLUS * per_answer - len(self.points), SPREAD_SURPLUS * per_answer - self._spread_out
+            asking.surplus * per_answer - len(self.points), asking.spread_surplus * per_answer - self._spread_out
         )
         if missing > 0:
             self.ask(int(np.ceil(missing)))
-        self.ask_fresh(int(np.clip(FRESH_SHARE * per_answer, FEWEST_FRESH, MOST_FRESH)))
+        self.ask_fresh(int(np.clip(asking.fresh_share * per_answer, asking.fewest_fresh, asking.most_fresh)))
 
     def ask_fresh(self, count: int) -> None:
         """Ask fresh points of the domain until there are so many."""
@@ -132,10 +186,10 @@ class AnswerPool:
         return isinstance(self.oracle.oracle.domain, Box)
 
     def _trials(self, rng: np.random.Generator) -> Points:
-        inputs = self.oracle.inputs
+        inputs, asking = self.oracle.inputs, self._asking
         if self.is_box:
-            return np.concatenate([vertices(inputs, rng), face_points(inputs, FACE_POINTS, rng)])
-        return np.concatenate([far * self.oracle.sample(rng, FAR_POINTS) for far in FAR_TRIALS])
+            return np.concatenate([vertices(inputs, rng), face_points(inputs, asking.face_points, rng)])
+        return np.concatenate([far * self.oracle.sample(rng, asking.far_points) for far in asking.far_trials])
 
     @property
     def trials_in_domain(self) -> tuple[Points, Values]:
@@ -153,8 +207,9 @@ class AnswerPool:
         if isinstance(self.oracle.oracle.domain, Box) or not hidden.neurons or hidden.activation.is_piecewise_linear:
             return
         # The long neurons set the limit: among points that are too far apart few would meet their bend.
-        argument = float(np.quantile(np.linalg.norm(hidden.weights, axis=1), LONG_NEURONS))
-        self._stretch = float(np.clip(TELLING_ARGUMENT / max(argument, 1e-300), 1.0, LARGEST_STRETCH))
+        asking = self._asking
+        argument = float(np.quantile(np.linalg.norm(hidden.weights, axis=1), asking.long_neurons))
+        self._stretch = float(np.clip(asking.telling_argument / max(argument, 1e-300), 1.0, asking.largest_stretch))
 
     def _sample(self, count: int) -> Points:
         return self._stretch * self.oracle.sample(self._rng_fit, count)
@@ -167,16 +222,20 @@ class AnswerPool:
         hidden = network.layers[0]
         if self.is_box and not hidden.activation.homogeneity:
             return
-        planned = max(REFINEMENT_SURPLUS * network.parameters / self.oracle.outputs, self._spread_out)
-        wanted = int(TELLING_SHARE * (self.oracle.inputs + 2))
+        asking = self._asking
+        planned = max(asking.surplus * network.parameters / self.oracle.outputs, self._spread_out)
+        wanted = int(asking.telling_share * (self.oracle.inputs + 2))
         # What the answers of the refinement will tell of a neuron is known before they are asked.
-        sample = self._sample(SAMPLE)
+        sample = self._sample(asking.sample)
         for weights, bias in zip(hidden.weights, hidden.biases, strict=True):
             length = float(np.linalg.norm(weights))
-            if length == 0.0 or abs(bias) > FARTHEST * length or FARTHEST * length < TELLING_ARGUMENT:
+            reach = asking.farthest * length
+            if length == 0.0 or abs(bias) > reach or reach < asking.telling_argument:
                 continue
             arguments = sample @ weights + bias
-            targets = _telling_arguments(hidden.activation, arguments, planned / SAMPLE, wanted, self._rng_fit)
+            targets = asking.telling_arguments(
+                hidden.activation, arguments, planned / asking.sample, wanted, self._rng_fit
+            )
             if len(targets) == 0 or self._is_excited(weights / length, bias / length):
                 continue
             if self.is_box:
@@ -192,8 +251,8 @@ class AnswerPool:
     def _is_excited(self, normal: Vector, offset: float) -> bool:
         """Whether a hyperplane was asked around before; if not, remember that it is now."""
         seen = any(
-            np.linalg.norm(normal - np.sign(normal @ other) * other) < SAME_HYPERPLANE
-            and abs(offset - np.sign(normal @ other) * distance) < SAME_HYPERPLANE * (1.0 + abs(offset))
+            np.linalg.norm(normal - np.sign(normal @ other) * other) < self._asking.same_hyperplane
+            and abs(offset - np.sign(normal @ other) * distance) < self._asking.same_hyperplane * (1.0 + abs(offset))
             for other, distance in self._excited
         )
         if not seen:
@@ -234,18 +293,3 @@ class AnswerPool:
         # The oracle's own rounding is that of its answers before they were centred.
         centre = np.abs(self.oracle.offset / self.oracle.size)
         return terms + np.abs(output.biases) + centre, np.abs(answers) + centre
-
-
-def _telling_arguments(
-    activation: Activation, arguments: np.ndarray, share: float, wanted: int, rng: np.random.Generator
-) -> Float64[np.ndarray, "missing"]:
-    """Arguments at which a neuron should be asked, if a share of those in a sample say too little about it."""
-    if activation.homogeneity:
-        before, after = np.count_nonzero(arguments < 0), np.count_nonzero(arguments > 0)
-        missing = wanted - int(share * min(before, after))
-        side = -1.0 if before < after else 1.0
-        return side * np.abs(rng.standard_normal(max(missing, 0)))
-    near = arguments[np.abs(arguments) < TELLING_ARGUMENT]
-    if share * len(near) >= wanted and np.std(near) > TELLING_SPREAD:
-        return np.empty(0)
-    return rng.uniform(-TELLING_ARGUMENT, TELLING_ARGUMENT, wanted)

@@ -13,7 +13,7 @@ from unweave.arrays import Values
 from unweave.certificates.certify import Certificate
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
-from unweave.identification.answers import AnswerPool
+from unweave.identification.answers import AnswerPool, Asking
 from unweave.identification.rounding import RoundingLook
 from unweave.networks.network import Layer, Network
 from unweave.oracles.noise_floor import NoiseFloor, measure_noise, rounding_error
@@ -288,6 +288,7 @@ class Probing:
             excuse may be as large as a neuron.
         spread_points: places that the units of the answers are chosen from, beside those of the first lines.
         rounding_look: how answers that were rounded are told from steps.
+        asking: how many answers fits and certificates get.
 
     Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
@@ -296,6 +297,7 @@ class Probing:
     largest_noise: float = 0.025
     spread_points: int = 12
     rounding_look: RoundingLook = field(default_factory=RoundingLook)
+    asking: Asking = field(default_factory=Asking)
 
     def __call__(self, session: Session) -> Probe:
         """Measure the noise, choose units, and look at the function's scale; all answers are kept.
@@ -319,7 +321,7 @@ class Probing:
         oracle = standardise(asked, values)
         standard = (values - oracle.offset) / oracle.size
         first, last = len(noise.values), len(noise.values) + len(lines)
-        answers = AnswerPool(oracle, session.rng_fit, session.rng_fresh)
+        answers = AnswerPool(oracle, session.rng_fit, session.rng_fresh, asking=self.asking)
         answers.keep(np.concatenate([oracle.to_standard(noise.points), lines]), standard[:last], are_spread=False)
         answers.keep(spread, standard[last:], are_spread=True)
         noise = noise.at_least(self._rounding_of(session, noise, oracle, gives_logits=gives_logits))

@@ -195,7 +195,7 @@ def test_sides_are_the_gradients_of_the_pieces(seed: int) -> None:
         position = (side.point - line.base) @ line.direction
         assert np.count_nonzero(position > [kink.position for kink in walked.kinks]) == index
     # Only kinks between two measured pieces are read.
-    assert hyperplanes_between(sides, walked).kinks == (3,)
+    assert hyperplanes_between(sides, walked, EXACT).kinks == (3,)
 
 
 def test_hyperplanes_can_be_chosen(seed: int) -> None:

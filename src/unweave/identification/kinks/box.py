@@ -177,7 +177,7 @@ class _Search:
         before = len(self._terms.offsets)
         walked = search(ask, line)
         sides = measure_sides(ask, walked, search, range(len(walked.pieces)))
-        met = hyperplanes_between(sides, walked)
+        met = hyperplanes_between(sides, walked, search)
         self._unresolved = met.unresolved
         self._terms = self._terms.extended(met.chosen(np.flatnonzero(met.errors < self._settings.clear).tolist()))
         if model is None:

@@ -13,7 +13,6 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.arrays import Points, Values, Vector
-from unweave.identification.walks.kinks import MARGIN
 from unweave.identification.walks.lines import Search
 
 # Distance of the two ends, in distances of the kink from the centre. A given hyperplane in general
@@ -59,11 +58,13 @@ class Accuracy:
         noise: standard deviation of an answer.
         rounding: error of an answer relative to the size of the terms that it adds up.
         slope: largest slope that was seen; times a distance, the size of these terms.
+        margin: tolerated difference in units of the expected error: six standard deviations, as in `KinkSearch`.
     """
 
     noise: float
     rounding: float
     slope: float
+    margin: float = 6.0
 
     def error(self, point: Vector, values: Values) -> float:
         """Expected error of answers around a point."""
@@ -115,19 +116,19 @@ def _shift_at(plane: Plane, point: Vector, accuracy: Accuracy) -> Generator[Poin
     values = yield point + width * np.array([-1.0, 0.0, 1.0])[:, None] * plane.normal
     error = accuracy.error(point, values)
     bend = values[0] + values[2] - 2 * values[1]
-    if not np.max(np.abs(bend)) > MARGIN * SECOND_DIFFERENCE * error:
+    if not np.max(np.abs(bend)) > accuracy.margin * SECOND_DIFFERENCE * error:
         return None
     halves = yield point + 0.5 * width * np.array([-1.0, 1.0])[:, None] * plane.normal
     left, right = 2 * halves[0] - values[0], 2 * halves[1] - values[2]
     jump = 2 * ((values[2] - halves[1]) - (halves[0] - values[0])) / width
     shift, doubt = _meeting(left, right, jump, SECOND_DIFFERENCE * error)
-    allowed = MARGIN * (doubt + plane.error * distance)
+    allowed = accuracy.margin * (doubt + plane.error * distance)
     # If any kink in sight would do, it is no evidence.
     if not abs(shift) <= allowed <= SHARP * width:
         return None
     # The two pieces meet in the middle; if there is no other kink, the answer there is where they meet.
     rest = np.abs(values[1] - 0.5 * (left + right))
-    is_single = np.all(rest <= MARGIN * SECOND_DIFFERENCE * error + np.abs(jump * shift))
+    is_single = np.all(rest <= accuracy.margin * SECOND_DIFFERENCE * error + np.abs(jump * shift))
     return shift if is_single else None
 
 

@@ -18,7 +18,7 @@ from unweave.identification.relu_layers.crossings import Accuracy, Plane, contin
 from unweave.identification.session import Probe, Session
 from unweave.identification.walks.hyperplanes import Hyperplanes, Side, hyperplanes_between, measure_sides
 from unweave.identification.walks.kinked_terms import KinkedTerms
-from unweave.identification.walks.kinks import MARGIN, KinkedLine, KinkSearch
+from unweave.identification.walks.kinks import KinkedLine, KinkSearch
 from unweave.identification.walks.lines import Line, far_line, run_searches
 from unweave.networks.network import Layer
 from unweave.result import Diagnostic, Verdict, at_most
@@ -252,7 +252,7 @@ class _Progress:
         is_open = (known < 0) | np.isin(known, np.flatnonzero(self.terms.errors > EXACT))
         pieces = {side for index in np.flatnonzero(is_open) for side in (int(index), int(index) + 1)}
         sides = measure_sides(ask, walked, self.settings, sorted(pieces))
-        met = hyperplanes_between(sides, walked)
+        met = hyperplanes_between(sides, walked, self.settings)
         kept = [row for row, kink in enumerate(met.kinks) if is_open[kink] and walked.kinks[kink].is_resolved]
         met = met.chosen(kept)
         self.slope = max([self.slope, *(float(np.max(np.abs(side.gradient))) for side in sides.values())])
@@ -302,7 +302,7 @@ class _Progress:
         lengths = np.linalg.norm(moves, axis=1)
         error = self.settings.noise + self.settings.rounding * (np.max(np.abs(values)) + self.slope * lengths)
         blur = self.slope * lengths * float(np.sum(self.terms.errors))
-        return float(np.max(changes / (MARGIN * (error + blur))))
+        return float(np.max(changes / (self.settings.margin * (error + blur))))
 
     def _unseen_directions(self) -> Points:
         neurons, inputs = self.terms.normals.shape

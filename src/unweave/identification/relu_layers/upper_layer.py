@@ -203,7 +203,7 @@ class UpperReluLayer:
         points = line.points(np.array([kink.position for kink in walked.kinks]))
         known = self._terms.at(points, np.array([kink.width for kink in walked.kinks]))
         pieces = {side for index in np.flatnonzero(known < 0) for side in (int(index), int(index) + 1)}
-        met = hyperplanes_between(measure_sides(ask, walked, self._settings, sorted(pieces)), walked)
+        met = hyperplanes_between(measure_sides(ask, walked, self._settings, sorted(pieces)), walked, self._settings)
         met = met.chosen([row for row, kink in enumerate(met.kinks) if known[kink] < 0])
         before = len(self._terms.offsets)
         self._terms = self._terms.extended(met)

@@ -7,19 +7,8 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.arrays import Points, Values, Vector
-from unweave.identification.walks.kinks import MARGIN, KinkedLine, KinkSearch
+from unweave.identification.walks.kinks import KinkedLine, KinkSearch
 from unweave.identification.walks.lines import Ask, Search, run_searches
-
-# Relative error that a gradient may have, where the noise allows it: good enough to refine from.
-GRADIENT_ERROR = 1e-5
-# Largest step of the differences, relative to the distance of the nearest kink on the line.
-LARGEST_STEP = 0.03
-# A normal with a larger error is not worth keeping.
-LARGEST_ERROR = 0.1
-# A smaller step for gradients that do not fit the slope along the line.
-SECOND_STEP = 0.1
-# How far from the outermost kinks their gradients are measured, as an angle.
-OUTER_ANGLE = 0.3
 
 
 @dataclass(frozen=True)
@@ -85,10 +74,10 @@ def measure_hyperplanes(ask: Ask, walked: KinkedLine, settings: KinkSearch) -> H
     Assumes: every kink is a hyperplane (a network with one hidden layer).
     """
     sides = measure_sides(ask, walked, settings, range(len(walked.pieces)))
-    return hyperplanes_between(sides, walked)
+    return hyperplanes_between(sides, walked, settings)
 
 
-def hyperplanes_between(sides: dict[int, Side], walked: KinkedLine) -> Hyperplanes:
+def hyperplanes_between(sides: dict[int, Side], walked: KinkedLine, settings: KinkSearch) -> Hyperplanes:
     """Read a hyperplane off every kink with a gradient on both sides."""
     normals, offsets, jumps, errors, read = [], [], [], [], []
     for index, kink in enumerate(walked.kinks):
@@ -97,11 +86,11 @@ def hyperplanes_between(sides: dict[int, Side], walked: KinkedLine) -> Hyperplan
             continue
         left, values, right = np.linalg.svd(after.gradient - before.gradient, full_matrices=False)
         error = np.hypot(before.error, after.error) * np.sqrt(len(walked.line.base)) / max(values[0], 1e-300)
-        if not error < LARGEST_ERROR:
+        if not error < settings.largest_error:
             continue
         if not kink.is_resolved:
             # Perhaps a weak kink, perhaps several: any clear reading on another line is better.
-            error = LARGEST_ERROR
+            error = settings.largest_error
         forward = 1.0 if right[0] @ walked.line.direction > 0 else -1.0
         normals.append(forward * right[0])
         offsets.append(-normals[-1] @ walked.line.points(np.array([kink.position]))[0])
@@ -114,7 +103,7 @@ def hyperplanes_between(sides: dict[int, Side], walked: KinkedLine) -> Hyperplan
         offsets=np.array(offsets),
         jumps=np.array(jumps).reshape(-1, outputs),
         errors=np.array(errors),
-        unresolved=len(walked.kinks) - int(np.count_nonzero(np.array(errors) < LARGEST_ERROR)),
+        unresolved=len(walked.kinks) - int(np.count_nonzero(np.array(errors) < settings.largest_error)),
         kinks=tuple(read),
     )
 
@@ -131,22 +120,22 @@ def plane_through(points: Points) -> tuple[Vector, float, float]:
 def _side(walked: KinkedLine, settings: KinkSearch, index: int) -> Search:
     """Measure one gradient, and check it against the slope along the line."""
     piece, line = walked.pieces[index], walked.line
-    place = _middle(walked, index)
+    place = _middle(walked, index, settings.outer_angle)
     if piece is None or place is None:
         return []
     position, room = place
     point = line.points(np.array([position]))[0]
     size = max(float(np.max(np.abs(piece.slope))), np.finfo(float).tiny)
     error = settings.noise + settings.rounding * (float(np.max(np.abs(piece.at(position)))) + size * abs(position))
-    step = room * float(np.clip(error / (GRADIENT_ERROR * size * room), settings.step, LARGEST_STEP))
+    step = room * float(np.clip(error / (settings.gradient_error * size * room), settings.step, settings.largest_step))
     gradient = yield from _differences(point, step)
     expected, doubt = piece.slope, piece.error(position) / max(piece.last - piece.first, 1e-300)
-    if not np.all(np.abs(gradient @ line.direction - expected) <= MARGIN * (2 * error / step + doubt)):
-        step = SECOND_STEP * step
+    if not np.all(np.abs(gradient @ line.direction - expected) <= settings.margin * (2 * error / step + doubt)):
+        step = settings.second_step * step
         finer = yield from _differences(point, step)
-        crossed = np.any(np.abs(gradient - finer) > MARGIN * 2 * error / step, axis=0)
+        crossed = np.any(np.abs(gradient - finer) > settings.margin * 2 * error / step, axis=0)
         gradient = np.where(crossed, finer, gradient)
-        if not np.all(np.abs(gradient @ line.direction - expected) <= MARGIN * (2 * error / step + doubt)):
+        if not np.all(np.abs(gradient @ line.direction - expected) <= settings.margin * (2 * error / step + doubt)):
             return []
     return [Side(index, point, gradient, 2 * error / step)]
 
@@ -159,7 +148,7 @@ def _differences(point: Vector, step: float) -> Generator[Points, Values, np.nda
     return ((values[1:] - values[0]) / (np.diag(moved) - point)[:, None]).T
 
 
-def _middle(walked: KinkedLine, index: int) -> tuple[float, float] | None:
+def _middle(walked: KinkedLine, index: int, outer_angle: float) -> tuple[float, float] | None:
     """The middle of an affine piece, and how far the kinks are."""
     line, kinks = walked.line, walked.kinks
     before, after = kinks[index - 1 : index] if index > 0 else (), kinks[index : index + 1]
@@ -167,8 +156,8 @@ def _middle(walked: KinkedLine, index: int) -> tuple[float, float] | None:
     last = min((line.angle(kink.position - kink.width) for kink in after), default=None)
     if first is None and last is None:
         return line.position(0.5 * (line.first + line.last)), line.unit
-    low = first if first is not None else max(line.first, (last or 0.0) - OUTER_ANGLE)
-    high = last if last is not None else min(line.last, (first or 0.0) + OUTER_ANGLE)
+    low = first if first is not None else max(line.first, (last or 0.0) - outer_angle)
+    high = last if last is not None else min(line.last, (first or 0.0) + outer_angle)
     if not low < high:
         return None
     position = line.position(0.5 * (low + high))

@@ -14,11 +14,32 @@ from unweave.identification.walks.hyperplanes import Hyperplanes, plane_through
 from unweave.networks.network import Network
 from unweave.networks.signs import KinkExplanation, explain_kinks
 
-# Two terms are on one hyperplane if they differ by this many expected errors, within bounds.
-SAME_ERRORS = 10.0
-FINEST_ANGLE, COARSEST_ANGLE = 1e-7, 0.03
-# A term that a fit to answers leaves with less than this share of its jump was read wrongly.
-VANISHED = 0.2
+
+@dataclass(frozen=True, kw_only=True)
+class TermRules:
+    """Limits that decide which terms are one, and which are none.
+
+    Args:
+        same_errors: expected errors that two readings of one hyperplane may differ by, within bounds. Expected errors
+            are those of answers alone; ten leave room for kinks beside the line.
+        finest_angle: the smallest bound; chosen: a hundredth of the error that gradients aim at (`KinkSearch`).
+        coarsest_angle: the largest bound, two degrees: two random hyperplanes in three dimensions are so near to each
+            other with a chance of ``0.03^2 / 2 = 5e-4``, and in more with a smaller one.
+        vanished: a term that a fit to answers leaves with less than this share of its jump was read wrongly; chosen:
+            of a right one it leaves 1 up to the errors of the reading, which are a tenth at most (`KinkSearch`).
+    """
+
+    same_errors: float = 10.0
+    finest_angle: float = 1e-7
+    coarsest_angle: float = 0.03
+    vanished: float = 0.2
+
+    def allowed(self, errors: Float64[np.ndarray, "neurons"]) -> Float64[np.ndarray, "neurons"]:
+        """Differences that readings with such errors may have."""
+        return np.clip(self.same_errors * errors, self.finest_angle, self.coarsest_angle)
+
+
+TERM_RULES = TermRules()
 
 
 @dataclass(frozen=True)
@@ -31,6 +52,7 @@ class KinkedTerms:
         jumps: change of the gradient along the normal, per output.
         errors: expected error of the normal.
         sightings: number of lines on which the hyperplane was met.
+        rules: which terms are one, and which are none.
     """
 
     normals: Float64[np.ndarray, "neurons inputs"]
@@ -38,11 +60,12 @@ class KinkedTerms:
     jumps: Float64[np.ndarray, "neurons outputs"]
     errors: Float64[np.ndarray, "neurons"]
     sightings: Float64[np.ndarray, "neurons"]
+    rules: TermRules = TERM_RULES
 
     @staticmethod
-    def none(inputs: int, outputs: int) -> "KinkedTerms":
+    def none(inputs: int, outputs: int, *, rules: TermRules = TERM_RULES) -> "KinkedTerms":
         """No terms."""
-        return KinkedTerms(np.empty((0, inputs)), np.empty(0), np.empty((0, outputs)), np.empty(0), np.empty(0))
+        return KinkedTerms(np.empty((0, inputs)), np.empty(0), np.empty((0, outputs)), np.empty(0), np.empty(0), rules)
 
     def extended(self, met: Hyperplanes) -> "KinkedTerms":
         """These terms and those met on another line; of two readings of one hyperplane the better one counts."""
@@ -57,7 +80,7 @@ class KinkedTerms:
             return np.full(len(points), -1)
         distances = np.abs(points @ self.normals.T + self.offsets)
         reach = 1.0 + np.sqrt(points.shape[1]) + np.linalg.norm(points, axis=1)
-        doubts = np.clip(SAME_ERRORS * self.errors, FINEST_ANGLE, COARSEST_ANGLE)
+        doubts = self.rules.allowed(self.errors)
         excess = distances / (np.outer(reach, doubts) + widths[:, None])
         nearest = np.argmin(excess, axis=1)
         return np.where(excess[np.arange(len(points)), nearest] <= 1.0, nearest, -1)
@@ -92,7 +115,7 @@ class KinkedTerms:
             bends = np.maximum(points @ self.normals.T + self.offsets, 0.0)
             jumps = np.linalg.lstsq(np.hstack([bends, lifted]), values, rcond=None)[0][: len(kept)]
             shares = np.linalg.norm(jumps, axis=1) / np.linalg.norm(self.jumps, axis=1)
-            kept = (shares > VANISHED) | (self.sightings > 1)
+            kept = (shares > self.rules.vanished) | (self.sightings > 1)
         terms = self._some(kept).network()
         affine = np.linalg.lstsq(lifted, values - terms(points), rcond=None)[0]
         output = replace(terms.layers[1], biases=affine[-1])
@@ -103,15 +126,20 @@ class KinkedTerms:
         return self._some(np.arange(len(self.offsets)) != number)
 
     def _some(self, kept: Bool[np.ndarray, "neurons"]) -> "KinkedTerms":
-        return KinkedTerms(
-            self.normals[kept], self.offsets[kept], self.jumps[kept], self.errors[kept], self.sightings[kept]
+        return replace(
+            self,
+            normals=self.normals[kept],
+            offsets=self.offsets[kept],
+            jumps=self.jumps[kept],
+            errors=self.errors[kept],
+            sightings=self.sightings[kept],
         )
 
     def _with(self, normal: np.ndarray, offset: float, jump: np.ndarray, error: float) -> "KinkedTerms":
         signs = np.where(self.normals @ normal < 0, -1.0, 1.0)
         angles = np.linalg.norm(signs[:, None] * self.normals - normal, axis=1)
         shifts = np.abs(signs * self.offsets - offset)
-        allowed = np.clip(SAME_ERRORS * (self.errors + error), FINEST_ANGLE, COARSEST_ANGLE)
+        allowed = self.rules.allowed(self.errors + error)
         # An error of the normal moves the hyperplane by as much as the distance that it was seen from.
         reach = 1.0 + np.sqrt(len(normal)) + abs(offset)
         is_same = (angles <= allowed) & (shifts <= allowed * reach)
@@ -122,6 +150,7 @@ class KinkedTerms:
                 np.vstack([self.jumps, jump]),
                 np.append(self.errors, error),
                 np.append(self.sightings, 1.0),
+                self.rules,
             )
         same = int(np.flatnonzero(is_same)[np.argmin(angles[is_same])])
         sightings = self.sightings.copy()
@@ -132,20 +161,22 @@ class KinkedTerms:
             array.copy() for array in (self.normals, self.offsets, self.jumps, self.errors)
         )
         normals[same], offsets[same], jumps[same], errors[same] = normal, offset, jump, error
-        return KinkedTerms(normals, offsets, jumps, errors, sightings)
+        return KinkedTerms(normals, offsets, jumps, errors, sightings, self.rules)
 
 
-# Errors of the terms before refinement up to which signs can be chosen, and the margin that they get. Estimates of
-# these errors are cautious: where they are too large to choose, what the terms leave unexplained is tried instead,
-# and fresh answers judge the choice.
-LARGEST_ERROR = 1e-5
-ERROR_MARGIN = 10.0
 # Terms that happen to be met exactly are still rounded.
 SMALLEST_TOL = float(np.finfo(float).tiny)
 
 
 def refined_with_signs(
-    session: Session, refiner: Refiner, start: Start, *, error: float, activation: Activation | None
+    session: Session,
+    refiner: Refiner,
+    start: Start,
+    *,
+    error: float,
+    activation: Activation | None,
+    largest_error: float = 1e-5,
+    error_margin: float = 10.0,
 ) -> Candidate:
     """Refine a network of kinked terms, without an affine part if signs explain it and with one if not.
 
@@ -155,11 +186,15 @@ def refined_with_signs(
         start: terms with an affine part.
         error: relative error of the terms.
         activation: the activation, if it is known.
+        largest_error: of terms before refinement, up to which signs are chosen: what gradients aim at (`KinkSearch`).
+            Estimates are cautious: where they are larger, what the terms leave unexplained is tried instead, and fresh
+            answers judge the choice.
+        error_margin: by which errors of terms may add up in the affine part: ten for a hundred independent ones.
     """
-    likely = error if error < LARGEST_ERROR else start.misfit
-    if likely < LARGEST_ERROR:
+    likely = error if error < largest_error else start.misfit
+    if likely < largest_error:
         explained = explain_kinks(
-            start.network, relative_tol=max(ERROR_MARGIN * likely, SMALLEST_TOL), activation=activation
+            start.network, relative_tol=max(error_margin * likely, SMALLEST_TOL), activation=activation
         )
         if explained.solutions == 1:
             candidate = refiner(replace(start, network=explained.network))

@@ -8,7 +8,7 @@ goes on with a piece measured in the middle.
 
 import itertools
 from collections.abc import Generator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,14 +20,6 @@ from unweave.identification.walks.lines import Ask, Line, Search, run_searches
 
 # Pieces that are measured before the search begins.
 FIRST_PIECES = 4
-# Tolerated difference in units of the expected error.
-MARGIN = 6.0
-# Kinks closer than this angle are not told apart.
-SMALLEST_ANGLE = 1e-9
-# A search that asks more does not end: between any two places the function bends. About ten are normal.
-FREE_QUERIES, QUERIES_PER_KINK = 2_000, 100
-# A kink is believed if its place is known to this share of the angle that was searched.
-SHARP = 0.02
 
 
 @dataclass(frozen=True)
@@ -128,12 +120,39 @@ class KinkSearch:
             along an axis crosses the hyperplane of a kink that is nearly parallel to the line, so that
             smaller is safer; far out, where a small error of a direction is a large one of a place,
             larger is more exact.
+        margin: tolerated difference in units of the expected error: chance exceeds six standard deviations in 2e-9 of
+            all comparisons, and a walk makes some thousand.
+        smallest_angle: kinks closer than this are not told apart: on so short a piece, rounding to 4e-16 leaves slopes
+            with four digits at most.
+        sharp: a kink is believed if its place is known to this share of the angle that was searched; chosen: if not, it
+            is looked at again from nearby.
+        free_queries: of a search without kinks, beyond which it does not end: between any two places the function
+            bends; chosen.
+        queries_per_kink: the same for every kink that was found: ten times as many as are normal.
+        gradient_error: relative error that a gradient may have, where the noise allows it: signs are chosen up to this
+            (`refined_with_signs`), and fits go on from there.
+        largest_step: of the differences, relative to the distance of the nearest kink on the line: a step along an axis
+            then meets its hyperplane only if that is within two degrees of the line.
+        second_step: factor of a step for gradients that do not fit the slope along the line; chosen: a tenth crosses a
+            tenth as many hyperplanes.
+        outer_angle: how far from the outermost kinks their gradients are measured; chosen.
+        largest_error: of a normal, above which it is not worth keeping: six degrees; chosen.
     """
 
     noise: float
     rounding: float
     blur: float = 0.0
     step: float = 1e-6
+    margin: float = field(default=6.0, kw_only=True)
+    smallest_angle: float = field(default=1e-9, kw_only=True)
+    sharp: float = field(default=0.02, kw_only=True)
+    free_queries: int = field(default=2_000, kw_only=True)
+    queries_per_kink: int = field(default=100, kw_only=True)
+    gradient_error: float = field(default=1e-5, kw_only=True)
+    largest_step: float = field(default=0.03, kw_only=True)
+    second_step: float = field(default=0.1, kw_only=True)
+    outer_angle: float = field(default=0.3, kw_only=True)
+    largest_error: float = field(default=0.1, kw_only=True)
 
     def __call__(self, ask: Ask, line: Line) -> KinkedLine:
         """Find all kinks on a line.
@@ -171,12 +190,13 @@ class _Walk:
         return self._fitted(_merged(kinks))
 
     def _recorded(self, points: Points) -> Values:
+        settings = self._settings
         self._asked += len(points)
-        if self._asked > FREE_QUERIES + QUERIES_PER_KINK * self._resolved:
+        if self._asked > settings.free_queries + settings.queries_per_kink * self._resolved:
             raise StageFailed(
                 f"the search for kinks on one line did not end: {self._asked - len(points)} queries showed "
                 f"{self._resolved} kinks with straight pieces on both sides. The function is curved there, or bends at "
-                f"more places than answers with an error of {self._settings.noise:.1e} of their spread tell apart."
+                f"more places than answers with an error of {settings.noise:.1e} of their spread tell apart."
             )
         values = self._ask(points)
         self._positions.append((points - self._line.base) @ self._line.direction)
@@ -190,7 +210,7 @@ class _Walk:
     def _agrees(self, piece: Piece, other: Piece) -> bool:
         """Whether a piece goes on as another, or through a single answer."""
         return all(
-            float(np.max(np.abs(piece.at(position) - value))) <= MARGIN * (piece.error(position) + error)
+            float(np.max(np.abs(piece.at(position) - value))) <= self._settings.margin * (piece.error(position) + error)
             for position, value, error in zip(other.positions, other.values, other.errors, strict=True)
         )
 
@@ -215,7 +235,7 @@ class _Walk:
             self._size = max(self._size, float(np.max(np.abs(values[1] - center * slope))))
             self._slope = max(self._slope, float(np.max(np.abs(slope))))
             bend = float(np.max(np.abs(values[0] + values[2] - 2 * values[1])))
-            if bend <= MARGIN * 2.5 * self._error(center):
+            if bend <= self._settings.margin * 2.5 * self._error(center):
                 return self._seen(positions, values)
         return None
 
@@ -223,7 +243,7 @@ class _Walk:
         """Find the kinks between two pieces."""
         low, high = self._line.angle(left.last), self._line.angle(right.first)
         middle = self._line.position(0.5 * (low + high))
-        if high - low < max(SMALLEST_ANGLE, 4 * self._settings.blur):
+        if high - low < max(self._settings.smallest_angle, 4 * self._settings.blur):
             return [_unresolved(left, right)]
         centers = [middle]
         if self._agrees(left, right) and self._agrees(right, left):
@@ -232,7 +252,9 @@ class _Walk:
                 return []
         elif (meeting := self._meeting(left, right)) is not None:
             position, width = meeting
-            if self._line.angle(position + width) - self._line.angle(position - width) < SHARP * (high - low):
+            if self._line.angle(position + width) - self._line.angle(position - width) < self._settings.sharp * (
+                high - low
+            ):
                 around = position + width * np.array([-1.0, 1.0])
                 values = yield self._line.points(around)
                 before, after = self._seen(around[:1], values[:1]), self._seen(around[1:], values[1:])
@@ -279,7 +301,7 @@ class _Walk:
         if not left.last < position < right.first:
             return None
         doubt = (left.error(position) + right.error(position)) / np.sqrt(size)
-        width = max(MARGIN * doubt, 1e-7 * (right.first - left.last))
+        width = max(self._settings.margin * doubt, 1e-7 * (right.first - left.last))
         return position, max(width, self._line.length(position, self._settings.blur))
 
     def _fitted(self, kinks: list[Kink]) -> KinkedLine:

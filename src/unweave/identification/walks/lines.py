@@ -22,8 +22,6 @@ from unweave.oracles.oracle import Box, Domain
 OUTER_ANGLE = 1e-5
 # A line in a box ends before its faces, as a share of its length.
 BOX_MARGIN = 1e-6
-# Share of the axes along which a line in a box comes back to the side where it began.
-TURNED = 0.25
 
 
 @dataclass(frozen=True)
@@ -70,15 +68,22 @@ def far_line(inputs: int, rng: np.random.Generator, *, radius: float, outer: flo
     return Line(radius * base, direction, unit=radius, first=outer - np.pi / 2, last=np.pi / 2 - outer)
 
 
-def random_line(domain: Domain, inputs: int, rng: np.random.Generator) -> Line:
+def random_line(domain: Domain, inputs: int, rng: np.random.Generator, *, turned: float = 0.25) -> Line:
     """A line through the domain in a random direction.
 
     In a box it leads from near a corner to near one that is mostly opposite: other lines are short, and
     meet few hyperplanes.
+
+    Args:
+        domain: which is a box, or has no end.
+        inputs: of the function.
+        rng: for the direction.
+        turned: share of the axes along which a line in a box comes back to the side where it began; chosen: with none,
+            all lines would pass near the centre, and with half, they would have random directions.
     """
     if isinstance(domain, Box):
         corner = rng.choice([-1.0, 1.0], inputs)
-        opposite = -corner * np.where(rng.random(inputs) < TURNED, -1.0, 1.0)
+        opposite = -corner * np.where(rng.random(inputs) < turned, -1.0, 1.0)
         ends = np.stack([corner, opposite]) * rng.uniform(0.3, 1.0, (2, inputs))
         return line_between(ends[0], ends[1], domain)
     base = domain.sample_standard(rng, 1, inputs, 0.0)[0]
@@ -106,14 +111,6 @@ def clipped(line: Line, domain: Domain) -> Line:
     return Line(line.base, line.direction, line.unit, line.angle(lower + margin), line.angle(upper - margin))
 
 
-RAYS = 4
-FACTORS = np.array([1.0, 1.5, 2.0])
-# Half-widths of the domain, and the rounding error of arguments that limits them where models
-# calculate in single precision.
-FARTHEST = 2e6
-ARGUMENT_ERROR = 6e-4
-
-
 class TailBehaviour(Enum):
     """How a function continues along rays."""
 
@@ -139,28 +136,54 @@ class Tails:
     size: float
 
 
-def far_radius(probe: Probe) -> float:
-    """Far enough for thin slabs, near enough for the arguments of neurons to keep some digits."""
-    return float(min(FARTHEST, ARGUMENT_ERROR / probe.oracle.oracle.ledger.answer_digits))
+@dataclass(frozen=True, kw_only=True)
+class TailLook:
+    """Settings of the look at far rays.
+
+    Args:
+        rays: that are asked, with their opposites. Medians of them decide, so that a ray or two may pass through the
+            slab of a neuron.
+        factors: of the radius: the fewest that show slope and bend.
+        farthest: half-widths of the domain: between hyperplanes that far out, the slab in which a tanh is not within
+            1e-16 of its limits takes 1e-5 of the directions.
+        argument_error: rounding error of arguments that limits the radius: with digits of 6e-8, as in single precision,
+            it is 1e4. It keeps three digits in arguments of size one.
+        margin: error above which something is seen, in units of what is expected: sums of ``inputs * neurons`` terms
+            are rounded more often than one; chosen.
+    """
+
+    rays: int = 4
+    factors: tuple[float, float, float] = (1.0, 1.5, 2.0)
+    farthest: float = 2e6
+    argument_error: float = 6e-4
+    margin: float = 30.0
+
+    def radius(self, probe: Probe) -> float:
+        """Far enough for thin slabs, near enough for the arguments of neurons to keep some digits."""
+        return float(min(self.farthest, self.argument_error / probe.oracle.oracle.ledger.answer_digits))
 
 
-def measure_tails(probe: Probe, rng: np.random.Generator, *, margin: float = 30.0) -> Tails:
+TAIL_LOOK = TailLook()
+
+
+def measure_tails(probe: Probe, rng: np.random.Generator, *, look: TailLook = TAIL_LOOK) -> Tails:
     """Ask along a few rays and their opposites, 6 queries each.
 
     Along a ray a saturated function is constant and one with affine tails is affine. Their even parts tell an
     affine part, which has none, from kinks, whose even part grows with the distance.
     """
-    oracle, radius = probe.oracle, far_radius(probe)
-    directions = rng.standard_normal((RAYS, oracle.inputs))
+    oracle, radius = probe.oracle, look.radius(probe)
+    rays, factors = look.rays, np.array(look.factors)
+    directions = rng.standard_normal((rays, oracle.inputs))
     directions *= radius / np.linalg.norm(directions, axis=1, keepdims=True)
-    points = np.concatenate([directions, -directions])[:, None] * FACTORS[:, None]
-    values = oracle.query(points.reshape(-1, oracle.inputs)).reshape(2 * RAYS, len(FACTORS), -1)
+    points = np.concatenate([directions, -directions])[:, None] * factors[:, None]
+    values = oracle.query(points.reshape(-1, oracle.inputs)).reshape(2 * rays, len(factors), -1)
     size = float(np.max(np.abs(oracle.offset / oracle.size)) + np.max(np.abs(values)))
-    error = margin * (probe.scale.noise + probe.rounding * size)
+    error = look.margin * (probe.scale.noise + probe.rounding * size)
     # Medians, because with many neurons some ray passes through a slab.
     bend = np.median(np.max(np.abs(values[:, 0] - 2 * values[:, 1] + values[:, 2]), axis=1))
     slope = np.median(np.max(np.abs(values[:, 2] - values[:, 0]), axis=1))
-    even = values[:RAYS] + values[RAYS:]
+    even = values[:rays] + values[rays:]
     growth = np.median(np.max(np.abs(even[:, 2] - even[:, 0]), axis=1))
     if bend > error:
         return Tails(TailBehaviour.NEITHER, radius, False, size)
