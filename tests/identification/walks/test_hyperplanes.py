@@ -7,7 +7,6 @@ import pytest
 
 from unweave.activations import RELU
 from unweave.identification.walks.hyperplanes import (
-    LARGEST_ERROR,
     Hyperplanes,
     hyperplanes_between,
     measure_hyperplanes,
@@ -179,9 +178,9 @@ def test_an_unresolved_kink_is_counted_and_not_trusted(seed: int) -> None:
     biases = -weights @ line.points(np.array([0.7, 0.7 + 1e-10]))[[0, 1]].T
     truth = Network.shallow(weights, np.diag(biases).copy(), np.array([[1.0, 1.4]]), np.zeros(1), RELU)
     met = measure_hyperplanes(truth, EXACT(truth, line), EXACT)
-    assert met.unresolved + np.count_nonzero(met.errors < LARGEST_ERROR) >= 1
+    assert met.unresolved + np.count_nonzero(met.errors < EXACT.largest_error) >= 1
     if met.unresolved:
-        assert np.all(met.errors[: met.unresolved] >= LARGEST_ERROR)
+        assert np.all(met.errors[: met.unresolved] >= EXACT.largest_error)
 
 
 def test_sides_are_the_gradients_of_the_pieces(seed: int) -> None:
