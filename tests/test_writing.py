@@ -1,4 +1,4 @@
-"""Short numbers, JSON that every reader takes, and files that are whole or absent."""
+"""JSON that every reader takes."""
 
 import json
 
@@ -7,21 +7,6 @@ import pytest
 
 from unweave import writing
 from unweave.result import Outcome
-
-
-@pytest.mark.parametrize(
-    ("value", "written"),
-    [(0.0, "0"), (1.0, "1"), (0.1234, "0.123"), (123.4, "123"), (5432.1, "5432"), (1.24e-9, "1.2e-09"),
-     (1e7, "1.0e+07"), (-0.5, "-0.5"), (np.inf, "infinite"), (-np.inf, "-infinite"), (np.nan, "-")],
-)  # fmt: skip
-def test_numbers_are_short(value: float, written: str) -> None:
-    assert writing.number(value) == written
-
-
-def test_shares_are_never_rounded_up() -> None:
-    assert writing.percent(0.99997) == "99.9%"
-    assert writing.percent(0.95) == "95%"
-    assert writing.percent(1.0) == "100%"
 
 
 def test_rows_of_numbers_take_one_line_each() -> None:

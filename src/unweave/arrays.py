@@ -1,15 +1,18 @@
-"""Array types with named axes, checks at the boundary, and packed symmetric matrices.
+"""Array types with named axes, checks at the boundary, packed symmetric matrices, and threads of linear algebra.
 
 Axes have fixed names throughout: points, inputs, neurons, outputs, rank, layers. A packed
 symmetric matrix holds the upper triangle row by row with off-diagonal entries times sqrt 2, so
 that the Euclidean inner product of two packed matrices is their Frobenius inner product.
 """
 
+import os
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from unweave.exceptions import InvalidInput
 
@@ -75,3 +78,15 @@ def pack_squares(vectors: Float64[np.ndarray, "*batch inputs"]) -> Float64[np.nd
     """Pack the rank-one matrices ``u u^T`` of the given vectors."""
     rows, columns, weights = upper_triangle(vectors.shape[-1])
     return vectors[..., rows] * vectors[..., columns] * weights
+
+
+def available_cores() -> int:
+    """Count the cores that this process may use, which can be fewer than the machine has."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+def limited_threads() -> AbstractContextManager:
+    """Limit BLAS, inside this context, to as many threads as there are cores (or as it was told to use)."""
+    pools = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    return threadpool_limits(limits=min([available_cores(), *pools]), user_api="blas")

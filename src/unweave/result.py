@@ -1,5 +1,6 @@
-"""How every run ends, whatever the door: one result, with the evidence for it."""
+"""How every run ends, whatever the door: one result, with the evidence for it, and how its numbers are written."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -187,3 +188,19 @@ def _reports() -> ModuleType:
     from unweave.reports import text
 
     return text
+
+
+def number(value: float) -> str:
+    """Shorten a measured number; `-` where there is none."""
+    if math.isnan(value):
+        return "-"
+    if math.isinf(value):
+        return "infinite" if value > 0 else "-infinite"
+    if value == 0 or (0.1 <= abs(value) < 10_000):
+        return f"{value:.3g}" if abs(value) < 1_000 else f"{value:.0f}"
+    return f"{value:.1e}"
+
+
+def percent(share: float) -> str:
+    """Write a share as percentage, rounded down: 0.99997 is not called 100%."""
+    return f"{math.floor(share * 1000) / 10:g}%"

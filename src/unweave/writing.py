@@ -1,4 +1,4 @@
-"""How values are written: short numbers for people, JSON documents for machines.
+"""How values are written for machines: as JSON documents.
 
 Every JSON document of Unweave begins with the same envelope: `format`, `format_version` and `kind`. JSON knows no
 infinity, so numbers that are not finite are the strings "inf", "-inf" and "nan", which `float` of Python and of most
@@ -17,22 +17,6 @@ FORMAT_VERSION = 2
 NOT_FINITE = ("inf", "-inf", "nan")
 
 Document = dict[str, Any]
-
-
-def number(value: float) -> str:
-    """Shorten a measured number; `-` where there is none."""
-    if math.isnan(value):
-        return "-"
-    if math.isinf(value):
-        return "infinite" if value > 0 else "-infinite"
-    if value == 0 or (0.1 <= abs(value) < 10_000):
-        return f"{value:.3g}" if abs(value) < 1_000 else f"{value:.0f}"
-    return f"{value:.1e}"
-
-
-def percent(share: float) -> str:
-    """Write a share as percentage, rounded down: 0.99997 is not called 100%."""
-    return f"{math.floor(share * 1000) / 10:g}%"
 
 
 def envelope(kind: str) -> Document:

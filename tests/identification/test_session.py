@@ -9,9 +9,8 @@ from unweave.networks.network import Network
 from unweave.networks.planted import general_network
 from unweave.numerics.finite_differences import measure_directional, measure_gradients, measure_hessians
 from unweave.numerics.matrix_subspace import NOISE_MARGIN
-from unweave.oracles.noise_floor import measure_noise
 from unweave.oracles.oracle import CallableOracle
-from unweave.oracles.views import StandardOracle, standardise
+from unweave.oracles.views import StandardOracle, measure_noise, standardise
 
 INPUTS = 6
 Model = Callable[[np.ndarray], np.ndarray]

@@ -7,8 +7,8 @@ Unweave changes no global flag and no result depends on one.
 import os
 from contextlib import AbstractContextManager
 
+from unweave.arrays import available_cores
 from unweave.extras import need
-from unweave.threads import available_cores
 
 need("jax", purpose="training in compiled batches")
 # XLA reads this when its client starts; more threads than cores cost far more than they bring.

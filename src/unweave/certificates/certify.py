@@ -5,8 +5,6 @@ it. The Jacobian at the recovered network bounds the error of its parameters: ev
 same architecture that gives the same answers is either within `radius` or farther than `isolation`.
 """
 
-import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,27 +12,46 @@ import scipy  # its parts are loaded when first used
 from jaxtyping import Float64
 
 from unweave.arrays import Points, Values
-from unweave.certificates.coverage import CONFIDENCE, coverage_of
 from unweave.certificates.curvature_bound import LayeredCurvature
+from unweave.certificates.large_jacobians import estimated_singular, lanczos_singular, singular_by_products
 from unweave.networks import parameters
 from unweave.networks.network import Network
-from unweave.numerics.conjugate_gradients import HermitePreconditioner
-from unweave.writing import number, percent
+from unweave.result import number, percent
 
+# Probability of what fresh answers say about the whole domain.
+CONFIDENCE = 0.95
 # Parameters up to which the smallest singular value is computed; above it is estimated.
 EXACT_SINGULAR_LIMIT = 2_000
-EIGENSOLVER_STEPS = 25
-LANCZOS_TOL = 1e-4
 # Balls tried around a deep network, from twice the singular value down to where the radius is.
 BALLS = 24
-# Rounds of so many steps for kinked activations, until the eigenvalue falls by less than a fifth.
-EIGENSOLVER_ROUNDS = 12
-# Points per weight on each side of a neuron's kinks below which its singular value is not estimated: with
-# 1.1 the eigensolver was seen to end at the double of the exact value, with 1.25 at 1.002 of it.
-POINTS_PER_SIDE = 1.25
 # Shares of the points that a certificate may leave out because they are nearest to a kink of a neuron: more
 # allow larger steps of the others, but between nearly parallel neurons just those points tell them apart.
 NEAR_KINKS = (0.1, 0.03, 0.0)
+
+
+def coverage_of(fresh: int, *, confidence: float, candidates: int = 1) -> float:
+    """Give the share of the domain that so many fresh points without exception stand for.
+
+    Several candidates share the probability of being wrong, so that it does not matter which of them was lucky.
+    """
+    return float(((1 - confidence) / candidates) ** (1 / fresh))
+
+
+def right_share(fresh: int, missed: int, *, confidence: float, candidates: int = 1) -> float:
+    """Give a lower bound of the share of the domain where a network is right that missed some of its fresh points.
+
+    The bound of Clopper and Pearson, from the binomial distribution alone.
+    """
+    if missed == 0:
+        return coverage_of(fresh, confidence=confidence, candidates=candidates) if fresh else 0.0
+    if missed >= fresh:
+        return 0.0
+    return float(scipy.special.betaincinv(fresh - missed, missed + 1, (1 - confidence) / candidates))
+
+
+def fresh_needed(coverage: float, *, confidence: float, candidates: int = 1) -> int:
+    """Give the number of fresh points that this coverage needs."""
+    return int(np.ceil(np.log((1 - confidence) / candidates) / np.log(coverage)))
 
 
 @dataclass(frozen=True)
@@ -161,7 +178,7 @@ def certify(
     leaves too little) takes no part in the claim on the parameters; the radius has to be below what the
     others allow, the isolation no more than that.
 
-    For deep networks the bound on the bending holds in a ball only (see `deep_curvature.py`), in which also
+    For deep networks the bound on the bending holds in a ball only (see `curvature_bound.py`), in which also
     no point changes its pattern: the radius has to be inside the ball, the isolation is no more than it.
 
     Assumes: the errors of the answers have a root mean square of at most the noise.
@@ -265,7 +282,7 @@ def _layered_singular(
 ) -> tuple[float, float]:
     """Smallest singular value of the weighted Jacobian of any network, and the residual in its range."""
     if network.parameters > EXACT_SINGULAR_LIMIT:
-        found = _singular_by_products(parameters.LayeredJacobian(network, points), residuals, weights)
+        found = singular_by_products(parameters.LayeredJacobian(network, points), residuals, weights)
         if found is not None:
             return found
     columns = np.column_stack(
@@ -276,47 +293,11 @@ def _layered_singular(
     return _smallest_singular(triangle), float(np.linalg.norm(leftover))
 
 
-def _singular_by_products(
-    jacobian: parameters.LayeredJacobian, residuals: Values, weights: Float64[np.ndarray, "parameters"]
-) -> tuple[float, float] | None:
-    """The same from ``J^T J`` at an eighth of the cost; None where its rounding could matter.
-
-    The rounding errors of the product and of its factorisation are below ``(rows + columns) eps trace``.
-    """
-    gram, target = jacobian.normal_equations(residuals)
-    gram /= weights
-    gram /= weights[:, None]
-    rounding = (residuals.size + 2 * len(weights)) * np.finfo(float).eps * float(np.trace(gram))
-    try:
-        triangle = scipy.linalg.cholesky(gram, overwrite_a=True, check_finite=False)
-    except np.linalg.LinAlgError:
-        return None
-    square = _smallest_singular(triangle) ** 2 - rounding
-    if square < rounding:
-        return None
-    return float(np.sqrt(square)), float(np.linalg.norm(_solved(triangle, target / weights, is_transposed=True)))
-
-
-def _solved(triangle: np.ndarray, right: np.ndarray, *, is_transposed: bool = False) -> np.ndarray:
-    return scipy.linalg.solve_triangular(triangle, right, trans=int(is_transposed), check_finite=False)
-
-
 def _smallest_singular(triangle: Float64[np.ndarray, "parameters parameters"]) -> float:
-    """Smallest singular value of a triangle, for large ones by Lanczos steps on its inverse."""
+    """Smallest singular value of a triangle."""
     if len(triangle) <= EXACT_SINGULAR_LIMIT:
         return float(scipy.linalg.svdvals(triangle)[-1])
-    if not np.all(np.diag(triangle)):
-        return 0.0
-
-    inverse = scipy.sparse.linalg.LinearOperator(  # pyright: ignore[reportCallIssue]
-        triangle.shape,
-        matvec=lambda step: _solved(triangle, _solved(triangle, np.ravel(step), is_transposed=True)),  # pyright: ignore[reportCallIssue]
-        dtype=np.float64,  # pyright: ignore[reportCallIssue]
-    )
-    start = np.random.default_rng(0).standard_normal(len(triangle))
-    largest = scipy.sparse.linalg.eigsh(inverse, k=1, v0=start, tol=LANCZOS_TOL, return_eigenvectors=False)  # pyright: ignore[reportArgumentType]
-    # Lanczos approaches the largest eigenvalue from below.
-    return float((1 - 10 * LANCZOS_TOL) / np.sqrt(largest[0]))
+    return lanczos_singular(triangle)
 
 
 def _farthest(reaches: Float64[np.ndarray, "points"], network: Network, share: float) -> np.ndarray:
@@ -374,55 +355,4 @@ def _singular_value(
         factor, triangle = np.linalg.qr(jacobian)
         leftover = float(np.linalg.norm(factor.T @ parameters.with_gauge(network, residuals)))
         return float(scipy.linalg.svdvals(triangle)[-1]), leftover
-    # The estimate comes from above, within ten percent in practice: half of it is on the safe side.
-    sigma = 0.5 * _estimated_singular(network, points, weights) if _has_both_sides(network, points) else 0.0
-    return sigma, float(np.linalg.norm(residuals))
-
-
-def _has_both_sides(network: Network, points: Points) -> bool:
-    """Whether every neuron bends between enough points to be determined by them.
-
-    A neuron that is hardly ever active, or that others and the affine part replace at nearly all points,
-    may be undetermined without the eigensolver noticing.
-    """
-    hidden = network.layers[0]
-    if hidden.activation.is_smooth or hidden.neurons == 0:
-        return True
-    is_steep = hidden.activation(hidden.preactivations(points), 1) > 0.5
-    rarer = np.minimum(np.sum(is_steep, axis=0), np.sum(~is_steep, axis=0))
-    return bool(np.min(rarer) >= POINTS_PER_SIDE * (network.inputs + 1))
-
-
-def _estimated_singular(network: Network, points: Points, weights: Float64[np.ndarray, "parameters"]) -> float:
-    """Preconditioned eigensolver on ``J^T J``: approaches the smallest singular value from above."""
-    operator, preconditioner = parameters.JacobianOperator(network, points), HermitePreconditioner(network, points)
-    count = network.parameters
-
-    def as_operator(apply: Callable[[np.ndarray], np.ndarray]) -> scipy.sparse.linalg.LinearOperator:
-        # The stubs describe the class, not what its constructor returns for a shape and functions.
-        return scipy.sparse.linalg.LinearOperator(  # pyright: ignore[reportCallIssue]
-            (count, count),
-            matvec=lambda step: apply(np.ravel(step)),  # pyright: ignore[reportCallIssue]
-            dtype=np.float64,  # pyright: ignore[reportCallIssue]
-        )
-
-    vector = (weights * preconditioner(np.random.default_rng(0).standard_normal(count)))[:, None]
-    value, is_settled = np.inf, False
-    # A kinked neuron that is active at few points is nearly undetermined, which no expansion foresees.
-    rounds = 1 if network.layers[0].activation.is_smooth else EIGENSOLVER_ROUNDS
-    for _ in range(rounds):
-        if is_settled:
-            break
-        with warnings.catch_warnings():
-            # It warns that it stopped before full accuracy, which is what was asked for.
-            warnings.simplefilter("ignore", UserWarning)
-            values, vector = scipy.sparse.linalg.lobpcg(
-                as_operator(lambda step: operator.backward(operator.forward(step / weights)) / weights),
-                vector,
-                M=as_operator(lambda step: weights * preconditioner(weights * step)),
-                largest=False,
-                maxiter=EIGENSOLVER_STEPS,
-                tol=0.0,
-            )
-        is_settled, value = values[0] > 0.8 * value, min(float(values[0]), value)
-    return float(np.sqrt(max(value, 0.0)))
+    return estimated_singular(network, points, weights), float(np.linalg.norm(residuals))

@@ -2,15 +2,27 @@
 
 A network is called identified if it explains fresh answers, was tried wherever something could hide, and its parameters
 are pinned down. Every other network is partly identified, with the part that is, or not identified.
+
+Beside the claim stand the assumptions of the theory that can be computed from the network, each with its number,
+threshold and advice. Most bounds of the theory are far from sharp: a weak verdict is information, and only fresh
+answers decide. Section and theorem numbers refer to [fiedler].
 """
 
 import math
 from dataclasses import dataclass
 
-from unweave.certificates.certify import Certificate
-from unweave.certificates.coverage import right_share
-from unweave.result import Outcome
-from unweave.writing import percent
+import numpy as np
+from jaxtyping import Float64
+
+from unweave.activations import hermite_polynomials
+from unweave.certificates.certify import Certificate, right_share
+from unweave.networks.network import Network
+from unweave.networks.parameters import is_shallow
+from unweave.result import Diagnostic, Outcome, at_least, at_most, percent
+
+# Degrees of the Hermite expansions, and where the part begins that low-degree polynomials lack.
+HIGHEST_DEGREE = 40
+HIGH_DEGREE = 4
 
 
 @dataclass(frozen=True)
@@ -195,3 +207,101 @@ def _unknown_kind(evidence: Evidence) -> str:
         f"{evidence.misfit:.1e}. The activation is not among the known ones, {shape}, or the answers are too noisy for "
         "its size."
     )
+
+
+def network_quality(network: Network, certificate: Certificate) -> list[Diagnostic]:
+    """Check the assumptions behind a recovered network on the network itself."""
+    # The Hermite content of what upper layers see has no such closed form.
+    is_excitable = is_shallow(network) and network.layers[0].activation.is_smooth
+    return [
+        *(excitation(network) if is_excitable else []),
+        *goodness_of_fit(certificate),
+        *conditioning(certificate),
+    ]
+
+
+def excitation(network: Network) -> list[Diagnostic]:
+    """Hermite content of the neurons under Gaussian points: SNM2, SNM3 and the shift problem (3.98, F12).
+
+    Uses the recovered scales, biases and output weights in standard coordinates.
+    """
+    hidden, output = network.layers
+    if hidden.neurons == 0:
+        return []
+    lengths = np.linalg.norm(hidden.weights, axis=1)
+    pull = np.linalg.norm(output.weights, axis=0)
+    cosines = np.clip((hidden.weights @ hidden.weights.T) / np.outer(lengths, lengths), -1.0, 1.0)
+    slopes = hermite_table(network, order=1) * pull[:, None]
+    bends = hermite_table(network, order=2) * (pull * lengths**2)[:, None]
+    moment, shifts = _second_moment(bends, cosines), _second_moment(slopes, cosines)
+    lower = np.linalg.cholesky(cosines**2 + 1e-13 * np.eye(len(cosines)))
+    learnability = float(np.linalg.eigvalsh(lower.T @ moment @ lower)[0])
+    spread = np.linalg.eigvalsh(shifts)
+    size = max(float(np.max(np.sum(bends**2, axis=1))), np.finfo(float).tiny)
+    return [
+        at_least(
+            "largest derivative of the activation is bounded",
+            1.0 / max(hidden.activation.supremum(order) for order in (1, 2, 3)),
+            1e-6,
+            "the theory needs three bounded derivatives",
+        ),
+        at_least(
+            "curvature of degree four and more, weakest neuron",
+            float(np.min(np.sum(bends[:, HIGH_DEGREE:] ** 2, axis=1))) / size,
+            1e-8,
+            "a neuron too close to a cubic polynomial on this domain: widen the domain",
+            weak=0.0,
+        ),
+        at_least(
+            "learnability of the recovered network, relative",
+            learnability / size,
+            1e-8,
+            "some neurons bend alike on this domain: expect them to be exact only after refinement",
+            weak=-np.inf,
+        ),
+        at_most(
+            "condition number of the shift problem",
+            float(spread[-1] / spread[0]) if spread[0] > 1e-300 * spread[-1] else np.inf,
+            1e8,
+            "neurons are hard to tell apart by their biases: the joint refinement has to do it",
+            weak=np.inf,
+        ),
+    ]
+
+
+def hermite_table(network: Network, *, order: int) -> Float64[np.ndarray, "neurons degrees"]:
+    """Hermite coefficients of ``g^(order)(|w| t + b)`` for every neuron of a shallow network."""
+    hidden = network.layers[0]
+    lengths = np.linalg.norm(hidden.weights, axis=1)
+    t = np.linspace(-12.0, 12.0, 769)
+    density = np.exp(-0.5 * t**2) / np.sqrt(2 * np.pi) * (t[1] - t[0])
+    values = hidden.activation(lengths[:, None] * t + hidden.biases[:, None], order)
+    return (values * density) @ hermite_polynomials(t, HIGHEST_DEGREE).T
+
+
+def _second_moment(table: np.ndarray, cosines: np.ndarray) -> Float64[np.ndarray, "neurons neurons"]:
+    """``E[q_k q_l] = sum_r mu_r(q_k) mu_r(q_l) <u_k, u_l>^r`` (Lemma 3.8)."""
+    total, power = np.zeros_like(cosines), np.ones_like(cosines)
+    for column in table.T:
+        total += np.outer(column, column) * power
+        power = power * cosines
+    return total
+
+
+def goodness_of_fit(certificate: Certificate) -> list[Diagnostic]:
+    """The decisive check: answers that no fit has seen."""
+    return [
+        at_most(
+            "error on fresh answers, relative to the noise",
+            certificate.rms_error / certificate.noise if certificate.noise > 0 else 0.0,
+            10.0,
+            "something is left that the network does not explain",
+            weak=100.0,
+        )
+    ]
+
+
+def conditioning(certificate: Certificate) -> list[Diagnostic]:
+    """Whether the answers pin the parameters down."""
+    advice = "ask more answers, or accept that the weakest neurons are only roughly known"
+    return [at_most("relative radius of the parameters", certificate.radius, 1e-3, advice, weak=1.0)]

@@ -11,8 +11,7 @@ import numpy as np
 from jaxtyping import Bool
 
 from unweave.arrays import Points, Values, root_mean_square
-from unweave.certificates.certify import judged_by
-from unweave.certificates.coverage import CONFIDENCE, fresh_needed
+from unweave.certificates.certify import CONFIDENCE, fresh_needed, judged_by
 from unweave.exceptions import BudgetExhausted, TimeExhausted
 from unweave.identification.answers import AnswerPool
 from unweave.identification.refiner import Candidate, Refiner

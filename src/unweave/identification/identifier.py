@@ -10,10 +10,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from unweave.activations import IDENTITY, QUADRATIC, Activation, activation_named, base_of
-from unweave.certificates.certify import Certificate
-from unweave.certificates.claims import ClaimRules, Evidence
-from unweave.certificates.coverage import CONFIDENCE
-from unweave.certificates.diagnostics import network_quality
+from unweave.arrays import limited_threads
+from unweave.certificates.certify import CONFIDENCE, Certificate
+from unweave.certificates.claims import ClaimRules, Evidence, network_quality
 from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
 from unweave.identification import reasons
 from unweave.identification.corners import MOST_INPUTS
@@ -50,10 +49,9 @@ from unweave.networks.symmetries import express
 from unweave.numerics.least_squares import ending_after
 from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.numerics.subspace_power import SubspacePower
-from unweave.oracles.oracle import Domain, Oracle, as_oracle
-from unweave.oracles.views import in_oracle_units
+from unweave.oracles.oracle import Domain, Oracle
+from unweave.oracles.views import as_oracle, in_oracle_units
 from unweave.result import Outcome, Result, RouteChoice, RouteEnd, at_least
-from unweave.threads import limited_threads
 
 SPENT = "the budget was spent before."
 # Slopes, in standard units, below which a function is constant.

@@ -7,8 +7,8 @@ from unweave.identification.plateaus.threshold_layer import ThresholdLayer
 from unweave.networks.network import Layer, Network
 from unweave.networks.signs import KinkExplanation
 from unweave.numerics.subspace_power import Directions
-from unweave.oracles.noise_floor import NoiseFloor
-from unweave.writing import percent
+from unweave.oracles.views import NoiseFloor
+from unweave.result import percent
 
 
 def in_words(network: Network) -> str:

@@ -21,8 +21,8 @@ from unweave.identification.refiner import Candidate, Refiner
 from unweave.identification.session import Probe, Session, measure_flatness
 from unweave.identification.walks.lines import TailBehaviour, Tails, measure_tails
 from unweave.networks.network import Layer, Network
-from unweave.oracles.noise_floor import LINE_POINTS
 from unweave.oracles.oracle import Box
+from unweave.oracles.views import LINE_POINTS
 from unweave.result import Diagnostic, Outcome, at_most
 
 # A name that two routes know: kinks are walked along far out where this one has not read them.

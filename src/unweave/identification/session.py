@@ -16,9 +16,16 @@ from unweave.identification import reasons
 from unweave.identification.answers import AnswerPool, Asking
 from unweave.identification.rounding import RoundingLook
 from unweave.networks.network import Layer, Network
-from unweave.oracles.noise_floor import NoiseFloor, measure_noise, rounding_error
 from unweave.oracles.oracle import Oracle
-from unweave.oracles.views import LogitsOracle, StandardOracle, are_probabilities, standardise
+from unweave.oracles.views import (
+    LogitsOracle,
+    NoiseFloor,
+    StandardOracle,
+    are_probabilities,
+    measure_noise,
+    rounding_error,
+    standardise,
+)
 from unweave.result import Cost, Diagnostic, Outcome, Result, RouteChoice, at_most
 
 # Standard deviation of rounding, in multiples that are rounded to.

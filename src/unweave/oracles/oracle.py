@@ -2,25 +2,37 @@
 
 A new kind of black box is a subclass that implements `_answer` for one batch. Counting, the
 budget, the checks of points and answers and the splitting of large batches are done here, once.
+
+How exact answers are is read off the answers themselves. The type of an array says little: numbers that were computed
+in float32 or float16 often arrive as float64, and others were rounded to decimals. Numbers of full precision have
+random last digits, so that a few answers tell.
 """
 
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool, Float64, Int64
 
 from unweave.arrays import Points, Values, Vector, as_float64
 from unweave.exceptions import BadAnswer, BudgetExhausted, InvalidInput, OracleError, OracleFailed, TimeExhausted
-from unweave.networks.network import Network
-from unweave.oracles.value_grid import ValueGrid
 
 # Coordinates beyond this leave no room for calculations with them.
 FARTHEST = 1e100
 # Inputs that are certainly a mistake: a matrix with as many rows and columns fits into no memory.
 MOST_INPUTS = 1_000_000
+# Significant binary digits of float64, and how many values may need at most to be on a grid: eight zeros at the end of
+# every value are no chance.
+ALL_BITS, MOST_BITS = 53, 44
+# Values that are kept to tell a grid, and the fewest different ones that do.
+KEPT, FEWEST = 64, 8
+# Share of the values that need all digits of the grid: a half of those that were rounded to binary digits.
+FULL_SHARE = 0.2
+# Spacings below this share of the largest value are rounding, and differences are multiples up to this share of them.
+FINEST_SPACING, MULTIPLE = 1e-8, 1e-3
 
 
 def _bound(value: object, kind: str, name: str) -> np.ndarray:
@@ -118,6 +130,77 @@ def _per_input(value: float | Vector, inputs: int, name: str) -> Float64[np.ndar
     if len(array) != inputs:
         raise InvalidInput(f"the domain needs one {name} per input, {inputs} in all, got {len(array)}.")
     return array
+
+
+@dataclass(frozen=True)
+class ValueGrid:
+    """What the answers so far say about how they were rounded.
+
+    Args:
+        bits: the largest number of significant binary digits that a value needs.
+        kept: some different values, none of them zero.
+    """
+
+    bits: int = 0
+    kept: Float64[np.ndarray, "values"] = field(default_factory=lambda: np.empty(0))
+
+    def having(self, values: np.ndarray) -> "ValueGrid":
+        """Add finite answers."""
+        if len(self.kept) >= KEPT and self.bits > MOST_BITS:
+            return self
+        values = np.unique(values[values != 0.0])
+        if len(values) == 0:
+            return self
+        kept = self.kept
+        if len(kept) < KEPT:
+            chosen = values[:: max(1, len(values) // KEPT)]
+            kept = np.concatenate([kept, np.setdiff1d(chosen, kept)])[:KEPT]
+        return ValueGrid(max(self.bits, int(np.max(significant_bits(values)))), kept)
+
+    @cached_property
+    def digits(self) -> float:
+        """The relative rounding, as `np.finfo(...).eps`, of values with few binary digits; zero if there is none.
+
+        Values that are multiples of one number need all digits only where they are largest, and have no relative
+        rounding.
+        """
+        if self.bits > MOST_BITS or len(self.kept) < FEWEST:
+            return 0.0
+        is_full = significant_bits(self.kept) >= self.bits
+        exponents = np.frexp(self.kept)[1]
+        is_relative = len(np.unique(exponents[is_full])) > 1 and np.mean(is_full) >= FULL_SHARE
+        return 2.0 ** (1 - self.bits) if is_relative else 0.0
+
+    @cached_property
+    def step(self) -> float:
+        """The number that all values so far are multiples of, as decimals are; zero if there is none."""
+        if len(self.kept) < FEWEST or self.digits:
+            return 0.0
+        largest = float(np.max(np.abs(self.kept)))
+        smallest, spacing = FINEST_SPACING * largest, largest
+        for value in np.abs(self.kept):
+            spacing = _common(spacing, float(value), smallest)
+            if not spacing > smallest:
+                return 0.0
+            # Subtraction leaves errors that the next value would multiply.
+            spacing = largest / np.rint(largest / spacing)
+        multiples = self.kept / spacing
+        return float(spacing) if np.all(np.abs(multiples - np.rint(multiples)) < MULTIPLE) else 0.0
+
+
+def significant_bits(values: Float64[np.ndarray, "values"]) -> Int64[np.ndarray, "values"]:
+    """Count the binary digits that values need from their first one on, beside zeros at the end."""
+    integers = np.ldexp(np.abs(np.frexp(values)[0]), ALL_BITS).astype(np.int64)
+    lowest = (integers & -integers).astype(np.float64)
+    return np.where(integers > 0, ALL_BITS + 1 - np.frexp(lowest)[1], 0).astype(np.int64)
+
+
+def _common(one: float, other: float, smallest: float) -> float:
+    """Give the largest number that two numbers are multiples of, or one below the smallest that counts."""
+    while other > smallest:
+        # The remainder nearest to zero: a multiple may be missed by rounding on either side.
+        one, other = other, abs(one - other * np.rint(one / other))
+    return one
 
 
 @dataclass
@@ -307,27 +390,3 @@ class CallableOracle(Oracle):
     def _answer(self, points: Points) -> object:
         # A copy, so that a model that works in place can't change our points.
         return self._function(points.copy())
-
-
-def as_oracle(
-    model: Oracle | Network | Callable[..., object],
-    *,
-    inputs: int | None,
-    outputs: int | None,
-    domain: Domain | None,
-    budget: int | None,
-) -> Oracle:
-    """Give the oracle that a model is, or one that asks it.
-
-    Raises:
-        InvalidInput: if its inputs are not known, or an oracle's settings are given twice.
-    """
-    if isinstance(model, Oracle):
-        if any(setting is not None for setting in (inputs, outputs, domain, budget)):
-            raise InvalidInput("an Oracle carries its own inputs, outputs, domain and budget: leave them out.")
-        return model
-    if isinstance(model, Network) and inputs is None:
-        inputs = model.inputs
-    if inputs is None:
-        raise InvalidInput("identify needs inputs=, the number of inputs of the model.")
-    return CallableOracle(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget)

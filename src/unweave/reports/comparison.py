@@ -23,7 +23,8 @@ from unweave.reports.text import (
     plain_table,
     spaced,
 )
-from unweave.writing import Document, for_json, number
+from unweave.result import number
+from unweave.writing import Document, for_json
 
 if TYPE_CHECKING:
     from unweave.networks.quadratic.densenet import QuadraticDenseNet

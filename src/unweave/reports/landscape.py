@@ -6,7 +6,8 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from unweave.reports import text
-from unweave.writing import Document, envelope, json_number, number
+from unweave.result import number
+from unweave.writing import Document, envelope, json_number
 
 if TYPE_CHECKING:
     from unweave.explore.landscape.experiment import LandscapeCurve

@@ -15,8 +15,7 @@ from rich.text import Text
 
 from unweave.networks.quadratic.densenet import QuadraticDenseNet
 from unweave.networks.quadratic.wiring import FIRST_LEVEL
-from unweave.result import Outcome, Verdict
-from unweave.writing import number
+from unweave.result import Outcome, Verdict, number
 
 if TYPE_CHECKING:
     from unweave.networks.network import Layer, Network

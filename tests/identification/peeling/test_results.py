@@ -8,8 +8,7 @@ import pytest
 
 from unweave.activations import IDENTITY, RELU, SIGMOID, TANH, Activation
 from unweave.certificates.certify import Certificate
-from unweave.certificates.claims import ClaimRules, Evidence
-from unweave.certificates.diagnostics import network_quality
+from unweave.certificates.claims import ClaimRules, Evidence, network_quality
 from unweave.exceptions import InvalidInput
 from unweave.identification import reasons
 from unweave.identification.answers import AnswerPool

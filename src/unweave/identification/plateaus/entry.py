@@ -12,8 +12,8 @@ from unweave.identification.routes import NEXT_TO, Found
 from unweave.identification.session import Progress, Session, answer_rounding
 from unweave.identification.walks.lines import remembered
 from unweave.networks.network import Network
-from unweave.oracles.oracle import Box, Domain, Oracle, as_oracle
-from unweave.oracles.views import StandardOracle
+from unweave.oracles.oracle import Box, Domain, Oracle
+from unweave.oracles.views import StandardOracle, as_oracle
 from unweave.result import Outcome, Result, RouteChoice, RouteEnd
 
 ASKED_FOR = "the lowest layer was asked for."
