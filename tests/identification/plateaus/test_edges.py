@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plants import Counted
-from unweave.identification.plateaus.edges import EdgeKind, Edges, Plateau, halved, leave, read_facet
+from unweave.identification.plateaus.edges import EdgeKind, Edges, FacetReading, Plateau, halved, leave
 from unweave.identification.walks.lines import run_searches
 
 INPUTS = 6
@@ -86,7 +86,7 @@ def test_a_facet_is_read_to_the_last_digits(
     model, rng = make(normal, threshold), np.random.default_rng(seed)
     plateau = plateau_of(model)
     (edge,) = run_searches([leave(plateau, facing(normal, rng), unit=2.0)], model)
-    (facet,) = run_searches([read_facet(plateau, edge, rng)], model)
+    (facet,) = run_searches([FacetReading()(plateau, edge, rng)], model)
     assert facet.kind is kind
     np.testing.assert_allclose(facet.normal, normal, atol=1e-12)
     np.testing.assert_allclose(facet.threshold, threshold, atol=1e-12)
@@ -98,7 +98,7 @@ def test_a_facet_costs_about_sixty_queries_per_input(seed: int) -> None:
     model, rng = step_of(normal, threshold), np.random.default_rng(seed)
     counted = Counted(model)
     (edge,) = run_searches([leave(plateau_of(model), facing(normal, rng), unit=2.0)], model)
-    run_searches([read_facet(plateau_of(model), edge, rng)], counted)
+    run_searches([FacetReading()(plateau_of(model), edge, rng)], counted)
     assert 40 * INPUTS < counted.asked < 120 * INPUTS
 
 
@@ -107,7 +107,7 @@ def test_a_normal_points_away_from_its_plateau(seed: int) -> None:
     model, rng = step_of(normal, threshold), np.random.default_rng(seed)
     plateau = plateau_of(model, 5.0 * normal)
     (edge,) = run_searches([leave(plateau, -facing(normal, rng), unit=2.0)], model)
-    (facet,) = run_searches([read_facet(plateau, edge, rng)], model)
+    (facet,) = run_searches([FacetReading()(plateau, edge, rng)], model)
     np.testing.assert_allclose(facet.normal, -normal, atol=1e-12)
     np.testing.assert_allclose(facet.threshold, -threshold, atol=1e-12)
 
@@ -123,7 +123,7 @@ def test_another_hyperplane_close_by_does_not_disturb(seed: int) -> None:
 
     plateau = plateau_of(model)
     (edge,) = run_searches([leave(plateau, facing(normal, rng), unit=2.0)], model)
-    (facet,) = run_searches([read_facet(plateau, edge, rng)], model)
+    (facet,) = run_searches([FacetReading()(plateau, edge, rng)], model)
     distances = [np.linalg.norm(facet.normal - each) for each in (normal, tilted)]
     assert min(distances) < 1e-10
 
@@ -135,7 +135,7 @@ def test_the_edge_of_a_ball_is_not_a_facet(seed: int) -> None:
     rng = np.random.default_rng(seed)
     plateau = plateau_of(ball)
     (edge,) = run_searches([leave(plateau, facing(np.ones(INPUTS), rng), unit=2.0)], ball)
-    assert run_searches([read_facet(plateau, edge, rng)], ball) == []
+    assert run_searches([FacetReading()(plateau, edge, rng)], ball) == []
 
 
 def test_the_tail_of_a_saturated_unit_is_neither_a_jump_nor_a_kink(seed: int) -> None:
@@ -147,4 +147,4 @@ def test_the_tail_of_a_saturated_unit_is_neither_a_jump_nor_a_kink(seed: int) ->
     rng = np.random.default_rng(seed)
     plateau = plateau_of(tail)
     (edge,) = run_searches([leave(plateau, facing(normal, rng), unit=2.0)], tail)
-    assert run_searches([read_facet(plateau, edge, rng)], tail) == []
+    assert run_searches([FacetReading()(plateau, edge, rng)], tail) == []

@@ -13,7 +13,7 @@ import numpy as np
 from unweave.activations import IDENTITY, Activation
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification import reasons
-from unweave.identification.hessians.span import FIRST_HESSIANS, Span, active_frame, are_one_sided, measure_span
+from unweave.identification.hessians.span import Span, SpanSearch, active_frame
 from unweave.identification.hessians.starts import likely_networks
 from unweave.identification.refiner import Candidate, Refiner, Start
 from unweave.identification.routes import Condition, Found, Known, Survey
@@ -22,9 +22,6 @@ from unweave.networks.network import Network
 from unweave.numerics.finite_differences import HessianSample, hessian_queries, measure_hessians
 from unweave.numerics.subspace_power import Directions, SubspacePower
 
-# Hessians per input that may be measured without a budget.
-HESSIANS = 3
-
 
 @dataclass(frozen=True, kw_only=True)
 class HessianRoute:
@@ -32,6 +29,9 @@ class HessianRoute:
 
     Args:
         suits: when it is taken.
+        span: how many Hessians are measured.
+        hessians_per_input: how many may be measured without a budget: one per neuron, of three times as many neurons as
+            inputs; chosen.
         power: how directions are found in the span of the Hessians.
         second_look: residual, relative to the spread, up to which a first network is good enough to measure against.
         fewest_atoms: share of the rank that must be found as directions: a rank that noise has raised leaves some that
@@ -46,6 +46,8 @@ class HessianRoute:
     """
 
     suits: Condition
+    span: SpanSearch = field(default_factory=SpanSearch)
+    hessians_per_input: int = 3
     power: SubspacePower = field(default_factory=SubspacePower)
     second_look: float = 0.3
     fewest_atoms: float = 0.5
@@ -67,16 +69,17 @@ class HessianRoute:
     def _found(self, survey: Survey, refiner: Refiner) -> Found:
         session, probe = survey.session, survey.probe
         given, error = survey.activation, probe.scale.hessian_error
-        # One Hessian per neuron, of as many neurons as there are inputs, at least.
-        session.oracle.ledger.allow(HESSIANS * probe.oracle.inputs * hessian_queries(probe.oracle.inputs))
+        session.oracle.ledger.allow(
+            self.hessians_per_input * probe.oracle.inputs * hessian_queries(probe.oracle.inputs)
+        )
         if given is not None and not given.is_smooth:
             return Found(candidate=self._one_sided(survey, refiner))
         with session.stage("measuring Hessians"):
-            first = _first_hessians(session, probe, probe.scale)
+            first = _first_hessians(session, probe, probe.scale, hessians=self.span.first)
             frame = active_frame(first, error=error)
         if frame.shape[1] == 0:
-            return _affine(survey, refiner)
-        may_be_one_sided = given is None and are_one_sided(first, frame, error=error)
+            return _affine(survey, refiner, hessians=self.span.first)
+        may_be_one_sided = given is None and self.span.are_one_sided(first, frame, error=error)
         try:
             best = self._attempt(survey, refiner, probe.scale, first)
         except StageFailed:
@@ -129,7 +132,7 @@ class HessianRoute:
         with session.stage("measuring Hessians"):
             frame = active_frame(first, error=scale.hessian_error)
             outside = np.mean(first.gradients - first.gradients @ frame @ frame.T, axis=0)
-            span = measure_span(
+            span = self.span(
                 probe.oracle,
                 first.along(frame),
                 scale,
@@ -156,7 +159,7 @@ class HessianRoute:
         difference = probe.scale.of_difference(best.certificate.rms_error)
         try:
             with session.stage("measuring Hessians"):
-                first = _first_hessians(session, probe, difference, model=best.network)
+                first = _first_hessians(session, probe, difference, hessians=self.span.first, model=best.network)
             again = self._attempt(survey, refiner, difference, first, model=best.network)
         except (StageFailed, BudgetExhausted):
             return best
@@ -175,15 +178,15 @@ def _first_hessians(
     session: Session,
     probe: Probe,
     scale: FunctionScale,
-    model: Network | None = None,
     *,
-    hessians: int = FIRST_HESSIANS,
+    hessians: int,
+    model: Network | None = None,
 ) -> HessianSample:
     points = probe.oracle.sample(session.rng_hessians, hessians, margin=2 * scale.hessian_step)
     return measure_hessians(probe.oracle, points, step=scale.hessian_step, model=model)
 
 
-def _affine(survey: Survey, refiner: Refiner) -> Found:
+def _affine(survey: Survey, refiner: Refiner, *, hessians: int) -> Found:
     """No curvature was seen: fit an affine function and let fresh answers judge it."""
     probe = survey.probe
     oracle, answers, noise = probe.oracle, probe.answers, probe.scale.noise
@@ -197,7 +200,7 @@ def _affine(survey: Survey, refiner: Refiner) -> Found:
         # Kinks may cut off corners: a later route can start from what is missed.
         return Found(candidate=candidate)
     if survey.bends_far or not candidate.explains:
-        raise StageFailed(reasons.hidden_bends(candidate.certificate.rms_error, noise, FIRST_HESSIANS))
+        raise StageFailed(reasons.hidden_bends(candidate.certificate.rms_error, noise, hessians))
     note = "The answers are those of an affine function on this domain: no hidden neuron is visible, none is reported."
     return Found(candidate=candidate, notes=(note,))
 

@@ -17,7 +17,7 @@ from unweave.activations import RELU, STEP
 from unweave.arrays import Points, Vector
 from unweave.exceptions import StageFailed
 from unweave.identification.plateaus.continuation import Continuation, Planes
-from unweave.identification.plateaus.edges import EdgeKind, Edges, Facet, Plateau, leave, read_facet
+from unweave.identification.plateaus.edges import EdgeKind, Edges, Facet, FacetReading, Plateau, leave
 from unweave.identification.plateaus.threshold_layer import ThresholdLayer, rows_are_all, rows_are_exact
 from unweave.identification.routes import NEXT_TO
 from unweave.identification.walks.lines import Ask, Search, run_searches
@@ -54,6 +54,7 @@ class LowestLayerSearch:
         patience: lines without a new hyperplane, in those that are wanted, after which edges that can't be read are
             given up.
         continuation: how kinks are looked for across each other.
+        reading: how a hyperplane is read at the edge of a plateau.
 
     Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
@@ -64,6 +65,7 @@ class LowestLayerSearch:
     more_quiet: int = 4
     patience: int = 3
     continuation: Continuation = field(default_factory=Continuation)
+    reading: FacetReading = field(default_factory=FacetReading)
 
     def __call__(
         self,
@@ -91,7 +93,7 @@ class LowestLayerSearch:
         Guarantees: heuristic; a row in general position that changes the answers where the others are off is met by
             every line in directions that the known rows do not see.
         """
-        walk = _Walk(ask, inputs, rng, MARGIN * noise, MARGIN * rounding)
+        walk = _Walk(ask, inputs, rng, MARGIN * noise, MARGIN * rounding, self.reading)
         walk.settle(self.homes)
         is_new = True
         while is_new:
@@ -121,6 +123,7 @@ class _Walk:
     rng: np.random.Generator
     noise: float
     rounding: float
+    reading: FacetReading
     facets: list[Facet] = field(default_factory=list)
     lines: int = 0
     quiet: int = 0
@@ -164,7 +167,7 @@ class _Walk:
         self.lines += 1
         met = [(plateau, edge) for plateau, edge in run_searches(searches, self.ask) if not self._is_known(edge)]
         before = len(self.facets)
-        found = run_searches([read_facet(plateau, edge, self.rng) for plateau, edge in met], self.ask)
+        found = run_searches([self.reading(plateau, edge, self.rng) for plateau, edge in met], self.ask)
         for facet in found:
             self._keep(facet)
         self.unread += len(met) - len(found)

@@ -21,12 +21,6 @@ from unweave.identification.walks.lines import Ask, Line, Search, far_line, run_
 from unweave.networks.network import Layer
 from unweave.result import Diagnostic, at_most
 
-# Where the steepest place is looked for, and the step of the gradient there, in widths of the slab.
-PLACES = np.linspace(-2.0, 2.0, 9)
-STEP = 1e-3
-# Half-width of the search around the mirror image, in widths of the slab.
-MIRROR = np.linspace(-12.0, 12.0, 25)
-
 
 @dataclass(frozen=True)
 class Ridge:
@@ -45,61 +39,6 @@ class Ridge:
     length: float
     length_error: float
     activation: Activation | None
-
-
-def measure_ridges(ask: Ask, line: Line, jumps: list[Jump], *, noise: float) -> list[Ridge]:
-    """The hyperplanes behind jumps of any profile, two queries per input and forty more each."""
-    return run_searches((_ridge(line, jump, noise) for jump in jumps), ask)
-
-
-def _ridge(line: Line, jump: Jump, noise: float) -> Search:
-    width = 1.0 / jump.rate
-    places = jump.position + width * PLACES
-    values = yield line.points(places)
-    steepest = int(np.argmax(np.max(np.abs(np.diff(values, axis=0)), axis=1)))
-    point = line.points(places[steepest : steepest + 2]).mean(axis=0)
-    gradient = yield from _gradient(point, STEP * width)
-    size = float(np.linalg.norm(gradient))
-    along = float(gradient @ line.direction) / size if size > 0 else 0.0
-    if along == 0.0:
-        return []
-    normal = np.sign(along) * gradient / size
-    tail = yield from read_tail(line, jump, noise)
-    shift = yield from _mirror_shift(line, jump, -line.points(np.array([jump.position]))[0])
-    if tail is None or shift is None:
-        return []
-    # The hyperplane is met at x and near -x: half of what is missing there is its distance.
-    return [Ridge(normal, -0.5 * abs(along) * shift, tail.rate / abs(along), tail.error, tail.activation)]
-
-
-def _gradient(point: Vector, step: float) -> Generator[Points, Values, Float64[np.ndarray, "inputs"]]:
-    """Gradient of the output combination that changes most, by central differences."""
-    axes = step * np.eye(len(point))
-    values = yield np.concatenate([point + axes, point - axes])
-    table = values[: len(point)] - values[len(point) :]
-    left, _, _ = np.linalg.svd(table, full_matrices=False)
-    return left[:, 0]
-
-
-def _mirror_shift(line: Line, jump: Jump, center: Vector) -> Generator[Points, Values, float | None]:
-    """Where the function changes most near the mirrored point, along the line."""
-    offsets = MIRROR / jump.rate
-    values = yield center + offsets[:, None] * line.direction
-    changes = np.linalg.norm(np.diff(values, axis=0), axis=1)
-    total = float(np.sum(changes))
-    middles = 0.5 * (offsets[1:] + offsets[:-1])
-    return float(changes @ middles) / total if total > 0 else None
-
-
-FEWEST_LINES, LINES = 3, 8
-# Two directions are one if their difference is below this. A true hyperplane is met on nearly every
-# line; a reading in two slabs that overlap a little is off by as much, one where they overlap more is met once.
-SAME_DIRECTION = 5e-3
-SIGHTINGS = 2
-# Lines are walked until the two best sightings of every hyperplane agree so well.
-AGREEMENT = 3e-5
-# Angle at which lines end, before their last direction.
-OUTER = 1e-2
 
 
 @dataclass(frozen=True)
@@ -152,41 +91,114 @@ class FarLayer:
         )
 
 
-def find_first_layer(session: Session, probe: Probe, *, radius: float, noise: float) -> FarLayer:
-    """Walk far lines until one shows no new hyperplane that was met twice."""
-    oracle = probe.oracle
-    found: list[list[Ridge]] = []
-    new = number = 0
-    jumps: list[Jump] = []
-    ridges: list[Ridge] = []
-    for number in range(1, LINES + 1):
-        line = far_line(oracle.inputs, session.rng_walk, radius=radius, outer=OUTER)
-        jumps = JumpSearch(noise, (TANH,))(oracle.query, line)
-        before = sum(len(sightings) >= SIGHTINGS for sightings in found)
-        ridges = measure_ridges(oracle.query, line, jumps, noise=noise)
-        for ridge in ridges:
-            same = next((sightings for sightings in found if _is_same(ridge, sightings[0])), None)
-            if same is None:
-                found.append([ridge])
-            else:
-                same.append(ridge)
-        confirmed = [sightings for sightings in found if len(sightings) >= SIGHTINGS]
-        new = len(confirmed) - before
-        is_settled = all(_best_pair(sightings)[0] < AGREEMENT for sightings in confirmed)
-        if new == 0 and is_settled and number >= FEWEST_LINES:
-            break
-    confirmed = [sightings for sightings in found if len(sightings) >= SIGHTINGS]
-    seen = [_mean(sightings) for sightings in confirmed]
-    return FarLayer(
-        layer=_layer(seen, oracle.inputs),
-        ridges=len(seen),
-        met_once=len(found) - len(seen),
-        lines=number,
-        jumps=len(jumps),
-        unread=len(jumps) - len(ridges),
-        new=new,
-        length_error=max((ridge.length_error for ridge in seen), default=0.0),
-    )
+@dataclass(frozen=True, kw_only=True)
+class FarLayerSearch:
+    """Settings of the search for a first layer far out. Places and steps are in widths of a slab.
+
+    Args:
+        fewest_lines: that are walked: two to meet every hyperplane twice, and one to show nothing new.
+        lines: that are walked at most; chosen, to end the search.
+        sightings: lines on which a hyperplane must be met: a reading where two slabs overlap is met once.
+        same_direction: two directions are one if their difference is below this. A true hyperplane is met on nearly
+            every line; a reading in two slabs that overlap a little is off by as much, one where they overlap more is
+            met once. 228 pairs of sightings in planted networks of two layers differed by 4e-4 at most; ten times that.
+        agreement: lines are walked until the two best sightings of every hyperplane agree so well. The best
+            pairs of 114 planted ones differed by 1.3e-5 at most; twice that.
+        outer: angle at which lines end, before their last direction: hyperplanes are met beyond with a chance of two
+            thirds of that (`walks.lines`).
+        places: where the steepest place is looked for: within two widths a tanh rises by 96 % of its height.
+        step: of the gradient there: central differences then err by ``step^2 / 3``, 3e-7, for a tanh.
+        mirror: the search around the mirror image: biases up to twelve are met, which no usual network has.
+    """
+
+    fewest_lines: int = 3
+    lines: int = 8
+    sightings: int = 2
+    same_direction: float = 5e-3
+    agreement: float = 3e-5
+    outer: float = 1e-2
+    places: tuple[float, ...] = tuple(np.linspace(-2.0, 2.0, 9))
+    step: float = 1e-3
+    mirror: tuple[float, ...] = tuple(np.linspace(-12.0, 12.0, 25))
+
+    def __call__(self, session: Session, probe: Probe, *, radius: float, noise: float) -> FarLayer:
+        """Walk far lines until one shows no new hyperplane that was met twice."""
+        oracle = probe.oracle
+        found: list[list[Ridge]] = []
+        new = number = 0
+        jumps: list[Jump] = []
+        ridges: list[Ridge] = []
+        for number in range(1, self.lines + 1):
+            line = far_line(oracle.inputs, session.rng_walk, radius=radius, outer=self.outer)
+            jumps = JumpSearch(noise, (TANH,))(oracle.query, line)
+            before = sum(len(sightings) >= self.sightings for sightings in found)
+            ridges = self.ridges(oracle.query, line, jumps, noise=noise)
+            for ridge in ridges:
+                same = next(
+                    (sightings for sightings in found if _distance(ridge, sightings[0]) < self.same_direction), None
+                )
+                if same is None:
+                    found.append([ridge])
+                else:
+                    same.append(ridge)
+            confirmed = [sightings for sightings in found if len(sightings) >= self.sightings]
+            new = len(confirmed) - before
+            is_settled = all(_best_pair(sightings)[0] < self.agreement for sightings in confirmed)
+            if new == 0 and is_settled and number >= self.fewest_lines:
+                break
+        confirmed = [sightings for sightings in found if len(sightings) >= self.sightings]
+        seen = [_mean(sightings) for sightings in confirmed]
+        return FarLayer(
+            layer=_layer(seen, oracle.inputs),
+            ridges=len(seen),
+            met_once=len(found) - len(seen),
+            lines=number,
+            jumps=len(jumps),
+            unread=len(jumps) - len(ridges),
+            new=new,
+            length_error=max((ridge.length_error for ridge in seen), default=0.0),
+        )
+
+    def ridges(self, ask: Ask, line: Line, jumps: list[Jump], *, noise: float) -> list[Ridge]:
+        """The hyperplanes behind jumps of any profile, two queries per input and forty more each."""
+        return run_searches((self._ridge(line, jump, noise) for jump in jumps), ask)
+
+    def _ridge(self, line: Line, jump: Jump, noise: float) -> Search:
+        width = 1.0 / jump.rate
+        places = jump.position + width * np.array(self.places)
+        values = yield line.points(places)
+        steepest = int(np.argmax(np.max(np.abs(np.diff(values, axis=0)), axis=1)))
+        point = line.points(places[steepest : steepest + 2]).mean(axis=0)
+        gradient = yield from _gradient(point, self.step * width)
+        size = float(np.linalg.norm(gradient))
+        along = float(gradient @ line.direction) / size if size > 0 else 0.0
+        if along == 0.0:
+            return []
+        normal = np.sign(along) * gradient / size
+        tail = yield from read_tail(line, jump, noise)
+        shift = yield from self._mirror_shift(line, jump, -line.points(np.array([jump.position]))[0])
+        if tail is None or shift is None:
+            return []
+        # The hyperplane is met at x and near -x: half of what is missing there is its distance.
+        return [Ridge(normal, -0.5 * abs(along) * shift, tail.rate / abs(along), tail.error, tail.activation)]
+
+    def _mirror_shift(self, line: Line, jump: Jump, center: Vector) -> Generator[Points, Values, float | None]:
+        """Where the function changes most near the mirrored point, along the line."""
+        offsets = np.array(self.mirror) / jump.rate
+        values = yield center + offsets[:, None] * line.direction
+        changes = np.linalg.norm(np.diff(values, axis=0), axis=1)
+        total = float(np.sum(changes))
+        middles = 0.5 * (offsets[1:] + offsets[:-1])
+        return float(changes @ middles) / total if total > 0 else None
+
+
+def _gradient(point: Vector, step: float) -> Generator[Points, Values, Float64[np.ndarray, "inputs"]]:
+    """Gradient of the output combination that changes most, by central differences."""
+    axes = step * np.eye(len(point))
+    values = yield np.concatenate([point + axes, point - axes])
+    table = values[: len(point)] - values[len(point) :]
+    left, _, _ = np.linalg.svd(table, full_matrices=False)
+    return left[:, 0]
 
 
 def _layer(ridges: list[Ridge], inputs: int) -> Layer | None:
@@ -218,10 +230,6 @@ def _best_pair(sightings: list[Ridge]) -> tuple[float, Ridge, Ridge]:
     """The two sightings whose directions agree best, and by how much they differ."""
     pairs = [(_distance(one, other), one, other) for one, other in combinations(sightings, 2)]
     return min(pairs, key=lambda pair: pair[0])
-
-
-def _is_same(one: Ridge, other: Ridge) -> bool:
-    return _distance(one, other) < SAME_DIRECTION
 
 
 def _distance(one: Ridge, other: Ridge) -> float:

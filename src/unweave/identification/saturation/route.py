@@ -5,7 +5,7 @@ the slabs are met one by one. What a line could not resolve is looked for on the
 answers minus what is known, until a line shows nothing new.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float64
@@ -26,7 +26,7 @@ from unweave.identification.routes import (
     leave,
     take,
 )
-from unweave.identification.saturation.first_layer import find_first_layer
+from unweave.identification.saturation.first_layer import FarLayerSearch
 from unweave.identification.saturation.neurons import (
     FarNeuron,
     JumpReader,
@@ -68,6 +68,7 @@ class SaturationWalk:
         strange_noise: misfit, in units of the noise, above which it is the profile that is strange and not the noise.
         leftover: what known neurons leave on the next line, relative to the largest of them.
         leftover_noise: the same in units of the noise.
+        first_layer: how the first layer of a network that is not shallow is found.
     """
 
     suits: Condition
@@ -76,6 +77,7 @@ class SaturationWalk:
     strange_noise: float = 1e3
     leftover: float = 1e-6
     leftover_noise: float = 100.0
+    first_layer: FarLayerSearch = field(default_factory=FarLayerSearch)
     name = SATURATION
     asks_far = True
 
@@ -89,7 +91,7 @@ class SaturationWalk:
                 try:
                     start = self._walk(survey, far)
                 except NotShallow as failure:
-                    return far.read_first_layer(survey, str(failure))
+                    return far.read_first_layer(survey, str(failure), self.first_layer)
             with survey.session.stage("refining"):
                 return Found(candidate=refiner.best([start]))
         except StageFailed as failure:
@@ -183,10 +185,10 @@ class _FarLines:
         values = probe.oracle.query(line.base + step * np.vstack([np.zeros(inputs), np.eye(inputs)]))
         return (values[1:] - values[0]).T / step
 
-    def read_first_layer(self, survey: Survey, why: str) -> Found:
+    def read_first_layer(self, survey: Survey, why: str, search: FarLayerSearch) -> Found:
         """What can be said of a network whose upper layers bend what its first layer says."""
         oracle, noise = survey.probe.oracle, self.noise(survey.probe)
-        found = find_first_layer(survey.session, survey.probe, radius=self.radius, noise=noise)
+        found = search(survey.session, survey.probe, radius=self.radius, noise=noise)
         if found.layer is None:
             return Found(f"{why} {reasons.no_first_layer(found.ridges, found.lines)}", checks=found.checks)
         first = FirstLayer(
