@@ -28,8 +28,7 @@ from unweave.explore.landscape.experiment import (
     NewtonSearch,
     Search,
     TrainingCurves,
-    sweep_inputs,
-    sweep_neurons,
+    sweep,
     training_curves,
 )
 
@@ -70,10 +69,8 @@ def run_curve(name: str, args: argparse.Namespace) -> LandscapeCurve:
     design = LandscapeDesign(activation, samples=100, planted=args.planted, starts=args.starts, loss_tol=loss_tol)
     search = SEARCHES[args.search]
     print(f"{name}: {activation}, {varied} {sizes}")
-    if varied == "neurons":
-        curve = sweep_neurons(design, neurons=sizes, inputs=other, search=search, seed=args.seed, progress=show)
-    else:
-        curve = sweep_inputs(design, neurons=other, inputs=sizes, search=search, seed=args.seed, progress=show)
+    neurons, inputs = (sizes, other) if varied == "neurons" else (other, sizes)
+    curve = sweep(design, neurons=neurons, inputs=inputs, search=search, seed=args.seed, progress=show)
     say(
         f"     crossing {curve.fit.crossing:.2f} +- {curve.fit.crossing_error:.2f}, published {crossing}: "
         f"{100 * (curve.fit.crossing / crossing - 1):+.1f} %, {curve.seconds:.0f} s"

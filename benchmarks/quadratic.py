@@ -25,7 +25,7 @@ from unweave.learn.quadratic.lifted import LiftedLeastSquares, LiftedSemidefinit
 from unweave.learn.quadratic.optimality import OptimalityTest
 from unweave.learn.quadratic.problem import QuadraticProblem, State
 from unweave.learn.quadratic.saddles import LanczosEscape, smallest_eigenpair
-from unweave.learn.quadratic.search import ConjugateGradients, GradientDescent, TrustRegion
+from unweave.learn.quadratic.search import ConjugateGradients, SteepestDescent, TrustRegion
 from unweave.learn.quadratic.train import random_start, train
 from unweave.learn.quadratic.uniqueness import semidefinite_uniqueness
 from unweave.reproduce.soltanolkotabi.balanced_start import balanced_start
@@ -86,10 +86,10 @@ def speed(seeds: int) -> None:
             runs = [timed(train, problem, rng=rng) for _ in range(6)][1:]
             direct = float(np.median([seconds for seconds, _ in runs]))
             assert runs[0][1].loss <= 1e-16
-            descent, found = timed(GradientDescent(gap_tol=1e-10), start, test, rng)
+            descent, found = timed(SteepestDescent(gap_tol=1e-10), start, test, rng)
             state = problem.at(start)
             bend = 1.0 / largest_curvature(problem, state, rng)
-            fixed, _ = timed(GradientDescent(gap_tol=1e-10, step=bend), start, test, rng)
+            fixed, _ = timed(SteepestDescent(gap_tol=1e-10, step=bend), start, test, rng)
             rows.append((direct, descent, found.steps, descent / direct, fixed))
         middle, smallest = np.median(rows, axis=0), np.min(rows, axis=0)
         say(
@@ -119,7 +119,7 @@ def saddle(problem: QuadraticProblem, seed: int) -> np.ndarray:
 def saddles(seeds: int) -> None:
     """Steps of every solver to 1e-10 from random weights, zero and a rank-deficient saddle."""
     solvers = [
-        GradientDescent(gap_tol=1e-10),
+        SteepestDescent(gap_tol=1e-10),
         ConjugateGradients(gap_tol=1e-10),
         TrustRegion(gap_tol=1e-10),
         PerturbedGradientDescent(gap_tol=1e-10),
@@ -200,7 +200,7 @@ def balanced(_: int) -> None:
         problem = random_labels(0, samples, inputs)
         test = OptimalityTest.of(problem)
         start = balanced_start(test)
-        solver = GradientDescent(gap_tol=1e-10, step=start.step)
+        solver = SteepestDescent(gap_tol=1e-10, step=start.step)
         history = np.array(solver(start.weights, test, np.random.default_rng(0)).history)
         ratios = history[1:] / history[:-1]
         print(

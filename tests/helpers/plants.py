@@ -1,6 +1,7 @@
 """Truths that several tests plant and recover."""
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -30,17 +31,13 @@ def shallow_and_points(
     seed: int,
     *,
     inputs: int,
-    neurons: int,
     per_parameter: int,
     fresh: int = 0,
-    outputs: int = 1,
-    activation: Activation = TANH,
-    has_skip: bool = False,
+    **kind: Any,
 ) -> tuple[Network, np.ndarray, np.ndarray]:
-    """A shallow network, Gaussian points to fit it to, so many per parameter, and fresh ones."""
+    """A shallow network of some kind, Gaussian points to fit it to, so many per parameter, and fresh ones."""
     rng = np.random.default_rng(seed)
-    shape = {"inputs": inputs, "neurons": neurons, "outputs": outputs}
-    network = shallow_network(rng, **shape, activation=activation, has_skip=has_skip)
+    network = shallow_network(rng, inputs=inputs, **kind)
     points = rng.standard_normal((per_parameter * network.parameters, inputs))
     return network, points, rng.standard_normal((fresh, inputs))
 

@@ -28,21 +28,28 @@ ABSOLUTE_VALUE = leaky_relu(-1.0)
 SHAPES = [(6, 1, 1), (8, 5, 1), (5, 10, 1), (5, 18, 2), (3, 25, 1), (1, 5, 1)]
 
 
+# Inputs, neurons and outputs.
+Shape = tuple[int, int, int]
+
+
+def network_of(shape: Shape, activation: Activation, rng: np.random.Generator) -> Network:
+    inputs, neurons, outputs = shape
+    return general_network(rng, inputs=inputs, neurons=neurons, outputs=outputs, activation=activation)
+
+
 def reflected_at_random(network: Network, rng: np.random.Generator) -> Network:
     return reflect(network, 0, rng.random(network.widths[0]) < 0.5)
 
 
 @pytest.mark.parametrize("activation", [SOFTPLUS, softplus(3.0), GELU, SILU], ids=str)
-@pytest.mark.parametrize(("inputs", "neurons", "outputs"), [(6, 1, 1), (6, 6, 1), (8, 16, 1), (5, 18, 2)])
-def test_reflections_are_found_that_absorb_the_affine_part(
-    activation: Activation, inputs: int, neurons: int, outputs: int, seed: int
-) -> None:
+@pytest.mark.parametrize("shape", [(6, 1, 1), (6, 6, 1), (8, 16, 1), (5, 18, 2)])
+def test_reflections_are_found_that_absorb_the_affine_part(activation: Activation, shape: Shape, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    network = general_network(rng, inputs=inputs, neurons=neurons, outputs=outputs, activation=activation)
+    network = network_of(shape, activation, rng)
     reflected = reflected_at_random(network, rng)
     found = absorb_skip(reflected, relative_tol=1e-8)
     assert found.skip is None
-    points = rng.standard_normal((50, inputs))
+    points = rng.standard_normal((50, network.inputs))
     np.testing.assert_allclose(found(points), network(points), atol=1e-10)
     # The same neurons, with the same signs and in the same order.
     np.testing.assert_allclose(found.layers[0].weights, network.layers[0].weights, atol=1e-12)
@@ -260,12 +267,10 @@ LEAKY = [leaky_relu(0.01), leaky_relu(0.3), leaky_relu(0.05), leaky_relu(-0.4), 
 
 
 @pytest.mark.parametrize("activation", [RELU, *LEAKY], ids=str)
-@pytest.mark.parametrize(("inputs", "neurons", "outputs"), [(8, 5, 1), (5, 10, 1), (4, 9, 2), (6, 1, 1)])
-def test_the_activation_behind_the_kinks_is_found(
-    activation: Activation, inputs: int, neurons: int, outputs: int, seed: int
-) -> None:
+@pytest.mark.parametrize("shape", [(8, 5, 1), (5, 10, 1), (4, 9, 2), (6, 1, 1)])
+def test_the_activation_behind_the_kinks_is_found(activation: Activation, shape: Shape, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    network = general_network(rng, inputs=inputs, neurons=neurons, outputs=outputs, activation=activation)
+    network = network_of(shape, activation, rng)
     kinks = as_kinks(network, rng)
     assert_same_function(kinks, network, rng)
     found = explain_kinks(kinks, relative_tol=1e-8)

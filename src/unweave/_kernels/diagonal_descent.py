@@ -58,24 +58,6 @@ def descend(
         return jax.tree.map(np.asarray, moved), float(loss)
 
 
-def gradient(
-    diagonals: Diagonals,
-    matrices: tuple[np.ndarray, ...],
-    names: tuple[str, ...],
-    points: np.ndarray,
-    values: np.ndarray,
-    *,
-    is_inverse_outside: bool,
-    averages_outputs: bool,
-) -> Diagonals:
-    """Gradient of the loss on all points."""
-    with double_precision():
-        slopes = jax.grad(_loss)(
-            jax.tree.map(jnp.asarray, diagonals), matrices, points, values, names, is_inverse_outside, averages_outputs
-        )
-        return jax.tree.map(np.asarray, slopes)
-
-
 def _loss(diagonals, matrices, points, values, names, is_inverse_outside, averages_outputs):
     """Mean over points of the squared error, summed or averaged over outputs."""
     current = points

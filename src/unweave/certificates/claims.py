@@ -20,10 +20,6 @@ from unweave.networks.network import Network
 from unweave.networks.parameters import is_shallow
 from unweave.result import Diagnostic, Outcome, at_least, at_most, percent
 
-# Degrees of the Hermite expansions, and where the part begins that low-degree polynomials lack.
-HIGHEST_DEGREE = 40
-HIGH_DEGREE = 4
-
 
 @dataclass(frozen=True)
 class Evidence:
@@ -207,6 +203,11 @@ def _unknown_kind(evidence: Evidence) -> str:
         f"{evidence.misfit:.1e}. The activation is not among the known ones, {shape}, or the answers are too noisy for "
         "its size."
     )
+
+
+# Degrees of the Hermite expansions, and where the part begins that low-degree polynomials lack.
+HIGHEST_DEGREE = 40
+HIGH_DEGREE = 4
 
 
 def network_quality(network: Network, certificate: Certificate) -> list[Diagnostic]:

@@ -3,6 +3,7 @@
 import sys
 from contextlib import redirect_stdout
 from enum import StrEnum
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,7 +52,7 @@ def landscape(
     quiet: Quiet = False,
 ) -> None:
     """Count how often random starts reach a global minimum, and find the size at which they begin to."""
-    sizes, fixed, varied = _sizes(neurons, inputs)
+    many, few = _sizes(neurons, inputs)
     check_picture(picture)
     with progress(is_shown=not quiet, unit="sizes done") as tell:
         tell("compiling", 0)
@@ -60,23 +61,19 @@ def landscape(
             GradientSearch,
             LandscapeDesign,
             NewtonSearch,
-            sweep_inputs,
-            sweep_neurons,
+            sweep,
         )
 
         design = LandscapeDesign(
             activation_named(activation), samples, planted, starts, has_random_labels=random_labels
         )
-        done = iter(range(1, len(sizes) + 1))
+        done = count(1)
         settings: dict[str, Any] = {
             "search": NewtonSearch() if search is SearchName.NEWTON else GradientSearch(),
             "seed": seed,
             "progress": lambda _: tell("training", next(done)),
         }
-        if varied == "neurons":
-            curve = sweep_neurons(design, neurons=sizes, inputs=fixed, **settings)
-        else:
-            curve = sweep_inputs(design, neurons=fixed, inputs=sizes, **settings)
+        curve = sweep(design, neurons=many, inputs=few, **settings)
     from unweave.reports.landscape import as_document, report
 
     if as_json:
@@ -198,12 +195,12 @@ def _deliver(result: "FeatureCorrection", out: Path | None, *, as_json: bool, qu
             typer.echo(f"Table, numbers and picture are in {out}", err=True)
 
 
-def _sizes(neurons: str, inputs: str) -> tuple[list[int], int, str]:
-    """The sizes that vary, the one that is fixed, and the name of what varies."""
+def _sizes(neurons: str, inputs: str) -> tuple[int | list[int], int | list[int]]:
+    """Numbers of neurons and of inputs; one of the two varies."""
     many, few = _range(neurons, "neurons"), _range(inputs, "inputs")
     if len(many) > 1 and len(few) > 1:
         raise InvalidInput(f"one of --neurons and --inputs needs to be a single number, got {neurons} and {inputs}.")
-    return (few, many[0], "inputs") if len(few) > 1 else (many, few[0], "neurons")
+    return (many[0], few) if len(few) > 1 else (many, few[0])
 
 
 def _range(words: str, name: str) -> list[int]:

@@ -105,8 +105,6 @@ DEEP = Policy(
 )
 # Largest change of a parameter of a deep network in one step, in relative units.
 LARGEST_STEP = 0.5
-# Iterations of a matrix-free step, whose preconditioner leaves few to do.
-SOLVE_STEPS = 250
 
 
 @dataclass(frozen=True)
@@ -168,7 +166,7 @@ class LevenbergMarquardt:
         def solver_at(current: Network, residuals: Values) -> Solver:
             right = with_gauge(current, residuals)
             if current.parameters > self.dense_limit:
-                return _matrix_free_solver(current, points, right, floor=floor, iterations=SOLVE_STEPS)
+                return _matrix_free_solver(current, points, right, floor=floor)
             jacobian = shallow_jacobian(current, points)
             if is_orthogonal:
                 return orthogonal_solver(jacobian, right)
@@ -210,9 +208,11 @@ def _largest_steps(network: Network, layers: Collection[int] | None) -> Float64[
     return bounds
 
 
-def _matrix_free_solver(
-    network: Network, points: Points, residuals: np.ndarray, *, floor: float, iterations: int
-) -> Solver:
+# Iterations of a matrix-free step, whose preconditioner leaves few to do.
+SOLVE_STEPS = 250
+
+
+def _matrix_free_solver(network: Network, points: Points, residuals: np.ndarray, *, floor: float) -> Solver:
     """Conjugate gradients on the least-squares problem, preconditioned by the Hermite expansion."""
     operator = JacobianOperator(network, points)
     preconditioner = HermitePreconditioner(network, points)
@@ -224,7 +224,7 @@ def _matrix_free_solver(
             residuals,
             damping=damping * len(points),
             floor=floor,
-            iterations=iterations,
+            iterations=SOLVE_STEPS,
         )
 
     return solve

@@ -49,23 +49,23 @@ class Directions:
         return len(self.atoms) == self.rank
 
 
+# Power steps with the found atoms projected out, and the largest number of Gauss-Newton steps.
+DEFLATED_STEPS, NEWTON_STEPS = 30, 90
+
+
 @dataclass(frozen=True)
 class SubspacePower:
     """Settings of the default subspace power method.
 
     Args:
         step: step size of the power iteration; 2 is the choice of [fiedler].
-        deflated_steps: power steps with the found atoms projected out.
         power_steps: power steps in the whole span, before Gauss-Newton takes over.
-        newton_steps: largest number of Gauss-Newton steps.
         residual_tol: stationarity residual at which an ascent has converged.
         rounds_without_news: restart rounds without a new atom after which the search ends.
     """
 
     step: float = 2.0
-    deflated_steps: int = 30
     power_steps: int = 20
-    newton_steps: int = 90
     residual_tol: float = 1e-11
     rounds_without_news: int = 6
 
@@ -85,7 +85,7 @@ class SubspacePower:
             if len(found.atoms):
                 columns, is_complement = _smaller(*_without(subspace, found.atoms))
                 starts = kernel.ascend(
-                    starts, columns, is_complement=is_complement, step=self.step, steps=self.deflated_steps
+                    starts, columns, is_complement=is_complement, step=self.step, steps=DEFLATED_STEPS
                 ).points
             columns, is_complement = _smaller(subspace.basis, subspace.complement)
             ends = self.climb(starts, columns, is_complement=is_complement)
@@ -103,7 +103,7 @@ class SubspacePower:
             columns,
             is_complement=is_complement,
             residual_tol=self.residual_tol,
-            steps=self.newton_steps,
+            steps=NEWTON_STEPS,
         )
 
 

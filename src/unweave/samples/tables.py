@@ -3,7 +3,9 @@
 Tables are read in batches of rows; this needs pyarrow (``pip install 'unweave[data]'``).
 """
 
+from abc import abstractmethod
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -84,6 +86,33 @@ def _line(error: Exception) -> str:
 
 
 @dataclass(frozen=True)
+class TableSource(Source):
+    """Files with one column per input and one for the label.
+
+    Args:
+        paths: the files, in order; they have the same columns.
+        label: the column of the labels.
+        inputs: the columns of the inputs in order; all columns but the label if empty.
+    """
+
+    paths: tuple[Path, ...]
+    label: str
+    inputs: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for path in self.paths:
+            self.columns(path)
+
+    def columns(self, path: Path) -> Columns:
+        """Find the columns of a file."""
+        return columns_of(path, self._names(path), label=self.label, inputs=self.inputs)
+
+    @abstractmethod
+    def _names(self, path: Path) -> tuple[str, ...]:
+        """Names of all columns of a file."""
+
+
+@dataclass(frozen=True)
 class ParquetPiece(Piece):
     """One row group of a file, which is the unit that Parquet reads on its own."""
 
@@ -100,22 +129,17 @@ class ParquetPiece(Piece):
 
 
 @dataclass(frozen=True)
-class ParquetSource(Source):
+class ParquetSource(TableSource):
     """Parquet files with one column per input and one for the label.
 
     Args:
-        paths: the files, in order; they have the same columns.
-        label: the column of the labels.
-        inputs: the columns of the inputs in order; all columns but the label if empty.
+        paths, label, inputs: files, and columns in them; all columns but the label are inputs if none are named.
         chunk_rows: rows in memory at once.
 
     Raises:
         InvalidInput: if pyarrow is not installed, a file cannot be read or a column is missing.
     """
 
-    paths: tuple[Path, ...]
-    label: str
-    inputs: tuple[str, ...] = ()
     chunk_rows: int = CHUNK_ROWS
 
     def __post_init__(self) -> None:
@@ -123,13 +147,10 @@ class ParquetSource(Source):
             raise InvalidInput("a Parquet source needs at least one file.")
         if self.chunk_rows < 1:
             raise InvalidInput(f"a chunk needs at least one row, got chunk_rows={self.chunk_rows}.")
-        for path in self.paths:
-            self.columns(path)
+        super().__post_init__()
 
-    def columns(self, path: Path) -> Columns:
-        """Find the columns of a file."""
-        names = tuple(_open_parquet(path).schema_arrow.names)
-        return columns_of(path, names, label=self.label, inputs=self.inputs)
+    def _names(self, path: Path) -> tuple[str, ...]:
+        return tuple(_open_parquet(path).schema_arrow.names)
 
     def pieces(self) -> Iterator[Piece]:
         """Yield one piece per row group."""
@@ -139,24 +160,31 @@ class ParquetSource(Source):
                 yield ParquetPiece(columns, row_group, self.chunk_rows)
 
 
-def _parquet() -> ModuleType:
+def _pyarrow(part: str, *, kind: str) -> ModuleType:
     try:
-        return import_module("pyarrow.parquet")
+        return import_module(f"pyarrow.{part}")
     except ImportError as error:
-        raise InvalidInput("Parquet files need pyarrow: install it with pip install 'unweave[data]'.") from error
+        raise InvalidInput(f"{kind} files need pyarrow: install it with pip install 'unweave[data]'.") from error
+
+
+@contextmanager
+def _readable(path: Path, *, kind: str) -> Iterator[None]:
+    """Say of what can't be read as such what it needs to be."""
+    try:
+        yield
+    # pyarrow raises errors of many kinds for damaged files, which have no class of Python in common.
+    except Exception as error:
+        raise InvalidInput(f"{path} needs to be {kind}: {_line(error)}.") from error
 
 
 def _open_parquet(path: Path) -> Any:
     """The file, with its columns known and no row read."""
-    parquet = _parquet()
-    try:
+    parquet = _pyarrow("parquet", kind="Parquet")
+    with _readable(path, kind="a Parquet file"):
         file = parquet.ParquetFile(path)
         # Names of columns may be damaged as well.
         list(file.schema_arrow.names)
-        return file
-    # pyarrow raises errors of many kinds for damaged files, which have no class of Python in common.
-    except Exception as error:
-        raise InvalidInput(f"{path} needs to be a Parquet file: {_line(error)}.") from error
+    return file
 
 
 @dataclass(frozen=True)
@@ -171,29 +199,18 @@ class CsvPiece(Piece):
 
 
 @dataclass(frozen=True)
-class CsvSource(Source):
+class CsvSource(TableSource):
     """Files of comma separated values with a head line, one column per input and one for the label.
 
     Args:
-        paths: the files, in order; they have the same columns.
-        label: the column of the labels.
-        inputs: the columns of the inputs in order; all columns but the label if empty.
+        paths, label, inputs: files, and columns in them; all columns but the label are inputs if none are named.
 
     Raises:
         InvalidInput: if pyarrow is not installed, a file cannot be read or a column is missing.
     """
 
-    paths: tuple[Path, ...]
-    label: str
-    inputs: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        for path in self.paths:
-            self.columns(path)
-
-    def columns(self, path: Path) -> Columns:
-        """Find the columns of a file."""
-        return columns_of(path, tuple(_open_csv(path).schema.names), label=self.label, inputs=self.inputs)
+    def _names(self, path: Path) -> tuple[str, ...]:
+        return tuple(_open_csv(path).schema.names)
 
     def pieces(self) -> Iterator[Piece]:
         """Yield one piece per file."""
@@ -224,14 +241,8 @@ def table_source(paths: tuple[Path, ...], *, label: str, inputs: tuple[str, ...]
 
 def _open_csv(path: Path) -> Any:
     """A reader of batches, with its columns known."""
-    try:
-        csv = import_module("pyarrow.csv")
-    except ImportError as error:
-        raise InvalidInput("CSV files need pyarrow: install it with pip install 'unweave[data]'.") from error
-    try:
+    csv = _pyarrow("csv", kind="CSV")
+    with _readable(path, kind="a file of comma separated values"):
         reader = csv.open_csv(path)
         list(reader.schema.names)
-        return reader
-    # As for Parquet.
-    except Exception as error:
-        raise InvalidInput(f"{path} needs to be a file of comma separated values: {_line(error)}.") from error
+    return reader

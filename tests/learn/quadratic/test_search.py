@@ -9,7 +9,7 @@ from unweave.learn.quadratic.lifted import LiftedLeastSquares
 from unweave.learn.quadratic.optimality import OptimalityTest
 from unweave.learn.quadratic.problem import QuadraticProblem
 from unweave.learn.quadratic.saddles import BlockEscape, LanczosEscape
-from unweave.learn.quadratic.search import ConjugateGradients, Ending, GradientDescent, TrustRegion
+from unweave.learn.quadratic.search import ConjugateGradients, Ending, SteepestDescent, TrustRegion
 from unweave.learn.quadratic.train import DirectTraining, LocalSolver, random_start, train
 from unweave.reproduce.soltanolkotabi.balanced_start import balanced_start
 from unweave.reproduce.soltanolkotabi.perturbed_descent import PerturbedGradientDescent, Smoothness
@@ -17,7 +17,7 @@ from unweave.reproduce.soltanolkotabi.perturbed_descent import PerturbedGradient
 # Thousands of small steps: checking the types of each would take most of the time.
 pytestmark = pytest.mark.usefixtures("without_type_checks")
 
-SOLVERS = [GradientDescent(gap_tol=1e-8), ConjugateGradients(gap_tol=1e-10), TrustRegion()]
+SOLVERS = [SteepestDescent(gap_tol=1e-8), ConjugateGradients(gap_tol=1e-10), TrustRegion()]
 SECOND = [TrustRegion(gap_tol=1e-20)]
 
 
@@ -151,7 +151,7 @@ def test_the_balanced_start_keeps_its_promise_at_every_step(samples: int, seed: 
     test = OptimalityTest.of(problem)
     start = balanced_start(test)
     assert np.allclose(problem.matrix_of(start.weights), 0.0, atol=1e-12 * start.scale**2)
-    trained = GradientDescent(steps=3_000, step=start.step, gap_tol=1e-8)(start.weights, test, rng)
+    trained = SteepestDescent(steps=3_000, step=start.step, gap_tol=1e-8)(start.weights, test, rng)
     history = np.array(trained.history)
     assert np.all(history[1:] <= start.contraction * history[:-1])
     assert np.linalg.norm(trained.weights - start.weights) <= start.radius
@@ -170,7 +170,7 @@ def test_the_balanced_start_ends_near_the_smallest_matrix(seed: int) -> None:
     problem = random_labels(seed, samples=8, inputs=6)
     test = OptimalityTest.of(problem)
     start = balanced_start(test)
-    trained = GradientDescent(step=start.step)(start.weights, test, np.random.default_rng(seed))
+    trained = SteepestDescent(step=start.step)(start.weights, test, np.random.default_rng(seed))
     smallest = LiftedLeastSquares()(problem)
     assert np.linalg.norm(problem.matrix_of(trained.weights) - smallest) < 1e-2 * np.linalg.norm(smallest)
 

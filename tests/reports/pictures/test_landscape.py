@@ -3,13 +3,13 @@ from pathlib import Path
 import numpy as np
 
 from unweave.activations import softplus
-from unweave.explore.landscape.experiment import LandscapeDesign, sweep_neurons, training_curves
+from unweave.explore.landscape.experiment import LandscapeDesign, sweep, training_curves
 from unweave.reports.pictures.landscape import draw_landscape, draw_trainings
 
 
 def test_a_curve_is_drawn_with_its_crossing(tmp_path: Path, seed: int) -> None:
     design = LandscapeDesign(softplus(10.0), samples=12, planted=2, starts=2)
-    curve = sweep_neurons(design, neurons=(1, 2, 8), inputs=5, seed=seed)
+    curve = sweep(design, neurons=(1, 2, 8), inputs=5, seed=seed)
     figure = draw_landscape(curve, reference=3.0)
     texts = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
     assert f"crosses 1/2 at {curve.fit.crossing:.1f}" in texts
@@ -20,7 +20,7 @@ def test_a_curve_is_drawn_with_its_crossing(tmp_path: Path, seed: int) -> None:
 
 def test_no_transition_is_drawn_without_a_curve(seed: int) -> None:
     design = LandscapeDesign(softplus(10.0), samples=12, planted=2, starts=2)
-    figure = draw_landscape(sweep_neurons(design, neurons=(8, 9), inputs=5, seed=seed))
+    figure = draw_landscape(sweep(design, neurons=(8, 9), inputs=5, seed=seed))
     assert len(figure.axes[0].get_legend().get_texts()) == 2
 
 

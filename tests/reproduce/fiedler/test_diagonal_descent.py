@@ -75,9 +75,10 @@ def test_the_compiled_gradient_is_that_of_differences(
         squares = np.mean((current(points) - values) ** 2)
         return float(squares if averages_outputs else squares * OUTPUTS)
 
-    slopes = kernel.gradient(
-        diagonals, model.matrices, names, points, values,
-        is_inverse_outside=is_inverse_outside, averages_outputs=averages_outputs,
+    # A step of length one over all points.
+    moved, _ = kernel.descend(
+        diagonals, model.matrices, names, points, values, np.arange(len(points))[None],
+        rate=1.0, is_inverse_outside=is_inverse_outside, averages_outputs=averages_outputs,
     )  # fmt: skip
     for field in ("left", "right", "shifts"):
         layer = len(getattr(diagonals, field)) - 1
@@ -87,22 +88,23 @@ def test_the_compiled_gradient_is_that_of_differences(
                 parts = [part.copy() for part in getattr(diagonals, field)]
                 parts[layer][entry] += step
                 sides.append(loss(diagonals._replace(**{field: tuple(parts)})))
-            found = getattr(slopes, field)[layer]
+            found = getattr(diagonals, field)[layer] - getattr(moved, field)[layer]
             assert found.dtype == np.float64
             assert found[entry] == pytest.approx((sides[0] - sides[1]) / 2e-6, rel=1e-5, abs=1e-9)
 
 
-def test_one_step_is_one_step_along_the_gradient(seed: int) -> None:
+def test_a_step_is_as_long_as_its_rate_says(seed: int) -> None:
     _, model, points, values = planted(seed)
     names = tuple(g.name for g in model.activations)
     diagonals = kernel.Diagonals(model.left[1:], model.right, model.shifts)
     options = {"is_inverse_outside": True, "averages_outputs": False}
-    slopes = kernel.gradient(diagonals, model.matrices, names, points, values, **options)
     batches = np.arange(len(points))[None]
-    moved, loss = kernel.descend(diagonals, model.matrices, names, points, values, batches, rate=0.1, **options)
+    fixed = (diagonals, model.matrices, names, points, values, batches)
+    (short, loss), (long, _) = (kernel.descend(*fixed, rate=rate, **options) for rate in (0.1, 1.0))
     assert loss == pytest.approx(np.mean(np.sum((model(points) - values) ** 2, axis=1)), rel=1e-12)
-    for before, slope, after in zip(diagonals.shifts, slopes.shifts, moved.shifts, strict=True):
-        assert np.allclose(after, before - 0.1 * slope, atol=1e-14)
+    for before, near, far in zip(diagonals.shifts, short.shifts, long.shifts, strict=True):
+        assert np.any(far != before)
+        np.testing.assert_allclose(near - before, 0.1 * (far - before), atol=1e-14)
 
 
 @pytest.mark.parametrize("name", sorted(kernel.FUNCTIONS))

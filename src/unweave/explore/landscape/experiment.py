@@ -8,6 +8,7 @@ clean networks jumps from 0 to 1 where the parameters outnumber the samples; a l
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
@@ -211,45 +212,29 @@ def explore(
     )
 
 
-def sweep_neurons(
+def sweep(
     design: LandscapeDesign,
     *,
-    neurons: Sequence[int],
-    inputs: int,
+    neurons: int | Sequence[int],
+    inputs: int | Sequence[int],
     search: Search | None = None,
     seed: int = 0,
     progress: Callable[[LandscapePoint], None] = lambda _: None,
 ) -> LandscapeCurve:
-    """Explore several numbers of neurons for one number of inputs; `progress` hears of every size that is done."""
-    return _sweep(design, "neurons", [(size, inputs) for size in neurons], search, seed, progress)
+    """Explore several numbers of neurons for one of inputs, or the reverse; `progress` hears of every size done.
 
-
-def sweep_inputs(
-    design: LandscapeDesign,
-    *,
-    neurons: int,
-    inputs: Sequence[int],
-    search: Search | None = None,
-    seed: int = 0,
-    progress: Callable[[LandscapePoint], None] = lambda _: None,
-) -> LandscapeCurve:
-    """Explore several numbers of inputs for one number of neurons; `progress` hears of every size that is done."""
-    return _sweep(design, "inputs", [(neurons, size) for size in inputs], search, seed, progress)
-
-
-def _sweep(
-    design: LandscapeDesign,
-    varied: str,
-    shapes: list[tuple[int, int]],
-    search: Search | None,
-    seed: int,
-    progress: Callable[[LandscapePoint], None],
-) -> LandscapeCurve:
+    Raises:
+        InvalidInput: if not exactly one of the two varies.
+    """
+    if isinstance(neurons, int) == isinstance(inputs, int):
+        raise InvalidInput(f"a sweep needs one number and several of the other, got {neurons} and {inputs}.")
+    varied = "inputs" if isinstance(neurons, int) else "neurons"
+    many, few = ([sizes] if isinstance(sizes, int) else sizes for sizes in (neurons, inputs))
     points = []
-    for neurons, inputs in shapes:
-        points.append(explore(design, neurons=neurons, inputs=inputs, search=search, seed=seed))
+    for width, dimension in product(many, few):
+        points.append(explore(design, neurons=width, inputs=dimension, search=search, seed=seed))
         progress(points[-1])
-    sizes = tuple(neurons if varied == "neurons" else inputs for neurons, inputs in shapes)
+    sizes = tuple(many if varied == "neurons" else few)
     clean = np.array([point.clean for point in points], dtype=np.float64)
     fit = fit_logistic(np.array(sizes, dtype=np.float64), clean, design.planted)
     return LandscapeCurve(varied, sizes, tuple(points), fit)

@@ -151,7 +151,7 @@ class _Progress:
 
 
 @dataclass(frozen=True)
-class GradientDescent:
+class SteepestDescent:
     """Gradient descent, by default with the exact step along every gradient.
 
     Args:
@@ -190,7 +190,7 @@ class _Conjugate:
 class ConjugateGradients:
     """Polak and Ribiere's conjugate gradients with the exact step along every direction.
 
-    Arguments as in `GradientDescent`.
+    Arguments as in `SteepestDescent`.
     """
 
     steps: int = 20_000

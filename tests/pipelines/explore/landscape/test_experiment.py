@@ -13,8 +13,7 @@ from unweave.explore.landscape.experiment import (
     LandscapeDesign,
     NewtonSearch,
     explore,
-    sweep_inputs,
-    sweep_neurons,
+    sweep,
     training_curves,
 )
 from unweave.learn.overparameterized.jacobian import TrainingPoint
@@ -163,12 +162,18 @@ def test_a_size_is_compiled_once(seed: int) -> None:
     assert kernel._newton._cache_size() == before
 
 
+@pytest.mark.parametrize(("neurons", "inputs"), [(4, 5), ((4, 5), (6, 7))])
+def test_a_sweep_varies_neurons_or_inputs(neurons: int | tuple[int, ...], inputs: int | tuple[int, ...]) -> None:
+    with pytest.raises(InvalidInput, match="one number and several of the other"):
+        sweep(SMALL, neurons=neurons, inputs=inputs)
+
+
 @pytest.mark.slow
 def test_the_transition_is_where_parameters_outnumber_samples(seed: int) -> None:
     design = LandscapeDesign(SHARP, samples=30, planted=3, starts=4)
     search = NewtonSearch(steps=100)
-    over_neurons = sweep_neurons(design, neurons=(4, 12), inputs=5, search=search, seed=seed)
-    over_inputs = sweep_inputs(design, neurons=5, inputs=(4, 12), search=search, seed=seed)
+    over_neurons = sweep(design, neurons=(4, 12), inputs=5, search=search, seed=seed)
+    over_inputs = sweep(design, neurons=5, inputs=(4, 12), search=search, seed=seed)
     for curve in (over_neurons, over_inputs):
         assert curve.clean_shares[0] < 0.5
         assert curve.clean_shares[-1] > 0.5
@@ -209,7 +214,7 @@ def test_a_function_of_jax_serves_as_activation(seed: int) -> None:
     ids=["2a", "3a"],
 )
 def test_published_transitions_are_met(activation, neurons, inputs, lowest, highest, seed: int) -> None:
-    curve = sweep_neurons(LandscapeDesign(activation), neurons=neurons, inputs=inputs, seed=seed)
+    curve = sweep(LandscapeDesign(activation), neurons=neurons, inputs=inputs, seed=seed)
     assert lowest < curve.fit.crossing < highest
 
 
