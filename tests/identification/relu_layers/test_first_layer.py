@@ -5,7 +5,7 @@ import pytest
 
 from unweave.activations import RELU, Activation, leaky_relu
 from unweave.exceptions import StageFailed
-from unweave.identification.relu_layers.first_layer import Bend, FirstReluLayer, FirstReluLayerSearch, orient, sharpened
+from unweave.identification.relu_layers.first_layer import Bend, FirstReluLayer, FirstReluLayerSearch, orient
 from unweave.identification.session import Probe, Probing, Session
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import deep_network, general_network
@@ -86,7 +86,7 @@ def test_located_points_are_exact(shape: tuple[int, ...], seed: int) -> None:
     truth = planted(seed, *shape)
     session, probe = started(truth, seed)
     search = FirstReluLayerSearch()
-    found = sharpened(session, probe, search.read_again(session, probe, search(session, probe)))
+    found = FirstReluLayerSearch().sharpened(session, probe, search.read_again(session, probe, search(session, probe)))
     is_sharp = found.terms.errors < 1e-11
     assert np.count_nonzero(is_sharp) >= shape[1] - 1
     assert_first_layer(found, truth, probe.oracle, atol=1e-12 if np.all(is_sharp) else 1e-9)

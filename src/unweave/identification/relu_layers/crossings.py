@@ -15,22 +15,41 @@ from jaxtyping import Float64
 from unweave.arrays import Points, Values, Vector
 from unweave.identification.walks.lines import Search
 
-# Distance of the two ends, in distances of the kink from the centre. A given hyperplane in general
-# position is met beyond with a probability of about its inverse.
-FAR = 1_000.0
-# Half-width of a look across the hyperplane, relative to the distance: much smaller than the unit of the domain, so
-# that no parallel kink is in sight.
-LOOK = 3e-6
-# Pairs of ends; where upper layers are dead nothing is seen at an end, so that one pair is too few.
-FIRST_PAIRS, PAIRS = 2, 16
-# Pairs with the kink at both ends that are needed: one can be an accident, after many lines.
-NEEDED_PAIRS = 2
-# Distances at which points are located, in square roots of the number of inputs.
-NEARBY = (0.5, 3.0)
-# A kink is on the hyperplane if its place there is known to this share of the width.
-SHARP = 0.05
 # Doubled answers are added up with weights 1, 2, 1 in a second difference.
 SECOND_DIFFERENCE = 4.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class CrossingRules:
+    """Limits that decide whether a kink lies on a full hyperplane.
+
+    Args:
+        far: distance of the two ends, in distances of the kink from the centre. A given hyperplane in general position
+            is met beyond with a probability of about its inverse.
+        look: half-width of a look across the hyperplane, relative to the distance: 3e-3 units of the domain, in which
+            another kink is rare, and far above the errors of normals that were read well.
+        first_pairs: of ends, after which it is given up if nothing was seen.
+        pairs: of ends at most: where upper layers are dead nothing is seen at an end; chosen: if an end shows the
+            kink with a chance of a half, two of sixteen pairs do with a chance of 94 %.
+        needed_pairs: with the kink at both ends: one can be an accident, after many lines.
+        nearby: distances at which points are located, in square roots of the number of inputs: of the size of the
+            domain, and not so near that an error of the normal is not seen.
+        sharp: a kink is on the hyperplane if its place there is known to this share of the width: by accident one in
+            sight is with a chance of a tenth at most.
+        margin: tolerated difference in units of the expected error: six standard deviations, as in `KinkSearch`.
+    """
+
+    far: float = 1_000.0
+    look: float = 3e-6
+    first_pairs: int = 2
+    pairs: int = 16
+    needed_pairs: int = 2
+    nearby: tuple[float, float] = (0.5, 3.0)
+    sharp: float = 0.05
+    margin: float = 6.0
+
+
+CROSSING_RULES = CrossingRules()
 
 
 @dataclass(frozen=True)
@@ -58,13 +77,13 @@ class Accuracy:
         noise: standard deviation of an answer.
         rounding: error of an answer relative to the size of the terms that it adds up.
         slope: largest slope that was seen; times a distance, the size of these terms.
-        margin: tolerated difference in units of the expected error: six standard deviations, as in `KinkSearch`.
+        rules: what follows from it.
     """
 
     noise: float
     rounding: float
     slope: float
-    margin: float = 6.0
+    rules: CrossingRules = CROSSING_RULES
 
     def error(self, point: Vector, values: Values) -> float:
         """Expected error of answers around a point."""
@@ -77,19 +96,20 @@ def continues_everywhere(plane: Plane, accuracy: Accuracy, rng: np.random.Genera
 
     Assumes: upper layers see the neuron at both ends of some of the random lines.
     Guarantees: heuristic; at both ends of a random line a kink of a later layer is seen with a probability of about
-        ``(2 / FAR)^neurons``, where `neurons` are those of the first layer that it depends on.
+        ``(2 / far)^neurons``, where `neurons` are those of the first layer that it depends on.
     """
-    distance = FAR * (1.0 + float(np.linalg.norm(plane.point)))
+    rules = accuracy.rules
+    distance = rules.far * (1.0 + float(np.linalg.norm(plane.point)))
     seen = pairs = 0
-    for number in range(PAIRS):
+    for number in range(rules.pairs):
         along = distance * _direction_within(plane.normal, rng)
         before = yield from _shift_at(plane, plane.point - along, accuracy)
         after = yield from _shift_at(plane, plane.point + along, accuracy)
         pairs += before is not None and after is not None
         seen += (before is not None) + (after is not None)
-        if pairs == NEEDED_PAIRS:
+        if pairs == rules.needed_pairs:
             return [plane.index]
-        if number + 1 >= FIRST_PAIRS and seen == 0:
+        if number + 1 >= rules.first_pairs and seen == 0:
             break
     return []
 
@@ -97,7 +117,7 @@ def continues_everywhere(plane: Plane, accuracy: Accuracy, rng: np.random.Genera
 def locate_nearby(plane: Plane, accuracy: Accuracy, rng: np.random.Generator) -> Search:
     """Find a point of a hyperplane exactly, with its index, at a random place not far away; or nothing."""
     size = float(np.sqrt(len(plane.normal)))
-    point = plane.point + size * rng.uniform(*NEARBY) * _direction_within(plane.normal, rng)
+    point = plane.point + size * rng.uniform(*accuracy.rules.nearby) * _direction_within(plane.normal, rng)
     shift = yield from _shift_at(plane, point, accuracy)
     return [] if shift is None else [(plane.index, point + shift * plane.normal)]
 
@@ -112,23 +132,23 @@ def _direction_within(normal: Vector, rng: np.random.Generator) -> Vector:
 def _shift_at(plane: Plane, point: Vector, accuracy: Accuracy) -> Generator[Points, Values, float | None]:
     """How far beside a point of the hyperplane its kink is; None if it is not there, or another one nearby."""
     distance = float(np.linalg.norm(point - plane.point))
-    width = LOOK * distance
+    width = accuracy.rules.look * distance
     values = yield point + width * np.array([-1.0, 0.0, 1.0])[:, None] * plane.normal
     error = accuracy.error(point, values)
     bend = values[0] + values[2] - 2 * values[1]
-    if not np.max(np.abs(bend)) > accuracy.margin * SECOND_DIFFERENCE * error:
+    if not np.max(np.abs(bend)) > accuracy.rules.margin * SECOND_DIFFERENCE * error:
         return None
     halves = yield point + 0.5 * width * np.array([-1.0, 1.0])[:, None] * plane.normal
     left, right = 2 * halves[0] - values[0], 2 * halves[1] - values[2]
     jump = 2 * ((values[2] - halves[1]) - (halves[0] - values[0])) / width
     shift, doubt = _meeting(left, right, jump, SECOND_DIFFERENCE * error)
-    allowed = accuracy.margin * (doubt + plane.error * distance)
+    allowed = accuracy.rules.margin * (doubt + plane.error * distance)
     # If any kink in sight would do, it is no evidence.
-    if not abs(shift) <= allowed <= SHARP * width:
+    if not abs(shift) <= allowed <= accuracy.rules.sharp * width:
         return None
     # The two pieces meet in the middle; if there is no other kink, the answer there is where they meet.
     rest = np.abs(values[1] - 0.5 * (left + right))
-    is_single = np.all(rest <= accuracy.margin * SECOND_DIFFERENCE * error + np.abs(jump * shift))
+    is_single = np.all(rest <= accuracy.rules.margin * SECOND_DIFFERENCE * error + np.abs(jump * shift))
     return shift if is_single else None
 
 

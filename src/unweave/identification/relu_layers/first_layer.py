@@ -14,7 +14,14 @@ from jaxtyping import Float64
 from unweave.activations import RELU, Activation, leaky_relu
 from unweave.arrays import Points, Vector
 from unweave.exceptions import StageFailed
-from unweave.identification.relu_layers.crossings import Accuracy, Plane, continues_everywhere, locate_nearby
+from unweave.identification.relu_layers.crossings import (
+    CROSSING_RULES,
+    Accuracy,
+    CrossingRules,
+    Plane,
+    continues_everywhere,
+    locate_nearby,
+)
 from unweave.identification.session import Probe, Session
 from unweave.identification.walks.hyperplanes import Hyperplanes, Side, hyperplanes_between, measure_sides
 from unweave.identification.walks.kinked_terms import KinkedTerms
@@ -23,13 +30,27 @@ from unweave.identification.walks.lines import Line, far_line, run_searches
 from unweave.networks.network import Layer
 from unweave.result import Diagnostic, Verdict, at_most
 
-# Smallest singular value of unit normals below which they count as dependent: errors hide what is smaller.
-DEPENDENT = 1e-6
-# Slopes of neurons of one layer that differ by more are different.
-SAME_SLOPE = 1e-4
-# Slopes are chosen by people: few decimals within the error are no accident.
-SLOPE_DECIMALS = 6
-SLOPE_ERROR = 1e-8
+
+@dataclass(frozen=True, kw_only=True)
+class SignRules:
+    """Limits that decide what bends tell of a first layer.
+
+    Args:
+        dependent: smallest singular value of unit normals below which they count as dependent: readings that tell signs
+            have errors up to this (`FirstReluLayerSearch.clear`).
+        same_slope: slopes of neurons of one layer that differ by more are different: a hundred times the error of
+            readings that tell signs.
+        slope_decimals: slopes are chosen by people: so few decimals within the error are no accident.
+        slope_error: that error: by accident a slope is so near to six decimals in 2 % of all cases.
+    """
+
+    dependent: float = 1e-6
+    same_slope: float = 1e-4
+    slope_decimals: int = 6
+    slope_error: float = 1e-8
+
+
+SIGN_RULES = SignRules()
 
 
 @dataclass(frozen=True)
@@ -49,7 +70,11 @@ class Bend:
 
 
 def orient(
-    normals: Float64[np.ndarray, "neurons inputs"], offsets: Float64[np.ndarray, "neurons"], bends: list[Bend]
+    normals: Float64[np.ndarray, "neurons inputs"],
+    offsets: Float64[np.ndarray, "neurons"],
+    bends: list[Bend],
+    *,
+    rules: SignRules = SIGN_RULES,
 ) -> Layer:
     """The layer of unit weights on these hyperplanes, with the signs and the activation that the bends show.
 
@@ -60,7 +85,7 @@ def orient(
     Assumes: no neuron of the layer is missing.
     """
     neurons, inputs = normals.shape
-    if neurons > inputs or np.linalg.matrix_rank(normals, tol=DEPENDENT) < neurons:
+    if neurons > inputs or np.linalg.matrix_rank(normals, tol=rules.dependent) < neurons:
         raise StageFailed(
             f"{neurons} neurons of the first layer in {inputs} inputs are linearly dependent: their signs, and the "
             "layers above, are not determined by gradients."
@@ -79,37 +104,20 @@ def orient(
         if signs[bend.neuron] == -sign:
             raise StageFailed(f"neuron {bend.neuron} of the first layer bends both ways: it is no relu neuron.")
         signs[bend.neuron] = sign
-    return Layer(signs[:, None] * normals, signs * offsets, _activation_of(slopes))
+    return Layer(signs[:, None] * normals, signs * offsets, _activation_of(slopes, rules))
 
 
-def _activation_of(slopes: Float64[np.ndarray, "bends"]) -> Activation:
+def _activation_of(slopes: Float64[np.ndarray, "bends"], rules: SignRules) -> Activation:
     slope = float(np.median(slopes))
-    if np.max(np.abs(slopes - slope)) > SAME_SLOPE or abs(slope) > 1.0 - SAME_SLOPE:
+    if np.max(np.abs(slopes - slope)) > rules.same_slope or abs(slope) > 1.0 - rules.same_slope:
         raise StageFailed(
             f"the neurons of the first layer have slopes between {np.min(slopes):.3g} and {np.max(slopes):.3g} on "
             "their flatter side: they are no layer of relu or leaky relu, or some of it is missing."
         )
-    if abs(slope) <= SLOPE_ERROR:
+    if abs(slope) <= rules.slope_error:
         return RELU
-    rounded = round(slope, SLOPE_DECIMALS)
-    return leaky_relu(rounded if abs(rounded - slope) <= SLOPE_ERROR else slope)
-
-
-# Angle at which lines end, before their last direction: kinks farther out are not read exactly.
-OUTER = 0.02
-# Steps of gradients, relative to the distance of the next kink. The function is straight up to there, and
-# steps that cross another hyperplane are noticed.
-STEP = 0.01
-# Lines that show nothing new, after which no more are walked if nothing else tells that all were found.
-QUIET_LINES = 2
-# Hyperplanes with a larger expected error are read again where another line meets them.
-EXACT = 1e-11
-# Places per input at which a hyperplane is located exactly: upper layers hide it at some.
-LOOKS_PER_INPUT = 1.5
-# A worse reading does not tell the sign of a neuron.
-CLEAR = 1e-6
-# Places at which the function is compared along directions that no neuron sees, and their distances.
-INVARIANCE_POINTS, INVARIANCE_SCALES = 16, 3.0
+    rounded = round(slope, rules.slope_decimals)
+    return leaky_relu(rounded if abs(rounded - slope) <= rules.slope_error else slope)
 
 
 @dataclass(frozen=True)
@@ -146,10 +154,34 @@ class FirstReluLayerSearch:
     Args:
         lines: the largest number of lines on which neurons are looked for.
         more_readings: the largest number of lines on which hyperplanes are read again.
+        outer: angle at which lines end, before their last direction: kinks farther out, more than 50 units, are read
+            with as many times the error. A hyperplane is met beyond with a chance of two thirds of it.
+        step: of gradients, relative to the distance of the next kink; chosen: the function is straight up to there, and
+            steps that cross another hyperplane are noticed.
+        quiet_lines: that show nothing new, after which no more are walked if nothing else tells that all were found;
+            chosen.
+        exact: hyperplanes with a larger expected error are read again where another line meets them: what refinement
+            makes of errors up to this is rounding; chosen.
+        clear: a worse reading does not tell the sign of a neuron: six digits; chosen.
+        looks_per_input: places at which a hyperplane is located exactly; chosen: upper layers hide it at some, and a
+            third may be hidden.
+        invariance_points: at which the function is compared along directions that no neuron sees: what depends on them
+            in 17 % of all places shows with a confidence of 95 %.
+        invariance_scales: distances of these, from 1 to this; chosen.
+        crossings: when a kink lies on a full hyperplane.
     """
 
     lines: int = 24
     more_readings: int = 4
+    outer: float = 0.02
+    step: float = 0.01
+    quiet_lines: int = 2
+    exact: float = 1e-11
+    clear: float = 1e-6
+    looks_per_input: float = 1.5
+    invariance_points: int = 16
+    invariance_scales: float = 3.0
+    crossings: CrossingRules = CROSSING_RULES
 
     def __call__(self, session: Session, probe: Probe) -> FirstReluLayer:
         """Walk lines until the first layer is complete.
@@ -161,7 +193,7 @@ class FirstReluLayerSearch:
         """
         if probe.oracle.inputs == 1:
             raise StageFailed("with one input every kink is a point: the layers can't be told apart.")
-        progress = _Progress(session, probe)
+        progress = _Progress(self, session, probe)
         for number in range(self.lines):
             try:
                 progress.walk(progress.next_line())
@@ -179,42 +211,42 @@ class FirstReluLayerSearch:
 
         Neurons that depend linearly on others show in no direction of their own, only on further lines.
         """
-        progress = _Progress(session, probe, list(found.bends), found.later_kinks)
+        progress = _Progress(self, session, probe, list(found.bends), found.later_kinks)
         progress.terms = found.terms
         for number in range(self.more_readings):
-            if number > 0 and progress.quiet > 0 and np.all(progress.terms.errors <= EXACT):
+            if number > 0 and progress.quiet > 0 and np.all(progress.terms.errors <= self.exact):
                 break
             progress.walk(progress.random_line())
         return replace(found, terms=progress.terms, bends=tuple(progress.bends))
 
+    def sharpened(self, session: Session, probe: Probe, found: FirstReluLayer) -> FirstReluLayer:
+        """The same neurons to the last digits, by least squares through exactly located points of their hyperplanes.
 
-def sharpened(session: Session, probe: Probe, found: FirstReluLayer) -> FirstReluLayer:
-    """The same neurons to the last digits, by least squares through exactly located points of their hyperplanes.
-
-    About seven queries per weight: for layers that no refinement follows. Neurons that are seen at too few places are
-    left as they are.
-    """
-    terms, inputs = found.terms, probe.oracle.inputs
-    slope = max((float(np.max(np.abs([bend.before, bend.after]))) for bend in found.bends), default=1.0)
-    accuracy = Accuracy(probe.scale.noise, probe.rounding, slope)
-    planes = [
-        Plane(number, -terms.offsets[number] * terms.normals[number], terms.normals[number], terms.errors[number])
-        for number in range(found.neurons)
-    ]
-    looks = int(LOOKS_PER_INPUT * (inputs + 2))
-    searches = [locate_nearby(plane, accuracy, session.rng_walk) for plane in planes for _ in range(looks)]
-    located = run_searches(searches, probe.oracle.query)
-    for plane in planes:
-        points = np.array([point for index, point in located if index == plane.index])
-        if len(points) >= inputs + 2:
-            terms = terms.through(plane.index, points)
-    return replace(found, terms=terms)
+        About seven queries per weight: for layers that no refinement follows. Neurons that are seen at too few places
+        are left as they are.
+        """
+        terms, inputs = found.terms, probe.oracle.inputs
+        slope = max((float(np.max(np.abs([bend.before, bend.after]))) for bend in found.bends), default=1.0)
+        accuracy = Accuracy(probe.scale.noise, probe.rounding, slope, self.crossings)
+        planes = [
+            Plane(number, -terms.offsets[number] * terms.normals[number], terms.normals[number], terms.errors[number])
+            for number in range(found.neurons)
+        ]
+        looks = int(self.looks_per_input * (inputs + 2))
+        searches = [locate_nearby(plane, accuracy, session.rng_walk) for plane in planes for _ in range(looks)]
+        located = run_searches(searches, probe.oracle.query)
+        for plane in planes:
+            points = np.array([point for index, point in located if index == plane.index])
+            if len(points) >= inputs + 2:
+                terms = terms.through(plane.index, points)
+        return replace(found, terms=terms)
 
 
 @dataclass
 class _Progress:
     """What the lines have shown so far."""
 
+    search: FirstReluLayerSearch
     session: Session
     probe: Probe
     bends: list[Bend] = field(default_factory=list)
@@ -226,12 +258,12 @@ class _Progress:
 
     def __post_init__(self) -> None:
         self.terms = KinkedTerms.none(self.probe.oracle.inputs, self.probe.oracle.outputs)
-        self.settings = KinkSearch(noise=self.probe.scale.noise, rounding=self.probe.rounding, step=STEP)
+        self.settings = KinkSearch(noise=self.probe.scale.noise, rounding=self.probe.rounding, step=self.search.step)
 
     def random_line(self) -> Line:
         """A line near the centre, in any direction."""
         inputs = self.probe.oracle.inputs
-        return far_line(inputs, self.session.rng_walk, radius=float(np.sqrt(inputs)), outer=OUTER)
+        return far_line(inputs, self.session.rng_walk, radius=float(np.sqrt(inputs)), outer=self.search.outer)
 
     def next_line(self) -> Line:
         """A random line, or after the first one that known neurons do not see, if there is one."""
@@ -249,7 +281,7 @@ class _Progress:
         walked = self.settings(ask, line)
         points = _places(walked)
         known = self.terms.at(points, np.array([kink.width for kink in walked.kinks]))
-        is_open = (known < 0) | np.isin(known, np.flatnonzero(self.terms.errors > EXACT))
+        is_open = (known < 0) | np.isin(known, np.flatnonzero(self.terms.errors > self.search.exact))
         pieces = {side for index in np.flatnonzero(is_open) for side in (int(index), int(index) + 1)}
         sides = measure_sides(ask, walked, self.settings, sorted(pieces))
         met = hyperplanes_between(sides, walked, self.settings)
@@ -269,7 +301,7 @@ class _Progress:
         self.terms = self.terms.extended(replace(met, errors=met.errors * reach).chosen(rows))
         numbers = self.terms.at(points, np.zeros(len(points)))
         for row in rows:
-            if met.errors[row] < CLEAR and numbers[row] >= 0:
+            if met.errors[row] < self.search.clear and numbers[row] >= 0:
                 kink = met.kinks[row]
                 bend = Bend(int(numbers[row]), walked.line.direction, sides[kink].gradient, sides[kink + 1].gradient)
                 self.bends.append(bend)
@@ -278,7 +310,7 @@ class _Progress:
 
     def _confirmed(self, met: Hyperplanes, points: Points, rows: list[int]) -> set[int]:
         """Readings that go on everywhere."""
-        accuracy = Accuracy(self.settings.noise, self.settings.rounding, self.slope)
+        accuracy = Accuracy(self.settings.noise, self.settings.rounding, self.slope, self.search.crossings)
         planes = [Plane(row, points[row], met.normals[row], float(met.errors[row])) for row in rows]
         searches = [continues_everywhere(plane, accuracy, self.session.rng_walk) for plane in planes]
         return set(run_searches(searches, self.probe.oracle.query))
@@ -286,7 +318,7 @@ class _Progress:
     def is_complete(self) -> bool:
         """Whether nothing depends on directions that no neuron sees; if there are none, whether lines stay quiet."""
         if len(self._unseen_directions()) == 0:
-            return self.quiet >= QUIET_LINES
+            return self.quiet >= self.search.quiet_lines
         if not np.isfinite(self.dependence):
             self.dependence = self._measured_dependence()
         return self.dependence <= 1.0
@@ -294,11 +326,12 @@ class _Progress:
     def _measured_dependence(self) -> float:
         """Largest change of the answers along directions that no neuron sees, in expected errors."""
         unseen, rng, inputs = self._unseen_directions(), self.session.rng_walk, self.probe.oracle.inputs
-        scales = np.linspace(1.0, INVARIANCE_SCALES, INVARIANCE_POINTS)[:, None]
-        points = scales * rng.standard_normal((INVARIANCE_POINTS, inputs))
-        moves = scales * rng.standard_normal((INVARIANCE_POINTS, len(unseen))) @ unseen
+        count = self.search.invariance_points
+        scales = np.linspace(1.0, self.search.invariance_scales, count)[:, None]
+        points = scales * rng.standard_normal((count, inputs))
+        moves = scales * rng.standard_normal((count, len(unseen))) @ unseen
         values = self.probe.oracle.query(np.concatenate([points, points + moves]))
-        changes = np.max(np.abs(values[:INVARIANCE_POINTS] - values[INVARIANCE_POINTS:]), axis=1)
+        changes = np.max(np.abs(values[:count] - values[count:]), axis=1)
         lengths = np.linalg.norm(moves, axis=1)
         error = self.settings.noise + self.settings.rounding * (np.max(np.abs(values)) + self.slope * lengths)
         blur = self.slope * lengths * float(np.sum(self.terms.errors))

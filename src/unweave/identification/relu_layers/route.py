@@ -7,7 +7,7 @@ from jaxtyping import Float64
 
 from unweave.exceptions import BudgetExhausted, OracleError, StageFailed
 from unweave.identification.refiner import Refiner, Start
-from unweave.identification.relu_layers.first_layer import OUTER
+from unweave.identification.relu_layers.first_layer import FirstReluLayerSearch
 from unweave.identification.relu_layers.search import TwoLayerSearch
 from unweave.identification.routes import Condition, Decision, FirstLayer, Found, Known, Settled, Survey, leave, take
 from unweave.identification.session import Probe, Session
@@ -15,9 +15,6 @@ from unweave.identification.walks.kinks import KinkedLine, KinkSearch
 from unweave.identification.walks.lines import far_line
 from unweave.oracles.views import in_oracle_units, layer_in_oracle_units
 from unweave.result import Outcome, at_least
-
-# How much farther from the centre the second of two parallel lines is.
-PARALLEL = 10.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,9 +72,14 @@ class KinksBend:
     Args:
         shallow_share: share of bends that two parallel lines through a shallow network have in common, with a margin
             for bends beyond their ends.
+        parallel: how much farther from the centre the second of the two lines is; chosen: so far apart that most upper
+            neurons are met on one side by the one and on the other by the other.
+        outer: angle at which they end, as for first layers.
     """
 
     shallow_share: float = 0.75
+    parallel: float = 10.0
+    outer: float = FirstReluLayerSearch.outer
 
     def __call__(self, survey: Survey, known: Known) -> Decision:
         """Compare two parallel lines, if there are kinks."""
@@ -89,55 +91,57 @@ class KinksBend:
             return leave(survey.near_only)
         try:
             with survey.session.stage("probing the answers"):
-                is_shallow = looks_shallow(survey.session, survey.probe, shallow_share=self.shallow_share)
+                is_shallow = self.looks_shallow(survey.session, survey.probe)
         except (OracleError, StageFailed) as problem:
             return leave(f"the lines that tell could not be walked: {problem}")
         if is_shallow:
             return leave("all parallel lines bend alike, as those through one hidden layer do.")
         return take("kinks bend where they meet others: there is a second layer of them.")
 
+    def looks_shallow(self, session: Session, probe: Probe) -> bool:
+        """Whether a piecewise linear function bends alike on two parallel lines, as shallow networks do.
 
-def looks_shallow(session: Session, probe: Probe, *, shallow_share: float = 0.75) -> bool:
-    """Whether a piecewise linear function bends alike on two parallel lines, as shallow networks do.
+        Costs about ten queries per kink on two lines, whatever the number of inputs.
 
-    Costs about ten queries per kink on two lines, whatever the number of inputs.
+        Raises:
+            StageFailed: if it is not piecewise linear.
 
-    Raises:
-        StageFailed: if it is not piecewise linear.
-
-    Assumes: the domain has no end, and there are two inputs at least.
-    """
-    near = far_line(probe.oracle.inputs, session.rng_walk, radius=float(np.sqrt(probe.oracle.inputs)), outer=OUTER)
-    # Far apart, so that most upper neurons are met on one side by the one and on the other by the other.
-    far = replace(near, base=-PARALLEL * near.base, unit=PARALLEL * near.unit)
-    settings = KinkSearch(noise=probe.scale.noise, rounding=probe.rounding)
-    share = share_of_common_bends(settings(probe.oracle.query, near), settings(probe.oracle.query, far))
-    session.diagnostics.append(
-        at_least(
-            "share of bends that two parallel lines have in common",
-            share,
-            shallow_share,
-            "neurons of a shallow network bend all parallel lines alike: there are further layers",
-            weak=0.0,
+        Assumes: the domain has no end, and there are two inputs at least.
+        """
+        near = far_line(
+            probe.oracle.inputs, session.rng_walk, radius=float(np.sqrt(probe.oracle.inputs)), outer=self.outer
         )
-    )
-    return share >= shallow_share
+        far = replace(near, base=-self.parallel * near.base, unit=self.parallel * near.unit)
+        settings = KinkSearch(noise=probe.scale.noise, rounding=probe.rounding)
+        share = share_of_common_bends(settings(probe.oracle.query, near), settings(probe.oracle.query, far))
+        session.diagnostics.append(
+            at_least(
+                "share of bends that two parallel lines have in common",
+                share,
+                self.shallow_share,
+                "neurons of a shallow network bend all parallel lines alike: there are further layers",
+                weak=0.0,
+            )
+        )
+        return share >= self.shallow_share
 
 
-# Bends are the same if they differ by this share of the largest one.
-SAME_BEND = 1e-6
-
-
-def share_of_common_bends(one: KinkedLine, other: KinkedLine) -> float:
+def share_of_common_bends(one: KinkedLine, other: KinkedLine, *, same_bend: float = 1e-6) -> float:
     """Share of the bends on a line that a parallel one has as well: about 1 for shallow networks.
 
     Where the lines have different numbers of bends, the share of the larger number; 1 if there are none.
+
+    Args:
+        one: a line.
+        other: parallel to it.
+        same_bend: difference up to which bends are the same, as a share of the largest one. 7,522 common bends of
+            planted shallow networks differed by 7e-11 at most, and the few that had no partner by 8e-3 at least.
     """
     first, second = _bends(one), _bends(other)
     if len(first) == 0 or len(second) == 0:
         return float(len(first) == len(second))
     distances = np.max(np.abs(first[:, None] - second[None]), axis=2)
-    allowed = SAME_BEND * max(float(np.max(np.abs(first))), float(np.max(np.abs(second))))
+    allowed = same_bend * max(float(np.max(np.abs(first))), float(np.max(np.abs(second))))
     common = np.count_nonzero(np.min(distances, axis=1) <= allowed)
     return float(common / max(len(first), len(second)))
 

@@ -15,29 +15,16 @@ from unweave.arrays import Points, Values
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification.reasons import count
 from unweave.identification.refiner import Candidate
-from unweave.identification.relu_layers.first_layer import (
-    FirstReluLayer,
-    FirstReluLayerSearch,
-    orient,
-    sharpened,
-)
-from unweave.identification.relu_layers.upper_layer import UpperReluLayer, join
+from unweave.identification.relu_layers.first_layer import FirstReluLayer, FirstReluLayerSearch, orient
+from unweave.identification.relu_layers.upper_layer import UpperReluLayer, UpperRules, join
 from unweave.identification.session import Probe, Session
 from unweave.networks.network import Layer, Network
 from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.oracles.oracle import Box
 from unweave.result import Diagnostic, Outcome, at_most
 
-# Distances of scouting and of fresh answers from the centre.
-SCALES = (0.3, 1.0, 3.0)
-# Error of a fresh answer, relative to the spread of all, up to which a network meets it: small against the share
-# of any neuron that could be seen; or that many standard deviations of the noise.
-VERIFIED, VERIFIED_NOISE = 1e-8, 10.0
-# Error up to which kinks alone, before refinement, meet an answer; lines through values where they do not, per
-# round, and rounds.
-ROUGHLY = 1e-4
-LINES_THROUGH_MISSES, ROUNDS = 4, 6
-SHIFT = 1e-3
+# Lines through values where answers are missed, per round, and how far beside others they begin.
+LINES_THROUGH_MISSES, SHIFT = 4, 1e-3
 WHY_NOT = (
     "It was not tested why: neurons may hardly switch, the answers may have too few digits, or there may be more "
     "layers."
@@ -68,17 +55,13 @@ class ReluLayers:
     checks: tuple[Diagnostic, ...]
 
 
-# Error of a hyperplane up to which it is shown as a row of the first layer. Two kinks close together were read as one
-# with an expected error of 4e-5, and 0.3 degrees off.
-CLEAR_ROW = 1e-5
-
-
 @dataclass(frozen=True)
 class TwoLayerSearch:
     """Settings of the way to two hidden layers along kinks.
 
     Args:
         first: how the first layer is found.
+        upper: how the second layer is found.
         refine: how the upper layers, and in the end all layers, are refined.
         largest_polish: parameters up to which all layers are refined together; above, that takes too long for
             what it gains.
@@ -89,11 +72,21 @@ class TwoLayerSearch:
         surplus: answers per parameter when all layers are refined.
         nearly: error of fresh answers, relative to the spread, up to which a network is handed on: it is refined
             further or, if it is too large for that, shown with its error.
+        scales: distances of scouting and of fresh answers from the centre; chosen: half a decade to either side.
+        verified: error of a fresh answer, relative to the spread of all, up to which a network meets it: small against
+            the share of any neuron that could be seen.
+        verified_noise: the same in standard deviations of the noise: chance exceeds ten in 2e-23 of all answers.
+        roughly: error up to which kinks alone, before refinement, meet an answer: ten times that of gradients
+            (`KinkSearch`), which add up.
+        rounds: of lines through values where they do not.
+        clear_row: error of a hyperplane up to which it is shown as a row of the first layer. Two kinks close together
+            were read as one with an expected error of 4e-5, and 0.3 degrees off.
 
     Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
 
     first: FirstReluLayerSearch = field(default_factory=FirstReluLayerSearch)
+    upper: UpperRules = field(default_factory=UpperRules)
     refine: LevenbergMarquardt = field(default_factory=LevenbergMarquardt)
     largest_polish: int = 2_500
     scouts: int = 96
@@ -102,6 +95,12 @@ class TwoLayerSearch:
     most_fresh: int = 2_000
     surplus: float = 2.0
     nearly: float = 1e-5
+    scales: tuple[float, ...] = (0.3, 1.0, 3.0)
+    verified: float = 1e-8
+    verified_noise: float = 10.0
+    roughly: float = 1e-4
+    rounds: int = 6
+    clear_row: float = 1e-5
 
     def __call__(self, session: Session, probe: Probe) -> ReluLayers:
         """Recover both hidden layers, or the first one.
@@ -131,8 +130,8 @@ class TwoLayerSearch:
             except (StageFailed, BudgetExhausted) as failure:
                 why = str(failure)
         with suppress(BudgetExhausted), session.stage("walking to the first layer"):
-            found = sharpened(session, probe, found)
-        return _first_only(found, why)
+            found = self.first.sharpened(session, probe, found)
+        return _first_only(found, why, self.clear_row)
 
     def _peeled(self, session: Session, probe: Probe, found: FirstReluLayer) -> ReluLayers:
         first = orient(found.terms.normals, found.terms.offsets, list(found.bends))
@@ -142,9 +141,9 @@ class TwoLayerSearch:
             first = orient(found.terms.normals, found.terms.offsets, list(found.bends))
         with session.stage("walking through the second layer"):
             error, rng = float(np.max(found.terms.errors)), session.rng_walk.spawn(1)[0]
-            upper = UpperReluLayer(probe, first, rng, self.refine, first_error=error)
-            scouts = _Sample.asked(probe, session.rng_fit, self.scouts)
-            _walk(upper, first, scouts, session.rng_walk)
+            upper = UpperReluLayer(probe, first, rng, self.refine, first_error=error, rules=self.upper)
+            scouts = _Sample.asked(probe, session.rng_fit, self.scouts, self)
+            _walk(upper, first, scouts, session.rng_walk, self)
         with session.stage("refining"):
             candidate = upper.refined()
             network, is_unique = _joined(first, upper, candidate)
@@ -153,7 +152,7 @@ class TwoLayerSearch:
         wanted = int(
             np.clip(self.fresh_share * network.parameters / probe.oracle.outputs, self.fewest_fresh, self.most_fresh)
         )
-        fresh = _Sample.asked(probe, session.rng_fresh, wanted)
+        fresh = _Sample.asked(probe, session.rng_fresh, wanted, self)
         error = float(np.max(fresh.errors(network)))
         if error > max(fresh.tolerance, self.nearly):
             missed = np.count_nonzero(fresh.errors(network) > fresh.tolerance)
@@ -179,7 +178,9 @@ class TwoLayerSearch:
         return self.refine(network, answers.points, answers.values, floor=probe.scale.noise).network
 
 
-def _walk(upper: UpperReluLayer, first: Layer, scouts: "_Sample", rng: np.random.Generator) -> None:
+def _walk(
+    upper: UpperReluLayer, first: Layer, scouts: "_Sample", rng: np.random.Generator, search: TwoLayerSearch
+) -> None:
     """Walk the second layer until what its kinks tell meets all scouts.
 
     Raises:
@@ -192,22 +193,25 @@ def _walk(upper: UpperReluLayer, first: Layer, scouts: "_Sample", rng: np.random
 
     upper.walk()
     errors, rounds = errors_now(), 0
-    while np.any(errors > ROUGHLY) and rounds < ROUNDS:
-        upper.walk_between(*_values_beside_misses(values, errors, rng))
+    while np.any(errors > search.roughly) and rounds < search.rounds:
+        upper.walk_between(*_values_beside_misses(values, errors, rng, search.roughly))
         errors, rounds = errors_now(), rounds + 1
-    if np.all(errors <= ROUGHLY):
+    if np.all(errors <= search.roughly):
         return
     raise StageFailed(
-        f"what the kinks show of them misses {np.count_nonzero(errors > ROUGHLY)} of {len(errors)} answers, by up to "
-        f"{np.max(errors):.1e} of their spread. {WHY_NOT}"
+        f"what the kinks show of them misses {np.count_nonzero(errors > search.roughly)} of {len(errors)} answers, by "
+        f"up to {np.max(errors):.1e} of their spread. {WHY_NOT}"
     )
 
 
 def _values_beside_misses(
-    values: Float64[np.ndarray, "points neurons"], errors: Float64[np.ndarray, "points"], rng: np.random.Generator
+    values: Float64[np.ndarray, "points neurons"],
+    errors: Float64[np.ndarray, "points"],
+    rng: np.random.Generator,
+    roughly: float,
 ) -> tuple[Float64[np.ndarray, "lines neurons"], Float64[np.ndarray, "lines neurons"]]:
     """Values of the first layer where the answers are met, and such where they are missed."""
-    met, missed = np.flatnonzero(errors <= ROUGHLY), np.flatnonzero(errors > ROUGHLY)
+    met, missed = np.flatnonzero(errors <= roughly), np.flatnonzero(errors > roughly)
     starts = values[rng.choice(met if len(met) else missed, LINES_THROUGH_MISSES)]
     # Not the same place twice: a line needs two.
     return starts + SHIFT * rng.random(starts.shape), values[rng.choice(missed, LINES_THROUGH_MISSES)]
@@ -226,12 +230,13 @@ class _Sample:
     points: Points
     values: Values
     noise: float
+    search: TwoLayerSearch
 
     @staticmethod
-    def asked(probe: Probe, rng: np.random.Generator, count: int) -> "_Sample":
-        per_scale = -(-count // len(SCALES))
-        points = np.concatenate([scale * probe.oracle.sample(rng, per_scale) for scale in SCALES])
-        return _Sample(points, probe.oracle.query(points), probe.scale.noise)
+    def asked(probe: Probe, rng: np.random.Generator, count: int, search: TwoLayerSearch) -> "_Sample":
+        per_scale = -(-count // len(search.scales))
+        points = np.concatenate([scale * probe.oracle.sample(rng, per_scale) for scale in search.scales])
+        return _Sample(points, probe.oracle.query(points), probe.scale.noise, search)
 
     @property
     def spread(self) -> float:
@@ -240,23 +245,23 @@ class _Sample:
     @property
     def tolerance(self) -> float:
         """Error up to which a network meets an answer."""
-        return max(VERIFIED, VERIFIED_NOISE * self.noise / self.spread)
+        return max(self.search.verified, self.search.verified_noise * self.noise / self.spread)
 
     def errors(self, network: Network) -> Float64[np.ndarray, "points"]:
         """Largest error at every point, relative to the spread of the answers."""
         return np.max(np.abs(network(self.points) - self.values), axis=1) / self.spread
 
 
-def _first_only(found: FirstReluLayer, why: str) -> ReluLayers:
+def _first_only(found: FirstReluLayer, why: str, clear_row: float) -> ReluLayers:
     """The first layer, with its signs if they can be told; rows that were not read clearly are left out."""
-    is_clear = found.terms.errors <= CLEAR_ROW
+    is_clear = found.terms.errors <= clear_row
     layer, has_signs = Layer(found.terms.normals[is_clear], found.terms.offsets[is_clear], RELU), False
     if np.all(is_clear):
         with suppress(StageFailed):
             layer, has_signs = orient(found.terms.normals, found.terms.offsets, list(found.bends)), True
     rest = "" if found.is_complete and np.all(is_clear) else ", and there may be more"
     reason = (
-        f"the first layer shows {count(layer.neurons)} with hyperplanes read to {CLEAR_ROW:g} or better{rest}; the "
+        f"the first layer shows {count(layer.neurons)} with hyperplanes read to {clear_row:g} or better{rest}; the "
         f"layers above were not found: {why}"
     )
     if layer.neurons == 0:

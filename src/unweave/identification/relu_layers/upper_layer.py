@@ -7,7 +7,7 @@ hyperplanes near its middle.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float64
@@ -79,21 +79,37 @@ def points_beside(normal: Vector, offset: float, count: int, rng: np.random.Gene
     return points
 
 
-# Size of the box of first-layer values that are asked at random, in units of the domain.
-SIZE = 30.0
-# Length of the axes of the orthant: a neuron with one small weight of its sign switches only far out on that axis.
-# Lines between the axes are this close to them.
-AXIS, BESIDE_AXIS = 3_000.0, 0.3
-# Steps of gradients, relative to the distance of the next kink.
-STEP = 0.01
-# Answers around the kink of a neuron, per unknown of it.
-ANSWERS_PER_UNKNOWN = 3.0
-# Lines in a space without end: those that show nothing new before it is enough, and the largest number.
-QUIET_LINES, LINES = 2, 16
-# Tolerances of signs relative to the terms, and what a network may miss for errors of the first layer alone. Fresh
-# answers of the whole network judge it in the end.
-SIGN_TOLS = (1e-8, 1e-6, 1e-4)
-LARGEST_MISFIT = 1e-8
+@dataclass(frozen=True, kw_only=True)
+class UpperRules:
+    """Settings of the search for a second layer. Distances are values of the first layer, in units of the domain.
+
+    Args:
+        size: of the box of values that are asked at random; chosen.
+        axis: length of the axes of the orthant: a neuron with one weight of its sign, and that a thousandth of the
+            others, switches only so far out on that axis.
+        beside_axis: how close lines between the axes are to them; chosen.
+        step: of gradients, relative to the distance of the next kink, as for the first layer.
+        answers_per_unknown: around the kink of a neuron: three equations per unknown; chosen.
+        quiet_lines: in a space without end, that show nothing new before it is enough; chosen.
+        lines: the largest number of them; chosen, to end the search.
+        sign_tols: tolerances of signs relative to the terms, tried in turn; chosen: fresh answers of the whole network
+            judge the choice in the end.
+        largest_misfit: what a network without an affine part may miss, relative to the spread, for errors of the first
+            layer alone: as much as `TwoLayerSearch` allows of fresh answers.
+    """
+
+    size: float = 30.0
+    axis: float = 3_000.0
+    beside_axis: float = 0.3
+    step: float = 0.01
+    answers_per_unknown: float = 3.0
+    quiet_lines: int = 2
+    lines: int = 16
+    sign_tols: tuple[float, ...] = (1e-8, 1e-6, 1e-4)
+    largest_misfit: float = 1e-8
+
+
+UPPER_RULES = UpperRules()
 
 
 class UpperReluLayer:
@@ -105,6 +121,7 @@ class UpperReluLayer:
         rng: the randomness of the search.
         refine: how the upper layers are refined.
         first_error: of the hyperplanes of the first layer.
+        rules: where it looks, and what it believes.
     """
 
     def __init__(
@@ -115,13 +132,15 @@ class UpperReluLayer:
         refine: LevenbergMarquardt,
         *,
         first_error: float,
+        rules: UpperRules = UPPER_RULES,
     ) -> None:
-        self._peeled = PeeledReluOracle(whole.oracle, first, size=SIZE)
+        self._rules = rules
+        self._peeled = PeeledReluOracle(whole.oracle, first, size=self._rules.size)
         self._has_corner = isinstance(self._peeled.domain, Box)
         self.session = Session(self._peeled, rng)
         self._first, self._probe = first, Probing()(self.session)
         # The same coordinates, as far as the axes reach.
-        self._oracle = replace(self._probe.oracle, oracle=PeeledReluOracle(whole.oracle, first, size=AXIS))
+        self._oracle = replace(self._probe.oracle, oracle=PeeledReluOracle(whole.oracle, first, size=self._rules.axis))
         noise = max(self._probe.scale.noise, float(np.max(whole.scale.noise / self._oracle.size)))
         if not self._has_corner:
             # Where values change their sign the answers bend beside the place that an inexact first layer tells, by
@@ -130,22 +149,24 @@ class UpperReluLayer:
         self._refiner = Refiner(self._probe.answers, refine, noise)
         # Inputs that give the values are larger than the values, and so is their rounding.
         rounding = self._probe.rounding * float(np.linalg.cond(first.weights))
-        self._settings = KinkSearch(noise=noise, rounding=rounding, step=STEP)
+        self._settings = KinkSearch(noise=noise, rounding=rounding, step=self._rules.step)
         self._terms = KinkedTerms.none(first.neurons, whole.oracle.outputs)
 
     def walk(self) -> None:
         """Walk where every neuron is met: along the edges of the orthant, or on lines through all of space."""
         neurons, rng = self._first.neurons, self.session.rng_walk
         if self._has_corner:
-            for line in edge_lines(neurons, rng, axis=AXIS, ray=SIZE, beside=BESIDE_AXIS):
+            for line in edge_lines(
+                neurons, rng, axis=self._rules.axis, ray=self._rules.size, beside=self._rules.beside_axis
+            ):
                 self._walk(self._in_standard(line))
             return
         quiet = 0
-        for _ in range(LINES):
+        for _ in range(self._rules.lines):
             before = len(self._terms.offsets)
             self._walk(random_line(self.session.oracle.domain, neurons, rng))
             quiet = quiet + 1 if len(self._terms.offsets) == before else 0
-            if quiet == QUIET_LINES:
+            if quiet == self._rules.quiet_lines:
                 break
 
     def walk_between(self, starts: Points, ends: Points) -> None:
@@ -217,13 +238,16 @@ class UpperReluLayer:
 
     def _points_beside(self, normal: Vector, offset: float) -> Points:
         """Points on both sides of a hyperplane."""
-        count, rng = int(ANSWERS_PER_UNKNOWN * (len(normal) + 1 + self._oracle.outputs)), self.session.rng_walk
+        count, rng = (
+            int(self._rules.answers_per_unknown * (len(normal) + 1 + self._oracle.outputs)),
+            self.session.rng_walk,
+        )
         if not self._has_corner:
             points = rng.standard_normal((count, len(normal)))
             return points + (rng.standard_normal(count) - points @ normal - offset)[:, None] * normal
         center, half_width = self._oracle.center, self._oracle.half_width
         values = points_beside(normal, float(half_width[0] * offset - normal @ center), count, rng)
-        return (np.minimum(values, AXIS) - center) / half_width
+        return (np.minimum(values, self._rules.axis) - center) / half_width
 
     def _rough(self) -> Network:
         if len(self._terms.offsets) == 0:
@@ -233,11 +257,11 @@ class UpperReluLayer:
 
     def _without_skip(self, candidate: Candidate) -> Candidate:
         """Signs that leave no affine part, where errors of the first layer have hidden them."""
-        for tolerance in SIGN_TOLS:
+        for tolerance in self._rules.sign_tols:
             explained = explain_kinks(candidate.network, relative_tol=tolerance, activation=self._first.activation)
             if explained.solutions == 1:
                 without = self._refiner.again(candidate, explained.network)
-                return without if without.certificate.rms_error <= LARGEST_MISFIT else candidate
+                return without if without.certificate.rms_error <= self._rules.largest_misfit else candidate
         return candidate
 
 

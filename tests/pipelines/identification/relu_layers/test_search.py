@@ -8,7 +8,7 @@ import pytest
 import unweave
 from unweave.activations import RELU, Activation, leaky_relu
 from unweave.exceptions import BudgetExhausted, StageFailed
-from unweave.identification.relu_layers.route import looks_shallow
+from unweave.identification.relu_layers.route import KinksBend
 from unweave.identification.relu_layers.search import ReluLayers, TwoLayerSearch
 from unweave.identification.relu_layers.upper_layer import UpperReluLayer
 from unweave.identification.session import Probe, Probing, Session
@@ -190,7 +190,7 @@ def test_shallow_and_deep_networks_are_told_apart(outputs: int, seed: int) -> No
     shallow = general_network(rng, inputs=8, neurons=12, outputs=outputs, activation=RELU)
     for model, expected in ((shallow, True), (planted(seed, 8, 6, 6, outputs), False)):
         session, probe = started(model, seed)
-        assert looks_shallow(session, probe) is expected
+        assert KinksBend().looks_shallow(session, probe) is expected
         assert session.diagnostics[-1].name == "share of bends that two parallel lines have in common"
 
 
