@@ -13,6 +13,15 @@ from unweave.oracles.oracle import CallableOracle
 from unweave.oracles.views import StandardOracle
 
 
+def planter(plant: Callable[..., Network], salt: int, **kind: Any) -> Callable[..., Network]:
+    """A function from a seed to its network, of this kind unless told otherwise; salts keep tests apart."""
+
+    def planted(seed: int, **other: Any) -> Network:
+        return plant(np.random.default_rng([seed, salt]), **(kind | other))
+
+    return planted
+
+
 def shallow_network(
     rng: np.random.Generator,
     *,

@@ -3,6 +3,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from plants import planter
 from unweave.activations import RELU
 from unweave.identification.session import FunctionScale, function_scale, measure_flatness, scale_points
 from unweave.networks.network import Network
@@ -16,8 +17,7 @@ INPUTS = 6
 Model = Callable[[np.ndarray], np.ndarray]
 
 
-def planted(seed: int, *, outputs: int = 1) -> Network:
-    return general_network(np.random.default_rng([seed, 1]), inputs=INPUTS, neurons=8, outputs=outputs)
+planted = planter(general_network, 1, inputs=INPUTS, neurons=8)
 
 
 def answering(network: Network, kind: str, seed: int) -> Model:

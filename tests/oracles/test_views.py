@@ -7,6 +7,7 @@ import pytest
 from scipy.special import softmax
 
 import unweave
+from plants import planter
 from unweave.activations import IDENTITY, RELU, SIGMOID, TANH, Activation, leaky_relu
 from unweave.exceptions import BudgetExhausted, InvalidInput
 from unweave.networks.network import Layer, Network
@@ -264,8 +265,7 @@ def in_precision(network: Network, dtype: type) -> Callable[[np.ndarray], np.nda
     return answer
 
 
-def smooth_network(seed: int, *, outputs: int = 1) -> Network:
-    return general_network(np.random.default_rng([seed, 1]), inputs=INPUTS, neurons=8, outputs=outputs)
+smooth_network = planter(general_network, 1, inputs=INPUTS, neurons=8)
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import unweave
+from plants import planter
 from unweave.activations import IDENTITY, SIGMOID, TANH, Activation
 from unweave.identification.peeling.output_guesses import OutputGuess
 from unweave.identification.peeling.upper_layers import UpperLayers, UpperStart
@@ -34,14 +35,12 @@ def upper_part(truth: Network) -> Network:
     return Network((*hidden, Layer(output.weights, output.biases, IDENTITY)))
 
 
-def planted(seed: int, shape: tuple[int, ...], output: Activation = IDENTITY) -> Network:
-    rng = np.random.default_rng([seed, 92])
-    return deep_network(rng, shape=shape, output_activation=output)
+planted = planter(deep_network, 92)
 
 
 @pytest.mark.parametrize("shape", [(8, 6, 4, 3), (9, 8, 6, 6), (7, 5, 2, 4)])
 def test_one_more_hidden_layer_is_a_shallow_network(shape: tuple[int, ...], seed: int) -> None:
-    truth = planted(seed, shape)
+    truth = planted(seed, shape=shape)
     (start,) = starts(truth, seed)
     assert unweave.match(start.network, upper_part(truth)).largest_error < 0.05
     assert all(check.verdict is unweave.result.Verdict.OK for check in start.checks)
@@ -49,14 +48,14 @@ def test_one_more_hidden_layer_is_a_shallow_network(shape: tuple[int, ...], seed
 
 @pytest.mark.parametrize("output", [TANH, SIGMOID])
 def test_the_right_output_activation_is_the_clearest(output: Activation, seed: int) -> None:
-    truth = planted(seed, (8, 6, 4, 3), output)
+    truth = planted(seed, shape=(8, 6, 4, 3), output_activation=output)
     start = starts(truth, seed, (IDENTITY, output))[0]
     assert start.guess.activation == output
     assert unweave.match(start.network, upper_part(truth)).largest_error < 0.05
 
 
 def test_two_more_hidden_layers_are_told_apart(seed: int) -> None:
-    truth = planted(seed, (12, 10, 8, 6, 6))
+    truth = planted(seed, shape=(12, 10, 8, 6, 6))
     (start,) = starts(truth, seed)
     expected = upper_part(truth)
     assert start.network.widths == expected.widths
@@ -66,7 +65,7 @@ def test_two_more_hidden_layers_are_told_apart(seed: int) -> None:
 
 
 def test_nothing_but_an_affine_map_above(seed: int) -> None:
-    truth = planted(seed, (7, 5, 3))
+    truth = planted(seed, shape=(7, 5, 3))
     (start,) = starts(truth, seed)
     assert len(start.network.layers) == 1
     np.testing.assert_allclose(start.network.layers[0].weights, truth.layers[1].weights, atol=1e-8)

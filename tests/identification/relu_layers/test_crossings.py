@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from plants import planter
 from unweave.activations import RELU, Activation, leaky_relu
 from unweave.identification.relu_layers.crossings import CROSSING_RULES, Accuracy, Plane, continues_everywhere
 from unweave.identification.walks.lines import run_searches
@@ -14,9 +15,7 @@ EXACT = Accuracy(noise=EPS, rounding=4 * EPS, slope=3.0)
 INPUTS = 6
 
 
-def planted(seed: int, activation: Activation = RELU) -> Network:
-    rng = np.random.default_rng([seed, 71])
-    return deep_network(rng, shape=(INPUTS, 5, 6, 1), activation=activation, shift_deviation=0.3)
+planted = planter(deep_network, 71, shape=(INPUTS, 5, 6, 1), activation=RELU, shift_deviation=0.3)
 
 
 def first_layer_plane(network: Network, neuron: int, rng: np.random.Generator, error: float = 1e-13) -> Plane:
@@ -52,7 +51,7 @@ def found(planes: list[Plane], network: Network, seed: int, accuracy: Accuracy =
 
 @pytest.mark.parametrize("activation", [RELU, leaky_relu(0.1)])
 def test_hyperplanes_of_the_first_layer_go_on_everywhere(activation: Activation, seed: int) -> None:
-    network, rng = planted(seed, activation), np.random.default_rng([seed, 73])
+    network, rng = planted(seed, activation=activation), np.random.default_rng([seed, 73])
     planes = [first_layer_plane(network, neuron, rng) for neuron in range(5)]
     assert len(found(planes, network, seed)) >= 4
 

@@ -5,7 +5,7 @@ import contextlib
 import numpy as np
 import pytest
 
-from plants import Counted
+from plants import Counted, planter
 from unweave.activations import ERF, TANH, Activation
 from unweave.exceptions import StageFailed
 from unweave.identification.saturation.jumps import (
@@ -31,9 +31,7 @@ def line_of(seed: int) -> Line:
     return far_line(INPUTS, np.random.default_rng([seed, 21]), radius=RADIUS, outer=1e-5)
 
 
-def planted(seed: int, *, neurons: int = 9, outputs: int = 1, activation: Activation = TANH) -> Network:
-    rng = np.random.default_rng([seed, 22])
-    return general_network(rng, inputs=INPUTS, neurons=neurons, outputs=outputs, activation=activation)
+planted = planter(general_network, 22, inputs=INPUTS, neurons=9)
 
 
 def planted_jumps(network: Network, line: Line) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

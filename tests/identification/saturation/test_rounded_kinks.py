@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 
-from plants import Counted
+from plants import Counted, planter
 from unweave.activations import ELU, GELU, MISH, SELU, SILU, SOFTPLUS, Activation, elu
 from unweave.identification.saturation.rounded_kinks import (
     DISTANCES,
@@ -26,9 +26,7 @@ FAR = KinkSearch(noise=EPS, rounding=4 * EPS, blur=3e-4, step=3e-3)
 TAILED = [SOFTPLUS, GELU, SILU]
 
 
-def planted(activation: Activation, seed: int, *, outputs: int = 1) -> Network:
-    rng = np.random.default_rng([seed, 41])
-    return general_network(rng, inputs=4, neurons=6, outputs=outputs, activation=activation)
+planted = planter(general_network, 41, inputs=4, neurons=6)
 
 
 def walked_corners(truth: Network, seed: int) -> tuple[Line, Hyperplanes, RoundedKinks, int]:
@@ -58,7 +56,7 @@ def test_the_assertion_on_lengths_can_fail() -> None:
 @pytest.mark.parametrize("activation", TAILED)
 @pytest.mark.parametrize("outputs", [1, 3])
 def test_lengths_of_weights_show_in_rounded_kinks(activation: Activation, outputs: int, seed: int) -> None:
-    truth = planted(activation, seed, outputs=outputs)
+    truth = planted(seed, activation=activation, outputs=outputs)
     _, met, corners, asked = walked_corners(truth, seed)
     assert len(met.kinks) == 6
     assert asked == 6 * len(DISTANCES)
@@ -69,7 +67,7 @@ def test_lengths_of_weights_show_in_rounded_kinks(activation: Activation, output
 
 @pytest.mark.parametrize("activation", TAILED)
 def test_the_right_activation_fits_best(activation: Activation, seed: int) -> None:
-    _, _, corners, _ = walked_corners(planted(activation, seed), seed)
+    _, _, corners, _ = walked_corners(planted(seed, activation=activation), seed)
     misfits = {each.name: fit_rounded_kinks(corners, each).typical_misfit for each in TAILED}
     assert min(misfits, key=lambda name: misfits[name]) == activation.name
     others = [misfit for name, misfit in misfits.items() if name != activation.name]
@@ -78,7 +76,7 @@ def test_the_right_activation_fits_best(activation: Activation, seed: int) -> No
 
 def test_deviations_are_those_of_the_activation(seed: int) -> None:
     """``g(l t) / l - t`` beside every kink, with t the distance and l the length of the weights."""
-    truth = planted(SOFTPLUS, seed)
+    truth = planted(seed, activation=SOFTPLUS)
     _, met, corners, _ = walked_corners(truth, seed)
     arguments = planted_lengths(truth, met)[:, None] * DISTANCES
     expected = np.log1p(np.exp(-arguments)) / planted_lengths(truth, met)[:, None]
@@ -86,7 +84,7 @@ def test_deviations_are_those_of_the_activation(seed: int) -> None:
 
 
 def test_no_kinks_no_queries(seed: int) -> None:
-    truth = planted(SOFTPLUS, seed)
+    truth = planted(seed, activation=SOFTPLUS)
     line, met, _, _ = walked_corners(truth, seed)
     walked = FAR(truth, line)
     none = Hyperplanes(met.normals[:0], met.offsets[:0], met.jumps[:0], met.errors[:0], len(walked.kinks), ())
@@ -149,7 +147,7 @@ def test_no_kinks_are_no_evidence() -> None:
 
 @pytest.mark.parametrize("activation", [MISH, ELU, SELU, elu(0.5)], ids=repr)
 def test_without_a_reflection_law_lengths_and_signs_are_read(activation: Activation, seed: int) -> None:
-    truth = planted(activation, seed)
+    truth = planted(seed, activation=activation)
     _, met, corners, _ = walked_corners(truth, seed)
     found = fit_rounded_kinks(corners, activation)
     weights = truth.layers[0].weights

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import assertions
 import unweave
 from assertions import EXACT
+from plants import planter
 from unweave.activations import GAUSSIAN, GELU, HARD_TANH, RELU, SIN, SOFTPLUS, TANH, Activation, leaky_relu
 from unweave.exceptions import OracleFailed
 from unweave.identification.identifier import Identifier
@@ -24,9 +25,7 @@ ABSOLUTE = leaky_relu(-1.0)
 Model = Callable[[np.ndarray], np.ndarray]
 
 
-def planted(activation: Activation, seed: int, *, inputs: int = INPUTS, neurons: int = 5, outputs: int = 1) -> Network:
-    rng = np.random.default_rng([seed, 51])
-    return general_network(rng, inputs=inputs, neurons=neurons, outputs=outputs, activation=activation)
+planted = planter(general_network, 51, inputs=INPUTS, neurons=5)
 
 
 class Counted:
@@ -55,10 +54,10 @@ def assert_route(found: unweave.Result, route: str) -> None:
 
 
 def test_the_assertions_can_fail(seed: int) -> None:
-    truth = planted(TANH, seed)
+    truth = planted(seed, activation=TANH)
     found = unweave.identify(truth, seed=seed)
     assert_recovered(found, truth, route=FAR)
-    for other, route in ((planted(TANH, seed + 1), FAR), (truth, HESSIANS)):
+    for other, route in ((planted(seed + 1, activation=TANH), FAR), (truth, HESSIANS)):
         with pytest.raises(AssertionError):
             assert_recovered(found, other, route=route)
     with pytest.raises(AssertionError):
@@ -81,7 +80,7 @@ def test_the_assertions_can_fail(seed: int) -> None:
     ],
 )
 def test_every_activation_goes_its_way(activation: Activation, route: str, seed: int) -> None:
-    truth = planted(activation, seed)
+    truth = planted(seed, activation=activation)
     model = Counted(truth)
     found = unweave.identify(model, inputs=INPUTS, seed=seed)
     assert_recovered(found, truth, route=route)
@@ -109,7 +108,7 @@ def test_functions_without_neurons_end_with_hessians(model: Model, word: str, se
 
 @pytest.mark.parametrize("activation", [TANH, SOFTPLUS, RELU, leaky_relu(0.1)])
 def test_a_box_is_never_left(activation: Activation, seed: int) -> None:
-    truth = planted(activation, seed)
+    truth = planted(seed, activation=activation)
     model = Counted(truth)
     # Wide enough for all neurons to bend inside: one that hardly does is found, but not pinned down.
     width = 2.0 if activation.is_smooth else 4.0
@@ -122,7 +121,7 @@ def test_a_box_is_never_left(activation: Activation, seed: int) -> None:
     ("activation", "neurons", "route"), [(TANH, 2, HESSIANS), (SOFTPLUS, 1, HESSIANS), (RELU, 2, KINKS)]
 )
 def test_one_input_has_no_far_lines(activation: Activation, neurons: int, route: str, seed: int) -> None:
-    truth = planted(activation, seed, inputs=1, neurons=neurons)
+    truth = planted(seed, activation=activation, inputs=1, neurons=neurons)
     assert_recovered(unweave.identify(truth, seed=seed), truth, route=route)
 
 
@@ -146,7 +145,7 @@ def giving_nan(model: Model, limit: float) -> Model:
 def test_a_model_that_does_not_answer_far_away_is_identified_nearby(
     limited: Callable[[Model, float], Model], activation: Activation, limit: float, seed: int
 ) -> None:
-    truth = planted(activation, seed)
+    truth = planted(seed, activation=activation)
     model = Counted(limited(truth, limit))
     found = unweave.identify(model, inputs=INPUTS, seed=seed)
     assert_recovered(found, truth, route=HESSIANS)
@@ -157,13 +156,13 @@ def test_a_model_that_does_not_answer_far_away_is_identified_nearby(
 @pytest.mark.parametrize("number", range(6))
 def test_a_single_relu_neuron_is_found_wherever_it_bends(number: int, seed: int) -> None:
     """A first look at 16 places may miss its only kink."""
-    truth = planted(RELU, 10 * seed + number, neurons=1)
+    truth = planted(10 * seed + number, activation=RELU, neurons=1)
     assert_recovered(unweave.identify(truth, seed=seed), truth, route=KINKS)
 
 
 @pytest.mark.parametrize("activation", [TANH, SOFTPLUS])
 def test_walks_can_be_switched_off(activation: Activation, seed: int) -> None:
-    truth = planted(activation, seed)
+    truth = planted(seed, activation=activation)
     model = Counted(truth)
     found = Identifier(walks=False)(CallableOracle(model, inputs=INPUTS), seed=seed)
     assert_recovered(found, truth, route=HESSIANS)
@@ -173,7 +172,7 @@ def test_walks_can_be_switched_off(activation: Activation, seed: int) -> None:
 @pytest.mark.parametrize("activation", [TANH, SOFTPLUS])
 def test_a_genuine_affine_part_does_not_stop_the_walk(activation: Activation, seed: int) -> None:
     rng = np.random.default_rng([seed, 52])
-    truth = replace(planted(activation, seed), skip=rng.standard_normal((1, INPUTS)))
+    truth = replace(planted(seed, activation=activation), skip=rng.standard_normal((1, INPUTS)))
     found = unweave.identify(truth, seed=seed)
     assert_recovered(found, truth, route=FAR)
     assert found.queries < 12 * truth.parameters
@@ -200,7 +199,7 @@ def test_signs_that_are_not_determined_are_reported_and_not_guessed(seed: int) -
 def test_nearly_parallel_neurons_are_told_apart(activation: Activation, seed: int) -> None:
     """An angle of 1e-3: both neurons are there, whether or not the answers pin them down exactly."""
     rng = np.random.default_rng([seed, 53])
-    truth = planted(activation, seed)
+    truth = planted(seed, activation=activation)
     hidden, output = truth.layers
     weights, biases = hidden.weights.copy(), hidden.biases.copy()
     aside = rng.standard_normal(INPUTS)
@@ -217,7 +216,7 @@ def test_nearly_parallel_neurons_are_told_apart(activation: Activation, seed: in
 
 @pytest.mark.parametrize("activation", [TANH, SOFTPLUS, RELU])
 def test_neurons_that_bend_far_away_are_found(activation: Activation, seed: int) -> None:
-    truth = planted(activation, seed)
+    truth = planted(seed, activation=activation)
     hidden, output = truth.layers
     biases = hidden.biases.copy()
     biases[2] = 30 * np.linalg.norm(hidden.weights[2])
@@ -228,7 +227,7 @@ def test_neurons_that_bend_far_away_are_found(activation: Activation, seed: int)
 
 @pytest.mark.parametrize("activation", [TANH, SOFTPLUS, GAUSSIAN, RELU])
 def test_the_budget_is_respected_to_the_query_on_every_route(activation: Activation, seed: int) -> None:
-    truth = planted(activation, seed)
+    truth = planted(seed, activation=activation)
     needed = unweave.identify(truth, seed=seed).queries
     for budget in (1, 20, 39, 45, 64, 90, 119, 150, 200, needed - 1, needed, needed + 100):
         model = Counted(truth)
@@ -244,7 +243,7 @@ def test_the_budget_is_respected_to_the_query_on_every_route(activation: Activat
 def test_a_wrong_activation_is_an_outcome_and_not_an_error(
     activation: Activation, given_activation: str, seed: int
 ) -> None:
-    truth = planted(activation, seed)
+    truth = planted(seed, activation=activation)
     found = unweave.identify(truth, activation=given_activation, budget=3_000, seed=seed)
     if given_activation != activation.name:
         assert found.reason
@@ -258,7 +257,7 @@ def test_a_wrong_activation_is_an_outcome_and_not_an_error(
 @pytest.mark.parametrize("kind", ["noise", "float32"])
 @pytest.mark.parametrize("activation", [TANH, RELU])
 def test_inexact_answers_take_the_same_way(activation: Activation, kind: str, seed: int) -> None:
-    truth, rng = planted(activation, seed), np.random.default_rng([seed, 54])
+    truth, rng = planted(seed, activation=activation), np.random.default_rng([seed, 54])
     models = {
         "noise": lambda points: truth(points) + 1e-8 * rng.standard_normal((len(points), 1)),
         "float32": lambda points: truth(points).astype(np.float32),
@@ -272,7 +271,7 @@ def test_inexact_answers_take_the_same_way(activation: Activation, kind: str, se
 
 def test_a_model_that_normalises_its_inputs_is_given_up_in_time(seed: int) -> None:
     """Far out it is constant along rays, and yet it has no plateaus."""
-    truth = planted(TANH, seed)
+    truth = planted(seed, activation=TANH)
     model = Counted(lambda points: truth(3 * points / np.linalg.norm(points, axis=1, keepdims=True)))
     found = unweave.identify(model, inputs=INPUTS, budget=20_000, seed=seed)
     assert not found.is_identified
@@ -284,7 +283,7 @@ class TestLaws:
     @given(st.integers(0, 2**31), st.integers(1, 8))
     def test_order_signs_and_scales_of_relu_neurons_do_not_matter(self, number: int, neurons: int) -> None:
         rng = np.random.default_rng(number)
-        truth = planted(RELU, number, neurons=neurons)
+        truth = planted(number, activation=RELU, neurons=neurons)
         hidden, output = truth.layers
         order, factors = rng.permutation(neurons), rng.uniform(0.1, 10.0, neurons)
         moved = Network.shallow(
@@ -300,7 +299,7 @@ class TestLaws:
     @given(st.integers(0, 2**31), st.sampled_from([RELU, TANH]))
     def test_rotating_the_inputs_rotates_the_weights(self, number: int, activation: Activation) -> None:
         rotation = np.linalg.qr(np.random.default_rng(number).standard_normal((INPUTS, INPUTS)))[0]
-        truth = planted(activation, number)
+        truth = planted(number, activation=activation)
         hidden, output = truth.layers
         found = unweave.identify(lambda points: truth(points @ rotation.T), inputs=INPUTS, seed=number % 100)
         rotated = Network((replace(hidden, weights=hidden.weights @ rotation), output))
@@ -309,7 +308,7 @@ class TestLaws:
     @settings(max_examples=6)
     @given(st.integers(0, 2**31), st.floats(1e-6, 1e6), st.floats(-1e3, 1e3))
     def test_units_of_the_answers_do_not_matter(self, number: int, size: float, offset: float) -> None:
-        truth = planted(RELU, number)
+        truth = planted(number, activation=RELU)
         hidden, output = truth.layers
         moved = Network.shallow(
             hidden.weights, hidden.biases, size * output.weights, size * (output.biases + offset), RELU
@@ -319,7 +318,7 @@ class TestLaws:
 
 
 def test_a_model_that_fails_on_the_only_way_is_an_error_and_not_an_outcome(seed: int) -> None:
-    truth, calls = planted(RELU, seed), []
+    truth, calls = planted(seed, activation=RELU), []
 
     def model(points: np.ndarray) -> np.ndarray:
         calls.append(len(points))

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import unweave
+from plants import planter
 from unweave.activations import GAUSSIAN, RELU, STEP, TANH, Activation
 from unweave.exceptions import BudgetExhausted, OracleError, OracleFailed
 from unweave.identification.identifier import Identifier, Trail
@@ -23,8 +24,7 @@ INPUTS = 5
 TABLE = [route.name for route in Identifier().routes]
 
 
-def planted(activation: Activation, seed: int) -> Network:
-    return general_network(np.random.default_rng([seed, 61]), inputs=INPUTS, neurons=4, activation=activation)
+planted = planter(general_network, 61, inputs=INPUTS, neurons=4)
 
 
 def ends_of(found: unweave.Result) -> dict[str, RouteEnd]:
@@ -49,7 +49,7 @@ def assert_explained(found: unweave.Result) -> None:
     ids=str,
 )
 def test_every_route_says_why(activation: Activation, ends: dict[str, RouteEnd], seed: int) -> None:
-    found = unweave.identify(planted(activation, seed), seed=seed)
+    found = unweave.identify(planted(seed, activation=activation), seed=seed)
     assert_explained(found)
     assert ends_of(found) == ends
     for choice in found.routes:
@@ -58,21 +58,21 @@ def test_every_route_says_why(activation: Activation, ends: dict[str, RouteEnd],
 
 
 def test_the_assertion_on_reasons_can_fail(seed: int) -> None:
-    found = unweave.identify(planted(TANH, seed), seed=seed)
+    found = unweave.identify(planted(seed, activation=TANH), seed=seed)
     for wrong in (found.routes[:-1], (RouteChoice("plateau walk", RouteEnd.NOT_TAKEN, ""), *found.routes[1:])):
         with pytest.raises(AssertionError):
             assert_explained(unweave.Result(found.outcome, found.reason, routes=wrong, route=found.route))
 
 
 def test_a_box_leaves_no_walk_far_away(seed: int) -> None:
-    found = unweave.identify(planted(TANH, seed), inputs=INPUTS, domain=unweave.Box(-2.0, 2.0), seed=seed)
+    found = unweave.identify(planted(seed, activation=TANH), inputs=INPUTS, domain=unweave.Box(-2.0, 2.0), seed=seed)
     assert_explained(found)
     assert ends_of(found) == {"Hessians": RouteEnd.NETWORK}
     assert "box" in next(choice.because for choice in found.routes if choice.route == "saturation walk")
 
 
 def test_walks_that_are_switched_off_say_so(seed: int) -> None:
-    found = Identifier(walks=False)(CallableOracle(planted(RELU, seed), inputs=INPUTS), seed=seed)
+    found = Identifier(walks=False)(CallableOracle(planted(seed, activation=RELU), inputs=INPUTS), seed=seed)
     reasons = {choice.because for choice in found.routes if choice.route == "saturation walk"}
     assert reasons == {"walks are switched off."}
 
@@ -96,7 +96,7 @@ def test_steps_end_with_their_layer(seed: int) -> None:
 
 
 def test_a_budget_that_ends_is_the_reason_for_what_was_left(seed: int) -> None:
-    found = unweave.identify(planted(TANH, seed), budget=150, seed=seed)
+    found = unweave.identify(planted(seed, activation=TANH), budget=150, seed=seed)
     assert not found.is_identified
     assert found.routes[-1].because == "the budget was spent before."
 
@@ -116,7 +116,7 @@ def test_routes_are_values(route: Route) -> None:
 
 
 def started(seed: int) -> tuple[Survey, Refiner, Network]:
-    truth = planted(TANH, seed)
+    truth = planted(seed, activation=TANH)
     session = Session(CallableOracle(truth, inputs=INPUTS, outputs=1), np.random.default_rng(seed))
     probe = Probing()(session)
     return Survey(session, probe), Refiner(probe.answers, LevenbergMarquardt(), probe.scale.noise), truth
@@ -208,7 +208,7 @@ def test_a_spent_budget_ends_the_trail(has_network: bool, seed: int) -> None:
     spent = BudgetExhausted(needed=5, left=2, budget=100)
     trail = Trail(survey)
     if has_network:
-        rough = refiner.again(refiner(start_of(survey, truth)), planted(TANH, seed + 1))
+        rough = refiner.again(refiner(start_of(survey, truth)), planted(seed + 1, activation=TANH))
         trail = trail.after(Fixed(lambda *_: Found(candidate=rough)), refiner)
     trail = trail.after(Fixed(failing(spent)), refiner)
     assert trail.end
