@@ -11,7 +11,6 @@ from unweave.exceptions import StageFailed
 from unweave.identification.saturation.jumps import (
     FIRST_ANGLES,
     QUERIES_PER_ANGLE,
-    TAIL,
     Jump,
     JumpSearch,
     Slab,
@@ -99,7 +98,7 @@ def test_neighbours_that_cancel_are_found_or_left_for_another_line(neurons: int,
     """Unit output weights: plateaus on both sides of two opposite jumps are equal."""
     truth, line = unit_network(np.random.default_rng([seed, 23]), inputs=INPUTS, neurons=neurons), line_of(seed)
     positions, rates, heights = planted_jumps(truth, line)
-    clear = [jump for jump in JumpSearch(NOISE)(truth, line) if jump.misfit < TAIL]
+    clear = [jump for jump in JumpSearch(NOISE)(truth, line) if jump.misfit < JumpSearch.tail]
     nearest = [int(np.argmin(np.abs(positions - jump.position))) for jump in clear]
     assert len(set(nearest)) == len(clear)
     for jump, k in zip(clear, nearest, strict=True):
@@ -120,7 +119,7 @@ def test_two_slabs_that_overlap_fit_poorly(seed: int) -> None:
     truth = Network.shallow(weights, np.array([0.0, 0.3]), np.array([[1.0, 0.8]]), np.zeros(1), TANH)
     jumps = JumpSearch(NOISE)(truth, line)
     assert len(jumps) >= 1
-    assert all(jump.misfit > TAIL for jump in jumps)
+    assert all(jump.misfit > JumpSearch.tail for jump in jumps)
 
 
 def test_two_jumps_beyond_the_last_angle_are_told_apart() -> None:
@@ -147,7 +146,7 @@ def test_a_fit_finds_place_and_rate(activation: Activation, rate_guess: float, s
     assert fit.rate == pytest.approx(rate, rel=1e-9)
     np.testing.assert_allclose(fit.height, height, atol=1e-9)
     other = fit_jump(positions, values, 0.0, rate_guess, ERF if activation == TANH else TANH)
-    assert other.misfit > TAIL
+    assert other.misfit > JumpSearch.tail
 
 
 @pytest.mark.parametrize("ratio", [1e2, 1e3, 1e4, 1e6])
@@ -178,7 +177,7 @@ def assert_given_up(ask: Ask, line: Line) -> None:
     jumps = []
     with contextlib.suppress(StageFailed):
         jumps = JumpSearch(NOISE)(ask, line)
-    assert all(jump.misfit > TAIL for jump in jumps)
+    assert all(jump.misfit > JumpSearch.tail for jump in jumps)
 
 
 def test_the_assertion_on_giving_up_can_fail(seed: int) -> None:
@@ -296,7 +295,7 @@ def test_weights_of_very_different_size_are_read(seed: int) -> None:
     # Nearly parallel to the line, so that the rate is small against the largest weight.
     weights -= 0.9 * np.outer(weights @ line.direction, line.direction)
     truth = Network.shallow(weights, np.array([0.1, -0.4, 0.8]), np.array([[1.0, -0.6, 1.7]]), np.zeros(1), TANH)
-    clear = [jump for jump in JumpSearch(NOISE)(truth, line) if jump.misfit < TAIL]
+    clear = [jump for jump in JumpSearch(NOISE)(truth, line) if jump.misfit < JumpSearch.tail]
     slabs = measure_slabs(truth, line, clear)
     assert len(slabs) == 3
     assert_slabs(slabs, truth, line, atol=1e-6)

@@ -6,7 +6,7 @@ neuron's weights, and its tails still fall off like the tails of the activation.
 
 from collections import Counter
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
@@ -15,7 +15,7 @@ from jaxtyping import Float64
 from unweave.activations import TANH, Activation
 from unweave.arrays import Points, Values, Vector
 from unweave.identification.saturation.jumps import Jump, JumpSearch
-from unweave.identification.saturation.tails import read_tail
+from unweave.identification.saturation.tails import TailRules, read_tail
 from unweave.identification.session import Probe, Session
 from unweave.identification.walks.lines import Ask, Line, Search, far_line, run_searches
 from unweave.networks.network import Layer
@@ -108,6 +108,7 @@ class FarLayerSearch:
             thirds of that (`walks.lines`).
         places: where the steepest place is looked for: within two widths a tanh rises by 96 % of its height.
         step: of the gradient there: central differences then err by ``step^2 / 3``, 3e-7, for a tanh.
+        tail: how lengths and activations are read off tails.
         mirror: the search around the mirror image: biases up to twelve are met, which no usual network has.
     """
 
@@ -119,6 +120,7 @@ class FarLayerSearch:
     outer: float = 1e-2
     places: tuple[float, ...] = tuple(np.linspace(-2.0, 2.0, 9))
     step: float = 1e-3
+    tail: TailRules = field(default_factory=TailRules)
     mirror: tuple[float, ...] = tuple(np.linspace(-12.0, 12.0, 25))
 
     def __call__(self, session: Session, probe: Probe, *, radius: float, noise: float) -> FarLayer:
@@ -175,7 +177,7 @@ class FarLayerSearch:
         if along == 0.0:
             return []
         normal = np.sign(along) * gradient / size
-        tail = yield from read_tail(line, jump, noise)
+        tail = yield from read_tail(line, jump, noise, rules=self.tail)
         shift = yield from self._mirror_shift(line, jump, -line.points(np.array([jump.position]))[0])
         if tail is None or shift is None:
             return []

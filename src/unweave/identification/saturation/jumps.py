@@ -22,8 +22,6 @@ FIRST_ANGLES = 24
 MANY_ANGLES, MOSTLY_DIFFERENT = 3_000, 0.9
 # Queries on one line per angle looked at; what is seen for a thousand neurons is eight.
 QUERIES_PER_ANGLE = 60
-# An answer this close to a plateau, relative to the jump, belongs to it.
-TAIL = 1e-3
 # Second answer in a slab, relative to the interval that led there: far enough that a profile changes by several times
 # what noise may hide, or a weak neuron would look like a plateau.
 NEARBY, FARTHEST_NEARBY, CLEAR_CHANGE = 1e-3, 0.25, 20.0
@@ -81,6 +79,8 @@ class JumpSearch:
         narrowest: width, in standard units, below which a slab is a step that hides its neuron.
         angles_per_jump: angles that are looked at per plateau that was seen: neighbours whose jumps cancel show up
             between equal plateaus.
+        tail: an answer this close to a plateau, relative to the jump, belongs to it, and a profile with a larger misfit
+            to no known activation.
 
     Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
@@ -91,6 +91,7 @@ class JumpSearch:
     bent: float = 1.5
     narrowest: float = 1e-2
     angles_per_jump: int = 4
+    tail: float = 1e-3
 
     def __call__(self, ask: Ask, line: Line) -> list[Jump]:
         """Find the jumps on a line, in order.
@@ -130,7 +131,7 @@ class JumpSearch:
         """Halve the interval between two plateaus until an answer lies in the slab between them."""
         while high - low > self.narrowest:
             height = float(np.max(np.abs(after - before)))
-            tail = max(TAIL * height, self.margin * self.noise)
+            tail = max(self.tail * height, self.margin * self.noise)
             place = line.position(0.5 * (line.angle(low) + line.angle(high)))
             value = (yield line.points(np.array([place])))[0]
             if np.max(np.abs(value - before)) <= tail:
@@ -184,7 +185,7 @@ class JumpSearch:
             positions, values = np.concatenate([positions, more]), np.concatenate([values, answers])
             fits = [fit_jump(positions, values, place, rate, activation) for activation in self.activations]
             jump = min(fits, key=lambda fit: fit.misfit)
-            if jump.misfit < TAIL or not 0.1 < jump.rate / rate < 10.0:
+            if jump.misfit < self.tail or not 0.1 < jump.rate / rate < 10.0:
                 break
             place, rate = jump.position, jump.rate
         arguments = jump.rate * (positions - jump.position)

@@ -12,17 +12,12 @@ from unweave.activations import Activation
 from unweave.arrays import Points, Values
 from unweave.identification import reasons
 from unweave.identification.candidates import ranked_fits
-from unweave.identification.saturation.jumps import TAIL, JumpSearch, is_saturating, measure_slabs
+from unweave.identification.saturation.jumps import JumpSearch, is_saturating, measure_slabs
 from unweave.identification.saturation.rounded_kinks import fit_rounded_kinks, measure_rounded_kinks
 from unweave.identification.walks.hyperplanes import measure_hyperplanes
 from unweave.identification.walks.kinks import KinkSearch
 from unweave.identification.walks.lines import Ask, Line
 from unweave.networks.network import Network
-
-# Neurons whose weights and biases differ by less than this, relative to the weights, are the same.
-SAME = 1e-3
-# A neuron that later lines have corrected to less than this share of what was read is not there.
-VANISHED = 1e-3
 
 
 @dataclass(frozen=True)
@@ -34,25 +29,36 @@ class FarNeuron:
     height: Float64[np.ndarray, "outputs"]
 
 
-def merged(neurons: list[FarNeuron], more: list[FarNeuron]) -> list[FarNeuron]:
-    """Neurons and what a later line adds to them: a neuron that was met before is corrected, not doubled."""
+def merged(
+    neurons: list[FarNeuron], more: list[FarNeuron], *, same_tol: float = 1e-3, vanished: float = 1e-3
+) -> list[FarNeuron]:
+    """Neurons and what a later line adds to them: a neuron that was met before is corrected, not doubled.
+
+    Args:
+        neurons: of the lines before.
+        more: of a later line.
+        same_tol: neurons whose weights and biases differ by less, relative to the weights, are the same: readings may
+            be off by so much (`JumpReader.largest_mismatch`).
+        vanished: a neuron that later lines have corrected to less than this share of what was read is not there: as
+            much as a reading may be off.
+    """
     result = list(neurons)
     for neuron in more:
-        same = _index_of(neuron, result)
+        same = _index_of(neuron, result, same_tol)
         if same is None:
             result.append(neuron)
             continue
         other = result[same]
         sign = 1.0 if other.weights @ neuron.weights > 0 else -1.0
         height = other.height + sign * neuron.height
-        if np.linalg.norm(height) < VANISHED * np.linalg.norm(other.height):
+        if np.linalg.norm(height) < vanished * np.linalg.norm(other.height):
             del result[same]
         else:
             result[same] = replace(other, height=height)
     return result
 
 
-def _index_of(neuron: FarNeuron, others: list[FarNeuron]) -> int | None:
+def _index_of(neuron: FarNeuron, others: list[FarNeuron], same_tol: float) -> int | None:
     """The neuron with the same weights and bias, up to sign, if there is one."""
     if not others:
         return None
@@ -60,7 +66,7 @@ def _index_of(neuron: FarNeuron, others: list[FarNeuron]) -> int | None:
     signs = np.where(weights @ neuron.weights > 0, 1.0, -1.0)
     differences = np.linalg.norm(weights - signs[:, None] * neuron.weights, axis=1)
     shifts = np.abs(np.array([other.bias for other in others]) - signs * neuron.bias)
-    same = np.maximum(differences, shifts) < SAME * np.linalg.norm(weights, axis=1)
+    same = np.maximum(differences, shifts) < same_tol * np.linalg.norm(weights, axis=1)
     return int(np.argmax(same)) if np.any(same) else None
 
 
@@ -89,18 +95,6 @@ def with_affine_part(network: Network, points: Points, values: Values) -> Networ
     lifted = np.hstack([points, np.ones((len(points), 1))])
     affine = np.linalg.lstsq(lifted, rest, rcond=None)[0]
     return Network((hidden, replace(output, biases=output.biases + affine[-1])), skip=affine[:-1].T)
-
-
-# Angle within which a far kink counts as rounded off.
-BLUR = 3e-4
-# Steps of gradients on far lines, relative to the distance of the next kink.
-FAR_STEP = 3e-3
-# Misfit of a rounded kink up to which its neuron is believed, and typical one up to which no other activation is tried.
-CLEAR_CORNER, SURE_CORNER = 1e-2, 1e-4
-# Misfit of a jump up to which its neuron is believed: in any case, and in units of the typical one.
-SMALL_MISFIT, TYPICAL_MISFITS = 1e-7, 100.0
-# Weights along the line and rate of the profile must agree, relatively.
-LARGEST_MISMATCH = 1e-3
 
 
 @dataclass(frozen=True)
@@ -139,8 +133,22 @@ class Reader(Protocol):
         ...
 
 
+@dataclass(frozen=True, kw_only=True)
 class JumpReader:
-    """Saturating activations: constant between jumps."""
+    """Saturating activations: constant between jumps.
+
+    Args:
+        small_misfit: of a jump, relative to its height, up to which its neuron is believed in any case. Those of 697
+            planted neurons of tanh and erf had 6e-9 at most.
+        typical_misfits: the same in units of the typical one: slabs that overlap a little fit a little worse than the
+            others, and another line shows them apart; chosen.
+        largest_mismatch: up to which weights along the line and the rate of the profile must agree, relatively. Those
+            of the 697 planted neurons differed by 3e-5 at most.
+    """
+
+    small_misfit: float = 1e-7
+    typical_misfits: float = 100.0
+    largest_mismatch: float = 1e-3
 
     def reads(self, activation: Activation) -> bool:
         """Whether an activation saturates at two values, between which it can be undone."""
@@ -156,24 +164,40 @@ class JumpReader:
         activations: tuple[Activation, ...],
     ) -> Reading:
         """Find the jumps on a line and read every clear one in its slab."""
-        jumps = JumpSearch(noise, activations)(ask, line)
+        search = JumpSearch(noise, activations)
+        jumps = search(ask, line)
         misfits = np.array([jump.misfit for jump in jumps])
-        votes = Counter(jump.activation for jump in jumps if jump.misfit < TAIL)
+        votes = Counter(jump.activation for jump in jumps if jump.misfit < search.tail)
         activation = votes.most_common(1)[0][0] if votes else activations[0]
-        # Slabs that overlap a little fit a little worse than the others: another line shows them apart.
-        limit = min(TAIL, max(SMALL_MISFIT, TYPICAL_MISFITS * float(np.median(misfits)))) if len(jumps) else TAIL
+        typical = self.typical_misfits * float(np.median(misfits)) if len(jumps) else np.inf
+        limit = min(search.tail, max(self.small_misfit, typical))
         clear = [jump for jump in jumps if jump.misfit < limit and jump.activation == activation]
         neurons = [
             FarNeuron(slab.weights, slab.bias, slab.height)
             for slab in measure_slabs(ask, line, clear)
-            if slab.mismatch < LARGEST_MISMATCH
+            if slab.mismatch < self.largest_mismatch
         ]
         doubt = reasons.strange_profiles(len(jumps), len(neurons), float(np.median(misfits)) if len(jumps) else 0.0)
         return Reading(len(jumps), neurons, misfits, activation, doubt, finds_jumps=True)
 
 
+@dataclass(frozen=True, kw_only=True)
 class KinkReader:
-    """Activations with affine tails: affine between rounded kinks."""
+    """Activations with affine tails: affine between rounded kinks.
+
+    Args:
+        blur: angle within which a far kink counts as rounded off; chosen: 600 units to either side at the usual
+            distance.
+        step: of gradients on far lines, relative to the distance of the next kink; chosen: far out larger steps are
+            more exact (`KinkSearch`).
+        clear_corner: misfit of a rounded kink up to which its neuron is believed; chosen: a fit goes on from there.
+        sure_corner: typical misfit up to which no other activation is tried; chosen.
+    """
+
+    blur: float = 3e-4
+    step: float = 3e-3
+    clear_corner: float = 1e-2
+    sure_corner: float = 1e-4
 
     def reads(self, activation: Activation) -> bool:
         """Whether an activation bends from one tail to another one over some distance."""
@@ -183,18 +207,18 @@ class KinkReader:
         self, ask: Ask, line: Line, *, noise: float, rounding: float, activations: tuple[Activation, ...]
     ) -> Reading:
         """Find the kinks on a line, their hyperplanes, and how they are rounded off."""
-        settings = KinkSearch(noise, rounding, BLUR, FAR_STEP)
+        settings = KinkSearch(noise, rounding, self.blur, self.step)
         walked = settings(ask, line)
         met = measure_hyperplanes(ask, walked, settings)
         corners = measure_rounded_kinks(ask, walked, met)
-        fit = ranked_fits(partial(fit_rounded_kinks, corners), activations, clear_misfit=SURE_CORNER)[0]
+        fit = ranked_fits(partial(fit_rounded_kinks, corners), activations, clear_misfit=self.sure_corner)[0]
         bend, corner = fit.activation.bend, fit.activation.corner
         neurons = [
             FarNeuron(length * normal, float(length * offset) + corner, jump / (bend * abs(length)))
             for length, normal, offset, jump, misfit in zip(
                 fit.signs * fit.lengths, met.normals, met.offsets, met.jumps, fit.misfits, strict=True
             )
-            if misfit < CLEAR_CORNER
+            if misfit < self.clear_corner
         ]
         doubt = reasons.strange_kinks(len(walked.kinks), fit.typical_misfit)
         return Reading(len(walked.kinks), neurons, fit.misfits, fit.activation, doubt, finds_jumps=False)

@@ -43,15 +43,6 @@ from unweave.networks.network import Network
 from unweave.oracles.views import layer_in_oracle_units
 from unweave.result import Diagnostic, at_least, at_most
 
-# Neurons per input that the first far line may meet: what 50 inputs and 1,000 neurons are.
-FAR_NEURONS = 20
-# Step of the differences that measure the slope of an affine part, relative to the radius.
-SLOPE_STEP = 1e-3
-# Angle at which far lines end, before their last direction.
-OUTER, OUTER_SLOPED = 1e-3, 0.1
-# Distance of lines where there is an affine part, relative to the usual one.
-NEARER = 0.01
-
 
 class NotShallow(StageFailed):
     """The jumps far out are clear, and are not those of single neurons."""
@@ -69,6 +60,16 @@ class SaturationWalk:
         leftover: what known neurons leave on the next line, relative to the largest of them.
         leftover_noise: the same in units of the noise.
         first_layer: how the first layer of a network that is not shallow is found.
+        jumps: how neurons of saturating activations are read.
+        kinks: how neurons with affine tails are read.
+        far_neurons: per input that the first far line may meet: what 50 inputs and 1,000 neurons are.
+        outer: angle at which far lines end, before their last direction: a hyperplane is met beyond with a chance of
+            two thirds of it, and then on another line.
+        outer_sloped: the same where an affine part was subtracted, whose error grows along the line; chosen.
+        nearer: distance of lines where there is an affine part, relative to the usual one: its rounding is as many
+            times smaller, and slabs as many times wider; chosen.
+        slope_step: of the differences that measure the slope of an affine part, relative to the radius; chosen: so
+            short that it rarely crosses a slab.
     """
 
     suits: Condition
@@ -78,6 +79,13 @@ class SaturationWalk:
     leftover: float = 1e-6
     leftover_noise: float = 100.0
     first_layer: FarLayerSearch = field(default_factory=FarLayerSearch)
+    jumps: JumpReader = field(default_factory=JumpReader)
+    kinks: KinkReader = field(default_factory=KinkReader)
+    far_neurons: int = 20
+    outer: float = 1e-3
+    outer_sloped: float = 0.1
+    nearer: float = 0.01
+    slope_step: float = 1e-3
     name = SATURATION
     asks_far = True
 
@@ -85,7 +93,7 @@ class SaturationWalk:
         """Find the best network; of a network that is not shallow, the first layer."""
         if survey.tails is None:
             return Found(survey.near_only)
-        far = _FarLines(survey.tails)
+        far = _FarLines(survey.tails, self)
         try:
             with survey.session.stage("walking far lines"):
                 try:
@@ -114,7 +122,7 @@ class SaturationWalk:
 
             line = far_line(oracle.inputs, session.rng_walk, radius=far.radius, outer=far.outer)
             # Every jump that is seen is a neuron; the search along a line has a limit of its own.
-            session.saw(max(FAR_NEURONS * oracle.inputs, len(neurons)))
+            session.saw(max(self.far_neurons * oracle.inputs, len(neurons)))
             reading = reader(ask, line, noise=noise, rounding=probe.rounding, activations=activations)
             if lines == 1:
                 self._check(reading, noise)
@@ -147,11 +155,12 @@ class _FarLines:
     """Where far lines are walked, and how they are read, as the tails of the function allow it."""
 
     tails: Tails
+    walk: SaturationWalk
 
     @property
     def reader(self) -> Reader:
         """What reads the neurons on a line."""
-        return _reader_of(self.tails)
+        return self.walk.jumps if self.tails.behaviour is TailBehaviour.JUMPS else self.walk.kinks
 
     @property
     def _has_affine_part(self) -> bool:
@@ -160,19 +169,19 @@ class _FarLines:
     @property
     def outer(self) -> float:
         """Where lines end: earlier if an affine part was subtracted, whose error grows along the line."""
-        return OUTER_SLOPED if self._has_affine_part else OUTER
+        return self.walk.outer_sloped if self._has_affine_part else self.walk.outer
 
     @property
     def radius(self) -> float:
         """How far away lines are: nearer if an affine part hides jumps behind its rounding."""
-        return NEARER * self.tails.radius if self._has_affine_part else self.tails.radius
+        return self.walk.nearer * self.tails.radius if self._has_affine_part else self.tails.radius
 
     def noise(self, probe: Probe) -> float:
         """Expected error of answers far out, with that of a slope which was subtracted."""
         if self.tails.behaviour is TailBehaviour.KINKS:
             # Growing answers carry their rounding with them; the walk knows that.
             return probe.scale.noise
-        growth = NEARER / (SLOPE_STEP * self.outer) if self._has_affine_part else 1.0
+        growth = self.walk.nearer / (self.walk.slope_step * self.outer) if self._has_affine_part else 1.0
         return probe.scale.noise + probe.rounding * self.tails.size * growth
 
     def slope(self, session: Session, probe: Probe) -> Float64[np.ndarray, "outputs inputs"]:
@@ -181,7 +190,7 @@ class _FarLines:
         if not self._has_affine_part:
             return np.zeros((probe.oracle.outputs, inputs))
         line = far_line(inputs, session.rng_walk, radius=self.radius, outer=self.outer)
-        step = SLOPE_STEP * self.radius
+        step = self.walk.slope_step * self.radius
         values = probe.oracle.query(line.base + step * np.vstack([np.zeros(inputs), np.eye(inputs)]))
         return (values[1:] - values[0]).T / step
 
@@ -235,11 +244,13 @@ def known_tails(survey: Survey, known: Known, wanted: TailBehaviour) -> Decision
 
 def _continues(activation: Activation | None, tails: Tails) -> bool:
     """Whether an activation that is given continues as the function does."""
-    return activation is None or _reader_of(tails).reads(base_of(activation))
+    return activation is None or _reads(tails, base_of(activation))
 
 
-def _reader_of(tails: Tails) -> Reader:
-    return JumpReader() if tails.behaviour is TailBehaviour.JUMPS else KinkReader()
+def _reads(tails: Tails, activation: Activation) -> bool:
+    """Whether neurons of an activation look on far lines as these tails promise."""
+    reader = JumpReader() if tails.behaviour is TailBehaviour.JUMPS else KinkReader()
+    return reader.reads(activation)
 
 
 def _checks(misfit: float, lines: int, events: int) -> list[Diagnostic]:
