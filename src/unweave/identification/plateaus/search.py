@@ -24,23 +24,6 @@ from unweave.identification.walks.lines import Ask, Search, run_searches
 from unweave.networks.network import Layer
 from unweave.result import Verdict
 
-# Tolerated rounding of an answer on a plateau, in expected errors.
-MARGIN = 6.0
-# Distances at which a plateau is looked for if the centre is on none, in square roots of the inputs.
-HOME_SCALES = (0.1, 0.3, 1.0)
-# Steps that tell whether answers are constant around a place, in square roots of the inputs.
-NEARBY, NEARBY_STEPS = 1e-6, 3
-# Edges that could not be read after which the search ends: each costs many queries.
-FREE_UNREAD, UNREAD_PER_ROW = 8, 2
-# Distances of later starts from the centre, in square roots of the inputs.
-START_SCALES = (0.5, 2.0, 8.0, 32.0)
-# Two readings are of one hyperplane, or a point is on it, up to this share of its distance from the centre.
-SAME = 1e-7
-# Places at which a hyperplane is looked for far from where it was read, how far, how many must show it, and how
-# sharply; where far ones can't be chosen, decades of their distances, and decades by which others are near a corner.
-PLACES, FAR, NEEDED_PLACES, SHARPNESS, DECADES = 16, 8.0, 2, 1e-9, 3.0
-CORNER_DECADES = (2.0, 6.0)
-
 
 @dataclass(frozen=True)
 class LowestLayerSearch:
@@ -55,8 +38,24 @@ class LowestLayerSearch:
             given up.
         continuation: how kinks are looked for across each other.
         reading: how a hyperplane is read at the edge of a plateau.
+        margin: tolerated rounding of an answer on a plateau, in expected errors: six standard deviations.
+        same: two readings are of one hyperplane, or a point is on it, up to this share of its distance from the centre:
+            far above the 1.5e-12 that readings had at most (`FacetReading`), and a tenth of the roughest that count.
+        nearby: steps that tell whether answers are constant around a place, in square roots of the inputs; chosen.
+        nearby_steps: how many of them.
+        home_scales: distances at which a plateau is looked for if the centre is on none, in square roots of the inputs.
+        start_scales: distances of later starts from the centre, in square roots of the inputs; chosen: four times as
+            far again and again.
+        free_unread: edges that could not be read after which the search ends: each costs many queries.
+        unread_per_row: the same per hyperplane that was read.
+        places: at which a hyperplane is looked for far from where it was read.
+        far: how far, in units of its distance from the centre and that of the domain; chosen.
+        needed_places: that must show it: one can be an accident.
+        sharpness: how sharply, relative to the distance: as exact as readings that agree (`FacetReading.consistent`).
+        decades: of distances, where far places can't be chosen.
+        corner_decades: by which other places are nearer to a corner, at least and at most.
 
-    Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
+    Heuristic where nothing else is said: planted networks in tests and benchmarks are what numbers were checked on.
     """
 
     quiet_lines: int | None = None
@@ -66,6 +65,20 @@ class LowestLayerSearch:
     patience: int = 3
     continuation: Continuation = field(default_factory=Continuation)
     reading: FacetReading = field(default_factory=FacetReading)
+    margin: float = 6.0
+    same: float = 1e-7
+    nearby: float = 1e-6
+    nearby_steps: int = 3
+    home_scales: tuple[float, ...] = (0.1, 0.3, 1.0)
+    start_scales: tuple[float, ...] = (0.5, 2.0, 8.0, 32.0)
+    free_unread: int = 8
+    unread_per_row: int = 2
+    places: int = 16
+    far: float = 8.0
+    needed_places: int = 2
+    sharpness: float = 1e-9
+    decades: float = 3.0
+    corner_decades: tuple[float, float] = (2.0, 6.0)
 
     def __call__(
         self,
@@ -93,14 +106,14 @@ class LowestLayerSearch:
         Guarantees: heuristic; a row in general position that changes the answers where the others are off is met by
             every line in directions that the known rows do not see.
         """
-        walk = _Walk(ask, inputs, rng, MARGIN * noise, MARGIN * rounding, self.reading)
-        walk.settle(self.homes)
+        walk = _Walk(ask, inputs, rng, self.margin * noise, self.margin * rounding, self)
+        walk.settle()
         is_new = True
         while is_new:
             while self._goes_on(walk):
                 walk.follow(walk.rays())
             is_new = walk.follow(walk.rays_along_unseen())
-        return _result(walk, walk.seen_elsewhere(self.continuation), self._wanted(walk))
+        return _result(walk, walk.seen_elsewhere(), self._wanted(walk))
 
     def _goes_on(self, walk: "_Walk") -> bool:
         """Whether lines have not been quiet for long, and edges can be read."""
@@ -123,7 +136,7 @@ class _Walk:
     rng: np.random.Generator
     noise: float
     rounding: float
-    reading: FacetReading
+    search: LowestLayerSearch
     facets: list[Facet] = field(default_factory=list)
     lines: int = 0
     quiet: int = 0
@@ -135,17 +148,18 @@ class _Walk:
         self.unit = float(np.sqrt(self.inputs))
         self.normals, self.thresholds = np.empty((0, self.inputs)), np.empty(0)
 
-    def settle(self, homes: int) -> None:
+    def settle(self) -> None:
         """Find a plateau to start from: at the centre, or near it.
 
         Raises:
             StageFailed: if answers are constant nowhere.
         """
         home = self._plateau_at(NEXT_TO * self.rng.standard_normal(self.inputs))
+        homes, scales = self.search.homes, self.search.home_scales
         for number in range(homes):
             if home is not None:
                 break
-            scale = HOME_SCALES[number % len(HOME_SCALES)]
+            scale = scales[number % len(scales)]
             home = self._plateau_at(scale * self.rng.standard_normal(self.inputs))
         if home is None:
             raise StageFailed(
@@ -157,7 +171,7 @@ class _Walk:
     @property
     def is_readable(self) -> bool:
         """Whether not too many edges were unlike those of hyperplanes."""
-        return self.unread < FREE_UNREAD + UNREAD_PER_ROW * len(self.facets)
+        return self.unread < self.search.free_unread + self.search.unread_per_row * len(self.facets)
 
     def follow(self, rays: Iterable[tuple[Plateau, Vector]]) -> bool:
         """Leave plateaus and read the hyperplanes that are met for the first time; whether there are any."""
@@ -167,7 +181,7 @@ class _Walk:
         self.lines += 1
         met = [(plateau, edge) for plateau, edge in run_searches(searches, self.ask) if not self._is_known(edge)]
         before = len(self.facets)
-        found = run_searches([self.reading(plateau, edge, self.rng) for plateau, edge in met], self.ask)
+        found = run_searches([self.search.reading(plateau, edge, self.rng) for plateau, edge in met], self.ask)
         for facet in found:
             self._keep(facet)
         self.unread += len(met) - len(found)
@@ -180,7 +194,7 @@ class _Walk:
 
     def _plateau_at(self, point: Vector) -> Plateau | None:
         """The plateau around a point, None if answers change there."""
-        steps = NEARBY * self.unit * self.rng.standard_normal((NEARBY_STEPS, self.inputs))
+        steps = self.search.nearby * self.unit * self.rng.standard_normal((self.search.nearby_steps, self.inputs))
         values = self.ask(np.vstack([point, point + steps]))
         plateau = Plateau(point, values[0], self.noise + self.rounding * max(float(np.max(np.abs(values[0]))), 1.0))
         return plateau if np.all(plateau.holds(values)) else None
@@ -196,24 +210,24 @@ class _Walk:
             directions = [self._outward(start, each) for each in self.rng.standard_normal((2, self.inputs))]
         for direction in directions:
             length = float(np.linalg.norm(direction))
-            if length > SAME:
+            if length > self.search.same:
                 yield start, direction / length
 
     def _outward(self, start: Plateau, direction: Vector) -> Vector:
         """A direction in which known units only switch off or, if there is none, towards a corner of their cell."""
         if self._can_choose:
             return direction - self._lift(np.maximum(self.normals @ direction, 0.0))
-        reach = START_SCALES[-1] * self.unit
+        reach = self.search.start_scales[-1] * self.unit
         bounds = np.column_stack([self.home.point - reach, self.home.point + reach])
         corner = scipy.optimize.linprog(-direction, A_ub=self.normals, b_ub=self.thresholds, bounds=bounds)
         return direction if corner.x is None else corner.x - start.point
 
     def _far_start(self) -> Vector:
         """A random place, every other time and below ReLUs always one where all known units are off."""
-        scale = START_SCALES[self.rng.integers(len(START_SCALES))]
+        scale = self.search.start_scales[self.rng.integers(len(self.search.start_scales))]
         point = self.home.point + scale * self.rng.standard_normal(self.inputs)
         if self.turn % 8 < 4 or any(facet.kind is EdgeKind.KINK for facet in self.facets):
-            excess = np.maximum(self.normals @ point - self.thresholds + SAME * self.unit, 0.0)
+            excess = np.maximum(self.normals @ point - self.thresholds + self.search.same * self.unit, 0.0)
             point = point - self._lift(excess * (1.0 + self.rng.random(len(excess))))
         return point
 
@@ -225,19 +239,19 @@ class _Walk:
         if len(self.facets) == 0:
             return np.eye(self.inputs)
         _, sizes, directions = np.linalg.svd(self.normals)
-        return directions[np.count_nonzero(sizes > SAME) :]
+        return directions[np.count_nonzero(sizes > self.search.same) :]
 
     def _is_known(self, edge: Edges) -> bool:
         point = edge.points[0]
         distances = np.abs(self.normals @ point - self.thresholds)
-        return bool(np.any(distances <= SAME * (self.unit + float(np.linalg.norm(point)))))
+        return bool(np.any(distances <= self.search.same * (self.unit + float(np.linalg.norm(point)))))
 
     def _keep(self, facet: Facet) -> None:
         """Add a hyperplane that is new, with its normal away from home."""
         side = 1.0 if facet.normal @ self.home.point < facet.threshold else -1.0
         normal, threshold = side * facet.normal, side * facet.threshold
         gaps = np.linalg.norm(self.normals - normal, axis=1) + np.abs(self.thresholds - threshold) / self.unit
-        if np.any(gaps <= SAME):
+        if np.any(gaps <= self.search.same):
             return
         self.facets.append(facet)
         self.normals = np.vstack([self.normals, normal])
@@ -248,13 +262,13 @@ class _Walk:
         self.dependence, unseen = 0, self._unseen_directions()
         if len(unseen) == 0:
             return
-        scales = np.array(START_SCALES)[np.arange(PLACES) % len(START_SCALES), None]
-        points = self.home.point + scales * self.rng.standard_normal((PLACES, self.inputs))
-        moves = FAR * scales * self.rng.standard_normal((PLACES, len(unseen))) @ unseen
+        scales = np.array(self.search.start_scales)[np.arange(self.search.places) % len(self.search.start_scales), None]
+        points = self.home.point + scales * self.rng.standard_normal((self.search.places, self.inputs))
+        moves = self.search.far * scales * self.rng.standard_normal((self.search.places, len(unseen))) @ unseen
         before, after = np.split(self.ask(np.concatenate([points, points + moves])), 2)
         sizes, lengths = np.maximum(np.max(np.abs(before), axis=1), 1.0), np.linalg.norm(moves, axis=1)
         # Errors of the rows turn moves into small changes of what they see.
-        errors = self.noise + (self.rounding + SHARPNESS * lengths) * sizes
+        errors = self.noise + (self.rounding + self.search.sharpness * lengths) * sizes
         changed = np.flatnonzero(np.max(np.abs(after - before), axis=1) > errors)
         self.dependence = len(changed)
         for index in changed:
@@ -262,26 +276,26 @@ class _Walk:
             if plateau is not None:
                 yield plateau, moves[index] / lengths[index]
 
-    def seen_elsewhere(self, continuation: Continuation) -> Bool[np.ndarray, "neurons"]:
+    def seen_elsewhere(self) -> Bool[np.ndarray, "neurons"]:
         """Which hyperplanes answers change across far from where these were read, too, and beyond all others."""
         rows = len(self.facets)
         if rows == 0:
             return np.empty(0, dtype=bool)
         places = np.concatenate([self._places_on(row) for row in range(rows)])
-        owners = np.repeat(np.arange(rows), PLACES)
+        owners = np.repeat(np.arange(rows), self.search.places)
         errors = np.array([facet.error for facet in self.facets])[owners]
-        widths = (SHARPNESS + MARGIN * errors) * (self.unit + np.linalg.norm(places, axis=1))
+        widths = (self.search.sharpness + self.search.margin * errors) * (self.unit + np.linalg.norm(places, axis=1))
         steps = widths[:, None] * self.normals[owners]
         before, after = np.split(self.ask(np.concatenate([places - steps, places + steps])), 2)
         is_jump = np.array([facet.kind is EdgeKind.JUMP for facet in self.facets])[owners]
         differ = np.max(np.abs(after - before), axis=1) > self.home.tolerance
         is_seen = differ & (is_jump | self.home.holds(before))
-        is_far = np.count_nonzero(is_seen.reshape(rows, PLACES), axis=1) >= NEEDED_PLACES
-        is_kink = ~is_jump.reshape(rows, PLACES)[:, 0]
+        is_far = np.count_nonzero(is_seen.reshape(rows, self.search.places), axis=1) >= self.search.needed_places
+        is_kink = ~is_jump.reshape(rows, self.search.places)[:, 0]
         errors = np.array([facet.error for facet in self.facets])
         planes = Planes(self.normals, self.thresholds, errors, self.unit, self.rng)
-        is_everywhere = continuation.alone(self.ask, planes, is_far & is_kink, self.home.holds)
-        goes_on = continuation(self.ask, planes, is_everywhere, noise=self.noise, rounding=self.rounding)
+        is_everywhere = self.search.continuation.alone(self.ask, planes, is_far & is_kink, self.home.holds)
+        goes_on = self.search.continuation(self.ask, planes, is_everywhere, noise=self.noise, rounding=self.rounding)
         return np.where(is_kink, goes_on, is_far)
 
     @property
@@ -294,32 +308,34 @@ class _Walk:
 
         More rows than inputs can't be chosen freely: then points at all distances from the nearest one.
         """
-        scale = FAR * (self.unit + abs(self.thresholds[row]))
+        scale = self.search.far * (self.unit + abs(self.thresholds[row]))
         unseen = self._unseen_directions()
         if not self._can_choose:
-            radii = scale * 10.0 ** -self.rng.uniform(0.0, DECADES, (PLACES, 1))
+            radii = scale * 10.0 ** -self.rng.uniform(0.0, self.search.decades, (self.search.places, 1))
             foot = self.thresholds[row] * self.normals[row]
-            points = foot + radii * self.rng.standard_normal((PLACES, self.inputs)) / self.unit
+            points = foot + radii * self.rng.standard_normal((self.search.places, self.inputs)) / self.unit
         else:
             margins = self._margins(row, scale)
             points = (self.thresholds - margins) @ np.linalg.pinv(self.normals).T
-            points = points + scale * self.rng.standard_normal((PLACES, len(unseen))) @ unseen
+            points = points + scale * self.rng.standard_normal((self.search.places, len(unseen))) @ unseen
         missing = self.thresholds[row] - points @ self.normals[row]
         return points + missing[:, None] * self.normals[row]
 
     def _margins(self, row: int, scale: float) -> Float64[np.ndarray, "places neurons"]:
         """How far below their thresholds units are at places on a hyperplane; above them where negative."""
-        rows, places = len(self.facets), np.arange(PLACES)
-        margins = scale * self.rng.exponential(size=(PLACES, rows))
+        rows, places = len(self.facets), np.arange(self.search.places)
+        margins = scale * self.rng.exponential(size=(self.search.places, rows))
         if rows > 1:
-            other = (row + self.rng.integers(1, rows, PLACES)) % rows
+            other = (row + self.rng.integers(1, rows, self.search.places)) % rows
             if self.facets[row].kind is EdgeKind.JUMP:
                 margins[::2] *= self.rng.choice([-1.0, 1.0], margins[::2].shape)
             else:
                 # A unit that acts only in products is seen where another one is on.
                 margins[places[::2], other[::2]] *= -1.0
                 # Kinks of higher units that are dead on the plateau look alike, but turn before others switch on.
-                margins[places[1::2], other[1::2]] *= 10.0 ** -self.rng.uniform(*CORNER_DECADES, PLACES // 2)
+                margins[places[1::2], other[1::2]] *= 10.0 ** -self.rng.uniform(
+                    *self.search.corner_decades, self.search.places // 2
+                )
         margins[:, row] = 0.0
         return margins
 
