@@ -57,10 +57,19 @@ def title(shape: list[int]) -> str:
     return f"{','.join(map(str, shape)):>12}"
 
 
+def heading(numbers: str) -> None:
+    """Name the columns."""
+    print(f"{'activation':15} {'d,k,n':>12} {numbers}")
+
+
+def row(activation: Activation, shape: list[int], numbers: str) -> None:
+    """Print what was measured for one network."""
+    say(f"{activation!s:15} {title(shape)} {numbers}")
+
+
 def show_rates(args: argparse.Namespace) -> None:
     """Gradient descent from several distances to the planted network."""
-    names = "".join(f" {name:>8}" for name in ("start", "steps", "seen", "promised", "ratio", "left"))
-    print(f"{'activation':15} {'d,k,n':>12}{names}")
+    heading(" ".join(f"{name:>8}" for name in ("start", "steps", "seen", "promised", "ratio", "left")))
     for activation, *shape in RATES:
         truth = planted(activation, *shape, args.seed)
         size = float(np.linalg.norm(truth.weights))
@@ -71,16 +80,17 @@ def show_rates(args: argparse.Namespace) -> None:
             fit = descent(start)
             rate = convergence_rate(fit, descent.first_step(start))
             left = np.linalg.norm(fit.point.weights - truth.weights) / size
-            say(
-                f"{activation!s:15} {title(shape)} {relative:8.3f} {fit.steps:8d} {rate.seen:8.1e} "
-                f"{rate.guaranteed:8.1e} {rate.seen / rate.guaranteed:8.2f} {left:8.3f}"
+            row(
+                activation,
+                shape,
+                f"{relative:8.3f} {fit.steps:8d} {rate.seen:8.1e} "
+                f"{rate.guaranteed:8.1e} {rate.seen / rate.guaranteed:8.2f} {left:8.3f}",
             )
 
 
 def show_theorem(args: argparse.Namespace) -> None:
     """The theorem's constants, and descent from the rim of its ball with its step."""
-    names = "".join(f" {name:>8}" for name in ("c", "C", "C'", "step", "ball W", "ball v", "promised", "seen"))
-    print(f"{'activation':15} {'d,k,n':>12}{names}")
+    heading(" ".join(f"{name:>8}" for name in ("c", "C", "C'", "step", "ball W", "ball v", "promised", "seen")))
     for activation, *shape in RATES:
         truth = planted(activation, *shape, args.seed)
         found = theorem_constants(truth)
@@ -88,16 +98,18 @@ def show_theorem(args: argparse.Namespace) -> None:
         start = start_near(truth, rng, weight_distance=found.weight_radius, output_distance=found.output_radius)
         losses = GradientDescent(step=found.step, steps=500, loss_tol=0.0)(start).losses
         least = float(np.min(1.0 - losses[1:] / losses[:-1]))
-        say(
-            f"{activation!s:15} {title(shape)} {found.lower:8.3f} {found.upper:8.3f} {found.change:8.2f} "
+        row(
+            activation,
+            shape,
+            f"{found.lower:8.3f} {found.upper:8.3f} {found.change:8.2f} "
             f"{found.step:8.1e} {found.weight_radius:8.1e} {found.output_radius:8.1e} {found.contraction:8.1e} "
-            f"{least:8.1e}"
+            f"{least:8.1e}",
         )
 
 
 def show_certificates(args: argparse.Namespace) -> None:
     """Antisymmetric starts with random labels: how large the output weights must be for a certificate."""
-    print(f"{'activation':15} {'d,k,n':>12} {'height':>7} {'residual':>8} {'allowed':>8} {'certified':>9}")
+    heading(f"{'height':>7} {'residual':>8} {'allowed':>8} {'certified':>9}")
     rng = np.random.default_rng(args.seed)
     inputs, samples = 20, 60
     points, labels = rng.standard_normal((samples, inputs)), rng.standard_normal(samples)
@@ -109,15 +121,16 @@ def show_certificates(args: argparse.Namespace) -> None:
                 outputs, weights = height * np.concatenate([signs, -signs]), np.vstack([half, half])
                 start = TrainingPoint(points, labels, outputs, weights, activation, trains_outputs=False)
                 found = certify_local_convergence(start)
-                say(
-                    f"{activation!s:15} {title([inputs, 2 * pairs, samples])} {height:7.0f} "
-                    f"{found.residual_norm:8.2f} {found.residual_limit:8.3f} {found.is_certified!s:>9}"
+                row(
+                    activation,
+                    [inputs, 2 * pairs, samples],
+                    f"{height:7.0f} {found.residual_norm:8.2f} {found.residual_limit:8.3f} {found.is_certified!s:>9}",
                 )
 
 
 def show_newton(args: argparse.Namespace) -> None:
     """Random labels, random signs: Newton to the rounding floor, descent to 1e-10."""
-    print(f"{'activation':15} {'d,k,n':>12} {'Newton':>8} {'s':>7} {'loss':>8} {'descent':>8} {'s':>7} {'loss':>8}")
+    heading(f"{'Newton':>8} {'s':>7} {'loss':>8} {'descent':>8} {'s':>7} {'loss':>8}")
     for activation, inputs, neurons, samples in RATES:
         rng = np.random.default_rng([args.seed, 1])
         start = replace(
@@ -130,23 +143,27 @@ def show_newton(args: argparse.Namespace) -> None:
         middle = time.perf_counter()
         descent = GradientDescent(is_adaptive=True, loss_tol=1e-10)(start)
         end = time.perf_counter()
-        say(
-            f"{activation!s:15} {title([inputs, neurons, samples])} {newton.steps:8d} {middle - begin:7.3f} "
-            f"{newton.losses[-1]:8.0e} {descent.steps:8d} {end - middle:7.2f} {descent.losses[-1]:8.0e}"
+        row(
+            activation,
+            [inputs, neurons, samples],
+            f"{newton.steps:8d} {middle - begin:7.3f} "
+            f"{newton.losses[-1]:8.0e} {descent.steps:8d} {end - middle:7.2f} {descent.losses[-1]:8.0e}",
         )
 
 
 def show_spectrum(args: argparse.Namespace) -> None:
     """Smallest and largest singular value in the hidden weights, dense and by products."""
-    print(f"{'activation':15} {'d,k,n':>12} {'smallest':>8} {'/sqrt(kd)':>9} {'C':>6} {'matrix-free':>11}")
+    heading(f"{'smallest':>8} {'/sqrt(kd)':>9} {'C':>6} {'matrix-free':>11}")
     for activation, inputs, neurons, samples in SPECTRA:
         point = replace(planted(activation, inputs, neurons, samples, args.seed), trains_outputs=False)
         dense = jacobian_spectrum(point, is_matrix_free=False)
         free = jacobian_spectrum(point, is_matrix_free=True)
         scale = np.linalg.norm(point.weights, 2) * np.sqrt(samples * neurons)
-        say(
-            f"{activation!s:15} {title([inputs, neurons, samples])} {dense.smallest:8.3f} "
-            f"{dense.smallest / np.sqrt(neurons * inputs):9.3f} {dense.largest / scale:6.2f} {free.smallest:11.3f}"
+        row(
+            activation,
+            [inputs, neurons, samples],
+            f"{dense.smallest:8.3f} "
+            f"{dense.smallest / np.sqrt(neurons * inputs):9.3f} {dense.largest / scale:6.2f} {free.smallest:11.3f}",
         )
 
 

@@ -23,7 +23,7 @@ import unweave
 from command_line import say, seeds_parser_of
 from unweave.activations import IDENTITY, RELU, Activation, activation_named
 from unweave.exceptions import StageFailed
-from unweave.identification.relu_layers.route import looks_shallow
+from unweave.identification.relu_layers.route import KinksBend
 from unweave.identification.relu_layers.search import ReluLayers, TwoLayerSearch
 from unweave.identification.session import Probing, Session
 from unweave.networks.network import Layer, Network
@@ -69,7 +69,7 @@ def recovered(truth: Network, seed: int) -> tuple[ReluLayers | str, StandardOrac
     oracle = CallableOracle(truth, inputs=truth.inputs)
     session = Session(oracle, np.random.default_rng(seed))
     probe = Probing()(session)
-    is_shallow = looks_shallow(session, probe)
+    is_shallow = KinksBend().looks_shallow(session, probe)
     try:
         found = TwoLayerSearch()(session, probe)
     except StageFailed as failure:
