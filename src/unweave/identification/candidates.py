@@ -5,9 +5,6 @@ from typing import Protocol, TypeVar, runtime_checkable
 
 from unweave.activations import Activation
 
-# Share of the best misfit of the usual activations below which another one is believed instead.
-BELIEVED_GAIN = 0.1
-
 
 @runtime_checkable
 class Fit(Protocol):
@@ -23,7 +20,11 @@ AnyFit = TypeVar("AnyFit", bound=Fit)
 
 
 def ranked_fits(
-    fit: Callable[[Activation], AnyFit], activations: Iterable[Activation], *, clear_misfit: float
+    fit: Callable[[Activation], AnyFit],
+    activations: Iterable[Activation],
+    *,
+    clear_misfit: float,
+    believed_gain: float = 0.1,
 ) -> list[AnyFit]:
     """Fit activations, best first; those that are tried late only if no usual one fits clearly.
 
@@ -34,6 +35,8 @@ def ranked_fits(
         fit: gives the fit of one activation.
         activations: those that may be it.
         clear_misfit: typical misfit up to which an activation is clearly the right one.
+        believed_gain: share of the best misfit of the usual ones below which a late one is believed instead; chosen:
+            fits of noise differ by far less than ten times.
     """
 
     def misfit(found: Fit) -> float:
@@ -44,4 +47,4 @@ def ranked_fits(
     if usual and misfit(usual[0]) <= clear_misfit:
         return usual
     late = sorted((fit(each) for each in activations if each.is_tried_late), key=misfit)
-    return [*(each for each in late if not usual or misfit(each) < BELIEVED_GAIN * misfit(usual[0])), *usual]
+    return [*(each for each in late if not usual or misfit(each) < believed_gain * misfit(usual[0])), *usual]

@@ -12,11 +12,6 @@ from jaxtyping import Float64, Int
 from unweave.activations import Activation
 from unweave.identification.profiles import ProfileFit, Profiles
 
-MOST_NEURONS = 3
-# A profile is looked at again if its misfit is worse than this.
-POOR_MISFIT = 1e-3
-# Another neuron must bring the misfit down by this factor to be believed.
-BELIEVED_GAIN = 0.05
 SCALES = np.geomspace(0.15, 6.0, 14)
 BIASES = np.linspace(-4.0, 4.0, 21)
 STARTS = 6
@@ -35,10 +30,27 @@ class SplitFit:
     atom: Int[np.ndarray, "neurons"]
 
 
-def split_collinear(profiles: Profiles, fit: ProfileFit) -> SplitFit | None:
+@dataclass(frozen=True, kw_only=True)
+class SplitRules:
+    """Limits that decide when an atom carries several neurons.
+
+    Args:
+        most_neurons: per atom; chosen: a fourth has too many unknowns for the points of a profile.
+        poor_misfit: of a profile, above which it is looked at again: the typical one up to which an activation is
+            clearly the right one (`ProfileStarts`).
+        believed_gain: share of the misfit that another neuron may leave to be believed; chosen: three more unknowns
+            bring that of noise down by far less than twenty times.
+    """
+
+    most_neurons: int = 3
+    poor_misfit: float = 1e-3
+    believed_gain: float = 0.05
+
+
+def split_collinear(profiles: Profiles, fit: ProfileFit, rules: SplitRules) -> SplitFit | None:
     """Explain the poor profiles of a fit by two or three neurons each; None if there is nothing to split."""
-    poor = np.flatnonzero(fit.misfits > POOR_MISFIT)
-    pieces = {int(k): _split_profile(profiles, fit, int(k)) for k in poor}
+    poor = np.flatnonzero(fit.misfits > rules.poor_misfit)
+    pieces = {int(k): _split_profile(profiles, fit, int(k), rules) for k in poor}
     if not any(len(piece[0]) > 1 for piece in pieces.values()):
         return None
     rows: list[tuple[int, float, float, np.ndarray, float]] = []
@@ -53,7 +65,7 @@ def split_collinear(profiles: Profiles, fit: ProfileFit) -> SplitFit | None:
 
 
 def _split_profile(
-    profiles: Profiles, fit: ProfileFit, k: int
+    profiles: Profiles, fit: ProfileFit, k: int, rules: SplitRules
 ) -> tuple[Float64[np.ndarray, "parts"], Float64[np.ndarray, "parts"], np.ndarray, float]:
     """Scales, biases and curvatures (parts x outputs) of the neurons on atom k, and the misfit they leave."""
     positions, targets = profiles.positions[:, k], profiles.coefficients[:, :, k]
@@ -63,15 +75,15 @@ def _split_profile(
         fit.curvatures[:, k][None],
         float(fit.misfits[k]),
     )
-    for parts in range(2, MOST_NEURONS + 1):
+    for parts in range(2, rules.most_neurons + 1):
         # Each part has a scale, a bias and one weight per output; leave data to contradict it.
         if targets.size < parts * (2 + targets.shape[1]) + 2:
             break
         more = _fit_parts(positions, targets, fit.activation, parts)
-        if more[3] > BELIEVED_GAIN * best[3]:
+        if more[3] > rules.believed_gain * best[3]:
             break
         best = more
-        if best[3] <= POOR_MISFIT:
+        if best[3] <= rules.poor_misfit:
             break
     return best
 

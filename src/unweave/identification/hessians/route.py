@@ -14,7 +14,7 @@ from unweave.activations import IDENTITY, Activation
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification import reasons
 from unweave.identification.hessians.span import Span, SpanSearch, active_frame
-from unweave.identification.hessians.starts import likely_networks
+from unweave.identification.hessians.starts import ProfileStarts
 from unweave.identification.refiner import Candidate, Refiner, Start
 from unweave.identification.routes import Condition, Found, Known, Survey
 from unweave.identification.session import FunctionScale, Probe, Session
@@ -32,6 +32,7 @@ class HessianRoute:
         span: how many Hessians are measured.
         hessians_per_input: how many may be measured without a budget: one per neuron, of three times as many neurons as
             inputs; chosen.
+        starts: how networks are read off profiles.
         power: how directions are found in the span of the Hessians.
         second_look: residual, relative to the spread, up to which a first network is good enough to measure against.
         fewest_atoms: share of the rank that must be found as directions: a rank that noise has raised leaves some that
@@ -48,6 +49,7 @@ class HessianRoute:
     suits: Condition
     span: SpanSearch = field(default_factory=SpanSearch)
     hessians_per_input: int = 3
+    starts: ProfileStarts = field(default_factory=ProfileStarts)
     power: SubspacePower = field(default_factory=SubspacePower)
     second_look: float = 0.3
     fewest_atoms: float = 0.5
@@ -145,7 +147,7 @@ class HessianRoute:
             directions = self.power(span.subspace, session.rng_power)
             self._check_directions(span, directions)
         with session.stage("reading neurons"):
-            starts = likely_networks(span, directions, activation=survey.activation, outside=outside)
+            starts = self.starts(span, directions, activation=survey.activation, outside=outside)
             likeliest = next(starts)
         with session.stage("refining"):
             refiner.answers.keep(span.sample.points, span.sample.values, are_spread=True)
