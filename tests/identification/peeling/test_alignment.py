@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unweave.activations import SIGMOID, TANH, Activation
-from unweave.identification.peeling.alignment import CLEAR_GAP, Alignment, align
+from unweave.identification.peeling.alignment import Alignment, AlignmentRules, align
 from unweave.networks.network import Network
 from unweave.networks.planted import deep_network
 
@@ -57,7 +57,7 @@ def test_one_output_is_enough(outputs: int, seed: int) -> None:
 def test_nothing_is_clear_if_the_next_layer_is_as_wide(width: int, seed: int) -> None:
     found, _, _, _ = aligned(seed, (width,), outputs=3)
     assert not found.is_clear
-    assert found.gap < CLEAR_GAP
+    assert found.gap < AlignmentRules().clear_gap
 
 
 def test_a_single_neuron_has_no_gap(seed: int) -> None:

@@ -16,12 +16,6 @@ from unweave.activations import Activation
 from unweave.arrays import Points
 from unweave.numerics.least_squares import Policy, Solver, Step, minimise, normal_solver, scattered
 
-# Ranks that are tried: those with the largest gaps at the given lengths and biases.
-TRIED_RANKS = 20
-# Ratio of singular values at the rank from which lengths and biases are believed, and the same where at least so many
-# dimensions are left over: few of them can be emptied by accident.
-CLEAR_GAP = 200.0
-CLEAR_GAP_OF_MANY, MANY = 30.0, 5
 # Lengths and biases are known to a few tenths only and partly undetermined: damped from the beginning, and always a
 # little, until a step moves all of them by less than 1e-10.
 DAMPING = Policy(
@@ -35,10 +29,33 @@ DAMPING = Policy(
     largest_damping=1e6,
     step_tol=1e-10,
 )
-# How far lengths (relative) and biases may be from what was given.
-TRUSTED = (0.05, 0.45)
 # Every unknown is damped by at least this share of what the most important one is damped by.
 LEAST_SHARE = 1e-10
+
+
+@dataclass(frozen=True, kw_only=True)
+class AlignmentRules:
+    """Limits that decide which lengths and biases are believed.
+
+    Args:
+        clear_gap: ratio of singular values at the rank from which they are believed. Of 284 planted layers under a
+            narrower one 252 were found with it, most with 1e14, and one wrongly; of 142 under one as wide 5 had it by
+            accident, up to 2,700. So it is no proof: fresh answers judge a network that follows from it.
+        clear_gap_of_many: the same where `many` dimensions are left over: few of them can be emptied by accident.
+        many: how many these are; chosen.
+        trusted: how far lengths (relative) and biases may be from what was given: tails give lengths to 1 %, and biases
+            to a few tenths (`FarLayerSearch`).
+        tried_ranks: those with the largest gaps at the given lengths and biases; chosen, for the time.
+    """
+
+    clear_gap: float = 200.0
+    clear_gap_of_many: float = 30.0
+    many: int = 5
+    trusted: tuple[float, float] = (0.05, 0.45)
+    tried_ranks: int = 20
+
+
+RULES = AlignmentRules()
 
 
 @dataclass(frozen=True)
@@ -50,18 +67,21 @@ class Alignment:
         biases: the biases.
         frame: orthonormal basis of the row space of the next layer's weights.
         gap: ratio of the singular values on both sides of the rank.
+        rules: which gap leaves no doubt.
     """
 
     scales: Float64[np.ndarray, "neurons"]
     biases: Float64[np.ndarray, "neurons"]
     frame: Float64[np.ndarray, "neurons rank"]
     gap: float
+    rules: AlignmentRules = RULES
 
     @property
     def clear_gap(self) -> float:
         """The gap from which on there is no doubt."""
         neurons, rank = self.frame.shape
-        return CLEAR_GAP_OF_MANY if neurons - rank >= MANY else CLEAR_GAP
+        rules = self.rules
+        return rules.clear_gap_of_many if neurons - rank >= rules.many else rules.clear_gap
 
     @property
     def is_clear(self) -> bool:
@@ -74,6 +94,8 @@ def align(
     gradients: Float64[np.ndarray, "points outputs inputs"],
     biases: Float64[np.ndarray, "inputs"],
     activation: Activation,
+    *,
+    rules: AlignmentRules = RULES,
 ) -> Alignment:
     """Find lengths and biases from gradients above a layer; the rank is found, too.
 
@@ -82,6 +104,7 @@ def align(
         gradients: of all outputs in these projections.
         biases: first guess, a few tenths of an argument's unit off at most.
         activation: of the layer.
+        rules: which lengths and biases are believed.
 
     Returns:
         The alignment with the smallest rank that is clear, or else the one with the largest gap; the gap is zero
@@ -91,13 +114,13 @@ def align(
     Guarantees: exact for exact gradients if the next layer is narrower and the guess is good enough; heuristic.
     """
     neurons = len(biases)
-    problem = _Ranks(projections, gradients, activation)
+    problem = _Ranks(projections, gradients, activation, rules)
     values = np.linalg.svd(problem.divided(np.ones(neurons), biases), compute_uv=False)
     ratios = values[:-1] / np.maximum(values[1:], np.finfo(float).tiny)
-    tried = [problem.solved(int(rank), biases) for rank in sorted(np.argsort(-ratios)[:TRIED_RANKS] + 1)]
+    tried = [problem.solved(int(rank), biases) for rank in sorted(np.argsort(-ratios)[: rules.tried_ranks] + 1)]
     clear = next((alignment for alignment in tried if alignment.is_clear), None)
     if clear is not None or not tried:
-        return clear or Alignment(np.ones(neurons), biases, np.eye(neurons), 0.0)
+        return clear or Alignment(np.ones(neurons), biases, np.eye(neurons), 0.0, rules)
     return max(tried, key=lambda alignment: alignment.gap)
 
 
@@ -108,6 +131,7 @@ class _Ranks:
     projections: Points
     gradients: Float64[np.ndarray, "points outputs inputs"]
     activation: Activation
+    rules: AlignmentRules
 
     def divided(self, scales: np.ndarray, biases: np.ndarray) -> Float64[np.ndarray, "inputs columns"]:
         """Gradients divided by the slopes, one column per point and output."""
@@ -124,7 +148,7 @@ class _Ranks:
         # In the given units the gradients carry the lengths as factors, which the row space must not.
         left, values, _ = np.linalg.svd(self.divided(scales, found) / scales[:, None])
         gap = float(values[rank - 1] / max(values[rank], np.finfo(float).eps * values[0]))
-        return Alignment(scales, found, left[:, :rank], gap)
+        return Alignment(scales, found, left[:, :rank], gap, self.rules)
 
     def tail(self, rank: int, state: np.ndarray) -> float:
         """Share of the divided gradients outside the rank."""
@@ -179,4 +203,6 @@ class _Descent:
 
     def moved(self, point: np.ndarray, step: Step, /) -> np.ndarray | None:
         trial = point + step
-        return trial if np.all(np.abs(trial - self.given) < np.repeat(TRUSTED, len(trial) // 2)) else None
+        return (
+            trial if np.all(np.abs(trial - self.given) < np.repeat(self.ranks.rules.trusted, len(trial) // 2)) else None
+        )
