@@ -327,6 +327,9 @@ class Trail:
         except BudgetExhausted as problem:
             # Nothing is shown that was not compared with all that could explain more.
             return replace(self, spent=problem, end=SPENT)._leaving(route, SPENT)
+        except OracleError as problem:
+            # A look at the answers has failed, far out for example; a route with other looks may not.
+            return replace(self, failure=self.failure or problem)._leaving(route, str(problem))
         if not decision.is_taken:
             return self._leaving(route, decision.because)
         self.survey.session.notes.append(f"Route: {route.name}, because {decision.because}")

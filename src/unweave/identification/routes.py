@@ -366,14 +366,14 @@ def is_straight_after_all(survey: Survey, known: Known) -> Decision:
 
 
 def hides_kinks(survey: Survey, known: Known) -> Decision:
-    """Suit functions in a box that a network explains nearly everywhere: kinks may cut off corners."""
+    """Suit functions that are straight nearly everywhere: kinks may cut off corners of a box, or be far away."""
     if why := known.closes(survey):
         return leave(why)
-    if not (survey.is_in_box and (known.misses or survey.is_straight_everywhere)):
+    if not (survey.is_straight_everywhere or (survey.is_in_box and known.misses)):
         return leave("no network was found that is wrong in corners only, and the function bends at many places.")
     if KINK_WALK in known.tried or not survey.may_walk:
         return leave("kinks were walked along already, or walks are switched off.")
-    return take("the function is straight at most places, and not at others: kinks may cut off corners of the box.")
+    return take("the function is straight at most places, and not at others: kinks may be far out or cut off corners.")
 
 
 def has_layers_above(survey: Survey, known: Known) -> Decision:

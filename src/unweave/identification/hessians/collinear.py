@@ -6,15 +6,30 @@ Where one neuron does not explain the profile of an atom, two or three of the sa
 from dataclasses import dataclass
 
 import numpy as np
-import scipy  # its parts are loaded when first used
 from jaxtyping import Float64, Int
 
 from unweave.activations import Activation
 from unweave.identification.profiles import ProfileFit, Profiles
+from unweave.numerics.least_squares import is_over
 
 SCALES = np.geomspace(0.15, 6.0, 14)
 BIASES = np.linspace(-4.0, 4.0, 21)
 STARTS = 6
+# Pairs of dictionary entries among which starts are chosen.
+BEST_PAIRS = 4_000
+FIT_STEPS = 200
+# Damping of the first step, relative to the diagonal of the equations, and the one at which a fit is given up.
+FIRST_DAMPING, LARGEST_DAMPING = 1e-3, 1e8
+# What the diagonal gets in any case, so that equations which rounding has made singular can be solved.
+RIDGE = 1e-15
+# Relative gain of a step at which a fit has settled: a hundred such steps would not bring what another part must.
+SETTLED = 1e-4
+# Squared misfit of an exact fit.
+EXACT = 1e-28
+# Steps after which only the starts that fit best are followed, and how many of them.
+HEAT, FINALISTS = 40, 2
+# Singular values of the shapes of parts below this share of the largest are rounding.
+RANK_TOL = 1e-13
 
 
 @dataclass(frozen=True)
@@ -93,29 +108,84 @@ def _fit_parts(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     """Variable projection in all scales and biases, from the best combinations of a coarse dictionary."""
     norm = float(np.linalg.norm(targets))
-
-    def shapes(parameters: np.ndarray) -> np.ndarray:
-        scales, biases = np.split(parameters, 2)
-        return activation(positions[:, None] * scales + biases, 2)
-
-    def residuals(parameters: np.ndarray) -> np.ndarray:
-        columns = shapes(parameters)
-        return (targets - columns @ np.linalg.lstsq(columns, targets, rcond=None)[0]).ravel() / norm
-
-    fits = [
-        scipy.optimize.least_squares(
-            residuals, start, method="trf", x_scale="jac", max_nfev=200, ftol=1e-15, xtol=1e-14
-        )
-        for start in _dictionary_starts(positions, targets, activation, parts)
-    ]
-    solution = min(fits, key=lambda result: result.cost).x
-    weights = np.linalg.lstsq(shapes(solution), targets, rcond=None)[0]
-    scales, biases = np.split(solution, 2)
+    starts = np.array(_dictionary_starts(positions, targets, activation, parts))
+    found = _variable_projection(positions, targets / norm, activation, starts)
+    best = int(np.argmin(found.losses))
+    (scales, biases), weights = np.split(found.parameters[best], 2), norm * found.weights[best]
     # A negative scale is the reflected neuron: even or odd second derivatives say which weight it has.
     law = activation.reflection
     sign = np.where(scales < 0, law.sign, 1) if law else np.ones(parts)
     flip = np.where(scales < 0, -1.0, 1.0) if law else np.ones(parts)
-    return scales * flip, biases * flip, weights * sign[:, None], float(np.linalg.norm(residuals(solution)))
+    return scales * flip, biases * flip, weights * sign[:, None], float(np.sqrt(found.losses[best]))
+
+
+@dataclass(frozen=True)
+class _Projected:
+    """Fits of the same profile from several starts, with the best weights for their scales and biases.
+
+    Args:
+        parameters: the scales of the parts, then their biases.
+        weights: the best output weights.
+        losses: squared misfits.
+        grams: Gauss-Newton matrices.
+        slopes: directions in which the misfit falls.
+    """
+
+    parameters: Float64[np.ndarray, "starts parameters"]
+    weights: Float64[np.ndarray, "starts parts outputs"]
+    losses: Float64[np.ndarray, "starts"]
+    grams: Float64[np.ndarray, "starts parameters parameters"]
+    slopes: Float64[np.ndarray, "starts parameters"]
+
+    def take_over(self, others: "_Projected", rows: np.ndarray, chosen: np.ndarray) -> None:
+        """Put the chosen ones of other fits into these rows."""
+        for mine, theirs in zip(vars(self).values(), vars(others).values(), strict=True):
+            mine[rows] = theirs[chosen]
+
+
+def _variable_projection(
+    positions: np.ndarray, targets: np.ndarray, activation: Activation, starts: np.ndarray
+) -> _Projected:
+    """Levenberg-Marquardt from all starts at once, with a damping each: one by one would be a loop of small fits."""
+    best = _projected(positions, targets, activation, starts)
+    damping, active = np.full(len(starts), FIRST_DAMPING), np.arange(len(starts))
+    for step in range(FIT_STEPS):
+        if step == HEAT:
+            active = np.intersect1d(active, np.argsort(best.losses)[:FINALISTS])
+        if len(active) == 0 or np.min(best.losses) < EXACT or is_over():
+            break
+        grams, diagonal = best.grams[active], np.einsum("kii->ki", best.grams[active])
+        ridge = damping[active, None] * diagonal + np.finfo(float).tiny
+        damped = grams + ridge[:, :, None] * np.eye(grams.shape[1])
+        moves = np.linalg.solve(damped + RIDGE * np.max(diagonal, axis=1)[:, None, None] * np.eye(grams.shape[1]),
+                                best.slopes[active][:, :, None])[:, :, 0]  # fmt: skip
+        trial = _projected(positions, targets, activation, best.parameters[active] + moves)
+        is_better = trial.losses < best.losses[active]
+        has_settled = is_better & (best.losses[active] - trial.losses <= SETTLED * best.losses[active])
+        best.take_over(trial, active[is_better], np.flatnonzero(is_better))
+        damping[active] = np.where(is_better, 0.2, 5.0) * damping[active]
+        active = active[~has_settled & (damping[active] < LARGEST_DAMPING)]
+    return best
+
+
+def _projected(
+    positions: np.ndarray, targets: np.ndarray, activation: Activation, parameters: np.ndarray
+) -> _Projected:
+    """Eliminate the output weights; derivatives of the projection as Kaufman (1975) simplifies them."""
+    scales, biases = (part[:, None, :] for part in np.split(parameters, 2, axis=1))
+    arguments = positions[:, None] * scales + biases
+    basis, triangle = np.linalg.qr(activation(arguments, 2))
+    coefficients = np.swapaxes(basis, 1, 2) @ targets
+    residuals = targets - basis @ coefficients
+    # Parts that have become equal, or flat, share a weight: no inverse of their triangle is needed.
+    weights = np.linalg.pinv(triangle, rcond=RANK_TOL) @ coefficients
+    bend = activation(arguments, 3)
+    columns = np.concatenate([bend * positions[:, None], bend], axis=2)
+    columns -= basis @ (np.swapaxes(basis, 1, 2) @ columns)
+    twice = np.concatenate([weights, weights], axis=1)
+    grams = (np.swapaxes(columns, 1, 2) @ columns) * (twice @ np.swapaxes(twice, 1, 2))
+    slopes = np.sum((np.swapaxes(columns, 1, 2) @ residuals) * twice, axis=2)
+    return _Projected(parameters.copy(), weights, np.sum(residuals**2, axis=(1, 2)), grams, slopes)
 
 
 def _dictionary_starts(
@@ -146,11 +216,13 @@ def _best_pairs(columns: np.ndarray, targets: np.ndarray) -> list[tuple[int, int
     determinant = np.maximum(1.0 - gram**2, 1e-4)
     square = np.sum(products**2, axis=1)
     explained = (square[:, None] + square[None, :] - 2 * gram * (products @ products.T)) / determinant
-    order = np.argsort(-np.triu(explained, 1), axis=None)[:4000]
+    flat = np.triu(explained, 1).ravel()
+    best = np.argpartition(-flat, min(BEST_PAIRS, flat.size - 1))[:BEST_PAIRS]
+    order = best[np.argsort(-flat[best], kind="stable")]
     pairs: list[tuple[int, int]] = []
     used: set[int] = set()
-    for flat in order:
-        i, j = divmod(int(flat), columns.shape[1])
+    for entry in order:
+        i, j = divmod(int(entry), columns.shape[1])
         if i not in used and j not in used:
             pairs.append((i, j))
             used |= {i, j}
