@@ -127,13 +127,20 @@ def _fit(
     spread = np.where(spread > 0, spread, 1.0)
     standard = (positions - center) / spread
     starts = np.array([_grid_starts(standard[k], targets[k], activation) for k in range(len(positions))])
+    # All starts of all neurons are one batch: a few points of each, then the best start on all of them.
     few = slice(None, MOST_FIT_POINTS)
-    fits = [
-        _variable_projection(standard[:, few], targets[:, few], activation, scales=start[:, 0], biases=start[:, 1])
-        for start in np.moveaxis(starts, 1, 0)
-    ]
-    best = np.argmin(np.array([misfits for _, _, _, misfits in fits]), axis=0)
-    scales, biases = (np.array([fits[j][part][k] for k, j in enumerate(best)]) for part in range(2))
+    scales, biases, _, misfits = (
+        part.reshape(starts.shape[:2] + part.shape[1:])
+        for part in _variable_projection(
+            np.repeat(standard[:, few], starts.shape[1], axis=0),
+            np.repeat(targets[:, few], starts.shape[1], axis=0),
+            activation,
+            scales=starts[:, :, 0].ravel(),
+            biases=starts[:, :, 1].ravel(),
+        )
+    )
+    chosen = (np.arange(len(starts)), np.argmin(misfits, axis=1))
+    scales, biases = scales[chosen], biases[chosen]
     scales, biases, curvatures, misfits = _variable_projection(
         standard, targets, activation, scales=scales, biases=biases, steps=POLISH_STEPS
     )

@@ -278,9 +278,8 @@ def orthogonal_solver(
     Returns:
         Solutions for dampings in units of the mean square of the singular values.
     """
-    factor, triangle = np.linalg.qr(jacobian)
-    target = factor.T @ residuals
-    count = len(target)
+    count = jacobian.shape[1]
+    triangle, target = _triangle(jacobian, residuals)
     unit = np.linalg.norm(triangle) / np.sqrt(max(count, 1))
 
     def solve(damping: float) -> Step:
@@ -288,10 +287,21 @@ def orthogonal_solver(
             return np.full(count, np.nan)
         if damping == 0.0:
             return np.linalg.lstsq(triangle, target, rcond=RANK_TOL)[0]
-        damped_factor, damped = np.linalg.qr(np.vstack([triangle, np.sqrt(damping) * unit * np.eye(count)]))
-        return scipy.linalg.solve_triangular(damped, damped_factor[:count].T @ target)
+        damped, shifted = _triangle(
+            np.vstack([triangle, np.sqrt(damping) * unit * np.eye(count)]), np.append(target, np.zeros(count))
+        )
+        return scipy.linalg.solve_triangular(damped, shifted)
 
     return solve
+
+
+def _triangle(
+    matrix: Float64[np.ndarray, "rows parameters"], right: Float64[np.ndarray, "rows"]
+) -> tuple[Float64[np.ndarray, "parameters parameters"], Step]:
+    """Reduce a least-squares problem to a triangle: as one more column the right-hand side needs no orthogonal factor."""
+    count = matrix.shape[1]
+    both = np.linalg.qr(np.column_stack([matrix, right]), mode="r")
+    return both[:count, :count], both[:count, count]
 
 
 def normal_solver(
