@@ -132,6 +132,8 @@ class Survey:
         visible_bend: second differences, in units of the noise, below which kinks are looked for, too: the function
             then hardly bends at the first places.
         flat_margin: change of an answer nearby, in expected errors, up to which it is constant there.
+        fine_noise: noise up to which answers are fine: behind more of it, with three decimals for example, far bends
+            of smooth neurons look like kinks, and a walk along them costs 10,000 queries and more in vain.
     """
 
     session: Session
@@ -143,6 +145,12 @@ class Survey:
     smooth_roughness: float = 0.2
     visible_bend: float = 1e3
     flat_margin: float = 6.0
+    fine_noise: float = 1e-6
+
+    @property
+    def has_fine_answers(self) -> bool:
+        """Whether the noise, relative to the spread of the answers, is small enough to tell kinks from bends."""
+        return self.probe.scale.noise <= self.fine_noise
 
     @property
     def is_in_box(self) -> bool:
@@ -369,7 +377,9 @@ def hides_kinks(survey: Survey, known: Known) -> Decision:
     """Suit functions that are straight nearly everywhere: kinks may cut off corners of a box, or be far away."""
     if why := known.closes(survey):
         return leave(why)
-    if not (survey.is_straight_everywhere or (survey.is_in_box and known.misses)):
+    may_be_corners = survey.is_in_box and (known.misses or survey.is_straight_everywhere)
+    may_be_far = not survey.is_in_box and survey.has_fine_answers and survey.is_straight_everywhere
+    if not (may_be_corners or may_be_far):
         return leave("no network was found that is wrong in corners only, and the function bends at many places.")
     if KINK_WALK in known.tried or not survey.may_walk:
         return leave("kinks were walked along already, or walks are switched off.")

@@ -298,7 +298,7 @@ def orthogonal_solver(
 def _triangle(
     matrix: Float64[np.ndarray, "rows parameters"], right: Float64[np.ndarray, "rows"]
 ) -> tuple[Float64[np.ndarray, "parameters parameters"], Step]:
-    """Reduce a least-squares problem to a triangle: as one more column the right-hand side needs no orthogonal factor."""
+    """Reduce a least-squares problem to a triangle; as one more column the right side needs no orthogonal factor."""
     count = matrix.shape[1]
     both = np.linalg.qr(np.column_stack([matrix, right]), mode="r")
     return both[:count, :count], both[:count, count]

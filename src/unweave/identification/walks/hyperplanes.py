@@ -127,7 +127,9 @@ def _side(walked: KinkedLine, settings: KinkSearch, index: int) -> Search:
     point = line.points(np.array([position]))[0]
     size = max(float(np.max(np.abs(piece.slope))), np.finfo(float).tiny)
     error = settings.noise + settings.rounding * (float(np.max(np.abs(piece.at(position)))) + size * abs(position))
-    step = room * float(np.clip(error / (settings.gradient_error * size * room), settings.step, settings.largest_step))
+    # A flat piece has no slope that limits the step: it may be the longest one.
+    visible = max(settings.gradient_error * size * room, error / settings.largest_step, np.finfo(float).tiny)
+    step = room * max(error / visible, settings.step)
     gradient = yield from _differences(point, step)
     expected, doubt = piece.slope, piece.error(position) / max(piece.last - piece.first, 1e-300)
     if not np.all(np.abs(gradient @ line.direction - expected) <= settings.margin * (2 * error / step + doubt)):
