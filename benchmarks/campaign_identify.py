@@ -408,7 +408,8 @@ def parameters_verdict(found: unweave.Result, truth: Truth) -> Judged:
     if truth.network is None or network is None or certificate is None:
         return Judged(Verdict.RIGHT)
     allowed = max(certificate.radius, 4 * np.finfo(float).eps)
-    if network.widths != truth.network.widths or network.skip is not None:
+    same = network.widths == truth.network.widths and network.activations == truth.network.activations
+    if not same or network.skip is not None:
         error, what = hyperplanes_error(network, truth.network), "a hyperplane"
     else:
         error, what = unweave.match(network, truth.network).largest_error, "a parameter"
@@ -419,15 +420,21 @@ def parameters_verdict(found: unweave.Result, truth: Truth) -> Judged:
 
 def hyperplanes_error(network: Network, truth: Network) -> float:
     """Compare neurons where some are invisible: every one that was found must be a planted one, up to its length."""
-    found, planted = (
-        rows / np.linalg.norm(rows, axis=1, keepdims=True)
-        for rows in (np.column_stack([each.layers[0].weights, each.layers[0].biases]) for each in (network, truth))
-    )
-    if len(network.widths) != len(truth.widths) or not len(found):
+    if len(network.widths) != len(truth.widths) or not network.widths[0]:
         return 0.0
-    nearest = [np.min(np.minimum(np.linalg.norm(planted - row, axis=1), np.linalg.norm(planted + row, axis=1)))
-               for row in found]  # fmt: skip
-    return float(max(nearest)) if found.shape[1] == planted.shape[1] else np.inf
+    found, planted = hyperplanes_of(network), hyperplanes_of(truth)
+    distances = [np.linalg.norm(planted[None] - sign * found[:, None], axis=2) for sign in (1.0, -1.0)]
+    return float(np.max(np.min(np.minimum(*distances), axis=1)))
+
+
+def hyperplanes_of(network: Network) -> np.ndarray:
+    """Unit normals and offsets of the hyperplanes where neurons have their kinks, or their centres without kinks."""
+    hidden = network.layers[0]
+    # The centre of a periodic activation is any of many places: only its direction is compared.
+    biases = np.zeros(hidden.neurons) if hidden.activation.period else hidden.biases
+    centres = hidden.activation.kinks or (0.0,)
+    rows = np.concatenate([np.column_stack([hidden.weights, biases - centre]) for centre in centres])
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
 def rows_verdict(found: unweave.Result, truth: Network) -> Judged:

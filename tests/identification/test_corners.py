@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unweave.identification.corners import DRAWN_VERTICES, face_points, points_beyond, vertices
+from unweave.identification.corners import DRAWN_VERTICES, face_points, points_beyond, points_on, vertices
 
 
 @pytest.mark.parametrize("inputs", [1, 3, 12])
@@ -44,3 +44,22 @@ def test_points_beyond_a_kink_are_in_the_box_and_beyond(inputs: int, depth: floa
 
 def test_there_are_none_beyond_a_kink_outside() -> None:
     assert len(points_beyond(np.array([1.0, -1.0]), -2.5, 10, np.random.default_rng(0))) == 0
+
+
+@pytest.mark.parametrize("is_box", [True, False])
+@pytest.mark.parametrize("inputs", [1, 2, 9])
+def test_points_are_moved_onto_a_kink(inputs: int, is_box: bool) -> None:
+    rng = np.random.default_rng([inputs, 2])
+    weights = rng.standard_normal(inputs)
+    offset = 0.9 * float(np.sum(np.abs(weights)))
+    points = points_on(weights, offset, rng.uniform(-1.0, 1.0, (50, inputs)), is_box=is_box)
+    assert len(points) == 50
+    np.testing.assert_allclose(points @ weights + offset, 0.0, atol=1e-12)
+    if is_box:
+        assert np.all(np.abs(points) <= 1.0)
+
+
+def test_no_point_of_a_box_is_moved_onto_a_kink_outside() -> None:
+    weights = np.array([1.0, -1.0])
+    assert len(points_on(weights, 2.5, np.zeros((3, 2)), is_box=True)) == 0
+    assert len(points_on(np.zeros(2), 1.0, np.zeros((3, 2)), is_box=False)) == 0

@@ -32,7 +32,7 @@ class Evidence:
         limit: largest residual of a network that explains the answers.
         explains: whether fresh answers are met up to that limit.
         missed: single fresh points that it misses.
-        missed_trials: vertices and points of faces of a box, or points far from the centre, that it misses.
+        missed_trials: points on its kinks, and on vertices and faces of a box or far from the centre, that it misses.
         is_complete: whether the budget was enough for all places that should be tried.
         is_box: whether the domain is a box, whose corners walks do not reach.
         all_vertices: whether every vertex of the box was tried.
@@ -147,9 +147,9 @@ def _misses(evidence: Evidence) -> str:
     certificate = evidence.certificate
     misses = f"it misses {evidence.missed} of {certificate.fresh_queries} fresh points"
     if evidence.missed_trials and not evidence.is_box:
-        return f"{misses}, and {evidence.missed_trials} points up to 30 times as far from the centre"
+        return f"{misses}, and {evidence.missed_trials} points on its kinks or up to 30 times as far from the centre"
     if evidence.missed_trials and evidence.is_box:
-        misses += f" and {evidence.missed_trials} of {certificate.trials} vertices and points of faces"
+        misses += f" and {evidence.missed_trials} of {certificate.trials} vertices and points of faces and kinks"
     return f"{misses}, by up to {certificate.largest_error:.1e} of the spread"
 
 

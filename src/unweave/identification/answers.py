@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float64
 from unweave.activations import IDENTITY, Activation
 from unweave.arrays import Points, Values, Vector, root_mean_square
 from unweave.exceptions import BudgetExhausted, OracleError
-from unweave.identification.corners import face_points, points_beyond, vertices
+from unweave.identification.corners import face_points, points_beyond, points_on, vertices
 from unweave.networks.network import Network
 from unweave.oracles.oracle import Box
 from unweave.oracles.views import StandardOracle
@@ -33,6 +33,8 @@ class Asking:
         face_points: on faces of all dimensions of a box, beside its vertices: they show what fills 3 % of the faces.
         far_trials: how far out points are tried, where the domain has no end; chosen: thrice as far again and again.
         far_points: as many each; all 36 show what fills 8 % of the directions.
+        kink_points: on every kink of a network, where two that are taken for one differ most from it; chosen: one may
+            be where the two cross.
         telling_share: answers that show a neuron bend, per number of a neuron: three equations per unknown.
         telling_argument: how far its argument must go over them: there tanh has reached 99 % of its limit.
         telling_spread: standard deviation of its argument below which they are too close together: a third of that of
@@ -55,6 +57,7 @@ class Asking:
     face_points: int = 100
     far_trials: tuple[float, ...] = (3.0, 10.0, 30.0)
     far_points: int = 12
+    kink_points: int = 2
     telling_share: float = 3.0
     telling_argument: float = 2.5
     telling_spread: float = 0.5
@@ -164,13 +167,30 @@ class AnswerPool:
         if self._waiting_trials is None:
             self._waiting_trials = self._trials(self._rng_fresh.spawn(1)[0])
         points, self._waiting_trials = np.split(self._waiting_trials, [most or len(self._waiting_trials)])
+        try:
+            return self._try(points)
+        except BudgetExhausted:
+            self._waiting_trials = np.concatenate([points, self._waiting_trials])
+            raise
+
+    def ask_trials_on_kinks(self, network: Network) -> None:
+        """Ask where each neuron of a network has its kinks: a second one close by shows there."""
+        hidden, rng = network.layers[0], self._rng_fresh.spawn(1)[0]
+        count = self._asking.kink_points
+        places = [
+            points_on(weights, bias - kink, self.oracle.sample(rng, count), is_box=self.is_box)
+            for weights, bias in zip(hidden.weights, hidden.biases, strict=True)
+            for kink in hidden.activation.kinks
+        ]
+        if places:
+            self._try(np.concatenate(places))
+
+    def _try(self, points: Points) -> bool:
+        """Ask trial points, if there are any and the model answers there."""
         if len(points) == 0:
             return False
         try:
             values = self.oracle.query(points)
-        except BudgetExhausted:
-            self._waiting_trials = np.concatenate([points, self._waiting_trials])
-            raise
         except OracleError:
             if self.is_box:
                 raise

@@ -1,4 +1,4 @@
-"""Places of a box where something can hide that no line through it has met: vertices, faces, and cut-off corners.
+"""Places where something can hide that no line has met: vertices and faces of a box, cut-off corners, and kinks.
 
 A neuron that bends anywhere in a box is on both sides of its kink at vertices: an affine function has its largest and
 its smallest value there. So a kink that no answer has met shows at a vertex first.
@@ -7,6 +7,7 @@ All points are in standard coordinates, in which a box is [-1, 1]^inputs.
 """
 
 import numpy as np
+from jaxtyping import Float64
 
 from unweave.arrays import Points, Vector
 
@@ -46,3 +47,21 @@ def points_beyond(weights: Vector, bias: float, count: int, rng: np.random.Gener
         lengths = np.minimum(height / np.abs(weights), 2.0)
     shares = rng.uniform(0.0, 1.0, (count, 1)) * rng.dirichlet(np.ones(len(weights)), count)
     return vertex - shares * lengths * vertex
+
+
+def points_on(weights: Vector, offset: float, points: Points, *, is_box: bool) -> Float64[np.ndarray, "moved inputs"]:
+    """Move points of the domain to where ``weights x + offset`` is zero; those that can't get there are left out.
+
+    Where two kinks are so near each other that they were taken for one, only points between them show it.
+    """
+    values, size = points @ weights + offset, float(weights @ weights)
+    if size == 0.0:
+        return points[:0]
+    if not is_box:
+        return points - (values / size)[:, None] * weights
+    # Towards the vertex where the sign is most likely another one: the way there stays in the box.
+    ends = -np.sign(values)[:, None] * np.where(weights < 0.0, -1.0, 1.0)
+    beyond = ends @ weights + offset
+    crosses = values * beyond < 0.0
+    shares = values[crosses] / (values[crosses] - beyond[crosses])
+    return points[crosses] + shares[:, None] * (ends[crosses] - points[crosses])

@@ -1,7 +1,8 @@
 """The examination of a network that explains the answers so far: it is tried where it could still be wrong.
 
-In a box, vertices and faces come first: a kink that cuts off a corner shows there. Then fresh points of the domain are
-asked, as many as the coverage needs that is to be claimed. What is missed is fitted once, for parameters that few
+In a box, vertices and faces come first: a kink that cuts off a corner shows there. Then points on every kink that was
+found, where two that lie close together show; then fresh points of the domain, as many as the coverage needs that is to
+be claimed. What is missed is fitted once, for parameters that few
 answers have told of; a network that misses it still has something missing.
 """
 
@@ -25,7 +26,7 @@ class Examined:
     Args:
         candidate: the network, refined once more if that was needed, with a certificate from all fresh answers.
         missed: fresh points that it misses.
-        missed_trials: vertices and points of faces that it misses.
+        missed_trials: vertices and points of faces, or far ones, and points on kinks that it misses.
         is_complete: whether the budget was enough for all of it.
     """
 
@@ -83,6 +84,7 @@ class Examination:
         try:
             if answers.is_box or self.asks_far:
                 answers.ask_trials()
+            answers.ask_trials_on_kinks(candidate.network)
             answers.ask_fresh(self.wanted(answers))
         except BudgetExhausted as problem:
             is_complete = False

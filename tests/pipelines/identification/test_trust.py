@@ -8,7 +8,7 @@ import pytest
 
 import unweave
 from unweave import Box, Everywhere, InvalidInput, Outcome
-from unweave.activations import LEAKY_RELU, RELU, Activation
+from unweave.activations import HARD_SIGMOID, LEAKY_RELU, RELU, Activation
 from unweave.networks.network import Network
 
 Function = Callable[[np.ndarray], np.ndarray]
@@ -32,6 +32,35 @@ class Counted:
     def __call__(self, points: np.ndarray) -> np.ndarray:
         self.asked += len(points)
         return self.function(points)
+
+
+class TestKinksCloseTogether:
+    @pytest.mark.parametrize("domain", [Everywhere(), Box(-1, 1)], ids=["everywhere", "box"])
+    def test_two_kinks_in_one_slab_are_not_called_one(self, domain: Everywhere | Box) -> None:
+        """Between them, in a millionth of the domain, one neuron with both weights is wrong; elsewhere it is right."""
+        rng = np.random.default_rng(3)
+        weights, biases = rng.standard_normal((3, 4)), 0.3 * rng.standard_normal(3)
+        weights[1], biases[1] = weights[0] + 1e-6 * rng.standard_normal(4), biases[0] + 1e-6
+        truth = Network.shallow(weights, biases, np.array([[1.0, 1.0, -0.7]]), np.zeros(1), RELU)
+        found = unweave.identify(truth, domain=domain)
+        assert found.outcome is not Outcome.IDENTIFIED or found.network.widths == (3,)
+
+
+class TestKinksFarOut:
+    def test_neurons_that_are_straight_near_the_centre_are_found(self) -> None:
+        """A hard sigmoid bends where its argument is 3 or -3: far from most points that are asked first."""
+        rng = np.random.default_rng(4)
+        truth = Network.shallow(
+            rng.standard_normal((4, 8)) / np.sqrt(8),
+            0.3 * rng.standard_normal(4),
+            rng.standard_normal((1, 4)),
+            np.zeros(1),
+            HARD_SIGMOID,
+        )
+        found = unweave.identify(truth)
+        assert found.is_identified
+        assert found.network is not None
+        assert found.network.widths == (4,)
 
 
 class TestBoxes:

@@ -174,12 +174,13 @@ def _projected(
     """Eliminate the output weights; derivatives of the projection as Kaufman (1975) simplifies them."""
     scales, biases = (part[:, None, :] for part in np.split(parameters, 2, axis=1))
     arguments = positions[:, None] * scales + biases
-    basis, triangle = np.linalg.qr(activation(arguments, 2))
+    # Parameters may run away to where an activation is no number any more: such a part is flat.
+    basis, triangle = np.linalg.qr(np.nan_to_num(activation(arguments, 2), posinf=0.0, neginf=0.0))
     coefficients = np.swapaxes(basis, 1, 2) @ targets
     residuals = targets - basis @ coefficients
     # Parts that have become equal, or flat, share a weight: no inverse of their triangle is needed.
     weights = np.linalg.pinv(triangle, rcond=RANK_TOL) @ coefficients
-    bend = activation(arguments, 3)
+    bend = np.nan_to_num(activation(arguments, 3), posinf=0.0, neginf=0.0)
     columns = np.concatenate([bend * positions[:, None], bend], axis=2)
     columns -= basis @ (np.swapaxes(basis, 1, 2) @ columns)
     twice = np.concatenate([weights, weights], axis=1)

@@ -1,0 +1,45 @@
+"""Several neurons on one direction, against planted ones."""
+
+import numpy as np
+import pytest
+
+from unweave.activations import GAUSSIAN, GELU, MISH, SOFTPLUS, TANH, Activation
+from unweave.identification.hessians.collinear import split_collinear
+from unweave.identification.profiles import ProfileFit, Profiles
+
+
+def poor_fit(activation: Activation, outputs: int) -> ProfileFit:
+    """One neuron that explains nothing."""
+    return ProfileFit(activation, np.ones(1), np.zeros(1), np.zeros((outputs, 1)), np.ones(1))
+
+
+@pytest.mark.parametrize("activation", [TANH, SOFTPLUS, GELU, GAUSSIAN], ids=str)
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_two_neurons_on_a_direction_are_told_apart(activation: Activation, outputs: int) -> None:
+    rng = np.random.default_rng([outputs, *activation.name.encode()])
+    positions, scales, biases = rng.standard_normal(120), np.array([0.7, 1.9]), np.array([-1.1, 0.8])
+    weights = rng.standard_normal((2, outputs))
+    values = activation(positions[:, None] * scales + biases, 2) @ weights
+    profiles = Profiles(positions[:, None], values[:, :, None], 0.0)
+    split = split_collinear(profiles, poor_fit(activation, outputs))
+    assert split is not None
+    assert list(split.atom) == [0, 0]
+    assert np.all(split.fit.misfits < 1e-9)
+    order = np.argsort(split.fit.scales)
+    np.testing.assert_allclose(split.fit.scales[order], scales, rtol=1e-6)
+    np.testing.assert_allclose(split.fit.biases[order], biases, rtol=1e-6)
+    np.testing.assert_allclose(split.fit.curvatures.T[order], weights, rtol=1e-6)
+
+
+def test_a_profile_that_no_neurons_explain_is_left_as_it_is() -> None:
+    positions = np.random.default_rng(0).standard_normal(120)
+    profiles = Profiles(positions[:, None], np.sign(np.sin(40 * positions))[:, None, None], 0.0)
+    assert split_collinear(profiles, poor_fit(TANH, 1)) is None
+
+
+def test_parts_that_run_away_are_flat() -> None:
+    """Second derivatives of mish are no numbers for huge arguments."""
+    positions = 1e3 * np.random.default_rng(1).standard_normal(60)
+    profiles = Profiles(positions[:, None], np.exp(-np.abs(positions))[:, None, None], 0.0)
+    split = split_collinear(profiles, poor_fit(MISH, 1))
+    assert split is None or np.all(np.isfinite(split.fit.misfits))
