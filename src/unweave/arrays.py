@@ -45,6 +45,18 @@ def root_mean_square(values: np.ndarray) -> float:
     return float(np.sqrt(np.mean(values**2)))
 
 
+def spread_of_columns(values: np.ndarray) -> Float64[np.ndarray, "columns"]:
+    """Standard deviation of every column, also where squares would overflow or vanish."""
+    unit = unit_of_columns(values)
+    return unit * np.std(values / unit, axis=0)
+
+
+def unit_of_columns(values: np.ndarray) -> Float64[np.ndarray, "columns"]:
+    """A power of two near the largest magnitude of every column: squares in this unit are numbers, without rounding."""
+    _, exponents = np.frexp(np.max(np.abs(values), axis=0))
+    return np.ldexp(1.0, exponents - 1)
+
+
 @lru_cache(maxsize=64)
 def upper_triangle(inputs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Row indices, column indices and isometry weights of the packed layout."""

@@ -34,6 +34,7 @@ class Evidence:
         missed: single fresh points that it misses.
         missed_trials: points on its kinks, and on vertices and faces of a box or far from the centre, that it misses.
         is_complete: whether the budget was enough for all places that should be tried.
+        reach: how far from the centre it was tried, in units of the domain's reach, where the domain has no end.
         is_box: whether the domain is a box, whose corners walks do not reach.
         all_vertices: whether every vertex of the box was tried.
         is_constant: whether all answers are the same.
@@ -50,6 +51,7 @@ class Evidence:
     missed: int = 0
     missed_trials: int = 0
     is_complete: bool = True
+    reach: float = 0.0
     is_box: bool = False
     all_vertices: bool = False
     is_constant: bool = False
@@ -134,7 +136,8 @@ def hidden(evidence: Evidence) -> str:
         f"({certificate.fresh_queries} fresh points, confidence {percent(certificate.confidence)})"
     )
     if not evidence.is_box:
-        return f"{small}, {narrow}."
+        far = f"farther out than {evidence.reach:g} times the reach of" if evidence.reach else "outside of"
+        return f"{small}, {narrow}, and whatever bends {far} the domain."
     tried = "all vertices" if evidence.all_vertices else f"{certificate.trials} vertices and points of faces"
     return f"{small}, {narrow} without reaching any of {tried} that were tried."
 
@@ -147,7 +150,10 @@ def _misses(evidence: Evidence) -> str:
     certificate = evidence.certificate
     misses = f"it misses {evidence.missed} of {certificate.fresh_queries} fresh points"
     if evidence.missed_trials and not evidence.is_box:
-        return f"{misses}, and {evidence.missed_trials} points on its kinks or up to 30 times as far from the centre"
+        return (
+            f"{misses}, and {evidence.missed_trials} points on its kinks or up to {evidence.reach:g} times as far from the "
+            "centre as the domain reaches"
+        )
     if evidence.missed_trials and evidence.is_box:
         misses += f" and {evidence.missed_trials} of {certificate.trials} vertices and points of faces and kinks"
     return f"{misses}, by up to {certificate.largest_error:.1e} of the spread"

@@ -28,12 +28,14 @@ class Examined:
         missed: fresh points that it misses.
         missed_trials: vertices and points of faces, or far ones, and points on kinks that it misses.
         is_complete: whether the budget was enough for all of it.
+        reach: how far from the centre it was tried, in units of the domain's reach.
     """
 
     candidate: Candidate
     missed: int = 0
     missed_trials: int = 0
     is_complete: bool = True
+    reach: float = 0.0
 
     @property
     def is_passed(self) -> bool:
@@ -97,16 +99,21 @@ class Examination:
             int(np.count_nonzero(missed)),
             int(np.count_nonzero(tried)),
             is_complete,
+            answers.reach if self._can_judge_far(candidate) else 0.0,
         )
 
     def _missed_trials(self, candidate: Candidate, refiner: Refiner) -> Bool[np.ndarray, "points"]:
         """Whether each of the trial answers is missed."""
         answers, certificate = refiner.answers, candidate.certificate
-        if not answers.is_box and not (is_shallow(candidate.network) and certificate.is_isolated):
-            # Far out, errors of parameters are amplified, of lower layers by no known factor.
+        if not answers.is_box and not self._can_judge_far(candidate):
             return np.zeros(len(answers.trial_points), dtype=bool)
         radius = 0.0 if answers.is_box else certificate.radius
         return refiner.missed(candidate.network, answers.trial_points, answers.trial_values, radius=radius)
+
+    @staticmethod
+    def _can_judge_far(candidate: Candidate) -> bool:
+        """Whether it is known how errors of parameters grow far out: those of lower layers do by no known factor."""
+        return is_shallow(candidate.network) and candidate.certificate.is_isolated
 
     def _certified(self, candidate: Candidate, refiner: Refiner) -> Candidate:
         answers, network = refiner.answers, candidate.network

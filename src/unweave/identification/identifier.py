@@ -259,6 +259,7 @@ class Identifier:
             missed=examined.missed,
             missed_trials=examined.missed_trials,
             is_complete=examined.is_complete,
+            reach=examined.reach,
             is_box=survey.is_in_box,
             all_vertices=survey.session.oracle.inputs <= MOST_INPUTS,
             is_constant=network.widths == (0,) and slope < CONSTANT,
@@ -272,12 +273,9 @@ class Identifier:
         said = []
         if self.neurons is not None and network.widths[0] != self.neurons:
             said.append(reasons.other_width(network.widths[0], self.neurons))
-        found = network.layers[0].activation
-        if self.activation is not None and network.widths[0] and base_of(found) != base_of(self.activation):
-            said.append(f"{self.activation} was given, but the answers are not those of a {self.activation} network.")
-        elif self.activation is not None and network.skip is not None:
-            said.append(f"The answers are not those of a {self.activation} network without an affine part.")
-        return " ".join(said)
+        if self.activation is not None and network.widths[0]:
+            said.append(reasons.other_activation(network, self.activation))
+        return " ".join(said).strip()
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from unweave.activations import STEP
+from unweave.activations import STEP, Activation, base_of
 from unweave.identification.plateaus.threshold_layer import ThresholdLayer
 from unweave.networks.network import Layer, Network
 from unweave.networks.signs import KinkExplanation
@@ -216,6 +216,20 @@ def hidden_bends(rms_error: float, noise: float, places: int) -> str:
         f"by {rms_error:.2e} of their spread (noise {noise:.1e}): the neurons are saturated or linear there. Choose "
         "a domain (scale, center) where the function bends."
     )
+
+
+def other_activation(network: Network, given: Activation) -> str:
+    """Say how a network contradicts the activation that was given; empty if it does not."""
+    found = network.layers[0].activation
+    if network.skip is not None and given.is_piecewise_linear and found.is_piecewise_linear:
+        # Where only one kink of a neuron is on the domain, or none, it is a relu and an affine part.
+        return (
+            f"{given} was given; what was found is {found} with an affine part, as neurons of {given} are that do not "
+            "bend on the whole domain."
+        )
+    if base_of(found) != base_of(given):
+        return f"{given} was given, but the answers are not those of a {given} network."
+    return "" if network.skip is None else f"The answers are not those of a {given} network without an affine part."
 
 
 def other_width(found: int, given: int) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from unweave.activations import equivalent_names
-from unweave.arrays import Values
+from unweave.arrays import Values, spread_of_columns
 from unweave.certificates.certify import Certificate
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
@@ -364,7 +364,7 @@ class Probing:
             raise StageFailed(reasons.too_rough(level, self.largest_noise, is_repeatable=noise.is_deterministic))
 
     def _check_repeats(self, session: Session, noise: NoiseFloor) -> None:
-        spread = float(np.max(np.std(noise.values, axis=0)))
+        spread = float(np.max(spread_of_columns(noise.values)))
         session.diagnostics.append(
             at_most(
                 "change when asked again, relative to the spread",

@@ -19,7 +19,7 @@ from jaxtyping import Float64
 from scipy import special
 
 from unweave.activations import IDENTITY, RELU, inverse_of
-from unweave.arrays import Points, Values, Vector
+from unweave.arrays import Points, Values, Vector, spread_of_columns, unit_of_columns
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Layer, Network
 from unweave.oracles.oracle import Box, CallableOracle, Domain, Everywhere, Oracle
@@ -120,8 +120,9 @@ def standardise(oracle: Oracle, values: Values) -> StandardOracle:
     The size of an output is the spread of the answers seen, or its magnitude where it is constant.
     """
     center, half_width = oracle.domain.frame(oracle.inputs)
-    offset = np.mean(values, axis=0)
-    spread = np.std(values, axis=0)
+    unit = unit_of_columns(values)
+    offset = unit * np.mean(values / unit, axis=0)
+    spread = spread_of_columns(values)
     magnitude = np.max(np.abs(values), axis=0)
     # Below the rounding of the answers a spread means nothing.
     rounding = ROUNDING_MARGIN * oracle.ledger.answer_digits * magnitude
@@ -320,7 +321,8 @@ def measure_noise(oracle: Oracle, rng: np.random.Generator) -> NoiseFloor:
     # A kink on a line raises its estimate, so the smaller of the two is the noise.
     smooth = np.minimum(_line_noise(first), _line_noise(second))
     change = np.abs(repeated - first[:REPEATS])
-    random = np.sqrt(np.mean(change**2, axis=0) / 2)
+    unit = unit_of_columns(values)
+    random = unit * np.sqrt(np.mean((change / unit) ** 2, axis=0) / 2)
     rounding = rounding_error(oracle, magnitude)
     points = np.concatenate([lines[0], lines[1]])
     if not np.any(change) and np.any(smooth > SUSPICIOUS * rounding):
@@ -358,9 +360,9 @@ def rounding_error(oracle: Oracle, magnitude: Float64[np.ndarray, "outputs"]) ->
 
 def _line_noise(values: Values) -> Float64[np.ndarray, "outputs"]:
     """Median over the orders of difference of the implied standard deviation of independent noise."""
-    deviations = []
+    deviations, unit = [], unit_of_columns(values)
     for order in ORDERS:
-        differences = np.diff(values, n=order, axis=0)
+        differences = np.diff(values / unit, n=order, axis=0)
         gain = special.comb(2 * order, order)
         deviations.append(np.sqrt(np.mean(differences**2, axis=0) / gain))
-    return np.median(np.array(deviations), axis=0)
+    return unit * np.median(np.array(deviations), axis=0)

@@ -255,7 +255,8 @@ class _Walk:
             if self._line.angle(position + width) - self._line.angle(position - width) < self._settings.sharp * (
                 high - low
             ):
-                around = position + width * np.array([-1.0, 1.0])
+                # Next to a face of a box the line may end before the width does.
+                around = np.clip(position + width * np.array([-1.0, 1.0]), *self._ends)
                 values = yield self._line.points(around)
                 before, after = self._seen(around[:1], values[:1]), self._seen(around[1:], values[1:])
                 if self._agrees(left, before) and self._agrees(right, after):
