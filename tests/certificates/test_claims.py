@@ -38,6 +38,18 @@ def test_all_evidence_makes_a_network_identified() -> None:
 
 
 @pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({}, "whatever bends outside of the domain"),
+        ({"reach": 3e4}, "whatever bends farther out than 30000 times the reach of the domain"),
+        ({"is_box": True, "all_vertices": True}, "without reaching any of all vertices"),
+    ],
+)
+def test_it_is_named_what_could_hide_where_nothing_was_tried(change: dict[str, object], words: str) -> None:
+    assert words in RULES(replace(EVIDENCE, **change))[1]  # pyright: ignore[reportArgumentType]
+
+
+@pytest.mark.parametrize(
     ("change", "outcome", "words"),
     [
         ({"is_complete": False}, Outcome.PARTLY_IDENTIFIED, "right on at least 99%"),

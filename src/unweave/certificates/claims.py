@@ -151,8 +151,8 @@ def _misses(evidence: Evidence) -> str:
     misses = f"it misses {evidence.missed} of {certificate.fresh_queries} fresh points"
     if evidence.missed_trials and not evidence.is_box:
         return (
-            f"{misses}, and {evidence.missed_trials} points on its kinks or up to {evidence.reach:g} times as far from the "
-            "centre as the domain reaches"
+            f"{misses}, and {evidence.missed_trials} points on its kinks or up to {evidence.reach:g} times as far "
+            "from the centre as the domain reaches"
         )
     if evidence.missed_trials and evidence.is_box:
         misses += f" and {evidence.missed_trials} of {certificate.trials} vertices and points of faces and kinks"

@@ -105,9 +105,12 @@ class Examination:
     def _missed_trials(self, candidate: Candidate, refiner: Refiner) -> Bool[np.ndarray, "points"]:
         """Whether each of the trial answers is missed."""
         answers, certificate = refiner.answers, candidate.certificate
-        if not answers.is_box and not self._can_judge_far(candidate):
+        can_judge = self._can_judge_far(candidate)
+        if not answers.is_box and not can_judge:
             return np.zeros(len(answers.trial_points), dtype=bool)
-        radius = 0.0 if answers.is_box else certificate.radius
+        # What noise leaves open of parameters must not excuse a neuron that is missing in a corner; rounding may.
+        is_excused = can_judge and (not answers.is_box or candidate.floor < refiner.noisy)
+        radius = certificate.radius if is_excused else 0.0
         return refiner.missed(candidate.network, answers.trial_points, answers.trial_values, radius=radius)
 
     @staticmethod

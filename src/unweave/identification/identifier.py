@@ -265,16 +265,16 @@ class Identifier:
             is_constant=network.widths == (0,) and slope < CONSTANT,
             misfit=best.start.misfit,
             is_shallow=is_shallow(network),
-            contradiction=self._contradiction(network),
+            contradiction=self._contradiction(network, hides_bends=survey.is_in_box or not survey.has_fine_answers),
         )
 
-    def _contradiction(self, network: Network) -> str:
+    def _contradiction(self, network: Network, *, hides_bends: bool) -> str:
         """Say how the network contradicts what the user has given; empty if it does not."""
         said = []
         if self.neurons is not None and network.widths[0] != self.neurons:
             said.append(reasons.other_width(network.widths[0], self.neurons))
         if self.activation is not None and network.widths[0]:
-            said.append(reasons.other_activation(network, self.activation))
+            said.append(reasons.other_activation(network, self.activation, hides_bends=hides_bends))
         return " ".join(said).strip()
 
 

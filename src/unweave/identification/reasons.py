@@ -218,14 +218,21 @@ def hidden_bends(rms_error: float, noise: float, places: int) -> str:
     )
 
 
-def other_activation(network: Network, given: Activation) -> str:
-    """Say how a network contradicts the activation that was given; empty if it does not."""
+def other_activation(network: Network, given: Activation, *, hides_bends: bool) -> str:
+    """Say how a network contradicts the activation that was given; empty if it does not.
+
+    Args:
+        network: what was found.
+        given: the activation that was given.
+        hides_bends: whether some neurons may bend outside of the domain, or behind the noise.
+    """
     found = network.layers[0].activation
-    if network.skip is not None and given.is_piecewise_linear and found.is_piecewise_linear:
-        # Where only one kink of a neuron is on the domain, or none, it is a relu and an affine part.
+    have_kinks = given.is_piecewise_linear and found.is_piecewise_linear
+    if hides_bends and have_kinks and network.skip is not None:
+        # With one of its kinks on the domain, or none, a neuron is a relu and an affine part.
         return (
             f"{given} was given; what was found is {found} with an affine part, as neurons of {given} are that do not "
-            "bend on the whole domain."
+            "bend on the whole domain, or less than the noise."
         )
     if base_of(found) != base_of(given):
         return f"{given} was given, but the answers are not those of a {given} network."

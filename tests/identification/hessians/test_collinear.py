@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unweave.activations import GAUSSIAN, GELU, MISH, SOFTPLUS, TANH, Activation
-from unweave.identification.hessians.collinear import split_collinear
+from unweave.identification.hessians.collinear import SplitRules, split_collinear
 from unweave.identification.profiles import ProfileFit, Profiles
 
 
@@ -21,7 +21,7 @@ def test_two_neurons_on_a_direction_are_told_apart(activation: Activation, outpu
     weights = rng.standard_normal((2, outputs))
     values = activation(positions[:, None] * scales + biases, 2) @ weights
     profiles = Profiles(positions[:, None], values[:, :, None], 0.0)
-    split = split_collinear(profiles, poor_fit(activation, outputs))
+    split = split_collinear(profiles, poor_fit(activation, outputs), SplitRules())
     assert split is not None
     assert list(split.atom) == [0, 0]
     assert np.all(split.fit.misfits < 1e-9)
@@ -34,12 +34,12 @@ def test_two_neurons_on_a_direction_are_told_apart(activation: Activation, outpu
 def test_a_profile_that_no_neurons_explain_is_left_as_it_is() -> None:
     positions = np.random.default_rng(0).standard_normal(120)
     profiles = Profiles(positions[:, None], np.sign(np.sin(40 * positions))[:, None, None], 0.0)
-    assert split_collinear(profiles, poor_fit(TANH, 1)) is None
+    assert split_collinear(profiles, poor_fit(TANH, 1), SplitRules()) is None
 
 
 def test_parts_that_run_away_are_flat() -> None:
     """Second derivatives of mish are no numbers for huge arguments."""
     positions = 1e3 * np.random.default_rng(1).standard_normal(60)
     profiles = Profiles(positions[:, None], np.exp(-np.abs(positions))[:, None, None], 0.0)
-    split = split_collinear(profiles, poor_fit(MISH, 1))
+    split = split_collinear(profiles, poor_fit(MISH, 1), SplitRules())
     assert split is None or np.all(np.isfinite(split.fit.misfits))

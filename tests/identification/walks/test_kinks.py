@@ -1,6 +1,6 @@
 """Kinks along a line, planted as a piecewise linear function of the position."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -236,3 +236,20 @@ def test_a_search_that_does_not_end_says_no_more_than_that(seed: int) -> None:
     with pytest.raises(StageFailed, match="did not end") as raised:
         KinkSearch(noise=1e-15, rounding=1e-16)(ask, line)
     assert "not piecewise linear" not in str(raised.value)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_no_point_behind_the_end_of_a_line_is_asked(seed: int) -> None:
+    """Next to a face of a box, the place where two pieces meet may be uncertain by more than what is left of a line."""
+    rng = np.random.default_rng([seed, 11])
+    line = replace(general_line(seed), first=-0.4, last=float(rng.uniform(0.1, 0.5)))
+    first, last = line.position(line.first), line.position(line.last)
+    place = last - 10.0 ** rng.uniform(-6, -1) * (last - first)
+    model = Planted(line, np.array([place]), rng.standard_normal((1, 2)), kind="noise")
+
+    def ask(points: np.ndarray) -> np.ndarray:
+        positions = (points - line.base) @ line.direction
+        assert np.all((positions >= first - 1e-9) & (positions <= last + 1e-9))
+        return model(points)
+
+    KinkSearch(noise=10.0 ** rng.uniform(-8, -3), rounding=4 * EPS)(ask, line)

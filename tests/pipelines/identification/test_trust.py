@@ -8,7 +8,7 @@ import pytest
 
 import unweave
 from unweave import Box, Everywhere, InvalidInput, Outcome
-from unweave.activations import HARD_SIGMOID, LEAKY_RELU, RELU, Activation
+from unweave.activations import HARD_SIGMOID, LEAKY_RELU, RELU, TANH, Activation, leaky_relu
 from unweave.networks.network import Network
 
 Function = Callable[[np.ndarray], np.ndarray]
@@ -61,6 +61,61 @@ class TestKinksFarOut:
         assert found.is_identified
         assert found.network is not None
         assert found.network.widths == (4,)
+
+    @pytest.mark.parametrize("distance", [200.0, 5_000.0])
+    def test_a_neuron_far_outside_of_the_domain_is_not_forgotten(self, distance: float) -> None:
+        rng = np.random.default_rng(5)
+        weights, biases = rng.standard_normal((4, 5)), rng.standard_normal(4)
+        weights /= np.linalg.norm(weights, axis=1, keepdims=True)
+        biases[3] = -distance
+        truth = Network.shallow(weights, biases, np.array([[1.0, -1.0, 1.0, 1.0]]), np.zeros(1), RELU)
+        found = unweave.identify(truth)
+        assert found.outcome is Outcome.PARTLY_IDENTIFIED
+        assert "as far from the centre as the domain reaches" in found.reason
+
+    def test_a_model_that_answers_near_the_centre_only_is_tried_there(self) -> None:
+        rng = np.random.default_rng(6)
+        truth = Network.shallow(
+            rng.standard_normal((3, 4)), rng.standard_normal(3), rng.standard_normal((1, 3)), np.zeros(1), TANH
+        )
+
+        def model(points: np.ndarray) -> np.ndarray:
+            if np.max(np.abs(points)) > 1_000.0:
+                raise ValueError("too far away")
+            return truth(points)
+
+        found = unweave.identify(model, inputs=4)
+        assert found.is_identified
+        assert "farther out than 300 times the reach of the domain" in found.reason
+
+
+class TestUnits:
+    @pytest.mark.parametrize("scale", [1e-290, 1e160, 1e290])
+    @pytest.mark.parametrize("domain", [Everywhere(), Box(-1, 1)], ids=["everywhere", "box"])
+    def test_answers_whose_squares_are_no_numbers_are_read(self, scale: float, domain: Everywhere | Box) -> None:
+        rng = np.random.default_rng(7)
+        truth = Network.shallow(
+            rng.standard_normal((4, 4)), rng.standard_normal(4), rng.standard_normal((1, 4)), np.zeros(1), RELU
+        )
+        found = unweave.identify(lambda x: scale * truth(x), inputs=4, domain=domain)
+        assert found.is_identified
+
+
+class TestHints:
+    def test_the_right_activation_is_not_denied_where_neurons_do_not_bend(self) -> None:
+        """In a box neurons of leaky_relu that do not bend are an affine part, and the others may be relu beside one."""
+        activation = leaky_relu(0.1)
+        for seed in range(6):
+            rng = np.random.default_rng(seed)
+            truth = Network.shallow(
+                rng.standard_normal((2, 3)),
+                rng.standard_normal(2),
+                rng.standard_normal((1, 2)),
+                np.zeros(1),
+                activation,
+            )
+            found = unweave.identify(truth, domain=Box(-1, 1), activation=activation)
+            assert "was given, but" not in found.reason
 
 
 class TestBoxes:

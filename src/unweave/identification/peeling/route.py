@@ -59,7 +59,7 @@ class LayerPeeling:
         more_width: neurons that students have more than a layer can have.
         student_surplus: answers per parameter of a student, over those of a refinement.
         narrow: width of the layers above that answers for students are counted with.
-        most_students: students that are refined at most.
+        most_students: students that are refined at most: where the answers tell which network it is, one is enough.
 
     Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
@@ -72,7 +72,7 @@ class LayerPeeling:
     more_width: int = 2
     student_surplus: float = 1.25
     narrow: int = 4
-    most_students: int = 8
+    most_students: int = 3
     name = "peeling of layers"
     asks_far = True
 

@@ -25,7 +25,9 @@ class WideStarts:
     """Settings of the search by wide students.
 
     Args:
-        starts: random starts for every number of layers.
+        starts: random starts for every number of layers: where students are wide enough, most of them end exact.
+        cheap_parameters: of a student, up to which it has all its starts; chosen. The time of a fit grows with the cube
+            of its parameters, so that larger ones have fewer starts.
         most_parameters: of a student; a larger one takes too long.
         fit: how students are fitted.
         exact: residual, relative to the spread of the answers, up to which a fit is taken for exact: the known layer
@@ -37,7 +39,8 @@ class WideStarts:
     Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
 
-    starts: int = 8
+    starts: int = 6
+    cheap_parameters: int = 400
     most_parameters: int = 1_000
     fit: WideFit = field(default_factory=WideFit)
     exact: float = 1e-4
@@ -76,7 +79,9 @@ class WideStarts:
         spread = float(np.sqrt(np.mean(np.var(values, axis=0))))
         exact = max((self.exact if is_below_exact else self.roughly_exact) * spread, 10 * floor)
         enough = max(self.enough * spread, floor)
-        for _ in range(self.starts):
+        size = self.parameters(below, outputs=values.shape[1], width=width, depth=depth)
+        affordable = int(self.starts * min(1.0, (self.cheap_parameters / size) ** 3))
+        for _ in range(max(affordable, 1)):
             student = _random(below, [width] * depth, values, rng)
             fitted = self.fit(student, points, values, target=enough, is_first_exact=is_below_exact)
             if fitted.residual <= exact:
