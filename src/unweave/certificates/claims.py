@@ -312,3 +312,24 @@ def conditioning(certificate: Certificate) -> list[Diagnostic]:
     """Whether the answers pin the parameters down."""
     advice = "ask more answers, or accept that the weakest neurons are only roughly known"
     return [at_most("relative radius of the parameters", certificate.radius, 1e-3, advice, weak=1.0)]
+
+
+def in_words(network: Network) -> str:
+    """Name the number of neurons and their activations."""
+    if network.widths == (0,):
+        return "an affine function"
+    return f"{size_in_words(network)} of {' and '.join(dict.fromkeys(str(each) for each in network.activations[:-1]))}"
+
+
+def size_in_words(network: Network) -> str:
+    """The number of neurons of all hidden layers in words."""
+    widths = network.widths
+    if len(widths) == 1:
+        return counted(widths[0])
+    listed = f"{', '.join(map(str, widths[:-1]))} and {widths[-1]}" if widths else "0"
+    return f"{listed} neurons in {len(widths)} hidden layers"
+
+
+def counted(neurons: int) -> str:
+    """The number of neurons in words."""
+    return f"{neurons} neuron" if neurons == 1 else f"{neurons} neurons"

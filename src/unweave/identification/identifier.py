@@ -12,7 +12,7 @@ import numpy as np
 from unweave.activations import IDENTITY, QUADRATIC, Activation, activation_named, base_of
 from unweave.arrays import limited_threads
 from unweave.certificates.certify import CONFIDENCE, Certificate
-from unweave.certificates.claims import ClaimRules, Evidence, network_quality
+from unweave.certificates.claims import ClaimRules, Evidence, in_words, network_quality
 from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
 from unweave.identification import reasons
 from unweave.identification.corners import MOST_INPUTS
@@ -251,7 +251,7 @@ class Identifier:
         network = best.network
         slope = 0.0 if network.skip is None else float(np.max(np.abs(network.skip), initial=0.0))
         return Evidence(
-            network=reasons.in_words(network),
+            network=in_words(network),
             certificate=best.certificate,
             floor=best.floor,
             limit=best.limit,

@@ -3,19 +3,13 @@
 import numpy as np
 
 from unweave.activations import STEP, Activation, base_of
+from unweave.certificates.claims import counted
 from unweave.identification.plateaus.threshold_layer import ThresholdLayer
 from unweave.networks.network import Layer, Network
 from unweave.networks.signs import KinkExplanation
 from unweave.numerics.subspace_power import Directions
 from unweave.oracles.views import NoiseFloor
 from unweave.result import percent
-
-
-def in_words(network: Network) -> str:
-    """Name the number of neurons and their activations."""
-    if network.widths == (0,):
-        return "an affine function"
-    return f"{size(network)} of {' and '.join(dict.fromkeys(str(each) for each in network.activations[:-1]))}"
 
 
 def changing_answers(noise: NoiseFloor, spread: float) -> str:
@@ -122,7 +116,7 @@ def first_layer(layer: Layer, why: str, *, lines: int, length_error: float, doub
     rest = "there may be more" if doubts else "all jumps on the last one were among them"
     return (
         f"{why} Hyperplanes of the first layer were read off on {lines} lines far from the centre: "
-        f"{count(layer.neurons)}, each met twice at least, and {rest}. Their tails are those of {layer.activation}, "
+        f"{counted(layer.neurons)}, each met twice at least, and {rest}. Their tails are those of {layer.activation}, "
         f"from which their lengths are known to about {percent(max(2.0 * length_error, 1e-3))}, signs left open; their "
         "biases are rough. The layers above are not identified."
     )
@@ -131,9 +125,9 @@ def first_layer(layer: Layer, why: str, *, lines: int, length_error: float, doub
 def aligned_first_layer(layer: Layer, following: int) -> str:
     """What was found of a deep network whose upper layers stay unknown."""
     return (
-        f"the network is deep. Its first layer of {count(layer.neurons)} was read off far from the centre, directions, "
-        f"lengths and biases to a few digits, and the second layer has {count(following)}: that is the rank of the "
-        "gradients above the first. The layers above are not identified."
+        f"the network is deep. Its first layer of {counted(layer.neurons)} was read off far from the centre, "
+        f"directions, lengths and biases to a few digits, and the second layer has {counted(following)}: that is "
+        "the rank of the gradients above the first. The layers above are not identified."
     )
 
 
@@ -155,15 +149,15 @@ def lowest_layer(found: ThresholdLayer) -> str:
 def too_wide(layer: Layer) -> str:
     """Why nothing above a wide first layer can be asked for."""
     return (
-        f"the first layer has {count(layer.neurons)} and {layer.inputs} inputs: its values can't be chosen freely, so "
-        "that the layers above can't be asked alone."
+        f"the first layer has {counted(layer.neurons)} and {layer.inputs} inputs: its values can't be chosen freely, "
+        "so that the layers above can't be asked alone."
     )
 
 
 def nothing_above(layer: Layer) -> str:
     """Why the layers above a first layer stay unknown."""
     return (
-        f"above the first layer of {count(layer.neurons)} no network was found: its Hessians show no clear number of "
+        f"above the first layer of {counted(layer.neurons)} no network was found: its Hessians show no clear number of "
         "neurons, or there are too few outputs to tell the layers apart."
     )
 
@@ -243,22 +237,8 @@ def other_width(found: int, given: int) -> str:
     """What it means if another number of neurons was found than was given."""
     if found < given:
         return (
-            f"{count(given)} were given and {found} are visible. The others do not change the answers: they are dead "
+            f"{counted(given)} were given and {found} are visible. The others do not change the answers: they are dead "
             "(no output weight, no input weights), duplicates that count as one with summed output weights, or weaker "
             "than the noise."
         )
-    return f"{count(given)} were given, but the answers need {found}."
-
-
-def count(neurons: int) -> str:
-    """The number of neurons in words."""
-    return f"{neurons} neuron" if neurons == 1 else f"{neurons} neurons"
-
-
-def size(network: Network) -> str:
-    """The number of neurons of all hidden layers in words."""
-    widths = network.widths
-    if len(widths) == 1:
-        return count(widths[0])
-    listed = f"{', '.join(map(str, widths[:-1]))} and {widths[-1]}" if widths else "0"
-    return f"{listed} neurons in {len(widths)} hidden layers"
+    return f"{counted(given)} were given, but the answers need {found}."

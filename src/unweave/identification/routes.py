@@ -132,8 +132,8 @@ class Survey:
         visible_bend: second differences, in units of the noise, below which kinks are looked for, too: the function
             then hardly bends at the first places.
         flat_margin: change of an answer nearby, in expected errors, up to which it is constant there.
-        fine_noise: noise up to which answers are fine: behind more of it, with three decimals for example, far bends
-            of smooth neurons look like kinks, and a walk along them costs 10,000 queries and more in vain.
+        fine_noise: noise up to which far kinks are told from smooth bends: with three decimals a walk along what looks
+            like kinks costs 10,000 queries in vain.
     """
 
     session: Session

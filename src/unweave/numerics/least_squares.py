@@ -300,7 +300,7 @@ def _triangle(
 ) -> tuple[Float64[np.ndarray, "parameters parameters"], Step]:
     """Reduce a least-squares problem to a triangle; as one more column the right side needs no orthogonal factor."""
     count = matrix.shape[1]
-    both = np.linalg.qr(np.column_stack([matrix, right]), mode="r")
+    both = np.asarray(np.linalg.qr(np.column_stack([matrix, right]), mode="r"))
     return both[:count, :count], both[:count, count]
 
 

@@ -8,9 +8,8 @@ import pytest
 
 from unweave.activations import IDENTITY, RELU, SIGMOID, TANH, Activation
 from unweave.certificates.certify import Certificate
-from unweave.certificates.claims import ClaimRules, Evidence, network_quality
+from unweave.certificates.claims import ClaimRules, Evidence, in_words, network_quality, size_in_words
 from unweave.exceptions import InvalidInput
-from unweave.identification import reasons
 from unweave.identification.answers import AnswerPool
 from unweave.identification.identifier import as_delivered
 from unweave.identification.refiner import Candidate, Refiner, Start, weakest_neuron, without_neuron
@@ -153,7 +152,7 @@ def test_the_network_is_delivered_with_the_activation_asked_for(seed: int) -> No
 
 def evidence_for(candidate: Candidate) -> Evidence:
     return Evidence(
-        network=reasons.in_words(candidate.network),
+        network=in_words(candidate.network),
         certificate=candidate.certificate,
         floor=candidate.floor,
         limit=candidate.limit,
@@ -179,7 +178,7 @@ def test_the_reason_names_all_layers(seed: int) -> None:
     [((3,), "3 neurons"), ((1,), "1 neuron"), ((5, 4, 3), "5, 4 and 3 neurons in 3 hidden layers")],
 )
 def test_sizes_in_words(widths: tuple[int, ...], words: str) -> None:
-    assert reasons.size(deep_network(np.random.default_rng(0), shape=(2, *widths, 1))) == words
+    assert size_in_words(deep_network(np.random.default_rng(0), shape=(2, *widths, 1))) == words
 
 
 @pytest.mark.parametrize("hidden", [TANH, RELU], ids=str)

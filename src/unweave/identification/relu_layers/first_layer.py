@@ -102,7 +102,10 @@ def orient(
         forward = np.sign(normals[bend.neuron] @ bend.direction)
         sign = forward if is_forward else -forward
         if signs[bend.neuron] == -sign:
-            raise StageFailed(f"neuron {bend.neuron} of the first layer bends both ways: it is no relu neuron.")
+            raise StageFailed(
+                f"neuron {bend.neuron} of the first layer bends both ways: it is no relu neuron, or kinks of several "
+                "neurons were taken for one."
+            )
         signs[bend.neuron] = sign
     return Layer(signs[:, None] * normals, signs * offsets, _activation_of(slopes, rules))
 

@@ -12,8 +12,8 @@ from jaxtyping import Float64
 
 from unweave.activations import RELU
 from unweave.arrays import Points, Values
+from unweave.certificates.claims import counted
 from unweave.exceptions import BudgetExhausted, StageFailed
-from unweave.identification.reasons import count
 from unweave.identification.refiner import Candidate
 from unweave.identification.relu_layers.first_layer import FirstReluLayer, FirstReluLayerSearch, orient
 from unweave.identification.relu_layers.upper_layer import UpperReluLayer, UpperRules, join
@@ -259,9 +259,9 @@ def _first_only(found: FirstReluLayer, why: str, clear_row: float) -> ReluLayers
     if np.all(is_clear):
         with suppress(StageFailed):
             layer, has_signs = orient(found.terms.normals, found.terms.offsets, list(found.bends)), True
-    rest = "" if found.is_complete and np.all(is_clear) else ", and there may be more"
+    rest = ", and no other was met" if found.is_complete and np.all(is_clear) else ", and there may be more"
     reason = (
-        f"the first layer shows {count(layer.neurons)} with hyperplanes read to {clear_row:g} or better{rest}; the "
+        f"the first layer shows {counted(layer.neurons)} with hyperplanes read to {clear_row:g} or better{rest}; the "
         f"layers above were not found: {why}"
     )
     if layer.neurons == 0:

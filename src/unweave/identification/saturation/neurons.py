@@ -106,7 +106,7 @@ class Reading:
         neurons: those whose profile was clear.
         misfits: of all profiles, relative.
         activation: the one that fits most of them.
-        doubt: what it means if most profiles are not clear.
+        misfit: the typical one of all profiles, clear or not.
         finds_jumps: whether the events are jumps, not kinks.
     """
 
@@ -114,8 +114,15 @@ class Reading:
     neurons: list[FarNeuron]
     misfits: Float64[np.ndarray, "events"]
     activation: Activation
-    doubt: str
+    misfit: float
     finds_jumps: bool
+
+    @property
+    def doubt(self) -> str:
+        """What it means if most profiles are not clear."""
+        if self.finds_jumps:
+            return reasons.strange_profiles(self.events, len(self.neurons), self.misfit)
+        return reasons.strange_kinks(self.events, self.misfit)
 
 
 @runtime_checkable
@@ -177,8 +184,8 @@ class JumpReader:
             for slab in measure_slabs(ask, line, clear)
             if slab.mismatch < self.largest_mismatch
         ]
-        doubt = reasons.strange_profiles(len(jumps), len(neurons), float(np.median(misfits)) if len(jumps) else 0.0)
-        return Reading(len(jumps), neurons, misfits, activation, doubt, finds_jumps=True)
+        misfit = float(np.median(misfits)) if len(jumps) else 0.0
+        return Reading(len(jumps), neurons, misfits, activation, misfit, finds_jumps=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -220,5 +227,4 @@ class KinkReader:
             )
             if misfit < self.clear_corner
         ]
-        doubt = reasons.strange_kinks(len(walked.kinks), fit.typical_misfit)
-        return Reading(len(walked.kinks), neurons, fit.misfits, fit.activation, doubt, finds_jumps=False)
+        return Reading(len(walked.kinks), neurons, fit.misfits, fit.activation, fit.typical_misfit, finds_jumps=False)
