@@ -178,6 +178,16 @@ def test_duplicate_neurons_are_not_isolated(seed: int) -> None:
     assert certificate.smallest_singular < 1e-12
 
 
+@pytest.mark.parametrize("size", [0.0, 1e-300, 1e200])
+def test_a_network_that_has_run_away_is_not_isolated(size: float) -> None:
+    truth, points, fresh = planted(3, activation=TANH)
+    output = truth.layers[1]
+    away = replace(truth, layers=(truth.layers[0], replace(output, weights=size * output.weights)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = certified(away, truth, points, fresh, noise=1e-12)
+    assert not found.is_isolated
+
+
 def test_errors_on_fresh_points_are_reported(seed: int) -> None:
     network, points, fresh = planted(seed, outputs=2)
     wrong = replace(

@@ -351,7 +351,11 @@ def _singular_value(
 ) -> tuple[float, float]:
     """Smallest singular value of the weighted Jacobian, and the residual in its range."""
     if network.parameters <= EXACT_SINGULAR_LIMIT:
-        jacobian = parameters.shallow_jacobian(network, points) / weights
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            jacobian = parameters.shallow_jacobian(network, points) / weights
+        if not np.all(np.isfinite(jacobian)):
+            # A fit has run away: its neurons have no curvature that could be told from zero.
+            return 0.0, float(np.linalg.norm(residuals))
         factor, triangle = np.linalg.qr(jacobian)
         leftover = float(np.linalg.norm(factor.T @ parameters.with_gauge(network, residuals)))
         return float(scipy.linalg.svdvals(triangle)[-1]), leftover
