@@ -123,16 +123,21 @@ def kinked_in_a_box(rng: np.random.Generator) -> Truth:
 
 
 def near_duplicates(rng: np.random.Generator) -> Truth:
-    """Plant two neurons at a small angle, whose output weights add up or cancel."""
+    """Plant two neurons at a small angle, whose output weights add up or cancel, sometimes in part or with noise."""
     network = drawn(rng, SMOOTH + KINKED, neurons=int(rng.integers(2, 8)))
     hidden, output = network.layers
     weights, biases, outgoing = hidden.weights.copy(), hidden.biases.copy(), output.weights.copy()
     angle = 10.0 ** rng.uniform(-7, -1)
     weights[1] = weights[0] + angle * rng.standard_normal(network.inputs)
     biases[1] = biases[0] + angle * rng.standard_normal()
-    outgoing[:, 1] = outgoing[:, 0] * rng.choice([1.0, -1.0])
-    layers = (replace(hidden, weights=weights, biases=biases), replace(output, weights=outgoing))
-    return Truth(Network(layers), network.inputs, any_domain(rng), Network(layers))
+    outgoing[:, 1] = outgoing[:, 0] * rng.choice([1.0, -1.0, rng.uniform(-1.5, 1.5)])
+    planted = Network((replace(hidden, weights=weights, biases=biases), replace(output, weights=outgoing)))
+    noise = rng.choice([0.0, 10.0 ** rng.uniform(-12, -7)])
+
+    def function(x: np.ndarray) -> np.ndarray:
+        return planted(x) + noise * hashed(x)[:, None] if noise else planted(x)
+
+    return Truth(function, network.inputs, any_domain(rng), planted, exact=planted)
 
 
 def uneven_weights(rng: np.random.Generator) -> Truth:

@@ -35,8 +35,9 @@ class Asking:
             At 1e5 an answer near a hyperplane has five digits fewer.
         far_points: as many each. A hyperplane at a tenth of the distance has 46 % of the directions behind it, so that
             ten of them miss it in 0.2 % of the cases.
-        kink_points: on every kink of a network, where two that are taken for one differ most from it; chosen: one may
-            be where the two cross.
+        beside_kinks: distances from every kink of a network at which it is tried: two kinks that were taken for one
+            differ from it between all three. If their signs differ, that is beside the one, as far as they are from
+            each other; a hundred times nearer it is a hundredth of the largest difference.
         telling_share: answers that show a neuron bend, per number of a neuron: three equations per unknown.
         telling_argument: how far its argument must go over them: there tanh has reached 99 % of its limit.
         telling_spread: standard deviation of its argument below which they are too close together: a third of that of
@@ -59,7 +60,7 @@ class Asking:
     face_points: int = 100
     far_trials: tuple[float, ...] = (3.0, 30.0, 300.0, 3e3, 3e4)
     far_points: int = 10
-    kink_points: int = 2
+    beside_kinks: tuple[float, ...] = (0.0, 1e-7, -1e-7, 1e-5, -1e-5, 1e-3, -1e-3)
     telling_share: float = 3.0
     telling_argument: float = 2.5
     telling_spread: float = 0.5
@@ -193,14 +194,14 @@ class AnswerPool:
     def ask_trials_on_kinks(self, network: Network) -> None:
         """Ask where each neuron of a network has its kinks: a second one close by shows there."""
         hidden, rng = network.layers[0], self._rng_fresh.spawn(1)[0]
-        count = self._asking.kink_points
-        places = [
-            points_on(weights, bias - kink, self.oracle.sample(rng, count), is_box=self.is_box)
-            for weights, bias in zip(hidden.weights, hidden.biases, strict=True)
-            for kink in hidden.activation.kinks
-        ]
-        if places:
-            self._try(np.concatenate(places))
+        beside, places = np.array(self._asking.beside_kinks), [np.empty((0, hidden.inputs))]
+        for weights, bias in zip(hidden.weights, hidden.biases, strict=True):
+            normal = weights / max(float(np.linalg.norm(weights)), np.finfo(float).tiny)
+            for kink in hidden.activation.kinks:
+                on = points_on(weights, bias - kink, self.oracle.sample(rng, len(beside)), is_box=self.is_box)
+                places.append(on + beside[: len(on), None] * normal)
+        points = np.concatenate(places)
+        self._try(points[np.all(np.abs(points) <= 1.0, axis=1)] if self.is_box else points)
 
     def _try(self, points: Points) -> bool:
         """Ask trial points, if there are any and the model answers there."""

@@ -9,13 +9,13 @@ answers have told of; a network that misses it still has something missing.
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float64
 
 from unweave.arrays import Points, Values, root_mean_square
 from unweave.certificates.certify import CONFIDENCE, fresh_needed, judged_by
 from unweave.exceptions import BudgetExhausted, TimeExhausted
 from unweave.identification.answers import AnswerPool
-from unweave.identification.refiner import Candidate, Refiner
+from unweave.identification.refiner import Candidate, Refiner, reach_of_parameters
 from unweave.networks.parameters import is_shallow
 
 
@@ -54,12 +54,15 @@ class Examination:
             every hyperplane as well.
         rounds: how often a network may be refined again on what it has missed.
         asks_far: whether places far from the centre are tried where the domain has no end.
+        unseen: errors of parameters at trial points, in units of the largest at fresh points; chosen: in corners and
+            along one direction they add up as they seldom do in the middle.
     """
 
     confidence: float = CONFIDENCE
     coverage: float | None = None
     rounds: int = 3
     asks_far: bool = True
+    unseen: float = 30.0
 
     def __call__(self, candidate: Candidate, refiner: Refiner) -> Examined:
         """Try a network that explains the answers so far."""
@@ -104,14 +107,28 @@ class Examination:
 
     def _missed_trials(self, candidate: Candidate, refiner: Refiner) -> Bool[np.ndarray, "points"]:
         """Whether each of the trial answers is missed."""
-        answers, certificate = refiner.answers, candidate.certificate
+        answers = refiner.answers
         can_judge = self._can_judge_far(candidate)
         if not answers.is_box and not can_judge:
             return np.zeros(len(answers.trial_points), dtype=bool)
         # What noise leaves open of parameters must not excuse a neuron that is missing in a corner; rounding may.
         is_excused = can_judge and (not answers.is_box or candidate.floor < refiner.noisy)
-        radius = certificate.radius if is_excused else 0.0
-        return refiner.missed(candidate.network, answers.trial_points, answers.trial_values, radius=radius)
+        excused = self._excused(candidate, answers) if is_excused else np.zeros(len(answers.trial_points))
+        return refiner.missed(candidate.network, answers.trial_points, answers.trial_values, excused=excused)
+
+    def _excused(self, candidate: Candidate, answers: AnswerPool) -> Float64[np.ndarray, "points"]:
+        """What errors of parameters may do at trial points.
+
+        No more than the radius allows, and no more than what they do at fresh points, in proportion to the distance: a
+        radius counts every answer as if it was wrong in the worst way, which may be as much as a neuron.
+        """
+        trials, fresh = (
+            np.sqrt(1.0 + np.sum(each**2, axis=1)) for each in (answers.trial_points, answers.fresh_points)
+        )
+        certificate = candidate.certificate
+        seen = max(certificate.largest_error, certificate.noise) / float(np.median(fresh))
+        by_radius = certificate.radius * reach_of_parameters(candidate.network, answers.trial_points)
+        return np.minimum(by_radius, self.unseen * seen * trials)
 
     @staticmethod
     def _can_judge_far(candidate: Candidate) -> bool:

@@ -112,7 +112,12 @@ class Refiner:
         return self.answers.floor(network, self.noise, largest_rounding=self.largest_rounding)
 
     def missed(
-        self, network: Network, points: Points, values: Values, *, radius: float = 0.0
+        self,
+        network: Network,
+        points: Points,
+        values: Values,
+        *,
+        excused: float | Float64[np.ndarray, "points"] = 0.0,
     ) -> Bool[np.ndarray, "points"]:
         """Whether a network is farther from each answer than noise and rounding explain, and errors of parameters.
 
@@ -120,12 +125,12 @@ class Refiner:
             network: what is judged.
             points: where answers are known.
             values: the answers.
-            radius: relative error that its parameters may have; far from the centre it counts.
+            excused: what errors of its parameters may add.
         """
         floors = self.answers.floors(network, points, values, self.noise, largest_rounding=self.largest_rounding)
         of_rounding, of_noise = self.explained_single
         margins = np.where(floors < self.noisy, of_rounding, of_noise)
-        limits = margins * floors + radius * reach_of_parameters(network, points)
+        limits = margins * floors + excused
         return np.max(np.abs(values - network(points)), axis=1, initial=0.0) > limits
 
     def limit(self, floor: float) -> float:
