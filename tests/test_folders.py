@@ -5,6 +5,7 @@ import resource
 import signal
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,7 +22,10 @@ NAMES = ("a", "b", "c")
 
 def killed_at(step: int, function: str, folder: Path) -> bool:
     """Write the new files in a child that dies in the given call of a function of `os`; whether it came to that."""
-    child = os.fork()
+    with warnings.catch_warnings():
+        # Threads of other tests, JAX's for example, warn of forks; this child needs none of them.
+        warnings.simplefilter("ignore")
+        child = os.fork()
     if child == 0:
         calls = iter(range(1_000))
         real: Callable = getattr(os, function)
