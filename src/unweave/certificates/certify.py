@@ -73,8 +73,8 @@ class Certificate:
             neuron for their purpose, so that the radius of a weak neuron may exceed the isolation of
             a strong one.
         candidates: networks that the fresh queries have judged; the claim on `coverage` is corrected for them.
-        trials: further places that were tried where something could hide, vertices and faces of a box; their errors
-            count in `largest_error`.
+        trials: further places that were tried where something could hide, vertices, faces and kinks in a box; their
+            errors count in `largest_error`.
     """
 
     largest_error: float
@@ -98,7 +98,7 @@ class Certificate:
     def statements(self) -> list[tuple[str, str]]:
         """State what may be claimed, as pairs of a name and a few words with the number."""
         spread = "of the spread of the answers"
-        tried = f" and at {self.trials} vertices and points of faces" if self.trials else ""
+        tried = f" and at {self.trials} vertices and points of faces and kinks" if self.trials else ""
         fresh = f"on {self.fresh_queries} fresh queries that no fit has seen{tried}"
         confidence = f"(confidence {percent(self.confidence)})"
         lines = [
@@ -229,8 +229,8 @@ def _parameter_claim(
     weights = _curvature_weights(network, points)
     sigma, leftover = _singular_value(network, points, residuals, weights)
     # What the fit left over has no part in the columns of the Jacobian at its minimum; the errors
-    # of the answers may.
-    rho = leftover + answer_error * np.sqrt(residuals.size)
+    # of the answers may, and so may the rounding of large terms, far from the centre for example.
+    rho = leftover + float(np.linalg.norm(np.maximum(answer_error, _rounding(network, points, residuals))))
     discriminant = sigma**2 - 2 * rho
     root = np.sqrt(max(discriminant, 0.0))
     has_neurons = network.widths[0] > 0
@@ -242,6 +242,15 @@ def _parameter_claim(
         isolation=min(float((sigma + root) / np.max(weights)), reach) if has_neurons else np.inf,
         is_made=bool(discriminant > 0 and radius < reach) or not has_neurons,
     )
+
+
+def _rounding(network: Network, points: Points, residuals: Values) -> Values:
+    """Rounding of the terms that a network adds up at every point; none where it would take another large table."""
+    if network.parameters > EXACT_SINGULAR_LIMIT:
+        return np.zeros_like(residuals)
+    hidden, output = network.layers
+    terms = np.abs(hidden.activation(hidden.preactivations(points))) @ np.abs(output.weights.T) + np.abs(output.biases)
+    return np.finfo(float).eps * terms
 
 
 def _layered_claim(

@@ -138,7 +138,7 @@ def hidden(evidence: Evidence) -> str:
     if not evidence.is_box:
         far = f"farther out than {evidence.reach:g} times the reach of" if evidence.reach else "outside of"
         return f"{small}, {narrow}, and whatever bends {far} the domain."
-    tried = "all vertices" if evidence.all_vertices else f"{certificate.trials} vertices and points of faces"
+    tried = "all vertices" if evidence.all_vertices else f"{certificate.trials} vertices and points of faces and kinks"
     return f"{small}, {narrow} without reaching any of {tried} that were tried."
 
 
@@ -193,10 +193,10 @@ def _not_pinned_down(evidence: Evidence) -> str:
 
 def _cut_short(evidence: Evidence) -> str:
     certificate = evidence.certificate
+    trials = f" and {certificate.trials} vertices and points of faces and kinks" if certificate.trials else ""
     return (
         f"{evidence.network}, right on at least {percent(evidence.right_share)} of the domain {_confidence(evidence)}; "
-        f"the budget ended before more could be tried than {certificate.fresh_queries} fresh points"
-        f"{f' and {certificate.trials} vertices and points of faces' if certificate.trials else ''}: raise it."
+        f"the budget ended before more could be tried than {certificate.fresh_queries} fresh points{trials}: raise it."
     )
 
 
