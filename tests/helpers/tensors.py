@@ -4,7 +4,7 @@ from functools import reduce
 
 import numpy as np
 
-from unweave.numerics.symmetric_tensors import symmetric_size, unpack_tensors
+from unweave.numerics.symmetric_tensors import entry_count, unpack_tensors
 
 
 def power(vector: np.ndarray, order: int) -> np.ndarray:
@@ -20,7 +20,7 @@ def symmetric_noise(rng: np.random.Generator, inputs: int, order: int) -> np.nda
     """A symmetric Gaussian tensor, standard in the packed entries."""
     if order == 0:
         return np.array(rng.standard_normal())
-    return unpack_tensors(rng.standard_normal((1, symmetric_size(inputs, order))), inputs, order)[0]
+    return unpack_tensors(rng.standard_normal((1, entry_count(inputs, order))), inputs, order)[0]
 
 
 def disturbed(tensors: tuple[np.ndarray, ...], rng: np.random.Generator, size: float) -> list[np.ndarray]:

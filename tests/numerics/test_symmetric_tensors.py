@@ -11,14 +11,19 @@ from tensors import power, sum_of_powers, symmetric_noise
 from unweave.arrays import pack, pack_squares
 from unweave.exceptions import InvalidInput
 from unweave.numerics.symmetric_tensors import (
+    entry_count,
     flattened,
+    full_positions,
     leading_directions,
     multi_indices,
+    multiplicities,
+    order_slice,
     pack_tensor,
     packed_power_derivatives,
     packed_powers,
+    positions,
     power_coefficients,
-    symmetric_size,
+    series_count,
     unpack_tensors,
 )
 
@@ -47,9 +52,9 @@ def test_order_two_is_the_packed_layout_of_matrices(seed: int) -> None:
 
 @pytest.mark.parametrize(("inputs", "order"), [(1, 3), (4, 0), (4, 1), (3, 5), (6, 2)])
 def test_every_full_entry_has_one_multi_index(inputs: int, order: int) -> None:
-    rows, weights = multi_indices(inputs, order)
-    assert rows.shape == (symmetric_size(inputs, order), order)
-    assert np.sum(weights**2) == pytest.approx(inputs**order)
+    rows = multi_indices(inputs, order)
+    assert rows.shape == (entry_count(inputs, order), order)
+    assert np.sum(multiplicities(inputs, order)) == inputs**order
     assert np.all(np.diff(rows, axis=1) >= 0)
 
 
@@ -76,8 +81,8 @@ def test_flattening_keeps_singular_values_of_the_full_tensor(orders: tuple[int, 
     inputs = 3
     tensor = symmetric_noise(np.random.default_rng(seed), inputs, sum(orders))
     packed = flattened(tensor, orders)
-    assert packed.shape == tuple(symmetric_size(inputs, order) for order in orders)
-    rows = symmetric_size(inputs, orders[0])
+    assert packed.shape == tuple(entry_count(inputs, order) for order in orders)
+    rows = entry_count(inputs, orders[0])
     expected = np.linalg.svd(tensor.reshape(inputs ** orders[0], -1), compute_uv=False)
     values = np.linalg.svd(packed.reshape(rows, -1), compute_uv=False)
     np.testing.assert_allclose(values, expected[: len(values)], atol=1e-12)
@@ -116,3 +121,22 @@ def test_directions_of_powers_are_found(order: int, seed: int) -> None:
 def test_a_sum_of_two_orthogonal_powers_is_half_a_power() -> None:
     packed = packed_powers(np.eye(4)[:2], 3).sum(axis=0, keepdims=True)
     assert leading_directions(packed, 4, 3)[1][0] == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(("inputs", "degree"), [(1, 6), (2, 6), (3, 5), (5, 4), (7, 2)])
+def test_positions_count_the_packed_layout(inputs: int, degree: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    for order in range(degree + 1):
+        indices = multi_indices(inputs, order)
+        assert len(indices) == entry_count(inputs, order)
+        shuffled = rng.permuted(indices, axis=1)
+        np.testing.assert_array_equal(positions(shuffled, inputs), np.arange(len(indices)))
+    assert order_slice(inputs, degree).stop == series_count(inputs, degree)
+
+
+@pytest.mark.parametrize(("inputs", "order"), [(4, 0), (4, 1), (3, 4), (2, 6)])
+def test_full_tensors_hold_every_packed_entry_as_often_as_its_multiplicity(inputs: int, order: int) -> None:
+    places = full_positions(inputs, order)
+    assert places.shape == (inputs,) * order
+    counts = np.bincount(places.ravel(), minlength=entry_count(inputs, order))
+    np.testing.assert_array_equal(counts, multiplicities(inputs, order))

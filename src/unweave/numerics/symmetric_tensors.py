@@ -1,9 +1,13 @@
-"""Symmetric tensors of any order: packed entries, powers of vectors, flattenings, and the directions that explain them.
+"""Symmetric tensors of any order: different entries, powers of vectors, flattenings, directions that explain them.
 
-A symmetric tensor of order k is an array of shape ``(inputs,) * k``. Packed, it holds one entry per multi-index
-``i1 <= ... <= ik``, in lexicographic order, times the square root of how often the entry occurs: the Euclidean inner
-product of packed tensors is the inner product of the full ones, so norms, singular values and least squares agree.
-For order 2 this is the layout of `unweave.arrays.pack`.
+A symmetric tensor of order k is an array of shape ``(inputs,) * k``. Its different entries are those of the ascending
+multi-indices ``i1 <= ... <= ik``, in lexicographic order; a series holds those of the orders 0 to some degree one after
+the other. In this order all indices that begin with i follow each other, and their tails are the last ones of order
+k - 1: products of coordinates are built block by block, without a table of indices.
+
+Packed tensors hold the different entries times the square roots of how often they occur: the Euclidean inner product
+of packed tensors is the inner product of the full ones, so norms, singular values and least squares agree. For order 2
+this is the layout of `unweave.arrays.pack`.
 
 Tensors ``T_k`` of a shallow network are ``sum_i c_ki w_i (x) ... (x) w_i``, with directions in common and coefficients
 of their own. `fit_directions` eliminates the coefficients (variable projection), so only the directions are searched;
@@ -41,25 +45,76 @@ DAMPING = Policy(
 )
 
 
-def symmetric_size(inputs: int, order: int) -> int:
-    """Dimension of the space of symmetric tensors."""
+def entry_count(inputs: int, order: int) -> int:
+    """Number of different entries of a symmetric tensor."""
     return comb(inputs + order - 1, order)
 
 
+def series_count(inputs: int, degree: int) -> int:
+    """Number of entries of a series: the polynomials of that degree have this dimension."""
+    return comb(inputs + degree, degree)
+
+
+def order_slice(inputs: int, order: int) -> slice:
+    """Where an order lies in a series."""
+    first = series_count(inputs, order - 1) if order else 0
+    return slice(first, series_count(inputs, order))
+
+
 @lru_cache(maxsize=64)
-def multi_indices(inputs: int, order: int) -> tuple[Int[np.ndarray, "packed order"], Float64[np.ndarray, "packed"]]:
-    """Multi-indices of the packed entries, and the square roots of how often each occurs."""
-    rows = np.array(list(combinations_with_replacement(range(inputs), order)), dtype=np.int64)
-    rows = rows.reshape(symmetric_size(inputs, order), order)
-    repeats = np.stack([np.count_nonzero(rows == i, axis=1) for i in range(inputs)], axis=1)
-    factorials = np.array([float(factorial(count)) for count in range(order + 1)])
-    return rows, np.sqrt(factorial(order) / np.prod(factorials[repeats], axis=1))
+def multi_indices(inputs: int, order: int) -> Int[np.ndarray, "entries order"]:
+    """The ascending indices of an order, as rows."""
+    rows = list(combinations_with_replacement(range(inputs), order))
+    return np.array(rows, dtype=np.int64).reshape(len(rows), order)
+
+
+def positions(indices: Int[np.ndarray, "entries order"], inputs: int) -> Int[np.ndarray, "entries"]:
+    """Where indices lie among the entries of their order; they need not be ascending."""
+    ascending = np.sort(indices, axis=1)
+    order = ascending.shape[1]
+    place = np.zeros(len(ascending), dtype=np.int64)
+    for tail in range(order, 0, -1):
+        begins = suffix_starts(inputs, tail) - suffix_starts(inputs, tail - 1)
+        place += begins[ascending[:, order - tail]]
+    return place
+
+
+@lru_cache(maxsize=64)
+def multiplicities(inputs: int, order: int) -> Float64[np.ndarray, "entries"]:
+    """How often every entry appears in the full tensor."""
+    indices = multi_indices(inputs, order)
+    # The product of the factorials of all counts is that of every index's place among its equals.
+    place, product = np.ones(len(indices)), np.ones(len(indices))
+    for lower, upper in zip(indices.T[:-1], indices.T[1:], strict=True):
+        place = np.where(lower == upper, place + 1, 1.0)
+        product *= place
+    return factorial(order) / product
+
+
+def factorials(inputs: int, degree: int) -> Float64[np.ndarray, "features"]:
+    """``prod_i n_i!`` for every entry of a series, which is the variance of the feature ``He``."""
+    return np.concatenate([factorial(order) / multiplicities(inputs, order) for order in range(degree + 1)])
+
+
+@lru_cache(maxsize=16)
+def full_positions(inputs: int, order: int) -> np.ndarray:
+    """For every entry of the full tensor, where it lies among the different ones."""
+    grid = np.indices((inputs,) * order, dtype=np.int64).reshape(order, inputs**order).T
+    return positions(grid, inputs).reshape((inputs,) * order)
+
+
+@lru_cache(maxsize=256)
+def suffix_starts(inputs: int, order: int) -> Int[np.ndarray, "inputs"]:
+    """Among the entries of an order, the first index that has no coordinate below i, for every i."""
+    if order == 0:
+        return np.zeros(inputs, dtype=np.int64)
+    return np.array([entry_count(inputs, order) - entry_count(inputs - i, order) for i in range(inputs)])
 
 
 @lru_cache(maxsize=64)
 def _flat_positions(inputs: int, order: int) -> Int[np.ndarray, "packed"]:
     """Where the packed entries stand in the flattened full tensor; ascending."""
-    return multi_indices(inputs, order)[0] @ inputs ** np.arange(order - 1, -1, -1, dtype=np.int64)
+    return multi_indices(inputs, order) @ inputs ** np.arange(order - 1, -1, -1, dtype=np.int64)
 
 
 def pack_tensor(tensor: Tensor) -> Float64[np.ndarray, "packed"]:
@@ -69,11 +124,8 @@ def pack_tensor(tensor: Tensor) -> Float64[np.ndarray, "packed"]:
 
 def unpack_tensors(packed: Float64[np.ndarray, "tensors packed"], inputs: int, order: int) -> np.ndarray:
     """Full tensors of packed ones, the first axis in front."""
-    entries = packed / multi_indices(inputs, order)[1]
-    indices = np.sort(np.indices((inputs,) * order).reshape(order, inputs**order), axis=0)
-    flat = inputs ** np.arange(order - 1, -1, -1, dtype=np.int64) @ indices
-    where = np.searchsorted(_flat_positions(inputs, order), flat)
-    return entries[:, where].reshape(len(packed), *(inputs,) * order)
+    entries = packed / np.sqrt(multiplicities(inputs, order))
+    return entries[:, full_positions(inputs, order)]
 
 
 def flattened(tensor: Tensor, orders: tuple[int, ...]) -> np.ndarray:
@@ -95,7 +147,7 @@ def flattened(tensor: Tensor, orders: tuple[int, ...]) -> np.ndarray:
     inputs = tensor.shape[0] if tensor.ndim else 1
     result = tensor.reshape([inputs**order for order in orders])
     for axis, order in enumerate(orders):
-        weights = multi_indices(inputs, order)[1]
+        weights = np.sqrt(multiplicities(inputs, order))
         shape = [len(weights) if other == axis else 1 for other in range(len(orders))]
         result = np.take(result, _flat_positions(inputs, order), axis=axis) * weights.reshape(shape)
     return result
@@ -103,7 +155,8 @@ def flattened(tensor: Tensor, orders: tuple[int, ...]) -> np.ndarray:
 
 def packed_powers(vectors: Atoms, order: int) -> Float64[np.ndarray, "neurons packed"]:
     """The tensors ``w (x) ... (x) w`` of every row w, packed."""
-    rows, weights = multi_indices(vectors.shape[1], order)
+    rows = multi_indices(vectors.shape[1], order)
+    weights = np.sqrt(multiplicities(vectors.shape[1], order))
     powers = np.tile(weights, (len(vectors), 1))
     for column in rows.T:
         powers *= vectors[:, column]
@@ -112,7 +165,8 @@ def packed_powers(vectors: Atoms, order: int) -> Float64[np.ndarray, "neurons pa
 
 def packed_power_derivatives(vectors: Atoms, order: int) -> Float64[np.ndarray, "neurons inputs packed"]:
     """Derivatives of `packed_powers` of every row in its entries."""
-    rows, weights = multi_indices(vectors.shape[1], order)
+    rows = multi_indices(vectors.shape[1], order)
+    weights = np.sqrt(multiplicities(vectors.shape[1], order))
     entries = np.arange(len(rows))
     derivatives = np.zeros((*vectors.shape, len(rows)))
     for position in range(order):

@@ -8,8 +8,8 @@ from halfspace_samples import planted_rows
 from relu_samples import power
 from unweave.learn.lowest_layer.layer import oriented_by_cumulants, oriented_by_moments
 from unweave.learn.lowest_layer.units import UNITS, monic_coefficients
+from unweave.numerics.symmetric_tensors import multi_indices
 from unweave.samples.hermite.moments import HermiteMoments
-from unweave.samples.hermite.multi_indices import multi_indices
 
 
 def packed(tensors: list[np.ndarray], inputs: int) -> HermiteMoments:

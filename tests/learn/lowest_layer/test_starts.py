@@ -3,9 +3,9 @@ import pytest
 
 from unweave.exceptions import InvalidInput
 from unweave.learn.lowest_layer.starts import hermite_cumulants, symmetrised, with_mean
+from unweave.numerics.symmetric_tensors import series_count
 from unweave.samples.hermite.inputs import Coordinates
 from unweave.samples.hermite.moments import HermiteMoments, LabelMoments
-from unweave.samples.hermite.multi_indices import series_count
 from unweave.samples.sources import ArraySource
 from unweave.samples.sums import accumulate
 

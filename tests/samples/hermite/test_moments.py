@@ -9,10 +9,10 @@ from relu_samples import hermite_tensor, mean_tensor, planted, power
 from unweave.activations import activation_named
 from unweave.exceptions import InvalidInput
 from unweave.learn.relu_network.starts import HermiteRegression
+from unweave.numerics.symmetric_tensors import series_count
 from unweave.reproduce.awasthi.contracted_moments import ContractedMoments, random_directions
 from unweave.samples.hermite.inputs import Coordinates
 from unweave.samples.hermite.moments import Control, HermiteMoments, LabelMoments
-from unweave.samples.hermite.multi_indices import series_count
 from unweave.samples.sources import ArraySource
 from unweave.samples.sums import Halved, Moments, Statistic, accumulate
 

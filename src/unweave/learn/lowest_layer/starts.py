@@ -20,10 +20,9 @@ from unweave.arrays import Atoms, Points
 from unweave.exceptions import InvalidInput
 from unweave.learn.lowest_layer.layer import OrientedUnits, oriented_by_cumulants, oriented_by_moments
 from unweave.learn.lowest_layer.whitened_power import PowerDirections, WhitenedPower
-from unweave.numerics.symmetric_tensors import fit_directions, misfit_of
+from unweave.numerics.symmetric_tensors import fit_directions, misfit_of, multi_indices
 from unweave.samples.hermite.inputs import Coordinates
 from unweave.samples.hermite.moments import HermiteMoments, LabelMoments
-from unweave.samples.hermite.multi_indices import multi_indices
 from unweave.samples.sources import ArraySource
 from unweave.samples.sums import Halved, accumulate
 

@@ -24,10 +24,16 @@ from unweave.learn.relu_network.directions import (
 )
 from unweave.learn.relu_network.moment_networks import assemble_relu, coefficient_table
 from unweave.networks.network import Network
-from unweave.numerics.symmetric_tensors import Tensor
+from unweave.numerics.symmetric_tensors import Tensor, factorials, series_count
 from unweave.samples.hermite.inputs import Coordinates, CoordinateStatistic, Gaussianity, GaussianityCheck, lines_for
-from unweave.samples.hermite.moments import HIGHEST_ORDER, Control, HermiteMoments, LabelMoments, residual_of
-from unweave.samples.hermite.multi_indices import factorials, hermite_features, series_count
+from unweave.samples.hermite.moments import (
+    HIGHEST_ORDER,
+    Control,
+    HermiteMoments,
+    LabelMoments,
+    hermite_features,
+    residual_of,
+)
 from unweave.samples.sources import Labels, Source
 from unweave.samples.sums import Arrays, Engine, HalfRows, Halved, Together, accumulate
 

@@ -12,15 +12,9 @@ from jaxtyping import Float64
 
 from unweave.arrays import Points
 from unweave.exceptions import InvalidInput
-from unweave.samples.hermite.inputs import CoordinateStatistic
-from unweave.samples.hermite.moments import Control, HermiteMoments, residual_of
-from unweave.samples.hermite.multi_indices import (
-    Directions,
-    full_positions,
-    hermite_features,
-    order_slice,
-    series_count,
-)
+from unweave.numerics.symmetric_tensors import full_positions, order_slice, series_count
+from unweave.samples.hermite.inputs import CoordinateStatistic, Directions
+from unweave.samples.hermite.moments import Control, HermiteMoments, hermite_features, residual_of
 from unweave.samples.sources import Labels
 from unweave.samples.sums import Arrays, HalfRows
 

@@ -20,9 +20,12 @@ from scipy.linalg import solve_triangular
 from unweave.arrays import Points, Vector
 from unweave.exceptions import InvalidInput
 from unweave.result import Diagnostic, at_most
-from unweave.samples.hermite.multi_indices import Directions, Rows
 from unweave.samples.sources import Labels
 from unweave.samples.sums import Arrays, HalfRows, Moments, Statistic
+
+# One row per coordinate: every step of building features then runs through contiguous memory.
+Rows = Float64[np.ndarray, "rank points"]
+Directions = Float64[np.ndarray, "directions rank"]
 
 # How far columns of a basis may be from orthonormal: they come from eigenvectors in float64.
 ORTHONORMAL_TOL = 1e-8

@@ -1,31 +1,31 @@
-"""Hermite moments of labels: symmetric tensors, control variates for them, and all orders up to 6 in one pass.
+"""Hermite moments of labels: polynomials, symmetric tensors, control variates, and all orders up to 6 in one pass.
 
 A control is a polynomial that is subtracted from the labels and whose moments are added back, which takes its variance
 away. Moments are measured by one matrix product per block of rows.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
+from math import factorial
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, Int
+from scipy import sparse
 
 from unweave.arrays import Points
 from unweave.exceptions import InvalidInput
-from unweave.samples.hermite.inputs import Coordinates, CoordinateStatistic
-from unweave.samples.hermite.multi_indices import (
-    Directions,
-    Rows,
+from unweave.numerics.symmetric_tensors import (
+    entry_count,
     factorials,
     full_positions,
-    hermite_from_monomials,
-    monomials,
     multi_indices,
     multiplicities,
     order_slice,
-    product_places,
+    positions,
     series_count,
+    suffix_starts,
 )
+from unweave.samples.hermite.inputs import Coordinates, CoordinateStatistic, Directions, Rows
 from unweave.samples.sources import Labels
 from unweave.samples.sums import Arrays, HalfRows, Halved
 
@@ -33,6 +33,79 @@ from unweave.samples.sums import Arrays, HalfRows, Halved
 INSIDE_TOL = 1e-8
 # Above this order raw moments lose digits when they are turned into Hermite moments, and variances explode.
 HIGHEST_ORDER = 6
+
+Features = Float64[np.ndarray, "features points"]
+
+
+def monomials(rows: Rows, degree: int, *, scale: np.ndarray | None = None) -> Features:
+    """All monomials up to a degree, times `scale` at every point: one multiplication per number."""
+    return _features(rows, degree, scale=scale, is_hermite=False)
+
+
+def hermite_features(rows: Rows, degree: int) -> Features:
+    """All entries of ``He_0 .. He_degree``, by the three-term recurrence in the leading coordinate."""
+    return _features(rows, degree, scale=None, is_hermite=True)
+
+
+def _features(rows: Rows, degree: int, *, scale: np.ndarray | None, is_hermite: bool) -> Features:
+    inputs, points = rows.shape
+    features = np.empty((series_count(inputs, degree), points))
+    features[0] = 1.0 if scale is None else scale
+    for order in range(1, degree + 1):
+        place, end = order_slice(inputs, order).start, order_slice(inputs, order - 1).stop
+        starts = end - entry_count(inputs, order - 1) + suffix_starts(inputs, order - 1)
+        for coordinate in range(inputs):
+            block = features[place : place + end - starts[coordinate]]
+            np.multiply(features[starts[coordinate] : end], rows[coordinate], out=block)
+            if is_hermite and order > 1:
+                counts = _leading_counts(inputs, order - 1, coordinate)
+                lower = order_slice(inputs, order - 2).stop - len(counts)
+                block[: len(counts)] -= counts[:, None] * features[lower : lower + len(counts)]
+            place += len(block)
+    return features
+
+
+@lru_cache(maxsize=4096)
+def _leading_counts(inputs: int, order: int, coordinate: int) -> Float64[np.ndarray, "entries"]:
+    """How often `coordinate` appears in the indices of an order that begin with it."""
+    indices = multi_indices(inputs, order)
+    return np.sum(indices[indices[:, 0] == coordinate] == coordinate, axis=1).astype(np.float64)
+
+
+@lru_cache(maxsize=16)
+def hermite_from_monomials(inputs: int, degree: int) -> sparse.csr_array:
+    """The matrix H of ``He_alpha(z) = sum_beta H[alpha, beta] z^beta`` for packed series."""
+    indices = [tuple(index.tolist()) for order in range(degree + 1) for index in multi_indices(inputs, order)]
+    place_of = {index: place for place, index in enumerate(indices)}
+    terms = [(row, place_of[lower], value) for row, index in enumerate(indices) for lower, value in _expansion(index)]
+    rows, columns, values = zip(*terms, strict=True)
+    return sparse.csr_array((values, (rows, columns)), shape=(len(indices), len(indices)))
+
+
+def _expansion(index: tuple[int, ...]) -> list[tuple[tuple[int, ...], float]]:
+    """The monomials of ``He`` at an index, with coefficients."""
+    terms: list[tuple[tuple[int, ...], float]] = [((), 1.0)]
+    for coordinate in sorted(set(index)):
+        n = index.count(coordinate)
+        powers = [
+            ((coordinate,) * (n - 2 * j), (-1) ** j * factorial(n) / (2**j * factorial(j) * factorial(n - 2 * j)))
+            for j in range(n // 2 + 1)
+        ]
+        terms = [(head + tail, one * other) for head, one in terms for tail, other in powers]
+    return terms
+
+
+@lru_cache(maxsize=16)
+def product_places(inputs: int, left: int, right: int) -> Int[np.ndarray, "left right"]:
+    """Where the product of two monomials, up to the degrees `left` and `right`, lies in the series of their sum."""
+    places = np.empty((series_count(inputs, left), series_count(inputs, right)), dtype=np.int64)
+    for a in range(left + 1):
+        for b in range(right + 1):
+            one, other = multi_indices(inputs, a), multi_indices(inputs, b)
+            joined = np.concatenate([np.repeat(one, len(other), axis=0), np.tile(other, (len(one), 1))], axis=1)
+            block = order_slice(inputs, a + b).start + positions(joined, inputs)
+            places[order_slice(inputs, a), order_slice(inputs, b)] = block.reshape(len(one), len(other))
+    return places
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,7 +115,7 @@ class HermiteMoments:
     Args:
         rank: dimension of the coordinates z.
         degree: the highest order.
-        packed: the different entries of all orders (see `multi_indices`).
+        packed: the different entries of all orders (a series, see `symmetric_tensors`).
     """
 
     rank: int

@@ -1,4 +1,4 @@
-"""Packed symmetric tensors and features against one-dimensional polynomials and brute force."""
+"""Monomials and Hermite features against one-dimensional polynomials and brute force."""
 
 from math import factorial
 
@@ -6,20 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import eval_hermitenorm
 
-from unweave.samples.hermite.multi_indices import (
-    entry_count,
-    factorials,
-    full_positions,
-    hermite_features,
-    hermite_from_monomials,
-    monomials,
-    multi_indices,
-    multiplicities,
-    order_slice,
-    positions,
-    product_places,
-    series_count,
-)
+from unweave.numerics.symmetric_tensors import factorials, multi_indices
+from unweave.samples.hermite.moments import hermite_features, hermite_from_monomials, monomials, product_places
 
 SHAPES = [(1, 6), (2, 6), (3, 5), (5, 4), (7, 2)]
 
@@ -51,25 +39,6 @@ def test_conversion_turns_monomials_into_hermite_features(inputs: int, degree: i
     rows = np.random.default_rng(seed).standard_normal((inputs, 9))
     converted = hermite_from_monomials(inputs, degree) @ monomials(rows, degree)
     np.testing.assert_allclose(converted, hermite_features(rows, degree), rtol=1e-10, atol=1e-10)
-
-
-@pytest.mark.parametrize(("inputs", "degree"), SHAPES)
-def test_positions_count_the_packed_layout(inputs: int, degree: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    for order in range(degree + 1):
-        indices = multi_indices(inputs, order)
-        assert len(indices) == entry_count(inputs, order)
-        shuffled = rng.permuted(indices, axis=1)
-        np.testing.assert_array_equal(positions(shuffled, inputs), np.arange(len(indices)))
-    assert order_slice(inputs, degree).stop == series_count(inputs, degree)
-
-
-@pytest.mark.parametrize(("inputs", "order"), [(4, 0), (4, 1), (3, 4), (2, 6)])
-def test_full_tensors_hold_every_packed_entry_as_often_as_its_multiplicity(inputs: int, order: int) -> None:
-    places = full_positions(inputs, order)
-    assert places.shape == (inputs,) * order
-    counts = np.bincount(places.ravel(), minlength=entry_count(inputs, order))
-    np.testing.assert_array_equal(counts, multiplicities(inputs, order))
 
 
 @pytest.mark.parametrize(("left", "right"), [(1, 1), (1, 2), (2, 2), (2, 3), (3, 3)])
