@@ -24,6 +24,23 @@ from unweave.numerics.subspace_power import Directions, SubspacePower
 
 
 @dataclass(frozen=True, kw_only=True)
+class OneSided:
+    """Settings for activations that bend on one side only, as ELU.
+
+    Args:
+        hessians: how many are measured at once: a neuron that bends at half of the points is seen on both sides, with a
+            few points beside the place where it ends.
+        surplus: answers per parameter that the refinement gets: those beside the Hessians alone left 2 of 20 networks
+            of 5 neurons with one that others replaced.
+        rounds: how often the refinement goes on.
+    """
+
+    hessians: int = 32
+    surplus: float = 3.0
+    rounds: int = 3
+
+
+@dataclass(frozen=True, kw_only=True)
 class HessianRoute:
     """Settings of the way through second derivatives.
 
@@ -37,11 +54,7 @@ class HessianRoute:
         second_look: residual, relative to the spread, up to which a first network is good enough to measure against.
         fewest_atoms: share of the rank that must be found as directions: a rank that noise has raised leaves some that
             do not exist.
-        one_sided_hessians: how many are measured at once for activations that bend on one side only, as ELU: a neuron
-            that bends at half of the points is seen on both sides, with a few points beside the place where it ends.
-        one_sided_surplus: answers per parameter that the refinement gets for them: those beside the Hessians alone left
-            2 of 20 networks of 5 neurons with one that others replaced.
-        one_sided_rounds: how often the refinement goes on for them.
+        one_sided: what is done for activations that bend on one side only.
         clear_profiles: typical misfit of the profiles up to which neurons were read well, but for a few.
         more_hessians: how many are measured then for a second attempt; 2 of 24 networks of Gaussian neurons needed it.
     """
@@ -53,9 +66,7 @@ class HessianRoute:
     power: SubspacePower = field(default_factory=SubspacePower)
     second_look: float = 0.3
     fewest_atoms: float = 0.5
-    one_sided_hessians: int = 32
-    one_sided_surplus: float = 3.0
-    one_sided_rounds: int = 3
+    one_sided: OneSided = field(default_factory=OneSided)
     clear_profiles: float = 1e-3
     more_hessians: int = 16
     name = "Hessians"
@@ -105,9 +116,9 @@ class HessianRoute:
         """Measure so many Hessians that every neuron bends in some of them, and not in others."""
         session, probe = survey.session, survey.probe
         with session.stage("measuring Hessians"):
-            first = _first_hessians(session, probe, probe.scale, hessians=self.one_sided_hessians)
-        best = self._attempt(survey, refiner, probe.scale, first, surplus=self.one_sided_surplus)
-        for _ in range(self.one_sided_rounds):
+            first = _first_hessians(session, probe, probe.scale, hessians=self.one_sided.hessians)
+        best = self._attempt(survey, refiner, probe.scale, first, surplus=self.one_sided.surplus)
+        for _ in range(self.one_sided.rounds):
             if best.explains:
                 break
             # Steps are short where answers change sides.

@@ -1,6 +1,6 @@
 """The stages of the shallow pipeline that decide how much to measure, and when to give up."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import scipy.linalg
@@ -37,44 +37,76 @@ def active_frame(sample: HessianSample, *, error: float) -> Float64[np.ndarray, 
 
 
 @dataclass(frozen=True, kw_only=True)
+class Surplus:
+    """How many matrices are measured for every dimension of their span.
+
+    Args:
+        first: at first, where neurons that are given, or directions, stand for the dimension.
+        growth: share by which the matrices grow until the rank is believed; chosen: what is measured in vain is less
+            than an eighth.
+        believed: that were seen before the rank is believed: a ninth of them has added nothing. Of 24 planted networks
+            in a box 23 were identified with 1, 1.12 and 1.3 alike.
+        final: in the end; chosen, for noise. Without noise, 23 of those 24 networks were identified with 1, 1.27 and
+            1.6 alike, with 828, 833 and 866 queries on average.
+        noisy: the same, in turn, as long as the gap of singular values is not clear: their noise falls with the root of
+            the number of matrices.
+    """
+
+    first: float = 1.25
+    growth: float = 0.12
+    believed: float = 1.12
+    final: float = 1.27
+    noisy: tuple[float, ...] = (2.0, 3.5)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Screening:
+    """A cheap look at Hessians before singular values are computed.
+
+    Args:
+        margin: distance of a Hessian to the span of those before, in expected errors, above which it is surely new: far
+            beyond six standard deviations; chosen.
+        share: the same relative to the typical distance; both must be exceeded.
+    """
+
+    margin: float = 30.0
+    share: float = 1e-3
+
+    def may_be_complete(self, hessians: Float64[np.ndarray, "matrices packed"], error: float) -> bool:
+        """Whether the last Hessians lie in the span of the ones before."""
+        size = hessians.shape[1]
+        if len(hessians) > size:
+            return True
+        distances = np.abs(np.diag(np.asarray(np.linalg.qr(hessians.T, mode="r"))))
+        nearest = np.min(distances[-max(1, len(hessians) // 12) :])
+        return bool(nearest < max(self.margin * error * np.sqrt(size), self.share * np.median(distances)))
+
+
+@dataclass(frozen=True, kw_only=True)
 class SpanSearch:
     """Settings of the measurement of Hessians, which end where their span has shown its dimension.
 
     Args:
         first: Hessians measured in all directions before a smaller set of directions is believed to be enough: the
             second one shows whether the first had all of them.
-        first_surplus: matrices per neuron, of as many neurons as are given or directions, that are measured first.
-        believed_surplus: matrices per dimension of their span that were seen before the rank is believed: a ninth of
-            them has added nothing. Of 24 planted networks in a box 23 were identified with 1, 1.12 and 1.3 alike.
-        final_surplus: the same in the end; chosen, for noise. Without noise, 23 of those 24 networks were identified
-            with 1, 1.27 and 1.6 alike, with 828, 833 and 866 queries on average.
-        growth: share by which the matrices grow until then; chosen: what is measured in vain is less than an eighth.
-        noisy_surpluses: the same, in turn, as long as the gap is smaller than `clear_gap`: noise in the singular
-            values falls with the root of their number.
+        surplus: how many are measured for every dimension of their span.
         clear_gap: of singular values, from which on more matrices are not needed; chosen.
         cheap_directions: up to so many, Hessians are cheap and profiles want points; chosen: ten queries each.
         cheap_points: that are then measured at least; chosen.
         profile_points: in any case: where several outputs give several Hessians per point, a profile of a neuron still
             needs more points than its two unknowns, scale and bias; chosen, four times as many.
-        screening_margin: distance of a Hessian to the span of those before, in expected errors, above which it is
-            surely new, and singular values need not be computed: far beyond six standard deviations; chosen.
-        screening_share: the same relative to the typical distance; both must be exceeded.
+        screening: when singular values need not be computed.
         bends_not: size of a singular value, in expected errors of matrices, up to which a direction does not bend;
             chosen, beyond six standard deviations. A wrong answer costs queries only.
     """
 
     first: int = 2
-    first_surplus: float = 1.25
-    believed_surplus: float = 1.12
-    final_surplus: float = 1.27
-    growth: float = 0.12
-    noisy_surpluses: tuple[float, ...] = (2.0, 3.5)
+    surplus: Surplus = field(default_factory=Surplus)
     clear_gap: float = 1e3
     cheap_directions: int = 3
     cheap_points: int = 14
     profile_points: int = 8
-    screening_margin: float = 30.0
-    screening_share: float = 1e-3
+    screening: Screening = field(default_factory=Screening)
     bends_not: float = 10.0
 
     def __call__(
@@ -94,20 +126,20 @@ class SpanSearch:
         """
         directions, outputs = first.frame.shape[1], oracle.outputs
         is_cheap = directions < oracle.inputs or directions <= self.cheap_directions
-        wanted = -(-int(self.first_surplus * (neurons or directions)) // outputs)
+        wanted = -(-int(self.surplus.first * (neurons or directions)) // outputs)
         if is_cheap:
             wanted = max(wanted, self.cheap_points)
         sample = first
         while True:
             sample = _grow(oracle, sample, rng, wanted - len(sample.points), model)
             flat = sample.hessians.reshape(sample.matrices, -1)
-            if self._may_be_complete(flat, scale.hessian_error):
+            if self.screening.may_be_complete(flat, scale.hessian_error):
                 subspace = span_of_hessians(flat, inputs=directions, floor=scale.hessian_error)
-                if sample.matrices >= max(subspace.rank + 1, self.believed_surplus * subspace.rank):
+                if sample.matrices >= max(subspace.rank + 1, self.surplus.believed * subspace.rank):
                     break
             _check_size(min(sample.matrices, packed_size(directions)), directions, is_certain=False)
-            wanted = len(sample.points) + max(1, int(self.growth * len(sample.points)))
-        for surplus in (self.final_surplus, *self.noisy_surpluses):
+            wanted = len(sample.points) + max(1, int(self.surplus.growth * len(sample.points)))
+        for surplus in (self.surplus.final, *self.surplus.noisy):
             wanted = max(
                 int(surplus * subspace.rank) // outputs, min(self.profile_points, int(surplus * subspace.rank))
             )
@@ -131,17 +163,6 @@ class SpanSearch:
         matrices = unpack(sample.hessians.reshape(-1, sample.hessians.shape[2]), inputs)
         sizes = np.linalg.svd(matrices, compute_uv=False)
         return bool(np.any(sizes[:, frame.shape[1] - 1] < self.bends_not * error * np.sqrt(inputs)))
-
-    def _may_be_complete(self, hessians: Float64[np.ndarray, "matrices packed"], error: float) -> bool:
-        """Cheap screening: whether the last Hessians lie in the span of the ones before."""
-        size = hessians.shape[1]
-        if len(hessians) > size:
-            return True
-        distances = np.abs(np.diag(np.asarray(np.linalg.qr(hessians.T, mode="r"))))
-        nearest = np.min(distances[-max(1, len(hessians) // 12) :])
-        return bool(
-            nearest < max(self.screening_margin * error * np.sqrt(size), self.screening_share * np.median(distances))
-        )
 
 
 def _possible_rank(neurons: int | None, matrices: int, directions: int) -> int | None:

@@ -5,7 +5,7 @@ hyperplane that was read it is therefore asked whether answers still bend exactl
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Bool, Float64
@@ -15,6 +15,25 @@ from unweave.identification.walks.lines import Ask
 
 # Where answers are asked across a hyperplane, in steps: three second differences, of which the middle one is across it.
 ACROSS = np.arange(-3.0, 4.0)
+
+
+@dataclass(frozen=True)
+class PlacesBeside:
+    """Points of a hyperplane beside all others, at which it must be seen, every one of them.
+
+    Kinks of a second layer, which turn at the next hyperplane of the first, fill a half of theirs or less, mostly.
+
+    Args:
+        places: how many are looked at.
+        far: how far they are from the centre, in its units and distances of the hyperplane.
+        tries: points that they are chosen from if there are more hyperplanes than inputs.
+        fewest: how many there must be then.
+    """
+
+    places: int = 40
+    far: float = 8.0
+    tries: int = 4_000
+    fewest: int = 4
 
 
 @dataclass(frozen=True)
@@ -28,11 +47,7 @@ class Continuation:
         step: half-width of the second differences, relative to the distance from the centre.
         margin: the same, at least, in errors of the hyperplane.
         sharper: how many times larger the middle difference must be than those beside it.
-        alone_places: points of a hyperplane beside all others at which it must be seen, every one of them: kinks of a
-            second layer, which turn at the next hyperplane of the first, fill a half of theirs or less, mostly.
-        far: how far these are from the centre, in its units and distances of the hyperplane.
-        tries: points that these are chosen from if there are more hyperplanes than inputs.
-        fewest: how many there must be then.
+        beside: where a hyperplane is looked for beside all others.
 
     Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
@@ -43,10 +58,7 @@ class Continuation:
     step: float = 1e-5
     margin: float = 100.0
     sharper: float = 5.0
-    alone_places: int = 40
-    far: float = 8.0
-    tries: int = 4_000
-    fewest: int = 4
+    beside: PlacesBeside = field(default_factory=PlacesBeside)
 
     def __call__(
         self, ask: Ask, planes: "Planes", rows: Bool[np.ndarray, "neurons"], *, noise: float, rounding: float
@@ -104,24 +116,24 @@ class Continuation:
             sizes = planes.unit + np.linalg.norm(points, axis=1)
             steps = (np.maximum(self.step, self.margin * planes.errors[row]) * sizes)[:, None] * planes.normals[row]
             before, after = np.split(holds(ask(np.concatenate([points - steps, points + steps]))), 2)
-            goes_on[row] = len(points) >= self.fewest and bool(np.all(before & ~after))
+            goes_on[row] = len(points) >= self.beside.fewest and bool(np.all(before & ~after))
         return goes_on
 
     def _alone(self, planes: "Planes", row: int) -> Points:
         """Points of a hyperplane on the near side of all others: chosen, or those of many that are."""
-        rng, scale = planes.rng, self.far * (planes.unit + abs(planes.thresholds[row]))
+        rng, scale = planes.rng, self.beside.far * (planes.unit + abs(planes.thresholds[row]))
         others, inputs = np.arange(len(planes.thresholds)) != row, planes.normals.shape[1]
         if planes.are_independent:
-            around = scale * rng.standard_normal((self.alone_places, inputs)) / np.sqrt(inputs)
-            excess = planes.thresholds - scale * rng.exponential(size=(self.alone_places, len(others)))
+            around = scale * rng.standard_normal((self.beside.places, inputs)) / np.sqrt(inputs)
+            excess = planes.thresholds - scale * rng.exponential(size=(self.beside.places, len(others)))
             wanted = np.where(others, np.minimum(around @ planes.normals.T, excess), planes.thresholds)
             return around + (wanted - around @ planes.normals.T) @ np.linalg.pinv(planes.normals).T
-        radii = scale * 10.0 ** -rng.uniform(0.0, self.decades, (self.tries, 1))
-        around = radii * rng.standard_normal((self.tries, inputs)) / np.sqrt(inputs)
+        radii = scale * 10.0 ** -rng.uniform(0.0, self.decades, (self.beside.tries, 1))
+        around = radii * rng.standard_normal((self.beside.tries, inputs)) / np.sqrt(inputs)
         around += (planes.thresholds[row] - around @ planes.normals[row])[:, None] * planes.normals[row]
         gaps = planes.thresholds[others] - around @ planes.normals[others].T
         is_near = np.all(gaps > 10 * self.step * (planes.unit + np.linalg.norm(around, axis=1))[:, None], axis=1)
-        return around[is_near][: self.alone_places]
+        return around[is_near][: self.beside.places]
 
     def _places(self, planes: "Planes", row: int, other: int) -> Points:
         """Points of a hyperplane on the far side of another one, on the near side of the rest if that is possible."""

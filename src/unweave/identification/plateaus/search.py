@@ -25,6 +25,27 @@ from unweave.networks.network import Layer
 from unweave.result import Verdict
 
 
+@dataclass(frozen=True, kw_only=True)
+class FarPlaces:
+    """Places of a hyperplane far from where it was read.
+
+    Args:
+        places: at which it is looked for.
+        needed: that must show it: one can be an accident.
+        far: how far, in units of its distance from the centre and that of the domain; chosen.
+        sharpness: how sharply, relative to the distance: as exact as readings that agree (`FacetReading.consistent`).
+        decades: of distances, where far places can't be chosen.
+        corner_decades: by which other places are nearer to a corner, at least and at most.
+    """
+
+    places: int = 16
+    needed: int = 2
+    far: float = 8.0
+    sharpness: float = 1e-9
+    decades: float = 3.0
+    corner_decades: tuple[float, float] = (2.0, 6.0)
+
+
 @dataclass(frozen=True)
 class LowestLayerSearch:
     """Settings of the search.
@@ -48,12 +69,7 @@ class LowestLayerSearch:
             far again and again.
         free_unread: edges that could not be read after which the search ends: each costs many queries.
         unread_per_row: the same per hyperplane that was read.
-        places: at which a hyperplane is looked for far from where it was read.
-        far: how far, in units of its distance from the centre and that of the domain; chosen.
-        needed_places: that must show it: one can be an accident.
-        sharpness: how sharply, relative to the distance: as exact as readings that agree (`FacetReading.consistent`).
-        decades: of distances, where far places can't be chosen.
-        corner_decades: by which other places are nearer to a corner, at least and at most.
+        elsewhere: where a hyperplane is looked for far from where it was read.
 
     Heuristic where nothing else is said: planted networks in tests and benchmarks are what numbers were checked on.
     """
@@ -73,12 +89,7 @@ class LowestLayerSearch:
     start_scales: tuple[float, ...] = (0.5, 2.0, 8.0, 32.0)
     free_unread: int = 8
     unread_per_row: int = 2
-    places: int = 16
-    far: float = 8.0
-    needed_places: int = 2
-    sharpness: float = 1e-9
-    decades: float = 3.0
-    corner_decades: tuple[float, float] = (2.0, 6.0)
+    elsewhere: FarPlaces = field(default_factory=FarPlaces)
 
     def __call__(
         self,
@@ -262,13 +273,14 @@ class _Walk:
         self.dependence, unseen = 0, self._unseen_directions()
         if len(unseen) == 0:
             return
-        scales = np.array(self.search.start_scales)[np.arange(self.search.places) % len(self.search.start_scales), None]
-        points = self.home.point + scales * self.rng.standard_normal((self.search.places, self.inputs))
-        moves = self.search.far * scales * self.rng.standard_normal((self.search.places, len(unseen))) @ unseen
+        look = self.search.elsewhere
+        scales = np.resize(self.search.start_scales, look.places)[:, None]
+        points = self.home.point + scales * self.rng.standard_normal((look.places, self.inputs))
+        moves = look.far * scales * self.rng.standard_normal((look.places, len(unseen))) @ unseen
         before, after = np.split(self.ask(np.concatenate([points, points + moves])), 2)
         sizes, lengths = np.maximum(np.max(np.abs(before), axis=1), 1.0), np.linalg.norm(moves, axis=1)
         # Errors of the rows turn moves into small changes of what they see.
-        errors = self.noise + (self.rounding + self.search.sharpness * lengths) * sizes
+        errors = self.noise + (self.rounding + look.sharpness * lengths) * sizes
         changed = np.flatnonzero(np.max(np.abs(after - before), axis=1) > errors)
         self.dependence = len(changed)
         for index in changed:
@@ -281,17 +293,18 @@ class _Walk:
         rows = len(self.facets)
         if rows == 0:
             return np.empty(0, dtype=bool)
+        look = self.search.elsewhere
         places = np.concatenate([self._places_on(row) for row in range(rows)])
-        owners = np.repeat(np.arange(rows), self.search.places)
+        owners = np.repeat(np.arange(rows), look.places)
         errors = np.array([facet.error for facet in self.facets])[owners]
-        widths = (self.search.sharpness + self.search.margin * errors) * (self.unit + np.linalg.norm(places, axis=1))
+        widths = (look.sharpness + self.search.margin * errors) * (self.unit + np.linalg.norm(places, axis=1))
         steps = widths[:, None] * self.normals[owners]
         before, after = np.split(self.ask(np.concatenate([places - steps, places + steps])), 2)
         is_jump = np.array([facet.kind is EdgeKind.JUMP for facet in self.facets])[owners]
         differ = np.max(np.abs(after - before), axis=1) > self.home.tolerance
         is_seen = differ & (is_jump | self.home.holds(before))
-        is_far = np.count_nonzero(is_seen.reshape(rows, self.search.places), axis=1) >= self.search.needed_places
-        is_kink = ~is_jump.reshape(rows, self.search.places)[:, 0]
+        is_far = np.count_nonzero(is_seen.reshape(rows, look.places), axis=1) >= look.needed
+        is_kink = ~is_jump.reshape(rows, look.places)[:, 0]
         errors = np.array([facet.error for facet in self.facets])
         planes = Planes(self.normals, self.thresholds, errors, self.unit, self.rng)
         is_everywhere = self.search.continuation.alone(self.ask, planes, is_far & is_kink, self.home.holds)
@@ -308,34 +321,34 @@ class _Walk:
 
         More rows than inputs can't be chosen freely: then points at all distances from the nearest one.
         """
-        scale = self.search.far * (self.unit + abs(self.thresholds[row]))
+        look = self.search.elsewhere
+        scale = look.far * (self.unit + abs(self.thresholds[row]))
         unseen = self._unseen_directions()
         if not self._can_choose:
-            radii = scale * 10.0 ** -self.rng.uniform(0.0, self.search.decades, (self.search.places, 1))
+            radii = scale * 10.0 ** -self.rng.uniform(0.0, look.decades, (look.places, 1))
             foot = self.thresholds[row] * self.normals[row]
-            points = foot + radii * self.rng.standard_normal((self.search.places, self.inputs)) / self.unit
+            points = foot + radii * self.rng.standard_normal((look.places, self.inputs)) / self.unit
         else:
             margins = self._margins(row, scale)
             points = (self.thresholds - margins) @ np.linalg.pinv(self.normals).T
-            points = points + scale * self.rng.standard_normal((self.search.places, len(unseen))) @ unseen
+            points = points + scale * self.rng.standard_normal((look.places, len(unseen))) @ unseen
         missing = self.thresholds[row] - points @ self.normals[row]
         return points + missing[:, None] * self.normals[row]
 
     def _margins(self, row: int, scale: float) -> Float64[np.ndarray, "places neurons"]:
         """How far below their thresholds units are at places on a hyperplane; above them where negative."""
-        rows, places = len(self.facets), np.arange(self.search.places)
-        margins = scale * self.rng.exponential(size=(self.search.places, rows))
+        look = self.search.elsewhere
+        rows, places = len(self.facets), np.arange(look.places)
+        margins = scale * self.rng.exponential(size=(look.places, rows))
         if rows > 1:
-            other = (row + self.rng.integers(1, rows, self.search.places)) % rows
+            other = (row + self.rng.integers(1, rows, look.places)) % rows
             if self.facets[row].kind is EdgeKind.JUMP:
                 margins[::2] *= self.rng.choice([-1.0, 1.0], margins[::2].shape)
             else:
                 # A unit that acts only in products is seen where another one is on.
                 margins[places[::2], other[::2]] *= -1.0
                 # Kinks of higher units that are dead on the plateau look alike, but turn before others switch on.
-                margins[places[1::2], other[1::2]] *= 10.0 ** -self.rng.uniform(
-                    *self.search.corner_decades, self.search.places // 2
-                )
+                margins[places[1::2], other[1::2]] *= 10.0 ** -self.rng.uniform(*look.corner_decades, look.places // 2)
         margins[:, row] = 0.0
         return margins
 

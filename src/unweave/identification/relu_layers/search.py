@@ -56,6 +56,25 @@ class ReluLayers:
 
 
 @dataclass(frozen=True)
+class FreshAnswers:
+    """How many fresh answers judge a network.
+
+    Args:
+        share: per parameter and output.
+        fewest: at least.
+        most: at most.
+    """
+
+    share: float = 0.4
+    fewest: int = 96
+    most: int = 2_000
+
+    def wanted(self, parameters: float) -> int:
+        """The number for so many parameters per output."""
+        return int(np.clip(self.share * parameters, self.fewest, self.most))
+
+
+@dataclass(frozen=True)
 class TwoLayerSearch:
     """Settings of the way to two hidden layers along kinks.
 
@@ -66,9 +85,7 @@ class TwoLayerSearch:
         largest_polish: parameters up to which all layers are refined together; above, that takes too long for
             what it gains.
         scouts: answers that are looked at for neurons that are missing still.
-        fresh_share: fresh answers per parameter that judge in the end.
-        fewest_fresh: the same at least.
-        most_fresh: the same at most.
+        fresh: how many fresh answers judge in the end.
         surplus: answers per parameter when all layers are refined.
         nearly: error of fresh answers, relative to the spread, up to which a network is handed on: it is refined
             further or, if it is too large for that, shown with its error.
@@ -90,9 +107,7 @@ class TwoLayerSearch:
     refine: LevenbergMarquardt = field(default_factory=LevenbergMarquardt)
     largest_polish: int = 2_500
     scouts: int = 96
-    fresh_share: float = 0.4
-    fewest_fresh: int = 96
-    most_fresh: int = 2_000
+    fresh: FreshAnswers = field(default_factory=FreshAnswers)
     surplus: float = 2.0
     nearly: float = 1e-5
     scales: tuple[float, ...] = (0.3, 1.0, 3.0)
@@ -149,9 +164,7 @@ class TwoLayerSearch:
             network, is_unique = _joined(first, upper, candidate)
             if np.all(scouts.errors(network) <= scouts.tolerance):
                 network = self._polished(probe, upper, network, scouts)
-        wanted = int(
-            np.clip(self.fresh_share * network.parameters / probe.oracle.outputs, self.fewest_fresh, self.most_fresh)
-        )
+        wanted = self.fresh.wanted(network.parameters / probe.oracle.outputs)
         fresh = _Sample.asked(probe, session.rng_fresh, wanted, self)
         error = float(np.max(fresh.errors(network)))
         if error > max(fresh.tolerance, self.nearly):
