@@ -110,8 +110,12 @@ def compared(model, shape: planted.Inputs, truth: Union, fresh: np.ndarray, is_w
     sign = 1.0 if model._is_union else -1.0
     found, levels, _ = shape.white(sign * model.normals_, sign * model.offsets_)
     true, true_levels, _ = shape.white_plain(truth.rows, truth.levels)
-    if len(found) == 1 and np.all(true @ found[0] < 0):
-        true, true_levels = -true, -true_levels  # one half space and its complement are the same statement
+    is_inside = fresh @ truth.rows.T >= truth.levels
+    if len(found) == 1:
+        # One half space and its complement are the same statement, whatever others there are that no sample is in.
+        is_in_found = (fresh / shape.spread) @ found[0] >= levels[0]
+        sign = 1.0 if np.mean(is_in_found == is_inside.any(axis=1)) >= 0.5 else -1.0
+        true, true_levels = sign * true, sign * true_levels
     wrong = float(np.mean(is_wrong))
     if wrong > claim.wrong_share + CHANCE * np.sqrt(claim.wrong_share / FRESH):
         return Judged(Verdict.WRONG, f"wrong for {wrong:.4f}, claimed {claim.wrong_share:.4f}")
@@ -120,7 +124,6 @@ def compared(model, shape: planted.Inputs, truth: Union, fresh: np.ndarray, is_w
         return Judged(Verdict.WRONG, f"{len(found)} half spaces of {len(true)}: {model.result_.reason[:160]}")
     if np.max(np.degrees(angles)) > claim.largest_angle + 1e-6:
         return Judged(Verdict.WRONG, f"{np.max(np.degrees(angles)):.3g} degrees, claimed {claim.largest_angle:.3g}")
-    is_inside = fresh @ truth.rows.T >= truth.levels
     for missing in sorted(set(range(len(true))) - set(its.tolist())):
         share = float(np.mean(is_inside[:, missing] & (is_inside.sum(axis=1) == 1)))
         if share > claim.missing_share + CHANCE * np.sqrt(claim.missing_share / FRESH):

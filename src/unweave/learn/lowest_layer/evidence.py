@@ -33,7 +33,7 @@ class LowestLayerCertificate:
         missing_share: another unit that is active alone for this share of the inputs would have shown; NaN if units are
             never quiet.
         resolution: neurons that are nearer to each other than this angle may have been taken for one, whose direction
-            then lies between them; NaN where held-out sides would have shown it.
+            then is as near to both of them; NaN where `largest_angle` holds for such neurons, too.
     """
 
     neurons: int

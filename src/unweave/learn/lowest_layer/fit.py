@@ -70,6 +70,7 @@ class _Judged:
     faces: FaceEvidence | None
     residual: float
     noise: float
+    resolution: float
     diagnostics: list[Diagnostic]
     outcome: Outcome
 
@@ -241,15 +242,32 @@ def _judge(
     diagnostics.append(evidence.duplicate_check(units.directions, np.minimum(angles, evidence.largest_angle)))
     if unit.name == "relu" and read.is_exact and faces is not None:
         residual = exact_residual(held.points, labels, units.directions, units.thresholds, units.coefficients)
+    resolution = evidence.resolution if faces is None else np.nan
     # A unit that few held-out samples come near has an infinite angle: nothing was verified about it.
     is_met = residual < evidence.exact_residual and bool(np.all(np.isfinite(angles)))
-    if faces is not None and is_met and faces.disagreement == 0.0:
-        outcome = Outcome.IDENTIFIED
-        angles = np.minimum(angles, residual)
+    exact = _exact_resolution((fitted, held), read, polished, evidence) if is_met else np.inf
+    if np.isfinite(exact):
+        outcome, resolution, angles = Outcome.IDENTIFIED, exact, np.minimum(angles, residual)
     else:
         is_failed = any(diagnostic.verdict is Verdict.FAIL for diagnostic in diagnostics)
         outcome = Outcome.NOT_IDENTIFIED if is_failed else Outcome.PARTLY_IDENTIFIED
-    return _Judged(polished, start, angles, faces, float(residual), float(noise), diagnostics, outcome)
+    return _Judged(polished, start, angles, faces, float(residual), float(noise), resolution, diagnostics, outcome)
+
+
+def _exact_resolution(
+    parts: tuple[_Samples, ...], read: ReadLabels, polished: Polished, evidence: LowestLayerEvidence
+) -> float:
+    """Angle from which on two relu neurons would not have been taken for one; infinite if a sample contradicts a unit.
+
+    Neurons between whose kinks no sample lies have the labels of one. Samples of the fit tell this as well as others
+    do: a unit has few unknowns, and one between two kinks is met by no unit.
+    """
+    points, labels = np.vstack([part.points for part in parts]), np.concatenate([part.labels for part in parts])
+    units = polished.units
+    residual = exact_residual(points, labels - polished.offset, units.directions, units.thresholds, units.coefficients)
+    faces = evidence.face_evidence(points, _activity(labels, read), units.directions, units.thresholds)
+    is_met = residual < evidence.exact_residual and faces.disagreement == 0.0
+    return float(np.max(faces.angles)) if is_met else np.inf
 
 
 def _activity(labels: Labels, read: ReadLabels) -> np.ndarray:
@@ -335,7 +353,7 @@ def _certificate(judged: _Judged, held_out: int, evidence: LowestLayerEvidence) 
         largest_residual=judged.residual,
         confidence=evidence.confidence,
         missing_share=np.nan if faces is None else faces.missing_share,
-        resolution=np.nan if faces is not None else float(np.degrees(evidence.resolution)),
+        resolution=float(np.degrees(judged.resolution)),
     )
 
 
@@ -346,7 +364,8 @@ def _reason(
         return (
             f"all {certificate.neurons} neurons meet {certificate.held_out:,d} held-out labels, those of one active "
             f"unit to {certificate.largest_residual:.1e} of their spread; another one that is active alone for "
-            f"{100 * certificate.missing_share:.2g} % of the inputs would have shown (confidence "
+            f"{100 * certificate.missing_share:.2g} % of the inputs would have shown, and two that are more than "
+            f"{certificate.resolution:.2g} degrees apart are not told as one (confidence "
             f"{100 * certificate.confidence:.0f} %)."
         )
     if outcome is Outcome.PARTLY_IDENTIFIED:

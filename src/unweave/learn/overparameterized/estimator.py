@@ -207,11 +207,16 @@ class _Units:
 def _random_start(
     units: _Units, activation: Activation, neurons: int, rng: np.random.Generator, *, trains_outputs: bool
 ) -> TrainingPoint:
-    """Gaussian weights, and as many positive as negative outputs: unlucky signs may fit no label at all."""
+    """Gaussian weights, and as many positive as negative outputs: unlucky signs may fit no label at all.
+
+    Labels of zero have no size to fit them to; output weights of zero, if they are trained, answer them exactly.
+    """
     inputs = units.points.shape[1]
-    signs = np.where(np.arange(neurons) % 2 == 0, 1.0, -1.0)
+    heights = np.where(np.arange(neurons) % 2 == 0, 1.0, -1.0) / np.sqrt(neurons)
+    if trains_outputs and not np.any(units.labels):
+        heights = np.zeros(neurons)
     weights = rng.standard_normal((neurons, inputs)) / np.sqrt(inputs)
-    return TrainingPoint(units.points, units.labels, signs / np.sqrt(neurons), weights, activation, trains_outputs)
+    return TrainingPoint(units.points, units.labels, heights, weights, activation, trains_outputs)
 
 
 def _network(raw: TrainingPoint, *, has_bias: bool) -> Network:

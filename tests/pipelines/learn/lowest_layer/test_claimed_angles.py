@@ -38,6 +38,25 @@ def test_one_neuron_gets_no_angle_from_moments(seed: int) -> None:
     assert found.certificate_.largest_angle == np.inf
 
 
+@pytest.mark.parametrize("gap", [1e-6, 1e-5, 1e-2])
+def test_two_neurons_that_were_taken_for_one_are_nearer_than_the_resolution(gap: float, seed: int) -> None:
+    """Twins of opposite signs look like one beyond both, where labels are met to rounding."""
+    rng = np.random.default_rng(seed)
+    true = np.array([[1.0, 0.0, 0.0], [np.cos(gap), np.sin(gap), 0.0], [0.0, 0.0, 1.0]])
+    points = rng.standard_normal((3_000, 3))
+    labels = np.maximum(points @ true.T - 0.9, 0.0) @ [1.0, -0.7, 1.3]
+    found = LowestLayerRegressor(unit="relu", random_state=seed).fit(points, labels)
+    certificate = found.certificate_
+    if found.outcome_ is Outcome.IDENTIFIED:
+        assert len(found.weights_) == 2
+        assert np.degrees(gap) < certificate.resolution < 5.0
+        assert f"{certificate.resolution:.2g} degrees apart" in found.result_.reason
+        angles = np.degrees(np.arccos(np.clip(np.max(found.weights_ @ true.T, axis=1), -1.0, 1.0)))
+        assert np.max(angles) < certificate.resolution
+    # With so wide a gap there are samples between the kinks, also where none of them is held out.
+    assert (found.outcome_ is Outcome.IDENTIFIED) == (gap < 1e-2)
+
+
 def fitted(
     unit: str,
     threshold: float,
