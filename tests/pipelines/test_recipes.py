@@ -20,9 +20,10 @@ from plants import shallow_network
 from unweave.activations import IDENTITY, NAMED, Activation, Reflection, Tail
 from unweave.arrays import Points
 from unweave.exceptions import BudgetExhausted, OracleFailed
+from unweave.identification.found import Found, Settled
 from unweave.identification.identifier import Identifier
 from unweave.identification.refiner import Refiner
-from unweave.identification.routes import Condition, Decision, Found, Known, Settled, Survey, leave, take
+from unweave.identification.routes import Condition, Decision, Known, Survey, leave, take
 from unweave.learn.base import NetworkRegressor, Stages
 from unweave.networks.network import Layer, Network
 from unweave.oracles.oracle import Oracle

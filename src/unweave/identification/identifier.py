@@ -17,6 +17,7 @@ from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, Stage
 from unweave.identification import reasons
 from unweave.identification.corners import MOST_INPUTS
 from unweave.identification.examination import Examination, Examined, in_units_of
+from unweave.identification.found import Found, Settled
 from unweave.identification.hessians.route import HessianRoute
 from unweave.identification.kinks.route import KinkWalk
 from unweave.identification.peeling.route import LayerPeeling
@@ -25,11 +26,8 @@ from unweave.identification.plateaus.search import LowestLayerSearch
 from unweave.identification.refiner import Candidate, Refiner
 from unweave.identification.relu_layers.route import KinksBend, TwoLayerKinkWalk
 from unweave.identification.routes import (
-    PLACES,
-    Found,
     Known,
     Route,
-    Settled,
     Survey,
     has_kinks,
     has_kinks_far_out,
@@ -54,8 +52,6 @@ from unweave.oracles.views import as_oracle, in_oracle_units
 from unweave.result import Outcome, Result, RouteChoice, RouteEnd, at_least
 
 SPENT = "the budget was spent before."
-# Slopes, in standard units, below which a function is constant.
-CONSTANT = 1e-12
 RIGHT_SHARE = "share of the domain on which the network is right, at least"
 
 
@@ -140,6 +136,7 @@ class Identifier:
         rules: what may be claimed on which evidence.
         free_queries, free_queries_per_input: what a route may cost, without a budget, that has seen no neuron yet. Ten
             times what looking at a function takes on the routes that explain nothing.
+        constant_slope: slope, in standard units, below which a function is constant; chosen, above rounding.
     """
 
     activation: Activation | None = None
@@ -152,6 +149,7 @@ class Identifier:
     rules: ClaimRules = field(default_factory=ClaimRules)
     free_queries: int = 10_000
     free_queries_per_input: int = 50
+    constant_slope: float = 1e-12
 
     @property
     def routes(self) -> tuple[Route, ...]:
@@ -216,7 +214,7 @@ class Identifier:
         if isinstance(trail.failure, OracleError):
             raise trail.failure
         if not trail.failure and trail.survey.has_steps:
-            return trail.result(Outcome.NOT_IDENTIFIED, reasons.steps(PLACES))
+            return trail.result(Outcome.NOT_IDENTIFIED, reasons.steps(trail.survey.plateaus.places))
         return trail.result(Outcome.NOT_IDENTIFIED, trail.failure or "no way to the neurons of this function is known.")
 
     def _judged(self, trail: "Trail", examined: Examined) -> Result:
@@ -262,7 +260,7 @@ class Identifier:
             reach=examined.reach,
             is_box=survey.is_in_box,
             all_vertices=survey.session.oracle.inputs <= MOST_INPUTS,
-            is_constant=network.widths == (0,) and slope < CONSTANT,
+            is_constant=network.widths == (0,) and slope < self.constant_slope,
             misfit=best.start.misfit,
             is_shallow=is_shallow(network),
             contradiction=self._contradiction(network, hides_bends=survey.is_in_box or not survey.has_fine_answers),

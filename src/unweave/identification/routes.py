@@ -6,7 +6,7 @@ need no look of their own.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
@@ -14,85 +14,21 @@ import numpy as np
 
 from unweave.activations import RELU, STEP, Activation
 from unweave.arrays import Points
-from unweave.certificates.certify import Certificate
-from unweave.exceptions import BudgetExhausted, OracleError
+from unweave.exceptions import OracleError
 from unweave.identification import reasons
-from unweave.identification.refiner import Candidate, Refiner
+from unweave.identification.found import FirstLayer, Found
+from unweave.identification.refiner import Refiner
 from unweave.identification.session import Probe, Session, measure_flatness
 from unweave.identification.walks.lines import TailBehaviour, Tails, measure_tails
-from unweave.networks.network import Layer, Network
 from unweave.oracles.oracle import Box
 from unweave.oracles.views import LINE_POINTS
-from unweave.result import Diagnostic, Outcome, at_most
+from unweave.result import at_most
 
 # A name that two routes know: kinks are walked along far out where this one has not read them.
 SATURATION = "saturation walk"
 KINK_WALK = "kink walk"
-# Random places whose surroundings are looked at for plateaus, and how far, in half-widths of the domain.
-PLACES, NEARBY = 16, 1e-5
-# Different answers at these places from which on a function has steps.
-FEWEST_LEVELS = 3
-# The same in changes of answers that would be seen, where rounding hides smaller ones.
-VISIBLE, FARTHEST_NEARBY = 10.0, 0.5
 # How far beside the centre it is asked, in half-widths: models that normalise their inputs have no answer at zero.
 NEXT_TO = 1e-3
-
-
-@dataclass(frozen=True)
-class FirstLayer:
-    """The first hidden layer of a network that is not shallow.
-
-    Args:
-        standard: in standard coordinates.
-        layer: in the oracle's units.
-        reason: what is said about it if nothing more is found.
-        is_last: whether no other route goes on from it.
-    """
-
-    standard: Layer
-    layer: Layer
-    reason: str
-    is_last: bool = True
-
-
-@dataclass(frozen=True)
-class Settled:
-    """A network whose outcome its route knows itself, without the judgement of the identifier.
-
-    Args:
-        outcome: identified or partly identified.
-        reason: one paragraph that says why.
-        network: in the oracle's units.
-        certificate: what may be claimed about it; None if nothing may.
-    """
-
-    outcome: Outcome
-    reason: str
-    network: Network
-    certificate: Certificate | None = None
-
-
-@dataclass(frozen=True)
-class Found:
-    """How a route has ended: with a network, with a first layer, or with nothing.
-
-    Args:
-        reason: why there is no network; empty if there is one.
-        candidate: a refined network with its certificate.
-        settled: a network whose outcome is known already.
-        first_layer: the first layer of a network whose other layers were not found.
-        stopped: what the oracle said before the route had come to an end.
-        checks: the assumptions that were checked on the way.
-        notes: facts that a user should know.
-    """
-
-    reason: str = ""
-    candidate: Candidate | None = None
-    settled: Settled | None = None
-    first_layer: FirstLayer | None = None
-    stopped: BudgetExhausted | OracleError | None = None
-    checks: tuple[Diagnostic, ...] = ()
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -113,6 +49,32 @@ def leave(because: str) -> Decision:
     return Decision(False, because)
 
 
+@dataclass(frozen=True, kw_only=True)
+class PlateauLook:
+    """How it is seen whether answers are constant around places. Distances are in half-widths of the domain.
+
+    Args:
+        places: random ones that are looked at: what is not constant around a sixth of all places shows at one of them
+            with a confidence of 95 % (``0.05^(1 / 16) = 0.83``).
+        levels: different answers at them from which on a function has steps; chosen: ReLUs that are off nearly
+            everywhere leave one plateau, steps leave many.
+        margin: change of an answer nearby, in expected errors, up to which it is constant: six standard deviations.
+        visible: the same, in margins, that a function of slope one shows at the distance that is asked; chosen.
+        distances: the smallest and the largest that are asked; chosen: kinks are rarely nearer, and float64 tells such
+            points apart; farther away steps could be crossed.
+    """
+
+    places: int = 16
+    levels: int = 3
+    margin: float = 6.0
+    visible: float = 10.0
+    distances: tuple[float, float] = (1e-5, 0.5)
+
+    def distance(self, error: float) -> float:
+        """So far that answers which are not constant change visibly: by about as much as they are asked apart."""
+        return float(np.clip(self.visible * self.margin * error, *self.distances))
+
+
 @dataclass(frozen=True, eq=False)
 class Survey:
     """What is known of the function before a route is taken: its first answers, and further looks.
@@ -131,9 +93,9 @@ class Survey:
             before Hessians are tried.
         visible_bend: second differences, in units of the noise, below which kinks are looked for, too: the function
             then hardly bends at the first places.
-        flat_margin: change of an answer nearby, in expected errors, up to which it is constant there.
         fine_noise: noise up to which far kinks are told from smooth bends: with three decimals a walk along what looks
             like kinks costs 10,000 queries in vain.
+        plateaus: how it is seen whether answers are constant around places.
     """
 
     session: Session
@@ -144,8 +106,8 @@ class Survey:
     mostly_flat: float = 0.25
     smooth_roughness: float = 0.2
     visible_bend: float = 1e3
-    flat_margin: float = 6.0
     fine_noise: float = 1e-6
+    plateaus: PlateauLook = field(default_factory=PlateauLook)
 
     @property
     def has_fine_answers(self) -> bool:
@@ -228,36 +190,29 @@ class Survey:
         if all(np.any(np.ptp(line, axis=0) > 0.0) for line in lines):
             return False
         with self.session.stage("probing the answers"):
-            places = self.probe.oracle.sample(self.session.rng_walk, PLACES, margin=self._nearby)
-            return self.is_constant_around(places)
+            nearby, places = self.plateaus.distance(self.probe.answer_error), self.plateaus.places
+            return self.is_constant_around(self.probe.oracle.sample(self.session.rng_walk, places, margin=nearby))
 
     @cached_property
     def has_steps(self) -> bool:
         """Whether answers are constant around random places and differ between them: a function of steps."""
         if not self.is_constant_in_parts:
             return False
-        # The places were asked last. ReLUs that are off nearly everywhere leave one plateau; steps leave many.
-        values = self.probe.answers.values[-PLACES:]
-        error = self.flat_margin * self.probe.answer_error
+        # The places were asked last.
+        values = self.probe.answers.values[-self.plateaus.places :]
+        error = self.plateaus.margin * self.probe.answer_error
         levels = sum(bool(np.all(np.max(np.abs(values[:k] - values[k]), axis=1) > error)) for k in range(len(values)))
-        return levels >= FEWEST_LEVELS
-
-    @property
-    def _nearby(self) -> float:
-        """So far that answers which are not constant change visibly: by about as much as they are asked apart."""
-        return float(np.clip(VISIBLE * self.flat_margin * self.probe.answer_error, NEARBY, FARTHEST_NEARBY))
+        return levels >= self.plateaus.levels
 
     def is_constant_around(self, points: Points) -> bool:
         """Whether answers are constant around all of some points: two queries each."""
-        probe = self.probe
+        probe, nearby = self.probe, self.plateaus.distance(self.probe.answer_error)
         # Towards the centre, which stays inside a box.
-        steps = np.where(points > 0.0, -self._nearby, self._nearby) * self.session.rng_walk.uniform(
-            0.0, 1.0, points.shape
-        )
+        steps = np.where(points > 0.0, -nearby, nearby) * self.session.rng_walk.uniform(0.0, 1.0, points.shape)
         values, beside = np.split(probe.oracle.query(np.concatenate([points, points + steps])), 2)
         probe.answers.keep(points, values, are_spread=False)
         errors = probe.answer_error + probe.rounding * np.max(np.abs(values), axis=1)
-        return bool(np.all(np.max(np.abs(values - beside), axis=1) <= self.flat_margin * errors))
+        return bool(np.all(np.max(np.abs(values - beside), axis=1) <= self.plateaus.margin * errors))
 
 
 @dataclass(frozen=True)
@@ -280,7 +235,7 @@ class Known:
             return "the first layer was found, and no other route goes on from it."
         if survey.activation == STEP:
             return "steps have no slopes."
-        return reasons.steps(PLACES) if survey.has_steps else ""
+        return reasons.steps(survey.plateaus.places) if survey.has_steps else ""
 
 
 Condition = Callable[[Survey, Known], Decision]
@@ -321,7 +276,7 @@ def is_constant_at_the_centre(survey: Survey, known: Known) -> Decision:
         return leave("a first layer is known.")
     inputs = survey.session.oracle.inputs
     centre = NEXT_TO * survey.session.rng_walk.standard_normal((1, inputs))
-    if not survey.is_constant_around(np.repeat(centre, PLACES, axis=0)):
+    if not survey.is_constant_around(np.repeat(centre, survey.plateaus.places, axis=0)):
         return leave("the answers change around the centre.")
     return take("nothing explains the answers, which are constant around the centre.")
 

@@ -13,9 +13,10 @@ import numpy as np
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification import reasons
 from unweave.identification.answers import AnswerPool
+from unweave.identification.found import Found
 from unweave.identification.kinks.box import BoxWalk
 from unweave.identification.refiner import Candidate, Refiner, Start
-from unweave.identification.routes import KINK_WALK, Condition, Found, Known, Survey
+from unweave.identification.routes import KINK_WALK, Condition, Known, Survey
 from unweave.identification.walks.hyperplanes import Hyperplanes, measure_hyperplanes
 from unweave.identification.walks.kinked_terms import KinkedTerms, refined_with_signs
 from unweave.identification.walks.kinks import KinkSearch

@@ -14,12 +14,13 @@ from unweave.activations import IDENTITY, TANH
 from unweave.arrays import root_mean_square
 from unweave.exceptions import BudgetExhausted, OracleError, StageFailed
 from unweave.identification import reasons
+from unweave.identification.found import FirstLayer, Found
 from unweave.identification.peeling.alignment import Alignment, align
 from unweave.identification.peeling.output_guesses import OutputGuess, as_output_activation, output_guesses
 from unweave.identification.peeling.upper_layers import UpperLayers, UpperStart
 from unweave.identification.peeling.wide_starts import WideStarts
 from unweave.identification.refiner import Candidate, Refiner, Start
-from unweave.identification.routes import Condition, FirstLayer, Found, Known, Survey
+from unweave.identification.routes import Condition, Known, Survey
 from unweave.identification.session import Probe, Session
 from unweave.networks.network import Layer, Network
 from unweave.numerics.subspace_power import SubspacePower

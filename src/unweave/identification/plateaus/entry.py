@@ -6,9 +6,10 @@ import numpy as np
 
 from unweave.certificates.certify import Certificate
 from unweave.exceptions import BudgetExhausted, InvalidInput, StageFailed
+from unweave.identification.found import Found
 from unweave.identification.plateaus.route import PlateauWalk, lowest_layer
 from unweave.identification.plateaus.search import LowestLayerSearch
-from unweave.identification.routes import NEXT_TO, Found
+from unweave.identification.routes import NEXT_TO
 from unweave.identification.session import Progress, Session, answer_rounding
 from unweave.identification.walks.lines import remembered
 from unweave.networks.network import Network

@@ -6,10 +6,11 @@ import numpy as np
 
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
+from unweave.identification.found import FirstLayer, Found
 from unweave.identification.plateaus.search import LowestLayerSearch
 from unweave.identification.plateaus.threshold_layer import ThresholdLayer
 from unweave.identification.refiner import Refiner
-from unweave.identification.routes import Condition, FirstLayer, Found, Known, Survey
+from unweave.identification.routes import Condition, Known, Survey
 from unweave.identification.walks.lines import remembered
 from unweave.networks.network import Layer
 from unweave.oracles.views import StandardOracle, layer_in_oracle_units

@@ -6,10 +6,11 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.exceptions import BudgetExhausted, OracleError, StageFailed
+from unweave.identification.found import FirstLayer, Found, Settled
 from unweave.identification.refiner import Refiner, Start
 from unweave.identification.relu_layers.first_layer import FirstReluLayerSearch
 from unweave.identification.relu_layers.search import TwoLayerSearch
-from unweave.identification.routes import Condition, Decision, FirstLayer, Found, Known, Settled, Survey, leave, take
+from unweave.identification.routes import Condition, Decision, Known, Survey, leave, take
 from unweave.identification.session import Probe, Session
 from unweave.identification.walks.kinks import KinkedLine, KinkSearch
 from unweave.identification.walks.lines import far_line

@@ -14,18 +14,9 @@ from unweave.activations import Activation, base_of, simplest_activations
 from unweave.arrays import Points, Values
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
+from unweave.identification.found import FirstLayer, Found
 from unweave.identification.refiner import Refiner, Start
-from unweave.identification.routes import (
-    SATURATION,
-    Condition,
-    Decision,
-    FirstLayer,
-    Found,
-    Known,
-    Survey,
-    leave,
-    take,
-)
+from unweave.identification.routes import SATURATION, Condition, Decision, Known, Survey, leave, take
 from unweave.identification.saturation.first_layer import FarLayerSearch
 from unweave.identification.saturation.neurons import (
     FarNeuron,
