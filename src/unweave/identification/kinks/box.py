@@ -23,13 +23,6 @@ from unweave.identification.walks.lines import Line, line_between, random_line
 from unweave.networks.network import Network
 from unweave.result import at_most
 
-# Anchors that a model is tried from: the latest ones.
-ANCHORS = 8
-# Answers that a model must meet beside those that its linear parameters could be fitted to.
-SPARE = 8
-# Shares of the largest error of a model of measured terms that are tried, the smallest first.
-ROUGHLY = np.array([1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0])
-
 
 @dataclass(frozen=True, eq=False)
 class Anchor:
@@ -69,11 +62,6 @@ class PartModel:
     met: Bool[np.ndarray, "points"]
     error: float
 
-    @property
-    def is_certain(self) -> bool:
-        """Whether it meets more answers than a fit could have met by accident."""
-        return _is_certain(self.network, self.met)
-
 
 @dataclass(frozen=True)
 class BoxWalk:
@@ -88,7 +76,11 @@ class BoxWalk:
             measured to 1e-5, and add up.
         sharp: the same after a fit.
         margin: the same, in units of the noise.
+        shares: of `roughly` that are tried, the smallest first: answers that are nearly met, and are not, would spoil
+            the fit of all others.
         clear: error of a normal up to which a kink is believed.
+        anchors: places that a model is tried from, the latest ones; chosen, for the time.
+        spare: answers that a model must meet beside those that its linear parameters could be fitted to; chosen.
     """
 
     lines: int = 200
@@ -98,7 +90,10 @@ class BoxWalk:
     roughly: float = 1e-3
     sharp: float = 1e-6
     margin: float = 30.0
+    shares: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
     clear: float = 0.05
+    anchors: int = 8
+    spare: int = 8
 
     def __call__(self, survey: Survey, refiner: Refiner, *, first_answers: int) -> Candidate:
         """Find all kinks that vertices and other answers show.
@@ -107,6 +102,11 @@ class BoxWalk:
             StageFailed: if no kink could be read.
         """
         return _Search(self, survey, refiner).result(first_answers)
+
+    def is_certain(self, network: Network, met: Bool[np.ndarray, "points"]) -> bool:
+        """Whether a network meets more answers than a fit could have met by accident."""
+        linear = network.widths[0] + network.inputs + 1
+        return int(np.count_nonzero(met)) >= linear + self.spare
 
 
 class _Search:
@@ -193,7 +193,7 @@ class _Search:
         """Walk from an answer that is missed to what is explained, or anywhere if that shows nothing new."""
         session, probe, answers = self._survey.session, self._survey.probe, self._answers
         missed = np.flatnonzero(~model.met)
-        if model.is_certain and model.error <= self._sharp:
+        if self._settings.is_certain(model.network, model.met) and model.error <= self._sharp:
             target = answers.points[session.rng_walk.choice(missed)]
             met = answers.points[model.met]
             anchor = met[np.argmin(np.linalg.norm(met - target, axis=1))]
@@ -225,7 +225,7 @@ class _Search:
         if not self._anchors:
             raise StageFailed(reasons.no_kinks())
         answers = self._answers
-        models = [anchor.model(terms) for anchor in self._anchors[-ANCHORS:]]
+        models = [anchor.model(terms) for anchor in self._anchors[-self._settings.anchors :]]
         # If all kinks are known, and one was measured badly, this is right and the others are not.
         models.append(_linearly_fitted(models[-1], answers.points, answers.values))
         counts = [int(np.count_nonzero(self._errors(model) <= self._roughly)) for model in models]
@@ -238,12 +238,11 @@ class _Search:
         network, _ = self._most_met(self._terms)
         errors = self._errors(network)
         met = errors <= self._roughly
-        for tol in self._roughly * ROUGHLY:
+        for tol in self._roughly * np.array(self._settings.shares):
             met = errors <= tol
-            # Answers that are nearly met, and are not, would spoil the fit of all others.
             fitted = _linearly_fitted(network, answers.points[met], answers.values[met])
             sharp = self._errors(fitted) <= self._sharp
-            if not _is_certain(network, met):
+            if not self._settings.is_certain(network, met):
                 continue
             if 2 * np.count_nonzero(met) >= np.count_nonzero(errors <= self._roughly) and np.all(sharp[met]):
                 network, met = fitted, sharp
@@ -298,11 +297,6 @@ class _Search:
             count = len(answers.trial_points)
             if not answers.ask_trials(self._settings.batch):
                 return False
-
-
-def _is_certain(network: Network, met: Bool[np.ndarray, "points"]) -> bool:
-    linear = network.widths[0] + network.inputs + 1
-    return int(np.count_nonzero(met)) >= linear + SPARE
 
 
 def _linearly_fitted(network: Network, points: Points, values: Values) -> Network:

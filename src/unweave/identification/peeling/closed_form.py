@@ -10,6 +10,7 @@ are two equations for n and z. For tanh ``n^2 = 3 p^2 / 4 - q / 2`` and ``tanh z
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64
@@ -20,16 +21,30 @@ from unweave.exceptions import InvalidInput
 from unweave.identification.peeling.entangled import LayerRows
 from unweave.identification.peeling.reparametrised import ReparametrisedNetwork, fixed_matrices
 
-# Pre-activations are looked for up to here: beyond, the base point is in the tails and there is no signal.
-LARGEST_PREACTIVATION = 3.0
-GRID_POINTS = 1_201
-# Tanh z is kept below this, and lengths above: errors of p and q can ask for more than a tanh can give.
-LARGEST_TANH = 0.995
-SMALLEST_LENGTH = 1e-3
-# Where strictly increasing output activations are inverted.
-INVERSION_RANGE = 40.0
-# Halvings after which an interval of that range is as short as float64 can tell.
+# Halvings after which an interval where activations are inverted is as short as float64 can tell.
 HALVINGS = 60
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClosedFormRules:
+    """Which lengths and pre-activations are believed: errors of derivatives can ask for more than a neuron can give.
+
+    Args:
+        largest_tanh: tanh z is kept below this; chosen: beyond, its derivatives are less than 1 % of the largest.
+        smallest_length: lengths are kept above this; chosen, away from zero.
+        preactivations: up to where those of other activations are looked for, and on how many points: beyond, the base
+            point is in the tails and there is no signal.
+        largest_output: up to where output activations are inverted: far beyond the ends of float64 for tanh and
+            sigmoid.
+    """
+
+    largest_tanh: float = 0.995
+    smallest_length: float = 1e-3
+    preactivations: tuple[float, int] = (3.0, 1_201)
+    largest_output: float = 40.0
+
+
+RULES = ClosedFormRules()
 
 
 def closed_form_network(
@@ -42,6 +57,7 @@ def closed_form_network(
     value: Float64[np.ndarray, "outputs"],
     points: Points,
     center: Vector,
+    rules: ClosedFormRules = RULES,
 ) -> ReparametrisedNetwork:
     """The reparametrised network with all diagonals and shifts read off.
 
@@ -54,6 +70,7 @@ def closed_form_network(
         value: of all outputs at the base point.
         points: where the Hessians were taken, near the base point.
         center: the base point.
+        rules: which lengths and pre-activations are believed.
 
     Assumes: points so near to the base point that the coefficients are affine in them, and sensitivities vary less
     than ``g''``. Heuristic: a start for a fit, with errors of about a percent.
@@ -62,17 +79,21 @@ def closed_form_network(
     for layer, activation in enumerate(activations[:-1]):
         level, rate = _coefficient_lines(directions[layer], effects[layer], series[layer], points - center)
         factors = _gradient_factors(directions[layer], effects[layer], gradients)
-        found = lengths_and_preactivations(level / factors, rate / factors, activation)
+        found = lengths_and_preactivations(level / factors, rate / factors, activation, rules=rules)
         lengths.append(found[0])
         inside.append(found[1])
-    last = inverse_values(activations[-1], value)
+    last = inverse_values(activations[-1], value, largest=rules.largest_output)
     inside.append(last)
     lengths.append(np.linalg.norm(gradients, axis=1) / activations[-1](last, 1))
     return _assembled(directions, activations, lengths, inside, center)
 
 
 def lengths_and_preactivations(
-    p: Float64[np.ndarray, "neurons"], q: Float64[np.ndarray, "neurons"], activation: Activation
+    p: Float64[np.ndarray, "neurons"],
+    q: Float64[np.ndarray, "neurons"],
+    activation: Activation,
+    *,
+    rules: ClosedFormRules = RULES,
 ) -> tuple[Float64[np.ndarray, "neurons"], Float64[np.ndarray, "neurons"]]:
     """Solve ``p = n g''(z)/g'(z)``, ``q = n^2 g'''(z)/g'(z)`` for ``n > 0`` and z.
 
@@ -86,20 +107,22 @@ def lengths_and_preactivations(
     if reflection is None or reflection.sign != -1 or reflection.slope != 0.0 or activation == IDENTITY:
         raise InvalidInput(f"closed forms need an activation that is odd up to a constant, got {activation}.")
     if (law := activation.rewriting) is not None:
-        lengths, inside = lengths_and_preactivations(p, q, law.base)
+        lengths, inside = lengths_and_preactivations(p, q, law.base, rules=rules)
         return lengths / law.inner, inside / law.inner
     if activation == TANH:
-        squares = np.maximum(0.75 * p**2 - 0.5 * q, np.maximum((0.5 * p / LARGEST_TANH) ** 2, SMALLEST_LENGTH**2))
-        lengths = np.sqrt(squares)
+        smallest = np.maximum((0.5 * p / rules.largest_tanh) ** 2, rules.smallest_length**2)
+        lengths = np.sqrt(np.maximum(0.75 * p**2 - 0.5 * q, smallest))
         return lengths, np.arctanh(-0.5 * p / lengths)
-    return _solved(p, q, activation)
+    return _solved(p, q, activation, rules)
 
 
-def inverse_values(activation: Activation, values: Float64[np.ndarray, "outputs"]) -> Float64[np.ndarray, "outputs"]:
+def inverse_values(
+    activation: Activation, values: Float64[np.ndarray, "outputs"], *, largest: float = RULES.largest_output
+) -> Float64[np.ndarray, "outputs"]:
     """Pre-activations of given values of a strictly increasing activation; the ends of the range if outside."""
     if activation == IDENTITY:
         return values
-    ends = np.full(len(values), INVERSION_RANGE)
+    ends = np.full(len(values), largest)
     return _bisected(lambda t: activation(t) - values, -ends, ends)
 
 
@@ -120,7 +143,9 @@ def _gradient_factors(directions: Atoms, effects: np.ndarray, gradients: np.ndar
     return np.linalg.lstsq(products.T, gradients.T.ravel(), rcond=None)[0]
 
 
-def _solved(p: np.ndarray, q: np.ndarray, activation: Activation) -> tuple[np.ndarray, np.ndarray]:
+def _solved(
+    p: np.ndarray, q: np.ndarray, activation: Activation, rules: ClosedFormRules = RULES
+) -> tuple[np.ndarray, np.ndarray]:
     """The solutions with the smallest ``|z|``: n from the second equation, a root of the first in z."""
 
     def lengths(z: np.ndarray) -> np.ndarray:
@@ -131,14 +156,15 @@ def _solved(p: np.ndarray, q: np.ndarray, activation: Activation) -> tuple[np.nd
     def misfits(z: np.ndarray) -> np.ndarray:
         return lengths(z) * activation(z, 2) / activation(z, 1) - p
 
-    grid = np.linspace(-LARGEST_PREACTIVATION, LARGEST_PREACTIVATION, GRID_POINTS)
+    largest, points = rules.preactivations
+    grid = np.linspace(-largest, largest, points)
     table = np.array([misfits(np.full(len(p), z)) for z in grid])
     # Beyond the inflection of g'' there is no length, and NaN is no change of sign.
     changes = table[:-1] * table[1:] <= 0
     nearest = np.argmin(np.where(changes, np.abs(grid[:-1])[:, None], np.inf), axis=0)
     roots = _bisected(misfits, grid[nearest], grid[nearest + 1])
     roots = np.where(np.any(changes, axis=0), roots, 0.0)
-    return np.maximum(np.nan_to_num(lengths(roots), nan=1.0), SMALLEST_LENGTH), roots
+    return np.maximum(np.nan_to_num(lengths(roots), nan=1.0), rules.smallest_length), roots
 
 
 def _bisected(function: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray) -> np.ndarray:

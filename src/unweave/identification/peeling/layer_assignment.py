@@ -19,12 +19,6 @@ from unweave.arrays import Atoms, PackedHessians, pack_squares
 from unweave.exceptions import InvalidInput
 from unweave.identification.peeling.entangled import LayerRows
 
-# Most hidden layers that are looked for among the smallest singular values.
-DEEPEST = 8
-# Singular values below this share of the largest are not compared: errors of the vectors dwarf their differences.
-SMALLEST_SHARE = 0.01
-LINE_RESTARTS, LINE_STEPS = 60, 50
-
 
 @dataclass(frozen=True)
 class LayerAssignment:
@@ -54,6 +48,27 @@ class LayerAssignment:
     def widths(self) -> tuple[int, ...]:
         """Number of directions in every layer."""
         return tuple(int(np.count_nonzero(self.labels == layer)) for layer in range(self.layers))
+
+
+@dataclass(frozen=True, kw_only=True)
+class NullSpaceRules:
+    """How layers are counted by singular values, and how their directions are told apart.
+
+    Args:
+        deepest: most hidden layers that are looked for among the smallest singular values.
+        smallest_share: singular values below this share of the largest are not compared: errors of the vectors dwarf
+            their differences.
+        restarts: of the search for one line per layer; chosen.
+        steps: of each; chosen: it ends when the lines do not move any more.
+    """
+
+    deepest: int = 8
+    smallest_share: float = 0.01
+    restarts: int = 60
+    steps: int = 50
+
+
+RULES = NullSpaceRules()
 
 
 def far_scores(directions: Atoms, far_basis: Float64[np.ndarray, "packed rank"]) -> Float64[np.ndarray, "neurons"]:
@@ -107,6 +122,7 @@ def null_space_layers(
     *,
     rng: np.random.Generator,
     layers: int | None = None,
+    rules: NullSpaceRules = RULES,
 ) -> LayerAssignment:
     """Labels of all hidden layers at once, for any depth.
 
@@ -116,6 +132,7 @@ def null_space_layers(
         gradients: of all outputs at the base point.
         rng: for the restarts of the clustering.
         layers: number of hidden layers; found from the singular values if omitted.
+        rules: how layers are counted and told apart.
 
     Raises:
         InvalidInput: if there are no more equations (inputs times outputs) than directions.
@@ -131,22 +148,26 @@ def null_space_layers(
     products = (directions[:, :, None] * effects[:, None, :]).reshape(len(directions), -1)
     matrix = np.vstack([products, -gradients.T.reshape(1, -1) / np.linalg.norm(gradients)])
     left, values, _ = np.linalg.svd(matrix, full_matrices=False)
-    layers = hidden_layers_from(values) if layers is None else layers
-    labels, strengths = lines_through(left[:-1, -layers:], lines=layers, rng=rng)
+    layers = hidden_layers_from(values, rules=rules) if layers is None else layers
+    labels, strengths = lines_through(left[:-1, -layers:], lines=layers, rng=rng, rules=rules)
     order, margin = nesting_order(tuple(directions[labels == line] for line in range(layers)))
     ranks = np.argsort(order)
     gap = float(values[-layers - 1] / max(values[-layers], np.finfo(float).tiny))
     return LayerAssignment(ranks[labels], gap, strengths, values, layers, margin)
 
 
-def hidden_layers_from(values: Float64[np.ndarray, "values"]) -> int:
+def hidden_layers_from(values: Float64[np.ndarray, "values"], *, rules: NullSpaceRules = RULES) -> int:
     """Number of small singular values at the end: the largest ratio of neighbours."""
-    bounded = np.maximum(values, SMALLEST_SHARE * values[0])[-DEEPEST - 1 :]
+    bounded = np.maximum(values, rules.smallest_share * values[0])[-rules.deepest - 1 :]
     return len(bounded) - 1 - int(np.argmax(bounded[:-1] / bounded[1:]))
 
 
 def lines_through(
-    rows: Float64[np.ndarray, "neurons axes"], *, lines: int, rng: np.random.Generator
+    rows: Float64[np.ndarray, "neurons axes"],
+    *,
+    lines: int,
+    rng: np.random.Generator,
+    rules: NullSpaceRules = RULES,
 ) -> tuple[Int[np.ndarray, "neurons"], Float64[np.ndarray, "neurons"]]:
     """Group rows into lines through the origin: k-means for lines, where long rows count more.
 
@@ -154,10 +175,10 @@ def lines_through(
     """
     lengths = np.linalg.norm(rows, axis=1)
     best, captured = np.tile(np.eye(rows.shape[1])[0], (lines, 1)), -np.inf
-    for _ in range(LINE_RESTARTS):
+    for _ in range(rules.restarts):
         chosen = rng.choice(len(rows), size=lines, replace=False, p=lengths**2 / np.sum(lengths**2))
         axes = rows[chosen] / lengths[chosen, None]
-        for _ in range(LINE_STEPS):
+        for _ in range(rules.steps):
             labels = np.argmax(np.abs(rows @ axes.T), axis=1)
             moved = np.array([_top_direction(rows[labels == line], axes[line]) for line in range(lines)])
             is_still = np.allclose(moved, axes, atol=1e-12)

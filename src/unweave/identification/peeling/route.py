@@ -27,10 +27,6 @@ from unweave.numerics.subspace_power import SubspacePower
 from unweave.oracles.views import PeeledOracle, StandardOracle, layer_in_oracle_units
 from unweave.result import Diagnostic, at_least
 
-# Gradients above the first layer: columns per neuron, some more, and the largest argument.
-COLUMNS_PER_NEURON, MORE_POINTS, LARGEST_ARGUMENT = 4.0, 5, 1.0
-SMALLEST_STEP = 1e-4
-
 
 @dataclass(frozen=True)
 class Foundation:
@@ -48,12 +44,32 @@ class Foundation:
 
 
 @dataclass(frozen=True, kw_only=True)
+class GradientLook:
+    """How gradients above the first layer are asked, which tell its lengths and biases.
+
+    Args:
+        columns: gradients per neuron.
+        more_points: places that are asked beyond those.
+        largest_argument: of a neuron at the places that are asked; chosen: tanh bends most at 0.66.
+        smallest_step: of the differences, for exact answers; for others the noise gives it.
+
+    Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
+    """
+
+    columns: float = 4.0
+    more_points: int = 5
+    largest_argument: float = 1.0
+    smallest_step: float = 1e-4
+
+
+@dataclass(frozen=True, kw_only=True)
 class LayerPeeling:
     """Settings of the way through the layers.
 
     Args:
         suits: when it is taken.
         power: how directions are found in the span of the Hessians.
+        gradients: how the lengths and biases of the first layer are found.
         wide: how small networks are found where Hessians do not tell.
         most_layers_above: hidden layers above the first that wide students may have.
         hopeless: residual of the layers above, relative to the spread of the answers, from which a start is given up.
@@ -67,6 +83,7 @@ class LayerPeeling:
 
     suits: Condition
     power: SubspacePower = field(default_factory=SubspacePower)
+    gradients: GradientLook = field(default_factory=GradientLook)
     wide: WideStarts = field(default_factory=WideStarts)
     most_layers_above: int = 3
     hopeless: float = 0.02
@@ -91,7 +108,7 @@ class LayerPeeling:
         survey.session.saw(rough.neurons)
         try:
             with survey.session.stage("peeling the first layer"):
-                layer, alignment = _aligned(survey.session, survey.probe, rough)
+                layer, alignment = _aligned(survey.session, survey.probe, rough, self.gradients)
         except (BudgetExhausted, OracleError) as problem:
             return Found(first_layer=first, stopped=problem)
         if alignment.is_clear:
@@ -222,12 +239,12 @@ def _guesses(probe: Probe) -> tuple[OutputGuess, ...]:
     return output_guesses(probe.answers.values, oracle.offset, oracle.size)
 
 
-def _aligned(session: Session, probe: Probe, layer: Layer) -> tuple[Layer, Alignment]:
+def _aligned(session: Session, probe: Probe, layer: Layer, look: GradientLook) -> tuple[Layer, Alignment]:
     """The first layer with lengths and biases from gradients, where these tell."""
     oracle, peeled = probe.oracle, PeeledOracle(probe.oracle, layer)
-    points = int(np.ceil(COLUMNS_PER_NEURON * layer.neurons / oracle.outputs)) + MORE_POINTS
-    arguments = session.rng_walk.uniform(-LARGEST_ARGUMENT, LARGEST_ARGUMENT, (points, layer.neurons))
-    step = max(SMALLEST_STEP, (2.0 * probe.scale.noise) ** (1 / 3))
+    points = int(np.ceil(look.columns * layer.neurons / oracle.outputs)) + look.more_points
+    arguments = session.rng_walk.uniform(-look.largest_argument, look.largest_argument, (points, layer.neurons))
+    step = max(look.smallest_step, (2.0 * probe.scale.noise) ** (1 / 3))
     places = (arguments - layer.biases) @ peeled.lift.T
     asked = places[:, None] + step * np.vstack([peeled.lift.T, -peeled.lift.T])
     values = oracle.query(asked.reshape(-1, oracle.inputs)).reshape(points, 2, layer.neurons, -1)

@@ -6,7 +6,7 @@ layers is at its inflection, and a null space tells which direction belongs to w
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import count
 
 import numpy as np
@@ -27,19 +27,6 @@ from unweave.numerics.subspace_power import Directions, SubspacePower
 from unweave.oracles.views import PeeledOracle
 from unweave.result import Diagnostic, at_least
 
-# How far points of Hessians, where the layers above may be shallow, are from the centre of the values, which end at 1.
-SPREAD = 0.6
-# Hessians below this share of the gradients belong to an affine function.
-AFFINE_SHARE = 1e-2
-# Distance of the points around a base point.
-RADIUS = 0.05
-# How far a base point is moved at most, in any coordinate, and where it ends.
-LARGEST_MOVE, FARTHEST_BASE = 0.4, 0.85
-# Step of the differences: from truncation for exact answers, from the noise otherwise.
-SMALLEST_STEP = 5e-3
-# Values of tanh are below one: how near to it points are asked, and the largest step and radius that leave room for it.
-EDGE, LARGEST_STEP, LARGEST_RADIUS = 0.98, 0.1, 0.3
-
 
 @dataclass(frozen=True)
 class UpperStart:
@@ -56,6 +43,41 @@ class UpperStart:
     checks: tuple[Diagnostic, ...]
 
 
+@dataclass(frozen=True, kw_only=True)
+class ValueCube:
+    """Where the values of a layer of tanh, which end at 1, are asked for, and how finely.
+
+    Args:
+        edge: how near to their ends; chosen: arguments are up to 2.3 there.
+        spread: distance from the centre, at most, of points where the layers above may be shallow.
+        radii: of the points around a base point, the smallest and the largest: five steps in between.
+        steps: of the differences, the smallest, from truncation for exact answers, and the largest, for noisy ones.
+        largest_move: how far a base point is moved at once, at most, in any coordinate.
+        farthest_base: where it ends.
+
+    Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
+    """
+
+    edge: float = 0.98
+    spread: float = 0.6
+    radii: tuple[float, float] = (0.05, 0.3)
+    steps: tuple[float, float] = (5e-3, 0.1)
+    largest_move: float = 0.4
+    farthest_base: float = 0.85
+
+    def step(self, noise: float) -> float:
+        """The step that balances the noise of an answer against truncation."""
+        return float(np.clip((10.0 * noise) ** 0.25, *self.steps))
+
+    def radius(self, step: float) -> float:
+        """The distance of points around a base point."""
+        return min(max(self.radii[0], 5 * step), self.radii[1])
+
+    def farthest(self, step: float) -> float:
+        """How far a base point may be moved, so that all that is asked around it stays inside the cube."""
+        return min(self.farthest_base, self.edge - self.radius(step) - 2 * step)
+
+
 @dataclass(frozen=True)
 class UpperLayers:
     """Settings of the search above a known layer.
@@ -66,11 +88,13 @@ class UpperLayers:
         guesses: what the output layer may do.
         noise: of one answer.
         power: how directions are found in the span of the Hessians.
+        affine_share: Hessians below this share of the gradients belong to an affine function.
         spread_surplus: Hessians per expected direction, where the layers above may be shallow.
         fewest_points: points of these Hessians at least.
         shallow_gap: ratio of singular values at the rank from which the layers above are one hidden layer.
         good_gap: the same around a base point, from which on it is good enough.
         recentrings: how often a base point is moved.
+        cube: where the values of the layer are asked for.
 
     Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
@@ -80,18 +104,20 @@ class UpperLayers:
     guesses: tuple[OutputGuess, ...]
     noise: float
     power: SubspacePower
+    affine_share: float = 1e-2
     spread_surplus: float = 1.3
     fewest_points: int = 8
     shallow_gap: float = 8.0
     good_gap: float = 4.0
     recentrings: int = 3
+    cube: ValueCube = field(default_factory=ValueCube)
 
     def starts(self, rng: np.random.Generator) -> Iterator[UpperStart]:
         """Networks to refine, the likeliest first: shallow ones if there are, else deep ones."""
         spread = self._ask(self._spread_points(rng))
         samples = self._samples(spread)
         for guess, sample in samples:
-            if _is_affine(sample):
+            if self._is_affine(sample):
                 yield self._affine(guess, sample)
                 return
         spans = sorted(
@@ -106,16 +132,11 @@ class UpperLayers:
 
     @property
     def _step(self) -> float:
-        return float(np.clip((10.0 * self.noise) ** 0.25, SMALLEST_STEP, LARGEST_STEP))
+        return self.cube.step(self.noise)
 
     @property
     def _radius(self) -> float:
-        return min(max(RADIUS, 5 * self._step), LARGEST_RADIUS)
-
-    @property
-    def _farthest_base(self) -> float:
-        """How far a base point may be moved, so that all that is asked around it stays inside the cube."""
-        return min(FARTHEST_BASE, EDGE - self._radius - 2 * self._step)
+        return self.cube.radius(self._step)
 
     def _ask(self, points: np.ndarray) -> Stencil:
         return measure_stencil(self.peeled, points, step=self._step, frame=self.frame)
@@ -129,7 +150,8 @@ class UpperLayers:
         rank = self.frame.shape[1]
         points = max(self.fewest_points, int(np.ceil(self.spread_surplus * (rank + 2) / self.peeled.outputs)))
         values = rng.standard_normal((points, rank)) @ self.frame.T
-        return values * min(SPREAD, EDGE - 2 * self._step) / np.max(np.abs(values), axis=1, keepdims=True)
+        spread = min(self.cube.spread, self.cube.edge - 2 * self._step)
+        return values * spread / np.max(np.abs(values), axis=1, keepdims=True)
 
     def _span(self, sample: HessianSample, *, fewest: int = 1) -> MatrixSubspace:
         """The span of Hessians, its rank where the ratio of neighbouring singular values is largest."""
@@ -222,13 +244,12 @@ class UpperLayers:
         residual = np.einsum("ia,oij->aoj", outside, hessians[0]).ravel()
         jacobian = np.einsum("ia,voij->aojv", outside, rates).reshape(len(residual), -1)
         move = -np.linalg.lstsq(jacobian, residual, rcond=None)[0] @ self.frame.T
-        move *= min(1.0, LARGEST_MOVE / float(np.max(np.abs(move))))
+        move *= min(1.0, self.cube.largest_move / float(np.max(np.abs(move))))
         moved = base + move
-        return moved * min(1.0, self._farthest_base / float(np.max(np.abs(moved))))
+        return moved * min(1.0, self.cube.farthest(self._step) / float(np.max(np.abs(moved))))
 
-
-def _is_affine(sample: HessianSample) -> bool:
-    return bool(np.linalg.norm(sample.hessians) < AFFINE_SHARE * np.linalg.norm(sample.gradients))
+    def _is_affine(self, sample: HessianSample) -> bool:
+        return bool(np.linalg.norm(sample.hessians) < self.affine_share * np.linalg.norm(sample.gradients))
 
 
 def _checks(subspace: MatrixSubspace, directions: Directions, good_gap: float) -> tuple[Diagnostic, ...]:
