@@ -6,7 +6,8 @@ line ``t_i = <u_k, x_i>``. A small separable fit gives scale, bias and output we
 over the known activations tells which one it is.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float64
@@ -15,24 +16,69 @@ from unweave.activations import Activation
 from unweave.arrays import Atoms, pack_squares
 from unweave.numerics.finite_differences import HessianSample
 
-# The search grid, for positions of unit spread; a neuron outside it is linear or saturated there.
-SCALE_GRID = np.geomspace(0.08, 8.0, 26)
-BIAS_GRID = np.linspace(-5.0, 5.0, 41)
-# Points that the grid search looks at, and starts that it hands to the fit.
-GRID_POINTS = 48
-GRID_STARTS = 4
-FIT_STEPS = 60
-# Starts are compared on a subset of the points; the best one is polished on all of them.
-MOST_FIT_POINTS = 160
-POLISH_STEPS = 12
-LONGEST_MOVE = 2.0
-LARGEST_DAMPING = 1e8
-# Grids of scales, each four times finer, where a second derivative jumps; and how far behind the last point, in
-# spreads of the points, it jumps at the latest.
-JUMP_ROUNDS = 7
-BEYOND = 1e-3
 # Power of a second derivative below which it is flat: nothing that small can be fitted.
 FLAT_POWER = 1e-40
+# Damping, relative to the diagonal, with which a step is shorter than rounding.
+LARGEST_DAMPING = 1e8
+
+
+Positions = Float64[np.ndarray, "neurons points"]
+Targets = Float64[np.ndarray, "neurons points outputs"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StartGrid:
+    """Scales and biases, for positions of unit spread, among which starts are looked for.
+
+    Args:
+        scales: the smallest and the largest, and how many: a neuron outside is linear or saturated.
+        biases: the same.
+        points: of a profile that are looked at.
+        starts: that are handed to the fit.
+
+    Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
+    """
+
+    scales: tuple[float, float, int] = (0.08, 8.0, 26)
+    biases: tuple[float, float, int] = (-5.0, 5.0, 41)
+    points: int = 48
+    starts: int = 4
+
+    @cached_property
+    def all_scales(self) -> Float64[np.ndarray, "scales"]:
+        """Each larger than the one before by the same factor."""
+        return np.geomspace(*self.scales)
+
+    @cached_property
+    def all_biases(self) -> Float64[np.ndarray, "biases"]:
+        """Evenly spread."""
+        return np.linspace(*self.biases)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProfileRules:
+    """How neurons are fitted to profiles.
+
+    Args:
+        grid: where fits start.
+        fit_points: points of a profile on which they are compared; the best one is polished on all of them.
+        steps: of the fit and of the polish.
+        longest_move: of a bias in one step: flat profiles suggest absurd ones.
+        jump_rounds: grids of scales, each four times finer, where a second derivative jumps.
+        beyond: how far behind the last point, in spreads of the points, it jumps at the latest.
+
+    Heuristic, as `StartGrid`.
+    """
+
+    grid: StartGrid = field(default_factory=StartGrid)
+    fit_points: int = 160
+    steps: tuple[int, int] = (60, 12)
+    longest_move: float = 2.0
+    jump_rounds: int = 7
+    beyond: float = 1e-3
+
+
+PROFILE_RULES = ProfileRules()
 
 
 @dataclass(frozen=True)
@@ -88,7 +134,13 @@ def neuron_profiles(sample: HessianSample, atoms: Atoms) -> Profiles:
     )
 
 
-def fit_profiles(profiles: Profiles, activation: Activation, *, neurons: np.ndarray | None = None) -> ProfileFit:
+def fit_profiles(
+    profiles: Profiles,
+    activation: Activation,
+    *,
+    neurons: np.ndarray | None = None,
+    rules: ProfileRules = PROFILE_RULES,
+) -> ProfileFit:
     """Fit scale, bias and output weight of every neuron (or of the chosen ones) for one activation.
 
     A grid search with the output weights eliminated gives starts; variable projection refines them. Without a
@@ -103,10 +155,10 @@ def fit_profiles(profiles: Profiles, activation: Activation, *, neurons: np.ndar
     positions = np.ascontiguousarray(profiles.positions[:, chosen].T)
     targets = np.ascontiguousarray(np.moveaxis(profiles.coefficients[:, :, chosen], 2, 0))
     fit = _fit if activation.is_smooth else _fit_broken
-    found = fit(positions, targets, activation)
+    found = fit(positions, targets, activation, rules)
     if activation.reflection is not None:
         return found
-    other = fit(-positions, targets, activation)
+    other = fit(-positions, targets, activation, rules)
     is_other = other.misfits < found.misfits
     return ProfileFit(
         activation=activation,
@@ -117,18 +169,14 @@ def fit_profiles(profiles: Profiles, activation: Activation, *, neurons: np.ndar
     )
 
 
-def _fit(
-    positions: Float64[np.ndarray, "neurons points"],
-    targets: Float64[np.ndarray, "neurons points outputs"],
-    activation: Activation,
-) -> ProfileFit:
+def _fit(positions: Positions, targets: Targets, activation: Activation, rules: ProfileRules) -> ProfileFit:
     """Fit neurons with positive scales for a smooth activation."""
     center, spread = positions.mean(axis=1, keepdims=True), positions.std(axis=1, keepdims=True)
     spread = np.where(spread > 0, spread, 1.0)
     standard = (positions - center) / spread
-    starts = np.array([_grid_starts(standard[k], targets[k], activation) for k in range(len(positions))])
+    starts = np.array([_grid_starts(standard[k], targets[k], activation, rules) for k in range(len(positions))])
     # All starts of all neurons are one batch: a few points of each, then the best start on all of them.
-    few = slice(None, MOST_FIT_POINTS)
+    few = slice(None, rules.fit_points)
     scales, biases, _, misfits = (
         part.reshape(starts.shape[:2] + part.shape[1:])
         for part in _variable_projection(
@@ -137,12 +185,14 @@ def _fit(
             activation,
             scales=starts[:, :, 0].ravel(),
             biases=starts[:, :, 1].ravel(),
+            steps=rules.steps[0],
+            rules=rules,
         )
     )
     chosen = (np.arange(len(starts)), np.argmin(misfits, axis=1))
     scales, biases = scales[chosen], biases[chosen]
     scales, biases, curvatures, misfits = _variable_projection(
-        standard, targets, activation, scales=scales, biases=biases, steps=POLISH_STEPS
+        standard, targets, activation, scales=scales, biases=biases, steps=rules.steps[1], rules=rules
     )
     return ProfileFit(
         activation=activation,
@@ -153,35 +203,31 @@ def _fit(
     )
 
 
-def _fit_broken(
-    positions: Float64[np.ndarray, "neurons points"],
-    targets: Float64[np.ndarray, "neurons points outputs"],
-    activation: Activation,
-) -> ProfileFit:
+def _fit_broken(positions: Positions, targets: Targets, activation: Activation, rules: ProfileRules) -> ProfileFit:
     """Fit neurons with positive scales for an activation whose second derivative jumps at one place.
 
     Where it jumps is known up to the distance of two points only, and no derivative tells it: all places between two
     points are tried, with scales on grids that become finer.
     """
-    fits = [_fit_jump(along, seen, activation) for along, seen in zip(positions, targets, strict=True)]
+    fits = [_fit_jump(along, seen, activation, rules) for along, seen in zip(positions, targets, strict=True)]
     scales, biases, weights, misfits = (np.array(part) for part in zip(*fits, strict=True))
     return ProfileFit(activation, scales, biases, weights.T, misfits)
 
 
 def _fit_jump(
-    positions: np.ndarray, targets: np.ndarray, activation: Activation
+    positions: np.ndarray, targets: np.ndarray, activation: Activation, rules: ProfileRules
 ) -> tuple[float, float, np.ndarray, float]:
     """Scale, bias, output weights and relative misfit of one neuron."""
     ordered, spread = np.sort(positions), max(float(np.std(positions)), np.finfo(float).tiny)
-    places = np.concatenate([0.5 * (ordered[1:] + ordered[:-1]), ordered[-1:] + BEYOND * spread])
+    places = np.concatenate([0.5 * (ordered[1:] + ordered[:-1]), ordered[-1:] + rules.beyond * spread])
     start = activation.breaks(2)[0]
 
     def shapes(scales: np.ndarray, places: np.ndarray) -> np.ndarray:
         return activation(scales[:, None, None] * (positions - places[:, None]) + start, 2)
 
     scale, place = 1.0 / spread, 0
-    scales, width = SCALE_GRID / spread, float(np.log(SCALE_GRID[1] / SCALE_GRID[0]))
-    for _ in range(JUMP_ROUNDS):
+    scales, width = rules.grid.all_scales / spread, float(np.log(rules.grid.all_scales[1] / rules.grid.all_scales[0]))
+    for _ in range(rules.jump_rounds):
         tried = shapes(scales, places)
         power = np.maximum(np.einsum("scp,scp->sc", tried, tried), FLAT_POWER)
         explained = np.sum((tried @ targets) ** 2, axis=2) / power
@@ -195,19 +241,19 @@ def _fit_jump(
     return scale, float(start - scale * places[place]), weights, misfit
 
 
-def _grid_starts(positions: np.ndarray, targets: np.ndarray, activation: Activation) -> np.ndarray:
+def _grid_starts(positions: np.ndarray, targets: np.ndarray, activation: Activation, rules: ProfileRules) -> np.ndarray:
     """The best few (scale, bias) of the grid for one profile."""
-    points = np.linspace(0, len(positions) - 1, min(GRID_POINTS, len(positions))).astype(int)
-    scales, biases = (grid.ravel() for grid in np.meshgrid(SCALE_GRID, BIAS_GRID, indexing="ij"))
+    points = np.linspace(0, len(positions) - 1, min(rules.grid.points, len(positions))).astype(int)
+    scales, biases = (grid.ravel() for grid in np.meshgrid(rules.grid.all_scales, rules.grid.all_biases, indexing="ij"))
     shapes = activation(scales[:, None] * positions[points] + biases[:, None], 2)
     power = np.maximum(np.sum(shapes**2, axis=1), FLAT_POWER)
     explained = np.sum((shapes @ targets[points]) ** 2, axis=1) / power
     # Neighbours on the grid lead to the same fit: a start must beat the cells next to it.
-    surface = np.pad(explained.reshape(len(SCALE_GRID), -1), 1, constant_values=-np.inf)
+    surface = np.pad(explained.reshape(len(rules.grid.all_scales), -1), 1, constant_values=-np.inf)
     inner = surface[1:-1, 1:-1]
     is_peak = np.all([inner >= surface[i : i + inner.shape[0], j : j + inner.shape[1]]
                       for i in range(3) for j in range(3)], axis=0).ravel()  # fmt: skip
-    order = np.argsort(np.where(is_peak, -explained, np.inf), kind="stable")[:GRID_STARTS]
+    order = np.argsort(np.where(is_peak, -explained, np.inf), kind="stable")[: rules.grid.starts]
     order = np.where(is_peak[order], order, order[0])
     return np.stack([scales[order], biases[order]], axis=1)
 
@@ -219,7 +265,8 @@ def _variable_projection(
     *,
     scales: np.ndarray,
     biases: np.ndarray,
-    steps: int = FIT_STEPS,
+    steps: int,
+    rules: ProfileRules,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Levenberg-Marquardt in (scale, bias) of all neurons at once, output weights eliminated (Kaufman).
 
@@ -233,7 +280,7 @@ def _variable_projection(
         move = _solve_pairs(gram[active], slope[active], damping[active])
         # Flat profiles suggest absurd moves; a bounded one can still go anywhere in a few steps.
         trial_scales = scales[active] * np.clip(1.0 + move[:, 0] / scales[active], 0.3, 3.0)
-        trial_biases = biases[active] + np.clip(move[:, 1], -LONGEST_MOVE, LONGEST_MOVE)
+        trial_biases = biases[active] + np.clip(move[:, 1], -rules.longest_move, rules.longest_move)
         trial = _projected_system(positions[active], targets[active], activation, trial_scales, trial_biases)
         better = trial[1] < loss[active]
         is_settled = better & (loss[active] - trial[1] <= 1e-13 * loss[active])

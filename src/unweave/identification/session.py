@@ -30,11 +30,6 @@ from unweave.result import Cost, Diagnostic, Outcome, Result, RouteChoice, at_mo
 
 # Standard deviation of rounding, in multiples that are rounded to.
 UNIFORM = 0.29
-# Half-widths of the second differences that look at the function, in half-widths of the domain.
-LADDER = np.array([0.0125, 0.05, 0.2, 0.5])
-BASE_POINTS = 2
-LARGEST_STEP = 0.3
-SMALLEST_STEP = 1e-5
 
 
 @dataclass(frozen=True)
@@ -48,6 +43,8 @@ class FunctionScale:
             for a smooth function, of order one across a kink.
         is_straight: whether the function was straight on a short line and bent on a longer one around it.
         noise: standard deviation of an answer, root mean square over the outputs.
+        steps: the smallest and the largest step of differences, in half-widths of the domain; chosen: points stay in
+            the domain, and rounding of points is far below the step.
     """
 
     second: float
@@ -55,6 +52,7 @@ class FunctionScale:
     roughness: float
     is_straight: bool
     noise: float
+    steps: tuple[float, float] = (1e-5, 0.3)
 
     @property
     def hessian_step(self) -> float:
@@ -83,16 +81,26 @@ class FunctionScale:
         return replace(self, second=share * self.second, fourth=share * self.fourth)
 
     def _clip(self, step: float) -> float:
-        return float(np.clip(step, SMALLEST_STEP, LARGEST_STEP))
+        return float(np.clip(step, *self.steps))
+
+
+# Half-widths of the second differences that look at the function, in half-widths of the domain, on as many lines.
+LADDER, LINES = np.array([0.0125, 0.05, 0.2, 0.5]), 2
 
 
 def scale_points(oracle: Oracle, rng: np.random.Generator) -> Float64[np.ndarray, "points inputs"]:
     """The points, in standard coordinates, whose answers `function_scale` needs: 9 on each of two lines."""
-    bases = oracle.domain.sample_standard(rng, BASE_POINTS, oracle.inputs, LADDER[-1])
+    bases = oracle.domain.sample_standard(rng, LINES, oracle.inputs, LADDER[-1])
+    return _on_lines(bases, np.concatenate([[0.0], LADDER, -LADDER]), rng)
+
+
+def _on_lines(
+    bases: Float64[np.ndarray, "lines inputs"], offsets: Float64[np.ndarray, "offsets"], rng: np.random.Generator
+) -> Float64[np.ndarray, "points inputs"]:
+    """Points at the same distances from every base, on a line in a random direction."""
     directions = rng.standard_normal(bases.shape)
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    offsets = np.concatenate([[0.0], LADDER, -LADDER])
-    return (bases[:, None] + offsets[:, None] * directions[:, None]).reshape(-1, oracle.inputs)
+    return (bases[:, None] + offsets[:, None] * directions[:, None]).reshape(-1, bases.shape[1])
 
 
 def function_scale(values: Values, *, noise: Float64[np.ndarray, "outputs"]) -> FunctionScale:
@@ -103,7 +111,7 @@ def function_scale(values: Values, *, noise: Float64[np.ndarray, "outputs"]) -> 
     Assumes: the function is smooth on the scale of the domain. Guarantees: heuristic.
     """
     rungs = len(LADDER)
-    table = values.reshape(BASE_POINTS, 2 * rungs + 1, -1)
+    table = values.reshape(LINES, 2 * rungs + 1, -1)
     second = (table[:, 1 : rungs + 1] + table[:, rungs + 1 :] - 2 * table[:, :1]) / (LADDER**2)[:, None]
     fine, coarse = LADDER[:-1] ** 2, LADDER[1:] ** 2
     # Per line and pair of rungs; one line may cross a zero, so the larger line counts.
@@ -164,11 +172,8 @@ def measure_flatness(
     # Short enough to miss kinks, long enough for a smooth function to bend visibly.
     short, long = float(np.clip(30 * np.sqrt(noise), 1e-3, 0.15)), 0.5
     bases = oracle.sample(rng, places, margin=long)
-    directions = rng.standard_normal(bases.shape)
-    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     offsets = np.array([0.0, short, -short, long, -long])
-    points = (bases[:, None] + offsets[:, None] * directions[:, None]).reshape(-1, oracle.inputs)
-    table = oracle.query(points).reshape(places, len(offsets), -1)
+    table = oracle.query(_on_lines(bases, offsets, rng)).reshape(places, len(offsets), -1)
     bend_short = np.max(np.abs(table[:, 1] + table[:, 2] - 2 * table[:, 0]), axis=1)
     bend_long = np.max(np.abs(table[:, 3] + table[:, 4] - 2 * table[:, 0]), axis=1)
     is_straight, is_telling = straight_but_bent(bend_short, bend_long, short / long, noise)
@@ -182,10 +187,6 @@ def _root_mean_square(table: np.ndarray) -> np.ndarray:
 
 
 Progress = Callable[[str, int], None]
-
-# Queries per parameter of what was seen so far that a run may go on for, without a budget: twice what random ReLU
-# networks in boxes take, the dearest kind that is identified.
-QUERIES_PER_PARAMETER = 50
 
 # Rounding of answers against the terms that they add up, in units of the last digit: what is seen
 # for sums of a few hundred terms in float64, and for answers that were only rounded in the end.
@@ -223,10 +224,25 @@ def answer_rounding(oracle: Oracle) -> float:
 
 
 class Session:
-    """The oracle of an identification, its random streams, and its record: time, notes and diagnostics."""
+    """The oracle of an identification, its random streams, and its record: time, notes and diagnostics.
 
-    def __init__(self, oracle: Oracle, rng: np.random.Generator, progress: Progress | None = None) -> None:
-        self.oracle = oracle
+    Args:
+        oracle: the oracle.
+        rng: all random streams come from it.
+        progress: called with the name of a stage and the queries so far.
+        queries_per_parameter: of what was seen so far, that a run may go on for without a budget: twice what random
+            ReLU networks in boxes take, the dearest kind that is identified.
+    """
+
+    def __init__(
+        self,
+        oracle: Oracle,
+        rng: np.random.Generator,
+        progress: Progress | None = None,
+        *,
+        queries_per_parameter: int = 50,
+    ) -> None:
+        self.oracle, self._queries_per_parameter = oracle, queries_per_parameter
         # One stream per purpose, so that more Hessians do not change the fresh points.
         self.rng_probe, self.rng_hessians, self.rng_power, self.rng_fit, self.rng_fresh, self.rng_walk = rng.spawn(6)
         self.diagnostics: list[Diagnostic] = []
@@ -238,7 +254,7 @@ class Session:
     def saw(self, neurons: int) -> None:
         """Allow as many queries more as reading so many neurons may cost, where the user has given no budget."""
         oracle = self.oracle
-        oracle.ledger.allow(QUERIES_PER_PARAMETER * neurons * (oracle.inputs + 1 + (oracle.outputs or 1)))
+        oracle.ledger.allow(self._queries_per_parameter * neurons * (oracle.inputs + 1 + (oracle.outputs or 1)))
 
     def note_rounding(self, said: str) -> None:
         """Record how answers were rounded, which is said if the network is not identified."""

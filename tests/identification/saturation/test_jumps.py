@@ -14,8 +14,8 @@ from unweave.identification.saturation.jumps import (
     Jump,
     JumpSearch,
     Slab,
+    SlabReading,
     fit_jump,
-    measure_slabs,
 )
 from unweave.identification.walks.lines import Ask, Line, far_line
 from unweave.networks.network import Network
@@ -249,7 +249,7 @@ def assert_slabs(slabs: list[Slab], network: Network, line: Line, *, atol: float
 
 def test_the_assertion_on_slabs_can_fail(seed: int) -> None:
     truth, line = planted_slabs(seed), slab_line_of(seed, 5)
-    slabs = measure_slabs(truth, line, JumpSearch(NOISE)(truth, line))
+    slabs = SlabReading()(truth, line, JumpSearch(NOISE)(truth, line))
     assert_slabs(slabs, truth, line)
     hidden, output = truth.layers
     for other in (
@@ -268,7 +268,7 @@ def test_the_assertion_on_slabs_can_fail(seed: int) -> None:
 def test_planted_neurons_are_read(activation: Activation, inputs: int, neurons: int, outputs: int, seed: int) -> None:
     truth = planted_slabs(seed, inputs=inputs, neurons=neurons, outputs=outputs, activation=activation)
     line = slab_line_of(seed, inputs)
-    slabs = measure_slabs(truth, line, JumpSearch(NOISE)(truth, line))
+    slabs = SlabReading()(truth, line, JumpSearch(NOISE)(truth, line))
     assert_slabs(slabs, truth, line)
 
 
@@ -281,7 +281,7 @@ def test_a_neuron_costs_one_query_per_input_and_a_few_more(seed: int) -> None:
         asked.append(len(points))
         return truth(points)
 
-    measure_slabs(ask, line, jumps)
+    SlabReading()(ask, line, jumps)
     assert sum(asked) <= 8 * (12 + 12)
     assert len(asked) <= 10
 
@@ -296,7 +296,7 @@ def test_weights_of_very_different_size_are_read(seed: int) -> None:
     weights -= 0.9 * np.outer(weights @ line.direction, line.direction)
     truth = Network.shallow(weights, np.array([0.1, -0.4, 0.8]), np.array([[1.0, -0.6, 1.7]]), np.zeros(1), TANH)
     clear = [jump for jump in JumpSearch(NOISE)(truth, line) if jump.misfit < JumpSearch.tail]
-    slabs = measure_slabs(truth, line, clear)
+    slabs = SlabReading()(truth, line, clear)
     assert len(slabs) == 3
     assert_slabs(slabs, truth, line, atol=1e-6)
 
@@ -305,4 +305,4 @@ def test_no_jumps_no_queries(seed: int) -> None:
     def ask(points: np.ndarray) -> np.ndarray:
         raise AssertionError(f"{len(points)} queries")
 
-    assert measure_slabs(ask, slab_line_of(seed, 5), []) == []
+    assert SlabReading()(ask, slab_line_of(seed, 5), []) == []

@@ -13,7 +13,7 @@ from unweave.identification.hessians.collinear import SplitRules, split_collinea
 from unweave.identification.hessians.diagnostics import hessian_quality
 from unweave.identification.hessians.span import Span
 from unweave.identification.profile_networks import assemble, without_skip
-from unweave.identification.profiles import ProfileFit, Profiles, fit_profiles, neuron_profiles
+from unweave.identification.profiles import ProfileFit, ProfileRules, Profiles, fit_profiles, neuron_profiles
 from unweave.identification.refiner import Start
 from unweave.networks.network import Network
 from unweave.numerics.subspace_power import Directions
@@ -24,6 +24,7 @@ class ProfileStarts:
     """Settings of the way from profiles to networks that are worth a refinement.
 
     Args:
+        fit: how neurons are fitted to profiles.
         jury: neurons whose profiles decide on the activation, the strongest ones; chosen, for the time.
         trials: activations that are tried to the end if the best profile fit does not lead to an exact network; chosen.
         sure_profiles: typical misfit of the profiles up to which no activation is tried that seldom occurs. That of 55
@@ -33,6 +34,7 @@ class ProfileStarts:
         split: when an atom carries several neurons.
     """
 
+    fit: ProfileRules = field(default_factory=ProfileRules)
     jury: int = 16
     trials: int = 3
     sure_profiles: float = 1e-3
@@ -50,7 +52,7 @@ class ProfileStarts:
         """Networks to refine: by activation, then with several neurons per direction where one does not fit."""
         profiles = neuron_profiles(span.sample, directions.atoms)
         for likely in self._ranked_activations(profiles, activation)[: self.trials]:
-            fit = fit_profiles(profiles, likely)
+            fit = fit_profiles(profiles, likely, rules=self.fit)
             for network in self._skip_variants(assemble(span.sample, directions.atoms, fit, outside=outside), span):
                 yield _start(network, fit, span, directions)
             split = split_collinear(profiles, fit, self.split)
@@ -66,7 +68,8 @@ class ProfileStarts:
         strength = np.linalg.norm(profiles.coefficients, axis=(0, 1))
         jury = np.argsort(-strength)[: self.jury]
         known = simplest_activations(lambda activation: activation.is_curved)
-        fits = ranked_fits(partial(fit_profiles, profiles, neurons=jury), known, clear_misfit=self.sure_profiles)
+        fit = partial(fit_profiles, profiles, neurons=jury, rules=self.fit)
+        fits = ranked_fits(fit, known, clear_misfit=self.sure_profiles)
         return [fit.activation for fit in fits]
 
     def _skip_variants(self, start: Network, span: Span) -> list[Network]:

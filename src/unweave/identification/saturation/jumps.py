@@ -6,7 +6,7 @@ leads into a slab, where two answers already tell how wide it is.
 """
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float64
@@ -15,19 +15,6 @@ from unweave.activations import Activation, Reflection, Tail, inverse_of, simple
 from unweave.arrays import Points, Values, Vector
 from unweave.exceptions import StageFailed
 from unweave.identification.walks.lines import Ask, Line, Search, run_searches
-
-# Angles that are looked at first.
-FIRST_ANGLES = 24
-# With so many angles most neighbours are alike, up to several thousand jumps.
-MANY_ANGLES, MOSTLY_DIFFERENT = 3_000, 0.9
-# Queries on one line per angle looked at; what is seen for a thousand neurons is eight.
-QUERIES_PER_ANGLE = 60
-# Second answer in a slab, relative to the interval that led there: far enough that a profile changes by several times
-# what noise may hide, or a weak neuron would look like a plateau.
-NEARBY, FARTHEST_NEARBY, CLEAR_CHANGE = 1e-3, 0.25, 20.0
-# Where the profile is sampled, in arguments of the activation.
-ARGUMENTS = np.array([-9.0, -3.0, -1.5, -0.5, 0.5, 1.5, 3.0, 9.0])
-FIT_STEPS = 12
 
 
 def is_saturating(activation: Activation) -> bool:
@@ -38,6 +25,26 @@ def is_saturating(activation: Activation) -> bool:
 
 
 SATURATING = simplest_activations(is_saturating)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Angles:
+    """How many angles of a line are looked at for plateaus.
+
+    Args:
+        first: at first.
+        per_jump: per plateau that was seen: neighbours whose jumps cancel show up between equal plateaus.
+        many: with so many most neighbours are alike, up to several thousand jumps.
+        mostly_different: share of neighbours that differ, then, from which on there are no plateaus.
+        queries: on one line, per angle, after which a search does not come to an end; eight are seen for a thousand
+            neurons.
+    """
+
+    first: int = 24
+    per_jump: int = 4
+    many: int = 3_000
+    mostly_different: float = 0.9
+    queries: int = 60
 
 
 @dataclass(frozen=True)
@@ -77,10 +84,14 @@ class JumpSearch:
         margin: expected errors up to which two answers are equal.
         bent: argument beyond which, on both sides, a weak profile has to be seen before it counts.
         narrowest: width, in standard units, below which a slab is a step that hides its neuron.
-        angles_per_jump: angles that are looked at per plateau that was seen: neighbours whose jumps cancel show up
-            between equal plateaus.
+        angles: how many angles are looked at for plateaus.
+        nearby: distance of a second answer in a slab, at least and at most, relative to the interval that led there.
+        clear_change: of the profile over this distance, in margins: several times what noise may hide, or a weak neuron
+            would look like a plateau.
         tail: an answer this close to a plateau, relative to the jump, belongs to it, and a profile with a larger misfit
             to no known activation.
+        arguments: of the activation, where a profile is sampled.
+        fit_steps: of the fit to it.
 
     Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
@@ -90,8 +101,12 @@ class JumpSearch:
     margin: float = 6.0
     bent: float = 1.5
     narrowest: float = 1e-2
-    angles_per_jump: int = 4
+    angles: Angles = field(default_factory=Angles)
+    nearby: tuple[float, float] = (1e-3, 0.25)
+    clear_change: float = 20.0
     tail: float = 1e-3
+    arguments: tuple[float, ...] = (-9.0, -3.0, -1.5, -0.5, 0.5, 1.5, 3.0, 9.0)
+    fit_steps: int = 12
 
     def __call__(self, ask: Ask, line: Line) -> list[Jump]:
         """Find the jumps on a line, in order.
@@ -100,7 +115,7 @@ class JumpSearch:
         Guarantees: heuristic; jumps that cancel within a quarter of the typical distance can hide.
         """
         angles, values = self._plateaus(ask, line)
-        ask = _limited(ask, QUERIES_PER_ANGLE * len(angles))
+        ask = _limited(ask, self.angles.queries * len(angles))
         searches = []
         for k in np.flatnonzero(self._differ(values[:-1], values[1:])):
             low, high = (line.position(angles[i]) for i in (k, k + 1))
@@ -112,13 +127,13 @@ class JumpSearch:
 
     def _plateaus(self, ask: Ask, line: Line) -> tuple[np.ndarray, Values]:
         """Answers at evenly spread angles, more of them as more jumps are seen."""
-        angles = np.linspace(line.first, line.last, FIRST_ANGLES)
+        angles = np.linspace(line.first, line.last, self.angles.first)
         values = ask(line.points(line.unit * np.tan(angles)))
         while True:
             differing = int(np.count_nonzero(self._differ(values[:-1], values[1:])))
-            if len(angles) >= self.angles_per_jump * differing:
+            if len(angles) >= self.angles.per_jump * differing:
                 return angles, values
-            if len(angles) > MANY_ANGLES and differing > MOSTLY_DIFFERENT * len(angles):
+            if len(angles) > self.angles.many and differing > self.angles.mostly_different * len(angles):
                 raise StageFailed(
                     f"the answers far from the centre have no plateaus: {differing} of {len(angles)} neighbours differ."
                 )
@@ -149,14 +164,14 @@ class JumpSearch:
                     ]
                 if np.max(np.abs(second - after)) > tail:
                     answers = (place, value), (beside, second)
-                    return (yield from self._read(line, before, after, *answers, is_weak=nearby > NEARBY))
+                    return (yield from self._read(line, before, after, *answers, is_weak=nearby > self.nearby[0]))
                 high = beside
         return []
 
     def _nearby(self, height: float) -> float:
-        needed = CLEAR_CHANGE * self.margin * self.noise / height
+        needed = self.clear_change * self.margin * self.noise / height
         # Differences that hardly exceed the noise are a drift, not a neuron: no distance makes them clear.
-        return float(np.clip(needed, NEARBY, FARTHEST_NEARBY)) if needed < 1.0 else NEARBY
+        return float(np.clip(needed, *self.nearby)) if needed < 1.0 else self.nearby[0]
 
     def _read(
         self,
@@ -180,10 +195,13 @@ class JumpSearch:
         positions, values = np.array([first[0], second[0]]), np.stack([first[1], second[1]])
         jump = guess
         for _ in range(2):
-            more = place + ARGUMENTS / rate
+            more = place + np.array(self.arguments) / rate
             answers = yield line.points(more)
             positions, values = np.concatenate([positions, more]), np.concatenate([values, answers])
-            fits = [fit_jump(positions, values, place, rate, activation) for activation in self.activations]
+            fits = (
+                fit_jump(positions, values, place, rate, activation, steps=self.fit_steps)
+                for activation in self.activations
+            )
             jump = min(fits, key=lambda fit: fit.misfit)
             if jump.misfit < self.tail or not 0.1 < jump.rate / rate < 10.0:
                 break
@@ -224,12 +242,14 @@ def _distinct(jumps: list[Jump]) -> list[Jump]:
     return kept
 
 
-def fit_jump(positions: np.ndarray, values: Values, place: float, rate: float, activation: Activation) -> Jump:
+def fit_jump(
+    positions: np.ndarray, values: Values, place: float, rate: float, activation: Activation, *, steps: int = 12
+) -> Jump:
     """Fit place and rate of a profile by Gauss-Newton, with its linear coefficients projected out."""
     origin = place
     unknown = np.array([0.0, np.log(rate)])
     best = Jump(place, rate, values[-1], values[0], activation, np.inf)
-    for _ in range(FIT_STEPS):
+    for _ in range(steps):
         rate = float(np.exp(unknown[1]))
         offsets = positions - origin
         arguments = rate * offsets - unknown[0]
@@ -248,16 +268,6 @@ def fit_jump(positions: np.ndarray, values: Values, place: float, rate: float, a
         step, *_ = np.linalg.lstsq(moved.transpose(0, 2, 1).reshape(-1, 2), residuals.ravel(), rcond=1e-12)
         unknown = unknown + np.clip(step, -2.0, 2.0)
     return best
-
-
-# Step along the axes, in units of the slab's width along the line; arguments beyond the largest are
-# asked again with a step that is this much smaller.
-STEP = 0.6
-LARGEST_ARGUMENT = 2.5
-SHRINK = 0.05
-ATTEMPTS = 4
-# How far on both sides of the mirror image its plateaus are looked for, in arguments.
-PLATEAU = 40.0
 
 
 @dataclass(frozen=True)
@@ -279,50 +289,68 @@ class Slab:
     mismatch: float
 
 
-def measure_slabs(ask: Ask, line: Line, jumps: list[Jump]) -> list[Slab]:
-    """Read the neuron behind every jump: one query per input and about five more."""
-    return run_searches((_neuron(line, jump) for jump in jumps), ask)
+@dataclass(frozen=True, kw_only=True)
+class SlabReading:
+    """Settings of the reading of neurons in their slabs.
 
+    Args:
+        step: along the axes, in units of the slab's width along the line.
+        largest_argument: beyond it an axis is asked again: answers there are too near to a plateau.
+        shrink: factor of the step then.
+        attempts: at it.
+        plateau: how far on both sides of the mirror image its plateaus are looked for, in arguments.
 
-def _neuron(line: Line, jump: Jump) -> Search:
-    point = line.points(np.array([jump.position]))[0]
-    weights = np.full(len(point), np.nan)
-    step = STEP / jump.rate
-    for _ in range(ATTEMPTS):
-        axes = np.flatnonzero(np.isnan(weights))
-        values = yield point + step * np.eye(len(point))[axes]
-        arguments = jump.argument(values)
-        is_seen = np.abs(arguments) < LARGEST_ARGUMENT
-        # What is added is what the rounded points differ by.
-        moved = (point[axes] + step) - point[axes]
-        weights[axes[is_seen]] = arguments[is_seen] / moved[is_seen]
-        if np.all(is_seen):
-            break
-        step *= SHRINK
-    if np.any(np.isnan(weights)):
-        return []
-    along = float(weights @ line.direction)
-    shift = yield from _mirror(line, jump, -point)
-    if shift is None and abs(weights @ point) < 0.4 * PLATEAU:
-        # The mirror image should have been seen, but for another slab across it: another line will do.
-        return []
-    bias = -0.5 * jump.rate * shift if shift is not None else float(-weights @ point)
-    return [Slab(weights, bias, jump.height, jump, abs(along - jump.rate) / jump.rate)]
+    Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
+    """
 
+    step: float = 0.6
+    largest_argument: float = 2.5
+    shrink: float = 0.05
+    attempts: int = 4
+    plateau: float = 40.0
 
-def _mirror(line: Line, jump: Jump, center: Vector) -> Generator[Points, Values, float | None]:
-    """How far from the mirrored point, along the line, the hyperplane is met again; None if it is not seen."""
-    reach = PLATEAU / jump.rate
-    left, value, right = yield center + np.array([-reach, 0.0, reach])[:, None] * line.direction
-    size = float(np.max(np.abs(jump.height)))
-    if np.max(np.abs(right - left - 2 * jump.height)) > 1e-2 * size:
+    def __call__(self, ask: Ask, line: Line, jumps: list[Jump]) -> list[Slab]:
+        """Read the neuron behind every jump: one query per input and about five more."""
+        return run_searches((self._neuron(line, jump) for jump in jumps), ask)
+
+    def _neuron(self, line: Line, jump: Jump) -> Search:
+        point = line.points(np.array([jump.position]))[0]
+        weights = np.full(len(point), np.nan)
+        step = self.step / jump.rate
+        for _ in range(self.attempts):
+            axes = np.flatnonzero(np.isnan(weights))
+            values = yield point + step * np.eye(len(point))[axes]
+            arguments = jump.argument(values)
+            is_seen = np.abs(arguments) < self.largest_argument
+            # What is added is what the rounded points differ by.
+            moved = (point[axes] + step) - point[axes]
+            weights[axes[is_seen]] = arguments[is_seen] / moved[is_seen]
+            if np.all(is_seen):
+                break
+            step *= self.shrink
+        if np.any(np.isnan(weights)):
+            return []
+        along = float(weights @ line.direction)
+        shift = yield from self._mirror(line, jump, -point)
+        if shift is None and abs(weights @ point) < 0.4 * self.plateau:
+            # The mirror image should have been seen, but for another slab across it: another line will do.
+            return []
+        bias = -0.5 * jump.rate * shift if shift is not None else float(-weights @ point)
+        return [Slab(weights, bias, jump.height, jump, abs(along - jump.rate) / jump.rate)]
+
+    def _mirror(self, line: Line, jump: Jump, center: Vector) -> Generator[Points, Values, float | None]:
+        """How far from the mirrored point, along the line, the hyperplane is met again; None if it is not seen."""
+        reach = self.plateau / jump.rate
+        left, value, right = yield center + np.array([-reach, 0.0, reach])[:, None] * line.direction
+        size = float(np.max(np.abs(jump.height)))
+        if np.max(np.abs(right - left - 2 * jump.height)) > 1e-2 * size:
+            return None
+        mirrored = Jump(0.0, jump.rate, jump.height, 0.5 * (left + right), jump.activation, jump.misfit)
+        shift = 0.0
+        for _ in range(self.attempts + 4):
+            argument = float(mirrored.argument(value[None])[0])
+            if abs(argument) < self.largest_argument / 2:
+                return shift - argument / jump.rate
+            shift -= float(np.clip(argument, -8.0, 8.0)) / jump.rate
+            value = (yield center[None] + shift * line.direction)[0]
         return None
-    mirrored = Jump(0.0, jump.rate, jump.height, 0.5 * (left + right), jump.activation, jump.misfit)
-    shift = 0.0
-    for _ in range(ATTEMPTS + 4):
-        argument = float(mirrored.argument(value[None])[0])
-        if abs(argument) < LARGEST_ARGUMENT / 2:
-            return shift - argument / jump.rate
-        shift -= float(np.clip(argument, -8.0, 8.0)) / jump.rate
-        value = (yield center[None] + shift * line.direction)[0]
-    return None

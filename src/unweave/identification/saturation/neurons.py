@@ -1,7 +1,7 @@
 """What one far line says: the neurons behind its jumps or kinks, and the network that neurons of several lines make."""
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol, runtime_checkable
 
@@ -12,7 +12,7 @@ from unweave.activations import Activation
 from unweave.arrays import Points, Values
 from unweave.identification import reasons
 from unweave.identification.candidates import ranked_fits
-from unweave.identification.saturation.jumps import JumpSearch, is_saturating, measure_slabs
+from unweave.identification.saturation.jumps import JumpSearch, SlabReading, is_saturating
 from unweave.identification.saturation.rounded_kinks import fit_rounded_kinks, measure_rounded_kinks
 from unweave.identification.walks.hyperplanes import measure_hyperplanes
 from unweave.identification.walks.kinks import KinkSearch
@@ -151,11 +151,13 @@ class JumpReader:
             others, and another line shows them apart; chosen.
         largest_mismatch: up to which weights along the line and the rate of the profile must agree, relatively. Those
             of the 697 planted neurons differed by 3e-5 at most.
+        slabs: how neurons are read in their slabs.
     """
 
     small_misfit: float = 1e-7
     typical_misfits: float = 100.0
     largest_mismatch: float = 1e-3
+    slabs: SlabReading = field(default_factory=SlabReading)
 
     def reads(self, activation: Activation) -> bool:
         """Whether an activation saturates at two values, between which it can be undone."""
@@ -181,7 +183,7 @@ class JumpReader:
         clear = [jump for jump in jumps if jump.misfit < limit and jump.activation == activation]
         neurons = [
             FarNeuron(slab.weights, slab.bias, slab.height)
-            for slab in measure_slabs(ask, line, clear)
+            for slab in self.slabs(ask, line, clear)
             if slab.mismatch < self.largest_mismatch
         ]
         misfit = float(np.median(misfits)) if len(jumps) else 0.0
