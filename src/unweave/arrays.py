@@ -6,9 +6,11 @@ that the Euclidean inner product of two packed matrices is their Frobenius inner
 """
 
 import os
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from dataclasses import Field, fields, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float64
@@ -38,6 +40,22 @@ def as_float64(value: Any, *, name: str, ndim: int) -> np.ndarray:
         bad = int(np.size(array) - np.count_nonzero(np.isfinite(array)))
         raise InvalidInput(f"{name} needs finite numbers, got {bad} that are NaN or infinite.")
     return array
+
+
+@runtime_checkable
+class Dataclass(Protocol):
+    """Any dataclass."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+
+Record = TypeVar("Record", bound=Dataclass)
+
+
+def with_rows(record: Record, rows: Sequence[int] | np.ndarray) -> Record:
+    """Give a frozen dataclass with some rows of all its arrays: numbers of rows, or which are kept."""
+    arrays = {each.name: getattr(record, each.name) for each in fields(record)}
+    return replace(record, **{name: array[rows] for name, array in arrays.items() if isinstance(array, np.ndarray)})
 
 
 def root_mean_square(values: np.ndarray) -> float:

@@ -1,9 +1,14 @@
-"""Every error that Unweave raises, on one screen.
+"""Every error that Unweave raises, on one screen, and the lookup by name that raises one.
 
 Wrong use raises at the boundary, before a query is spent. A mathematical failure (no gap, no
 convergence, budget too small) is not an error: it is the `Outcome` of the returned result, and
 `result.require()` turns it into `NotIdentified` for those who prefer an exception.
 """
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+Entry = TypeVar("Entry")
 
 
 class UnweaveError(Exception):
@@ -77,3 +82,14 @@ class StageFailed(UnweaveError):
 
 class InputWarning(UserWarning):
     """Samples are not as a theory needs them: what it means is in the message. A result still says what it rests on."""
+
+
+def entry_named(name: str, table: Mapping[str, Entry], *, kind: str) -> Entry:
+    """Look an entry of a table up by its name.
+
+    Raises:
+        InvalidInput: if there is none.
+    """
+    if name not in table:
+        raise InvalidInput(f"there is no {kind} {name!r}: use one of {', '.join(table)}.")
+    return table[name]

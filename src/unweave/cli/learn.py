@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 MOST_NUMBERS = 2**28
 
 Neurons = Annotated[int | None, typer.Option(min=1, help="How many; found if omitted.")]
+Biases = Annotated[bool, typer.Option("--bias/--no-bias", help="Whether neurons have biases.")]
 
 
 @dataclass(frozen=True)
@@ -154,7 +155,7 @@ class Quadratic(Learner):
     name = "QuadraticNetworkRegressor"
     neurons: Annotated[int | None, typer.Option(min=1, help="Hidden neurons; enough for a proof if omitted.")] = None
     signs: Annotated[str, typer.Option(help="Of the output weights: auto, both, positive or negative.")] = "auto"
-    fit_bias: Annotated[bool, typer.Option("--bias/--no-bias", help="Whether neurons have biases.")] = False
+    fit_bias: Biases = False
 
 
 @dataclass(frozen=True)
@@ -164,7 +165,7 @@ class Overparameterized(Learner):
     name = "OverparameterizedRegressor"
     neurons: Annotated[int | None, typer.Option(min=1, help="Hidden neurons; enough to fit if omitted.")] = None
     activation: Annotated[str, typer.Option(help="A differentiable activation.")] = "softplus(10.0)"
-    fit_bias: Annotated[bool, typer.Option("--bias/--no-bias", help="Whether neurons have biases.")] = True
+    fit_bias: Biases = True
 
 
 @dataclass(frozen=True)

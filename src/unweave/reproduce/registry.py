@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from unweave.exceptions import InvalidInput
+from unweave.exceptions import entry_named
 from unweave.reproduce.allenzhu.images.configurations import FIGURES
 from unweave.writing import Document
 
@@ -112,6 +112,4 @@ def reproduction_named(name: str) -> Reproduction:
     Raises:
         InvalidInput: if there is none.
     """
-    if name not in REPRODUCTIONS:
-        raise InvalidInput(f"there is no reproduction {name!r}: choose one of {', '.join(REPRODUCTIONS)}.")
-    return REPRODUCTIONS[name]
+    return entry_named(name, REPRODUCTIONS, kind="reproduction")

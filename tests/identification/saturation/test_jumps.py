@@ -9,8 +9,7 @@ from plants import Counted, planter
 from unweave.activations import ERF, TANH, Activation
 from unweave.exceptions import StageFailed
 from unweave.identification.saturation.jumps import (
-    FIRST_ANGLES,
-    QUERIES_PER_ANGLE,
+    Angles,
     Jump,
     JumpSearch,
     Slab,
@@ -159,7 +158,7 @@ def test_weak_jumps_are_not_taken_for_plateaus(ratio: float, seed: int) -> None:
 def test_a_constant_has_no_jumps(seed: int) -> None:
     ask = Counted(lambda points: np.full((len(points), 1), 2.0))
     assert JumpSearch(NOISE)(ask, line_of(seed)) == []
-    assert ask.asked == FIRST_ANGLES
+    assert ask.asked == Angles().first
 
 
 def drift_at_the_ends(points: np.ndarray) -> np.ndarray:
@@ -208,12 +207,12 @@ def test_a_search_that_does_not_end_is_stopped(seed: int) -> None:
         nonlocal asked
         asked += len(points)
         # Quiet where the first angles look, and noisy between them.
-        return np.where(asked <= FIRST_ANGLES, points[:, :1] > 0, 0.0) + (asked > FIRST_ANGLES) * rng.random(
+        return np.where(asked <= Angles().first, points[:, :1] > 0, 0.0) + (asked > Angles().first) * rng.random(
             (len(points), 1)
         )
 
     assert_given_up(ask, line_of(seed))
-    assert asked <= QUERIES_PER_ANGLE * FIRST_ANGLES + FIRST_ANGLES
+    assert asked <= Angles().queries * Angles().first + Angles().first
 
 
 def slab_line_of(seed: int, inputs: int) -> Line:

@@ -37,7 +37,7 @@ class SignRules:
 
     Args:
         dependent: smallest singular value of unit normals below which they count as dependent: readings that tell signs
-            have errors up to this (`FirstReluLayerSearch.clear`).
+            have errors up to this (`Readings.clear`).
         same_slope: slopes of neurons of one layer that differ by more are different: a hundred times the error of
             readings that tell signs.
         slope_decimals: slopes are chosen by people: so few decimals within the error are no accident.
@@ -150,40 +150,51 @@ class FirstReluLayer:
         return all(check.verdict is Verdict.OK for check in self.checks)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Readings:
+    """How exactly hyperplanes are read.
+
+    Args:
+        exact: those with a larger expected error are read again where another line meets them: what refinement makes of
+            errors up to this is rounding; chosen.
+        clear: a worse reading does not tell the sign of a neuron: six digits; chosen.
+        lines: the largest number on which they are read again.
+    """
+
+    exact: float = 1e-11
+    clear: float = 1e-6
+    lines: int = 4
+
+
 @dataclass(frozen=True)
 class FirstReluLayerSearch:
     """Settings of the search.
 
     Args:
         lines: the largest number of lines on which neurons are looked for.
-        more_readings: the largest number of lines on which hyperplanes are read again.
         outer: angle at which lines end, before their last direction: kinks farther out, more than 50 units, are read
             with as many times the error. A hyperplane is met beyond with a chance of two thirds of it.
         step: of gradients, relative to the distance of the next kink; chosen: the function is straight up to there, and
             steps that cross another hyperplane are noticed.
         quiet_lines: that show nothing new, after which no more are walked if nothing else tells that all were found;
             chosen.
-        exact: hyperplanes with a larger expected error are read again where another line meets them: what refinement
-            makes of errors up to this is rounding; chosen.
-        clear: a worse reading does not tell the sign of a neuron: six digits; chosen.
+        readings: when hyperplanes are read again.
         looks_per_input: places at which a hyperplane is located exactly; chosen: upper layers hide it at some, and a
             third may be hidden.
         invariance_points: at which the function is compared along directions that no neuron sees: what depends on them
             in 17 % of all places shows with a confidence of 95 %.
-        invariance_scales: distances of these, from 1 to this; chosen.
+        invariance_scales: distances of these, the smallest and the largest; chosen.
         crossings: when a kink lies on a full hyperplane.
     """
 
     lines: int = 24
-    more_readings: int = 4
     outer: float = 0.02
     step: float = 0.01
     quiet_lines: int = 2
-    exact: float = 1e-11
-    clear: float = 1e-6
+    readings: Readings = field(default_factory=Readings)
     looks_per_input: float = 1.5
     invariance_points: int = 16
-    invariance_scales: float = 3.0
+    invariance_scales: tuple[float, float] = (1.0, 3.0)
     crossings: CrossingRules = CROSSING_RULES
 
     def __call__(self, session: Session, probe: Probe) -> FirstReluLayer:
@@ -216,8 +227,8 @@ class FirstReluLayerSearch:
         """
         progress = _Progress(self, session, probe, list(found.bends), found.later_kinks)
         progress.terms = found.terms
-        for number in range(self.more_readings):
-            if number > 0 and progress.quiet > 0 and np.all(progress.terms.errors <= self.exact):
+        for number in range(self.readings.lines):
+            if number > 0 and progress.quiet > 0 and np.all(progress.terms.errors <= self.readings.exact):
                 break
             progress.walk(progress.random_line())
         return replace(found, terms=progress.terms, bends=tuple(progress.bends))
@@ -284,7 +295,7 @@ class _Progress:
         walked = self.settings(ask, line)
         points = _places(walked)
         known = self.terms.at(points, np.array([kink.width for kink in walked.kinks]))
-        is_open = (known < 0) | np.isin(known, np.flatnonzero(self.terms.errors > self.search.exact))
+        is_open = (known < 0) | np.isin(known, np.flatnonzero(self.terms.errors > self.search.readings.exact))
         pieces = {side for index in np.flatnonzero(is_open) for side in (int(index), int(index) + 1)}
         sides = measure_sides(ask, walked, self.settings, sorted(pieces))
         met = hyperplanes_between(sides, walked, self.settings)
@@ -304,7 +315,7 @@ class _Progress:
         self.terms = self.terms.extended(replace(met, errors=met.errors * reach).chosen(rows))
         numbers = self.terms.at(points, np.zeros(len(points)))
         for row in rows:
-            if met.errors[row] < self.search.clear and numbers[row] >= 0:
+            if met.errors[row] < self.search.readings.clear and numbers[row] >= 0:
                 kink = met.kinks[row]
                 bend = Bend(int(numbers[row]), walked.line.direction, sides[kink].gradient, sides[kink + 1].gradient)
                 self.bends.append(bend)
@@ -330,7 +341,7 @@ class _Progress:
         """Largest change of the answers along directions that no neuron sees, in expected errors."""
         unseen, rng, inputs = self._unseen_directions(), self.session.rng_walk, self.probe.oracle.inputs
         count = self.search.invariance_points
-        scales = np.linspace(1.0, self.search.invariance_scales, count)[:, None]
+        scales = np.linspace(*self.search.invariance_scales, count)[:, None]
         points = scales * rng.standard_normal((count, inputs))
         moves = scales * rng.standard_normal((count, len(unseen))) @ unseen
         values = self.probe.oracle.query(np.concatenate([points, points + moves]))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Points, Values, Vector
+from unweave.arrays import Points, Values, Vector, with_rows
 from unweave.identification.walks.kinks import KinkedLine, KinkSearch
 from unweave.identification.walks.lines import Ask, Search, run_searches
 
@@ -33,14 +33,7 @@ class Hyperplanes:
 
     def chosen(self, rows: list[int]) -> "Hyperplanes":
         """Some of the hyperplanes."""
-        return replace(
-            self,
-            normals=self.normals[rows],
-            offsets=self.offsets[rows],
-            jumps=self.jumps[rows],
-            errors=self.errors[rows],
-            kinks=tuple(self.kinks[row] for row in rows),
-        )
+        return replace(with_rows(self, rows), kinks=tuple(self.kinks[row] for row in rows))
 
 
 @dataclass(frozen=True)

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int
+from jaxtyping import Float64, Int
 
 from unweave.activations import RELU, Activation
-from unweave.arrays import Points, Values
+from unweave.arrays import Points, Values, with_rows
 from unweave.identification import reasons
 from unweave.identification.refiner import Candidate, Refiner, Start
 from unweave.identification.session import Session
@@ -116,24 +116,14 @@ class KinkedTerms:
             jumps = np.linalg.lstsq(np.hstack([bends, lifted]), values, rcond=None)[0][: len(kept)]
             shares = np.linalg.norm(jumps, axis=1) / np.linalg.norm(self.jumps, axis=1)
             kept = (shares > self.rules.vanished) | (self.sightings > 1)
-        terms = self._some(kept).network()
+        terms = with_rows(self, kept).network()
         affine = np.linalg.lstsq(lifted, values - terms(points), rcond=None)[0]
         output = replace(terms.layers[1], biases=affine[-1])
         return Network((terms.layers[0], output), skip=affine[:-1].T)
 
     def without(self, number: int) -> "KinkedTerms":
         """All terms but one."""
-        return self._some(np.arange(len(self.offsets)) != number)
-
-    def _some(self, kept: Bool[np.ndarray, "neurons"]) -> "KinkedTerms":
-        return replace(
-            self,
-            normals=self.normals[kept],
-            offsets=self.offsets[kept],
-            jumps=self.jumps[kept],
-            errors=self.errors[kept],
-            sightings=self.sightings[kept],
-        )
+        return with_rows(self, np.arange(len(self.offsets)) != number)
 
     def _with(self, normal: np.ndarray, offset: float, jump: np.ndarray, error: float) -> "KinkedTerms":
         signs = np.where(self.normals @ normal < 0, -1.0, 1.0)

@@ -1,6 +1,6 @@
 """What held-out samples say about every neuron of a lowest layer, and the settings that decide what follows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Bool, Float64
@@ -103,6 +103,25 @@ class FaceEvidence:
     missing_share: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class LabelNoise:
+    """How much noise labels of two classes may have, seen as wrong ones far from all faces.
+
+    Args:
+        largest: share above which it is not noise any more; chosen.
+        none: share up to which labels count as free of it; chosen.
+        excused: misplaced points next to a face that it excuses, in units of its share elsewhere; chosen.
+    """
+
+    largest: float = 0.25
+    none: float = 1e-4
+    excused: float = 1.5
+
+    def excuses(self, share: float) -> float:
+        """The share of misplaced points next to a face that noise of this share excuses."""
+        return 0.0 if share <= self.none else self.excused * share
+
+
 @dataclass(frozen=True)
 class LowestLayerEvidence:
     """Settings of the evidence, which decide what may be claimed about the neurons. Angles are in radians.
@@ -120,12 +139,10 @@ class LowestLayerEvidence:
         missing_share: mass of active samples that no neuron explains, in units of the mass of the rarest one, above
             which one is missing; chosen.
         significant: standard errors by which that mass must exceed what chance explains; chosen.
-        largest_noise: share of wrong labels far from all faces above which they are not noise any more; chosen.
+        noise: how much noise labels of two classes may have.
         flat_share: share of misplaced points next to a face above which it is not flat, for labels without noise;
             chosen.
         least_chance: probability below which wrong labels are no accidents; chosen: false alarms only withhold claims.
-        excused_noise: misplaced points next to a face that noise excuses, in units of its share elsewhere; chosen.
-        no_noise: share of wrong labels far from all faces up to which labels count as free of noise; chosen.
         exact_residual: of exact labels in units of their spread, below which a fit is exact; chosen, well above
             rounding.
         duplicate_factor: neurons nearer to each other than this many estimated errors may be one that was found
@@ -150,11 +167,9 @@ class LowestLayerEvidence:
     largest_angle: float = float(np.radians(10.0))
     missing_share: float = 0.25
     significant: float = 4.0
-    largest_noise: float = 0.25
+    noise: LabelNoise = field(default_factory=LabelNoise)
     flat_share: float = 0.003
     least_chance: float = 1e-3
-    excused_noise: float = 1.5
-    no_noise: float = 1e-4
     exact_residual: float = 1e-8
     duplicate_factor: float = 3.0
     largest_noise_ratio: float = 1.5
@@ -237,7 +252,7 @@ class LowestLayerEvidence:
             at_most(
                 "wrong labels far from all boundaries",
                 max(faces.noise, faces.quiet_noise),
-                self.largest_noise,
+                self.noise.largest,
                 "the labels are not those of a union of half spaces (units may act in products only), or very noisy",
             ),
             at_least(
@@ -252,7 +267,7 @@ class LowestLayerEvidence:
     def flatness_check(self, faces: FaceEvidence, misplaced: Float64[np.ndarray, "neurons"]) -> Diagnostic:
         """Check whether single half spaces separate the points next to them; wrong labels excuse as many."""
         noise = max(faces.noise, faces.quiet_noise)
-        excused = 0.0 if noise <= self.no_noise else self.excused_noise * noise
+        excused = self.noise.excuses(noise)
         return at_most(
             "misplaced points next to a neuron, beyond the noise of labels",
             max(float(np.max(misplaced, initial=0.0)) - excused, 0.0),

@@ -18,7 +18,7 @@ from jaxtyping import Float64
 from scipy.optimize import root_scalar
 
 from unweave.activations import RELU, SIGMOID, STEP, Activation
-from unweave.exceptions import InvalidInput
+from unweave.exceptions import InvalidInput, entry_named
 
 # Thresholds are searched up to here: beyond, a step is active once in 1e9 samples.
 LARGEST_THRESHOLD = 6.0
@@ -36,9 +36,7 @@ def unit_named(name: str) -> Activation:
     Raises:
         InvalidInput: if there is none.
     """
-    if name not in UNITS:
-        raise InvalidInput(f"unknown unit {name!r}: use one of {', '.join(UNITS)}.")
-    return UNITS[name]
+    return entry_named(name, UNITS, kind="unit")
 
 
 def unit_coefficients(unit: Activation, threshold: float, degree: int) -> Float64[np.ndarray, "degrees"]:

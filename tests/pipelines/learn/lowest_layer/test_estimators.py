@@ -88,7 +88,7 @@ def test_a_regressor_predicts_and_knows_its_units(seed: int) -> None:
 
 def test_wrong_settings_are_refused() -> None:
     points, labels = np.random.default_rng(0).standard_normal((50, 2)), np.arange(50) % 2
-    with pytest.raises(InvalidInput, match="unknown unit"):
+    with pytest.raises(InvalidInput, match="no unit"):
         LowestLayerRegressor(unit="tanh").fit(points, labels)
     with pytest.raises(InvalidInput, match="at least 1, got 0"):
         HalfspaceUnionClassifier(neurons=0).fit(points, labels)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from unweave.exceptions import InvalidInput
+from unweave.exceptions import InvalidInput, entry_named
 from unweave.explore.feature_correction.image_data import ImageData
 from unweave.explore.feature_correction.recipes import Compose, Recipe
 from unweave.explore.feature_correction.torch_extra import need_torch
@@ -245,9 +245,7 @@ def figure_configuration(name: str) -> FigureConfiguration:
     Raises:
         InvalidInput: if there is none of this name.
     """
-    if name not in FIGURES:
-        raise InvalidInput(f"there is no configuration {name!r}: choose one of {', '.join(FIGURES)}.")
-    return FIGURES[name]
+    return entry_named(name, FIGURES, kind="configuration")
 
 
 def _resized(
