@@ -18,7 +18,7 @@ from unweave.learn.lowest_layer.evidence import (
     structure_chance,
 )
 from unweave.learn.lowest_layer.layer import OrientedUnits, ThresholdLayer
-from unweave.learn.lowest_layer.polish import NOISY_OUTSIDE, Polished, angles_farther_out, polish
+from unweave.learn.lowest_layer.polish import POLISH_RULES, Polished, angles_farther_out, polish
 from unweave.learn.lowest_layer.starts import (
     EIGENVALUE_FACTOR,
     SAME_VALUE,
@@ -316,8 +316,8 @@ def _residual_chance(samples: _Samples, polished: Polished) -> float:
     units = polished.units
     arguments = samples.points @ units.directions.T - units.thresholds
     left = np.maximum(arguments, 0.0) @ units.coefficients + polished.offset - samples.labels
-    active = np.count_nonzero(arguments > NOISY_OUTSIDE, axis=1)
-    deep = np.count_nonzero(arguments > -NOISY_OUTSIDE, axis=1)
+    active = np.count_nonzero(arguments > POLISH_RULES.noisy_outside, axis=1)
+    deep = np.count_nonzero(arguments > -POLISH_RULES.noisy_outside, axis=1)
     sides = [active == 0, *((active == 1) & (deep == 1) & (arguments[:, i] > 0) for i in range(arguments.shape[1]))]
     return len(sides) * min(structure_chance(samples.points[side], left[side]) for side in sides)
 

@@ -13,20 +13,6 @@ from unweave.learn.lowest_layer.local_relu import OUTSIDE, RegressedUnits, regre
 from unweave.learn.lowest_layer.starts import ACTIVE_NOISE, ReadLabels
 
 Labels = Float64[np.ndarray, "points"]
-# Arguments of units of noisy labels count as quiet below this: directions are known less well.
-NOISY_OUTSIDE = -0.1
-# Passes of linear programmes: another one if the last has left points on the wrong side and moved a direction.
-FACE_PASSES, CLEAN_SHARE, STILL_MOVING = 2, 1e-3, 1e-3
-# Samples of either side for the smooth fit of all half spaces at once.
-SOFT_SAMPLES = 10_000
-# Passes of least squares with exact labels, until residuals are this small a share of the spread of the labels.
-EXACT_PASSES, EXACT_RESIDUAL = 4, 1e-10
-# Residual in units of the spread of exact labels above which they are not affine where a unit is alone.
-AFFINE_RESIDUAL = 1e-6
-# The same, for fits that show what other units do to the directions.
-FARTHER_OUTSIDE = -0.5
-# Passes of least squares with noisy labels, each with the offset of the one before.
-NOISY_PASSES = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +34,39 @@ class Polished:
     misplaced: Float64[np.ndarray, "neurons"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class PolishRules:
+    """How far directions are polished. Residuals are in units of the spread of the labels.
+
+    Args:
+        face_passes: of linear programmes, at most.
+        clean_share: of points on the wrong side up to which no other one follows; chosen.
+        still: how far a direction moves at most, then, too; chosen.
+        soft_samples: of either side for the smooth fit of all half spaces at once; chosen, for the time.
+        exact_passes: of least squares with exact labels, at most.
+        exact_residual: at which they end; chosen, above rounding.
+        affine_residual: above which exact labels are not affine where a unit is alone; chosen: far above the one of
+            exact fits.
+        noisy_passes: of least squares with noisy labels, each with the offset of the one before.
+        noisy_outside: arguments of units of noisy labels count as quiet below this: directions are known less well.
+        farther_outside: the same, for fits that show what other units do to the directions.
+    """
+
+    face_passes: int = 2
+    clean_share: float = 1e-3
+    still: float = 1e-3
+    soft_samples: int = 10_000
+    exact_passes: int = 4
+    exact_residual: float = 1e-10
+    affine_residual: float = 1e-6
+    noisy_passes: int = 3
+    noisy_outside: float = -0.1
+    farther_outside: float = -0.5
+
+
+POLISH_RULES = PolishRules()
+
+
 def polish(
     points: Points,
     labels: Labels,
@@ -55,6 +74,8 @@ def polish(
     units: OrientedUnits,
     unit: Activation,
     rng: np.random.Generator,
+    *,
+    rules: PolishRules = POLISH_RULES,
 ) -> Polished:
     """Half spaces by linear programmes where labels show who is active, relu units by least squares on top.
 
@@ -65,44 +86,55 @@ def polish(
         units: the start.
         unit: kind of the units.
         rng: chooses samples for the programmes.
+        rules: how far directions are polished.
     """
     if read.is_active is None:
         return Polished(units, read.offset, None, False, np.zeros(len(units.directions)))
-    found, misplaced = polish_faces(points, read.is_active, units, rng)
+    found, misplaced = polish_faces(points, read.is_active, units, rng, rules=rules)
     if unit.name != "relu":
         return Polished(found, read.offset, None, True, misplaced)
     if read.is_exact:
-        fit = _exact_polish(points, labels - read.offset, found)
-        units = _kept_if_affine(fit, found, float(np.std(labels)))
+        fit = _exact_polish(points, labels - read.offset, found, rules)
+        units = _kept_if_affine(fit, found, rules.affine_residual * float(np.std(labels)))
         return Polished(units, read.offset, fit, True, misplaced)
-    return _noisy_polish(points, labels, read, found, misplaced)
+    return _noisy_polish(points, labels, read, found, misplaced, rules)
 
 
 def polish_faces(
-    points: Points, is_active: Bool[np.ndarray, "points"], units: OrientedUnits, rng: np.random.Generator
+    points: Points,
+    is_active: Bool[np.ndarray, "points"],
+    units: OrientedUnits,
+    rng: np.random.Generator,
+    *,
+    rules: PolishRules = POLISH_RULES,
 ) -> tuple[OrientedUnits, Float64[np.ndarray, "neurons"]]:
     """Fit all half spaces of a union at once, smoothly, then each by linear programmes.
 
     Returns:
         The half spaces, and the share of misplaced points in the last programme of each.
     """
-    directions, thresholds = _soft_polish(points, is_active, units, rng)
+    directions, thresholds = _soft_polish(points, is_active, units, rng, samples=rules.soft_samples)
     misplaced = np.ones(len(directions))
-    for _ in range(FACE_PASSES):
+    for _ in range(rules.face_passes):
         faces = HalfspaceProgramme()(points, is_active, directions, thresholds, rng)
         directions, thresholds, misplaced = faces.directions, faces.thresholds, faces.misplaced
-        if np.max(faces.misplaced) < CLEAN_SHARE or np.max(faces.moved) < STILL_MOVING:
+        if np.max(faces.misplaced) < rules.clean_share or np.max(faces.moved) < rules.still:
             break
     return OrientedUnits(directions, thresholds, units.coefficients), misplaced
 
 
 def _soft_polish(
-    points: Points, is_active: Bool[np.ndarray, "points"], units: OrientedUnits, rng: np.random.Generator
+    points: Points,
+    is_active: Bool[np.ndarray, "points"],
+    units: OrientedUnits,
+    rng: np.random.Generator,
+    *,
+    samples: int,
 ) -> tuple[Atoms, Float64[np.ndarray, "neurons"]]:
     """All half spaces at once on as many active as quiet samples, for starts whose thresholds are far off."""
     chosen = np.concatenate(
         [
-            side if len(side) <= SOFT_SAMPLES else rng.choice(side, SOFT_SAMPLES, replace=False)
+            side if len(side) <= samples else rng.choice(side, samples, replace=False)
             for side in (np.flatnonzero(is_active), np.flatnonzero(~is_active))
         ]
     )
@@ -111,20 +143,20 @@ def _soft_polish(
     return soft.directions, soft.thresholds
 
 
-def _exact_polish(points: Points, labels: Labels, units: OrientedUnits) -> RegressedUnits:
+def _exact_polish(points: Points, labels: Labels, units: OrientedUnits, rules: PolishRules) -> RegressedUnits:
     """Least squares until no residual is left: a unit that is exact tells its neighbours which samples are theirs."""
     spread = float(np.std(labels))
     fit = _regression(points, labels, units, is_exact=True, outside=OUTSIDE)
-    for _ in range(EXACT_PASSES):
-        if np.max(fit.residuals) < EXACT_RESIDUAL * spread:
+    for _ in range(rules.exact_passes):
+        if np.max(fit.residuals) < rules.exact_residual * spread:
             break
         fit = _regression(points, labels, _units_of(fit), is_exact=True, outside=OUTSIDE)
     return fit
 
 
-def _kept_if_affine(fit: RegressedUnits, faces: OrientedUnits, spread: float) -> OrientedUnits:
+def _kept_if_affine(fit: RegressedUnits, faces: OrientedUnits, limit: float) -> OrientedUnits:
     """Units whose labels are affine where they are alone; half spaces where powers of a unit bend them."""
-    is_affine = (fit.samples > 0) & (fit.residuals < AFFINE_RESIDUAL * spread)
+    is_affine = (fit.samples > 0) & (fit.residuals < limit)
     return OrientedUnits(
         np.where(is_affine[:, None], fit.directions, faces.directions),
         np.where(is_affine, fit.thresholds, faces.thresholds),
@@ -138,15 +170,16 @@ def _noisy_polish(
     read: ReadLabels,
     faces: OrientedUnits,
     misplaced: Float64[np.ndarray, "neurons"],
+    rules: PolishRules,
 ) -> Polished:
     """Least squares with noise: faces are where labels rise above the noise, which is beyond the kinks."""
     offset, level = read.offset, ACTIVE_NOISE * read.noise
-    fit = _regression(points, labels - offset, faces, is_exact=False, outside=-level + NOISY_OUTSIDE)
-    for _ in range(NOISY_PASSES):
-        quiet = np.max(points @ fit.directions.T - fit.thresholds, axis=1) < NOISY_OUTSIDE
+    fit = _regression(points, labels - offset, faces, is_exact=False, outside=-level + rules.noisy_outside)
+    for _ in range(rules.noisy_passes):
+        quiet = np.max(points @ fit.directions.T - fit.thresholds, axis=1) < rules.noisy_outside
         if np.any(quiet):
             offset = float(np.mean(labels[quiet]))
-        fit = _regression(points, labels - offset, _units_of(fit), is_exact=False, outside=NOISY_OUTSIDE)
+        fit = _regression(points, labels - offset, _units_of(fit), is_exact=False, outside=rules.noisy_outside)
     return Polished(_units_of(fit), offset, fit, True, misplaced)
 
 
@@ -162,15 +195,18 @@ def _units_of(fit: RegressedUnits) -> OrientedUnits:
     return OrientedUnits(fit.directions, fit.thresholds, fit.coefficients)
 
 
-def angles_farther_out(points: Points, labels: Labels, polished: Polished) -> Float64[np.ndarray, "neurons"]:
+def angles_farther_out(
+    points: Points, labels: Labels, polished: Polished, *, rules: PolishRules = POLISH_RULES
+) -> Float64[np.ndarray, "neurons"]:
     """Angle by which every relu unit turns if other units are kept farther away; 0 where samples are too few for it.
 
     Args:
         points: samples of the fit.
         labels: one per sample.
         polished: units that noisy labels were fitted to.
+        rules: how far away others are kept.
     """
     units = polished.units
-    fit = _regression(points, labels - polished.offset, units, is_exact=False, outside=FARTHER_OUTSIDE)
+    fit = _regression(points, labels - polished.offset, units, is_exact=False, outside=rules.farther_outside)
     gaps = np.linalg.norm(fit.directions - units.directions, axis=1)
     return 2 * np.arcsin(np.clip(gaps / 2, 0.0, 1.0))

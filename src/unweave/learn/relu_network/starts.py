@@ -37,20 +37,6 @@ from unweave.samples.hermite.moments import (
 from unweave.samples.sources import Labels, Source
 from unweave.samples.sums import Arrays, Engine, HalfRows, Halved, Together, accumulate
 
-# Features up to which least squares on all of them is affordable, and rows per feature from which on it is sound.
-MOST_FEATURES = 2_000
-ROWS_PER_FEATURE = 4
-# Numbers of a full tensor up to which it is formed: 512 MB.
-MOST_NUMBERS = 2**26
-# Singular values of noise are rarely this many times larger than those of half the difference of two halves.
-NOISE_FACTOR = 1.2
-# The affine remainder decides signs in the finish; here a rough choice is better than none.
-ROUGH_SIGN_TOL = 0.3
-# Independent directions that are tried beyond those that stand out from the noise of order two.
-MOST_HIDDEN = 3
-# Neurons that are tried beyond the dimension of their span, where the gap does not tell.
-MOST_SURPLUS = 8
-
 
 @dataclass(frozen=True, eq=False)
 class FittedMoments:
@@ -166,6 +152,36 @@ class Attempt:
     rank: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class StartRules:
+    """How moments are measured, and how many neurons are looked for in them.
+
+    Args:
+        most_features: up to which least squares on all of them is affordable.
+        rows_per_feature: from which on it is sound; chosen.
+        most_numbers: of a full tensor up to which it is formed: 512 MB.
+        most_hidden: independent directions that are tried beyond those that stand out from the noise of order two;
+            chosen, for the time.
+        most_surplus: neurons that are tried beyond the dimension of their span, where the gap does not tell; chosen,
+            for the time.
+        noise_factor: singular values of noise are rarely this many times larger than those of half the difference of
+            two halves; chosen.
+        sign_tol: what signs may leave of the affine part. It decides signs in the finish; here a rough choice is better
+            than none.
+    """
+
+    most_features: int = 2_000
+    rows_per_feature: int = 4
+    most_numbers: int = 2**26
+    most_hidden: int = 3
+    most_surplus: int = 8
+    noise_factor: float = 1.2
+    sign_tol: float = 0.3
+
+
+START_RULES = StartRules()
+
+
 @dataclass(frozen=True, eq=False)
 class Moments:
     """Passes over samples in given coordinates, each statistic measured once.
@@ -174,11 +190,13 @@ class Moments:
         source: the samples.
         coordinates: in which the inputs are standard Gaussian.
         engine: where sums are computed.
+        rules: when moments come from least squares.
     """
 
     source: Source
     coordinates: Coordinates
     engine: Engine | None = None
+    rules: StartRules = START_RULES
     _measured: dict[tuple[int, int], Halved[HermiteMoments]] = field(default_factory=dict, init=False, repr=False)
 
     def look(self, rng: np.random.Generator, *, rows: int) -> FirstLook:
@@ -206,13 +224,12 @@ class Moments:
                 self._measured[key] = sums.finalise()
         return self._measured[key]
 
-    @staticmethod
-    def _can_regress(rank: int, degree: int, rows: int) -> bool:
+    def _can_regress(self, rank: int, degree: int, rows: int) -> bool:
         features = series_count(rank, degree)
-        return features <= MOST_FEATURES and rows >= 2 * ROWS_PER_FEATURE * features
+        return features <= self.rules.most_features and rows >= 2 * self.rules.rows_per_feature * features
 
 
-def attempts(look: FirstLook, *, neurons: int | None) -> Iterator[Attempt]:
+def attempts(look: FirstLook, *, neurons: int | None, rules: StartRules = START_RULES) -> Iterator[Attempt]:
     """What to try, likeliest first.
 
     Weights are independent where their number is the dimension of their span. If it is larger, powers of them have to
@@ -223,37 +240,44 @@ def attempts(look: FirstLook, *, neurons: int | None) -> Iterator[Attempt]:
     if neurons is not None and neurons <= inputs:
         yield Attempt(neurons, 1, neurons)
         if neurons > 1:
-            yield from _feasible(Attempt(neurons, 2, min(max(rank, 2), neurons)))
+            yield from _feasible(Attempt(neurons, 2, min(max(rank, 2), neurons)), rules)
         return
     if neurons is not None:
         if inputs > 1:
-            yield from _feasible(Attempt(neurons, smallest_order(inputs, neurons), inputs))
+            yield from _feasible(Attempt(neurons, smallest_order(inputs, neurons), inputs), rules)
         return
     if rank == 0:
         return
-    for independent in range(rank, min(inputs, rank + MOST_HIDDEN) + 1):
+    for independent in range(rank, min(inputs, rank + rules.most_hidden) + 1):
         yield Attempt(independent, 1, independent)
     if rank > 1:
-        yield from _feasible(Attempt(None, 2, rank))
-        for surplus in range(1, MOST_SURPLUS + 1):
+        yield from _feasible(Attempt(None, 2, rank), rules)
+        for surplus in range(1, rules.most_surplus + 1):
             if smallest_order(rank, rank + surplus) == 2:
-                yield from _feasible(Attempt(rank + surplus, 2, rank))
+                yield from _feasible(Attempt(rank + surplus, 2, rank), rules)
 
 
-def _feasible(attempt: Attempt) -> Iterator[Attempt]:
+def _feasible(attempt: Attempt, rules: StartRules) -> Iterator[Attempt]:
     """The attempt, if its tensors are of an order that is measured and fit into memory."""
     highest = 2 * attempt.order + 2
-    if highest <= HIGHEST_ORDER and attempt.rank**highest <= MOST_NUMBERS:
+    if highest <= HIGHEST_ORDER and attempt.rank**highest <= rules.most_numbers:
         yield attempt
 
 
-def start_of(attempt: Attempt, moments: Halved[HermiteMoments], rng: np.random.Generator) -> Network | None:
+def start_of(
+    attempt: Attempt,
+    moments: Halved[HermiteMoments],
+    rng: np.random.Generator,
+    *,
+    rules: StartRules = START_RULES,
+) -> Network | None:
     """A network in the coordinates of the moments; None if no neuron stands out.
 
     Args:
         attempt: how many neurons to look for.
         moments: up to order ``2 order + 2``.
         rng: for the decomposition.
+        rules: what is taken for noise.
     """
     highest = 2 * attempt.order + 2
     tensors = _tensors(moments.whole, highest)
@@ -263,13 +287,13 @@ def start_of(attempt: Attempt, moments: Halved[HermiteMoments], rng: np.random.G
     if attempt.neurons is not None and attempt.neurons > most:
         return None
     pooled = PooledDirections(attempt.order)
-    found = pooled(tensors, rng, rank=attempt.neurons, floor=NOISE_FACTOR * floor)
+    found = pooled(tensors, rng, rank=attempt.neurons, floor=rules.noise_factor * floor)
     if not len(found.directions):
         return None
     orders = tuple(range(max(2, attempt.order), highest + 1))
     table = coefficient_table(noise, found.directions, orders=orders)
     error = float(np.sqrt(np.mean([np.mean(row**2) / factorial(k) for k, row in zip(orders, table, strict=True)])))
-    assembly = assemble_relu(tensors, found.directions, order=attempt.order, sign_tol=ROUGH_SIGN_TOL, noise=error)
+    assembly = assemble_relu(tensors, found.directions, order=attempt.order, sign_tol=rules.sign_tol, noise=error)
     return assembly.network
 
 
