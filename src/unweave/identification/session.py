@@ -224,25 +224,10 @@ def answer_rounding(oracle: Oracle) -> float:
 
 
 class Session:
-    """The oracle of an identification, its random streams, and its record: time, notes and diagnostics.
+    """The oracle of an identification, its random streams, and its record: time, notes and diagnostics."""
 
-    Args:
-        oracle: the oracle.
-        rng: all random streams come from it.
-        progress: called with the name of a stage and the queries so far.
-        queries_per_parameter: of what was seen so far, that a run may go on for without a budget: twice what random
-            ReLU networks in boxes take, the dearest kind that is identified.
-    """
-
-    def __init__(
-        self,
-        oracle: Oracle,
-        rng: np.random.Generator,
-        progress: Progress | None = None,
-        *,
-        queries_per_parameter: int = 50,
-    ) -> None:
-        self.oracle, self._queries_per_parameter = oracle, queries_per_parameter
+    def __init__(self, oracle: Oracle, rng: np.random.Generator, progress: Progress | None = None) -> None:
+        self.oracle = oracle
         # One stream per purpose, so that more Hessians do not change the fresh points.
         self.rng_probe, self.rng_hessians, self.rng_power, self.rng_fit, self.rng_fresh, self.rng_walk = rng.spawn(6)
         self.diagnostics: list[Diagnostic] = []
@@ -251,10 +236,16 @@ class Session:
         self._progress = progress or (lambda *_: None)
         self._seconds: dict[str, float] = {}
 
-    def saw(self, neurons: int) -> None:
-        """Allow as many queries more as reading so many neurons may cost, where the user has given no budget."""
+    def saw(self, neurons: int, *, queries_per_parameter: int = 50) -> None:
+        """Allow as many queries more as reading so many neurons may cost, where the user has given no budget.
+
+        Args:
+            neurons: how many were seen so far.
+            queries_per_parameter: that a run may go on for: twice what random ReLU networks in boxes take, the dearest
+                kind that is identified.
+        """
         oracle = self.oracle
-        oracle.ledger.allow(self._queries_per_parameter * neurons * (oracle.inputs + 1 + (oracle.outputs or 1)))
+        oracle.ledger.allow(queries_per_parameter * neurons * (oracle.inputs + 1 + (oracle.outputs or 1)))
 
     def note_rounding(self, said: str) -> None:
         """Record how answers were rounded, which is said if the network is not identified."""
