@@ -222,7 +222,11 @@ class LowestLayerEvidence:
             quiet_noise=quiet_noise,
             unexplained=float(max(excess, 0.0) / len(points) / max(rarest, 1.0 / len(points))),
             is_unexplained_significant=bool(excess > self.significant * chance),
-            noise_chance=min(structure_chance(points[side], 1.0 * is_wrong[side]) for side in (deep, outside)),
+            noise_chance=min(
+                *(structure_chance(points[side], 1.0 * is_wrong[side]) for side in (deep, outside)),
+                _far_chance(is_wrong, far=deep, near=(depth >= 0) & ~deep),
+                _far_chance(is_wrong, far=outside, near=(depth < 0) & ~outside),
+            ),
             own=np.array(own),
             wrong_share=self._upper(int(np.count_nonzero(is_wrong))) / len(points),
             missing_share=max(self._upper(int(np.count_nonzero(is_wrong & quiet))) - certain, 0.0) / len(points),
@@ -353,6 +357,18 @@ def structure_chance(points: Points, values: Float64[np.ndarray, "points"]) -> f
     total, rest = float(np.sum((values - values.mean()) ** 2)), float(left @ left)
     statistic = (total - rest) / (unknowns - 1) / max(rest / (count - unknowns), np.finfo(float).tiny)
     return float(stats.f.sf(statistic, unknowns - 1, count - unknowns))
+
+
+def _far_chance(
+    is_wrong: Bool[np.ndarray, "points"], *, far: Bool[np.ndarray, "points"], near: Bool[np.ndarray, "points"]
+) -> float:
+    """Probability that accidents make so many more labels wrong far from all faces than near them: Fisher's exact test.
+
+    Faces that are a little off add wrong labels near them only, which speak for accidents here.
+    """
+    seen, wrong = far | near, int(np.count_nonzero(is_wrong & far))
+    counts = [int(np.count_nonzero(each)) for each in (seen, seen & is_wrong, far)]
+    return float(stats.hypergeom.sf(wrong - 1, *counts))
 
 
 def _least_lever(points: Points, direction: Float64[np.ndarray, "inputs"]) -> float:

@@ -19,6 +19,7 @@ from unweave.learn.lowest_layer.evidence import FaceEvidence, LowestLayerCertifi
 from unweave.learn.lowest_layer.halfspace_fits import fit_union
 from unweave.learn.lowest_layer.layer import OrientedUnits, ThresholdLayer
 from unweave.learn.lowest_layer.polish import polish_faces
+from unweave.learn.lowest_layer.slices import Slices
 from unweave.learn.lowest_layer.starts import quiet_start
 from unweave.networks.network import Network
 from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict
@@ -71,6 +72,7 @@ class _Split:
     is_second: Side
     held_points: Points
     held_second: Side
+    held_slices: Slices
 
 
 @dataclass(frozen=True)
@@ -106,11 +108,11 @@ class HalfspaceUnion:
             white = np.ascontiguousarray(coordinates.rows_of(points).T)
         if problem:
             with stages("smooth fit"):
-                best = self._prediction(_Split(white, is_second, white, is_second), rng, neurons)
+                best = self._prediction(_Split(white, is_second, white, is_second, Slices.of(points)), rng, neurons)
             return _found(best, coordinates, problem, (), None, len(points), stages)
         held = np.zeros(len(points), dtype=bool)
         held[rng.choice(len(points), int(self.evidence.held_out_share * len(points)), replace=False)] = True
-        split = _Split(white[~held], is_second[~held], white[held], is_second[held])
+        split = _Split(white[~held], is_second[~held], white[held], is_second[held], Slices.of(points)[held])
         with stages("coordinates"):
             checks = _shape_of_inputs(white, rng)
         best = self._best(split, checks, rng, neurons, stages)
@@ -223,6 +225,7 @@ class HalfspaceUnion:
             evidence.flatness_check(faces, misplaced),
             evidence.need_check(faces),
             evidence.duplicate_check(layer.directions, np.minimum(faces.angles, evidence.largest_angle)),
+            *split.held_slices.check(np.abs(layer.arguments(split.held_points)) <= evidence.band),
         )
         is_failed = any(each.verdict is Verdict.FAIL for each in diagnostics)
         outcome = Outcome.IDENTIFIED if faces.disagreement == 0.0 else Outcome.PARTLY_IDENTIFIED

@@ -82,6 +82,7 @@ class Candidate:
         exact_share: share of the fitted rows that it meets up to rounding.
         evenness: median of what it leaves of the fitted labels in units of the root mean square: 0.67 for normal noise.
         noise: root mean square of what it leaves of the fitted labels, corrected for its parameters.
+        largest_left: the largest that it leaves of a fitted label.
         structure: whether what it leaves is noise; None where nothing is left.
         errors: standard errors of its parameters by this noise.
         is_seen: neurons that stand out from the noise.
@@ -98,6 +99,7 @@ class Candidate:
     exact_share: float
     evenness: float
     noise: float
+    largest_left: float
     structure: ResidualStructure | None
     errors: StandardErrors
     is_seen: Bool[np.ndarray, "neurons"]
@@ -210,6 +212,7 @@ class Finisher:
             exact_share=share,
             evenness=float(np.median(np.abs(left))) / max(root_mean_square(left), np.finfo(float).tiny),
             noise=noise,
+            largest_left=float(np.max(np.abs(left))),
             structure=structure,
             errors=errors,
             is_seen=errors.seen(

@@ -9,6 +9,8 @@ from unweave.learn.relu_network.certificate import ReluCertificate
 from unweave.learn.relu_network.evidence import ResidualStructure
 from unweave.result import Diagnostic, Outcome, Verdict, at_least, at_most
 
+TINY = float(np.finfo(float).tiny)
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReluClaims:
@@ -24,12 +26,17 @@ class ReluClaims:
         largest_surprise: error on held out rows beyond these, in units of the noise. A fit to few rows is better there
             than elsewhere: with three rows per number, which are the fewest, the error elsewhere is
             ``sqrt(1 + 1 / 3) = 1.15`` of the noise, for least squares.
+        largest_outlier: largest error on held out rows, in units of the largest on fitted ones. A neuron that bends at
+            hardly any row may show at one of them only, and enlarges the standard error above with it. For noise with
+            the tails of Student's t with three degrees of freedom, a ninth as many rows exceed three times the largest
+            with a chance of ``3^-3 / 9 = 0.4 %``, for normal noise never.
     """
 
     largest_noise: float = 0.95
     known: float = 1e-3
     standard_errors: float = 5.0
     largest_surprise: float = 1.2
+    largest_outlier: float = 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +70,8 @@ class Case:
     @property
     def explains(self) -> bool:
         """Whether nothing but noise is left of the labels, those included that nothing has seen before."""
-        return self.candidate.explains and self.surprise <= self.rules.largest_surprise
+        is_expected = self.surprise <= self.rules.largest_surprise and self.outlier <= self.rules.largest_outlier
+        return self.candidate.explains and is_expected
 
     @property
     def surprise(self) -> float:
@@ -71,7 +79,15 @@ class Case:
         if self.candidate.is_exact:
             return self.certificate.largest_error / (self.candidate.rules.exact_elsewhere * self.certificate.label_rms)
         beyond = self.certificate.rms_error - self.rules.standard_errors * self.certificate.error_bar
-        return beyond / max(self.certificate.noise, np.finfo(float).tiny)
+        return beyond / max(self.certificate.noise, TINY)
+
+    @property
+    def outlier(self) -> float:
+        """Largest error on rows that nothing has seen, relative to the largest on fitted ones; 0 for exact labels."""
+        if self.candidate.is_exact:
+            return 0.0
+        expected = self.candidate.largest_left * self.certificate.noise / max(self.candidate.noise, TINY)
+        return self.certificate.largest_error / max(expected, TINY)
 
     def diagnostics(self) -> list[Diagnostic]:
         """The assumptions that the samples themselves can tell about."""
@@ -92,6 +108,14 @@ class Case:
         ]
         if self.structure is not None:
             found.append(self.structure.diagnostic())
+            found.append(
+                at_most(
+                    "largest error on held out rows, relative to the largest on fitted ones",
+                    self.outlier,
+                    self.rules.largest_outlier,
+                    "a neuron is missing that bends at hardly any row: give more rows beyond its kink",
+                )
+            )
         if self.candidate.is_exact:
             found.append(
                 at_most(
@@ -237,6 +261,12 @@ def _unexplained(case: Case) -> str:
             f"{count} neurons{asked} meet {100 * candidate.exact_share:.6g} % of the fitted labels exactly, but not "
             f"all: the largest error on held out rows is {certificate.largest_error:.1e}. Neurons are missing that "
             "bend at few samples; more samples beyond their kinks would show them."
+        )
+    if candidate.explains and case.outlier > case.rules.largest_outlier:
+        return (
+            f"{count} neurons{asked} leave {certificate.largest_error:.3g} of a held out label, {case.outlier:.2g} "
+            f"times as much as of any fitted one, with noise of {certificate.noise:.3g}. Neurons are missing that "
+            "bend at hardly any row, or the noise has outliers; more samples would tell."
         )
     if candidate.explains:
         return (

@@ -1,0 +1,46 @@
+"""Inputs with few values: how many numbers of a half space their slices check."""
+
+import numpy as np
+import pytest
+
+from unweave.learn.lowest_layer.slices import MOST_VALUES, Slices
+from unweave.result import Verdict
+
+
+@pytest.mark.parametrize(
+    ("values", "continuous", "spare"),
+    [
+        # Two thresholds on two lines are one half space, whatever they are.
+        ((2,), 1, 0),
+        # Two lines on two planes have to be parallel, three thresholds on three lines on one line.
+        ((2,), 2, 1),
+        ((3,), 1, 1),
+        ((2, 2), 1, 1),
+        # Nothing but corners of a square.
+        ((2, 2), 0, 0),
+    ],
+)
+def test_slices_check_what_they_show_beyond_one_half_space(
+    values: tuple[int, ...], continuous: int, spare: int, seed: int
+) -> None:
+    rng = np.random.default_rng(seed)
+    discrete = [rng.permutation(np.arange(400) % count).astype(float) for count in values]
+    points = np.column_stack([*discrete, rng.standard_normal((400, continuous))])
+    (check,) = Slices.of(points).check(np.ones((400, 1), dtype=bool))
+    assert check.value == spare
+    assert (check.verdict is Verdict.FAIL) == (spare < 1)
+
+
+def test_a_half_space_on_one_slice_is_not_checked(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    points = np.column_stack([np.arange(400) % 2, rng.standard_normal((400, 3))])
+    everywhere, on_one = np.ones(400, dtype=bool), points[:, 0] == 0
+    (check,) = Slices.of(points).check(np.column_stack([everywhere, on_one]))
+    assert check.verdict is Verdict.FAIL
+
+
+def test_continuous_inputs_need_no_check(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    points = np.column_stack([rng.standard_normal((400, 2)), np.arange(400) % (MOST_VALUES + 1)])
+    assert Slices.of(points).check(np.ones((400, 1), dtype=bool)) == []
+    assert Slices.of(points[:, :1]).check(np.ones((400, 1), dtype=bool)) == []
