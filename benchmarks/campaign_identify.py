@@ -132,7 +132,7 @@ def near_duplicates(rng: np.random.Generator) -> Truth:
     biases[1] = biases[0] + angle * rng.standard_normal()
     outgoing[:, 1] = outgoing[:, 0] * rng.choice([1.0, -1.0, rng.uniform(-1.5, 1.5)])
     planted = Network((replace(hidden, weights=weights, biases=biases), replace(output, weights=outgoing)))
-    noise = rng.choice([0.0, 10.0 ** rng.uniform(-12, -7)])
+    noise = rng.choice([0.0, 10.0 ** rng.uniform(-12, -6)])
 
     def function(x: np.ndarray) -> np.ndarray:
         return planted(x) + noise * hashed(x)[:, None] if noise else planted(x)

@@ -38,6 +38,10 @@ class Asking:
         beside_kinks: distances from every kink of a network at which it is tried: two kinks that were taken for one
             differ from it between all three. If their signs differ, that is beside the one, as far as they are from
             each other; a hundred times nearer it is a hundredth of the largest difference.
+        noisy_radius: radius of the parameters from which on there is noise, and two kinks that were taken for one may be
+            farther from it than the radius, which then is no radius.
+        within_radius: distances for that case, in units of the radius, and at how many places each: two kinks at an
+            angle are to the one side of it in some places and to the other in others, and near it in a third of all.
         telling_share: answers that show a neuron bend, per number of a neuron: three equations per unknown.
         telling_argument: how far its argument must go over them: there tanh has reached 99 % of its limit.
         telling_spread: standard deviation of its argument below which they are too close together: a third of that of
@@ -61,6 +65,8 @@ class Asking:
     far_trials: tuple[float, ...] = (3.0, 30.0, 300.0, 3e3, 3e4)
     far_points: int = 10
     beside_kinks: tuple[float, ...] = (0.0, 1e-7, -1e-7, 1e-5, -1e-5, 1e-3, -1e-3)
+    noisy_radius: float = 1e-9
+    within_radius: tuple[tuple[float, int], ...] = ((0.0, 4), (0.35, 4), (-0.35, 4), (0.7, 6), (-0.7, 6))
     telling_share: float = 3.0
     telling_argument: float = 2.5
     telling_spread: float = 0.5
@@ -69,6 +75,14 @@ class Asking:
     long_neurons: float = 0.9
     sample: int = 2_048
     same_hyperplane: float = 0.01
+
+    def distances_from_kinks(self, radius: float) -> Float64[np.ndarray, "distances"]:
+        """Distances from a kink at which a network is tried whose parameters are claimed to be right up to a radius."""
+        beside = np.array(self.beside_kinks)
+        if not self.noisy_radius < radius < 1.0:
+            return beside
+        shares, places = zip(*self.within_radius, strict=True)
+        return np.append(beside, radius * np.repeat(shares, places))
 
     def telling_arguments(
         self, activation: Activation, arguments: np.ndarray, share: float, wanted: int, rng: np.random.Generator
@@ -191,10 +205,10 @@ class AnswerPool:
             self.reach = far
         return self.reach > before
 
-    def ask_trials_on_kinks(self, network: Network) -> None:
+    def ask_trials_on_kinks(self, network: Network, radius: float) -> None:
         """Ask where each neuron of a network has its kinks: a second one close by shows there."""
         hidden, rng = network.layers[0], self._rng_fresh.spawn(1)[0]
-        beside, places = np.array(self._asking.beside_kinks), [np.empty((0, hidden.inputs))]
+        beside, places = self._asking.distances_from_kinks(radius), [np.empty((0, hidden.inputs))]
         for weights, bias in zip(hidden.weights, hidden.biases, strict=True):
             normal = weights / max(float(np.linalg.norm(weights)), np.finfo(float).tiny)
             for kink in hidden.activation.kinks:

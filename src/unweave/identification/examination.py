@@ -12,10 +12,11 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from unweave.arrays import Points, Values, root_mean_square
-from unweave.certificates.certify import CONFIDENCE, fresh_needed, judged_by
+from unweave.certificates.certify import CONFIDENCE, fresh_needed, judged_by, leverages
 from unweave.exceptions import BudgetExhausted, TimeExhausted
 from unweave.identification.answers import AnswerPool
 from unweave.identification.refiner import Candidate, Refiner, reach_of_parameters
+from unweave.networks.network import Network
 from unweave.networks.parameters import is_shallow
 
 
@@ -56,6 +57,11 @@ class Examination:
         asks_far: whether places far from the centre are tried where the domain has no end.
         unseen: errors of parameters at trial points, in units of the largest at fresh points; chosen: in corners and
             along one direction they add up as they seldom do in the middle.
+        usual: quantile of errors at fresh points that stands for noise: the largest may be what is missing. Rounding is
+            larger in some places than in others, and its largest error counts.
+        unlucky: largest error at a trial point, in units of that, that the same noise may make: of normal errors that
+            is 6 standard deviations.
+        rounding: floor, relative to the spread, up to which it is the rounding of 53 binary digits.
     """
 
     confidence: float = CONFIDENCE
@@ -63,6 +69,9 @@ class Examination:
     rounds: int = 3
     asks_far: bool = True
     unseen: float = 30.0
+    usual: float = 0.95
+    unlucky: float = 3.0
+    rounding: float = 1e-11
 
     def __call__(self, candidate: Candidate, refiner: Refiner) -> Examined:
         """Try a network that explains the answers so far."""
@@ -89,8 +98,8 @@ class Examination:
         try:
             if answers.is_box or self.asks_far:
                 answers.ask_trials()
-            answers.ask_trials_on_kinks(candidate.network)
             answers.ask_fresh(self.wanted(answers))
+            answers.ask_trials_on_kinks(candidate.network, self._radius(candidate, answers))
         except BudgetExhausted as problem:
             is_complete = False
             if not isinstance(problem, TimeExhausted):
@@ -114,21 +123,43 @@ class Examination:
         # What noise leaves open of parameters must not excuse a neuron that is missing in a corner; rounding may.
         is_excused = can_judge and (not answers.is_box or candidate.floor < refiner.noisy)
         excused = self._excused(candidate, answers) if is_excused else np.zeros(len(answers.trial_points))
-        return refiner.missed(candidate.network, answers.trial_points, answers.trial_values, excused=excused)
+        fresh = answers.fresh_points, answers.fresh_values
+        errors, floors = _errors(candidate, *fresh), refiner.floors(candidate.network, *fresh)
+        return refiner.missed(
+            candidate.network,
+            answers.trial_points,
+            answers.trial_values,
+            excused=excused,
+            most=self.unlucky * self._usual(errors / floors[:, None], candidate),
+        )
 
     def _excused(self, candidate: Candidate, answers: AnswerPool) -> Float64[np.ndarray, "points"]:
         """What errors of parameters may do at trial points.
 
-        No more than the radius allows, and no more than what they do at fresh points, in proportion to the distance: a
-        radius counts every answer as if it was wrong in the worst way, which may be as much as a neuron.
+        No more than the radius allows, and no more than what they do at fresh points, in proportion to the distance and
+        to the leverage: a radius counts every answer as if it was wrong in the worst way, which may be as much as a
+        neuron.
         """
         trials, fresh = (
             np.sqrt(1.0 + np.sum(each**2, axis=1)) for each in (answers.trial_points, answers.fresh_points)
         )
-        certificate = candidate.certificate
-        seen = max(certificate.largest_error, certificate.noise) / float(np.median(fresh))
-        by_radius = certificate.radius * reach_of_parameters(candidate.network, answers.trial_points)
-        return np.minimum(by_radius, self.unseen * seen * trials)
+        certificate, network = candidate.certificate, candidate.network
+        seen = self._seen(candidate, answers)
+        excused = np.minimum(
+            certificate.radius * reach_of_parameters(network, answers.trial_points),
+            self.unseen * seen * trials / float(np.median(fresh)),
+        )
+        spread = leverages(network, answers.points, answers.trial_points)
+        return excused if spread is None else np.minimum(excused, self.unlucky * seen * spread)
+
+    def _seen(self, candidate: Candidate, answers: AnswerPool) -> float:
+        """A large error at fresh points, no less than the noise."""
+        errors = _errors(candidate, answers.fresh_points, answers.fresh_values)
+        return max(self._usual(errors, candidate), candidate.certificate.noise)
+
+    def _usual(self, errors: Values, candidate: Candidate) -> float:
+        """The error that stands for all of them."""
+        return float(np.quantile(errors, 1.0 if candidate.floor < self.rounding else self.usual))
 
     @staticmethod
     def _can_judge_far(candidate: Candidate) -> bool:
@@ -148,7 +179,13 @@ class Examination:
             # The claim on the parameters was made with smaller errors.
             claim = refiner.certified(network)
             certificate = replace(certificate, **{name: getattr(claim, name) for name in PARAMETER_CLAIM})
-        return replace(candidate, certificate=certificate)
+        candidate = replace(candidate, certificate=certificate)
+        return replace(candidate, certificate=replace(certificate, radius=self._radius(candidate, answers)))
+
+    def _radius(self, candidate: Candidate, answers: AnswerPool) -> float:
+        """How far parameters may be off, also if a difference that trials do not show is a second kink."""
+        unshown = 2.0 * self.unlucky * self._seen(candidate, answers)
+        return max(candidate.certificate.radius, hidden_shift(candidate.network, unshown))
 
     def _refined(self, examined: Examined, refiner: Refiner) -> Candidate | None:
         """Refine on what was missed; None if the network still misses it, or no budget is left for other answers."""
@@ -167,6 +204,23 @@ class Examination:
 
 
 PARAMETER_CLAIM = ("smallest_singular", "is_singular_estimated", "radius", "isolation")
+
+
+def hidden_shift(network: Network, size: float) -> float:
+    """How far a kink may be from those of two neurons that were taken for one, if the difference is below a size.
+
+    In units of the neuron, for the one that shows least; 0 for networks without kinks or of several layers. A kink that
+    is ``t`` away from both differs by its output weight times ``t`` beside it, one between them by half of that.
+    """
+    if not is_shallow(network) or not network.layers[0].activation.kinks:
+        return 0.0
+    hidden, output = network.layers
+    activation, kinks = hidden.activation, np.array(hidden.activation.kinks)
+    jumps = np.abs(activation(np.nextafter(kinks, np.inf), 1) - activation(np.nextafter(kinks, -np.inf), 1))
+    lengths = np.linalg.norm(np.hstack([hidden.weights, hidden.biases[:, None]]), axis=1)
+    shown = np.max(np.abs(output.weights), axis=0, initial=0.0) * lengths * float(np.min(jumps))
+    with np.errstate(divide="ignore"):
+        return float(np.max(2.0 * size / shown, initial=0.0))
 
 
 def _errors(candidate: Candidate, points: Points, values: Values) -> Values:

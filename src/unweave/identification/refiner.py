@@ -118,6 +118,7 @@ class Refiner:
         values: Values,
         *,
         excused: float | Float64[np.ndarray, "points"] = 0.0,
+        most: float = np.inf,
     ) -> Bool[np.ndarray, "points"]:
         """Whether a network is farther from each answer than noise and rounding explain, and errors of parameters.
 
@@ -126,12 +127,18 @@ class Refiner:
             points: where answers are known.
             values: the answers.
             excused: what errors of its parameters may add.
+            most: noise and rounding explain at most so many floors, where that is known better than from
+                `explained_single`.
         """
-        floors = self.answers.floors(network, points, values, self.noise, largest_rounding=self.largest_rounding)
+        floors = self.floors(network, points, values)
         of_rounding, of_noise = self.explained_single
-        margins = np.where(floors < self.noisy, of_rounding, of_noise)
+        margins = np.minimum(np.where(floors < self.noisy, of_rounding, of_noise), max(most, of_noise))
         limits = margins * floors + excused
         return np.max(np.abs(values - network(points)), axis=1, initial=0.0) > limits
+
+    def floors(self, network: Network, points: Points, values: Values) -> Float64[np.ndarray, "points"]:
+        """Give the smallest error that this network can have at every single point if it is right."""
+        return self.answers.floors(network, points, values, self.noise, largest_rounding=self.largest_rounding)
 
     def limit(self, floor: float) -> float:
         """Give the largest residual of a network that explains the answers."""

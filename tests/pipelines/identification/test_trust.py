@@ -8,7 +8,7 @@ import pytest
 
 import unweave
 from unweave import Box, Everywhere, InvalidInput, Outcome
-from unweave.activations import HARD_SIGMOID, LEAKY_RELU, RELU, TANH, Activation, leaky_relu
+from unweave.activations import HARD_SIGMOID, HARD_TANH, LEAKY_RELU, RELU, TANH, Activation, leaky_relu
 from unweave.networks.network import Network
 
 Function = Callable[[np.ndarray], np.ndarray]
@@ -21,6 +21,14 @@ def vertices(inputs: int) -> np.ndarray:
 def hashed(points: np.ndarray) -> np.ndarray:
     """Noise that is the same whenever the same point is asked."""
     return np.modf(np.abs(np.sin(points @ np.arange(1.0, points.shape[1] + 1) * 12_989.8) * 43_758.5))[0] - 0.5
+
+
+def farthest_kink(network: Network, truth: Network) -> float:
+    """Distance of the neuron that is farthest from all that were planted, relative to its length."""
+    rows = [np.column_stack([each.layers[0].weights, each.layers[0].biases]) for each in (network, truth)]
+    found, planted = (each / np.linalg.norm(each, axis=1, keepdims=True) for each in rows)
+    apart = [np.linalg.norm(found[:, None] - sign * planted, axis=2) for sign in (1.0, -1.0)]
+    return float(np.max(np.min(np.minimum(*apart), axis=1)))
 
 
 class Counted:
@@ -44,6 +52,25 @@ class TestKinksCloseTogether:
         truth = Network.shallow(weights, biases, np.array([[1.0, 1.0, -0.7]]), np.zeros(1), RELU)
         found = unweave.identify(truth, domain=domain)
         assert found.outcome is not Outcome.IDENTIFIED or found.network.widths == (3,)
+
+    @pytest.mark.parametrize("seed", [6, 19, 70, 114, 173, 238])
+    def test_the_radius_holds_for_one_in_the_place_of_two(self, seed: int) -> None:
+        """Behind noise two kinks may be taken for one, which may be farther from both than they are from each other."""
+        rng = np.random.default_rng(seed)
+        inputs, angle = int(rng.integers(2, 10)), 10.0 ** rng.uniform(-7, -4)
+        weights = rng.standard_normal((3, inputs))
+        biases = 0.5 * rng.standard_normal(3)
+        weights /= np.sqrt(inputs)
+        weights[1] = weights[0] + angle * rng.standard_normal(inputs)
+        biases[1] = biases[0] + angle * rng.standard_normal()
+        outgoing = rng.standard_normal((2, 3))
+        outgoing[:, 1] = rng.uniform(-1.5, 1.5) * outgoing[:, 0]
+        noise = 10.0 ** rng.uniform(-10, -6)
+        truth = Network.shallow(weights, biases, outgoing, np.zeros(2), (RELU, LEAKY_RELU, HARD_TANH)[seed % 3])
+        found = unweave.identify(
+            lambda points: truth(points) + noise * hashed(points)[:, None], inputs=inputs, domain=Box(-1, 1), seed=seed
+        )
+        assert found.outcome is not Outcome.IDENTIFIED or farthest_kink(found.network, truth) <= found.certificate.radius
 
     @pytest.mark.parametrize("seed", [5, 16, 17, 24])
     @pytest.mark.parametrize("domain", [Everywhere(), Box(-1, 1)], ids=["everywhere", "box"])

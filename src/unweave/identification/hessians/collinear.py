@@ -178,14 +178,17 @@ def _projected(
     basis, triangle = np.linalg.qr(np.nan_to_num(activation(arguments, 2), posinf=0.0, neginf=0.0))
     coefficients = np.swapaxes(basis, 1, 2) @ targets
     residuals = targets - basis @ coefficients
-    # Parts that have become equal, or flat, share a weight: no inverse of their triangle is needed.
-    weights = np.linalg.pinv(triangle, rcond=RANK_TOL) @ coefficients
+    with np.errstate(over="ignore", invalid="ignore"):
+        # Parts that have become equal, or flat, share a weight: no inverse of their triangle is needed.
+        weights = np.linalg.pinv(triangle, rcond=RANK_TOL) @ coefficients
     bend = np.nan_to_num(activation(arguments, 3), posinf=0.0, neginf=0.0)
     columns = np.concatenate([bend * positions[:, None], bend], axis=2)
     columns -= basis @ (np.swapaxes(basis, 1, 2) @ columns)
     twice = np.concatenate([weights, weights], axis=1)
-    grams = (np.swapaxes(columns, 1, 2) @ columns) * (twice @ np.swapaxes(twice, 1, 2))
-    slopes = np.sum((np.swapaxes(columns, 1, 2) @ residuals) * twice, axis=2)
+    with np.errstate(over="ignore", invalid="ignore"):
+        # Where that has run away, too, the step is no number and is not taken.
+        grams = (np.swapaxes(columns, 1, 2) @ columns) * (twice @ np.swapaxes(twice, 1, 2))
+        slopes = np.sum((np.swapaxes(columns, 1, 2) @ residuals) * twice, axis=2)
     return _Projected(parameters.copy(), weights, np.sum(residuals**2, axis=(1, 2)), grams, slopes)
 
 

@@ -113,5 +113,6 @@ def _fit_oriented(corners: RoundedKinks, activation: Activation, sign: float) ->
         length = float(np.exp(found.x))
         lengths.append(length)
         size = float(np.linalg.norm(profile(length)))
-        misfits.append(np.sqrt(max(float(found.fun), 0.0)) / max(size, np.finfo(float).tiny))
+        # A profile that is flat fits nothing: its misfit is infinite.
+        misfits.append(float(np.sqrt(max(float(found.fun), 0.0))) / size if size > 0.0 else np.inf)
     return RoundedKinkFit(activation, np.array(lengths), np.full(len(lengths), sign), np.array(misfits))
