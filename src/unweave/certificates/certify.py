@@ -365,6 +365,8 @@ def leverages(
     """
     if network.parameters > EXACT_SINGULAR_LIMIT:
         return None
+    if len(at) == 0:
+        return np.zeros(0)
     triangle = np.asarray(np.linalg.qr(parameters.shallow_jacobian(network, points), mode="r"))
     rows = parameters.shallow_jacobian(network, at)[: len(at) * network.outputs]
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):

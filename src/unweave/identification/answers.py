@@ -38,8 +38,8 @@ class Asking:
         beside_kinks: distances from every kink of a network at which it is tried: two kinks that were taken for one
             differ from it between all three. If their signs differ, that is beside the one, as far as they are from
             each other; a hundred times nearer it is a hundredth of the largest difference.
-        noisy_radius: radius of the parameters from which on there is noise, and two kinks that were taken for one may be
-            farther from it than the radius, which then is no radius.
+        noisy_radius: radius of the parameters from which on there is noise, and two kinks that were taken for one may
+            be farther from it than the radius, which then is no radius.
         within_radius: distances for that case, in units of the radius, and at how many places each: two kinks at an
             angle are to the one side of it in some places and to the other in others, and near it in a third of all.
         telling_share: answers that show a neuron bend, per number of a neuron: three equations per unknown.

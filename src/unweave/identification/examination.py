@@ -57,11 +57,11 @@ class Examination:
         asks_far: whether places far from the centre are tried where the domain has no end.
         unseen: errors of parameters at trial points, in units of the largest at fresh points; chosen: in corners and
             along one direction they add up as they seldom do in the middle.
-        usual: quantile of errors at fresh points that stands for noise: the largest may be what is missing. Rounding is
-            larger in some places than in others, and its largest error counts.
+        usual: quantile of errors at fresh points that stands for noise: the largest may be what is missing.
         unlucky: largest error at a trial point, in units of that, that the same noise may make: of normal errors that
             is 6 standard deviations.
-        rounding: floor, relative to the spread, up to which it is the rounding of 53 binary digits.
+        rounding: floor, relative to the spread, up to which it is the rounding of 53 binary digits: such errors are
+            larger in some places than in others and add up, so that neither their quantile nor leverage bounds them.
     """
 
     confidence: float = CONFIDENCE
@@ -123,15 +123,16 @@ class Examination:
         # What noise leaves open of parameters must not excuse a neuron that is missing in a corner; rounding may.
         is_excused = can_judge and (not answers.is_box or candidate.floor < refiner.noisy)
         excused = self._excused(candidate, answers) if is_excused else np.zeros(len(answers.trial_points))
-        fresh = answers.fresh_points, answers.fresh_values
-        errors, floors = _errors(candidate, *fresh), refiner.floors(candidate.network, *fresh)
-        return refiner.missed(
-            candidate.network,
-            answers.trial_points,
-            answers.trial_values,
-            excused=excused,
-            most=self.unlucky * self._usual(errors / floors[:, None], candidate),
-        )
+        trials = answers.trial_points, answers.trial_values
+        return refiner.missed(candidate.network, *trials, excused=excused, most=self._most(candidate, refiner))
+
+    def _most(self, candidate: Candidate, refiner: Refiner) -> float:
+        """How many floors noise explains, going by fresh answers."""
+        if candidate.floor < self.rounding:
+            return np.inf
+        fresh = refiner.answers.fresh_points, refiner.answers.fresh_values
+        floors = refiner.floors(candidate.network, *fresh)[:, None]
+        return self.unlucky * float(np.quantile(_errors(candidate, *fresh) / floors, self.usual))
 
     def _excused(self, candidate: Candidate, answers: AnswerPool) -> Float64[np.ndarray, "points"]:
         """What errors of parameters may do at trial points.
@@ -149,17 +150,15 @@ class Examination:
             certificate.radius * reach_of_parameters(network, answers.trial_points),
             self.unseen * seen * trials / float(np.median(fresh)),
         )
-        spread = leverages(network, answers.points, answers.trial_points)
+        is_rounding = candidate.floor < self.rounding
+        spread = None if is_rounding else leverages(network, answers.points, answers.trial_points)
         return excused if spread is None else np.minimum(excused, self.unlucky * seen * spread)
 
     def _seen(self, candidate: Candidate, answers: AnswerPool) -> float:
         """A large error at fresh points, no less than the noise."""
         errors = _errors(candidate, answers.fresh_points, answers.fresh_values)
-        return max(self._usual(errors, candidate), candidate.certificate.noise)
-
-    def _usual(self, errors: Values, candidate: Candidate) -> float:
-        """The error that stands for all of them."""
-        return float(np.quantile(errors, 1.0 if candidate.floor < self.rounding else self.usual))
+        usual = 1.0 if candidate.floor < self.rounding else self.usual
+        return max(float(np.quantile(errors, usual)), candidate.certificate.noise)
 
     @staticmethod
     def _can_judge_far(candidate: Candidate) -> bool:

@@ -70,7 +70,9 @@ class TestKinksCloseTogether:
         found = unweave.identify(
             lambda points: truth(points) + noise * hashed(points)[:, None], inputs=inputs, domain=Box(-1, 1), seed=seed
         )
-        assert found.outcome is not Outcome.IDENTIFIED or farthest_kink(found.network, truth) <= found.certificate.radius
+        assert (
+            found.outcome is not Outcome.IDENTIFIED or farthest_kink(found.network, truth) <= found.certificate.radius
+        )
 
     @pytest.mark.parametrize("seed", [5, 16, 17, 24])
     @pytest.mark.parametrize("domain", [Everywhere(), Box(-1, 1)], ids=["everywhere", "box"])
