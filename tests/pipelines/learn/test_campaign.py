@@ -37,6 +37,8 @@ HONEST = {Verdict.RIGHT, Verdict.PARTLY_RIGHT, Verdict.HONEST_NO}
         ("half spaces", "no union, label noise", 920000017),
         # A neuron was missing that shows at one held out row, by 26 standard deviations of what was called noise.
         ("relu network", "rare neurons, noise", 920000003),
+        # Only the affine part of a function without neurons was claimed: the judge was wrong.
+        ("relu network", "no network", 920000017),
         # Two neurons of opposite signs without a sample between their kinks were one, to 4e-13 degrees.
         ("lowest layer", "near duplicates", 217178338),
         # Residuals of 1e-154 were called zero for labels of zero.

@@ -30,6 +30,9 @@ class ReluClaims:
             hardly any row may show at one of them only, and enlarges the standard error above with it. For noise with
             the tails of Student's t with three degrees of freedom, a ninth as many rows exceed three times the largest
             with a chance of ``3^-3 / 9 = 0.4 %``, for normal noise never.
+        largest_pull: output weight times length of a neuron, in units of the spread of the labels, where these are
+            noisy. Larger ones cancel each other at the samples and nowhere else. A neuron that bends at three standard
+            deviations, alone, has 210.
     """
 
     largest_noise: float = 0.95
@@ -37,6 +40,7 @@ class ReluClaims:
     standard_errors: float = 5.0
     largest_surprise: float = 1.2
     largest_outlier: float = 3.0
+    largest_pull: float = 1e3
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,6 +93,13 @@ class Case:
         expected = self.candidate.largest_left * self.certificate.noise / max(self.candidate.noise, TINY)
         return self.certificate.largest_error / max(expected, TINY)
 
+    @property
+    def pull(self) -> float:
+        """The largest output weight times length of a neuron, in units of the spread of the labels."""
+        hidden, output = self.candidate.network.layers
+        lengths = np.linalg.norm(np.column_stack([hidden.weights, hidden.biases]), axis=1)
+        return float(np.max(np.abs(output.weights[0]) * lengths, initial=0.0))
+
     def diagnostics(self) -> list[Diagnostic]:
         """The assumptions that the samples themselves can tell about."""
         found = [
@@ -134,6 +145,8 @@ def verdict(case: Case) -> tuple[Outcome, str]:
         return Outcome.NOT_IDENTIFIED, _unexplained(case)
     if case.candidate.neurons == 0:
         return _affine(case)
+    if not case.candidate.is_exact and case.pull > case.rules.largest_pull:
+        return Outcome.NOT_IDENTIFIED, _cancelling(case)
     outcome, reason = _exact(case) if case.candidate.is_exact else _noisy(case)
     if case.given is not None and case.given != case.candidate.neurons:
         reason = (
@@ -187,8 +200,9 @@ def _affine(case: Case) -> tuple[Outcome, str]:
             "depend on the inputs at all, or in a way that no few neurons have."
         )
     return Outcome.PARTLY_IDENTIFIED, (
-        f"{seen}: an affine function is what can be seen, and a neuron would have shown if it bends the labels by "
-        f"{certificate.noticeable:.2g} (root mean square, power 95 %). More samples would show weaker ones."
+        f"{seen}: the affine part is what can be seen, and a single neuron would have shown if it bends the labels by "
+        f"{certificate.noticeable:.2g} (root mean square, power 95 %). What looks like noise may be a function that no "
+        "few neurons come near. More samples would show weaker neurons."
     )
 
 
@@ -245,6 +259,14 @@ def _noisy(case: Case) -> tuple[Outcome, str]:
         f"{noise}; the largest standard error of a parameter is {certificate.largest_standard_error:.2g}; a missing "
         f"neuron would have shown if it bends the labels by {certificate.noticeable:.2g} (root mean square, "
         f"power 95 %), and if its weights are {np.degrees(certificate.resolution):.0f} degrees or more from all others."
+    )
+
+
+def _cancelling(case: Case) -> str:
+    return (
+        f"{case.candidate.neurons} neurons meet the labels up to noise of {case.certificate.noise:.3g}, with terms "
+        f"that are {case.pull:.1e} times as large as the labels and cancel each other at these samples. Elsewhere they "
+        "need not: the samples are too few, or too much alike, to tell so many neurons apart."
     )
 
 

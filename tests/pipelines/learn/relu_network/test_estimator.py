@@ -12,10 +12,12 @@ from unweave import match
 from unweave.activations import RELU, activation_named
 from unweave.exceptions import InputWarning, InvalidInput, NotIdentified
 from unweave.learn import ReluNetworkRegressor
+from unweave.learn.relu_network.claims import ReluClaims
+from unweave.learn.relu_network.estimator import ReluLearner
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network, relu_network
 from unweave.result import Outcome
-from unweave.samples.sources import ChunkSource
+from unweave.samples.sources import ArraySource, ChunkSource
 
 
 def samples(
@@ -276,3 +278,13 @@ def test_identified_needs_rows_that_would_have_shown_a_missing_neuron(rows: int,
             assert found.certificate_.noticeable <= found.certificate_.weakest
         else:
             assert "95 %" in found.result_.reason
+
+
+@pytest.mark.parametrize(("largest_pull", "is_claimed"), [(1e3, True), (0.1, False)])
+def test_terms_that_are_larger_than_allowed_explain_nothing(largest_pull: float, is_claimed: bool) -> None:
+    """Neurons with output weights of 76,367 and -91,919 met noisy labels of size one, but nothing beside them."""
+    _, points, labels = samples(3, neurons=2, rows=2_000, noise=0.05)
+    learner = ReluLearner(claims=ReluClaims(largest_pull=largest_pull))
+    result, _ = learner(ArraySource(points, labels), inputs=6)
+    assert (result.outcome is not Outcome.NOT_IDENTIFIED) == is_claimed
+    assert ("cancel each other" in result.reason) != is_claimed
