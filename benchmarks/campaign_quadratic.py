@@ -1,15 +1,18 @@
 """Quadratic training on samples that are made to mislead it: are the loss, its lower bound and the outcome true?
 
 A lower bound is false if anything attains less. For output weights of both signs that is least squares in centred,
-white coordinates, in long floats with iterative refinement; for one sign a search of SciPy for a semidefinite matrix
-in the same coordinates. The certified loss has to be that of `predict`.
+white coordinates, in long floats with iterative refinement; for one sign the semidefinite matrix that the solver
+Clarabel finds in the same coordinates, and a search of SciPy for its factor. The certified loss has to be that of
+`predict`.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import clarabel
 import numpy as np
 from scipy.optimize import minimize
+from scipy.sparse import csc_matrix, identity
 
 from campaigns import Family, Judged, Verdict
 from unweave.exceptions import InvalidInput
@@ -86,7 +89,10 @@ def attained_loss(planted: Planted) -> float:
         loss = _least_squares(white[:, left] * white[:, right], labels)
     else:
         sign = 1.0 if planted.signs == "positive" else -1.0
-        loss = _semidefinite(white.astype(float), sign * labels.astype(float), planted.neurons)
+        plain, signed = white.astype(float), sign * labels.astype(float)
+        loss = _factored(plain, signed, planted.neurons)
+        if planted.neurons is None or planted.neurons >= plain.shape[1]:
+            loss = min(loss, _semidefinite(plain, signed))
     return float(unit**2 * np.longdouble(loss))
 
 
@@ -114,7 +120,34 @@ def _least_squares(features: np.ndarray, labels: np.ndarray) -> float:
     return float(best) / 2
 
 
-def _semidefinite(points: np.ndarray, labels: np.ndarray, neurons: int | None) -> float:
+def _semidefinite(points: np.ndarray, labels: np.ndarray) -> float:
+    """The loss of the best semidefinite matrix, from an interior point solver."""
+    samples, inputs = points.shape
+    # The solver's order of a triangle: column by column, entries beside the diagonal times the root of two.
+    columns, rows = np.tril_indices(inputs)
+    weights = np.where(rows == columns, 1.0, np.sqrt(2.0))
+    features = points[:, rows] * points[:, columns] * weights
+    size = features.shape[1]
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-10
+    solver = clarabel.DefaultSolver(
+        csc_matrix(np.triu(features.T @ features) / samples),
+        -features.T @ labels / samples,
+        csc_matrix(-identity(size)),
+        np.zeros(size),
+        [clarabel.PSDTriangleConeT(inputs)],
+        settings,
+    )
+    matrix = np.zeros((inputs, inputs))
+    matrix[rows, columns] = matrix[columns, rows] = np.asarray(solver.solve().x) / weights
+    # What it returns is semidefinite up to its tolerance only: the nearest matrix that is counts.
+    values, vectors = np.linalg.eigh(matrix)
+    rest = np.square(points @ vectors) @ np.maximum(values, 0.0) - labels
+    return float(rest @ rest) / (2 * samples)
+
+
+def _factored(points: np.ndarray, labels: np.ndarray, neurons: int | None) -> float:
     """A factor of full rank has no spurious minima; with fewer neurons every start is an upper bound all the same."""
     samples, inputs = points.shape
     rows, rng = neurons or inputs + 1, np.random.default_rng(1)
