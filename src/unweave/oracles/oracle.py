@@ -174,8 +174,15 @@ class ValueGrid:
     @cached_property
     def step(self) -> float:
         """The number that all values so far are multiples of, as decimals are; zero if there is none."""
-        if len(self.kept) < FEWEST or self.digits:
-            return 0.0
+        return 0.0 if len(self.kept) < FEWEST or self.digits else self._spacing()
+
+    @property
+    def is_staircase(self) -> bool:
+        """Whether the few values so far are neighbouring multiples of one number, as rounding makes them."""
+        heights = np.diff(np.sort(self.kept))
+        return len(heights) > 0 and self._spacing() > (1.0 - MULTIPLE) * float(np.min(heights))
+
+    def _spacing(self) -> float:
         largest = float(np.max(np.abs(self.kept)))
         smallest, spacing = FINEST_SPACING * largest, largest
         for value in np.abs(self.kept):

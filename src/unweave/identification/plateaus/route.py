@@ -44,6 +44,8 @@ class PlateauWalk:
                 )
         except StageFailed as failure:
             return Found(str(failure))
+        if layer.is_parallel and session.oracle.ledger.grid.is_staircase:
+            return Found(reasons.staircase(layer.rows), checks=layer.checks)
         return lowest_layer(layer, probe.oracle)
 
 

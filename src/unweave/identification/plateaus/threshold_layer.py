@@ -37,6 +37,12 @@ class ThresholdLayer:
         """Number of rows."""
         return self.layer.neurons
 
+    @property
+    def is_parallel(self) -> bool:
+        """Whether there are several rows, all with one direction."""
+        overlaps = np.abs(self.layer.weights @ self.layer.weights[0]) if self.rows else np.empty(0)
+        return self.rows > 1 and bool(np.all(overlaps > 1.0 - EXACT))
+
 
 def rows_are_exact(error: float, *, unread: int) -> tuple[Diagnostic, ...]:
     """How good the rows are, and how many edges were not."""

@@ -304,3 +304,24 @@ def test_identify_still_reads_a_constant_function(seed: int) -> None:
     assert found.outcome is unweave.Outcome.PARTLY_IDENTIFIED
     assert found.network is not None
     assert found.network.widths == (0,)
+
+
+@pytest.mark.parametrize("rows", [2, 3])
+def test_parallel_hyperplanes_of_rounded_answers_are_no_layer(rows: int) -> None:
+    """A smooth neuron rounded to one decimal was read as a lowest layer of two steps."""
+    direction = np.random.default_rng(rows).standard_normal(6)
+    thresholds = np.arange(rows) - 0.3
+
+    def rounded(points: np.ndarray) -> np.ndarray:
+        return np.round(-1.7 - 0.1 * np.sum(points @ direction[:, None] > thresholds, axis=1), 1)
+
+    found = unweave.identify(rounded, inputs=6)
+    assert found.first_layer is None
+    assert "rounded" in found.reason
+
+
+def test_parallel_hyperplanes_of_other_answers_are_a_layer() -> None:
+    direction = np.random.default_rng(2).standard_normal(6)
+    found = unweave.identify(lambda points: (points @ direction > 0.2) + 0.7 * (points @ direction > -0.3), inputs=6)
+    assert found.first_layer is not None
+    assert found.first_layer.neurons == 2
