@@ -6,6 +6,7 @@ from plants import unit_rows
 from tensors import disturbed, sum_of_powers
 from unweave.exceptions import InvalidInput
 from unweave.learn.relu_network.directions import (
+    DirectionRules,
     PooledDirections,
     bending_subspace,
     pooled_tensor,
@@ -94,6 +95,11 @@ def test_missing_tensors_are_refused(order: int) -> None:
 )
 def test_the_smallest_order_holds_the_neurons(inputs: int, neurons: int, order: int) -> None:
     assert smallest_order(inputs, neurons) == order
+
+
+def test_a_smaller_safe_share_needs_a_higher_order() -> None:
+    assert smallest_order(4, 9) == 2
+    assert smallest_order(4, 9, rules=DirectionRules(safe_share=0.8)) == 3
 
 
 def test_parallel_neurons_are_never_independent() -> None:

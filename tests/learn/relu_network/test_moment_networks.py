@@ -10,7 +10,8 @@ from unweave.activations import RELU
 from unweave.exceptions import InvalidInput
 from unweave.learn.relu_network.directions import PooledDirections
 from unweave.learn.relu_network.moment_networks import (
-    LARGEST_BIAS,
+    SCALAR_RULES,
+    ScalarRules,
     assemble_relu,
     coefficient_table,
     fit_scalars,
@@ -103,9 +104,19 @@ def test_lost_neurons_are_not_reliable() -> None:
     assert not found.is_reliable[0]
     # The ratio is 100: beyond all biases that can be seen.
     found = ratio_scalars(np.array([[1e-3], [-0.1]]), order=1)
-    assert found.biases[0] == LARGEST_BIAS
+    assert found.biases[0] == SCALAR_RULES.largest_bias
     assert not found.is_reliable[0]
     assert np.all(np.isfinite(ratio_scalars(np.zeros((2, 1)), order=1).output_weights))
+
+
+def test_biases_outside_of_the_search_are_not_reliable() -> None:
+    orders, rules = (2, 3, 4, 5), ScalarRules(largest_bias=1.5)
+    is_inside = np.abs(BIASES) < rules.largest_bias
+    by_ratio = ratio_scalars(table_of(orders)[:2], order=1, rules=rules)
+    for found in (by_ratio, fit_scalars(table_of(orders), orders=orders, rules=rules)):
+        np.testing.assert_array_equal(found.is_reliable, is_inside)
+        np.testing.assert_allclose(np.abs(found.biases[~is_inside]), rules.largest_bias, atol=1e-12)
+        np.testing.assert_allclose(found.biases[is_inside], BIASES[is_inside], atol=1e-12)
 
 
 def test_no_neurons_have_no_scalars() -> None:

@@ -33,11 +33,24 @@ from unweave.numerics.symmetric_tensors import (
 from unweave.samples.hermite.moments import HermiteMoments
 from unweave.samples.sums import Halved
 
-# An eigenvalue counts if it is this many times the spectral norm of the noise, which no pure noise eigenvalue reaches
-# often; heuristic.
-NOISE_FACTOR = 2.0
-# Share of the dimension up to which powers of generic directions are safely independent (smoothed analysis).
-SAFE_SHARE = 0.99
+
+@dataclass(frozen=True, kw_only=True)
+class DirectionRules:
+    """How many directions the tensor of order 2 shows, and how many a power holds.
+
+    Args:
+        noise_factor: an eigenvalue counts if it is this many times the spectral norm of the noise; chosen: eigenvalues
+            of noise alone rarely reach it.
+        safe_share: of the dimension of the powers up to which those of generic directions are taken to be independent.
+            They are up to all of it, and well conditioned up to any share below it (smoothed analysis); chosen: nearly
+            all.
+    """
+
+    noise_factor: float = 2.0
+    safe_share: float = 0.99
+
+
+DIRECTION_RULES = DirectionRules()
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +76,9 @@ class ActiveSubspace:
         return self.basis.shape[1]
 
 
-def active_subspace(moments: Halved[HermiteMoments], *, rank: int | None = None) -> ActiveSubspace:
+def active_subspace(
+    moments: Halved[HermiteMoments], *, rank: int | None = None, rules: DirectionRules = DIRECTION_RULES
+) -> ActiveSubspace:
     """Estimate the span of the weights.
 
     ``T_2 = sum_i a_i phi(b_i) w_i w_i^T`` has no coefficient that vanishes, and coefficients of both signs, so the
@@ -71,7 +86,8 @@ def active_subspace(moments: Halved[HermiteMoments], *, rank: int | None = None)
 
     Args:
         moments: orders 0 to 2 or more, with halves.
-        rank: dimension of the span; eigenvalues above twice the noise if not given.
+        rank: dimension of the span; eigenvalues above the noise if not given.
+        rules: how far above.
 
     Assumes: the weights are linearly independent.
     Guarantees: an angle of order ``noise / (|smallest eigenvalue| - noise)`` [wedin1972]; the chosen rank is heuristic.
@@ -87,7 +103,7 @@ def active_subspace(moments: Halved[HermiteMoments], *, rank: int | None = None)
     eigenvalues, vectors = eigenvalues[descending], vectors[:, descending]
     noise = float(np.linalg.norm(moments.noise(lambda half: half.tensor(2)), ord=2))
     if rank is None:
-        rank = int(np.count_nonzero(np.abs(eigenvalues) > NOISE_FACTOR * noise))
+        rank = int(np.count_nonzero(np.abs(eigenvalues) > rules.noise_factor * noise))
     basis = vectors[:, :rank]
     linear = moments.whole.entries(1)
     outside = linear - basis @ (basis.T @ linear)
@@ -180,10 +196,10 @@ def check_orders(tensors: Sequence[Tensor], *, highest: int) -> None:
             raise InvalidInput(f"the tensor of order {order} needs shape {(inputs,) * order}, got {tensor.shape}.")
 
 
-def smallest_order(inputs: int, neurons: int) -> int:
+def smallest_order(inputs: int, neurons: int, *, rules: DirectionRules = DIRECTION_RULES) -> int:
     """Smallest l for which powers of generic directions are safely independent.
 
-    That is ``neurons <= inputs`` for l = 1, and ``neurons <= 0.99 (inputs + l - 1 choose l)`` above.
+    That is ``neurons <= inputs`` for l = 1, and ``neurons <= safe_share (inputs + l - 1 choose l)`` above.
 
     Raises:
         InvalidInput: for several neurons on one input, whose powers are always parallel.
@@ -191,7 +207,7 @@ def smallest_order(inputs: int, neurons: int) -> int:
     if inputs < 2 and neurons > inputs:
         raise InvalidInput(f"{neurons} neurons on {inputs} input are parallel: their powers are never independent.")
     order = 1
-    while neurons > (inputs if order == 1 else SAFE_SHARE * comb(inputs + order - 1, order)):
+    while neurons > (inputs if order == 1 else rules.safe_share * comb(inputs + order - 1, order)):
         order += 1
     return order
 

@@ -21,7 +21,7 @@ from unweave.learn.relu_network.claims import Case, ReluClaims, doubt_of_inputs,
 from unweave.learn.relu_network.evidence import StandardErrors
 from unweave.learn.relu_network.finish import ReluFinish
 from unweave.learn.relu_network.missing_neurons import NextNeuron, RareNeurons
-from unweave.learn.relu_network.starts import FirstLook, Moments, affine_network, attempts, outside_subspace, start_of
+from unweave.learn.relu_network.starts import FirstLook, Moments, StartRules, affine_network, attempts, start_of
 from unweave.learn.relu_network.units import SignChoices, equivalent_signs, with_labels_in
 from unweave.networks.network import Network
 from unweave.result import Cost, Outcome, Result
@@ -63,6 +63,7 @@ class ReluLearner:
         neurons: their number, or None to find it.
         mean: of the Gaussian inputs; estimated if omitted.
         covariance: of the Gaussian inputs; estimated if omitted.
+        starts: how moments are measured, and networks read from them.
         finish: fits the network of the moments to the rows.
         rare: looks for neurons that bend at few rows.
         further: looks for neurons that moments do not show in noisy labels.
@@ -81,6 +82,7 @@ class ReluLearner:
     neurons: int | None = None
     mean: Vector | None = None
     covariance: Float64[np.ndarray, "inputs inputs"] | None = None
+    starts: StartRules = field(default_factory=StartRules)
     finish: ReluFinish = field(default_factory=ReluFinish)
     rare: RareNeurons = field(default_factory=RareNeurons)
     further: NextNeuron = field(default_factory=NextNeuron)
@@ -157,21 +159,21 @@ class ReluLearner:
             best = finisher.judged(scaled, finished.network, finished, rng)
         if best.is_exact:
             return best
-        plans = list(attempts(look, neurons=self.neurons))
+        plans = list(attempts(look, neurons=self.neurons, rules=self.starts))
         if self.neurons is not None:
             # If the given number is wrong, what the samples show tells so.
-            plans += attempts(look, neurons=None)
+            plans += attempts(look, neurons=None, rules=self.starts)
         for attempt in plans[: self.most_attempts]:
             subspace = look.subspace(attempt.rank)
             with stages("moments of higher order"):
                 moments = problem.moments.within(subspace, look, degree=2 * attempt.order + 2)
             with stages("directions and biases"):
-                start = start_of(attempt, moments, rng)
+                start = start_of(attempt, moments, rng, rules=self.starts)
             if start is None or len(finisher.fitted.labels) < self.rows_per_number * (start.widths[0] + 1) * (
                 start.inputs + 1
             ):
                 continue
-            whole = with_labels_in(outside_subspace(start, subspace, look), problem.spread)
+            whole = with_labels_in(look.outside_subspace(start, subspace), problem.spread)
             with stages("finishing"):
                 candidate = finisher.screened(whole, rng)
             if candidate.is_good:
@@ -243,7 +245,8 @@ class _Problem:
         coordinates = Coordinates.whitening(mean, covariance)
         training, held_out = split(source, share=min(learner.held_out, learner.most_held_out / rows), seed=seed)
         spread = summary.label_rms if summary.label_rms > 0.0 else 1.0
-        return cls(training, held_out, Moments(training, coordinates, engine), coordinates, spread, rows)
+        moments = Moments(training, coordinates, engine, learner.starts)
+        return cls(training, held_out, moments, coordinates, spread, rows)
 
     def rows(self, learner: ReluLearner) -> tuple[Finisher, Rows]:
         """Rows to fit and to choose by, and rows that judge the choice."""

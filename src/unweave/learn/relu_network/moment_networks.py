@@ -31,14 +31,27 @@ from unweave.learn.relu_network.units import (
 from unweave.networks.network import Network
 from unweave.numerics.symmetric_tensors import Tensor, power_coefficients
 
-# Biases are searched up to here: beyond, a relu is affine up to 2e-9, and ``exp(b^2 / 2)`` multiplies every error.
-LARGEST_BIAS = 6.0
-# Spacing of the search: polynomials of the orders in use turn on a scale of 0.2 at least.
-BIAS_SPACING = 0.02
-# Gauss-Newton steps from the best grid point, which is close: they converge quadratically.
-SCALAR_STEPS = 12
-# A neuron is unreliable if its coefficients are not this many times their noise.
-NOISE_MARGIN = 3.0
+
+@dataclass(frozen=True, kw_only=True)
+class ScalarRules:
+    """How biases are looked for, and which neurons are reliable.
+
+    Args:
+        largest_bias: up to which they are searched: beyond, a standard normal argument is on the other side of the kink
+            once in 1e9 samples (``Phi(-6)``), and ``exp(b^2 / 2)`` multiplies every error.
+        bias_spacing: of the search: a tenth of 0.2, the least scale on which polynomials of the orders in use turn.
+        steps: of Gauss-Newton from the best grid point; chosen: that is close, and they converge quadratically.
+        noise_margin: a neuron is unreliable if its coefficients are not this many times their noise; chosen: three
+            standard errors are customary.
+    """
+
+    largest_bias: float = 6.0
+    bias_spacing: float = 0.02
+    steps: int = 12
+    noise_margin: float = 3.0
+
+
+SCALAR_RULES = ScalarRules()
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +63,7 @@ class ReluScalars:
         output_weights: for unit directions.
         misfits: norm of what bias and output weight leave of the coefficients, weighted by ``1 / k!``, relative to
             them. Large for two parallel neurons that were taken for one. Zero where a formula uses all.
-        is_reliable: whether the bias is within `LARGEST_BIAS` and the coefficients stand out from their noise.
+        is_reliable: whether the bias is within the range of the search and the coefficients stand out from their noise.
     """
 
     biases: Float64[np.ndarray, "neurons"]
@@ -67,7 +80,9 @@ def coefficient_table(
     return np.array(rows).reshape(len(orders), len(directions))
 
 
-def ratio_scalars(table: Float64[np.ndarray, "orders neurons"], *, order: int) -> ReluScalars:
+def ratio_scalars(
+    table: Float64[np.ndarray, "orders neurons"], *, order: int, rules: ScalarRules = SCALAR_RULES
+) -> ReluScalars:
     """Biases and output weights by the recurrence, from two or four orders [awasthi, Alg. 2].
 
     For ``order = 1`` from coefficients of orders 2 and 3: ``b = -c_3 / c_2``. For larger l from orders ``l .. l + 3``:
@@ -80,6 +95,7 @@ def ratio_scalars(table: Float64[np.ndarray, "orders neurons"], *, order: int) -
     Args:
         table: coefficients of orders 2 and 3, or of ``l .. l + 3``.
         order: l.
+        rules: which biases are reliable.
 
     Raises:
         InvalidInput: if the table does not have two, or four, rows.
@@ -95,15 +111,19 @@ def ratio_scalars(table: Float64[np.ndarray, "orders neurons"], *, order: int) -
     is_seen = middle != 0.0
     divisor = np.where(is_seen, middle, 1.0)
     biases = np.where(is_seen, -(above + degrees * below) / divisor, np.inf)
-    is_reliable = np.abs(biases) <= LARGEST_BIAS
-    biases = np.clip(biases, -LARGEST_BIAS, LARGEST_BIAS)
+    is_reliable = np.abs(biases) <= rules.largest_bias
+    biases = np.clip(biases, -rules.largest_bias, rules.largest_bias)
     values = (-1.0) ** degrees * eval_hermitenorm(degrees.astype(np.int64), biases) * normal_density(biases)
     heights = np.where(values != 0.0, middle / np.where(values != 0.0, values, 1.0), 0.0)
     return ReluScalars(biases, heights, np.zeros(len(biases)), is_reliable)
 
 
 def fit_scalars(
-    table: Float64[np.ndarray, "orders neurons"], *, orders: Sequence[int], noise: float = 0.0
+    table: Float64[np.ndarray, "orders neurons"],
+    *,
+    orders: Sequence[int],
+    noise: float = 0.0,
+    rules: ScalarRules = SCALAR_RULES,
 ) -> ReluScalars:
     """Biases and output weights that explain the coefficients of several orders best.
 
@@ -114,6 +134,7 @@ def fit_scalars(
         table: coefficients, one row per order.
         orders: the orders, at least two and none below 2.
         noise: error of a coefficient, divided by ``sqrt(k!)``; neurons that do not stand out are not reliable.
+        rules: how biases are looked for.
 
     Raises:
         InvalidInput: if there are fewer than two orders, or one below 2.
@@ -123,16 +144,16 @@ def fit_scalars(
     if len(orders) < 2 or min(orders) < 2 or len(table) != len(orders):
         raise InvalidInput(f"a fit needs coefficients of two orders from 2 on, got orders {tuple(orders)}.")
     weighted = table / np.sqrt(factorial(np.array(orders)))[:, None]
-    grid = np.arange(-LARGEST_BIAS, LARGEST_BIAS + BIAS_SPACING / 2, BIAS_SPACING)
+    grid = np.arange(-rules.largest_bias, rules.largest_bias + rules.bias_spacing / 2, rules.bias_spacing)
     curves = _curves(grid, orders)
     unit = curves / np.linalg.norm(curves, axis=0)
     biases = grid[np.argmax(np.abs(unit.T @ weighted), axis=0)] if table.shape[1] else np.zeros(0)
-    biases = _stepped(biases, weighted, orders)
+    biases = _stepped(biases, weighted, orders, rules)
     curves = _curves(biases, orders)
     betas = _heights(curves, weighted)
     rest = np.linalg.norm(weighted - betas * curves, axis=0)
     sizes = np.linalg.norm(weighted, axis=0)
-    is_reliable = (np.abs(biases) < LARGEST_BIAS) & (sizes > NOISE_MARGIN * noise)
+    is_reliable = (np.abs(biases) < rules.largest_bias) & (sizes > rules.noise_margin * noise)
     misfits = rest / np.where(sizes > 0, sizes, 1.0)
     return ReluScalars(biases, betas / normal_density(biases), misfits, is_reliable)
 
@@ -154,7 +175,9 @@ def _heights(curves: np.ndarray, weighted: np.ndarray) -> Float64[np.ndarray, "n
     return np.sum(curves * weighted, axis=0) / np.where(sizes > 0, sizes, 1.0)
 
 
-def _stepped(biases: np.ndarray, weighted: np.ndarray, orders: Sequence[int]) -> Float64[np.ndarray, "neurons"]:
+def _stepped(
+    biases: np.ndarray, weighted: np.ndarray, orders: Sequence[int], rules: ScalarRules
+) -> Float64[np.ndarray, "neurons"]:
     """Gauss-Newton in the bias with the height eliminated; each step is kept only if the misfit does not grow."""
 
     def misfit(at: np.ndarray) -> np.ndarray:
@@ -162,7 +185,7 @@ def _stepped(biases: np.ndarray, weighted: np.ndarray, orders: Sequence[int]) ->
         return np.linalg.norm(weighted - _heights(curves, weighted) * curves, axis=0)
 
     best = misfit(biases)
-    for _ in range(SCALAR_STEPS):
+    for _ in range(rules.steps):
         curves, slopes = _curves(biases, orders), _curves(biases, orders, derivative=1)
         betas = _heights(curves, weighted)
         # The part of the slope that a change of height can't undo.
@@ -170,7 +193,7 @@ def _stepped(biases: np.ndarray, weighted: np.ndarray, orders: Sequence[int]) ->
         sizes = np.sum(slopes**2, axis=0)
         rest = weighted - betas * curves
         step = np.sum(slopes * rest, axis=0) / np.where(sizes > 0, sizes, 1.0)
-        trial = np.clip(biases + step, -LARGEST_BIAS, LARGEST_BIAS)
+        trial = np.clip(biases + step, -rules.largest_bias, rules.largest_bias)
         trial_misfit = misfit(trial)
         is_better = trial_misfit <= best
         biases, best = np.where(is_better, trial, biases), np.where(is_better, trial_misfit, best)
@@ -197,7 +220,13 @@ class ReluAssembly:
 
 
 def assemble_relu(
-    tensors: Sequence[Tensor], directions: Atoms, *, order: int = 1, sign_tol: float = 1e-6, noise: float = 0.0
+    tensors: Sequence[Tensor],
+    directions: Atoms,
+    *,
+    order: int = 1,
+    sign_tol: float = 1e-6,
+    noise: float = 0.0,
+    rules: ScalarRules = SCALAR_RULES,
 ) -> ReluAssembly:
     """Find biases, output weights, the affine remainder and signs of neurons with known directions.
 
@@ -208,6 +237,7 @@ def assemble_relu(
         sign_tol: error of the affine remainder, relative to the norm of all ``a_i (w_i, b_i)``: it is dropped if
             some choice of signs leaves less than this.
         noise: error of a coefficient of order k divided by ``sqrt(k!)``, for `ReluScalars.is_reliable`.
+        rules: how biases are looked for.
 
     Raises:
         InvalidInput: if a tensor is missing.
@@ -219,7 +249,7 @@ def assemble_relu(
     check_orders(tensors, highest=2 * order + 2)
     orders = tuple(range(max(2, order), 2 * order + 3))
     table = coefficient_table(tensors, directions, orders=orders)
-    scalars = fit_scalars(table, orders=orders, noise=noise)
+    scalars = fit_scalars(table, orders=orders, noise=noise, rules=rules)
     neurons = Network.shallow(directions, scalars.biases, scalars.output_weights[None], np.zeros(1), RELU)
     signs = resolve_relu_signs(with_affine_remainder(neurons, tensors), relative_tol=sign_tol)
     return ReluAssembly(signs.network, scalars, table, orders, signs)

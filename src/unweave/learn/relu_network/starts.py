@@ -16,13 +16,15 @@ from unweave.activations import RELU
 from unweave.arrays import Points
 from unweave.exceptions import InvalidInput
 from unweave.learn.relu_network.directions import (
+    DIRECTION_RULES,
     ActiveSubspace,
+    DirectionRules,
     PooledDirections,
     active_subspace,
     pooled_tensor,
     smallest_order,
 )
-from unweave.learn.relu_network.moment_networks import assemble_relu, coefficient_table
+from unweave.learn.relu_network.moment_networks import ScalarRules, assemble_relu, coefficient_table
 from unweave.networks.network import Network
 from unweave.numerics.symmetric_tensors import Tensor, factorials, series_count
 from unweave.samples.hermite.inputs import Coordinates, CoordinateStatistic, Gaussianity, GaussianityCheck, lines_for
@@ -132,9 +134,19 @@ class FirstLook:
     gaussianity: Gaussianity
     rows: int
 
-    def subspace(self, rank: int | None = None) -> ActiveSubspace:
+    def subspace(self, rank: int | None = None, *, rules: DirectionRules = DIRECTION_RULES) -> ActiveSubspace:
         """The span of the weights."""
-        return active_subspace(self.moments, rank=rank)
+        return active_subspace(self.moments, rank=rank, rules=rules)
+
+    def outside_subspace(self, network: Network, subspace: ActiveSubspace) -> Network:
+        """The network for all coordinates, with the slope that the moments have outside of the subspace."""
+        hidden, output = network.layers
+        slope = self.moments.whole.entries(1)
+        outside = slope - subspace.basis @ (subspace.basis.T @ slope)
+        inside = np.zeros(subspace.rank) if network.skip is None else network.skip[0]
+        skip = (subspace.basis @ inside + outside)[None]
+        weights = hidden.weights @ subspace.basis.T
+        return Network.shallow(weights, hidden.biases, output.weights, output.biases, RELU, skip)
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,6 +180,8 @@ class StartRules:
             two halves; chosen.
         sign_tol: what signs may leave of the affine part. It decides signs in the finish; here a rough choice is better
             than none.
+        directions: how many of them tensors show and hold.
+        scalars: how biases are looked for.
     """
 
     most_features: int = 2_000
@@ -177,6 +191,8 @@ class StartRules:
     most_surplus: int = 8
     noise_factor: float = 1.2
     sign_tol: float = 0.3
+    directions: DirectionRules = field(default_factory=DirectionRules)
+    scalars: ScalarRules = field(default_factory=ScalarRules)
 
 
 START_RULES = StartRules()
@@ -236,7 +252,7 @@ def attempts(look: FirstLook, *, neurons: int | None, rules: StartRules = START_
     be independent, and the number is read from the singular values; where these have no clear gap, numbers are tried.
     """
     inputs = look.moments.whole.rank
-    rank = look.subspace().rank
+    rank = look.subspace(rules=rules.directions).rank
     if neurons is not None and neurons <= inputs:
         yield Attempt(neurons, 1, neurons)
         if neurons > 1:
@@ -244,7 +260,8 @@ def attempts(look: FirstLook, *, neurons: int | None, rules: StartRules = START_
         return
     if neurons is not None:
         if inputs > 1:
-            yield from _feasible(Attempt(neurons, smallest_order(inputs, neurons), inputs), rules)
+            order = smallest_order(inputs, neurons, rules=rules.directions)
+            yield from _feasible(Attempt(neurons, order, inputs), rules)
         return
     if rank == 0:
         return
@@ -253,7 +270,7 @@ def attempts(look: FirstLook, *, neurons: int | None, rules: StartRules = START_
     if rank > 1:
         yield from _feasible(Attempt(None, 2, rank), rules)
         for surplus in range(1, rules.most_surplus + 1):
-            if smallest_order(rank, rank + surplus) == 2:
+            if smallest_order(rank, rank + surplus, rules=rules.directions) == 2:
                 yield from _feasible(Attempt(rank + surplus, 2, rank), rules)
 
 
@@ -293,7 +310,14 @@ def start_of(
     orders = tuple(range(max(2, attempt.order), highest + 1))
     table = coefficient_table(noise, found.directions, orders=orders)
     error = float(np.sqrt(np.mean([np.mean(row**2) / factorial(k) for k, row in zip(orders, table, strict=True)])))
-    assembly = assemble_relu(tensors, found.directions, order=attempt.order, sign_tol=rules.sign_tol, noise=error)
+    assembly = assemble_relu(
+        tensors,
+        found.directions,
+        order=attempt.order,
+        sign_tol=rules.sign_tol,
+        noise=error,
+        rules=rules.scalars,
+    )
     return assembly.network
 
 
@@ -301,17 +325,6 @@ def affine_network(slope: Float64[np.ndarray, "inputs"], offset: Float64[np.ndar
     """An affine function, as a network without neurons."""
     nothing = np.zeros((0, len(slope)))
     return Network.shallow(nothing, np.zeros(0), np.zeros((1, 0)), offset, RELU, slope[None])
-
-
-def outside_subspace(network: Network, subspace: ActiveSubspace, look: FirstLook) -> Network:
-    """The network for all coordinates, with the slope that the moments have outside of the subspace."""
-    hidden, output = network.layers
-    slope = look.moments.whole.entries(1)
-    outside = slope - subspace.basis @ (subspace.basis.T @ slope)
-    inside = np.zeros(subspace.rank) if network.skip is None else network.skip[0]
-    skip = (subspace.basis @ inside + outside)[None]
-    weights = hidden.weights @ subspace.basis.T
-    return Network.shallow(weights, hidden.biases, output.weights, output.biases, RELU, skip)
 
 
 def _tensors(moments: HermiteMoments, highest: int) -> list[Tensor]:
