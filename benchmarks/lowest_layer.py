@@ -20,7 +20,8 @@ from scipy.optimize import linear_sum_assignment
 from command_line import parser_of, say
 from unweave.exceptions import InvalidInput
 from unweave.learn.lowest_layer.fit import FoundLayer, fit_lowest_layer
-from unweave.learn.lowest_layer.starts import Start, moment_start, quiet_start, read_labels
+from unweave.learn.lowest_layer.labels import read_labels
+from unweave.learn.lowest_layer.starts import Start, moment_start, quiet_start
 from unweave.learn.lowest_layer.units import unit_named
 from unweave.result import Outcome
 

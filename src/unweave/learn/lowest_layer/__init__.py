@@ -4,7 +4,8 @@
 | --- | --- |
 | `estimators` | scikit-learn estimators |
 | `fit` | all of these in order |
-| `starts` | which samples are quiet; neurons from their cumulants, or from moments of labels, to some degrees |
+| `labels` | which samples are quiet, at which value, and the noise |
+| `starts` | neurons from cumulants of quiet samples, or from moments of labels, to some degrees |
 | `whitened_power`, `layer` | directions from tensors; their orientation, thresholds and coefficients |
 | `polish` | neurons to the precision of the data: `halfspace_fits`, and least squares for relu in `local_relu` |
 | `evidence` | what held-out samples say about every neuron, and the outcome that follows |

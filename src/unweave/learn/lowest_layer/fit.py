@@ -17,17 +17,10 @@ from unweave.learn.lowest_layer.evidence import (
     exact_residual,
     structure_chance,
 )
+from unweave.learn.lowest_layer.labels import LABEL_RULES, Labels, ReadLabels, read_labels
 from unweave.learn.lowest_layer.layer import OrientedUnits, ThresholdLayer
 from unweave.learn.lowest_layer.polish import POLISH_RULES, Polished, angles_farther_out, polish
-from unweave.learn.lowest_layer.starts import (
-    EIGENVALUE_FACTOR,
-    SAME_VALUE,
-    ReadLabels,
-    Start,
-    moment_start,
-    quiet_start,
-    read_labels,
-)
+from unweave.learn.lowest_layer.starts import START_RULES, Start, moment_start, quiet_start
 from unweave.learn.lowest_layer.units import monic_coefficients
 from unweave.networks.network import Network
 from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict, at_least, at_most
@@ -35,7 +28,6 @@ from unweave.samples.hermite.inputs import Coordinates, GaussianityCheck, InputM
 from unweave.samples.sources import ArraySource
 from unweave.samples.sums import accumulate
 
-Labels = Float64[np.ndarray, "points"]
 ANGLE_ADVICE = "neurons from the two halves of the samples or from orders 3 and 4 differ: give more samples"
 
 
@@ -273,7 +265,7 @@ def _exact_resolution(
 def _activity(labels: Labels, read: ReadLabels) -> np.ndarray:
     """Held-out samples that are active by the rule that the fitted ones were read with."""
     if read.is_exact:
-        return np.abs(labels - read.offset) > SAME_VALUE * np.ptp(labels)
+        return np.abs(labels - read.offset) > LABEL_RULES.same_value * np.ptp(labels)
     return labels > read.level
 
 
@@ -284,7 +276,7 @@ def _start_diagnostics(start: Start, *, is_polished: bool) -> list[Diagnostic]:
         at_least(
             "smallest eigenvalue of order 2 in units of its noise",
             start.eigenvalue_ratio,
-            EIGENVALUE_FACTOR,
+            START_RULES.eigenvalue_factor,
             "a neuron is lost in noise: give more samples or fewer neurons",
             weak=weak,
         ),

@@ -6,7 +6,7 @@ candidate is polished and judged by the same held-out samples, and the best one 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Bool
@@ -20,7 +20,7 @@ from unweave.learn.lowest_layer.halfspace_fits import fit_union
 from unweave.learn.lowest_layer.layer import OrientedUnits, ThresholdLayer
 from unweave.learn.lowest_layer.polish import polish_faces
 from unweave.learn.lowest_layer.slices import Slices
-from unweave.learn.lowest_layer.starts import quiet_start
+from unweave.learn.lowest_layer.starts import StartRules, quiet_start
 from unweave.networks.network import Network
 from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict
 from unweave.samples.hermite.inputs import Coordinates, GaussianityCheck, InputMoments, lines_for
@@ -83,10 +83,12 @@ class HalfspaceUnion:
         evidence: what decides the outcome.
         fewest_of_a_class: samples of each class below which nothing is claimed, and none are held out; chosen: a face
             is not judged by fewer than `evidence.fewest_in_band` samples next to it anyway.
+        starts: how many half spaces moments show.
     """
 
     evidence: LowestLayerEvidence
     fewest_of_a_class: int = 30
+    starts: StartRules = field(default_factory=StartRules)
 
     def __call__(
         self, points: Points, is_second: Side, rng: np.random.Generator, *, neurons: int | None, stages: Stages
@@ -187,7 +189,7 @@ class HalfspaceUnion:
             while tried:
                 try:
                     with stages("start"):
-                        start = quiet_start(split.points, is_active, rng, neurons=tried[0])
+                        start = quiet_start(split.points, is_active, rng, neurons=tried[0], rules=self.starts)
                 except InvalidInput:
                     break
                 yield _layer_of(start.units), is_second_inside, True

@@ -13,7 +13,7 @@ from scipy.special import log_ndtr
 
 from unweave.activations import Activation
 from unweave.arrays import Atoms, Points
-from unweave.learn.lowest_layer.units import LARGEST_THRESHOLD, ROOT_TOL, monic_coefficients, threshold_of_ratio
+from unweave.learn.lowest_layer.units import THRESHOLD_RULES, ThresholdRules, monic_coefficients, threshold_of_ratio
 from unweave.networks.network import Layer, Network
 from unweave.samples.hermite.inputs import Coordinates
 from unweave.samples.hermite.moments import HermiteMoments
@@ -36,13 +36,16 @@ class OrientedUnits:
     coefficients: Scalars
 
 
-def oriented_by_moments(moments: HermiteMoments, directions: Atoms, unit: Activation) -> OrientedUnits:
+def oriented_by_moments(
+    moments: HermiteMoments, directions: Atoms, unit: Activation, *, rules: ThresholdRules = THRESHOLD_RULES
+) -> OrientedUnits:
     """Signs from order 1, thresholds from the ratio of orders 3 and 2, coefficients from order 2.
 
     Args:
         moments: orders 0 to 3 of the labels.
         directions: unit vectors of any sign, linearly independent.
         unit: the units whose coefficients these are.
+        rules: where thresholds are looked for.
 
     Guarantees: the coefficient is ``sum_S c_S u_0^(|S| - 1)`` over all products that contain the unit, where ``u_0`` is
     how often a unit is active: that of the unit alone only for large thresholds.
@@ -51,13 +54,15 @@ def oriented_by_moments(moments: HermiteMoments, directions: Atoms, unit: Activa
     # A negative coefficient turns the sign of all orders; order 2 shows it, because its factor is positive.
     flips = np.where(first * second >= 0, 1.0, -1.0)
     ratios = flips * third / np.where(second == 0, np.finfo(float).tiny, second)
-    limit = LARGEST_THRESHOLD
-    thresholds = np.array([threshold_of_ratio(unit, float(np.clip(ratio, -limit, limit))) for ratio in ratios])
+    ratios = np.clip(ratios, -rules.largest, rules.largest)
+    thresholds = np.array([threshold_of_ratio(unit, float(ratio), rules=rules) for ratio in ratios])
     factors = np.array([monic_coefficients(unit, float(t), 2)[2] for t in thresholds])
     return OrientedUnits(flips[:, None] * directions, thresholds, second / factors)
 
 
-def oriented_by_cumulants(cumulants: HermiteMoments, directions: Atoms) -> OrientedUnits:
+def oriented_by_cumulants(
+    cumulants: HermiteMoments, directions: Atoms, *, rules: ThresholdRules = THRESHOLD_RULES
+) -> OrientedUnits:
     """Signs and thresholds from the cumulants of the indicator of ``<w_i, x> < t_i`` for all i.
 
     For one direction they are the derivatives of ``log Phi(t - z)`` at zero: the ratio of orders 2 and 1 is ``t + l``
@@ -66,12 +71,13 @@ def oriented_by_cumulants(cumulants: HermiteMoments, directions: Atoms) -> Orien
     Args:
         cumulants: orders 0 to 3.
         directions: unit vectors of any sign, linearly independent.
+        rules: where thresholds are looked for.
     """
     first, second, _ = _along_duals(cumulants, directions)
     # Where units are quiet, inputs lie on the other side of the direction.
     flips = np.where(first <= 0, 1.0, -1.0)
     ratios = second / np.where(first == 0, np.finfo(float).tiny, first) * flips
-    thresholds = np.array([_threshold_of_truncation(float(ratio)) for ratio in ratios])
+    thresholds = np.array([_threshold_of_truncation(float(ratio), rules) for ratio in ratios])
     return OrientedUnits(flips[:, None] * directions, thresholds, np.full(len(directions), np.nan))
 
 
@@ -89,14 +95,14 @@ def _at(tensor: np.ndarray, vector: np.ndarray) -> float:
     return float(tensor)
 
 
-def _threshold_of_truncation(ratio: float) -> float:
+def _threshold_of_truncation(ratio: float, rules: ThresholdRules) -> float:
     def excess(threshold: float) -> float:
         return threshold + float(np.exp(-0.5 * threshold**2 - log_ndtr(threshold)) / np.sqrt(2 * np.pi)) - ratio
 
-    low, high = -LARGEST_THRESHOLD, LARGEST_THRESHOLD
+    low, high = -rules.largest, rules.largest
     if excess(low) >= 0:
         return low
-    return high if excess(high) <= 0 else float(root_scalar(excess, bracket=(low, high), xtol=ROOT_TOL).root)
+    return high if excess(high) <= 0 else float(root_scalar(excess, bracket=(low, high), xtol=rules.root_tol).root)
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,6 +1,6 @@
 """From directions that are some degrees off to the precision of the data, by what the labels allow."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Bool, Float64
@@ -8,11 +8,9 @@ from jaxtyping import Bool, Float64
 from unweave.activations import Activation
 from unweave.arrays import Atoms, Points
 from unweave.learn.lowest_layer.halfspace_fits import FIRST_SHARPNESS, HalfspaceProgramme, fit_soft_union
+from unweave.learn.lowest_layer.labels import LabelRules, Labels, ReadLabels
 from unweave.learn.lowest_layer.layer import OrientedUnits
 from unweave.learn.lowest_layer.local_relu import OUTSIDE, RegressedUnits, regress_units
-from unweave.learn.lowest_layer.starts import ACTIVE_NOISE, ReadLabels
-
-Labels = Float64[np.ndarray, "points"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +48,7 @@ class PolishRules:
         noisy_passes: of least squares with noisy labels, each with the offset of the one before.
         noisy_outside: arguments of units of noisy labels count as quiet below this: directions are known less well.
         farther_outside: the same, for fits that show what other units do to the directions.
+        labels: how these were read: faces of noisy ones are where these rules take samples for active.
     """
 
     face_passes: int = 2
@@ -62,6 +61,7 @@ class PolishRules:
     noisy_passes: int = 3
     noisy_outside: float = -0.1
     farther_outside: float = -0.5
+    labels: LabelRules = field(default_factory=LabelRules)
 
 
 POLISH_RULES = PolishRules()
@@ -173,7 +173,7 @@ def _noisy_polish(
     rules: PolishRules,
 ) -> Polished:
     """Least squares with noise: faces are where labels rise above the noise, which is beyond the kinks."""
-    offset, level = read.offset, ACTIVE_NOISE * read.noise
+    offset, level = read.offset, rules.labels.active_noise * read.noise
     fit = _regression(points, labels - offset, faces, is_exact=False, outside=-level + rules.noisy_outside)
     for _ in range(rules.noisy_passes):
         quiet = np.max(points @ fit.directions.T - fit.thresholds, axis=1) < rules.noisy_outside

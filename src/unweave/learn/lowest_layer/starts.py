@@ -1,6 +1,4 @@
-"""Directions of a lowest layer to some degrees: read the labels, then decompose cumulants or moments.
-
-Labels say by themselves the value of quiet samples, which samples are active, and how large the noise is.
+"""Directions of a lowest layer to some degrees, from cumulants of the quiet samples or from moments of the labels.
 
 The series ``sum_k <T_k, z^k> / k!`` of the moments of y is ``E[y exp(<z, x> - |z|^2 / 2)]``. If y is a product of
 factors that depend on orthogonal projections of x, such as the indicator of an intersection of half spaces with
@@ -9,7 +7,7 @@ thresholds. From order 3 on these Hermite cumulants are the cumulants of the inp
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import permutations
 
 import numpy as np
@@ -18,7 +16,9 @@ from jaxtyping import Bool, Float64
 from unweave.activations import Activation
 from unweave.arrays import Atoms, Points
 from unweave.exceptions import InvalidInput
+from unweave.learn.lowest_layer.labels import Labels
 from unweave.learn.lowest_layer.layer import OrientedUnits, oriented_by_cumulants, oriented_by_moments
+from unweave.learn.lowest_layer.units import ThresholdRules
 from unweave.learn.lowest_layer.whitened_power import PowerDirections, WhitenedPower
 from unweave.numerics.symmetric_tensors import fit_directions, misfit_of, multi_indices
 from unweave.samples.hermite.inputs import Coordinates
@@ -26,96 +26,31 @@ from unweave.samples.hermite.moments import HermiteMoments, LabelMoments
 from unweave.samples.sources import ArraySource
 from unweave.samples.sums import Halved, accumulate
 
-Labels = Float64[np.ndarray, "points"]
-# Values that so large a share of the samples has, and so many, are atoms of the distribution of the labels.
-ATOM_SHARE, ATOM_SAMPLES = 0.002, 10
-# Labels closer than this share of their range are the same value: they differ by rounding only.
-SAME_VALUE = 1e-10
-# Distance of the active labels from the offset in units of the noise, from which on samples count as active.
-ACTIVE_NOISE = 4.0
-# Distance between the values of active and quiet steps, in units of the noise, at which the two can be told apart.
-STEP_SEPARATION = 6.0
-# Smallest share of samples on either side with which anything can be learnt.
-LEAST_SHARE = 1e-5
-HIGHEST_ORDER = 4
 Read = Callable[[HermiteMoments], HermiteMoments]
-# An eigenvalue of order 2 counts as that of a direction if it is this many times the noise.
-EIGENVALUE_FACTOR = 3.0
-# Down to so many times the noise it may be one.
-DOUBTFUL_FACTOR = 1.0
-# Directions up to which order 4 is used: its derivatives take rank^6 / 24 numbers.
-LARGEST_RANK_OF_ORDER_4 = 16
+# Of cumulants: `_products` has formulas up to here.
+HIGHEST_ORDER = 4
 
 
-@dataclass(frozen=True, eq=False)
-class ReadLabels:
-    """Labels as a lowest layer has them.
+@dataclass(frozen=True, kw_only=True)
+class StartRules:
+    """How many directions the moment of order 2 shows, and which orders find them.
 
     Args:
-        offset: value where no unit is active.
-        noise: standard deviation of the noise; 0 for labels that repeat.
-        is_active: samples where some unit is active; None if labels do not show it.
-        level: labels above it are active, if there is noise.
+        eigenvalue_factor: an eigenvalue counts as that of a direction if it is this many times the noise; chosen: three
+            standard errors are customary.
+        doubtful_factor: down to so many times the noise it may be one; chosen, because held-out samples judge it.
+        largest_rank_of_order_4: directions up to which order 4 is used; chosen, for the time: its derivatives take
+            ``rank^6 / 24`` numbers.
+        thresholds: where they are looked for.
     """
 
-    offset: float
-    noise: float
-    is_active: Bool[np.ndarray, "points"] | None
-    level: float = np.inf
-
-    @property
-    def is_exact(self) -> bool:
-        """Whether labels are free of additive noise."""
-        return self.noise == 0.0
+    eigenvalue_factor: float = 3.0
+    doubtful_factor: float = 1.0
+    largest_rank_of_order_4: int = 16
+    thresholds: ThresholdRules = field(default_factory=ThresholdRules)
 
 
-def read_labels(points: Points, labels: Labels, unit: Activation) -> ReadLabels:
-    """Find the offset, the noise and the active samples.
-
-    Quiet samples all have the same label and fill a convex region around the origin. Among the values that repeat, the
-    one of the samples nearest to the origin is therefore theirs. Without such a value labels have noise: its lower half
-    shows its size, as long as most samples are quiet and active units raise the labels.
-
-    Args:
-        points: samples in coordinates in which they are standard Gaussian.
-        labels: one per sample.
-        unit: the units; those that are never quiet have no active samples.
-    """
-    if not unit.vanishes_below:
-        return ReadLabels(float(np.mean(labels)), 0.0, None)
-    offset = _central_atom(points, labels)
-    if offset is not None:
-        is_active = np.abs(labels - offset) > SAME_VALUE * np.ptp(labels)
-        return ReadLabels(offset, 0.0, _if_balanced(is_active))
-    offset = float(np.median(labels))
-    below = labels[labels < offset] - offset
-    noise = float(np.sqrt(np.mean(below**2))) if len(below) else 0.0
-    if unit.name == "step":
-        upper = labels[labels > offset + ACTIVE_NOISE * noise]
-        jump = float(np.median(upper)) - offset if len(upper) else 0.0
-        level = offset + jump / 2 if jump > STEP_SEPARATION * noise else np.inf
-    else:
-        level = offset + ACTIVE_NOISE * noise
-    return ReadLabels(offset, noise, _if_balanced(labels > level), level)
-
-
-def _central_atom(points: Points, labels: Labels) -> float | None:
-    """The repeated value whose samples are nearest to the origin on average."""
-    resolution = SAME_VALUE * float(np.ptp(labels))
-    if resolution == 0.0:
-        return float(labels[0])
-    values, inverse, counts = np.unique(np.round(labels / resolution), return_inverse=True, return_counts=True)
-    atoms = np.flatnonzero((counts >= ATOM_SHARE * len(labels)) & (counts >= ATOM_SAMPLES))
-    if len(atoms) == 0:
-        return None
-    lengths = np.bincount(inverse, weights=np.einsum("pi,pi->p", points, points), minlength=len(values))
-    atom = int(atoms[np.argmin(lengths[atoms] / counts[atoms])])
-    return float(np.median(labels[inverse == atom]))
-
-
-def _if_balanced(is_active: Bool[np.ndarray, "points"]) -> Bool[np.ndarray, "points"] | None:
-    share = float(np.mean(is_active))
-    return is_active if LEAST_SHARE < share < 1 - LEAST_SHARE else None
+START_RULES = StartRules()
 
 
 def hermite_cumulants(moments: HermiteMoments) -> HermiteMoments:
@@ -205,7 +140,12 @@ class Start:
 
 
 def quiet_start(
-    points: Points, is_active: Bool[np.ndarray, "points"], rng: np.random.Generator, *, neurons: int | None
+    points: Points,
+    is_active: Bool[np.ndarray, "points"],
+    rng: np.random.Generator,
+    *,
+    neurons: int | None,
+    rules: StartRules = START_RULES,
 ) -> Start:
     """Directions from the cumulants of the quiet samples, which fill ``<w_i, x> < t_i`` for all i.
 
@@ -216,6 +156,7 @@ def quiet_start(
         is_active: whether any unit is active.
         rng: for power iteration.
         neurons: their number; eigenvalues above the noise if None.
+        rules: which eigenvalues count.
 
     Raises:
         InvalidInput: if no eigenvalue stands out, or they differ in sign.
@@ -228,14 +169,21 @@ def quiet_start(
         labels,
         rng,
         neurons=neurons,
+        rules=rules,
         read=lambda moments: hermite_cumulants(with_mean(moments, 1.0 - active)),
-        orient=oriented_by_cumulants,
+        orient=lambda cumulants, directions: oriented_by_cumulants(cumulants, directions, rules=rules.thresholds),
     )
     return replace(start, source="cumulants of quiet samples")
 
 
 def moment_start(
-    points: Points, labels: Labels, unit: Activation, rng: np.random.Generator, *, neurons: int | None
+    points: Points,
+    labels: Labels,
+    unit: Activation,
+    rng: np.random.Generator,
+    *,
+    neurons: int | None,
+    rules: StartRules = START_RULES,
 ) -> Start:
     """Find directions from the Hermite moments of the labels, as in [goel, Sec. 2.1].
 
@@ -245,6 +193,7 @@ def moment_start(
         unit: whose thresholds are looked for.
         rng: for power iteration.
         neurons: their number; eigenvalues above the noise if None.
+        rules: which eigenvalues count.
 
     Raises:
         InvalidInput: if no eigenvalue stands out, or they differ in sign.
@@ -254,8 +203,9 @@ def moment_start(
         labels,
         rng,
         neurons=neurons,
+        rules=rules,
         read=lambda moments: moments,
-        orient=lambda moments, directions: oriented_by_moments(moments, directions, unit),
+        orient=lambda moments, directions: oriented_by_moments(moments, directions, unit, rules=rules.thresholds),
     )
     return replace(start, source="moments of labels")
 
@@ -266,13 +216,14 @@ def _start(
     rng: np.random.Generator,
     *,
     neurons: int | None,
+    rules: StartRules,
     read: Read,
     orient: Callable[[HermiteMoments, Atoms], OrientedUnits],
 ) -> Start:
     source, everywhere = ArraySource(points, labels), Coordinates.identity(points.shape[1])
     low = accumulate(source, LabelMoments(everywhere, 2)).finalise().of(read)
-    basis, ratio, most_neurons = _subspace(low, neurons)
-    order = 4 if basis.shape[1] <= LARGEST_RANK_OF_ORDER_4 else 3
+    basis, ratio, most_neurons = _subspace(low, neurons, rules)
+    order = 4 if basis.shape[1] <= rules.largest_rank_of_order_4 else 3
     inside = accumulate(source, LabelMoments(everywhere.within(basis), order)).finalise().of(read)
     powered = _power_directions(inside.whole, rng)
     tensors = _tensors(inside.whole)
@@ -297,7 +248,7 @@ def _start(
 
 
 def _subspace(
-    low: Halved[HermiteMoments], neurons: int | None
+    low: Halved[HermiteMoments], neurons: int | None, rules: StartRules
 ) -> tuple[Float64[np.ndarray, "inputs rank"], float, int]:
     """Leading eigenvectors of order 2 of the sign that dominates, the last eigenvalue, and how many may count."""
     second = low.whole.tensor(2)
@@ -306,17 +257,17 @@ def _subspace(
     values, vectors = values[::-1], vectors[:, ::-1]
     noise = float(np.linalg.norm(low.noise(lambda moments: moments.tensor(2)), ord=2)) or np.finfo(float).tiny
     if neurons is None:
-        neurons = int(np.count_nonzero(values > EIGENVALUE_FACTOR * noise))
+        neurons = int(np.count_nonzero(values > rules.eigenvalue_factor * noise))
     if not 1 <= neurons <= len(values):
         raise InvalidInput(
-            f"neurons show themselves as eigenvalues of the moment of order 2 above {EIGENVALUE_FACTOR:.0f} times its "
-            f"noise, and as many as inputs at most: the largest is {values[0] / noise:.1f} times, neurons={neurons} of "
-            f"{len(values)}: give more samples, or fewer neurons."
+            "neurons show themselves as eigenvalues of the moment of order 2 above "
+            f"{rules.eigenvalue_factor:.0f} times its noise, and as many as inputs at most: the largest is "
+            f"{values[0] / noise:.1f} times, neurons={neurons} of {len(values)}: give more samples, or fewer neurons."
         )
     return (
         vectors[:, :neurons],
         float(values[neurons - 1] / noise),
-        int(np.count_nonzero(values > DOUBTFUL_FACTOR * noise)),
+        int(np.count_nonzero(values > rules.doubtful_factor * noise)),
     )
 
 

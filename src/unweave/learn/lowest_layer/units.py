@@ -11,6 +11,7 @@ They change sign: that of order 4 at t = sqrt 3 (step), 1 (relu) and 3.03 (sigmo
 (relu) and 1.76 (sigmoid). Nobody may take them for positive.
 """
 
+from dataclasses import dataclass
 from math import factorial, sqrt
 
 import numpy as np
@@ -20,14 +21,29 @@ from scipy.optimize import root_scalar
 from unweave.activations import RELU, SIGMOID, STEP, Activation
 from unweave.exceptions import InvalidInput, entry_named
 
-# Thresholds are searched up to here: beyond, a step is active once in 1e9 samples.
-LARGEST_THRESHOLD = 6.0
-# Absolute error of a threshold that is found as a root.
-ROOT_TOL = 1e-12
-# Below this the ratio of coefficients 3 and 2 of a sigmoid does not grow with the threshold any more.
-SMALLEST_SIGMOID_THRESHOLD = 0.5
-
 UNITS = {unit.name: unit for unit in (STEP, RELU, SIGMOID)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ThresholdRules:
+    """Where thresholds are looked for.
+
+    Args:
+        largest: of a threshold, and of the ratio of coefficients it is read from: beyond, a step is active once in 1e9
+            samples (``Phi(-6)``).
+        largest_sigmoid: of a sigmoid, which is never quiet; chosen: its ratio tends to 1, and is 0.9999 here.
+        smallest_sigmoid: of a sigmoid; chosen: its ratio grows with positive thresholds from a pole at 0, near which
+            errors decide it.
+        root_tol: absolute error of a threshold that is found as a root; chosen: far below any error of the samples.
+    """
+
+    largest: float = 6.0
+    largest_sigmoid: float = 12.0
+    smallest_sigmoid: float = 0.5
+    root_tol: float = 1e-12
+
+
+THRESHOLD_RULES = ThresholdRules()
 
 
 def unit_named(name: str) -> Activation:
@@ -49,7 +65,7 @@ def monic_coefficients(unit: Activation, threshold: float, degree: int) -> Float
     return unit_coefficients(unit, threshold, degree) * [sqrt(factorial(k)) for k in range(degree + 1)]
 
 
-def threshold_of_ratio(unit: Activation, ratio: float) -> float:
+def threshold_of_ratio(unit: Activation, ratio: float, *, rules: ThresholdRules = THRESHOLD_RULES) -> float:
     """The threshold at which coefficient 3 is `ratio` times coefficient 2, both not normalised.
 
     For relu that is the ratio itself, for step the positive root of ``t - 1/t = ratio``.
@@ -68,7 +84,7 @@ def threshold_of_ratio(unit: Activation, ratio: float) -> float:
         _, _, second, third = monic_coefficients(unit, threshold, 3)
         return third / second - ratio
 
-    low, high = SMALLEST_SIGMOID_THRESHOLD, 2 * LARGEST_THRESHOLD
+    low, high = rules.smallest_sigmoid, rules.largest_sigmoid
     if excess(low) >= 0:
         return low
-    return high if excess(high) <= 0 else float(root_scalar(excess, bracket=(low, high), xtol=ROOT_TOL).root)
+    return high if excess(high) <= 0 else float(root_scalar(excess, bracket=(low, high), xtol=rules.root_tol).root)

@@ -6,7 +6,8 @@ from halfspace_samples import any_of, largest_angle, planted_rows, values_of, wi
 from unweave.activations import RELU, SIGMOID, STEP
 from unweave.learn.lowest_layer.evidence import LowestLayerEvidence
 from unweave.learn.lowest_layer.fit import fit_lowest_layer
-from unweave.learn.lowest_layer.starts import moment_start, quiet_start, read_labels
+from unweave.learn.lowest_layer.labels import read_labels
+from unweave.learn.lowest_layer.starts import moment_start, quiet_start
 from unweave.result import Outcome, Verdict
 
 SAMPLES = 30_000
