@@ -5,8 +5,11 @@ from halfspace_samples import any_of, largest_angle, planted_rows, values_of
 from unweave.activations import STEP
 from unweave.learn.lowest_layer.halfspace_fits import (
     HalfspaceProgramme,
+    SoftRules,
     SoftUnion,
+    UnionRules,
     fit_soft_union,
+    fit_union,
     logistic_loss,
     separating_face,
 )
@@ -74,3 +77,27 @@ def test_a_soft_fit_gets_nearer_and_never_worse(seed: int) -> None:
     assert found.loss < logistic_loss(before.depths(points), is_active)
     assert largest_angle(rows, found.directions) < 0.5 * largest_angle(rows, start)
     np.testing.assert_allclose(found.thresholds, 1.5, atol=0.1)
+
+
+def test_a_larger_penalty_makes_half_spaces_less_sharp(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, points, is_active = union(rng, 1_000)
+    soft, sharp = (
+        fit_soft_union(points, is_active, 8 * rows, np.full(4, 12.0), rules=SoftRules(penalty=penalty))
+        for penalty in (1e-2, 1e-5)
+    )
+    assert np.linalg.norm(soft.slopes) < 0.5 * np.linalg.norm(sharp.slopes)
+
+
+def test_no_more_half_spaces_are_tried_than_the_rules_allow(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    _, points, is_active = union(rng, 1_000)
+    found = fit_union(points, is_active, rng, neurons=None, rules=UnionRules(most_halfspaces=2, starts=1))
+    assert len(found.directions) == 2
+
+
+def test_inputs_that_say_nothing_give_a_half_space_without_samples(seed: int) -> None:
+    points = np.ones((50, 3))
+    found = fit_union(points, np.arange(50) < 20, np.random.default_rng(seed), neurons=1, rules=UnionRules(far=1e3))
+    assert found.thresholds[0] == pytest.approx(1e3, rel=1e-2)
+    assert np.max(found.arguments(points)) < 0

@@ -12,7 +12,7 @@ For prediction on any data `fit_union` chooses the number by held-out samples an
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Bool, Float64
@@ -27,31 +27,54 @@ from unweave.samples.hermite.inputs import Coordinates
 
 Side = Bool[np.ndarray, "points"]
 Offsets = Float64[np.ndarray, "neurons"]
-# Half spaces are as sharp as this at the start: the smooth maximum then is off by a tenth of a spread of the inputs.
-FIRST_SHARPNESS = 8.0
-# Ridge penalty per squared entry, relative to the loss of one sample: keeps separable half spaces finite.
-PENALTY = 1e-5
-STEPS = 150
 Thresholds = Float64[np.ndarray, "neurons"]
-# Half width of the first band: wide enough for starts that are ten degrees off.
-FIRST_WIDTH = 0.35
-# A band is this many times as wide as the last step was long, so that it holds the boundary that is looked for.
-BAND_PER_STEP = 8.0
-# Bands shrink at most to this share of the last, whatever the step.
-SHRINKAGE = 0.1
-# Points of other half spaces stay this far away, in units of the width of the band and at least so far.
-LEAST_GUARD = 0.02
-# Below so many points per input on one side nothing is learnt about a face.
-POINTS_PER_INPUT = 3
-# Half spaces that are tried if their number is not given, and random starts of each.
-MOST_HALFSPACES, STARTS = 4, 3
-# Share of the samples that choose the number, and the relative gain that another half space must bring.
-CHOOSING_SHARE, LEAST_GAIN = 0.3, 0.02
-# Penalty of small data sets: about one over the samples.
-PENALTY_SAMPLES = 1.0
-MOST_SAMPLES = 20_000
-# Spreads of the inputs from their mean that no sample is away.
-FAR = 1e6
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftRules:
+    """How the smooth maximum is fitted.
+
+    Args:
+        first_sharpness: of half spaces at the start: the smooth maximum then is off by a tenth of a spread of the
+            inputs where two of them meet (``log(2) / 8``).
+        penalty: of the squared entries of the slopes, relative to the loss of one sample; chosen: keeps half spaces
+            that separate the samples finite.
+        steps: of L-BFGS, at most; chosen, for the time.
+    """
+
+    first_sharpness: float = 8.0
+    penalty: float = 1e-5
+    steps: int = 150
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnionRules:
+    """How a union is fitted for prediction.
+
+    Args:
+        most_halfspaces: that are tried if their number is not given; chosen, for the time.
+        starts: random ones for every number above one; chosen, for the time.
+        choosing_share: of the samples that choose the number; customary.
+        least_gain: relative, of the held-out loss, that another half space must bring; chosen.
+        penalty_samples: the penalty is this over twice the samples: 1 for a standard Gaussian prior of the slopes,
+            which is what small data sets need.
+        most_samples: of a fit; chosen, for the time.
+        far: threshold of a half space that is to hold no sample, in spreads of the inputs; chosen: no sample is so
+            far from their mean.
+        soft: fits of the smooth maximum, but for the penalty.
+    """
+
+    most_halfspaces: int = 4
+    starts: int = 3
+    choosing_share: float = 0.3
+    least_gain: float = 0.02
+    penalty_samples: float = 1.0
+    most_samples: int = 20_000
+    far: float = 1e6
+    soft: SoftRules = field(default_factory=SoftRules)
+
+
+SOFT_RULES, UNION_RULES = SoftRules(), UnionRules()
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +117,7 @@ def fit_soft_union(
     slopes: Atoms,
     offsets: Offsets,
     *,
-    penalty: float = PENALTY,
-    steps: int = STEPS,
+    rules: SoftRules = SOFT_RULES,
 ) -> SoftUnion:
     """Minimise the logistic loss of the smooth maximum from a start.
 
@@ -104,8 +126,7 @@ def fit_soft_union(
         is_active: whether a sample is in the union.
         slopes: start; unit directions times a sharpness.
         offsets: start; thresholds times the sharpness.
-        penalty: of the squared slopes.
-        steps: largest number of steps of L-BFGS.
+        rules: penalty and steps.
 
     Guarantees: a local minimum or the last step; never worse than the start.
     """
@@ -115,14 +136,14 @@ def fit_soft_union(
         v, b = flat[: slopes.size].reshape(shape), flat[slopes.size :]
         arguments = points @ v.T - b
         depths = np.logaddexp.reduce(arguments, axis=1)
-        loss = float(np.mean(np.logaddexp(0.0, -sides * depths)) + penalty * np.sum(v**2))
+        loss = float(np.mean(np.logaddexp(0.0, -sides * depths)) + rules.penalty * np.sum(v**2))
         pull = -sides * expit(-sides * depths) / len(points)
         shares = pull[:, None] * np.exp(arguments - depths[:, None])
-        gradient = np.concatenate([(shares.T @ points + 2 * penalty * v).ravel(), -shares.sum(axis=0)])
+        gradient = np.concatenate([(shares.T @ points + 2 * rules.penalty * v).ravel(), -shares.sum(axis=0)])
         return loss, gradient
 
     start = np.concatenate([slopes.ravel(), offsets])
-    found = minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": steps}).x
+    found = minimize(objective, start, jac=True, method="L-BFGS-B", options={"maxiter": rules.steps}).x
     v, b = found[: slopes.size].reshape(shape), found[slopes.size :]
     union = SoftUnion(v, b, 0.0)
     return SoftUnion(v, b, logistic_loss(union.depths(points), is_active))
@@ -205,14 +226,27 @@ class HalfspaceProgramme:
     """Settings of the polish.
 
     Args:
-        rounds: bands per half space, narrower each time.
-        points: largest number of points per side in one programme.
-        first_width: half width of the first band.
+        rounds: bands per half space, narrower each time; chosen, for the time.
+        points: largest number of points per side in one programme; chosen, for the time.
+        first_width: half width of the first band, in spreads of the inputs: wide enough for starts that are ten degrees
+            off, two spreads from where they cross the true boundary (``2 tan(10 degrees)``).
+        band_per_step: a band is this many times as wide as the last step was long; chosen, so that it holds the
+            boundary that is looked for.
+        shrinkage: share of the last band that the next one has at the least, whatever the step; chosen.
+        guard_share: points of other half spaces stay away by this share of the width of the band; chosen.
+        least_guard: and by so many spreads of the inputs at the least; chosen.
+        points_per_input: on either side, below which nothing is learnt about a face; chosen: a face has as many
+            unknowns as there are inputs.
     """
 
     rounds: int = 5
     points: int = 1_000
-    first_width: float = FIRST_WIDTH
+    first_width: float = 0.35
+    band_per_step: float = 8.0
+    shrinkage: float = 0.1
+    guard_share: float = 0.5
+    least_guard: float = 0.02
+    points_per_input: int = 3
 
     def __call__(
         self, points: Points, is_active: Side, directions: Atoms, thresholds: Thresholds, rng: np.random.Generator
@@ -237,16 +271,16 @@ class HalfspaceProgramme:
             nearest_other = _largest_of_others(arguments)
             for i in map(int, np.flatnonzero(~is_done)):
                 chosen, is_all = self._band(arguments[:, i], nearest_other(i), is_active, widths[i], rng)
-                if not _is_enough(is_active[chosen], points.shape[1]):
+                if not self._is_enough(is_active[chosen], points.shape[1]):
                     is_done[i], widths[i] = True, np.inf if misplaced[i] == 1.0 else widths[i]
                     continue
                 face = separating_face(points[chosen], is_active[chosen], found[i], float(levels[i]))
                 step = float(np.linalg.norm(face.direction - found[i]) + abs(face.threshold - levels[i]))
                 found[i], levels[i], misplaced[i] = face.direction, face.threshold, face.misplaced
                 # A band that was searched completely has nothing more to say once it moves the face no more.
-                is_done[i] = is_all and BAND_PER_STEP * step < widths[i]
+                is_done[i] = is_all and self.band_per_step * step < widths[i]
                 if not is_done[i]:
-                    widths[i] = np.clip(BAND_PER_STEP * step, SHRINKAGE * widths[i], widths[i])
+                    widths[i] = np.clip(self.band_per_step * step, self.shrinkage * widths[i], widths[i])
         moved = 2 * np.arcsin(np.clip(np.linalg.norm(found - start, axis=1) / 2, 0.0, 1.0))
         return PolishedFaces(found, levels, moved, misplaced, widths)
 
@@ -259,11 +293,15 @@ class HalfspaceProgramme:
         rng: np.random.Generator,
     ) -> tuple[np.ndarray, bool]:
         """Points near the boundary that are labelled by this half space alone, and whether these are all."""
-        guard = max(LEAST_GUARD, 0.5 * width)
+        guard = max(self.least_guard, self.guard_share * width)
         near = np.flatnonzero((np.abs(argument) <= width) & (~is_active | (nearest_other < -guard)))
         sides = [near[is_active[near]], near[~is_active[near]]]
         chosen = [side if len(side) <= self.points else rng.choice(side, self.points, replace=False) for side in sides]
         return np.concatenate(chosen), all(len(side) <= self.points for side in sides)
+
+    def _is_enough(self, is_active: Side, inputs: int) -> bool:
+        fewest = min(np.count_nonzero(is_active), np.count_nonzero(~is_active))
+        return bool(fewest >= self.points_per_input * inputs)
 
 
 def _largest_of_others(
@@ -277,12 +315,14 @@ def _largest_of_others(
     return lambda i: np.where(top == i, two[:, 0], two[:, 1])
 
 
-def _is_enough(is_active: Side, inputs: int) -> bool:
-    fewest = min(np.count_nonzero(is_active), np.count_nonzero(~is_active))
-    return bool(fewest >= POINTS_PER_INPUT * inputs)
-
-
-def fit_union(points: Points, is_active: Side, rng: np.random.Generator, *, neurons: int | None) -> ThresholdLayer:
+def fit_union(
+    points: Points,
+    is_active: Side,
+    rng: np.random.Generator,
+    *,
+    neurons: int | None,
+    rules: UnionRules = UNION_RULES,
+) -> ThresholdLayer:
     """Fit a union that predicts as well as logistic fits of its smooth maximum do.
 
     Args:
@@ -290,46 +330,47 @@ def fit_union(points: Points, is_active: Side, rng: np.random.Generator, *, neur
         is_active: whether a sample is in the union.
         rng: for subsamples, splits and starts.
         neurons: number of half spaces; chosen on held-out samples if None.
+        rules: how many are tried, and how.
     """
-    if len(points) > MOST_SAMPLES:
-        chosen = rng.choice(len(points), MOST_SAMPLES, replace=False)
+    if len(points) > rules.most_samples:
+        chosen = rng.choice(len(points), rules.most_samples, replace=False)
         points, is_active = points[chosen], is_active[chosen]
     scale = points.std(axis=0)
     # Inputs that are constant say nothing, whatever their scale.
     coordinates = Coordinates(points.mean(axis=0), np.diag(1.0 / np.where(scale > 0, scale, 1.0)))
     white = np.ascontiguousarray(coordinates.rows_of(points).T)
-    count = neurons if neurons is not None else _chosen_count(white, is_active, rng)
-    union = _best_union(white, is_active, rng, count)
+    count = neurons if neurons is not None else _chosen_count(white, is_active, rng, rules)
+    union = _best_union(white, is_active, rng, count, rules)
     kept = np.linalg.norm(union.slopes, axis=1) > 0
     if not kept.any():
         # No direction tells the classes apart: a half space that no sample is in, so that all are of one class.
-        never = ThresholdLayer(np.eye(1, points.shape[1]), np.full(1, FAR), np.full(1, np.nan), STEP)
+        never = ThresholdLayer(np.eye(1, points.shape[1]), np.full(1, rules.far), np.full(1, np.nan), STEP)
         return never.pulled_back(coordinates)
     layer = ThresholdLayer(union.directions[kept], union.thresholds[kept], np.full(int(kept.sum()), np.nan), STEP)
     return layer.pulled_back(coordinates)
 
 
-def _chosen_count(points: Points, is_active: Side, rng: np.random.Generator) -> int:
+def _chosen_count(points: Points, is_active: Side, rng: np.random.Generator, rules: UnionRules) -> int:
     """The smallest number whose held-out loss no larger number lowers by much."""
     held = np.zeros(len(points), dtype=bool)
-    held[rng.choice(len(points), int(CHOOSING_SHARE * len(points)), replace=False)] = True
+    held[rng.choice(len(points), int(rules.choosing_share * len(points)), replace=False)] = True
     if len(np.unique(is_active[~held])) < 2 or not held.any():
         return 1
     best, chosen = np.inf, 1
-    for count in range(1, MOST_HALFSPACES + 1):
-        union = _best_union(points[~held], is_active[~held], rng, count)
+    for count in range(1, rules.most_halfspaces + 1):
+        union = _best_union(points[~held], is_active[~held], rng, count, rules)
         loss = logistic_loss(union.depths(points[held]), is_active[held])
-        if loss < (1.0 - LEAST_GAIN) * best:
+        if loss < (1.0 - rules.least_gain) * best:
             best, chosen = loss, count
     return chosen
 
 
-def _best_union(points: Points, is_active: Side, rng: np.random.Generator, count: int) -> SoftUnion:
-    penalty = PENALTY_SAMPLES / (2 * len(points))
+def _best_union(points: Points, is_active: Side, rng: np.random.Generator, count: int, rules: UnionRules) -> SoftUnion:
+    soft = replace(rules.soft, penalty=rules.penalty_samples / (2 * len(points)))
     fits = []
-    for _ in range(STARTS if count > 1 else 1):
+    for _ in range(rules.starts if count > 1 else 1):
         slopes, offsets = _random_start(points, is_active, rng, count)
-        fits.append(fit_soft_union(points, is_active, slopes, offsets, penalty=penalty))
+        fits.append(fit_soft_union(points, is_active, slopes, offsets, rules=soft))
     return min(fits, key=lambda fit: fit.loss)
 
 

@@ -16,9 +16,9 @@ from unweave.arrays import Points
 from unweave.exceptions import InvalidInput
 from unweave.learn.base import Stages
 from unweave.learn.lowest_layer.evidence import FaceEvidence, LowestLayerCertificate, LowestLayerEvidence
-from unweave.learn.lowest_layer.halfspace_fits import fit_union
+from unweave.learn.lowest_layer.halfspace_fits import UnionRules, fit_union
 from unweave.learn.lowest_layer.layer import OrientedUnits, ThresholdLayer
-from unweave.learn.lowest_layer.polish import polish_faces
+from unweave.learn.lowest_layer.polish import PolishRules, polish_faces
 from unweave.learn.lowest_layer.slices import Slices
 from unweave.learn.lowest_layer.starts import StartRules, quiet_start
 from unweave.networks.network import Network
@@ -84,11 +84,15 @@ class HalfspaceUnion:
         fewest_of_a_class: samples of each class below which nothing is claimed, and none are held out; chosen: a face
             is not judged by fewer than `evidence.fewest_in_band` samples next to it anyway.
         starts: how many half spaces moments show.
+        polish: how far half spaces are polished.
+        union: how they are fitted without moments, and for prediction.
     """
 
     evidence: LowestLayerEvidence
     fewest_of_a_class: int = 30
     starts: StartRules = field(default_factory=StartRules)
+    polish: PolishRules = field(default_factory=PolishRules)
+    union: UnionRules = field(default_factory=UnionRules)
 
     def __call__(
         self, points: Points, is_second: Side, rng: np.random.Generator, *, neurons: int | None, stages: Stages
@@ -162,7 +166,8 @@ class HalfspaceUnion:
             else:
                 with stages("polish"):
                     units = OrientedUnits(layer.directions, layer.thresholds, layer.coefficients)
-                    units, misplaced = polish_faces(split.points, split.is_second == is_second_inside, units, rng)
+                    is_active = split.is_second == is_second_inside
+                    units, misplaced = polish_faces(split.points, is_active, units, rng, rules=self.polish)
                     layer = ThresholdLayer(units.directions, units.thresholds, units.coefficients, STEP)
                 with stages("evidence"):
                     candidate = self._judge(layer, is_second_inside, split, misplaced, checks)
@@ -198,16 +203,19 @@ class HalfspaceUnion:
                 tried = [found + 1] if neurons is None and found < start.most_neurons else []
         for is_second_inside in (first, not first):
             with stages("smooth fit"):
-                layer = fit_union(split.points, split.is_second == is_second_inside, rng, neurons=neurons)
+                layer = self._smooth(split, is_second_inside, rng, neurons)
             yield layer, is_second_inside, True
             yield layer, is_second_inside, False
 
+    def _smooth(
+        self, split: _Split, is_second_inside: bool, rng: np.random.Generator, neurons: int | None
+    ) -> ThresholdLayer:
+        is_active = split.is_second == is_second_inside
+        return fit_union(split.points, is_active, rng, neurons=neurons, rules=self.union)
+
     def _prediction(self, split: _Split, rng: np.random.Generator, neurons: int | None) -> _Candidate:
         """The better one of two smooth fits."""
-        fits = [
-            _unclaimed(fit_union(split.points, split.is_second == side, rng, neurons=neurons), side, split)
-            for side in (True, False)
-        ]
+        fits = [_unclaimed(self._smooth(split, side, rng, neurons), side, split) for side in (True, False)]
         return max(fits, key=lambda each: each.rank)
 
     def _judge(

@@ -7,7 +7,7 @@ from jaxtyping import Bool, Float64
 
 from unweave.activations import Activation
 from unweave.arrays import Atoms, Points
-from unweave.learn.lowest_layer.halfspace_fits import FIRST_SHARPNESS, HalfspaceProgramme, fit_soft_union
+from unweave.learn.lowest_layer.halfspace_fits import HalfspaceProgramme, SoftRules, fit_soft_union
 from unweave.learn.lowest_layer.labels import LabelRules, Labels, ReadLabels
 from unweave.learn.lowest_layer.layer import OrientedUnits
 from unweave.learn.lowest_layer.local_relu import OUTSIDE, RegressedUnits, regress_units
@@ -48,6 +48,8 @@ class PolishRules:
         noisy_passes: of least squares with noisy labels, each with the offset of the one before.
         noisy_outside: arguments of units of noisy labels count as quiet below this: directions are known less well.
         farther_outside: the same, for fits that show what other units do to the directions.
+        soft: the smooth fit.
+        programme: the linear programmes.
         labels: how these were read: faces of noisy ones are where these rules take samples for active.
     """
 
@@ -61,6 +63,8 @@ class PolishRules:
     noisy_passes: int = 3
     noisy_outside: float = -0.1
     farther_outside: float = -0.5
+    soft: SoftRules = field(default_factory=SoftRules)
+    programme: HalfspaceProgramme = field(default_factory=HalfspaceProgramme)
     labels: LabelRules = field(default_factory=LabelRules)
 
 
@@ -113,10 +117,10 @@ def polish_faces(
     Returns:
         The half spaces, and the share of misplaced points in the last programme of each.
     """
-    directions, thresholds = _soft_polish(points, is_active, units, rng, samples=rules.soft_samples)
+    directions, thresholds = _soft_polish(points, is_active, units, rng, rules)
     misplaced = np.ones(len(directions))
     for _ in range(rules.face_passes):
-        faces = HalfspaceProgramme()(points, is_active, directions, thresholds, rng)
+        faces = rules.programme(points, is_active, directions, thresholds, rng)
         directions, thresholds, misplaced = faces.directions, faces.thresholds, faces.misplaced
         if np.max(faces.misplaced) < rules.clean_share or np.max(faces.moved) < rules.still:
             break
@@ -128,18 +132,19 @@ def _soft_polish(
     is_active: Bool[np.ndarray, "points"],
     units: OrientedUnits,
     rng: np.random.Generator,
-    *,
-    samples: int,
+    rules: PolishRules,
 ) -> tuple[Atoms, Float64[np.ndarray, "neurons"]]:
     """All half spaces at once on as many active as quiet samples, for starts whose thresholds are far off."""
+    most = rules.soft_samples
     chosen = np.concatenate(
         [
-            side if len(side) <= samples else rng.choice(side, samples, replace=False)
+            side if len(side) <= most else rng.choice(side, most, replace=False)
             for side in (np.flatnonzero(is_active), np.flatnonzero(~is_active))
         ]
     )
-    slopes, offsets = FIRST_SHARPNESS * units.directions, FIRST_SHARPNESS * units.thresholds
-    soft = fit_soft_union(points[chosen], is_active[chosen], slopes, offsets)
+    sharpness = rules.soft.first_sharpness
+    slopes, offsets = sharpness * units.directions, sharpness * units.thresholds
+    soft = fit_soft_union(points[chosen], is_active[chosen], slopes, offsets, rules=rules.soft)
     return soft.directions, soft.thresholds
 
 
