@@ -71,6 +71,23 @@ def steps(places: int) -> str:
     )
 
 
+def splits(count: int) -> str:
+    """Why jumps along single inputs are not those of neurons."""
+    return (
+        f"the answers are constant in parts, and all {count} hyperplanes at which they jump are along single inputs: "
+        "a function of steps, such as a tree, a forest or boosting, not a layer of neurons."
+    )
+
+
+def local_steps(count: int, *, share: float) -> str:
+    """Why jumps that end nearby are not those of neurons."""
+    return (
+        f"the answers are constant in parts, and {count} hyperplanes at which they jump are seen at {share:.0%} of the "
+        "places that were looked at elsewhere: they end nearby, as in a function of steps, such as nearest neighbours, "
+        "a tree or a forest, not a layer of neurons."
+    )
+
+
 def no_kinks() -> str:
     """Why a function that looked piecewise linear has no neurons to show."""
     return (

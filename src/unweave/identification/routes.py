@@ -11,9 +11,10 @@ from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
+from jaxtyping import Bool
 
 from unweave.activations import RELU, STEP, Activation
-from unweave.arrays import Points
+from unweave.arrays import Points, Values
 from unweave.exceptions import OracleError
 from unweave.identification import reasons
 from unweave.identification.found import FirstLayer, Found
@@ -62,6 +63,8 @@ class PlateauLook:
         visible: the same, in margins, that a function of slope one shows at the distance that is asked; chosen.
         distances: the smallest and the largest that are asked; chosen: kinks are rarely nearer, and float64 tells such
             points apart; farther away steps could be crossed.
+        crossed: places at which a step may have been crossed all the same, and it is looked nearer.
+        nearer: how much.
     """
 
     places: int = 16
@@ -69,10 +72,16 @@ class PlateauLook:
     margin: float = 6.0
     visible: float = 10.0
     distances: tuple[float, float] = (1e-5, 0.5)
+    crossed: int = 2
+    nearer: float = 1e-3
 
     def distance(self, error: float) -> float:
         """So far that answers which are not constant change visibly: by about as much as they are asked apart."""
         return float(np.clip(self.visible * self.margin * error, *self.distances))
+
+    def shows(self, distance: float, error: float) -> bool:
+        """Whether answers that are not constant change visibly there."""
+        return distance >= self.visible * self.margin * error
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,11 +196,14 @@ class Survey:
     def is_constant_in_parts(self) -> bool:
         """Whether answers are constant, first on the lines that have told the noise, then around random places."""
         lines = np.split(self.probe.answers.values[: 2 * LINE_POINTS], 2)
-        if all(np.any(np.ptp(line, axis=0) > 0.0) for line in lines):
-            return False
+        rng, nearby = self.session.rng_walk, self.plateaus.distance(self.probe.answer_error)
         with self.session.stage("probing the answers"):
-            nearby, places = self.plateaus.distance(self.probe.answer_error), self.plateaus.places
-            return self.is_constant_around(self.probe.oracle.sample(self.session.rng_walk, places, margin=nearby))
+            if all(np.any(np.ptp(line, axis=0) > 0.0) for line in lines):
+                # Parts may be smaller than these lines are long: one place tells of nearly all other functions.
+                first = self.probe.oracle.sample(rng.spawn(1)[0], 1, margin=nearby)
+                if not self.is_constant_around(first, rng.spawn(1)[0]):
+                    return False
+            return self.is_constant_around(self.probe.oracle.sample(rng, self.plateaus.places, margin=nearby), rng)
 
     @cached_property
     def has_steps(self) -> bool:
@@ -204,15 +216,27 @@ class Survey:
         levels = sum(bool(np.all(np.max(np.abs(values[:k] - values[k]), axis=1) > error)) for k in range(len(values)))
         return levels >= self.plateaus.levels
 
-    def is_constant_around(self, points: Points) -> bool:
+    def is_constant_around(self, points: Points, rng: np.random.Generator) -> bool:
         """Whether answers are constant around all of some points: two queries each."""
-        probe, nearby = self.probe, self.plateaus.distance(self.probe.answer_error)
+        nearby, error = self.plateaus.distance(self.probe.answer_error), self.probe.answer_error
+        values = self.probe.oracle.query(points)
+        self.probe.answers.keep(points, values, are_spread=False)
+        changes = self._changes(points, values, nearby, rng)
+        nearer = self.plateaus.nearer * nearby
+        if 0 < np.count_nonzero(changes) <= self.plateaus.crossed and self.plateaus.shows(nearer, error):
+            # A border may lie just there.
+            changes[changes] = self._changes(points[changes], values[changes], nearer, rng)
+        return not np.any(changes)
+
+    def _changes(
+        self, points: Points, values: Values, distance: float, rng: np.random.Generator
+    ) -> Bool[np.ndarray, "points"]:
+        """Whether answers change at most so far from some points."""
         # Towards the centre, which stays inside a box.
-        steps = np.where(points > 0.0, -nearby, nearby) * self.session.rng_walk.uniform(0.0, 1.0, points.shape)
-        values, beside = np.split(probe.oracle.query(np.concatenate([points, points + steps])), 2)
-        probe.answers.keep(points, values, are_spread=False)
-        errors = probe.answer_error + probe.rounding * np.max(np.abs(values), axis=1)
-        return bool(np.all(np.max(np.abs(values - beside), axis=1) <= self.plateaus.margin * errors))
+        steps = np.where(points > 0.0, -distance, distance) * rng.uniform(0.0, 1.0, points.shape)
+        beside = self.probe.oracle.query(points + steps)
+        errors = self.probe.answer_error + self.probe.rounding * np.max(np.abs(values), axis=1)
+        return np.max(np.abs(values - beside), axis=1) > self.plateaus.margin * errors
 
 
 @dataclass(frozen=True)
@@ -276,7 +300,8 @@ def is_constant_at_the_centre(survey: Survey, known: Known) -> Decision:
         return leave("a first layer is known.")
     inputs = survey.session.oracle.inputs
     centre = NEXT_TO * survey.session.rng_walk.standard_normal((1, inputs))
-    if not survey.is_constant_around(np.repeat(centre, survey.plateaus.places, axis=0)):
+    places = np.repeat(centre, survey.plateaus.places, axis=0)
+    if not survey.is_constant_around(places, survey.session.rng_walk):
         return leave("the answers change around the centre.")
     return take("nothing explains the answers, which are constant around the centre.")
 

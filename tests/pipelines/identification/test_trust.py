@@ -5,6 +5,10 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from sklearn.base import RegressorMixin, clone
+from sklearn.ensemble import GradientBoostingRegressor, RandomForestRegressor
+from sklearn.neighbors import KNeighborsRegressor
+from sklearn.tree import DecisionTreeRegressor
 
 import unweave
 from unweave import Box, Everywhere, InvalidInput, Outcome
@@ -410,3 +414,33 @@ class TestClaims:
         )
         found = unweave.identify(truth, neurons=5)
         assert found.reason.startswith("5 neurons were given")
+
+
+class TestStepsOnAnUnboundedDomain:
+    @pytest.mark.parametrize(
+        "model",
+        [
+            DecisionTreeRegressor(random_state=0),
+            RandomForestRegressor(10, random_state=0),
+            GradientBoostingRegressor(random_state=0),
+            KNeighborsRegressor(3),
+        ],
+        ids=["tree", "forest", "boosting", "neighbours"],
+    )
+    @pytest.mark.parametrize("inputs", [2, 6, 11])
+    def test_they_end_within_5000_queries(self, model: RegressorMixin, inputs: int) -> None:
+        """They have as many hyperplanes as there is budget for, and each costs hundreds of queries to read."""
+        rng = np.random.default_rng(inputs)
+        points = rng.standard_normal((300, inputs))
+        labels = np.sin(points[:, 0]) + points[:, 1] * points[:, -1]
+        found = unweave.identify(clone(model).fit(points, labels).predict, inputs=inputs)
+        assert found.outcome is Outcome.NOT_IDENTIFIED
+        assert found.queries <= 5_000
+        assert "steps" in found.reason
+
+    def test_a_polytope_is_no_function_of_local_steps(self) -> None:
+        rng = np.random.default_rng(26)
+        weights, thresholds = rng.standard_normal((6, 8)), 0.3 + rng.random(6)
+        found = unweave.identify(lambda x: np.all(x @ weights.T < thresholds, axis=1).astype(float), inputs=8)
+        assert found.first_layer is not None
+        assert found.first_layer.neurons == 6

@@ -18,6 +18,7 @@ from unweave.arrays import Points, Vector
 from unweave.exceptions import StageFailed
 from unweave.identification.plateaus.continuation import Continuation, Planes
 from unweave.identification.plateaus.edges import EdgeKind, Edges, Facet, FacetReading, Plateau, leave
+from unweave.identification.plateaus.local_steps import Elsewhere, LocalSteps
 from unweave.identification.plateaus.threshold_layer import ThresholdLayer, rows_are_all, rows_are_exact
 from unweave.identification.routes import NEXT_TO
 from unweave.identification.walks.lines import Ask, Search, run_searches
@@ -69,6 +70,7 @@ class LowestLayerSearch:
             far again and again.
         free_unread: edges that could not be read after which the search ends: each costs many queries.
         unread_per_row: the same per hyperplane that was read.
+        local_steps: which steps are no layer.
         elsewhere: where a hyperplane is looked for far from where it was read.
 
     Heuristic where nothing else is said: planted networks in tests and benchmarks are what numbers were checked on.
@@ -89,6 +91,7 @@ class LowestLayerSearch:
     start_scales: tuple[float, ...] = (0.5, 2.0, 8.0, 32.0)
     free_unread: int = 8
     unread_per_row: int = 2
+    local_steps: LocalSteps = field(default_factory=LocalSteps)
     elsewhere: FarPlaces = field(default_factory=FarPlaces)
 
     def __call__(
@@ -123,6 +126,7 @@ class LowestLayerSearch:
         while is_new:
             while self._goes_on(walk):
                 walk.follow(walk.rays())
+                walk.refuse_local_steps()
             is_new = walk.follow(walk.rays_along_unseen())
         return _result(walk, walk.seen_elsewhere(), self._wanted(walk))
 
@@ -154,6 +158,7 @@ class _Walk:
     turn: int = 0
     unread: int = 0
     dependence: int = 0
+    next_look: int = 2
 
     def __post_init__(self) -> None:
         self.unit = float(np.sqrt(self.inputs))
@@ -288,28 +293,37 @@ class _Walk:
             if plateau is not None:
                 yield plateau, moves[index] / lengths[index]
 
+    def refuse_local_steps(self) -> None:
+        """End the search early on steps that are no layer."""
+        if len(self.facets) >= self.next_look and all(facet.kind is EdgeKind.JUMP for facet in self.facets):
+            self.next_look = int(np.ceil(1.5 * len(self.facets)))
+            self.search.local_steps.refuse(self.normals, self.look_elsewhere)
+
     def seen_elsewhere(self) -> Bool[np.ndarray, "neurons"]:
         """Which hyperplanes answers change across far from where these were read, too, and beyond all others."""
-        rows = len(self.facets)
-        if rows == 0:
+        if len(self.facets) == 0:
             return np.empty(0, dtype=bool)
-        look = self.search.elsewhere
-        places = np.concatenate([self._places_on(row) for row in range(rows)])
-        owners = np.repeat(np.arange(rows), look.places)
-        errors = np.array([facet.error for facet in self.facets])[owners]
-        widths = (look.sharpness + self.search.margin * errors) * (self.unit + np.linalg.norm(places, axis=1))
-        steps = widths[:, None] * self.normals[owners]
-        before, after = np.split(self.ask(np.concatenate([places - steps, places + steps])), 2)
-        is_jump = np.array([facet.kind is EdgeKind.JUMP for facet in self.facets])[owners]
-        differ = np.max(np.abs(after - before), axis=1) > self.home.tolerance
-        is_seen = differ & (is_jump | self.home.holds(before))
-        is_far = np.count_nonzero(is_seen.reshape(rows, look.places), axis=1) >= look.needed
-        is_kink = ~is_jump.reshape(rows, look.places)[:, 0]
+        is_far = np.count_nonzero(self.look_elsewhere().is_seen, axis=1) >= self.search.elsewhere.needed
+        is_kink = np.array([facet.kind is not EdgeKind.JUMP for facet in self.facets])
         errors = np.array([facet.error for facet in self.facets])
         planes = Planes(self.normals, self.thresholds, errors, self.unit, self.rng)
         is_everywhere = self.search.continuation.alone(self.ask, planes, is_far & is_kink, self.home.holds)
         goes_on = self.search.continuation(self.ask, planes, is_everywhere, noise=self.noise, rounding=self.rounding)
         return np.where(is_kink, goes_on, is_far)
+
+    def look_elsewhere(self) -> Elsewhere:
+        """Ask whether answers change across every hyperplane at places far from where it was read."""
+        rows, look = len(self.facets), self.search.elsewhere
+        places = np.concatenate([self._places_on(row) for row in range(rows)])
+        owners = np.repeat(np.arange(rows), look.places)
+        errors = np.array([facet.error for facet in self.facets])[owners]
+        widths = (look.sharpness + self.search.margin * errors) * (self.unit + np.linalg.norm(places, axis=1))
+        steps = widths[:, None] * self.normals[owners]
+        before, after = np.split(values := self.ask(np.concatenate([places - steps, places + steps])), 2)
+        is_jump = np.array([facet.kind is EdgeKind.JUMP for facet in self.facets])[owners]
+        differ = np.max(np.abs(after - before), axis=1) > self.home.tolerance
+        is_seen = differ & (is_jump | self.home.holds(before))
+        return Elsewhere(is_seen.reshape(rows, look.places), len(np.unique(values, axis=0)))
 
     @property
     def _can_choose(self) -> bool:
