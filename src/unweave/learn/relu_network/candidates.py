@@ -29,6 +29,9 @@ class CandidateRules:
             are not. It is 0.67 for normal noise and 0.44 for Student's t with three degrees of freedom; half of that.
         seen: standard errors of an output weight from which on its neuron stands out: chance exceeds four, for a
             normal error, in 6e-5 of all cases.
+        rows_per_number: rows beyond its kink, on the side that has fewer, for every number of a neuron that stands out
+            from noise. Fewer follow any of their labels: with as many as numbers they are met exactly, and one outlier
+            of the noise makes a neuron of its own.
         largest_angle: standard error of a direction, in radians, from which on it is not known: at half a radian it
             reaches the angle below which neurons may be taken for one.
         same_plane: hyperplanes of exact labels that differ by less are one, in entries of ``(w, b)`` with unit
@@ -42,6 +45,7 @@ class CandidateRules:
     exact_elsewhere: float = 1e-9
     even_noise: float = 0.2
     seen: float = 4.0
+    rows_per_number: float = 3.0
     largest_angle: float = 0.5
     same_plane: float = 1e-7
     no_weight: float = 1e-9
@@ -215,14 +219,24 @@ class Finisher:
             largest_left=float(np.max(np.abs(left))),
             structure=structure,
             errors=errors,
-            is_seen=errors.seen(
-                in_inputs(network, self.coordinates), needed=self.rules.seen, largest_angle=self.rules.largest_angle
-            ),
+            is_seen=self._seen(network, errors, is_exact=is_exact),
             open_signs=open_signs,
             unseen_error=root_mean_square(unseen),
             rows=len(left),
             rules=self.rules,
         )
+
+    def _seen(self, network: Network, errors: StandardErrors, *, is_exact: bool) -> Bool[np.ndarray, "neurons"]:
+        """Which neurons stand out from the noise, and rest on enough rows if there is any."""
+        rules, hidden = self.rules, network.layers[0]
+        is_seen = errors.seen(
+            in_inputs(network, self.coordinates), needed=rules.seen, largest_angle=rules.largest_angle
+        )
+        if is_exact:
+            return is_seen
+        beyond = np.count_nonzero(hidden.preactivations(self.fitted.points) > 0.0, axis=0)
+        fewer = np.minimum(beyond, len(self.fitted.labels) - beyond)
+        return is_seen & (fewer >= rules.rows_per_number * (hidden.inputs + 2))
 
 
 def in_inputs(network: Network, coordinates: Coordinates, *, spread: float = 1.0) -> Network:

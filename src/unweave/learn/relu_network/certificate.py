@@ -81,8 +81,8 @@ class ReluCertificate:
         rows.append(
             (
                 "a missing neuron would have shown from",
-                f"{self.noticeable:.2g} (root mean square of its bend, power 95 %; that of the weakest one found is "
-                f"{self.weakest:.2g})",
+                f"{self.noticeable:.2g} (root mean square of its bend, power 95 %, with 2 % of the samples or more on "
+                f"either side of its kink; that of the weakest one found is {self.weakest:.2g})",
             )
         )
         rows.append(("neurons may be one if nearer than", f"{np.degrees(self.resolution):.2g} degrees"))

@@ -201,8 +201,9 @@ def _affine(case: Case) -> tuple[Outcome, str]:
         )
     return Outcome.PARTLY_IDENTIFIED, (
         f"{seen}: the affine part is what can be seen, and a single neuron would have shown if it bends the labels by "
-        f"{certificate.noticeable:.2g} (root mean square, power 95 %). What looks like noise may be a function that no "
-        "few neurons come near. More samples would show weaker neurons."
+        f"{certificate.noticeable:.2g} (root mean square, power 95 %), with 2 % of the samples or more on either side "
+        "of its kink. What looks like noise may be a function that no few neurons come near. More samples would show "
+        "weaker neurons."
     )
 
 
@@ -258,7 +259,8 @@ def _noisy(case: Case) -> tuple[Outcome, str]:
     return Outcome.IDENTIFIED, (
         f"{noise}; the largest standard error of a parameter is {certificate.largest_standard_error:.2g}; a missing "
         f"neuron would have shown if it bends the labels by {certificate.noticeable:.2g} (root mean square, "
-        f"power 95 %), and if its weights are {np.degrees(certificate.resolution):.0f} degrees or more from all others."
+        f"power 95 %), if 2 % of the samples or more are on either side of its kink, and if its weights are "
+        f"{np.degrees(certificate.resolution):.0f} degrees or more from all others."
     )
 
 
