@@ -34,7 +34,7 @@ HONEST = {Verdict.RIGHT, Verdict.PARTLY_RIGHT, Verdict.HONEST_NO}
         # A fifth of the labels was wrong deep inside of a half space, none next to it, and was called noise.
         ("half spaces", "no union", 920000002),
         # A curved boundary as near to two half spaces as was claimed: the judge was wrong.
-        ("half spaces", "no union, label noise", 920000017),
+        pytest.param("half spaces", "no union, label noise", 920000017, marks=pytest.mark.slow),
         # A neuron was missing that shows at one held out row, by 26 standard deviations of what was called noise.
         ("relu network", "rare neurons, noise", 920000003),
         # Outliers of the noise were two neurons, at nine rows each.

@@ -163,7 +163,7 @@ def test_scaling_again_keeps_what_was_scaled() -> None:
 
 
 def test_unknown_figures_are_refused() -> None:
-    with pytest.raises(InvalidInput, match="choose one of figure-1, figure-2"):
+    with pytest.raises(InvalidInput, match="use one of figure-1, figure-2"):
         figure_configuration("figure-5")
 
 
