@@ -425,7 +425,7 @@ def parameters_verdict(found: unweave.Result, truth: Truth) -> Judged:
     same = network.widths == truth.network.widths and network.activations == truth.network.activations
     if not same or network.skip is not None:
         error, what = hyperplanes_error(network, truth.network), "a hyperplane"
-        if network.layers[0].activation.is_smooth:
+        if not network.layers[0].activation.kinks:
             # Two neurons at a small angle are one in between, up to the square of the angle, which may not show.
             allowed = max(allowed, float(np.sqrt(ROUNDING * max(certificate.largest_error, certificate.noise))))
     else:
