@@ -191,12 +191,12 @@ def moment_start(
         points: samples in coordinates in which they are standard Gaussian.
         labels: without their offset.
         unit: whose thresholds are looked for.
-        rng: for power iteration.
-        neurons: their number; eigenvalues above the noise if None.
+        rng: draws the starts of power iteration.
+        neurons: as many directions are looked for; those of eigenvalues above the noise if None.
         rules: which eigenvalues count.
 
     Raises:
-        InvalidInput: if no eigenvalue stands out, or they differ in sign.
+        InvalidInput: if eigenvalues tell no directions.
     """
     start = _start(
         points,
