@@ -202,10 +202,10 @@ def moment_start(
         points,
         labels,
         rng,
-        neurons=neurons,
-        rules=rules,
         read=lambda moments: moments,
         orient=lambda moments, directions: oriented_by_moments(moments, directions, unit, rules=rules.thresholds),
+        neurons=neurons,
+        rules=rules,
     )
     return replace(start, source="moments of labels")
 
