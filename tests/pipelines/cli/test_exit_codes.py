@@ -137,7 +137,9 @@ def test_stdout_that_cannot_be_written_leaves_with_5(is_full: bool) -> None:
 
 def test_an_interruption_leaves_with_130(tmp_path: Path) -> None:
     (tmp_path / "sleeps.py").write_text(SLEEPS)
-    command = [*COMMAND, "identify", "sleeps:answer", "--inputs", "3", "--out", "run"]
+    # Whoever starts tests in the background may ignore interruptions, which children inherit.
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    command = [*COMMAND[:-1], heed + COMMAND[-1], "identify", "sleeps:answer", "--inputs", "3", "--out", "run"]
     process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert process.stderr is not None
     assert process.stderr.readline() == b"asked\n"
