@@ -33,7 +33,7 @@ EVIDENCE = Evidence(network="3 neurons of relu", certificate=CERTIFICATE, floor=
 def test_all_evidence_makes_a_network_identified() -> None:
     outcome, reason = RULES(EVIDENCE)
     assert outcome is Outcome.IDENTIFIED
-    assert "less than 1.0e-14 of their spread could still hide" in reason
+    assert "less than 1.0e-14 of their spread on average could still hide" in reason
     assert "fills less than 1% of the domain" in reason
 
 

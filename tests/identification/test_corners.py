@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unweave.identification.corners import DRAWN_VERTICES, face_points, points_beyond, points_on, vertices
+from unweave.identification.corners import DRAWN_VERTICES, climb, face_points, points_beyond, points_on, vertices
 
 
 @pytest.mark.parametrize("inputs", [1, 3, 12])
@@ -63,3 +63,28 @@ def test_no_point_of_a_box_is_moved_onto_a_kink_outside() -> None:
     weights = np.array([1.0, -1.0])
     assert len(points_on(weights, 2.5, np.zeros((3, 2)), is_box=True)) == 0
     assert len(points_on(np.zeros(2), 1.0, np.zeros((3, 2)), is_box=False)) == 0
+
+
+def test_a_climb_ends_where_a_neuron_is_largest() -> None:
+    rng = np.random.default_rng(0)
+    weights = rng.standard_normal(30)
+    heights: list[float] = []
+
+    def height(points: np.ndarray) -> np.ndarray:
+        heights.extend(found := np.maximum(points @ weights, 0.0))
+        return np.array(found)
+
+    starts = vertices(30, rng)[:2]
+    climb(height, starts, starts @ weights, flips=30, rounds=2, rng=rng)
+    assert max(heights) == pytest.approx(np.sum(np.abs(weights)))
+
+
+def test_a_climb_ends_at_once_where_nothing_rises() -> None:
+    asked: list[int] = []
+
+    def height(points: np.ndarray) -> np.ndarray:
+        asked.append(len(points))
+        return np.zeros(len(points))
+
+    climb(height, np.ones((4, 100)), np.zeros(4), flips=64, rounds=3, rng=np.random.default_rng(0))
+    assert asked == [4 * 64]

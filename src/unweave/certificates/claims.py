@@ -130,7 +130,9 @@ class ClaimRules:
 def hidden(evidence: Evidence) -> str:
     """Say what could still hide from a network that was found right wherever it was tried."""
     certificate = evidence.certificate
-    small = f"Whatever changes the answers by less than {evidence.limit:.1e} of their spread could still hide"
+    small = (
+        f"Whatever changes the answers by less than {evidence.limit:.1e} of their spread on average could still hide"
+    )
     narrow = (
         f"and whatever fills less than {math.ceil(1e3 * (1 - certificate.coverage)) / 10:g}% of the domain "
         f"({certificate.fresh_queries} fresh points, confidence {percent(certificate.confidence)})"

@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float64
 from unweave.activations import IDENTITY, Activation
 from unweave.arrays import Points, Values, Vector, root_mean_square
 from unweave.exceptions import BudgetExhausted, OracleError
-from unweave.identification.corners import face_points, points_beyond, points_on, vertices
+from unweave.identification.corners import MOST_INPUTS, climb, face_points, points_beyond, points_on, vertices
 from unweave.networks.network import Network
 from unweave.oracles.oracle import Box
 from unweave.oracles.views import StandardOracle
@@ -31,6 +31,10 @@ class Asking:
             which is enough to choose among networks; `Examination` asks more before one is called identified.
         most_fresh: they show what fills 0.15 % of it.
         face_points: on faces of all dimensions of a box, beside its vertices: they show what fills 3 % of the faces.
+        climbs: vertices of a box with too many of them from which neighbouring ones are looked at, where answers and
+            network differ most; chosen, as are the next two.
+        flips: coordinates that are flipped in a round of such a climb, at most.
+        rounds: of a climb. A neuron that adds up over all coordinates needs one, a second one shows that it has ended.
         far_trials: how far out points are tried, where the domain has no end; chosen: ten times as far again and again.
             At 1e5 an answer near a hyperplane has five digits fewer.
         far_points: as many each. A hyperplane at a tenth of the distance has 46 % of the directions behind it, so that
@@ -62,6 +66,9 @@ class Asking:
     fewest_fresh: int = 16
     most_fresh: int = 2_000
     face_points: int = 100
+    climbs: int = 4
+    flips: int = 64
+    rounds: int = 3
     far_trials: tuple[float, ...] = (3.0, 30.0, 300.0, 3e3, 3e4)
     far_points: int = 10
     beside_kinks: tuple[float, ...] = (0.0, 1e-7, -1e-7, 1e-5, -1e-5, 1e-3, -1e-3)
@@ -123,6 +130,8 @@ class AnswerPool:
         self.judged = 0
         self.trial_points, self.trial_values = self.points, self.values
         self._waiting_trials: Points | None = None
+        # The network that neighbouring vertices were asked for.
+        self._climbed: Network | None = None
         # How far out trials were answered, where the domain has no end.
         self.reach = 0.0
 
@@ -204,6 +213,26 @@ class AnswerPool:
                 break
             self.reach = far
         return self.reach > before
+
+    def climb_from_vertices(self, network: Network) -> bool:
+        """Ask at vertices where a network is worse and worse; say whether there was anything to ask.
+
+        Where a box has too many vertices, what hides below the tolerance at random ones is larger at others.
+        """
+        if not self.is_box or self.oracle.inputs <= MOST_INPUTS or network is self._climbed:
+            return False
+        self._climbed = network
+
+        def difference(points: Points) -> Float64[np.ndarray, "points"]:
+            self._try(points)
+            return np.max(np.abs(self.trial_values[-len(points) :] - network(points)), axis=1)
+
+        asking, is_vertex = self._asking, np.all(np.abs(self.trial_points) == 1.0, axis=1)
+        starts, values = self.trial_points[is_vertex], self.trial_values[is_vertex]
+        heights = np.max(np.abs(values - network(starts)), axis=1)
+        worst, rng = np.argsort(-heights)[: asking.climbs], self._rng_fresh.spawn(1)[0]
+        climb(difference, starts[worst], heights[worst], flips=asking.flips, rounds=asking.rounds, rng=rng)
+        return True
 
     def ask_trials_on_kinks(self, network: Network, radius: float) -> None:
         """Ask where each neuron of a network has its kinks: a second one close by shows there."""

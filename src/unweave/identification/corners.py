@@ -6,6 +6,8 @@ its smallest value there. So a kink that no answer has met shows at a vertex fir
 All points are in standard coordinates, in which a box is [-1, 1]^inputs.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from jaxtyping import Float64
 
@@ -31,6 +33,39 @@ def face_points(inputs: int, count: int, rng: np.random.Generator) -> Points:
     fixed = rng.integers(1, inputs + 1, count)
     ranks = np.argsort(np.argsort(rng.random((count, inputs)), axis=1), axis=1)
     return np.where(ranks < fixed[:, None], np.where(points < 0.0, -1.0, 1.0), points)
+
+
+def climb(
+    height: Callable[[Points], np.ndarray],
+    starts: Points,
+    highest: Float64[np.ndarray, "points"],
+    *,
+    flips: int,
+    rounds: int,
+    rng: np.random.Generator,
+) -> None:
+    """Look at a height at the neighbours of vertices where it is known, and go on from there as long as it rises.
+
+    In every round some coordinates are flipped one by one, and then all together by which it rises: what a single
+    neuron adds rises by their sum, up to the vertex where it is largest.
+    """
+    here = starts
+    for _ in range(rounds):
+        flipped = rng.permutation(starts.shape[1])[:flips]
+        neighbours = np.repeat(here[:, None], len(flipped), axis=1)
+        neighbours[:, np.arange(len(flipped)), flipped] *= -1.0
+        heights = height(neighbours.reshape(-1, starts.shape[1])).reshape(len(here), len(flipped))
+        rises = heights > highest[:, None]
+        is_rising = np.any(rises, axis=1)
+        if not np.any(is_rising):
+            return
+        here, neighbours, heights, rises = (each[is_rising] for each in (here.copy(), neighbours, heights, rises))
+        here[:, flipped] *= np.where(rises, -1.0, 1.0)
+        highest, best = height(here), np.argmax(heights, axis=1)
+        rows = np.arange(len(here))
+        is_alone = heights[rows, best] > highest
+        here = np.where(is_alone[:, None], neighbours[rows, best], here)
+        highest = np.maximum(highest, heights[rows, best])
 
 
 def points_beyond(weights: Vector, bias: float, count: int, rng: np.random.Generator) -> Points:

@@ -98,6 +98,7 @@ class Examination:
         try:
             if answers.is_box or self.asks_far:
                 answers.ask_trials()
+            answers.climb_from_vertices(candidate.network)
             answers.ask_fresh(self.wanted(answers))
             answers.ask_trials_on_kinks(candidate.network, self._radius(candidate, answers))
         except BudgetExhausted as problem:

@@ -295,7 +295,7 @@ class _Search:
                 answers.adopt_trials(np.concatenate([np.zeros(count, dtype=bool), missed]))
                 return True
             count = len(answers.trial_points)
-            if not answers.ask_trials(self._settings.batch):
+            if not (answers.ask_trials(self._settings.batch) or answers.climb_from_vertices(candidate.network)):
                 return False
 
 

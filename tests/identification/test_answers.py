@@ -1,0 +1,53 @@
+"""Answers where something may hide."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from unweave.activations import RELU
+from unweave.identification.answers import AnswerPool
+from unweave.networks.network import Network
+from unweave.networks.planted import general_network
+from unweave.oracles.oracle import Box, CallableOracle
+from unweave.oracles.views import StandardOracle
+
+
+def answers_of(network: Network, *, box: Box | None) -> AnswerPool:
+    inputs = network.inputs
+    oracle = CallableOracle(network, inputs=inputs, outputs=1, domain=box)
+    unit = StandardOracle(oracle, np.zeros(inputs), np.ones(inputs), np.zeros(1), np.ones(1))
+    answers = AnswerPool(unit, np.random.default_rng(1), np.random.default_rng(2))
+    answers.ask_trials()
+    return answers
+
+
+def without_the_last_neuron(network: Network) -> Network:
+    hidden, output = network.layers
+    return Network(
+        (
+            replace(hidden, weights=hidden.weights[:-1], biases=hidden.biases[:-1]),
+            replace(output, weights=output.weights[:, :-1]),
+        )
+    )
+
+
+def test_a_missing_neuron_is_larger_at_vertices_that_are_climbed_to(seed: int) -> None:
+    truth = general_network(np.random.default_rng(seed), inputs=60, neurons=3, activation=RELU)
+    part = without_the_last_neuron(truth)
+    answers = answers_of(truth, box=Box(-np.ones(60), np.ones(60)))
+    before = np.max(np.abs(answers.trial_values - part(answers.trial_points)))
+    assert answers.climb_from_vertices(part)
+    assert np.max(np.abs(answers.trial_values - part(answers.trial_points))) > 1.3 * before
+    hidden, output = (layer.weights for layer in truth.layers)
+    largest = abs(output[0, -1]) * (np.sum(np.abs(hidden[-1])) + truth.layers[0].biases[-1])
+    assert np.max(np.abs(answers.trial_values - part(answers.trial_points))) > 0.95 * largest
+    asked = len(answers.trial_points)
+    assert not answers.climb_from_vertices(part)
+    assert len(answers.trial_points) == asked
+
+
+def test_nothing_is_climbed_where_all_vertices_are_known(seed: int) -> None:
+    for inputs, box in ((4, Box(-np.ones(4), np.ones(4))), (60, None)):
+        truth = general_network(np.random.default_rng(seed), inputs=inputs, neurons=3, activation=RELU)
+        answers = answers_of(truth, box=box)
+        assert not answers.climb_from_vertices(without_the_last_neuron(truth))
