@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unweave.learn.lowest_layer.slices import MOST_VALUES, Slices
+from unweave.learn.lowest_layer.slices import Slices
 from unweave.result import Verdict
 
 
@@ -41,6 +41,7 @@ def test_a_half_space_on_one_slice_is_not_checked(seed: int) -> None:
 
 def test_continuous_inputs_need_no_check(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    points = np.column_stack([rng.standard_normal((400, 2)), np.arange(400) % (MOST_VALUES + 1)])
-    assert Slices.of(points).check(np.ones((400, 1), dtype=bool)) == []
+    points = np.column_stack([rng.standard_normal((400, 2)), np.arange(400) % 6])
+    assert Slices.of(points, most_values=5).check(np.ones((400, 1), dtype=bool)) == []
+    assert len(Slices.of(points, most_values=6).check(np.ones((400, 1), dtype=bool))) == 1
     assert Slices.of(points[:, :1]).check(np.ones((400, 1), dtype=bool)) == []

@@ -10,12 +10,8 @@ from unweave.learn.lowest_layer.evidence import LowestLayerEvidence
 from unweave.learn.lowest_layer.fit import FoundLayer, fit_lowest_layer
 from unweave.learn.lowest_layer.halfspaces import HalfspaceUnion
 from unweave.learn.lowest_layer.units import unit_named
-from unweave.learn.lowest_layer.upper import Upper, UpperPolynomial, fit_polynomial, fit_table
+from unweave.learn.lowest_layer.upper import UPPER_RULES, Upper, UpperPolynomial, UpperRules, fit_polynomial, fit_table
 
-# Factors of the products of units in the polynomial that is fitted above a layer that is not one of steps.
-UPPER_DEGREE = 3
-# Samples that fit the upper part: it has a few hundred coefficients.
-UPPER_SAMPLES = 200_000
 AnyHalfspaces = TypeVar("AnyHalfspaces", bound="_HalfspaceClassifier")
 
 
@@ -78,13 +74,13 @@ class LowestLayerRegressor(NetworkRegressor):
         return tags
 
 
-def _fit_upper(found: FoundLayer, points: np.ndarray, labels: np.ndarray) -> Upper:
+def _fit_upper(found: FoundLayer, points: np.ndarray, labels: np.ndarray, *, rules: UpperRules = UPPER_RULES) -> Upper:
     if found.layer is None:
         return UpperPolynomial(((),), np.array([np.mean(labels)]))
-    hidden = found.layer.values(points[:UPPER_SAMPLES])
+    hidden, labels = found.layer.values(points[: rules.samples]), labels[: rules.samples]
     if found.layer.unit.name == "step":
-        return fit_table(hidden, labels[:UPPER_SAMPLES])
-    return fit_polynomial(hidden, labels[:UPPER_SAMPLES], degree=UPPER_DEGREE)
+        return fit_table(hidden, labels, rules=rules)
+    return fit_polynomial(hidden, labels, degree=rules.degree, rules=rules)
 
 
 class _HalfspaceClassifier(BinaryClassifier):

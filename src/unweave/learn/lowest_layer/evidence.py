@@ -10,8 +10,6 @@ from unweave.arrays import Atoms, Points
 from unweave.result import Diagnostic, at_least, at_most
 
 Thresholds = Float64[np.ndarray, "neurons"]
-# Standard deviations beyond which inputs count as being there: single stragglers decide no test.
-CLIPPED = 3.0
 
 
 @dataclass(frozen=True)
@@ -346,9 +344,13 @@ class LowestLayerEvidence:
         return self.calibration * max(upper, 0.0) / max(lever * density, np.finfo(float).tiny)
 
 
-def structure_chance(points: Points, values: Float64[np.ndarray, "points"]) -> float:
-    """Probability that chance makes values depend on inputs as these do: an F test on coordinates and their squares."""
-    clipped = np.clip(points, -CLIPPED, CLIPPED)
+def structure_chance(points: Points, values: Float64[np.ndarray, "points"], *, farthest: float = 3.0) -> float:
+    """Probability that chance makes values depend on inputs as these do: an F test on coordinates and their squares.
+
+    Inputs farther out than `farthest` standard deviations count as being there (chosen: one in 370 Gaussian ones), so
+    that single stragglers decide no test.
+    """
+    clipped = np.clip(points, -farthest, farthest)
     features = np.column_stack([np.ones(len(points)), clipped, clipped**2])
     count, unknowns = features.shape
     if count <= 2 * unknowns or np.ptp(values) == 0.0:
@@ -386,28 +388,6 @@ def _least_lever(points: Points, direction: Float64[np.ndarray, "inputs"]) -> fl
     inside = tangent / np.maximum(np.linalg.norm(tangent, axis=1, keepdims=True), np.finfo(float).eps)
     along = within @ np.vstack([axes, inside[np.linalg.norm(tangent, axis=1) > 0.5]]).T
     return float(np.min(np.mean(np.abs(along - np.median(along, axis=0)), axis=0)))
-
-
-def exact_residual(
-    points: Points,
-    labels: Float64[np.ndarray, "points"],
-    directions: Atoms,
-    thresholds: Thresholds,
-    coefficients: Thresholds,
-) -> float:
-    """Largest residual of held-out labels where at most one unit is active, in units of the spread of the labels.
-
-    Args:
-        points: held-out samples.
-        labels: without their offset.
-        directions: unit vectors.
-        thresholds: one per direction.
-        coefficients: of every unit when it is active alone.
-    """
-    values = np.maximum(points @ directions.T - thresholds, 0.0)
-    alone = np.count_nonzero(values, axis=1) <= 1
-    spread = float(np.std(labels)) or 1.0
-    return float(np.max(np.abs(values[alone] @ coefficients - labels[alone]), initial=0.0) / spread)
 
 
 def _share(part: Bool[np.ndarray, "points"], whole: Bool[np.ndarray, "points"]) -> float:

@@ -14,11 +14,11 @@ from unweave.learn.lowest_layer.evidence import (
     FaceEvidence,
     LowestLayerCertificate,
     LowestLayerEvidence,
-    exact_residual,
     structure_chance,
 )
 from unweave.learn.lowest_layer.labels import LABEL_RULES, Labels, ReadLabels, read_labels
 from unweave.learn.lowest_layer.layer import OrientedUnits, ThresholdLayer
+from unweave.learn.lowest_layer.local_relu import exact_residual
 from unweave.learn.lowest_layer.polish import POLISH_RULES, Polished, angles_farther_out, polish
 from unweave.learn.lowest_layer.starts import START_RULES, Start, moment_start, quiet_start
 from unweave.learn.lowest_layer.units import monic_coefficients

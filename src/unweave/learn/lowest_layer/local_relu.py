@@ -12,12 +12,32 @@ from jaxtyping import Float64
 from unweave.arrays import Atoms, Points
 
 Scalars = Float64[np.ndarray, "neurons"]
-# Distance from the kink of the unit itself and from those of the others that a sample needs to be taken for its own.
-INSIDE, OUTSIDE = 0.02, -0.02
-# Share of the samples of smallest residual that is kept in a trimmed fit, and number of such fits.
-KEPT_SHARE, TRIMS = 0.6, 25
-# Samples per unknown below which a unit is left as it is, and largest number of samples that are used.
-SAMPLES_PER_UNKNOWN, MOST_SAMPLES = 2.0, 20_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegressionRules:
+    """Which samples a unit has for itself, and how it is fitted to them.
+
+    Args:
+        inside: argument of the unit itself above which a sample is taken for its own; chosen: its kink may be a little
+            off.
+        outside: argument of other units below which they count as quiet; chosen, as `inside`.
+        kept_share: of the samples, those of smallest residual, that a trimmed fit keeps; chosen: more than half must be
+            its own.
+        trims: number of such fits, at most; they mostly end before.
+        samples_per_unknown: below which a unit is left as it is; chosen.
+        most_samples: that are used; chosen, for the time.
+    """
+
+    inside: float = 0.02
+    outside: float = -0.02
+    kept_share: float = 0.6
+    trims: int = 25
+    samples_per_unknown: float = 2.0
+    most_samples: int = 20_000
+
+
+REGRESSION_RULES = RegressionRules()
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,7 +69,7 @@ def regress_units(
     coefficients: Scalars,
     *,
     is_exact: bool,
-    outside: float = OUTSIDE,
+    rules: RegressionRules = REGRESSION_RULES,
 ) -> RegressedUnits:
     """Fit every unit to the samples that it has for itself.
 
@@ -60,15 +80,13 @@ def regress_units(
         thresholds: near the true ones.
         coefficients: what to keep for units with too few samples.
         is_exact: whether labels are free of noise; then the fit is trimmed, which leaves out samples of other units.
-        outside: argument below which other units count as quiet.
+        rules: which samples a unit has for itself.
 
-    Guarantees: rounding errors for exact labels if more than `KEPT_SHARE` of the samples belong to the unit;
+    Guarantees: rounding errors for exact labels if more than `kept_share` of the samples belong to the unit;
     ``noise sqrt(inputs / samples)`` otherwise.
     """
     arguments = points @ directions.T - thresholds
-    found = [
-        _fitted(points, labels, arguments, unit, is_exact=is_exact, outside=outside) for unit in range(len(directions))
-    ]
+    found = [_fitted(points, labels, arguments, unit, rules, is_exact=is_exact) for unit in range(len(directions))]
     kept = RegressedUnits(
         directions.copy(), thresholds.copy(), coefficients.copy(), *(np.zeros(len(directions)) for _ in range(3))
     )
@@ -91,21 +109,21 @@ def _fitted(
     labels: Float64[np.ndarray, "points"],
     arguments: Float64[np.ndarray, "points neurons"],
     unit: int,
+    rules: RegressionRules,
     *,
     is_exact: bool,
-    outside: float,
 ) -> tuple[np.ndarray, float, int, float, float] | None:
     others = np.delete(arguments, unit, axis=1).max(axis=1, initial=-np.inf)
-    chosen = np.flatnonzero((others < outside) & (arguments[:, unit] > INSIDE))[:MOST_SAMPLES]
+    chosen = np.flatnonzero((others < rules.outside) & (arguments[:, unit] > rules.inside))[: rules.most_samples]
     unknowns = points.shape[1] + 1
-    if len(chosen) < SAMPLES_PER_UNKNOWN * unknowns:
+    if len(chosen) < rules.samples_per_unknown * unknowns:
         return None
     design = np.column_stack([points[chosen], np.ones(len(chosen))])
     target = labels[chosen]
     kept = np.arange(len(chosen))
-    fewest = max(int(KEPT_SHARE * len(chosen)), unknowns + 1)
+    fewest = max(int(rules.kept_share * len(chosen)), unknowns + 1)
     solution = np.linalg.lstsq(design, target, rcond=None)[0]
-    for _ in range(TRIMS if is_exact else 0):
+    for _ in range(rules.trims if is_exact else 0):
         smallest = np.sort(np.argpartition(np.abs(design @ solution - target), fewest - 1)[:fewest])
         if np.array_equal(smallest, kept):
             break
@@ -124,3 +142,25 @@ def _angle_error(design: np.ndarray, direction: np.ndarray, noise: float) -> flo
     covariance = np.linalg.pinv(design.T @ design)[:-1, :-1]
     across = np.trace(covariance) - direction @ covariance @ direction
     return float(noise * np.sqrt(max(across, 0.0)))
+
+
+def exact_residual(
+    points: Points,
+    labels: Float64[np.ndarray, "points"],
+    directions: Atoms,
+    thresholds: Scalars,
+    coefficients: Scalars,
+) -> float:
+    """Largest residual of held-out labels where at most one unit is active, in units of the spread of the labels.
+
+    Args:
+        points: held-out samples.
+        labels: without their offset.
+        directions: unit vectors.
+        thresholds: one per direction.
+        coefficients: of every unit when it is active alone.
+    """
+    values = np.maximum(points @ directions.T - thresholds, 0.0)
+    alone = np.count_nonzero(values, axis=1) <= 1
+    spread = float(np.std(labels)) or 1.0
+    return float(np.max(np.abs(values[alone] @ coefficients - labels[alone]), initial=0.0) / spread)

@@ -1,6 +1,6 @@
 """From directions that are some degrees off to the precision of the data, by what the labels allow."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Bool, Float64
@@ -10,7 +10,7 @@ from unweave.arrays import Atoms, Points
 from unweave.learn.lowest_layer.halfspace_fits import HalfspaceProgramme, SoftRules, fit_soft_union
 from unweave.learn.lowest_layer.labels import LabelRules, Labels, ReadLabels
 from unweave.learn.lowest_layer.layer import OrientedUnits
-from unweave.learn.lowest_layer.local_relu import OUTSIDE, RegressedUnits, regress_units
+from unweave.learn.lowest_layer.local_relu import RegressedUnits, RegressionRules, regress_units
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +50,7 @@ class PolishRules:
         farther_outside: the same, for fits that show what other units do to the directions.
         soft: the smooth fit.
         programme: the linear programmes.
+        regression: how relu units are fitted where each is active alone.
         labels: how these were read: faces of noisy ones are where these rules take samples for active.
     """
 
@@ -65,6 +66,7 @@ class PolishRules:
     farther_outside: float = -0.5
     soft: SoftRules = field(default_factory=SoftRules)
     programme: HalfspaceProgramme = field(default_factory=HalfspaceProgramme)
+    regression: RegressionRules = field(default_factory=RegressionRules)
     labels: LabelRules = field(default_factory=LabelRules)
 
 
@@ -151,11 +153,11 @@ def _soft_polish(
 def _exact_polish(points: Points, labels: Labels, units: OrientedUnits, rules: PolishRules) -> RegressedUnits:
     """Least squares until no residual is left: a unit that is exact tells its neighbours which samples are theirs."""
     spread = float(np.std(labels))
-    fit = _regression(points, labels, units, is_exact=True, outside=OUTSIDE)
+    fit = _regression(points, labels, units, rules.regression, is_exact=True)
     for _ in range(rules.exact_passes):
         if np.max(fit.residuals) < rules.exact_residual * spread:
             break
-        fit = _regression(points, labels, _units_of(fit), is_exact=True, outside=OUTSIDE)
+        fit = _regression(points, labels, _units_of(fit), rules.regression, is_exact=True)
     return fit
 
 
@@ -179,20 +181,22 @@ def _noisy_polish(
 ) -> Polished:
     """Least squares with noise: faces are where labels rise above the noise, which is beyond the kinks."""
     offset, level = read.offset, rules.labels.active_noise * read.noise
-    fit = _regression(points, labels - offset, faces, is_exact=False, outside=-level + rules.noisy_outside)
+    own = replace(rules.regression, outside=-level + rules.noisy_outside)
+    fit = _regression(points, labels - offset, faces, own, is_exact=False)
+    own = replace(own, outside=rules.noisy_outside)
     for _ in range(rules.noisy_passes):
         quiet = np.max(points @ fit.directions.T - fit.thresholds, axis=1) < rules.noisy_outside
         if np.any(quiet):
             offset = float(np.mean(labels[quiet]))
-        fit = _regression(points, labels - offset, _units_of(fit), is_exact=False, outside=rules.noisy_outside)
+        fit = _regression(points, labels - offset, _units_of(fit), own, is_exact=False)
     return Polished(_units_of(fit), offset, fit, True, misplaced)
 
 
 def _regression(
-    points: Points, labels: Labels, units: OrientedUnits, *, is_exact: bool, outside: float
+    points: Points, labels: Labels, units: OrientedUnits, rules: RegressionRules, *, is_exact: bool
 ) -> RegressedUnits:
     return regress_units(
-        points, labels, units.directions, units.thresholds, units.coefficients, is_exact=is_exact, outside=outside
+        points, labels, units.directions, units.thresholds, units.coefficients, is_exact=is_exact, rules=rules
     )
 
 
@@ -212,6 +216,7 @@ def angles_farther_out(
         rules: how far away others are kept.
     """
     units = polished.units
-    fit = _regression(points, labels - polished.offset, units, is_exact=False, outside=rules.farther_outside)
+    farther = replace(rules.regression, outside=rules.farther_outside)
+    fit = _regression(points, labels - polished.offset, units, farther, is_exact=False)
     gaps = np.linalg.norm(fit.directions - units.directions, axis=1)
     return 2 * np.arcsin(np.clip(gaps / 2, 0.0, 1.0))

@@ -5,18 +5,13 @@ boundary of a half space is a hyperplane with c numbers of its own, so that k sl
 space has ``c + r`` of them, if the slices span r dimensions. Only what is left over checks that it is one.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Bool, Float64
 
 from unweave.arrays import Points
 from unweave.result import Diagnostic, at_least
-
-# An input with more values is as good as a continuous one; chosen.
-MOST_VALUES = 8
-# Samples next to a half space that a slice needs to show where it is cut; chosen.
-FEWEST_IN_SLICE = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,22 +21,29 @@ class Slices:
     Args:
         values: of these inputs, one row per sample.
         others: number of the other inputs.
+        fewest: samples next to a half space that a slice needs to show where it is cut; chosen.
     """
 
     values: Float64[np.ndarray, "points discrete"]
     others: int
+    fewest: int = 5
 
     @classmethod
-    def of(cls, points: Points) -> "Slices":
-        """Find these inputs; the one with most values counts as continuous if all have few."""
+    def of(cls, points: Points, *, most_values: int = 8) -> "Slices":
+        """Find these inputs; the one with most values counts as continuous if all have few.
+
+        Args:
+            points: samples.
+            most_values: an input with more of them is as good as a continuous one; chosen.
+        """
         counts = np.array([len(np.unique(column)) for column in points.T])
-        is_discrete = counts <= MOST_VALUES
+        is_discrete = counts <= most_values
         if np.all(is_discrete):
             is_discrete[np.argmax(counts)] = False
         return cls(points[:, is_discrete], int(np.count_nonzero(~is_discrete)))
 
     def __getitem__(self, chosen: Bool[np.ndarray, "points"]) -> "Slices":
-        return Slices(self.values[chosen], self.others)
+        return replace(self, values=self.values[chosen])
 
     def check(self, near: Bool[np.ndarray, "points neurons"]) -> list[Diagnostic]:
         """Check that slices show more numbers than every half space has.
@@ -66,7 +68,7 @@ class Slices:
 
     def _spare(self, values: Float64[np.ndarray, "near discrete"]) -> int:
         slices, counts = np.unique(values, axis=0, return_counts=True)
-        slices = slices[counts >= FEWEST_IN_SLICE]
+        slices = slices[counts >= self.fewest]
         if not len(slices):
             return 0
         dimensions = int(np.linalg.matrix_rank(slices - slices[0]))

@@ -9,12 +9,28 @@ from jaxtyping import Float64
 
 Hidden = Float64[np.ndarray, "points neurons"]
 Labels = Float64[np.ndarray, "points"]
-# A product of units needs so many samples on which it does not vanish to get a coefficient.
-LEAST_ACTIVE = 50
-# Largest number of products; beyond, the degree is lowered.
-MOST_TERMS = 400
-# Relative size of singular values that are taken for zero.
-RANK_TOL = 1e-12
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpperRules:
+    """How the upper part is fitted, which decides predictions and no claim.
+
+    Args:
+        degree: factors of the products of units, at most, where units are not steps; chosen.
+        samples: that are used: the fit has a few hundred coefficients.
+        least_active: samples, or a quarter of few, on which a product must not vanish to get a coefficient; chosen.
+        most_products: of units in any order, beyond which the degree is lowered; chosen, for the time.
+        rank_tol: singular values below this share of the largest are taken for zero; chosen, above rounding.
+    """
+
+    degree: int = 3
+    samples: int = 200_000
+    least_active: int = 50
+    most_products: int = 1_600
+    rank_tol: float = 1e-12
+
+
+UPPER_RULES = UpperRules()
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,35 +76,36 @@ class UpperTable:
 Upper = Callable[[Hidden], Labels]
 
 
-def fit_polynomial(hidden: Hidden, labels: Labels, *, degree: int) -> UpperPolynomial:
+def fit_polynomial(hidden: Hidden, labels: Labels, *, degree: int, rules: UpperRules = UPPER_RULES) -> UpperPolynomial:
     """Least squares on all products of up to `degree` units that are active often enough.
 
     Args:
         hidden: values of the units.
         labels: one per sample.
         degree: largest number of factors.
+        rules: which products get a coefficient.
     """
     units = hidden.shape[1]
-    while degree > 1 and sum(units**k for k in range(degree + 1)) > 4 * MOST_TERMS:
+    while degree > 1 and sum(units**k for k in range(degree + 1)) > rules.most_products:
         degree -= 1
     is_active = hidden != 0
     terms: list[tuple[int, ...]] = [()]
     for factors in range(1, degree + 1):
         for term in combinations_with_replacement(range(units), factors):
             together = np.all(is_active[:, list(term)], axis=1)
-            if np.count_nonzero(together) >= min(LEAST_ACTIVE, max(len(labels) // 4, 1)):
+            if np.count_nonzero(together) >= min(rules.least_active, max(len(labels) // 4, 1)):
                 terms.append(term)
     design = _design(hidden, tuple(terms))
-    coefficients = np.linalg.lstsq(design, labels, rcond=RANK_TOL)[0]
+    coefficients = np.linalg.lstsq(design, labels, rcond=rules.rank_tol)[0]
     return UpperPolynomial(tuple(terms), coefficients)
 
 
-def fit_table(hidden: Hidden, labels: Labels) -> UpperTable:
+def fit_table(hidden: Hidden, labels: Labels, *, rules: UpperRules = UPPER_RULES) -> UpperTable:
     """The mean label of every pattern of steps, and least squares on single steps for the others."""
     patterns, inverse, counts = np.unique(hidden > 0, axis=0, return_inverse=True, return_counts=True)
     means = np.bincount(inverse.ravel(), weights=labels) / counts
     values = {pattern.tobytes(): float(mean) for pattern, mean in zip(patterns, means, strict=True)}
-    return UpperTable(values, fit_polynomial(hidden, labels, degree=1))
+    return UpperTable(values, fit_polynomial(hidden, labels, degree=1, rules=rules))
 
 
 def explained_share(upper: Upper, hidden: Hidden, labels: Labels) -> float:
