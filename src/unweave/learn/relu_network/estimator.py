@@ -29,9 +29,6 @@ from unweave.samples.hermite.inputs import Coordinates, InputMoments, InputSumma
 from unweave.samples.sources import ArraySource, Part, Source, first_rows, split
 from unweave.samples.sums import Engine, accumulate
 
-# Numbers of the rows that the finish keeps in memory: 256 MB.
-MOST_NUMBERS = 2**25
-
 
 @dataclass(frozen=True, eq=False)
 class ReluDetails:
@@ -76,6 +73,7 @@ class ReluLearner:
         most_held_out: of them: 5,000 show what fills 0.06 % of the inputs, at 95 % (``3 / 5,000``).
         rows_per_input: with fewer, moments of order two are hardly better than chance: their relative errors are about
             ``sqrt(inputs / rows)``, a quarter.
+        most_numbers: of the rows that the finish keeps in memory: 256 MB.
         rows_per_number: of a network, below which it is not fitted; chosen, and `ReluClaims` allows for it.
     """
 
@@ -94,6 +92,7 @@ class ReluLearner:
     held_out: float = 0.2
     most_held_out: int = 10_000
     rows_per_input: int = 20
+    most_numbers: int = 2**25
     rows_per_number: int = 3
 
     def __call__(
@@ -251,7 +250,7 @@ class _Problem:
     def rows(self, learner: ReluLearner) -> tuple[Finisher, Rows]:
         """Rows to fit and to choose by, and rows that judge the choice."""
         inputs = self.coordinates.inputs
-        fitted = self._in_coordinates(self.training, MOST_NUMBERS // inputs)
+        fitted = self._in_coordinates(self.training, learner.most_numbers // inputs)
         unseen = self._in_coordinates(self.held_out, 2 * learner.most_held_out)
         half = len(unseen.labels) // 2
         choosing = Rows(unseen.points[:half], unseen.labels[:half])

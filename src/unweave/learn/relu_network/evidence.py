@@ -16,14 +16,11 @@ from scipy import stats
 from scipy.optimize import root_scalar
 
 from unweave.arrays import Points, Values
-from unweave.learn.relu_network.pattern_fit import LEAST_EIGENVALUE, pattern_system
+from unweave.learn.relu_network.pattern_fit import BLOCK_NUMBERS, pattern_system
 from unweave.learn.relu_network.units import unit_parameters
 from unweave.networks.network import Network
 from unweave.result import Diagnostic, at_least
 from unweave.samples.hermite.inputs import Coordinates
-
-# Numbers of a block of features: 32 MB.
-BLOCK_NUMBERS = 2**22
 
 
 @dataclass(frozen=True)
@@ -349,7 +346,7 @@ def standard_errors(
     """
     directions, biases, output_weights = unit_parameters(network)
     neurons, inputs = directions.shape
-    inverse, is_determined = _inverse(pattern_system(network, points, values).gram)
+    inverse, is_determined = pattern_system(network, points, values).inverse()
     axes, origin = coordinates.axes, coordinates.origin
     # Slopes and constants for the inputs: u' = A u, c' = c - <u', origin>.
     to_inputs = np.block([[axes, np.zeros((len(axes), 1))], [-(axes.T @ origin)[None], np.ones((1, 1))]])
@@ -370,14 +367,3 @@ def standard_errors(
         change = np.vstack([turn, shift, height])
         errors[k] = np.sqrt(np.maximum(np.einsum("ij,jk,ik->i", change, own, change), 0.0))
     return StandardErrors(errors[:, :-2], errors[:, -2], errors[:, -1])
-
-
-def _inverse(
-    gram: Float64[np.ndarray, "unknowns unknowns"],
-) -> tuple[Float64[np.ndarray, "unknowns unknowns"], Bool[np.ndarray, "unknowns"]]:
-    """The pseudoinverse, and which unknowns have no part in a combination that it leaves out."""
-    values, vectors = np.linalg.eigh(gram)
-    is_known = values > LEAST_EIGENVALUE * np.max(values, initial=0.0)
-    known = vectors[:, is_known]
-    is_determined = np.all(np.abs(vectors[:, ~is_known]) <= np.sqrt(LEAST_EIGENVALUE), axis=1)
-    return (known / values[is_known]) @ known.T, is_determined

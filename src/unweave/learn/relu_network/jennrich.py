@@ -18,11 +18,6 @@ from unweave.numerics.matrix_subspace import gap_after, rank_at_gap
 
 Array = np.ndarray
 
-# A step of the joint diagonalisation is shortened to this norm, so that it stays invertible.
-LARGEST_STEP = 0.5
-# Terms whose last factors are parallel up to this can't be rotated into each other by the slices.
-PARALLEL = 1e-12
-
 
 @dataclass(frozen=True)
 class RankOneTerms:
@@ -88,11 +83,18 @@ class Jennrich:
             guide than the gap of the eigenvalues.
         worst_condition: condition number of the denominator above which a draw is rejected.
         joint_steps: steps of the joint diagonalisation of all slices that starts from the best draw.
+        largest_step: norm that such a step is shortened to, so that it stays invertible: any below 1 does.
+        parallel_tol: terms whose last factors are parallel up to this can't be rotated into each other by the slices;
+            chosen, above rounding.
+
+    Heuristic where nothing else is said: planted networks in tests and benchmarks are what numbers were checked on.
     """
 
     draws: int = 20
     worst_condition: float = 1e10
     joint_steps: int = 30
+    largest_step: float = 0.5
+    parallel_tol: float = 1e-12
 
     def __call__(
         self,
@@ -131,7 +133,7 @@ class Jennrich:
         slices = _compressed(np.einsum("ia,ijs,jb->sab", basis, symmetric, basis, optimize=True))
         denominator = None if anchor is None else basis.T @ (0.5 * (anchor + anchor.T)) @ basis
         best, rejected = self._best_draw(slices, denominator, rng) if found else (_empty_draw(), 0)
-        best = _jointly_diagonalised(best, slices, steps=self.joint_steps)
+        best = self._jointly_diagonalised(best, slices)
         factors = np.ascontiguousarray((basis @ best.vectors).T)
         last, residual = _last_factors(factors, symmetric)
         return RankOneTerms(
@@ -154,6 +156,39 @@ class Jennrich:
         drawn = [_drawn(slices, denominator, rng) for _ in range(self.draws)]
         sound = [draw for draw in drawn if draw.condition <= self.worst_condition]
         return min(sound or drawn, key=lambda draw: draw.residual), len(drawn) - len(sound)
+
+    def _jointly_diagonalised(self, draw: _Draw, slices: Array) -> _Draw:
+        """Make all slices as diagonal as possible at once, starting from one draw; never a larger residual.
+
+        Every step solves the linearised problem for each pair of terms in closed form (fast Frobenius diagonalisation).
+        """
+        for step in range(self.joint_steps if len(draw.vectors) > 1 else 0):
+            inverse, _, rank, _ = np.linalg.lstsq(draw.vectors, np.eye(len(draw.vectors)), rcond=None)
+            if rank < len(inverse):
+                break
+            change = self._diagonalising_step(inverse @ slices @ inverse.T)
+            # ``V <- (I + W) V`` for the inverse V of the vectors.
+            moved = scipy.linalg.solve((np.eye(len(inverse)) + change).T, draw.vectors.T).T
+            moved = moved / np.linalg.norm(moved, axis=0)
+            residual = _unexplained(moved, slices)
+            if not residual < draw.residual:
+                break
+            draw = _Draw(moved, residual, draw.condition, draw.gap, draw.pairs, step + 1)
+        return draw
+
+    def _diagonalising_step(self, matrices: Float64[Array, "slices rank rank"]) -> Float64[Array, "rank rank"]:
+        """The W that minimises the off-diagonal part of ``D + W D + D W^T + E`` over all slices D + E."""
+        diagonals = np.einsum("sii->si", matrices)
+        products = diagonals.T @ diagonals
+        # leaks[i, j] = sum_s E_s[i, j] D_s[j]
+        leaks = np.einsum("sij,sj->ij", matrices, diagonals)
+        sizes = np.diag(products)
+        determinants = np.outer(sizes, sizes) - products**2
+        is_fixed = determinants <= self.parallel_tol * np.outer(sizes, sizes)
+        raw = products * leaks.T - sizes[:, None] * leaks
+        change = np.where(is_fixed, 0.0, raw / np.where(is_fixed, 1.0, determinants))
+        np.fill_diagonal(change, 0.0)
+        return change * min(1.0, self.largest_step / max(float(np.linalg.norm(change)), np.finfo(float).tiny))
 
 
 def _empty_draw() -> _Draw:
@@ -210,41 +245,6 @@ def _unexplained(vectors: Array, slices: Array) -> float:
     """Norm of the part of the slices outside the span of the squares of the columns."""
     squares, packed = pack_squares(np.ascontiguousarray(vectors.T)).T, pack(slices).T
     return float(np.linalg.norm(packed - squares @ np.linalg.lstsq(squares, packed, rcond=None)[0]))
-
-
-def _jointly_diagonalised(draw: _Draw, slices: Array, *, steps: int) -> _Draw:
-    """Make all slices as diagonal as possible at once, starting from one draw; never a larger residual.
-
-    Every step solves the linearised problem for each pair of terms in closed form (fast Frobenius diagonalisation).
-    """
-    for step in range(steps if len(draw.vectors) > 1 else 0):
-        inverse, _, rank, _ = np.linalg.lstsq(draw.vectors, np.eye(len(draw.vectors)), rcond=None)
-        if rank < len(inverse):
-            break
-        change = _diagonalising_step(inverse @ slices @ inverse.T)
-        # ``V <- (I + W) V`` for the inverse V of the vectors.
-        moved = scipy.linalg.solve((np.eye(len(inverse)) + change).T, draw.vectors.T).T
-        moved = moved / np.linalg.norm(moved, axis=0)
-        residual = _unexplained(moved, slices)
-        if not residual < draw.residual:
-            break
-        draw = _Draw(moved, residual, draw.condition, draw.gap, draw.pairs, step + 1)
-    return draw
-
-
-def _diagonalising_step(matrices: Float64[Array, "slices rank rank"]) -> Float64[Array, "rank rank"]:
-    """The W that minimises the off-diagonal part of ``D + W D + D W^T + E`` over all slices D + E."""
-    diagonals = np.einsum("sii->si", matrices)
-    products = diagonals.T @ diagonals
-    # leaks[i, j] = sum_s E_s[i, j] D_s[j]
-    leaks = np.einsum("sij,sj->ij", matrices, diagonals)
-    sizes = np.diag(products)
-    determinants = np.outer(sizes, sizes) - products**2
-    is_fixed = determinants <= PARALLEL * np.outer(sizes, sizes)
-    raw = products * leaks.T - sizes[:, None] * leaks
-    change = np.where(is_fixed, 0.0, raw / np.where(is_fixed, 1.0, determinants))
-    np.fill_diagonal(change, 0.0)
-    return change * min(1.0, LARGEST_STEP / max(float(np.linalg.norm(change)), np.finfo(float).tiny))
 
 
 def _last_factors(factors: Array, tensor: Array) -> tuple[Array, float]:

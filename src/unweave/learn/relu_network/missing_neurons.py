@@ -16,9 +16,6 @@ from jaxtyping import Float64
 from unweave.arrays import Points, Values, root_mean_square
 from unweave.networks.network import Network
 
-# Random choices of points that are solved in one go.
-BATCH = 256
-
 
 @dataclass(frozen=True)
 class NextNeuron:
@@ -110,12 +107,14 @@ class RareNeurons:
             that are met exactly. Agreement is ten times as strict.
         confirming: points beyond those that determine a neuron which have to agree with it. By accident not even one
             does: agreement to 1e-9 of the answers has a chance of about 1e-9 for every point.
+        batch: random choices of points that are solved in one go; chosen, for the time.
     """
 
     trials: int = 4_096
     most: int = 16
     outlier: float = 1e-8
     confirming: int = 5
+    batch: int = 256
 
     def __call__(self, network: Network, points: Points, values: Values, rng: np.random.Generator) -> Network:
         """Add neurons as long as some are found that agree with more points than determine them.
@@ -160,9 +159,9 @@ class RareNeurons:
         if count < unknowns + self.confirming:
             return None
         best = np.zeros(count, dtype=bool)
-        for _ in range(0, self.trials, BATCH):
+        for _ in range(0, self.trials, self.batch):
             # Sorting random numbers chooses without repetition.
-            choices = np.argpartition(rng.random((BATCH, count)), unknowns - 1, axis=1)[:, :unknowns]
+            choices = np.argpartition(rng.random((self.batch, count)), unknowns - 1, axis=1)[:, :unknowns]
             sound = np.abs(np.linalg.det(lifted[choices])) > np.finfo(float).eps
             choices = choices[sound]
             planes = np.linalg.solve(lifted[choices], residuals[choices][:, :, None])[:, :, 0]

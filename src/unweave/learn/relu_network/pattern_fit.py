@@ -23,14 +23,8 @@ from unweave.networks.network import Network
 from unweave.numerics.least_squares import FitToAnswers, Policy, Solver, Step, Stop, minimise
 from unweave.numerics.network_fit import Refinement
 
-# Below a thousandth of the margin nothing is left out.
-MOST_HALVINGS = 10
-# Residuals of exact answers end at rounding, relative to the answers; above, further rounds may help.
-ROUNDING = 1e-14
 # Numbers of a block of the Jacobian: 32 MB.
 BLOCK_NUMBERS = 2**22
-# Singular values below this share of the largest: what they belong to is not determined and stays.
-LEAST_EIGENVALUE = 1e-12
 # A step that does not lower the residual is halved up to five times; its direction stays, since it is the pattern that
 # is wrong, not the size of the equations. Once the pattern is right a step ends at rounding, or at a gain of 1e-10.
 HALVING = Policy(tries=6, revived_damping=2.0, growth=2.0, decay=0.0, gain_tol=1e-10)
@@ -43,6 +37,7 @@ class PatternLeastSquares:
     Args:
         margin: distance from a kink, in units of the inputs, below which a point is left out;
             ``min(0.3, 1.5 / neurons)`` if omitted, and less if too few points would remain.
+        halvings: of the margin, at most: below a thousandth of it nothing is left out.
         rounds: largest number of linear solves with a new pattern each.
         most_points: points that a solve uses at most; the first ones of those that are kept.
         trimmed: share of the points with the largest residuals that a second fit leaves out, where the first
@@ -51,15 +46,23 @@ class PatternLeastSquares:
         points_per_unknown: a neuron is fitted if this many points per unknown of it are on either side of its kink;
             the whole fit needs as many.
         least_singular_value: singular values below this share of the largest: what they belong to is not determined.
+        rounding: residual of exact answers, relative to the answers, that is rounding; above, further rounds may help.
+        trim_gain: share of the typical residual that a second fit may leave, or it is the last one: noise stays as it
+            is without the largest residuals; the fit of an exact label does not.
+
+    Heuristic where nothing else is said: planted networks in tests and benchmarks are what numbers were checked on.
     """
 
     margin: float | None = None
+    halvings: int = 10
     rounds: int = 15
     most_points: int = 20_000
     trimmed: float = 0.03
     trims: int = 12
     points_per_unknown: int = 2
     least_singular_value: float = 1e-10
+    rounding: float = 1e-14
+    trim_gain: float = 0.8
 
     def __call__(self, network: Network, points: Points, values: Values, *, floor: float = 0.0) -> Refinement:
         """Fit the network to the answers.
@@ -85,7 +88,7 @@ class PatternLeastSquares:
         best, history = network, [root_mean_square(values - network(points))]
         residual, rounds, has_converged = history[0], 0, False
         for _ in range(self.rounds):
-            if residual <= max(floor, ROUNDING * size):
+            if residual <= max(floor, self.rounding * size):
                 has_converged = True
                 break
             network = self._fitted(network, points, values, size=size)
@@ -112,7 +115,7 @@ class PatternLeastSquares:
         needed = self.points_per_unknown * (network.inputs + 1)
         is_seen = (norms > 0) & (_fewer_sides(scaled > 0) >= needed)
         fitted = network
-        for _ in range(MOST_HALVINGS):
+        for _ in range(self.halvings):
             kept = np.flatnonzero(distances > margin)[: self.most_points]
             is_free = (norms > 0) & (_fewer_sides(scaled[kept] > 0) >= needed)
             if len(kept) >= needed * (len(norms) + 1) and np.array_equal(is_free, is_seen):
@@ -143,8 +146,7 @@ class PatternLeastSquares:
         typical = np.inf
         for _ in range(self.trims if self.trimmed > 0.0 else 0):
             left = np.abs(residuals - design @ change)
-            # Noise stays as it is without the largest residuals; the fit of an exact label does not.
-            if np.median(left) <= ROUNDING * size or np.median(left) > 0.8 * typical:
+            if np.median(left) <= self.rounding * size or np.median(left) > self.trim_gain * typical:
                 break
             typical = float(np.median(left))
             kept = left <= np.quantile(left, 1.0 - self.trimmed)
@@ -195,17 +197,30 @@ class PatternSystem:
     Args:
         gram: ``J^T J``; one block of ``inputs + 1`` per neuron, and one for the affine part if there is one.
         products: ``J^T r`` with the residuals r.
+        least_eigenvalue: below this share of the largest, what an eigenvalue belongs to is not determined and stays;
+            chosen: rounding of a sum over all rows is about 1e-13.
     """
 
     gram: Float64[np.ndarray, "unknowns unknowns"]
     products: Float64[np.ndarray, "unknowns"]
+    least_eigenvalue: float = 1e-12
 
     def step(self) -> Float64[np.ndarray, "unknowns"]:
         """The change that solves the equations, without what they leave open."""
+        values, known, _ = self._spectrum()
+        return known @ ((known.T @ self.products) / values)
+
+    def inverse(self) -> tuple[Float64[np.ndarray, "unknowns unknowns"], Bool[np.ndarray, "unknowns"]]:
+        """The pseudoinverse of the matrix, and which unknowns have no part in a combination that it leaves out."""
+        values, known, unknown = self._spectrum()
+        is_determined = np.all(np.abs(unknown) <= np.sqrt(self.least_eigenvalue), axis=1)
+        return (known / values) @ known.T, is_determined
+
+    def _spectrum(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Eigenvalues that determine something, their eigenvectors, and all others."""
         values, vectors = np.linalg.eigh(self.gram)
-        is_known = values > LEAST_EIGENVALUE * np.max(values, initial=0.0)
-        known = vectors[:, is_known]
-        return known @ ((known.T @ self.products) / values[is_known])
+        is_known = values > self.least_eigenvalue * np.max(values, initial=0.0)
+        return values[is_known], vectors[:, is_known], vectors[:, ~is_known]
 
 
 def pattern_system(network: Network, points: Points, values: Values) -> PatternSystem:
@@ -239,9 +254,11 @@ class PatternNewton:
 
     Args:
         steps: largest number of steps.
+        damping: how a step that does not lower the residual is halved.
     """
 
     steps: int = 12
+    damping: Policy = HALVING
 
     def __call__(self, network: Network, points: Points, values: Values) -> Refinement:
         """Fit a network without slope; its offset stays as it is.
@@ -253,7 +270,7 @@ class PatternNewton:
 
         Guarantees: never a larger residual.
         """
-        policy = replace(HALVING, steps=self.steps if network.widths[0] else 0)
+        policy = replace(self.damping, steps=self.steps if network.widths[0] else 0)
         found = minimise(_PatternProblem(points, values), network, policy)
         # Where no part of a step helps, the pattern has settled.
         has_converged = found.stop is not Stop.LIMIT
