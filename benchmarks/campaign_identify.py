@@ -18,7 +18,7 @@ import unweave
 from campaigns import Family, Judged, Verdict
 from unweave import Box, Everywhere, Outcome
 from unweave.activations import activation_named
-from unweave.identification.identifier import RIGHT_SHARE
+from unweave.certificates.claims import RIGHT_SHARE
 from unweave.networks.network import Layer, Network
 
 STEADY = ("tanh", "sigmoid", "erf", "softplus", "gelu", "silu", "mish", "elu", "selu")

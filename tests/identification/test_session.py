@@ -5,7 +5,7 @@ import pytest
 
 from plants import planter
 from unweave.activations import RELU
-from unweave.identification.session import FunctionScale, function_scale, measure_flatness, scale_points
+from unweave.identification.session import BendLook, FunctionScale
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
 from unweave.numerics.finite_differences import measure_directional, measure_gradients, measure_hessians
@@ -34,9 +34,9 @@ def looked_at(model: Model, seed: int) -> tuple[StandardOracle, FunctionScale]:
     rng = np.random.default_rng([seed, 3])
     oracle = CallableOracle(model, inputs=INPUTS)
     noise = measure_noise(oracle, rng)
-    values = oracle.query(scale_points(oracle, rng))
+    values = oracle.query(BendLook().points(oracle, rng))
     standard = standardise(oracle, np.concatenate([noise.values, values]))
-    scale = function_scale((values - standard.offset) / standard.size, noise=noise.deviation / standard.size)
+    scale = BendLook().scale((values - standard.offset) / standard.size, noise=noise.deviation / standard.size)
     return standard, scale
 
 
@@ -82,16 +82,16 @@ def test_the_step_grows_with_the_fourth_root_of_the_noise(seed: int) -> None:
     steps = []
     for level in levels:
         oracle = CallableOracle(network, inputs=INPUTS)
-        values = oracle.query(scale_points(oracle, np.random.default_rng(seed)))
-        steps.append(function_scale(values, noise=np.array([level])).hessian_step)
+        values = oracle.query(BendLook().points(oracle, np.random.default_rng(seed)))
+        steps.append(BendLook().scale(values, noise=np.array([level])).hessian_step)
     assert np.polyfit(np.log(levels), np.log(steps), 1)[0] == pytest.approx(0.25, abs=0.05)
 
 
 def test_the_scale_of_a_sine_is_read_off(seed: int) -> None:
     frequency = 2.0
     oracle = CallableOracle(lambda x: np.sin(frequency * x.sum(axis=1) / np.sqrt(INPUTS)), inputs=INPUTS)
-    rng = np.random.default_rng(seed)
-    found = [function_scale(oracle.query(scale_points(oracle, rng)), noise=np.array([1e-16])) for _ in range(400)]
+    rng, look = np.random.default_rng(seed), BendLook()
+    found = [look.scale(oracle.query(look.points(oracle, rng)), noise=np.array([1e-16])) for _ in range(400)]
     # Along a random line the sine has the frequency times the cosine of a random angle.
     cosines = np.random.default_rng(0).standard_normal((100_000, INPUTS))
     cosines = frequency * cosines[:, 0] / np.linalg.norm(cosines, axis=1)
@@ -104,7 +104,7 @@ def test_the_scale_of_a_sine_is_read_off(seed: int) -> None:
 
 def test_the_scale_costs_eighteen_queries() -> None:
     oracle = CallableOracle(lambda x: x[:, 0], inputs=INPUTS)
-    assert len(scale_points(oracle, np.random.default_rng(0))) == 18
+    assert len(BendLook().points(oracle, np.random.default_rng(0))) == 18
 
 
 def relu_network(seed: int) -> Network:
@@ -115,9 +115,9 @@ def relu_network(seed: int) -> Network:
 
 def test_kinks_show_as_flatness_and_roughness(seed: int) -> None:
     oracle, scale = looked_at(relu_network(seed), seed)
-    assert measure_flatness(oracle, scale.noise, np.random.default_rng(seed))[0] > 0.7
+    assert BendLook().flatness(oracle, scale.noise, np.random.default_rng(seed))[0] > 0.7
     oracle, scale = looked_at(planted(seed), seed)
-    assert measure_flatness(oracle, scale.noise, np.random.default_rng(seed))[0] == 0.0
+    assert BendLook().flatness(oracle, scale.noise, np.random.default_rng(seed))[0] == 0.0
     assert scale.roughness < 0.2
 
 
@@ -135,13 +135,13 @@ def test_a_look_across_a_kink_is_rough(seed: int) -> None:
 )
 def test_affine_and_quadratic_functions_are_not_flat(model: Model, seed: int) -> None:
     oracle, scale = looked_at(model, seed)
-    assert measure_flatness(oracle, scale.noise, np.random.default_rng(seed))[0] == 0.0
+    assert BendLook().flatness(oracle, scale.noise, np.random.default_rng(seed))[0] == 0.0
 
 
 def test_flatness_costs_five_queries_per_place() -> None:
     oracle, scale = looked_at(planted(0), 0)
     before = oracle.oracle.ledger.sent
-    measure_flatness(oracle, scale.noise, np.random.default_rng(0), places=7)
+    BendLook(places=7).flatness(oracle, scale.noise, np.random.default_rng(0))
     assert oracle.oracle.ledger.sent - before == 35
 
 

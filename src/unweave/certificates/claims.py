@@ -20,6 +20,8 @@ from unweave.networks.network import Network
 from unweave.networks.parameters import is_shallow
 from unweave.result import Diagnostic, Outcome, at_least, at_most, percent
 
+RIGHT_SHARE = "share of the domain on which the network is right, at least"
+
 
 @dataclass(frozen=True)
 class Evidence:
@@ -82,17 +84,30 @@ class ClaimRules:
         partly_explained: residual, relative to the spread, up to which a network that does not explain everything is
             shown.
         fewest_right: share of the domain that a network must be right on, at least, to be called partly identified.
+        nearly_all: share of the domain from which on nothing is said to be weak about it: what is proved where no more
+            was asked for (`Examination.coverage`).
     """
 
     largest_noise: float = 0.1
     largest_radius: float = 1.0
     partly_explained: float = 1e-5
     fewest_right: float = 0.5
+    nearly_all: float = 0.95
 
     def __call__(self, evidence: Evidence) -> tuple[Outcome, str]:
         """Decide the outcome, and say why in one paragraph."""
         outcome, reason = self._decided(evidence)
         return outcome, f"{evidence.contradiction} {reason}".strip()
+
+    def right_share_check(self, evidence: Evidence) -> Diagnostic:
+        """Check on which share of the domain a network is right."""
+        return at_least(
+            RIGHT_SHARE,
+            evidence.right_share,
+            self.nearly_all,
+            "what fresh points of the domain prove; raise the budget, or coverage=",
+            weak=self.fewest_right,
+        )
 
     def _decided(self, evidence: Evidence) -> tuple[Outcome, str]:
         if not evidence.explains or evidence.missed or evidence.missed_trials:

@@ -10,11 +10,24 @@ from unweave.arrays import Points, Values, Vector, root_mean_square
 from unweave.exceptions import BudgetExhausted, OracleError
 from unweave.identification.corners import MOST_INPUTS, climb, face_points, points_beyond, points_on, vertices
 from unweave.networks.network import Network
-from unweave.oracles.oracle import Box
+from unweave.oracles.oracle import Box, Oracle
 from unweave.oracles.views import StandardOracle
 
-# Standard deviation of rounding, in units of the last digit: that of a uniform error, ``sqrt(1 / 12)``.
-ANSWER_ROUNDING = 0.29
+# Standard deviation of rounding, in units of what is rounded to: that of a uniform error, ``sqrt(1 / 12)``.
+ROUNDING_DEVIATION = 0.29
+
+
+def answer_rounding(oracle: Oracle, *, double: float = 4.0, exact_digits: float = 1e-12, single: float = 0.5) -> float:
+    """Rounding of answers, as seen so far, relative to the size of the terms that they add up.
+
+    Args:
+        oracle: whose answers are meant.
+        double: in units of the last digit, as seen for sums of a few hundred terms in float64.
+        exact_digits: last digit, relative to answers, below which they are such sums; chosen, far above float64.
+        single: in units of the last digit for other answers, which were rounded in the end: half of it at most.
+    """
+    digits = oracle.ledger.answer_digits
+    return (double if digits < exact_digits else single) * digits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -342,7 +355,7 @@ class AnswerPool:
         """The smallest residual that a right network can have: the noise, or its own rounding."""
         terms, sizes = self._sizes(network, self.fresh_points[:64], self.fresh_values[:64])
         terms = np.finfo(float).eps * root_mean_square(terms)
-        rounded = ANSWER_ROUNDING * self.oracle.oracle.ledger.answer_digits * root_mean_square(sizes)
+        rounded = ROUNDING_DEVIATION * self.oracle.oracle.ledger.answer_digits * root_mean_square(sizes)
         return float(max(noise, rounded, min(terms, largest_rounding * root_mean_square(sizes))))
 
     def floors(
@@ -350,7 +363,7 @@ class AnswerPool:
     ) -> Float64[np.ndarray, "points"]:
         """The same at every single point: far from the centre of the domain terms are larger."""
         terms, sizes = (np.max(each, axis=1) for each in self._sizes(network, points, values))
-        rounded = ANSWER_ROUNDING * self.oracle.oracle.ledger.answer_digits * sizes
+        rounded = ROUNDING_DEVIATION * self.oracle.oracle.ledger.answer_digits * sizes
         return np.maximum(np.maximum(noise, rounded), np.minimum(np.finfo(float).eps * terms, largest_rounding * sizes))
 
     def _sizes(self, network: Network, points: Points, answers: Values) -> tuple[Values, Values]:

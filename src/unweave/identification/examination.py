@@ -1,9 +1,10 @@
 """The examination of a network that explains the answers so far: it is tried where it could still be wrong.
 
-In a box, vertices and faces come first: a kink that cuts off a corner shows there. Then points on every kink that was
-found, where two that lie close together show; then fresh points of the domain, as many as the coverage needs that is to
-be claimed. What is missed is fitted once, for parameters that few
-answers have told of; a network that misses it still has something missing.
+In a box, vertices and faces come first: a kink that cuts off a corner shows there; on other domains, places far from
+the centre. Then fresh points of the domain, as many as the coverage needs that is to be claimed: their errors say, too,
+how far from a kink another one may hide. Last, points on every kink that was found and beside it, where two that lie
+close together show. What is missed is fitted, for parameters that few answers have told of; a network that still misses
+it has something missing.
 """
 
 from dataclasses import dataclass, replace
@@ -13,8 +14,10 @@ from jaxtyping import Bool, Float64
 
 from unweave.arrays import Points, Values, root_mean_square
 from unweave.certificates.certify import CONFIDENCE, fresh_needed, judged_by, leverages
+from unweave.certificates.claims import Evidence, in_words
 from unweave.exceptions import BudgetExhausted, TimeExhausted
 from unweave.identification.answers import AnswerPool
+from unweave.identification.corners import MOST_INPUTS
 from unweave.identification.refiner import Candidate, Refiner, reach_of_parameters
 from unweave.networks.network import Network
 from unweave.networks.parameters import is_shallow
@@ -42,6 +45,44 @@ class Examined:
     def is_passed(self) -> bool:
         """Whether it met every answer, as far as the budget went."""
         return self.missed == 0 and self.missed_trials == 0
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it explains the answers that it was fitted to, and met every other one."""
+        return self.candidate.explains and self.is_passed
+
+    @property
+    def error(self) -> float:
+        """Root mean square error of fresh answers, relative to their spread."""
+        return self.candidate.certificate.rms_error
+
+    def evidence(self, *, is_box: bool, constant_slope: float, contradiction: str) -> Evidence:
+        """Put together what a claim about the network is decided from.
+
+        Args:
+            is_box: whether the domain is a box.
+            constant_slope: slope, in standard units, below which a function without neurons is constant.
+            contradiction: how the network contradicts what the user has given; empty if it does not.
+        """
+        candidate, network = self.candidate, self.candidate.network
+        slope = 0.0 if network.skip is None else float(np.max(np.abs(network.skip), initial=0.0))
+        return Evidence(
+            network=in_words(network),
+            certificate=candidate.certificate,
+            floor=candidate.floor,
+            limit=candidate.limit,
+            explains=candidate.explains,
+            missed=self.missed,
+            missed_trials=self.missed_trials,
+            is_complete=self.is_complete,
+            reach=self.reach,
+            is_box=is_box,
+            all_vertices=network.inputs <= MOST_INPUTS,
+            is_constant=network.widths == (0,) and slope < constant_slope,
+            misfit=candidate.start.misfit,
+            is_shallow=is_shallow(network),
+            contradiction=contradiction,
+        )
 
 
 @dataclass(frozen=True)
@@ -86,6 +127,14 @@ class Examination:
                 break
             examined = self._once(again, refiner)
         return examined
+
+    def of_known_fault(self, candidate: Candidate, refiner: Refiner) -> Examined:
+        """Count what a network misses that is known not to explain the answers, without another query."""
+        if candidate.units is not refiner.answers.oracle:
+            refiner = in_units_of(candidate, refiner)
+        fresh = refiner.answers.fresh_points, refiner.answers.fresh_values
+        missed = np.count_nonzero(refiner.missed(candidate.network, *fresh))
+        return Examined(candidate, missed=int(missed), is_complete=False)
 
     def wanted(self, answers: AnswerPool) -> int:
         """Say how many fresh answers the claim needs."""

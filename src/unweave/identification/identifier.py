@@ -9,14 +9,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from unweave.activations import IDENTITY, QUADRATIC, Activation, activation_named, base_of
+from unweave.activations import IDENTITY, QUADRATIC, Activation, activation_named
 from unweave.arrays import limited_threads
 from unweave.certificates.certify import CONFIDENCE, Certificate
-from unweave.certificates.claims import ClaimRules, Evidence, in_words, network_quality
+from unweave.certificates.claims import ClaimRules, network_quality
 from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
 from unweave.identification import reasons
-from unweave.identification.corners import MOST_INPUTS
-from unweave.identification.examination import Examination, Examined, in_units_of
+from unweave.identification.examination import Examination, Examined
 from unweave.identification.found import Found, Settled
 from unweave.identification.hessians.route import HessianRoute
 from unweave.identification.kinks.route import KinkWalk
@@ -42,17 +41,14 @@ from unweave.identification.routes import (
 from unweave.identification.saturation.route import SaturationWalk, is_affine_far_out, is_constant_far_out
 from unweave.identification.session import Probing, Progress, Session
 from unweave.networks.network import Network
-from unweave.networks.parameters import is_shallow
-from unweave.networks.symmetries import express
 from unweave.numerics.least_squares import ending_after
 from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.numerics.subspace_power import SubspacePower
 from unweave.oracles.oracle import Domain, Oracle
-from unweave.oracles.views import as_oracle, in_oracle_units
-from unweave.result import Outcome, Result, RouteChoice, RouteEnd, at_least
+from unweave.oracles.views import as_oracle
+from unweave.result import Outcome, Result, RouteChoice, RouteEnd
 
 SPENT = "the budget was spent before."
-RIGHT_SHARE = "share of the domain on which the network is right, at least"
 
 
 def identify(
@@ -207,7 +203,7 @@ class Identifier:
         if trail.settled is not None:
             settled = trail.settled
             return trail.result(settled.outcome, settled.reason, settled.network, settled.certificate)
-        if first is not None and (best is None or not is_right(best)):
+        if first is not None and (best is None or not best.is_right):
             return replace(trail, route=trail.layer_route).result(Outcome.PARTLY_IDENTIFIED, first.reason)
         if best is not None:
             return self._judged(replace(trail, route=trail.best_route), best)
@@ -221,57 +217,31 @@ class Identifier:
         """Judge the best network by fresh answers, and say what a user should know about it."""
         session, best = trail.survey.session, examined.candidate
         session.diagnostics += [*best.start.checks, *network_quality(best.network, best.certificate)]
-        evidence = self._evidence(trail, examined)
-        outcome, reason = self.rules(evidence)
-        session.diagnostics.append(
-            at_least(
-                RIGHT_SHARE,
-                evidence.right_share,
-                0.95,
-                "what fresh points of the domain prove; raise the budget, or coverage=",
-                weak=self.rules.fewest_right,
-            )
+        evidence = examined.evidence(
+            is_box=trail.survey.is_in_box,
+            constant_slope=self.constant_slope,
+            contradiction=self._contradiction(best.network, trail.survey),
         )
+        outcome, reason = self.rules(evidence)
+        session.diagnostics.append(self.rules.right_share_check(evidence))
         if not best.explains and session.oracle.ledger.left < best.network.parameters:
             session.notes.append("The budget was used up before anything else could be tried: raise it.")
         if outcome is Outcome.NOT_IDENTIFIED:
             return trail.result(outcome, reason)
-        network = as_delivered(best, self.activation)
+        network = best.delivered(self.activation)
         if network.skip is not None and network.layers[0].activation.reflected_slope != 0.0:
             session.notes.append(
                 "This activation leaves the signs of neurons open up to an affine part: the network carries one (skip)."
             )
         return trail.result(outcome, reason, network, best.certificate)
 
-    def _evidence(self, trail: "Trail", examined: Examined) -> Evidence:
-        """Put together what a claim about the best network is decided from."""
-        best, survey = examined.candidate, trail.survey
-        network = best.network
-        slope = 0.0 if network.skip is None else float(np.max(np.abs(network.skip), initial=0.0))
-        return Evidence(
-            network=in_words(network),
-            certificate=best.certificate,
-            floor=best.floor,
-            limit=best.limit,
-            explains=best.explains,
-            missed=examined.missed,
-            missed_trials=examined.missed_trials,
-            is_complete=examined.is_complete,
-            reach=examined.reach,
-            is_box=survey.is_in_box,
-            all_vertices=survey.session.oracle.inputs <= MOST_INPUTS,
-            is_constant=network.widths == (0,) and slope < self.constant_slope,
-            misfit=best.start.misfit,
-            is_shallow=is_shallow(network),
-            contradiction=self._contradiction(network, hides_bends=survey.is_in_box or not survey.has_fine_answers),
-        )
-
-    def _contradiction(self, network: Network, *, hides_bends: bool) -> str:
+    def _contradiction(self, network: Network, survey: Survey) -> str:
         """Say how the network contradicts what the user has given; empty if it does not."""
         said = []
         if self.neurons is not None and network.widths[0] != self.neurons:
             said.append(reasons.other_width(network.widths[0], self.neurons))
         if self.activation is not None and network.widths[0]:
+            hides_bends = survey.is_in_box or not survey.has_fine_answers
             said.append(reasons.other_activation(network, self.activation, hides_bends=hides_bends))
         return " ".join(said).strip()
 
@@ -347,7 +317,7 @@ class Trail:
         session.diagnostics += found.checks
         session.notes += found.notes
         reason, failure = found.reason, found.reason or self.failure
-        if examined is not None and not is_right(examined):
+        if examined is not None and not examined.is_right:
             reason = "the best network does not explain the answers."
         if isinstance(found.stopped, OracleError):
             if not route.asks_far:
@@ -364,7 +334,7 @@ class Trail:
         known = Known(
             found.first_layer or self.known.first_layer,
             (*self.known.tried, name),
-            self.known.misses or (examined is not None and not is_right(examined)),
+            self.known.misses or (examined is not None and not examined.is_right),
         )
         trail = replace(
             self,
@@ -380,10 +350,7 @@ class Trail:
     def _examined(self, candidate: Candidate, refiner: Refiner) -> Examined:
         """Try a network where it could still be wrong, unless it is known to be."""
         if not candidate.explains:
-            answers = in_units_of(candidate, refiner) if candidate.units is not refiner.answers.oracle else refiner
-            points, values = answers.answers.fresh_points, answers.answers.fresh_values
-            missed = np.count_nonzero(answers.missed(candidate.network, points, values))
-            return Examined(candidate, missed=int(missed), is_complete=False)
+            return self.examination.of_known_fault(candidate, refiner)
         with self.survey.session.stage("examining the network"):
             return self.examination(candidate, refiner)
 
@@ -395,8 +362,8 @@ class Trail:
             return replace(self, end="an earlier route has settled the outcome.")
         if examined is None:
             return self
-        end = "the network of an earlier route explains the answers." if is_right(examined) else ""
-        if self.best is not None and not end and _error(examined) >= _error(self.best):
+        end = "the network of an earlier route explains the answers." if examined.is_right else ""
+        if self.best is not None and not end and examined.error >= self.best.error:
             return self
         return replace(self, best=examined, best_route=self.route, end=end)
 
@@ -422,24 +389,7 @@ class Trail:
         )
 
 
-def is_right(examined: Examined) -> bool:
-    """Whether a network meets all answers it was tried on."""
-    return examined.candidate.explains and examined.is_passed
-
-
-def _error(examined: Examined) -> float:
-    return examined.candidate.certificate.rms_error
-
-
 def _end_of(found: Found) -> RouteEnd:
     if found.candidate is not None or found.settled is not None:
         return RouteEnd.NETWORK
     return RouteEnd.NOTHING if found.first_layer is None else RouteEnd.FIRST_LAYER
-
-
-def as_delivered(candidate: Candidate, activation: Activation | None) -> Network:
-    """Give the network in the oracle's units, written with the activation that was asked for where it can be."""
-    network = in_oracle_units(candidate.network, candidate.units)
-    if activation is None or any(base_of(activation) != base_of(each) for each in network.activations[:-1]):
-        return network
-    return express(network, activation)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float64
 
+from unweave.activations import Activation, base_of
 from unweave.arrays import Points, Values, root_mean_square
 from unweave.certificates.certify import Certificate, certify
 from unweave.exceptions import BudgetExhausted
@@ -14,8 +15,9 @@ from unweave.identification.answers import AnswerPool
 from unweave.networks.network import Layer, Network
 from unweave.networks.parameters import is_shallow
 from unweave.networks.signs import absorb_skip
+from unweave.networks.symmetries import express
 from unweave.numerics.network_fit import LevenbergMarquardt, Refinement
-from unweave.oracles.views import StandardOracle
+from unweave.oracles.views import StandardOracle, in_oracle_units
 from unweave.result import Diagnostic
 
 
@@ -60,6 +62,13 @@ class Candidate:
     def network(self) -> Network:
         """The refined network."""
         return self.refinement.network
+
+    def delivered(self, activation: Activation | None) -> Network:
+        """Give the network in the oracle's units, written with the activation that was asked for where it can be."""
+        network = in_oracle_units(self.network, self.units)
+        if activation is None or any(base_of(activation) != base_of(each) for each in network.activations[:-1]):
+            return network
+        return express(network, activation)
 
     @property
     def is_smooth(self) -> bool:

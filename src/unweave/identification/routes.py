@@ -19,7 +19,7 @@ from unweave.exceptions import OracleError
 from unweave.identification import reasons
 from unweave.identification.found import FirstLayer, Found
 from unweave.identification.refiner import Refiner
-from unweave.identification.session import Probe, Session, measure_flatness
+from unweave.identification.session import BendLook, Probe, Session
 from unweave.identification.walks.lines import TailBehaviour, Tails, measure_tails
 from unweave.oracles.oracle import Box
 from unweave.oracles.views import LINE_POINTS
@@ -28,8 +28,6 @@ from unweave.result import at_most
 # A name that two routes know: kinks are walked along far out where this one has not read them.
 SATURATION = "saturation walk"
 KINK_WALK = "kink walk"
-# How far beside the centre it is asked, in half-widths: models that normalise their inputs have no answer at zero.
-NEXT_TO = 1e-3
 
 
 @dataclass(frozen=True)
@@ -65,6 +63,8 @@ class PlateauLook:
             points apart; farther away steps could be crossed.
         crossed: places at which a step may have been crossed all the same, and it is looked nearer.
         nearer: how much.
+        beside_centre: how far beside the centre it is asked: models that normalise inputs have no answer at zero;
+            chosen, far below the distance of most kinks.
     """
 
     places: int = 16
@@ -74,6 +74,7 @@ class PlateauLook:
     distances: tuple[float, float] = (1e-5, 0.5)
     crossed: int = 2
     nearer: float = 1e-3
+    beside_centre: float = 1e-3
 
     def distance(self, error: float) -> float:
         """So far that answers which are not constant change visibly: by about as much as they are asked apart."""
@@ -104,6 +105,7 @@ class Survey:
             then hardly bends at the first places.
         fine_noise: noise up to which far kinks are told from smooth bends: with three decimals a walk along what looks
             like kinks costs 10,000 queries in vain.
+        bends: how it is seen whether the function is straight nearby and bent farther away.
         plateaus: how it is seen whether answers are constant around places.
     """
 
@@ -116,6 +118,7 @@ class Survey:
     smooth_roughness: float = 0.2
     visible_bend: float = 1e3
     fine_noise: float = 1e-6
+    bends: BendLook = field(default_factory=BendLook)
     plateaus: PlateauLook = field(default_factory=PlateauLook)
 
     @property
@@ -171,7 +174,7 @@ class Survey:
     @cached_property
     def flatness(self) -> tuple[float, int]:
         """Share of random places that are straight nearby, of those that bend farther away, and their number."""
-        return measure_flatness(self.probe.oracle, self.probe.scale.noise, self.session.rng_probe)
+        return self.bends.flatness(self.probe.oracle, self.probe.scale.noise, self.session.rng_probe)
 
     @property
     def is_straight_everywhere(self) -> bool:
@@ -299,7 +302,7 @@ def is_constant_at_the_centre(survey: Survey, known: Known) -> Decision:
     if known.first_layer is not None:
         return leave("a first layer is known.")
     inputs = survey.session.oracle.inputs
-    centre = NEXT_TO * survey.session.rng_walk.standard_normal((1, inputs))
+    centre = survey.plateaus.beside_centre * survey.session.rng_walk.standard_normal((1, inputs))
     places = np.repeat(centre, survey.plateaus.places, axis=0)
     if not survey.is_constant_around(places, survey.session.rng_walk):
         return leave("the answers change around the centre.")

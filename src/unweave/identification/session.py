@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 import numpy as np
 from jaxtyping import Bool, Float64
@@ -13,7 +14,7 @@ from unweave.arrays import Values, spread_of_columns
 from unweave.certificates.certify import Certificate
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
-from unweave.identification.answers import AnswerPool, Asking
+from unweave.identification.answers import ROUNDING_DEVIATION, AnswerPool, Asking, answer_rounding
 from unweave.identification.rounding import RoundingLook
 from unweave.networks.network import Layer, Network
 from unweave.oracles.oracle import Oracle
@@ -27,9 +28,6 @@ from unweave.oracles.views import (
     standardise,
 )
 from unweave.result import Cost, Diagnostic, Outcome, Result, RouteChoice, at_most
-
-# Standard deviation of rounding, in multiples that are rounded to.
-UNIFORM = 0.29
 
 
 @dataclass(frozen=True)
@@ -84,14 +82,104 @@ class FunctionScale:
         return float(np.clip(step, *self.steps))
 
 
-# Half-widths of the second differences that look at the function, in half-widths of the domain, on as many lines.
-LADDER, LINES = np.array([0.0125, 0.05, 0.2, 0.5]), 2
+@dataclass(frozen=True, kw_only=True)
+class BendLook:
+    """Settings of second differences that look at the function. Distances are in half-widths of the domain.
 
+    Args:
+        lines: that the scale of the function is read from: one may cross a zero of its curvature.
+        ladder: half-widths of the differences on them; chosen: the longest leaves room for lines in the domain.
+        visible: fourth derivatives, in units of what noise makes of them, from which on they are seen; chosen.
+        assumed: the fourth derivative in these units if none is seen; chosen: a step of differences that is too small
+            costs little, one that is too large shows neurons that do not exist.
+        places: where it is looked for kinks.
+        short: distances of that look that should miss kinks, and on which smooth functions should bend visibly: at
+            least, at most, and in square roots of the noise; chosen.
+        long: distance of that look at which kinks should be met; chosen.
+        straight: bends up to this many times the noise are none, nor are those up to `straight_share`; chosen.
+        straight_share: bends up to this share of what smooth functions show are none; chosen.
+        telling_share: of what smooth functions show that must stand out from the noise, or a place tells nothing;
+            chosen: their curvature there may be a third of that farther away.
+    """
 
-def scale_points(oracle: Oracle, rng: np.random.Generator) -> Float64[np.ndarray, "points inputs"]:
-    """The points, in standard coordinates, whose answers `function_scale` needs: 9 on each of two lines."""
-    bases = oracle.domain.sample_standard(rng, LINES, oracle.inputs, LADDER[-1])
-    return _on_lines(bases, np.concatenate([[0.0], LADDER, -LADDER]), rng)
+    lines: int = 2
+    ladder: tuple[float, ...] = (0.0125, 0.05, 0.2, 0.5)
+    visible: float = 5.0
+    assumed: float = 0.1
+    places: int = 16
+    short: tuple[float, float, float] = (1e-3, 0.15, 30.0)
+    long: float = 0.5
+    straight: float = 20.0
+    straight_share: float = 0.01
+    telling_share: float = 0.3
+
+    def points(self, oracle: Oracle, rng: np.random.Generator) -> Float64[np.ndarray, "points inputs"]:
+        """Choose the points, in standard coordinates, whose answers `scale` needs: 9 on each of two lines."""
+        bases, ladder = oracle.domain.sample_standard(rng, self.lines, oracle.inputs, self.ladder[-1]), self.ladder
+        return _on_lines(bases, np.array([0.0, *ladder, *(-rung for rung in ladder)]), rng)
+
+    def scale(self, values: Values, *, noise: Float64[np.ndarray, "outputs"]) -> FunctionScale:
+        """Read the scale of the function off the answers at `points`.
+
+        The fourth derivative comes from pairs of second differences that rise above the noise.
+
+        Assumes: the function is smooth on the scale of the domain. Guarantees: heuristic.
+        """
+        ladder, rungs = np.array(self.ladder), len(self.ladder)
+        table = values.reshape(self.lines, 2 * rungs + 1, -1)
+        second = (table[:, 1 : rungs + 1] + table[:, rungs + 1 :] - 2 * table[:, :1]) / (ladder**2)[:, None]
+        fine, coarse = ladder[:-1] ** 2, ladder[1:] ** 2
+        # Per line and pair of rungs; one line may cross a zero, so the larger line counts.
+        pairs = 12.0 * np.diff(second, axis=1) / (coarse - fine)[:, None]
+        fourth = np.max(np.sqrt(np.mean(pairs**2, axis=2)), axis=0)
+        level = float(np.sqrt(np.mean(noise**2)))
+        # A second difference has ``sqrt(6)`` times the noise of an answer.
+        hidden = 12.0 * 2.5 * level / (fine * (coarse - fine))
+        visible = fourth > self.visible * hidden
+        sizes = _root_mean_square(second)
+        change = float(_root_mean_square(np.diff(second, axis=1))[0])
+        return FunctionScale(
+            second=float(sizes[int(np.argmax(visible)) if np.any(visible) else -1]),
+            fourth=float(max(np.max(fourth[visible], initial=self.assumed * hidden[-1]), np.finfo(float).tiny)),
+            roughness=change / max(float(np.max(sizes)), 2.5 * level / ladder[0] ** 2, np.finfo(float).tiny),
+            is_straight=self._is_straight_somewhere(np.max(np.abs(second), axis=2) * ladder**2, level),
+            noise=level,
+        )
+
+    def flatness(self, oracle: StandardOracle, noise: float, rng: np.random.Generator) -> tuple[float, int]:
+        """Share of places that are straight on a short line but bent on a long one, and how many could tell.
+
+        Close to 1 for piecewise linear functions, 0 for smooth curved ones and for affine ones.
+        Costs 5 queries per place.
+        """
+        least, most, by_noise = self.short
+        short, long = float(np.clip(by_noise * np.sqrt(noise), least, most)), self.long
+        bases = oracle.sample(rng, self.places, margin=long)
+        offsets = np.array([0.0, short, -short, long, -long])
+        table = oracle.query(_on_lines(bases, offsets, rng)).reshape(self.places, len(offsets), -1)
+        bend_short = np.max(np.abs(table[:, 1] + table[:, 2] - 2 * table[:, 0]), axis=1)
+        bend_long = np.max(np.abs(table[:, 3] + table[:, 4] - 2 * table[:, 0]), axis=1)
+        is_straight, is_telling = self._straight_but_bent(bend_short, bend_long, short / long, noise)
+        telling = int(np.count_nonzero(is_telling))
+        return float(np.count_nonzero(is_straight) / max(telling, 1)), telling
+
+    def _is_straight_somewhere(self, bends: Float64[np.ndarray, "lines rungs"], noise: float) -> bool:
+        """Whether some line is straight up to one rung of the ladder and bent on a later one."""
+        return any(
+            bool(np.any(self._straight_but_bent(bends[:, i], bends[:, j], self.ladder[i] / self.ladder[j], noise)[0]))
+            for i, j in combinations(range(len(self.ladder)), 2)
+        )
+
+    def _straight_but_bent(
+        self, short: np.ndarray, long: np.ndarray, ratio: float, noise: float
+    ) -> tuple[Bool[np.ndarray, "places"], Bool[np.ndarray, "places"]]:
+        """Whether second differences over a short distance vanish where those over a long one do not; and who can tell.
+
+        Differences are absolute, `ratio` is that of the distances, and smooth functions bend by about its square.
+        """
+        smooth = ratio**2 * long
+        is_telling = self.telling_share * smooth > self.straight * noise
+        return is_telling & (short <= np.maximum(self.straight * noise, self.straight_share * smooth)), is_telling
 
 
 def _on_lines(
@@ -103,94 +191,12 @@ def _on_lines(
     return (bases[:, None] + offsets[:, None] * directions[:, None]).reshape(-1, bases.shape[1])
 
 
-def function_scale(values: Values, *, noise: Float64[np.ndarray, "outputs"]) -> FunctionScale:
-    """Read the scale of the function off the answers at `scale_points`.
-
-    The fourth derivative comes from pairs of second differences that rise above the noise.
-
-    Assumes: the function is smooth on the scale of the domain. Guarantees: heuristic.
-    """
-    rungs = len(LADDER)
-    table = values.reshape(LINES, 2 * rungs + 1, -1)
-    second = (table[:, 1 : rungs + 1] + table[:, rungs + 1 :] - 2 * table[:, :1]) / (LADDER**2)[:, None]
-    fine, coarse = LADDER[:-1] ** 2, LADDER[1:] ** 2
-    # Per line and pair of rungs; one line may cross a zero, so the larger line counts.
-    pairs = 12.0 * np.diff(second, axis=1) / (coarse - fine)[:, None]
-    fourth = np.max(np.sqrt(np.mean(pairs**2, axis=2)), axis=0)
-    level = float(np.sqrt(np.mean(noise**2)))
-    hidden = 12.0 * 2.5 * level / (fine * (coarse - fine))
-    visible = fourth > 5 * hidden
-    sizes = _root_mean_square(second)
-    change = float(_root_mean_square(np.diff(second, axis=1))[0])
-    return FunctionScale(
-        second=float(sizes[int(np.argmax(visible)) if np.any(visible) else -1]),
-        # A step that is too small costs little, one that is too large shows neurons that do not exist.
-        fourth=float(max(np.max(fourth[visible], initial=0.1 * hidden[-1]), np.finfo(float).tiny)),
-        roughness=change / max(float(np.max(sizes)), 2.5 * level / LADDER[0] ** 2, np.finfo(float).tiny),
-        is_straight=_is_straight_somewhere(np.max(np.abs(second), axis=2) * LADDER**2, level),
-        noise=level,
-    )
-
-
-def _is_straight_somewhere(bends: Float64[np.ndarray, "lines rungs"], noise: float) -> bool:
-    """Whether some line is straight up to one rung of the ladder and bent on a later one."""
-    return any(
-        bool(np.any(straight_but_bent(bends[:, short], bends[:, long], LADDER[short] / LADDER[long], noise)[0]))
-        for short in range(len(LADDER))
-        for long in range(short + 1, len(LADDER))
-    )
-
-
-def straight_but_bent(
-    short: np.ndarray, long: np.ndarray, ratio: float, noise: float
-) -> tuple[Bool[np.ndarray, "places"], Bool[np.ndarray, "places"]]:
-    """Whether second differences over a short distance vanish where those over a long one do not.
-
-    Args:
-        short, long: absolute second differences.
-        ratio: of the short distance to the long one.
-        noise: of an answer.
-
-    Returns:
-        Whether each place is straight nearby and bent farther away, and whether it could tell.
-    """
-    # A smooth function bends by about ratio^2 of the long bend: a place where even a third of that
-    # would drown in the noise tells nothing.
-    smooth = ratio**2 * long
-    is_telling = 0.3 * smooth > 20 * noise
-    return is_telling & (short <= np.maximum(20 * noise, 0.01 * smooth)), is_telling
-
-
-def measure_flatness(
-    oracle: StandardOracle, noise: float, rng: np.random.Generator, *, places: int = 16
-) -> tuple[float, int]:
-    """Share of places where the function is straight on a short line but bent on a long one, and how many could tell.
-
-    Close to 1 for piecewise linear functions, 0 for smooth curved ones and for affine ones.
-    Costs 5 queries per place.
-    """
-    # Short enough to miss kinks, long enough for a smooth function to bend visibly.
-    short, long = float(np.clip(30 * np.sqrt(noise), 1e-3, 0.15)), 0.5
-    bases = oracle.sample(rng, places, margin=long)
-    offsets = np.array([0.0, short, -short, long, -long])
-    table = oracle.query(_on_lines(bases, offsets, rng)).reshape(places, len(offsets), -1)
-    bend_short = np.max(np.abs(table[:, 1] + table[:, 2] - 2 * table[:, 0]), axis=1)
-    bend_long = np.max(np.abs(table[:, 3] + table[:, 4] - 2 * table[:, 0]), axis=1)
-    is_straight, is_telling = straight_but_bent(bend_short, bend_long, short / long, noise)
-    telling = int(np.count_nonzero(is_telling))
-    return float(np.count_nonzero(is_straight) / max(telling, 1)), telling
-
-
 def _root_mean_square(table: np.ndarray) -> np.ndarray:
     """Root mean square over base points (first axis) and outputs (last axis)."""
     return np.sqrt(np.mean(table**2, axis=(0, 2)))
 
 
 Progress = Callable[[str, int], None]
-
-# Rounding of answers against the terms that they add up, in units of the last digit: what is seen
-# for sums of a few hundred terms in float64, and for answers that were only rounded in the end.
-DOUBLE_ROUNDING, SINGLE_ROUNDING = 4.0, 0.5
 
 
 @dataclass(frozen=True)
@@ -215,12 +221,6 @@ class Probe:
     def answer_error(self) -> float:
         """Expected error of an answer, with the rounding of what was subtracted to centre the answers."""
         return self.scale.noise + self.rounding * float(np.max(np.abs(self.oracle.offset / self.oracle.size)))
-
-
-def answer_rounding(oracle: Oracle) -> float:
-    """Rounding of answers, as seen so far, relative to the size of the terms that they add up."""
-    digits = oracle.ledger.answer_digits
-    return (DOUBLE_ROUNDING if digits < 1e-12 else SINGLE_ROUNDING) * digits
 
 
 class Session:
@@ -301,6 +301,7 @@ class Probing:
         largest_noise: error of an answer, relative to that spread, above which nothing is identified: what it would
             excuse may be as large as a neuron.
         spread_points: places that the units of the answers are chosen from, beside those of the first lines.
+        bend_look: how fast the function changes.
         rounding_look: how answers that were rounded are told from steps.
         asking: how many answers fits and certificates get.
 
@@ -310,6 +311,7 @@ class Probing:
     largest_repeat: float = 1e-2
     largest_noise: float = 0.025
     spread_points: int = 12
+    bend_look: BendLook = field(default_factory=BendLook)
     rounding_look: RoundingLook = field(default_factory=RoundingLook)
     asking: Asking = field(default_factory=Asking)
 
@@ -328,7 +330,7 @@ class Probing:
             session.notes.append(reasons.gives_logits())
             noise = measure_noise(asked, rng)
         center, half_width = asked.domain.frame(asked.inputs)
-        lines = scale_points(asked, rng)
+        lines = self.bend_look.points(asked, rng)
         spread = asked.domain.sample_standard(rng, self.spread_points, asked.inputs, 0.0)
         points = np.concatenate([lines, spread])
         values = np.concatenate([noise.values, asked.query(center + half_width * points)])
@@ -340,7 +342,7 @@ class Probing:
         answers.keep(spread, standard[last:], are_spread=True)
         noise = noise.at_least(self._rounding_of(session, noise, oracle, gives_logits=gives_logits))
         self._check_noise(session, noise, float(np.max(noise.deviation / oracle.size)))
-        scale = function_scale(standard[first:last], noise=noise.deviation / oracle.size)
+        scale = self.bend_look.scale(standard[first:last], noise=noise.deviation / oracle.size)
         return Probe(oracle, answers, scale, answer_rounding(asked), gives_logits)
 
     def _rounding_of(
@@ -354,7 +356,7 @@ class Probing:
         step = ledger.grid.step
         if step == 0.0 or gives_logits or not self.rounding_look(asked, step, session.rng_probe.spawn(1)[0]):
             return error
-        error = np.maximum(error, UNIFORM * step)
+        error = np.maximum(error, ROUNDING_DEVIATION * step)
         session.note_rounding(reasons.rounded_to_multiples(step, float(np.max(error / oracle.size))))
         return error
 

@@ -11,7 +11,6 @@ from unweave.certificates.certify import Certificate
 from unweave.certificates.claims import ClaimRules, Evidence, in_words, network_quality, size_in_words
 from unweave.exceptions import InvalidInput
 from unweave.identification.answers import AnswerPool
-from unweave.identification.identifier import as_delivered
 from unweave.identification.refiner import Candidate, Refiner, Start, weakest_neuron, without_neuron
 from unweave.networks.network import Layer, Network
 from unweave.networks.parameters import ParameterVector
@@ -144,10 +143,10 @@ def test_output_units_need_an_affine_output_layer(seed: int) -> None:
 
 def test_the_network_is_delivered_with_the_activation_asked_for(seed: int) -> None:
     candidate = judged(planted(seed), seed)
-    delivered = as_delivered(candidate, SIGMOID)
+    delivered = candidate.delivered(SIGMOID)
     assert delivered.activations == (SIGMOID, SIGMOID, IDENTITY)
     assert match(delivered, candidate.network).largest_error < 1e-12
-    assert as_delivered(candidate, RELU).activations == (TANH, TANH, IDENTITY)
+    assert candidate.delivered(RELU).activations == (TANH, TANH, IDENTITY)
 
 
 def evidence_for(candidate: Candidate) -> Evidence:

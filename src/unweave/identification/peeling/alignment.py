@@ -17,7 +17,7 @@ from unweave.arrays import Points
 from unweave.numerics.least_squares import Policy, Solver, Step, minimise, normal_solver, scattered
 
 # Lengths and biases are known to a few tenths only and partly undetermined: damped from the beginning, and always a
-# little, until a step moves all of them by less than 1e-10.
+# little, until a step moves all of them by less than 1e-10. Heuristic.
 DAMPING = Policy(
     steps=30,
     first_damping=1e-2,
@@ -29,8 +29,6 @@ DAMPING = Policy(
     largest_damping=1e6,
     step_tol=1e-10,
 )
-# Every unknown is damped by at least this share of what the most important one is damped by.
-LEAST_SHARE = 1e-10
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,6 +44,9 @@ class AlignmentRules:
         trusted: how far lengths (relative) and biases may be from what was given: tails give lengths to 1 %, and biases
             to a few tenths (`FarLayerSearch`).
         tried_ranks: those with the largest gaps at the given lengths and biases; chosen, for the time.
+        damping: how steps are damped.
+        least_share: every unknown is damped by at least this share of what the most important one is damped by;
+            chosen, above rounding.
     """
 
     clear_gap: float = 200.0
@@ -53,6 +54,8 @@ class AlignmentRules:
     many: int = 5
     trusted: tuple[float, float] = (0.05, 0.45)
     tried_ranks: int = 20
+    damping: Policy = DAMPING
+    least_share: float = 1e-10
 
 
 RULES = AlignmentRules()
@@ -143,7 +146,7 @@ class _Ranks:
         state = np.concatenate([np.ones(neurons), biases])
         given = state
         for is_free in (np.arange(2 * neurons) >= neurons, np.ones(2 * neurons, dtype=bool)):
-            state = minimise(_Descent(self, rank, is_free, given), state, DAMPING).point
+            state = minimise(_Descent(self, rank, is_free, given), state, self.rules.damping).point
         scales, found = state[:neurons], state[neurons:]
         # In the given units the gradients carry the lengths as factors, which the row space must not.
         left, values, _ = np.linalg.svd(self.divided(scales, found) / scales[:, None])
@@ -198,7 +201,7 @@ class _Descent:
     def solver(self, point: np.ndarray, _residuals: float, /) -> Solver:
         gram, gradient = self.ranks.normal_equations(self.rank, point)
         gram, gradient = gram[np.ix_(self.is_free, self.is_free)], gradient[self.is_free]
-        units = np.diag(gram) + LEAST_SHARE * float(np.max(np.diag(gram)))
+        units = np.diag(gram) + self.ranks.rules.least_share * float(np.max(np.diag(gram)))
         return scattered(normal_solver(gram, -gradient, units, ridges=(0.0,)), self.is_free)
 
     def moved(self, point: np.ndarray, step: Step, /) -> np.ndarray | None:

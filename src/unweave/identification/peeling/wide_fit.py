@@ -16,7 +16,7 @@ from unweave.numerics.least_squares import Policy, Solver, normal_solver, scatte
 from unweave.numerics.network_fit import NetworkFit, Refinement
 
 # Starts are far off: damped from the beginning, and less only slowly where a step leaves more than 0.8 of the residual.
-# At solutions without full rank there is always some damping.
+# At solutions without full rank there is always some damping. Heuristic.
 DAMPING = Policy(
     first_damping=1e-3,
     revived_damping=0.0,
@@ -30,21 +30,25 @@ DAMPING = Policy(
     # Over as many steps as a fit is patient for.
     gain_tol=0.1,
 )
-# Every parameter is damped by at least this share of what the most important one is damped by.
-LEAST_SHARE = 1e-8
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class WideFit:
     """Settings of a fit from far away.
 
     Args:
         steps: largest number of accepted steps.
         patience: steps after which the residual must have fallen by a tenth, or the start is given up.
+        damping: how steps are damped; its number of steps and its patience are those above.
+        least_share: every parameter is damped by at least this share of what the most important one is damped by.
+
+    Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
 
     steps: int = 200
     patience: int = 40
+    damping: Policy = DAMPING
+    least_share: float = 1e-8
 
     def __call__(
         self,
@@ -71,9 +75,9 @@ class WideFit:
             kept = is_free[jacobian.is_free]
             gram, gradient = gram[np.ix_(kept, kept)], gradient[kept]
             sizes = np.diag(gram)
-            units = sizes + LEAST_SHARE * np.max(sizes)
+            units = sizes + self.least_share * np.max(sizes)
             return scattered(normal_solver(gram, gradient, units, ridges=(0.0,)), is_free)
 
-        policy = replace(DAMPING, steps=self.steps, patience=self.patience)
+        policy = replace(self.damping, steps=self.steps, patience=self.patience)
         found = NetworkFit(points, values, solver_at).refined(network, policy, target=target)
         return replace(found, has_converged=found.residual <= target)

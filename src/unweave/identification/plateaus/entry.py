@@ -6,11 +6,11 @@ import numpy as np
 
 from unweave.certificates.certify import Certificate
 from unweave.exceptions import BudgetExhausted, InvalidInput, StageFailed
+from unweave.identification.answers import answer_rounding
 from unweave.identification.found import Found
 from unweave.identification.plateaus.route import PlateauWalk, lowest_layer
 from unweave.identification.plateaus.search import LowestLayerSearch
-from unweave.identification.routes import NEXT_TO
-from unweave.identification.session import Progress, Session, answer_rounding
+from unweave.identification.session import Progress, Session
 from unweave.identification.walks.lines import remembered
 from unweave.networks.network import Network
 from unweave.oracles.oracle import Box, Domain, Oracle
@@ -83,7 +83,7 @@ def _leave_plateaus(session: Session, search: LowestLayerSearch) -> Found:
     center, half_width = oracle.domain.frame(oracle.inputs)
     ask = remembered(lambda points: oracle.query(center + half_width * points))
     # The first answer tells the number of outputs and how exact answers are.
-    outputs = ask(NEXT_TO * session.rng_walk.standard_normal((1, oracle.inputs))).shape[1]
+    outputs = ask(search.beside_centre * session.rng_walk.standard_normal((1, oracle.inputs))).shape[1]
     found = search(ask, oracle.inputs, session.rng_walk, rounding=answer_rounding(oracle))
     standard = StandardOracle(oracle, center, half_width, np.zeros(outputs), np.ones(outputs))
     return lowest_layer(found, standard)

@@ -20,7 +20,6 @@ from unweave.identification.plateaus.continuation import Continuation, Planes
 from unweave.identification.plateaus.edges import EdgeKind, Edges, Facet, FacetReading, Plateau, leave
 from unweave.identification.plateaus.local_steps import Elsewhere, LocalSteps
 from unweave.identification.plateaus.threshold_layer import ThresholdLayer, rows_are_all, rows_are_exact
-from unweave.identification.routes import NEXT_TO
 from unweave.identification.walks.lines import Ask, Search, run_searches
 from unweave.networks.network import Layer
 from unweave.result import Verdict
@@ -63,6 +62,7 @@ class LowestLayerSearch:
         margin: tolerated rounding of an answer on a plateau, in expected errors: six standard deviations.
         same: two readings are of one hyperplane, or a point is on it, up to this share of its distance from the centre:
             far above the 1.5e-12 that readings had at most (`FacetReading`), and a tenth of the roughest that count.
+        beside_centre: distance of the first place: models that normalise inputs have no answer at the centre; chosen.
         nearby: steps that tell whether answers are constant around a place, in square roots of the inputs; chosen.
         nearby_steps: how many of them.
         home_scales: distances at which a plateau is looked for if the centre is on none, in square roots of the inputs.
@@ -85,6 +85,7 @@ class LowestLayerSearch:
     reading: FacetReading = field(default_factory=FacetReading)
     margin: float = 6.0
     same: float = 1e-7
+    beside_centre: float = 1e-3
     nearby: float = 1e-6
     nearby_steps: int = 3
     home_scales: tuple[float, ...] = (0.1, 0.3, 1.0)
@@ -170,13 +171,12 @@ class _Walk:
         Raises:
             StageFailed: if answers are constant nowhere.
         """
-        home = self._plateau_at(NEXT_TO * self.rng.standard_normal(self.inputs))
+        home = self._plateau_at(self.search.beside_centre * self.rng.standard_normal(self.inputs))
         homes, scales = self.search.homes, self.search.home_scales
         for number in range(homes):
             if home is not None:
                 break
-            scale = scales[number % len(scales)]
-            home = self._plateau_at(scale * self.rng.standard_normal(self.inputs))
+            home = self._plateau_at(scales[number % len(scales)] * self.rng.standard_normal(self.inputs))
         if home is None:
             raise StageFailed(
                 f"the answers are constant around none of {homes + 1} places: the units are not steps, and nowhere "
