@@ -1,5 +1,6 @@
 """Seeds for every test: one by default, many with ``UNWEAVE_SEEDS=n``."""
 
+import gc
 import os
 from collections.abc import Iterator
 
@@ -25,7 +26,18 @@ settings.register_profile("unweave", deadline=None, max_examples=30, derandomize
 settings.load_profile("unweave")
 
 
-@pytest.fixture(params=range(SEEDS))
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection() -> Iterator[object]:
+    """Look for no garbage among what is imported: it is a million objects that stay, and would be visited often."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.fixture(params=range(SEEDS), scope="module")
 def seed(request: pytest.FixtureRequest) -> int:
     return request.param
 

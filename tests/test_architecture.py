@@ -10,6 +10,7 @@ import importlib
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -75,8 +76,18 @@ def import_graph(sources: Mapping[str, str]) -> dict[str, frozenset[str]]:
     return {module: frozenset(modules(imports_of(source))) - {module} for module, source in sources.items()}
 
 
-SOURCES = {module_name(path): path.read_text() for path in sorted(SOURCE.rglob("*.py"))}
-GRAPH = import_graph(SOURCES)
+@cache
+def sources() -> dict[str, str]:
+    """The text of every module; read by the first test that needs it."""
+    return {module_name(path): path.read_text() for path in sorted(SOURCE.rglob("*.py"))}
+
+
+@cache
+def package_graph() -> Graph:
+    """What the modules of this package import."""
+    return import_graph(sources())
+
+
 PACKAGES = {module_name(path) for path in SOURCE.rglob("__init__.py")}
 
 
@@ -128,13 +139,13 @@ def level_of(module: str) -> int:
 
 
 def test_every_module_has_its_place() -> None:
-    assert {module.split(".")[0] for module in GRAPH if module} <= set().union(*ORDER)
+    assert {module.split(".")[0] for module in package_graph() if module} <= set().union(*ORDER)
 
 
 def test_modules_import_only_from_floors_below() -> None:
     upwards = {
         (module, imported)
-        for module, targets in GRAPH.items()
+        for module, targets in package_graph().items()
         for imported in targets
         if module and imported and level_of(imported) > level_of(module)
     }
@@ -142,11 +153,11 @@ def test_modules_import_only_from_floors_below() -> None:
 
 
 def test_shared_modules_have_two_users() -> None:
-    assert not lonely_modules(GRAPH)
+    assert not lonely_modules(package_graph())
 
 
 def test_a_module_with_one_user_on_the_shared_floor_is_noticed() -> None:
-    graph = dict(GRAPH) | {"numerics.lonely": frozenset[str]()}
+    graph = dict(package_graph()) | {"numerics.lonely": frozenset[str]()}
     graph["learn.quadratic.train"] = graph["learn.quadratic.train"] | {"numerics.lonely"}
     assert lonely_modules(graph) == {"numerics.lonely": {"learn.quadratic"}}
 
@@ -164,7 +175,7 @@ def neighbours_imported(graph: Graph) -> set[tuple[str, str]]:
 
 
 def test_no_method_imports_another() -> None:
-    assert not neighbours_imported(GRAPH)
+    assert not neighbours_imported(package_graph())
 
 
 def test_an_import_between_methods_is_noticed() -> None:
@@ -174,7 +185,9 @@ def test_an_import_between_methods_is_noticed() -> None:
 
 def test_only_commands_import_reproduce() -> None:
     importers = {
-        module for module, targets in GRAPH.items() if any(target.startswith("reproduce") for target in targets)
+        module
+        for module, targets in package_graph().items()
+        if any(target.startswith("reproduce") for target in targets)
     }
     assert all(module.startswith(("reproduce", "cli")) for module in importers)
 
@@ -182,14 +195,14 @@ def test_only_commands_import_reproduce() -> None:
 def test_only_kernels_import_jax() -> None:
     importers = {
         module
-        for module, source in SOURCES.items()
+        for module, source in sources().items()
         if {name.split(".")[0] for name in imports_of(source)} & {"jax", "jaxlib", "optax"}
     }
     assert all(module.startswith("_kernels") for module in importers)
 
 
 def test_no_method_knows_planted_networks() -> None:
-    importers = {module for module, targets in GRAPH.items() if "networks.planted" in targets}
+    importers = {module for module, targets in package_graph().items() if "networks.planted" in targets}
     assert all(module.startswith(("reproduce", "cli")) for module in importers)
 
 
@@ -228,7 +241,7 @@ def test_unknown_names_are_refused() -> None:
 
 
 def test_every_module_can_be_imported() -> None:
-    for module in GRAPH:
+    for module in package_graph():
         importlib.import_module(f"unweave.{module}" if module else "unweave")
 
 

@@ -59,7 +59,7 @@ def fitted(
 @pytest.mark.parametrize("shape", [SHAPE, (8, 7, 6, 5, 4)], ids=str)
 @pytest.mark.parametrize(("hidden", "output"), [(TANH, IDENTITY), (TANH, TANH), (TANH, SIGMOID), (SIGMOID, IDENTITY)])
 @pytest.mark.parametrize("noise", [1e-16, 1e-10])
-@pytest.mark.parametrize("number", range(2))
+@pytest.mark.parametrize("number", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_the_true_error_is_below_the_radius(
     shape: tuple[int, ...], hidden: Activation, output: Activation, noise: float, number: int, seed: int
 ) -> None:

@@ -26,7 +26,7 @@ def problem(seed: int) -> tuple[np.random.Generator, Network, np.ndarray]:
 def test_chances_are_uniform_for_noise(seed: int) -> None:
     rng, network, points = problem(seed)
     chances = [
-        ResidualTest()(network, points, network(points) + rng.standard_normal((ROWS, 1)), rng).chance for _ in range(60)
+        ResidualTest()(network, points, network(points) + rng.standard_normal((ROWS, 1)), rng).chance for _ in range(40)
     ]
     assert stats.kstest(chances, "uniform").pvalue > 1e-4
 

@@ -1,7 +1,9 @@
 """What every command writes with `--json`, and what run folders hold, against `docs/result.schema.json`."""
 
+import contextlib
 import copy
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -67,10 +69,24 @@ def write_csv(name: str, points: np.ndarray, labels: np.ndarray) -> None:
     np.savetxt(name, np.column_stack([points, labels]), delimiter=",", header=header, comments="")
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Samples and networks for all commands, written once."""
+    folder = tmp_path_factory.mktemp("written")
+    with contextlib.chdir(folder):
+        write_all()
+    return folder
+
+
 @pytest.fixture
-def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def files(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Samples and networks for all commands, in the current directory."""
+    shutil.copytree(written, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def write_all() -> None:
     rng = np.random.default_rng(0)
     general_network(rng, inputs=5, neurons=3).save("secret.safetensors")
     general_network(rng, inputs=5, neurons=4).save("wider.safetensors")
@@ -89,7 +105,6 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_csv("deep.csv", points, teacher(points)[:, 0])
     names = ("x_train", "y_train", "x_test", "y_test")
     np.savez("images.npz", **dict(zip(names, small_images(0), strict=True)))
-    return tmp_path
 
 
 def test_the_schema_is_one() -> None:

@@ -23,7 +23,7 @@ def test_labels_jump_across_rows_without_a_linear_part(seed: int) -> None:
 
 def test_an_exhaustive_search_finds_rows_of_either_sign(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    rows, points = planted_rows(rng, 2, 2), rng.standard_normal((60_000, 2))
+    rows, points = planted_rows(rng, 2, 2), rng.standard_normal((30_000, 2))
     values = values_of(points, rows, 0.3, STEP)
     labels = values[:, 0] - values[:, 1] + 0.5 * values[:, 0] * values[:, 1]
     found = delta_search(points, labels, rng, unit=STEP, threshold=0.3, rank=2, width=0.05, directions=150)

@@ -26,7 +26,7 @@ def test_the_correlation_graph_finds_sets_under_products(seed: int) -> None:
 @pytest.mark.parametrize("method", [hessian_clusters, simplex_sets])
 def test_exponential_units_without_threshold(method, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    points, sets = rng.standard_normal((200_000, 6)), [[0, 2], [1, 4]]
+    points, sets = rng.standard_normal((120_000, 6)), [[0, 2], [1, 4]]
     values = exponential(points, sets, 1.0, 0.0) * 0.5
     found = method(points, values.sum(axis=1))
     assert sorted(found.sets)[:2] == [(0, 2), (1, 4)]

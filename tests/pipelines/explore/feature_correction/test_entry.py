@@ -1,4 +1,6 @@
 import json
+import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,8 +27,25 @@ def told(result: unweave.FeatureCorrection) -> dict[str, Any]:
     return {name: value for name, value in result.as_json().items() if name != "seconds"}
 
 
-def test_a_measurement_is_complete(seed: int) -> None:
-    result = unweave.measure_feature_correction(SmallConvolutions(), small_images(seed), **QUICK)
+@dataclass(frozen=True)
+class Measured:
+    """One whole measurement, which was kept in a folder."""
+
+    seed: int
+    result: unweave.FeatureCorrection
+    folder: Path
+
+
+@pytest.fixture(scope="module")
+def whole(seed: int, tmp_path_factory: pytest.TempPathFactory) -> Measured:
+    """Measure once what most tests compare with or read."""
+    folder = tmp_path_factory.mktemp("whole")
+    result = unweave.measure_feature_correction(SmallConvolutions(), small_images(seed), folder=folder, **QUICK)
+    return Measured(seed, result, folder)
+
+
+def test_a_measurement_is_complete(whole: Measured) -> None:
+    result = whole.result
     assert result.is_complete
     assert result.units == ("conv1", "conv2", "conv3")
     assert [row.depth for row in result.depths] == [1, 2, 3]
@@ -49,16 +68,14 @@ def test_a_measurement_is_complete(seed: int) -> None:
     assert "3 more seeds needed" in result.as_table()
 
 
-def test_the_ensemble_averages_probabilities(seed: int, tmp_path: Path) -> None:
-    data = small_images(seed)
-    result = unweave.measure_feature_correction(SmallConvolutions(), data, folder=tmp_path, **QUICK)
+def test_the_ensemble_averages_probabilities(whole: Measured) -> None:
     from safetensors.numpy import load_file
 
-    files = sorted((tmp_path / "trainings").glob("seed-*-depth-2-train-only-*.safetensors"))
+    files = sorted((whole.folder / "trainings").glob("seed-*-depth-2-train-only-*.safetensors"))
     shares = [torch.softmax(torch.tensor(load_file(path)["test_outputs"]), dim=1) for path in files]
     assert len(shares) == 2
     answers = torch.stack(shares).mean(0).argmax(1).numpy()
-    assert result.depths[1].ensemble == np.mean(answers == data[3])
+    assert whole.result.depths[1].ensemble == np.mean(answers == small_images(whole.seed)[3])
 
 
 class Killed(Exception):
@@ -66,46 +83,42 @@ class Killed(Exception):
 
 
 @pytest.mark.parametrize("last", [1, 5, 12])
-def test_a_killed_run_goes_on_to_the_same_table(last: int, seed: int, tmp_path: Path) -> None:
+def test_a_killed_run_goes_on_to_the_same_table(last: int, whole: Measured, tmp_path: Path) -> None:
     def kill(_: str, done: int) -> None:
         if done >= last:
             raise Killed
 
-    model, data = SmallConvolutions(), small_images(seed)
-    whole = unweave.measure_feature_correction(model, data, folder=tmp_path / "whole", **QUICK)
+    model, data = SmallConvolutions(), small_images(whole.seed)
     with pytest.raises(Killed):
-        unweave.measure_feature_correction(model, data, folder=tmp_path / "killed", on_progress=kill, **QUICK)
+        unweave.measure_feature_correction(model, data, folder=tmp_path, on_progress=kill, **QUICK)
     trained = []
     again = unweave.measure_feature_correction(
-        model, data, folder=tmp_path / "killed", on_progress=lambda name, _: trained.append(name), **QUICK
+        model, data, folder=tmp_path, on_progress=lambda name, _: trained.append(name), **QUICK
     )
-    assert told(again) == told(whole)
-    assert len(trained) - 1 == len(list((tmp_path / "whole" / "trainings").glob("*.json"))) - last
+    assert told(again) == told(whole.result)
+    assert len(trained) - 1 == len(list((whole.folder / "trainings").glob("*.json"))) - last
 
 
-def test_memory_and_folder_give_the_same_table(seed: int, tmp_path: Path) -> None:
-    model, data = SmallConvolutions(), small_images(seed)
-    results = [unweave.measure_feature_correction(model, data, folder=f, **QUICK) for f in (None, tmp_path / "new")]
-    assert told(results[0]) == told(results[1])
+def test_memory_and_folder_give_the_same_table(whole: Measured) -> None:
+    in_memory = unweave.measure_feature_correction(SmallConvolutions(), small_images(whole.seed), **QUICK)
+    assert told(in_memory) == told(whole.result)
 
 
-def test_time_that_is_over_gives_a_partial_report_and_goes_on(seed: int, tmp_path: Path) -> None:
-    model, data = SmallConvolutions(), small_images(seed)
+def test_time_that_is_over_gives_a_partial_report_and_goes_on(whole: Measured, tmp_path: Path) -> None:
+    model, data = SmallConvolutions(), small_images(whole.seed)
     partial = unweave.measure_feature_correction(model, data, folder=tmp_path, max_seconds=0.2, **QUICK)
     assert not partial.is_complete
     assert f"{len(partial.missing)} of" in " ".join(partial.notes)
-    assert told(unweave.measure_feature_correction(model, data, folder=tmp_path, **QUICK)) == told(
-        unweave.measure_feature_correction(model, data, **QUICK)
-    )
+    assert told(unweave.measure_feature_correction(model, data, folder=tmp_path, **QUICK)) == told(whole.result)
 
 
-def test_more_seeds_go_on_in_the_same_folder(seed: int, tmp_path: Path) -> None:
-    model, data = SmallConvolutions(), small_images(seed)
-    first = unweave.measure_feature_correction(model, data, folder=tmp_path, **QUICK)
-    more = unweave.measure_feature_correction(model, data, folder=tmp_path, **QUICK | {"seeds": 3})
-    assert more.full.values[:2] == first.full.values
+def test_more_seeds_go_on_in_the_same_folder(whole: Measured, tmp_path: Path) -> None:
+    folder = shutil.copytree(whole.folder, tmp_path / "copy")
+    model, data = SmallConvolutions(), small_images(whole.seed)
+    more = unweave.measure_feature_correction(model, data, folder=folder, **QUICK | {"seeds": 3})
+    assert more.full.values[:2] == whole.result.full.values
     with pytest.raises(InvalidInput, match="other settings"):
-        unweave.measure_feature_correction(model, small_images(seed + 1), folder=tmp_path, **QUICK)
+        unweave.measure_feature_correction(model, small_images(whole.seed + 1), folder=folder, **QUICK)
 
 
 def test_real_labels_are_scored_by_explained_variance(seed: int) -> None:

@@ -43,8 +43,9 @@ def reference_descent(point: TrainingPoint, steps: int) -> TrainingPoint:
     return point
 
 
-@pytest.mark.parametrize("trains_outputs", [True, False])
-@pytest.mark.parametrize("activation", [SHARP, QUADRATIC, TANH], ids=str)
+@pytest.mark.parametrize(
+    ("activation", "trains_outputs"), [(SHARP, True), (QUADRATIC, True), (TANH, True), (SHARP, False)], ids=str
+)
 def test_the_batch_descends_like_single_runs(activation: Activation, trains_outputs: bool, seed: int) -> None:
     runs = some_runs(seed, activation)
     # Long steps amplify rounding, so only the first ones can be compared.
@@ -59,8 +60,10 @@ def test_the_batch_descends_like_single_runs(activation: Activation, trains_outp
     assert np.array_equal(found.history[:, -1], found.losses)
 
 
-@pytest.mark.parametrize("trains_outputs", [True, False])
-@pytest.mark.parametrize("name", sorted(kernel.FUNCTIONS.keys() - {"identity"}))
+@pytest.mark.parametrize(
+    ("name", "trains_outputs"),
+    [*((name, True) for name in sorted(kernel.FUNCTIONS.keys() - {"identity"})), ("tanh", False)],
+)
 def test_every_function_of_the_batch_is_the_librarys(name: str, trains_outputs: bool, seed: int) -> None:
     activation = NAMED[name]
     runs = some_runs(seed, activation)

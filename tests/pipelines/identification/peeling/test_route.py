@@ -1,6 +1,7 @@
 """Deep networks from queries: plant one, recover every layer, compare up to symmetry."""
 
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 import pytest
@@ -33,6 +34,13 @@ def planted(
     )
 
 
+@cache
+def small_and_found(seed: int) -> tuple[Network, unweave.Result]:
+    """A small network and what is identified of it, which several tests start from."""
+    truth = planted(seed, "6-5-3-2")
+    return truth, unweave.identify(truth, seed=seed)
+
+
 def assert_recovered(found: unweave.Result, truth: Network, *, atol: float = EXACT) -> None:
     """Every layer and the output activation, by peeling."""
     assertions.assert_recovered(found, truth, atol=atol, route=LayerPeeling.name)
@@ -60,8 +68,8 @@ def assert_not_vouched_for(found: unweave.Result, first: Layer | None = None) ->
 
 
 def test_assertions_fail_on_another_network(seed: int) -> None:
-    truth, other = (planted(each, "6-5-3-2") for each in (seed, seed + 1_000))
-    found = unweave.identify(truth, seed=seed)
+    truth, found = small_and_found(seed)
+    other = planted(seed + 1_000, "6-5-3-2")
     assert_recovered(found, truth)
     with pytest.raises(AssertionError):
         assert_recovered(found, other)
@@ -103,7 +111,7 @@ def test_larger_shifts(seed: int) -> None:
 
 
 def test_sigmoid_layers_are_found_as_tanh_and_written_as_asked(seed: int) -> None:
-    truth = planted(seed, "8-6-4-3", hidden=SIGMOID)
+    truth = planted(seed, "6-5-3-2", hidden=SIGMOID)
     found = unweave.identify(truth, seed=seed)
     assert_recovered(found, truth)
     assert "sigmoid" in found.equivalent_activations
@@ -141,10 +149,9 @@ def test_a_budget_that_is_too_small_is_kept_and_said(budget: int, seed: int) -> 
 
 
 def test_what_a_spent_budget_has_shown_of_the_first_layer_is_returned(seed: int) -> None:
-    truth = planted(seed, "6-5-3-2")
+    truth, enough = small_and_found(seed)
     # Less than the examination costs, and what comes before it.
-    enough = unweave.identify(truth, seed=seed).queries
-    found = unweave.identify(truth, seed=seed, budget=enough - 150)
+    found = unweave.identify(truth, seed=seed, budget=enough.queries - 150)
     assert found.outcome is unweave.Outcome.PARTLY_IDENTIFIED
     assert found.first_layer is not None
     assert found.first_layer.neurons == 5
@@ -154,8 +161,8 @@ def test_what_a_spent_budget_has_shown_of_the_first_layer_is_returned(seed: int)
 
 
 def test_the_smallest_budget_that_is_enough_is_enough(seed: int) -> None:
-    truth = planted(seed, "6-5-3-2")
-    needed = unweave.identify(truth, seed=seed).queries
+    truth, unlimited = small_and_found(seed)
+    needed = unlimited.queries
     found = unweave.identify(truth, seed=seed, budget=needed)
     assert_recovered(found, truth)
     assert found.queries == needed
@@ -208,8 +215,8 @@ def test_sines_above_a_layer_are_no_network(outputs: int, seed: int, monkeypatch
 
 
 def test_the_same_seed_asks_the_same_questions(seed: int) -> None:
-    truth = planted(seed, "6-5-3-2")
-    first, second = (unweave.identify(truth, seed=seed) for _ in range(2))
+    truth, first = small_and_found(seed)
+    second = unweave.identify(truth, seed=seed)
     assert first.network is not None
     assert second.network is not None
     assert first.queries == second.queries

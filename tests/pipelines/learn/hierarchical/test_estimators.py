@@ -10,7 +10,7 @@ from unweave.networks.quadratic.teacher import make_teacher
 from unweave.reproduce.allenzhu.traces import feature_errors
 from unweave.result import Outcome
 
-FEW = JointLevenbergMarquardt(steps=10, restarts=1, decay=1e-4)
+FEW = JointLevenbergMarquardt(steps=5, restarts=1, decay=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -56,9 +56,9 @@ def test_superfluous_features_are_noticed(seed: int) -> None:
 def test_noise_is_not_identified_as_exact(seed: int) -> None:
     rng = np.random.default_rng(seed)
     teacher = make_teacher(rng, inputs=8, widths=(3, 1), level_weights=(1.0, 0.3))
-    points = rng.standard_normal((2_000, 8))
+    points = rng.standard_normal((1_000, 8))
     clean = teacher(points)[:, 0]
-    noisy = clean + 0.05 * np.std(clean) * rng.standard_normal(2_000)
+    noisy = clean + 0.05 * np.std(clean) * rng.standard_normal(1_000)
     model = HierarchicalRegressor((3, 1), random_state=seed).fit(points, noisy)
     assert model.outcome_ is Outcome.PARTLY_IDENTIFIED
     assert model.certificate_.fitted_error == pytest.approx(0.0025, rel=0.3)
@@ -83,10 +83,10 @@ def test_few_rows_claim_nothing(seed: int) -> None:
 def test_classes_need_the_third_level(seed: int) -> None:
     rng = np.random.default_rng(seed)
     teacher = make_teacher(rng, inputs=5, widths=(2, 2), level_weights=(1.0, 0.7))
-    points, fresh = rng.standard_normal((6_000, 6)), rng.standard_normal((8_000, 6))
+    points, fresh = rng.standard_normal((3_000, 6)), rng.standard_normal((4_000, 6))
     # The last input enters linearly and by itself, so that the boundary is not where the network is zero.
     classes, true = (np.where(0.1 * teacher(x[:, :5])[:, 0] + x[:, 5] > 0.3, "far", "near") for x in (points, fresh))
-    solver = JointLevenbergMarquardt(decay=1e-8, restarts=2)
+    solver = JointLevenbergMarquardt(decay=1e-8, restarts=1)
     deep = HierarchicalClassifier((2, 2), solver=solver, random_state=seed).fit(points, classes)
     flat = HierarchicalClassifier((2,), solver=solver, random_state=seed).fit(points, classes)
     assert 1 - deep.score(fresh, true) < 0.5 * (1 - flat.score(fresh, true))

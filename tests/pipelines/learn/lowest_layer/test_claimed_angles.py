@@ -19,7 +19,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize("number", range(2))
+@pytest.mark.parametrize("number", [0, pytest.param(1, marks=pytest.mark.slow)])
 def test_neurons_are_within_the_angle_that_is_claimed(name: str, number: int, seed: int) -> None:
     """audit A13: 0.0 degrees were claimed for one neuron that was 21 to 68 degrees off, and 0.4 for 17."""
     unit, threshold, upper, noise = CASES[name]

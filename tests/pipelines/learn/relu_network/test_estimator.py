@@ -54,14 +54,14 @@ def test_exact_labels_give_the_network_itself(seed: int, special_biases: tuple[f
 
 
 def test_moments_alone_come_close(seed: int) -> None:
-    truth, points, labels = samples(seed, rows=100_000)
+    truth, points, labels = samples(seed, neurons=3, rows=40_000)
     found = fitted(points, labels, mean=np.zeros(6), covariance=np.eye(6))
     error = match(found.start_network_, truth).largest_error
     assert 1e-6 < error < 0.1
 
 
 def test_more_neurons_than_inputs(seed: int) -> None:
-    truth, points, labels = samples(seed, inputs=3, neurons=5, rows=60_000, largest_bias=1.0)
+    truth, points, labels = samples(seed, inputs=3, neurons=5, rows=20_000, largest_bias=1.0)
     found = fitted(points, labels)
     assert found.outcome_ is Outcome.IDENTIFIED
     assert match(found.network_, truth).largest_error < 1e-12
@@ -105,7 +105,7 @@ def test_neurons_that_never_bend_leave_an_affine_part(seed: int) -> None:
 
 
 def test_an_offset_is_no_obstacle(seed: int) -> None:
-    truth, points, labels = samples(seed, noise=0.1, rows=20_000)
+    truth, points, labels = samples(seed, noise=0.1, rows=8_000)
     exact, noisy = fitted(points, truth(points)[:, 0] + 2.0), fitted(points, labels + 2.0)
     for found, tolerance in ((exact, 1e-12), (noisy, 0.1)):
         assert found.outcome_ is Outcome.IDENTIFIED
@@ -129,7 +129,7 @@ def test_signs_that_no_label_tells_are_reported(seed: int) -> None:
 
 
 def test_noisy_labels_give_the_rate_of_least_squares(seed: int) -> None:
-    truth, points, labels = samples(seed, noise=0.3, rows=20_000)
+    truth, points, labels = samples(seed, noise=0.3, rows=10_000)
     found = fitted(points, labels)
     assert found.outcome_ is Outcome.IDENTIFIED
     errors = match(found.network_, truth).errors
@@ -141,7 +141,7 @@ def test_noisy_labels_give_the_rate_of_least_squares(seed: int) -> None:
 @pytest.mark.parametrize("noise", [0.0, 0.3])
 @pytest.mark.parametrize("given", [2, 6])
 def test_a_wrong_number_of_neurons_is_told(seed: int, given: int, noise: float) -> None:
-    _, points, labels = samples(seed, noise=noise)
+    _, points, labels = samples(seed, inputs=5, rows=4_000, noise=noise)
     found = fitted(points, labels, neurons=given)
     assert found.outcome_ is not Outcome.IDENTIFIED
     assert f"{given} " in found.result_.reason
@@ -153,8 +153,8 @@ def test_a_wrong_number_of_neurons_is_told(seed: int, given: int, noise: float) 
 def test_other_activations_are_not_mistaken(seed: int, noise: float) -> None:
     rng = np.random.default_rng(seed)
     other = general_network(rng, inputs=5, neurons=3, activation=activation_named("tanh"))
-    points = rng.standard_normal((3_000, 5))
-    found = fitted(points, other(points)[:, 0] + noise * rng.standard_normal(3_000))
+    points = rng.standard_normal((2_000, 5))
+    found = fitted(points, other(points)[:, 0] + noise * rng.standard_normal(2_000))
     assert found.outcome_ is Outcome.NOT_IDENTIFIED
     assert "depends on the inputs" in found.result_.reason
 
@@ -163,7 +163,7 @@ def test_one_wrong_label_is_never_overlooked(seed: int) -> None:
     """Wherever it is: among the rows of the fit, of the choice or of the certificate."""
     _, points, labels = samples(seed, inputs=3, neurons=2, rows=600)
     assert fitted(points, labels).outcome_ is Outcome.IDENTIFIED
-    for row in range(0, 600, 20):
+    for row in range(0, 600, 60):
         wrong = labels.copy()
         wrong[row] += 1.0
         assert fitted(points, wrong).outcome_ is not Outcome.IDENTIFIED
@@ -206,14 +206,14 @@ def test_streams_give_the_same_as_arrays(seed: int) -> None:
 
 
 def test_the_same_seed_gives_the_same_network(seed: int) -> None:
-    _, points, labels = samples(seed, noise=0.2, rows=5_000)
+    _, points, labels = samples(seed, inputs=4, neurons=2, noise=0.2, rows=2_000)
     first, second = fitted(points, labels), fitted(points, labels)
     np.testing.assert_array_equal(first.network_.layers[0].weights, second.network_.layers[0].weights)
 
 
 def test_works_in_a_grid_search_and_survives_pickling(seed: int) -> None:
-    _, points, labels = samples(seed, rows=2_000)
-    search = GridSearchCV(ReluNetworkRegressor(random_state=0), {"neurons": [2, 4]}, cv=2).fit(points, labels)
+    _, points, labels = samples(seed, inputs=3, neurons=2, rows=1_000)
+    search = GridSearchCV(ReluNetworkRegressor(random_state=0), {"neurons": [1, 2]}, cv=2).fit(points, labels)
     assert search.best_score_ > 0.999
     again = pickle.loads(pickle.dumps(search.best_estimator_))
     np.testing.assert_array_equal(again.predict(points), search.predict(points))
@@ -261,23 +261,25 @@ def test_binary_columns_end_with_an_outcome(categories: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize(("rows", "noise"), [(1_000, 0.1), (6_000, 1.0)])
-def test_identified_needs_rows_that_would_have_shown_a_missing_neuron(rows: int, noise: float, seed: int) -> None:
+@pytest.mark.parametrize("number", [0, *(pytest.param(number, marks=pytest.mark.slow) for number in (1, 2))])
+def test_identified_needs_rows_that_would_have_shown_a_missing_neuron(
+    number: int, rows: int, noise: float, seed: int
+) -> None:
     """audit A12: where a neuron as strong as those that were found could hide, it is said and not identified."""
-    for number in range(3):
-        rng = np.random.default_rng([seed, number, rows])
-        truth = relu_network(rng, inputs=10, neurons=6)
-        points = rng.standard_normal((rows, 10))
-        found = ReluNetworkRegressor(random_state=number).fit(
-            points, truth(points)[:, 0] + noise * rng.standard_normal(rows)
-        )
-        fresh = rng.standard_normal((20_000, 10))
-        error = np.sqrt(np.mean((found.predict(fresh) - truth(fresh)[:, 0]) ** 2))
-        assert error < found.certificate_.noticeable
-        if found.outcome_ is Outcome.IDENTIFIED:
-            assert found.network_.widths[0] == 6
-            assert found.certificate_.noticeable <= found.certificate_.weakest
-        else:
-            assert "95 %" in found.result_.reason
+    rng = np.random.default_rng([seed, number, rows])
+    truth = relu_network(rng, inputs=10, neurons=6)
+    points = rng.standard_normal((rows, 10))
+    found = ReluNetworkRegressor(random_state=number).fit(
+        points, truth(points)[:, 0] + noise * rng.standard_normal(rows)
+    )
+    fresh = rng.standard_normal((20_000, 10))
+    error = np.sqrt(np.mean((found.predict(fresh) - truth(fresh)[:, 0]) ** 2))
+    assert error < found.certificate_.noticeable
+    if found.outcome_ is Outcome.IDENTIFIED:
+        assert found.network_.widths[0] == 6
+        assert found.certificate_.noticeable <= found.certificate_.weakest
+    else:
+        assert "95 %" in found.result_.reason
 
 
 @pytest.mark.parametrize(("largest_pull", "is_claimed"), [(1e3, True), (0.1, False)])
