@@ -41,13 +41,13 @@ class PartsFit:
         steps: largest number of steps.
         first_damping: relative to the diagonal of the equations.
         largest_damping: at which a start is given up.
-        damping_factors: after a step that helps, and after one that does not.
         ridge: what the diagonal gets in any case, so that equations which rounding has made singular can be solved.
         settled: relative gain of a step at which a fit has settled: a hundred such steps would not bring what another
             part must.
         exact: squared misfit of an exact fit: rounding of 1e-14.
         heat: steps after which only the starts that fit best are followed.
         finalists: how many of them.
+        damping_factors: after a step that helps, and after one that does not.
         rank_tol: singular values of the shapes of parts below this share of the largest are rounding.
 
     Heuristic where nothing else is said: planted networks in tests and benchmarks are what numbers were checked on.
@@ -63,12 +63,12 @@ class PartsFit:
     steps: int = 200
     first_damping: float = 1e-3
     largest_damping: float = 1e8
-    damping_factors: tuple[float, float] = (0.2, 5.0)
     ridge: float = 1e-15
     settled: float = 1e-4
     exact: float = 1e-28
     heat: int = 40
     finalists: int = 2
+    damping_factors: tuple[float, float] = (0.2, 5.0)
     rank_tol: float = 1e-13
 
 

@@ -39,16 +39,16 @@ class WideFit:
     Args:
         steps: largest number of accepted steps.
         patience: steps after which the residual must have fallen by a tenth, or the start is given up.
-        damping: how steps are damped; its number of steps and its patience are those above.
         least_share: every parameter is damped by at least this share of what the most important one is damped by.
+        damping: how steps are damped; its number of steps and its patience are those above.
 
     Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
 
     steps: int = 200
     patience: int = 40
-    damping: Policy = DAMPING
     least_share: float = 1e-8
+    damping: Policy = DAMPING
 
     def __call__(
         self,

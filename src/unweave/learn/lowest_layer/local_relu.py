@@ -14,6 +14,27 @@ from unweave.arrays import Atoms, Points
 Scalars = Float64[np.ndarray, "neurons"]
 
 
+@dataclass(frozen=True, eq=False)
+class RegressedUnits:
+    """Units after the fit.
+
+    Args:
+        directions: unit vectors that point to where the units are active.
+        thresholds: one per unit.
+        coefficients: of each unit when it is active alone.
+        samples: that each fit used; 0 for a unit that was left as it was.
+        residuals: root mean square of the residuals of each fit.
+        angle_errors: standard error of every direction in radians, as least squares has it.
+    """
+
+    directions: Atoms
+    thresholds: Scalars
+    coefficients: Scalars
+    samples: Scalars
+    residuals: Scalars
+    angle_errors: Scalars
+
+
 @dataclass(frozen=True, kw_only=True)
 class RegressionRules:
     """Which samples a unit has for itself, and how it is fitted to them.
@@ -38,27 +59,6 @@ class RegressionRules:
 
 
 REGRESSION_RULES = RegressionRules()
-
-
-@dataclass(frozen=True, eq=False)
-class RegressedUnits:
-    """Units after the fit.
-
-    Args:
-        directions: unit vectors that point to where the units are active.
-        thresholds: one per unit.
-        coefficients: of each unit when it is active alone.
-        samples: that each fit used; 0 for a unit that was left as it was.
-        residuals: root mean square of the residuals of each fit.
-        angle_errors: standard error of every direction in radians, as least squares has it.
-    """
-
-    directions: Atoms
-    thresholds: Scalars
-    coefficients: Scalars
-    samples: Scalars
-    residuals: Scalars
-    angle_errors: Scalars
 
 
 def regress_units(

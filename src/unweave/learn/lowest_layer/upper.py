@@ -11,28 +11,6 @@ Hidden = Float64[np.ndarray, "points neurons"]
 Labels = Float64[np.ndarray, "points"]
 
 
-@dataclass(frozen=True, kw_only=True)
-class UpperRules:
-    """How the upper part is fitted, which decides predictions and no claim.
-
-    Args:
-        degree: factors of the products of units, at most, where units are not steps; chosen.
-        samples: that are used: the fit has a few hundred coefficients.
-        least_active: samples, or a quarter of few, on which a product must not vanish to get a coefficient; chosen.
-        most_products: of units in any order, beyond which the degree is lowered; chosen, for the time.
-        rank_tol: singular values below this share of the largest are taken for zero; chosen, above rounding.
-    """
-
-    degree: int = 3
-    samples: int = 200_000
-    least_active: int = 50
-    most_products: int = 1_600
-    rank_tol: float = 1e-12
-
-
-UPPER_RULES = UpperRules()
-
-
 @dataclass(frozen=True, eq=False)
 class UpperPolynomial:
     """A polynomial in the values of the units.
@@ -74,6 +52,28 @@ class UpperTable:
 
 
 Upper = Callable[[Hidden], Labels]
+
+
+@dataclass(frozen=True, kw_only=True)
+class UpperRules:
+    """How the upper part is fitted, which decides predictions and no claim.
+
+    Args:
+        degree: factors of the products of units, at most, where units are not steps; chosen.
+        samples: that are used: the fit has a few hundred coefficients.
+        least_active: samples, or a quarter of few, on which a product must not vanish to get a coefficient; chosen.
+        most_products: of units in any order, beyond which the degree is lowered; chosen, for the time.
+        rank_tol: singular values below this share of the largest are taken for zero; chosen, above rounding.
+    """
+
+    degree: int = 3
+    samples: int = 200_000
+    least_active: int = 50
+    most_products: int = 1_600
+    rank_tol: float = 1e-12
+
+
+UPPER_RULES = UpperRules()
 
 
 def fit_polynomial(hidden: Hidden, labels: Labels, *, degree: int, rules: UpperRules = UPPER_RULES) -> UpperPolynomial:

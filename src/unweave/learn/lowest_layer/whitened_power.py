@@ -92,7 +92,6 @@ class WhitenedPower:
         free_steps: steps without projection that undo the error of deflation.
         still_the_same: cosine down to which two directions count as one.
         rest_tol: change of all starts at which the iteration has come to rest.
-        shift: of even orders, in units of the largest value seen: it makes every step an ascent, as ``order - 1`` does.
 
     Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
@@ -102,7 +101,6 @@ class WhitenedPower:
     free_steps: int = 10
     still_the_same: float = 0.9
     rest_tol: float = 1e-10
-    shift: float = 3.0
 
     def __call__(
         self, second: Tensor, tensor: Tensor, rng: np.random.Generator, *, rank: int, sign: int = 0
@@ -140,7 +138,7 @@ class WhitenedPower:
         """The best end of several starts orthogonal to what was found, and the share of starts that ended there."""
         points = _orthogonal(rng.standard_normal((self.starts, len(white))), found)
         for _ in range(self.steps):
-            moved = _orthogonal(_power_step(white, points, self.shift), found)
+            moved = _orthogonal(_power_step(white, points), found)
             change = np.max(np.abs(moved - points))
             points = moved
             if change < self.rest_tol:
@@ -149,7 +147,7 @@ class WhitenedPower:
         share = float(np.mean(np.abs(points @ points[best]) > self.still_the_same))
         free = points[best : best + 1]
         for _ in range(self.free_steps):
-            free = _orthogonal(_power_step(white, free, self.shift), np.zeros((0, len(white))))
+            free = _orthogonal(_power_step(white, free), np.zeros((0, len(white))))
         is_same = abs(float(free[0] @ points[best])) > self.still_the_same
         return (free[0] if is_same else points[best]), share
 
@@ -167,12 +165,14 @@ def _values(white: Tensor, points: Starts) -> Float64[np.ndarray, "starts"]:
     return np.einsum("pi,pi->p", _contractions(white, points), points)
 
 
-def _power_step(white: Tensor, points: Starts, shift: float) -> Starts:
+def _power_step(white: Tensor, points: Starts) -> Starts:
     images = _contractions(white, points)
     if white.ndim == 3:
         return images
     values = np.einsum("pi,pi->p", images, points)
-    # Without a shift an even order may step back and forth where its form is not convex.
+    # Without a shift an even order may step back and forth where its form is not convex. One of ``order - 1`` times the
+    # largest value makes every step an ascent.
+    shift = white.ndim - 1.0
     is_falling = values < np.max(np.abs(values)) / shift
     return images + (is_falling * shift * np.max(np.abs(values)))[:, None] * points
 

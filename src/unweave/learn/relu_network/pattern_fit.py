@@ -35,34 +35,32 @@ class PatternLeastSquares:
     """Settings of the least squares within the activation pattern.
 
     Args:
+        rounds: largest number of linear solves with a new pattern each.
+        rounding: residual of exact answers, relative to the answers, that is rounding; above, further rounds may help.
         margin: distance from a kink, in units of the inputs, below which a point is left out;
             ``min(0.3, 1.5 / neurons)`` if omitted, and less if too few points would remain.
         halvings: of the margin, at most: below a thousandth of it nothing is left out.
-        rounds: largest number of linear solves with a new pattern each.
         most_points: points that a solve uses at most; the first ones of those that are kept.
         trimmed: share of the points with the largest residuals that a second fit leaves out, where the first
             one has not met the answers: neurons that bend at few points only spoil few.
-        trims: how often at most; while the typical residual falls.
+        trims: how often at most, and the share of the typical residual that such a fit may leave, or it is the last:
+            noise stays as it is without the largest residuals; the fit of an exact label does not.
         points_per_unknown: a neuron is fitted if this many points per unknown of it are on either side of its kink;
             the whole fit needs as many.
         least_singular_value: singular values below this share of the largest: what they belong to is not determined.
-        rounding: residual of exact answers, relative to the answers, that is rounding; above, further rounds may help.
-        trim_gain: share of the typical residual that a second fit may leave, or it is the last one: noise stays as it
-            is without the largest residuals; the fit of an exact label does not.
 
     Heuristic where nothing else is said: planted networks in tests and benchmarks are what numbers were checked on.
     """
 
+    rounds: int = 15
+    rounding: float = 1e-14
     margin: float | None = None
     halvings: int = 10
-    rounds: int = 15
     most_points: int = 20_000
     trimmed: float = 0.03
-    trims: int = 12
+    trims: tuple[int, float] = (12, 0.8)
     points_per_unknown: int = 2
     least_singular_value: float = 1e-10
-    rounding: float = 1e-14
-    trim_gain: float = 0.8
 
     def __call__(self, network: Network, points: Points, values: Values, *, floor: float = 0.0) -> Refinement:
         """Fit the network to the answers.
@@ -143,10 +141,10 @@ class PatternLeastSquares:
         design = np.hstack([*(is_active[:, [i]] * lifted for i in range(is_active.shape[1])), lifted])
         residuals = values - network(points)[:, 0]
         change, _, rank, _ = np.linalg.lstsq(design, residuals, rcond=self.least_singular_value)
-        typical = np.inf
-        for _ in range(self.trims if self.trimmed > 0.0 else 0):
+        typical, (trims, gain) = np.inf, self.trims
+        for _ in range(trims if self.trimmed > 0.0 else 0):
             left = np.abs(residuals - design @ change)
-            if np.median(left) <= self.rounding * size or np.median(left) > self.trim_gain * typical:
+            if np.median(left) <= self.rounding * size or np.median(left) > gain * typical:
                 break
             typical = float(np.median(left))
             kept = left <= np.quantile(left, 1.0 - self.trimmed)
