@@ -8,7 +8,7 @@ from unweave.activations import RELU
 from unweave.identification.session import BendLook, FunctionScale
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
-from unweave.numerics.finite_differences import measure_directional, measure_gradients, measure_hessians
+from unweave.numerics.finite_differences import measure_hessians
 from unweave.numerics.matrix_subspace import NOISE_MARGIN
 from unweave.oracles.oracle import CallableOracle
 from unweave.oracles.views import StandardOracle, measure_noise, standardise
@@ -45,32 +45,18 @@ def root_mean_square(array: np.ndarray) -> float:
 
 
 @pytest.mark.parametrize("kind", ["float64", "float32", "noise 1e-8"])
-def test_steps_are_near_the_best_ones(kind: str, seed: int) -> None:
+def test_the_step_is_near_the_best_one(kind: str, seed: int) -> None:
     network = planted(seed)
     oracle, scale = looked_at(answering(network, kind, seed), seed)
     rng = np.random.default_rng([seed, 4])
-    points, directions = rng.standard_normal((2, 12, INPUTS))
-    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    points = rng.standard_normal((12, INPUTS))
 
     def hessian_error(step: float) -> float:
         measured = measure_hessians(oracle, points, step=step).hessians * oracle.size[:, None]
         return root_mean_square(measured - network.hessians(points))
 
-    def gradient_error(step: float) -> float:
-        measured = measure_gradients(oracle, points, step=step) * oracle.size[:, None]
-        return root_mean_square(measured - network.gradients(points))
-
-    def third_error(step: float) -> float:
-        measured = measure_directional(oracle, points, directions, order=3, step=step) * oracle.size
-        return root_mean_square(measured - network.directional_derivatives(points, directions, 3))
-
-    for error, step, factor in (
-        (hessian_error, scale.hessian_step, 10),
-        (gradient_error, scale.gradient_step, 30),
-        (third_error, scale.third_step, 30),
-    ):
-        best = min(error(candidate) for candidate in np.geomspace(1e-6, 0.5, 30))
-        assert error(step) < factor * best
+    best = min(hessian_error(candidate) for candidate in np.geomspace(1e-6, 0.5, 30))
+    assert hessian_error(scale.hessian_step) < 10 * best
     actual = hessian_error(scale.hessian_step) / float(oracle.size[0])
     # The rank decision relies on the predicted error up to this factor.
     assert actual / NOISE_MARGIN < scale.hessian_error < NOISE_MARGIN * actual
@@ -145,8 +131,7 @@ def test_flatness_costs_five_queries_per_place() -> None:
     assert oracle.oracle.ledger.sent - before == 35
 
 
-def test_every_step_is_finite_and_bounded_for_a_constant() -> None:
+def test_the_step_is_finite_and_bounded_for_a_constant() -> None:
     _, scale = looked_at(lambda x: np.full(len(x), 2.0), 0)
-    for step in (scale.hessian_step, scale.gradient_step, scale.third_step):
-        assert 0 < step <= 0.3
+    assert 0 < scale.hessian_step <= 0.3
     assert np.isfinite(scale.hessian_error)

@@ -1,10 +1,11 @@
 """The examination of a network that explains the answers so far: it is tried where it could still be wrong.
 
-In a box, vertices and faces come first: a kink that cuts off a corner shows there; on other domains, places far from
-the centre. Then fresh points of the domain, as many as the coverage needs that is to be claimed: their errors say, too,
-how far from a kink another one may hide. Last, points on every kink that was found and beside it, where two that lie
-close together show. What is missed is fitted, for parameters that few answers have told of; a network that still misses
-it has something missing.
+In a box, vertices and faces come first: a kink that cuts off a corner shows there. Where there are too many vertices to
+ask all, neighbours of those with the largest errors follow. On other domains, places far from the centre come first.
+Then fresh points of the domain, as many as the coverage needs that is to be claimed: their errors say, too, how far
+from a kink another one may hide. Last, points on every kink that was found and beside it, where two that lie close
+together show. What is missed is fitted, for parameters that few answers have told of; a network that still misses it
+has something missing.
 """
 
 from dataclasses import dataclass, replace

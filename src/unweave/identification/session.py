@@ -58,17 +58,6 @@ class FunctionScale:
         return self._clip((10.0 * self.noise / self.fourth) ** 0.25)
 
     @property
-    def gradient_step(self) -> float:
-        """Step that balances rounding ``0.7 noise / h`` against truncation ``h^2 f'''/6``."""
-        third = np.sqrt(max(self.second, 1e-300) * self.fourth)
-        return self._clip((2.0 * self.noise / max(third, 1e-300)) ** (1 / 3))
-
-    @property
-    def third_step(self) -> float:
-        """Step of third differences: balances ``1.6 noise / h^3`` against ``h^2 f^(5) / 4``."""
-        return self._clip((10.0 * self.noise / self.fourth) ** 0.2)
-
-    @property
     def hessian_error(self) -> float:
         """Expected error of one entry of a measured Hessian."""
         h = self.hessian_step

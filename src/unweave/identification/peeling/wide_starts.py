@@ -16,9 +16,6 @@ from unweave.identification.peeling.thinning import removals
 from unweave.identification.peeling.wide_fit import WideFit
 from unweave.networks.network import Layer, Network
 
-# Standard deviation of random biases.
-BIAS_SPREAD = 0.1
-
 
 @dataclass(frozen=True)
 class WideStarts:
@@ -34,6 +31,7 @@ class WideStarts:
             is right to a few digits only.
         enough: the same at which a fit may stop.
         roughly_exact: instead of `exact` where the known layer is right to three digits only.
+        bias_spread: standard deviation of random biases.
         tried_removals: neurons of a layer that are tried for removal before the layer is left as it is.
 
     Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
@@ -46,6 +44,7 @@ class WideStarts:
     exact: float = 1e-4
     enough: float = 1e-7
     roughly_exact: float = 1e-3
+    bias_spread: float = 0.1
     tried_removals: int = 3
 
     def parameters(self, below: Layer, *, outputs: int, width: int, depth: int) -> int:
@@ -82,7 +81,7 @@ class WideStarts:
         size = self.parameters(below, outputs=values.shape[1], width=width, depth=depth)
         affordable = int(self.starts * min(1.0, (self.cheap_parameters / size) ** 3))
         for _ in range(max(affordable, 1)):
-            student = _random(below, [width] * depth, values, rng)
+            student = self._random(below, [width] * depth, values, rng)
             fitted = self.fit(student, points, values, target=enough, is_first_exact=is_below_exact)
             if fitted.residual <= exact:
                 yield self._thinned(
@@ -113,12 +112,11 @@ class WideStarts:
                         break
         return network
 
-
-def _random(below: Layer, widths: list[int], values: Values, rng: np.random.Generator) -> Network:
-    layers, inputs = [below], below.neurons
-    for width in widths:
-        weights = rng.standard_normal((width, inputs)) / np.sqrt(inputs)
-        layers.append(Layer(weights, BIAS_SPREAD * rng.standard_normal(width), TANH))
-        inputs = width
-    weights = rng.standard_normal((values.shape[1], inputs)) / np.sqrt(inputs)
-    return Network((*layers, Layer(weights, np.mean(values, axis=0), IDENTITY)))
+    def _random(self, below: Layer, widths: list[int], values: Values, rng: np.random.Generator) -> Network:
+        layers, inputs = [below], below.neurons
+        for width in widths:
+            weights = rng.standard_normal((width, inputs)) / np.sqrt(inputs)
+            layers.append(Layer(weights, self.bias_spread * rng.standard_normal(width), TANH))
+            inputs = width
+        weights = rng.standard_normal((values.shape[1], inputs)) / np.sqrt(inputs)
+        return Network((*layers, Layer(weights, np.mean(values, axis=0), IDENTITY)))

@@ -8,9 +8,6 @@ from jaxtyping import Float64
 from unweave.networks.network import Layer
 from unweave.result import Diagnostic, at_least, at_most
 
-# Expected error of a row up to which it counts as exact, and from which it is of no use.
-EXACT, ROUGH = 1e-10, 1e-6
-
 
 @dataclass(frozen=True, eq=False)
 class ThresholdLayer:
@@ -23,6 +20,7 @@ class ThresholdLayer:
         quiet_lines: lines at the end that met no other hyperplane.
         is_complete: whether nothing speaks for another row.
         checks: the assumptions that were checked.
+        parallel_tol: difference of a cosine from 1 up to which rows have one direction: as for rows that are exact.
     """
 
     layer: Layer
@@ -31,6 +29,7 @@ class ThresholdLayer:
     quiet_lines: int
     is_complete: bool
     checks: tuple[Diagnostic, ...]
+    parallel_tol: float = 1e-10
 
     @property
     def rows(self) -> int:
@@ -41,17 +40,26 @@ class ThresholdLayer:
     def is_parallel(self) -> bool:
         """Whether there are several rows, all with one direction."""
         overlaps = np.abs(self.layer.weights @ self.layer.weights[0]) if self.rows else np.empty(0)
-        return self.rows > 1 and bool(np.all(overlaps > 1.0 - EXACT))
+        return self.rows > 1 and bool(np.all(overlaps > 1.0 - self.parallel_tol))
 
 
-def rows_are_exact(error: float, *, unread: int) -> tuple[Diagnostic, ...]:
-    """How good the rows are, and how many edges were not."""
+def rows_are_exact(
+    error: float, *, unread: int, exact_error: float = 1e-10, rough_error: float = 1e-6
+) -> tuple[Diagnostic, ...]:
+    """How good the rows are, and how many edges were not.
+
+    Args:
+        error: the largest one that is expected of a row.
+        unread: edges that could not be read.
+        exact_error: up to which rows count as exact: far above the 1.5e-12 that readings had at most (`FacetReading`).
+        rough_error: from which on they are of no use; chosen.
+    """
     exact = at_most(
         "largest expected error of a row of the lowest layer",
         error,
-        EXACT,
+        exact_error,
         "a unit hardly changes the answers, or its hyperplane is seen only near others or far out",
-        weak=ROUGH,
+        weak=rough_error,
     )
     all_read = at_most(
         "edges of plateaus that could not be read",

@@ -23,8 +23,6 @@ from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.oracles.oracle import Box
 from unweave.result import Diagnostic, Outcome, at_most
 
-# Lines through values where answers are missed, per round, and how far beside others they begin.
-LINES_THROUGH_MISSES, SHIFT = 4, 1e-3
 WHY_NOT = (
     "It was not tested why: neurons may hardly switch, the answers may have too few digits, or there may be more "
     "layers."
@@ -96,6 +94,8 @@ class TwoLayerSearch:
         roughly: error up to which kinks alone, before refinement, meet an answer: ten times that of gradients
             (`KinkSearch`), which add up.
         rounds: of lines through values where they do not.
+        lines_per_round: how many.
+        beside: how far beside such values they begin, since a line needs two places.
         clear_row: error of a hyperplane up to which it is shown as a row of the first layer. Two kinks close together
             were read as one with an expected error of 4e-5, and 0.3 degrees off.
 
@@ -115,6 +115,8 @@ class TwoLayerSearch:
     verified_noise: float = 10.0
     roughly: float = 1e-4
     rounds: int = 6
+    lines_per_round: int = 4
+    beside: float = 1e-3
     clear_row: float = 1e-5
 
     def __call__(self, session: Session, probe: Probe) -> ReluLayers:
@@ -207,7 +209,7 @@ def _walk(
     upper.walk()
     errors, rounds = errors_now(), 0
     while np.any(errors > search.roughly) and rounds < search.rounds:
-        upper.walk_between(*_values_beside_misses(values, errors, rng, search.roughly))
+        upper.walk_between(*_values_beside_misses(values, errors, rng, search))
         errors, rounds = errors_now(), rounds + 1
     if np.all(errors <= search.roughly):
         return
@@ -221,13 +223,12 @@ def _values_beside_misses(
     values: Float64[np.ndarray, "points neurons"],
     errors: Float64[np.ndarray, "points"],
     rng: np.random.Generator,
-    roughly: float,
+    search: TwoLayerSearch,
 ) -> tuple[Float64[np.ndarray, "lines neurons"], Float64[np.ndarray, "lines neurons"]]:
     """Values of the first layer where the answers are met, and such where they are missed."""
-    met, missed = np.flatnonzero(errors <= roughly), np.flatnonzero(errors > roughly)
-    starts = values[rng.choice(met if len(met) else missed, LINES_THROUGH_MISSES)]
-    # Not the same place twice: a line needs two.
-    return starts + SHIFT * rng.random(starts.shape), values[rng.choice(missed, LINES_THROUGH_MISSES)]
+    met, missed = np.flatnonzero(errors <= search.roughly), np.flatnonzero(errors > search.roughly)
+    starts = values[rng.choice(met if len(met) else missed, search.lines_per_round)]
+    return starts + search.beside * rng.random(starts.shape), values[rng.choice(missed, search.lines_per_round)]
 
 
 def _joined(first: Layer, upper: UpperReluLayer, candidate: Candidate) -> tuple[Network, bool]:

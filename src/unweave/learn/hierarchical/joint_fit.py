@@ -103,7 +103,6 @@ class HierarchicalFit:
         vector: see `student`.
         relative_loss: mean loss of the best start, relative to that of the best constant.
         start_losses: the same for every start.
-        is_staged: whether the best start went level by level.
         steps: accepted steps of all starts together.
     """
 
@@ -112,7 +111,6 @@ class HierarchicalFit:
     vector: Parameters
     relative_loss: float
     start_losses: tuple[float, ...]
-    is_staged: bool
     steps: int
 
 
@@ -157,19 +155,19 @@ class JointLevenbergMarquardt:
         is_squared = isinstance(loss, SquaredLoss)
         unit = (float(np.std(labels)) or 1.0) if is_squared else 1.0
         problem = _Problem(student, points, labels / unit, loss, self)
-        best, best_number, losses, steps = None, 0, [], 0
+        best, losses, steps = None, [], 0
         for number in range(self.restarts):
             run = self._staged(problem, rng) if number % 2 else self._joint(problem, rng)
             losses.append(run.losses[-1] / problem.unit_loss)
             steps += len(run.losses) - 1
             if best is None or run.losses[-1] < best.losses[-1]:
-                best, best_number = run, number
+                best = run
             if losses[-1] <= 1e3 * self.exact_tol:
                 break
         assert best is not None
         network = student.network(best.vector, unit=unit)
         relative = best.losses[-1] / problem.unit_loss
-        return HierarchicalFit(network, student, best.vector, relative, tuple(losses), best_number % 2 == 1, steps)
+        return HierarchicalFit(network, student, best.vector, relative, tuple(losses), steps)
 
     def _joint(self, problem: "_Problem", rng: np.random.Generator) -> Descent:
         return problem.descend(problem.student.random_start(rng, problem.points, size=self.start_size))

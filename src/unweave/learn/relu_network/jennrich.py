@@ -31,7 +31,6 @@ class RankOneTerms:
         noise: singular value that errors of the tensor explain.
         condition: condition number of the matrix of factors.
         denominator_condition: condition number of the matrix B of the draw that was kept.
-        eigenvalue_gap: smallest distance of two eigenvalues of that draw, relative to the largest eigenvalue.
         complex_pairs: eigenvalues of that draw that came in conjugate pairs; above 0 errors are large.
         draws: random contractions that were tried.
         rejected: those of them whose B was too ill-conditioned.
@@ -45,7 +44,6 @@ class RankOneTerms:
     noise: float
     condition: float
     denominator_condition: float
-    eigenvalue_gap: float
     complex_pairs: int
     draws: int
     rejected: int
@@ -69,7 +67,6 @@ class _Draw:
     vectors: Array
     residual: float
     condition: float
-    gap: float
     pairs: int
     steps: int = 0
 
@@ -144,7 +141,6 @@ class Jennrich:
             noise=noise,
             condition=_condition(factors),
             denominator_condition=best.condition,
-            eigenvalue_gap=best.gap,
             complex_pairs=best.pairs,
             draws=self.draws if found else 0,
             rejected=rejected,
@@ -173,7 +169,7 @@ class Jennrich:
             residual = _unexplained(moved, slices)
             if not residual < draw.residual:
                 break
-            draw = _Draw(moved, residual, draw.condition, draw.gap, draw.pairs, step + 1)
+            draw = _Draw(moved, residual, draw.condition, draw.pairs, step + 1)
         return draw
 
     def _diagonalising_step(self, matrices: Float64[Array, "slices rank rank"]) -> Float64[Array, "rank rank"]:
@@ -192,7 +188,7 @@ class Jennrich:
 
 
 def _empty_draw() -> _Draw:
-    return _Draw(np.empty((0, 0)), residual=0.0, condition=1.0, gap=np.inf, pairs=0)
+    return _Draw(np.empty((0, 0)), residual=0.0, condition=1.0, pairs=0)
 
 
 def _column_space(tensor: Array) -> tuple[Array, Array]:
@@ -223,9 +219,7 @@ def _drawn(slices: Array, denominator: Array | None, rng: np.random.Generator) -
     ratio = np.linalg.lstsq(matrix, numerator, rcond=None)[0].T
     eigenvalues, eigenvectors = np.linalg.eig(ratio)
     vectors, pairs = _real_vectors(eigenvalues, eigenvectors)
-    distances = np.abs(eigenvalues[:, None] - eigenvalues) + np.diag(np.full(len(eigenvalues), np.inf))
-    gap = float(np.min(distances) / max(float(np.max(np.abs(eigenvalues))), np.finfo(float).tiny))
-    return _Draw(vectors, _unexplained(vectors, slices), condition, gap, pairs)
+    return _Draw(vectors, _unexplained(vectors, slices), condition, pairs)
 
 
 def _real_vectors(eigenvalues: Array, eigenvectors: Array) -> tuple[Array, int]:
