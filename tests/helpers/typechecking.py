@@ -13,7 +13,7 @@ from beartype import BeartypeConf, beartype
 # Whether every call of every test is checked.
 CHECKS_ALL = os.environ.get("UNWEAVE_TYPE_CHECKS") == "all"
 # So many checks are made in one test, of arguments and of results: loops repeat the same ones.
-MOST_CHECKS = 1_000
+MOST_CHECKS = 250
 
 compile_check = beartype(conf=BeartypeConf(is_pep484_tower=True))
 # Checks that are left in this test; what is called while tests are collected does not count.

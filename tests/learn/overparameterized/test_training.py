@@ -92,7 +92,13 @@ def test_newton_stops_where_no_step_helps(seed: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("activation", "neurons", "samples"), [(SHARP, 40, 60), (SHARP, 40, 133), (SHARP, 80, 133), (TANH, 40, 60)]
+    ("activation", "neurons", "samples"),
+    [
+        (SHARP, 40, 60),
+        (SHARP, 40, 133),
+        pytest.param(SHARP, 80, 133, marks=pytest.mark.slow),
+        (TANH, 40, 60),
+    ],
 )
 def test_the_seen_rate_is_between_the_guarantee_and_eight_times_it(
     activation: Activation, neurons: int, samples: int, seed: int

@@ -7,7 +7,6 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 import pytest
-from distributed import LocalCluster
 
 from unweave.cli import run
 from unweave.networks.network import Network
@@ -92,6 +91,9 @@ def test_a_folder_is_checked_before_anything_is_read(samples: Path, tmp_path: Pa
 # The cluster's own sockets are closed after it has left.
 @pytest.mark.filterwarnings("ignore")
 def test_sums_may_come_from_a_cluster(samples: Path) -> None:
+    # Its import takes a second, and no other test needs it.
+    from distributed import LocalCluster
+
     with LocalCluster(n_workers=1, threads_per_worker=1, processes=False, dashboard_address=None) as cluster:
         address = cluster.scheduler_address
         assert run(["learn", "relu", str(samples), "--target", "y", "--scheduler", address, "--quiet"]) == 0

@@ -229,7 +229,7 @@ def test_neurons_that_bend_far_away_are_found(activation: Activation, seed: int)
 def test_the_budget_is_respected_to_the_query_on_every_route(activation: Activation, seed: int) -> None:
     truth = planted(seed, activation=activation)
     needed = unweave.identify(truth, seed=seed).queries
-    for budget in (1, 20, 39, 45, 64, 90, 119, 150, 200, needed - 1, needed, needed + 100):
+    for budget in (1, 20, 39, 45, 64, 90, 119, 150, 200, needed - 1, needed):
         model = Counted(truth)
         found = unweave.identify(model, inputs=INPUTS, budget=budget, seed=seed)
         assert model.asked == found.queries <= budget
@@ -244,7 +244,7 @@ def test_a_wrong_activation_is_an_outcome_and_not_an_error(
     activation: Activation, given_activation: str, seed: int
 ) -> None:
     truth = planted(seed, activation=activation)
-    found = unweave.identify(truth, activation=given_activation, budget=3_000, seed=seed)
+    found = unweave.identify(truth, activation=given_activation, budget=1_500, seed=seed)
     if given_activation != activation.name:
         assert found.reason
         # The right network under another name than the given one is welcome, a wrong one is not.

@@ -427,7 +427,7 @@ class TestStepsOnAnUnboundedDomain:
         ],
         ids=["tree", "forest", "boosting", "neighbours"],
     )
-    @pytest.mark.parametrize("inputs", [2, 6, 11])
+    @pytest.mark.parametrize("inputs", [2, pytest.param(6, marks=pytest.mark.slow), 11])
     def test_they_end_within_5000_queries(self, model: RegressorMixin, inputs: int) -> None:
         """They have as many hyperplanes as there is budget for, and each costs hundreds of queries to read."""
         rng = np.random.default_rng(inputs)

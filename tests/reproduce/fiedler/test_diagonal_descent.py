@@ -54,8 +54,15 @@ def test_the_jacobian_is_that_of_differences(output: Activation, seed: int) -> N
     assert np.allclose(jacobian, np.array(columns).T, atol=1e-8)
 
 
-@pytest.mark.parametrize("averages_outputs", [False, True])
-@pytest.mark.parametrize("is_inverse_outside", [False, True])
+@pytest.mark.parametrize(
+    ("is_inverse_outside", "averages_outputs"),
+    [
+        (False, False),
+        (True, True),
+        pytest.param(False, True, marks=pytest.mark.slow),
+        pytest.param(True, False, marks=pytest.mark.slow),
+    ],
+)
 def test_the_compiled_gradient_is_that_of_differences(
     is_inverse_outside: bool, averages_outputs: bool, seed: int
 ) -> None:

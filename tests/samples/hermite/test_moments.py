@@ -28,7 +28,7 @@ def random_moments(rng: np.random.Generator, *, rank: int, degree: int) -> Hermi
 @pytest.mark.parametrize("order", [1, 2, 3, 4, 5, 6])
 def test_moments_of_labels_are_the_means_of_hermite_tensors(order: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    points, labels = rng.standard_normal((30, 3)), rng.standard_normal(30)
+    points, labels = rng.standard_normal((10, 3)), rng.standard_normal(10)
     found = measured(LabelMoments(Coordinates.identity(3), order), points, labels)
     for k in range(order + 1):
         np.testing.assert_allclose(found.whole.tensor(k), mean_tensor(points, labels, k), atol=1e-11)
@@ -39,7 +39,7 @@ def test_moments_of_labels_are_the_means_of_hermite_tensors(order: int, seed: in
 @pytest.mark.parametrize(("open_modes", "order"), [(0, 6), (1, 4), (2, 6), (3, 5), (4, 6)])
 def test_slices_are_contractions_of_the_tensors(open_modes: int, order: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
-    points, labels = rng.standard_normal((8, 3)), rng.standard_normal(8)
+    points, labels = rng.standard_normal((4, 3)), rng.standard_normal(4)
     directions = random_directions(rng, rank=3, directions=2)
     statistic = ContractedMoments(Coordinates.identity(3), directions, open_modes, order)
     found = measured(statistic, points, labels).whole

@@ -15,7 +15,7 @@ from unweave.explore.feature_correction.recipes import Recipe
 from unweave.explore.feature_correction.samples import check_samples
 
 QUICK: dict[str, Any] = {
-    "recipe": Recipe(epochs=2, batch=20),
+    "recipe": Recipe(epochs=1, batch=20),
     "seeds": 2,
     "windows": (0, 1),
     "prox": (1e-3, 1e-2),

@@ -71,7 +71,7 @@ def test_powers_of_a_unit_do_not_spoil_its_row(seed: int) -> None:
 
 def test_wrong_labels_degrade_the_rows_and_the_estimate(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    rows, points = samples(rng)
+    rows, points = samples(rng, rows=2, inputs=3)
     labels = any_of(values_of(points, rows, 1.2, STEP))
     flipped = np.abs(labels - (rng.random(SAMPLES) < 0.05))
     clean, noisy = (fit_lowest_layer(points, y, STEP, np.random.default_rng(seed)) for y in (labels, flipped))

@@ -15,7 +15,7 @@ from unweave.result import Outcome
 
 
 @pytest.mark.usefixtures("without_type_checks")
-@pytest.mark.parametrize("fit_bias", [False, True])
+@pytest.mark.parametrize("fit_bias", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_scikit_learn_accepts_the_estimator(fit_bias: bool) -> None:
     with warnings.catch_warnings():
         # Checks of packages that are not installed are skipped with a warning.
