@@ -209,8 +209,9 @@ class Identifier:
             return self._judged(replace(trail, route=trail.best_route), best)
         if isinstance(trail.failure, OracleError):
             raise trail.failure
-        if not trail.failure and trail.survey.has_steps:
-            return trail.result(Outcome.NOT_IDENTIFIED, reasons.steps(trail.survey.plateaus.places))
+        if trail.survey.steps is not None:
+            said = f" {trail.failure[0].upper()}{trail.failure[1:]}" if trail.failure else ""
+            return trail.result(Outcome.NOT_IDENTIFIED, trail.survey.steps.reason + said)
         return trail.result(Outcome.NOT_IDENTIFIED, trail.failure or "no way to the neurons of this function is known.")
 
     def _judged(self, trail: "Trail", examined: Examined) -> Result:

@@ -3,6 +3,7 @@
 import numpy as np
 
 from unweave.activations import STEP, Activation, base_of
+from unweave.arrays import Vector
 from unweave.certificates.claims import counted
 from unweave.identification.plateaus.threshold_layer import ThresholdLayer
 from unweave.networks.network import Layer, Network
@@ -63,11 +64,21 @@ def gives_logits() -> str:
     )
 
 
-def steps(places: int) -> str:
-    """Why a function that is constant in parts can't be followed to its neurons."""
+def steps(places: int, *, levels: int, point: Vector, height: float, shown: int = 4) -> str:
+    """Why a function that is constant in parts can't be followed to its neurons.
+
+    Args:
+        places: random ones around which answers are constant.
+        levels: different answers that were seen.
+        point: where they jump.
+        height: by how much.
+        shown: inputs of it that are written out; chosen.
+    """
+    where = ", ".join(f"{value:.4g}" for value in point[:shown]) + (", ..." if len(point) > shown else "")
     return (
-        f"the answers are constant around all of {places} random places, and differ between them: a function of steps, "
-        "such as a tree, a forest, boosting, nearest neighbours or rounded answers. No slopes lead to its neurons."
+        f"the answers are constant around all of {places} random places, {levels} different ones were seen, and at "
+        f"({where}) they jump by {height:.3g} with none in between: a function of steps, such as labels, a tree, a "
+        "forest, boosting, nearest neighbours or rounded answers. No slopes lead to its neurons."
     )
 
 

@@ -11,15 +11,14 @@ from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool
 
 from unweave.activations import RELU, STEP, Activation
-from unweave.arrays import Points, Values
+from unweave.arrays import Points
 from unweave.exceptions import OracleError
-from unweave.identification import reasons
 from unweave.identification.found import FirstLayer, Found
 from unweave.identification.refiner import Refiner
 from unweave.identification.session import BendLook, Probe, Session
+from unweave.identification.steps import PlateauLook, Steps
 from unweave.identification.walks.lines import TailBehaviour, Tails, measure_tails
 from unweave.oracles.oracle import Box
 from unweave.oracles.views import LINE_POINTS
@@ -46,43 +45,6 @@ def take(because: str) -> Decision:
 def leave(because: str) -> Decision:
     """Leave a route out."""
     return Decision(False, because)
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlateauLook:
-    """How it is seen whether answers are constant around places. Distances are in half-widths of the domain.
-
-    Args:
-        places: random ones that are looked at: what is not constant around a sixth of all places shows at one of them
-            with a confidence of 95 % (``0.05^(1 / 16) = 0.83``).
-        levels: different answers at them from which on a function has steps; chosen: ReLUs that are off nearly
-            everywhere leave one plateau, steps leave many.
-        margin: change of an answer nearby, in expected errors, up to which it is constant: six standard deviations.
-        visible: the same, in margins, that a function of slope one shows at the distance that is asked; chosen.
-        distances: the smallest and the largest that are asked; chosen: kinks are rarely nearer, and float64 tells such
-            points apart; farther away steps could be crossed.
-        crossed: places at which a step may have been crossed all the same, and it is looked nearer.
-        nearer: how much.
-        beside_centre: how far beside the centre it is asked: models that normalise inputs have no answer at zero;
-            chosen, far below the distance of most kinks.
-    """
-
-    places: int = 16
-    levels: int = 3
-    margin: float = 6.0
-    visible: float = 10.0
-    distances: tuple[float, float] = (1e-5, 0.5)
-    crossed: int = 2
-    nearer: float = 1e-3
-    beside_centre: float = 1e-3
-
-    def distance(self, error: float) -> float:
-        """So far that answers which are not constant change visibly: by about as much as they are asked apart."""
-        return float(np.clip(self.visible * self.margin * error, *self.distances))
-
-    def shows(self, distance: float, error: float) -> bool:
-        """Whether answers that are not constant change visibly there."""
-        return distance >= self.visible * self.margin * error
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,38 +170,17 @@ class Survey:
                     return False
             return self.is_constant_around(self.probe.oracle.sample(rng, self.plateaus.places, margin=nearby), rng)
 
-    @cached_property
-    def has_steps(self) -> bool:
-        """Whether answers are constant around random places and differ between them: a function of steps."""
-        if not self.is_constant_in_parts:
-            return False
-        # The places were asked last.
-        values = self.probe.answers.values[-self.plateaus.places :]
-        error = self.plateaus.margin * self.probe.answer_error
-        levels = sum(bool(np.all(np.max(np.abs(values[:k] - values[k]), axis=1) > error)) for k in range(len(values)))
-        return levels >= self.plateaus.levels
-
     def is_constant_around(self, points: Points, rng: np.random.Generator) -> bool:
         """Whether answers are constant around all of some points: two queries each."""
-        nearby, error = self.plateaus.distance(self.probe.answer_error), self.probe.answer_error
-        values = self.probe.oracle.query(points)
-        self.probe.answers.keep(points, values, are_spread=False)
-        changes = self._changes(points, values, nearby, rng)
-        nearer = self.plateaus.nearer * nearby
-        if 0 < np.count_nonzero(changes) <= self.plateaus.crossed and self.plateaus.shows(nearer, error):
-            # A border may lie just there.
-            changes[changes] = self._changes(points[changes], values[changes], nearer, rng)
-        return not np.any(changes)
+        return self.plateaus.is_constant_around(points, self.probe, rng)
 
-    def _changes(
-        self, points: Points, values: Values, distance: float, rng: np.random.Generator
-    ) -> Bool[np.ndarray, "points"]:
-        """Whether answers change at most so far from some points."""
-        # Towards the centre, which stays inside a box.
-        steps = np.where(points > 0.0, -distance, distance) * rng.uniform(0.0, 1.0, points.shape)
-        beside = self.probe.oracle.query(points + steps)
-        errors = self.probe.answer_error + self.probe.rounding * np.max(np.abs(values), axis=1)
-        return np.max(np.abs(values - beside), axis=1) > self.plateaus.margin * errors
+    @cached_property
+    def steps(self) -> Steps | None:
+        """The jumps of a function that is constant around random places and differs between them; None if it rises."""
+        if not self.is_constant_in_parts:
+            return None
+        with self.session.stage("probing the answers"):
+            return self.plateaus.steps(self.probe, self.session.rng_walk.spawn(1)[0])
 
 
 @dataclass(frozen=True)
@@ -262,7 +203,7 @@ class Known:
             return "the first layer was found, and no other route goes on from it."
         if survey.activation == STEP:
             return "steps have no slopes."
-        return reasons.steps(survey.plateaus.places) if survey.has_steps else ""
+        return "" if survey.steps is None else survey.steps.reason
 
 
 Condition = Callable[[Survey, Known], Decision]
@@ -291,6 +232,8 @@ def is_constant_in_parts(survey: Survey, known: Known) -> Decision:  # noqa: ARG
     if why := _without_plateaus(survey):
         return leave(why)
     if survey.activation == STEP or survey.is_constant_in_parts:
+        # Looked at before the walk, which may use up what may be asked.
+        _ = survey.steps
         return take("the answers are constant around every place that was looked at.")
     return leave("the answers change around the places that were looked at.")
 
