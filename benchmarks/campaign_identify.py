@@ -237,6 +237,21 @@ def odd_units(rng: np.random.Generator) -> Truth:
     return Truth(moved, network.inputs, any_domain(rng), moved)
 
 
+def odd_boxes(rng: np.random.Generator) -> Truth:
+    """Plant ordinary networks in boxes far from zero, of unequal sides, or of many dimensions."""
+    kind = rng.choice(["far", "unequal", "many"])
+    inputs = int(rng.integers(13, 25)) if kind == "many" else int(rng.integers(2, 8))
+    network = drawn(rng, (*KINKED, "tanh", "softplus"), inputs=inputs, neurons=int(rng.integers(1, 6)))
+    half_width = 10.0 ** (rng.uniform(-3, 3, inputs) if kind == "unequal" else np.zeros(inputs))
+    center = half_width * rng.uniform(-1, 1, inputs) * (10.0 ** rng.uniform(0, 6) if kind == "far" else 1.0)
+    hidden = network.layers[0]
+    weights = hidden.weights / half_width
+    moved = replace(
+        network, layers=(replace(hidden, weights=weights, biases=hidden.biases - weights @ center), network.layers[1])
+    )
+    return Truth(moved, inputs, Box(center - half_width, center + half_width), moved)
+
+
 def badly_behaved(rng: np.random.Generator) -> Truth:
     """Answer at random, by memory, or not at all far out."""
     network, kind = drawn(rng, SMOOTH + KINKED, outputs=1), rng.choice(["random", "memory", "raises", "nan"])
@@ -371,13 +386,15 @@ def verdict(found: unweave.Result, truth: Truth, rng: np.random.Generator) -> Ju
         if found.first_layer is not None and truth.network is not None:
             return rows_verdict(found, truth.network)
         return Judged(Verdict.HONEST_NO, found.reason[:200])
-    points = np.concatenate([truth.domain.sample_standard(rng, POINTS, truth.inputs, 0.0), vertices_of(truth)])
+    standard = np.concatenate([truth.domain.sample_standard(rng, POINTS, truth.inputs, 0.0), vertices_of(truth)])
+    center, half_width = truth.domain.frame(truth.inputs)
+    points = center + half_width * standard
     exact = truth.exact or truth.function
     values = exact(points)
     spread = np.std(values[:POINTS], axis=0)
     spread = np.where(spread > 0, spread, np.maximum(np.max(np.abs(values), axis=0), np.finfo(float).tiny))
     errors = np.max(np.abs(found.network(points) - values) / spread, axis=1)
-    allowed = allowance(found, points, values, spread)
+    allowed = allowance(found, truth, standard, values, spread)
     share = float(np.mean(errors > allowed))
     worst = f"largest error {np.max(errors):.1e} in {share:.1e}, {found.reason[:160]}"
     certificate = found.certificate
@@ -393,24 +410,34 @@ def verdict(found: unweave.Result, truth: Truth, rng: np.random.Generator) -> Ju
     return Judged(Verdict.PARTLY_RIGHT, found.reason[:200])
 
 
-def allowance(found: unweave.Result, points: np.ndarray, values: np.ndarray, spread: np.ndarray) -> np.ndarray:
+def allowance(
+    found: unweave.Result, truth: Truth, points: np.ndarray, values: np.ndarray, spread: np.ndarray
+) -> np.ndarray:
     """Errors that the certificate allows: those it has seen, and those of parameters within their radius."""
     network, certificate = found.network, found.certificate
     assert network is not None
     rounding = 1e-15 * np.max(np.abs(values) / spread, axis=1) + 1e-14
     if certificate is None:
         return 1e-3 + rounding
-    hidden = network.layers[0]
+    center, half_width = truth.domain.frame(truth.inputs)
+    delivered = network.layers[0]
+    hidden = replace(
+        delivered, weights=delivered.weights * half_width, biases=delivered.biases + delivered.weights @ center
+    )
     lifted = np.sqrt(1.0 + np.sum(points**2, axis=1))
     lengths = np.linalg.norm(np.hstack([hidden.weights, hidden.biases[:, None]]), axis=1)
     slopes = np.max(np.abs(network.layers[1].weights) / spread[:, None] if len(network.layers) == 2 else 0.0, axis=0)
     radius = certificate.radius if np.isfinite(certificate.radius) else 0.0
+    # Far from zero the radius is that of delivered biases, and coordinates are rounded.
+    far = 1.0 + float(np.linalg.norm(center / half_width))
+    rounding += 1e-16 * far * float(np.sum(slopes * lengths))
+    radius *= min(1.0, 1.0 / (far * float(np.max(half_width))))
     by_radius = 3.0 * radius * lifted * float(np.sum(slopes * lengths)) if len(network.layers) == 2 else radius * lifted
     return ROUNDING * (max(certificate.largest_error, certificate.noise) + rounding) + by_radius
 
 
 def vertices_of(truth: Truth) -> np.ndarray:
-    """All vertices of a box of at most 12 inputs."""
+    """All vertices of a box of at most 12 inputs, in standard coordinates."""
     if isinstance(truth.domain, Everywhere) or truth.inputs > 12:
         return np.empty((0, truth.inputs))
     return 2.0 * ((np.arange(2**truth.inputs)[:, None] >> np.arange(truth.inputs)) & 1) - 1.0
@@ -493,6 +520,7 @@ PLANTS: tuple[Plant, ...] = (
     hash_noise,
     rounded,
     odd_units,
+    odd_boxes,
     badly_behaved,
     piecewise_constant,
     deep,

@@ -42,7 +42,7 @@ def test_all_evidence_makes_a_network_identified() -> None:
     [
         ({}, "whatever bends outside of the domain"),
         ({"reach": 3e4}, "whatever bends farther out than 30000 times the reach of the domain"),
-        ({"is_box": True, "all_vertices": True}, "without reaching any of all vertices"),
+        ({"is_box": True}, "without reaching any of all vertices"),
     ],
 )
 def test_it_is_named_what_could_hide_where_nothing_was_tried(change: dict[str, object], words: str) -> None:
@@ -79,10 +79,11 @@ def test_a_contradiction_comes_first() -> None:
 
 
 def test_vertices_are_named_in_a_box() -> None:
-    boxed = replace(EVIDENCE, is_box=True, all_vertices=True)
+    boxed = replace(EVIDENCE, is_box=True)
     assert "all vertices" in RULES(boxed)[1]
-    drawn = replace(boxed, all_vertices=False, certificate=replace(CERTIFICATE, trials=1_124))
-    assert "1124 vertices and points of faces" in RULES(drawn)[1]
+    drawn = replace(boxed, drawn_vertices=4_096, certificate=replace(CERTIFICATE, trials=4_196))
+    assert "4196 vertices and points of faces" in RULES(drawn)[1]
+    assert "less than 0.07% of all vertices" in RULES(drawn)[1]
 
 
 @pytest.mark.parametrize("candidates", [1, 4])

@@ -232,6 +232,12 @@ def test_a_box_needs_finite_ordered_bounds(lower: float, upper: float) -> None:
         Box(lower, upper)
 
 
+@pytest.mark.parametrize(("lower", "upper"), [(0.0, 1e-310), (1e5, 1e5 + 1e-9), (-1e16, -1e16 + 4)])
+def test_a_box_has_room_for_points(lower: float, upper: float) -> None:
+    with pytest.raises(InvalidInput, match="Box needs sides of at least"):
+        Box(lower, upper)
+
+
 @pytest.mark.parametrize("scale", [0.0, -1.0, np.inf, np.nan])
 def test_a_scale_must_be_positive_and_finite(scale: float) -> None:
     with pytest.raises(InvalidInput, match="positive finite scale"):

@@ -49,6 +49,10 @@ def right_share(fresh: int, missed: int, *, confidence: float, candidates: int =
     return float(scipy.special.betaincinv(fresh - missed, missed + 1, (1 - confidence) / candidates))
 
 
+# Fresh points that may be asked for: they are kept in memory.
+MOST_FRESH = 1_000_000
+
+
 def fresh_needed(coverage: float, *, confidence: float, candidates: int = 1) -> int:
     """Give the number of fresh points that this coverage needs."""
     return int(np.ceil(np.log((1 - confidence) / candidates) / np.log(coverage)))
@@ -67,7 +71,8 @@ class Certificate:
         noise: noise of one answer, same units.
         smallest_singular: smallest singular value of the weighted Jacobian per square root of its rows.
         is_singular_estimated: whether that is an estimate (large networks) or computed exactly.
-        radius: relative error of any parameter of the exact network, if one lies within `isolation`. Where
+        radius: error of any parameter of the exact network, relative to the weights of its neuron, if one lies within
+            `isolation`. Where
             the scale of a neuron is free, it is the one at which the error has no part along the scale.
         isolation: no other network with these answers is nearer than this. Both speak of the worst
             neuron for their purpose, so that the radius of a weak neuron may exceed the isolation of
@@ -107,7 +112,7 @@ class Certificate:
             ("noise of one answer", f"{number(self.noise)} {spread}"),
         ]
         if self.is_isolated:
-            close = "every parameter of the exact network is this close (relative)"
+            close = "every parameter of the exact network is this close, relative to its neuron's weights"
             far = "any other network with these answers is farther away than this"
             far = far if np.isfinite(self.isolation) else "no other network of this architecture gives these answers"
             lines += [

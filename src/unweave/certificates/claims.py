@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.activations import hermite_polynomials
-from unweave.certificates.certify import Certificate, right_share
+from unweave.certificates.certify import Certificate, coverage_of, right_share
 from unweave.networks.network import Network
 from unweave.networks.parameters import is_shallow
 from unweave.result import Diagnostic, Outcome, at_least, at_most, percent
@@ -38,7 +38,7 @@ class Evidence:
         is_complete: whether the budget was enough for all places that should be tried.
         reach: how far from the centre it was tried, in units of the domain's reach, where the domain has no end.
         is_box: whether the domain is a box, whose corners walks do not reach.
-        all_vertices: whether every vertex of the box was tried.
+        drawn_vertices: random vertices of the box that were tried; 0 if all were.
         is_constant: whether all answers are the same.
         misfit: how far neurons are from the profiles that they were read from, relative.
         is_shallow: whether the network has one hidden layer.
@@ -55,7 +55,7 @@ class Evidence:
     is_complete: bool = True
     reach: float = 0.0
     is_box: bool = False
-    all_vertices: bool = False
+    drawn_vertices: int = 0
     is_constant: bool = False
     misfit: float = 0.0
     is_shallow: bool = True
@@ -123,7 +123,8 @@ class ClaimRules:
             return Outcome.PARTLY_IDENTIFIED, _cut_short(evidence)
         return Outcome.IDENTIFIED, (
             f"{evidence.network}; fresh answers are met to {certificate.rms_error:.1e} of their spread, "
-            f"and every parameter is within a relative {certificate.radius:.1e} of the exact one. {hidden(evidence)}"
+            f"and every parameter is within {certificate.radius:.1e} of the exact one, relative to the weights of its "
+            f"neuron. {hidden(evidence)}"
         )
 
     def _unexplained(self, evidence: Evidence) -> tuple[Outcome, str]:
@@ -155,8 +156,13 @@ def hidden(evidence: Evidence) -> str:
     if not evidence.is_box:
         far = f"farther out than {evidence.reach:g} times the reach of" if evidence.reach else "outside of"
         return f"{small}, {narrow}, and whatever bends {far} the domain."
-    tried = "all vertices" if evidence.all_vertices else f"{certificate.trials} vertices and points of faces and kinks"
-    return f"{small}, {narrow} without reaching any of {tried} that were tried."
+    if not evidence.drawn_vertices:
+        return f"{small}, {narrow} without reaching any of all vertices that were tried."
+    rare = 100.0 * (1.0 - coverage_of(evidence.drawn_vertices, confidence=certificate.confidence))
+    return (
+        f"{small}, {narrow} without reaching any of {certificate.trials} vertices and points of faces and kinks that "
+        f"were tried, such as a neuron that bends near less than {rare:.1g}% of all vertices."
+    )
 
 
 def _confidence(evidence: Evidence) -> str:
@@ -202,9 +208,9 @@ def _not_pinned_down(evidence: Evidence) -> str:
     )
     return (
         f"the network of {evidence.network} reproduces fresh answers to {certificate.rms_error:.2e} of their spread, "
-        f"which is the noise, on at least {percent(evidence.right_share)} of the domain {_confidence(evidence)}, but "
-        f"its parameters are not pinned down at this noise: {why}. Weak, nearly parallel or nearly linear neurons can "
-        "trade weight with each other."
+        f"which is the noise or the rounding of its terms, on at least {percent(evidence.right_share)} of the domain "
+        f"{_confidence(evidence)}, but its parameters are not pinned down at this noise: {why}. Weak, nearly parallel or "
+        "nearly linear neurons can trade weight with each other."
     )
 
 
@@ -223,8 +229,8 @@ def _unknown_kind(evidence: Evidence) -> str:
     return (
         f"no network of the known kinds explains the answers: the best, {evidence.network}, misses fresh answers by "
         f"{error:.2e} of their spread, {error / evidence.floor:.1e} times the noise; its neurons fit their profiles to "
-        f"{evidence.misfit:.1e}. The activation is not among the known ones, {shape}, or the answers are too noisy for "
-        "its size."
+        f"{evidence.misfit:.1e}. Neurons are missing that the search has not met, the activation is not among the "
+        f"known ones, {shape}, or the answers are too noisy for its size."
     )
 
 

@@ -69,6 +69,7 @@ class Asking:
             neurons bend over them; chosen. Neurons that are flat there differ in polynomials of high degree only,
             and least squares is ill-conditioned.
         long_neurons: quantile of the lengths of weights that sets the stretch: a tenth may be longer.
+        at_once: numbers in one batch of fresh points: 32 MB.
         sample: places that tell which share of the answers will show a neuron bend, to one percent.
         same_hyperplane: difference up to which hyperplanes were asked around before; a wrong guess costs answers only.
     """
@@ -93,6 +94,7 @@ class Asking:
     farthest: float = 100.0
     largest_stretch: float = 10.0
     long_neurons: float = 0.9
+    at_once: int = 4_000_000
     sample: int = 2_048
     same_hyperplane: float = 0.01
 
@@ -187,9 +189,8 @@ class AnswerPool:
 
     def ask_fresh(self, count: int) -> None:
         """Ask fresh points of the domain until there are so many."""
-        missing = count - len(self.fresh_points)
-        if missing > 0:
-            points = self.oracle.sample(self._rng_fresh, missing)
+        while (missing := count - len(self.fresh_points)) > 0:
+            points = self.oracle.sample(self._rng_fresh, min(missing, self._asking.at_once // self.oracle.inputs + 1))
             values = self.oracle.query(points)
             self.fresh_points = np.concatenate([self.fresh_points, points])
             self.fresh_values = np.concatenate([self.fresh_values, values])
@@ -240,6 +241,10 @@ class AnswerPool:
             self._try(points)
             return np.max(np.abs(self.trial_values[-len(points) :] - network(points)), axis=1)
 
+        # A neuron whose second kink is missing, or another one like it, shows where the first one is far behind.
+        weights = network.layers[0].weights
+        extremes = np.where(weights < 0.0, -1.0, 1.0)
+        self._try(np.concatenate([extremes, -extremes]))
         asking, is_vertex = self._asking, np.all(np.abs(self.trial_points) == 1.0, axis=1)
         starts, values = self.trial_points[is_vertex], self.trial_values[is_vertex]
         heights = np.max(np.abs(values - network(starts)), axis=1)

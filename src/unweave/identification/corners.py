@@ -15,8 +15,8 @@ from unweave.arrays import Points, Vector
 
 # Inputs up to which all vertices are asked: 4,096 of them.
 MOST_INPUTS = 12
-# Vertices that are drawn where there are too many to ask all.
-DRAWN_VERTICES = 1_024
+# Vertices that are drawn where there are too many to ask all: as many.
+DRAWN_VERTICES = 4_096
 
 
 def vertices(inputs: int, rng: np.random.Generator) -> Points:

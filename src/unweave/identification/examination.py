@@ -18,7 +18,7 @@ from unweave.certificates.certify import CONFIDENCE, fresh_needed, judged_by, le
 from unweave.certificates.claims import Evidence, in_words
 from unweave.exceptions import BudgetExhausted, TimeExhausted
 from unweave.identification.answers import AnswerPool
-from unweave.identification.corners import MOST_INPUTS
+from unweave.identification.corners import DRAWN_VERTICES, MOST_INPUTS
 from unweave.identification.refiner import Candidate, Refiner, reach_of_parameters
 from unweave.networks.network import Network
 from unweave.networks.parameters import is_shallow
@@ -78,7 +78,7 @@ class Examined:
             is_complete=self.is_complete,
             reach=self.reach,
             is_box=is_box,
-            all_vertices=network.inputs <= MOST_INPUTS,
+            drawn_vertices=0 if network.inputs <= MOST_INPUTS else DRAWN_VERTICES,
             is_constant=network.widths == (0,) and slope < constant_slope,
             misfit=candidate.start.misfit,
             is_shallow=is_shallow(network),

@@ -11,7 +11,7 @@ import numpy as np
 
 from unweave.activations import IDENTITY, QUADRATIC, Activation, activation_named
 from unweave.arrays import limited_threads
-from unweave.certificates.certify import CONFIDENCE, Certificate
+from unweave.certificates.certify import CONFIDENCE, MOST_FRESH, Certificate, fresh_needed
 from unweave.certificates.claims import ClaimRules, network_quality
 from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
 from unweave.identification import reasons
@@ -110,6 +110,11 @@ def identify(
     for name, share in (("confidence", confidence), ("coverage", coverage)):
         if share is not None and (not isinstance(share, float) or not 0.0 < share < 1.0):
             raise InvalidInput(f"identify needs {name} to be a number between 0 and 1, got {share!r}.")
+    if coverage is not None and (needed := fresh_needed(coverage, confidence=confidence)) > MOST_FRESH:
+        raise InvalidInput(
+            f"identify needs {needed:,} fresh points for coverage={coverage!r} with confidence={confidence!r}, which "
+            f"is more than {MOST_FRESH:,}: ask for less."
+        )
     oracle = as_oracle(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget)
     identifier = Identifier(
         activation=activation, neurons=neurons, examination=Examination(confidence=confidence, coverage=coverage)
@@ -216,7 +221,8 @@ class Identifier:
 
     def _judged(self, trail: "Trail", examined: Examined) -> Result:
         """Judge the best network by fresh answers, and say what a user should know about it."""
-        session, best = trail.survey.session, examined.candidate
+        session, best = trail.survey.session, examined.candidate.with_delivered_radius()
+        examined = replace(examined, candidate=best)
         session.diagnostics += [*best.start.checks, *network_quality(best.network, best.certificate)]
         evidence = examined.evidence(
             is_box=trail.survey.is_in_box,

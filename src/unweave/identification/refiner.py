@@ -17,7 +17,7 @@ from unweave.networks.parameters import is_shallow
 from unweave.networks.signs import absorb_skip
 from unweave.networks.symmetries import express
 from unweave.numerics.network_fit import LevenbergMarquardt, Refinement
-from unweave.oracles.views import StandardOracle, in_oracle_units
+from unweave.oracles.views import StandardOracle, error_in_oracle_units, in_oracle_units
 from unweave.result import Diagnostic
 
 
@@ -69,6 +69,11 @@ class Candidate:
         if activation is None or any(base_of(activation) != base_of(each) for each in network.activations[:-1]):
             return network
         return express(network, activation)
+
+    def with_delivered_radius(self) -> "Candidate":
+        """Give the same candidate with a radius that holds for the parameters in the oracle's units."""
+        factor = error_in_oracle_units(self.network.layers[0], self.units)
+        return replace(self, certificate=replace(self.certificate, radius=factor * self.certificate.radius))
 
     @property
     def is_smooth(self) -> bool:

@@ -22,6 +22,8 @@ from unweave.exceptions import BadAnswer, BudgetExhausted, InvalidInput, OracleE
 
 # Coordinates beyond this leave no room for calculations with them.
 FARTHEST = 1e100
+# Sides of a box, relative to its coordinates, below which these are too coarse: a million of them fit in between.
+NARROWEST = 2e-10
 # Inputs that are certainly a mistake: a matrix with as many rows and columns fits into no memory.
 MOST_INPUTS = 1_000_000
 # Significant binary digits of float64, and how many values may need at most to be on a grid: eight zeros at the end of
@@ -102,6 +104,12 @@ class Box:
         if not (np.all(np.abs(lower) <= FARTHEST) and np.all(np.abs(upper) <= FARTHEST)):
             raise InvalidInput(
                 f"Box needs finite bounds with lower < upper, at most {FARTHEST:g}, got {self.lower} and {self.upper}."
+            )
+        narrowest = np.maximum(NARROWEST * np.maximum(np.abs(lower), np.abs(upper)), 1 / FARTHEST)
+        if not np.all(upper - lower >= narrowest):
+            raise InvalidInput(
+                f"Box needs sides of at least {1 / FARTHEST:g}, and {NARROWEST:g} of its coordinates, which are too "
+                f"coarse for less, got {self.lower} and {self.upper}."
             )
 
     def frame(self, inputs: int) -> tuple[Vector, Vector]:

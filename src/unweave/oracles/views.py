@@ -136,6 +136,23 @@ def layer_in_oracle_units(layer: Layer, oracle: StandardOracle) -> Layer:
     return replace(layer, weights=weights, biases=layer.biases - weights @ oracle.center)
 
 
+def error_in_oracle_units(layer: Layer, oracle: StandardOracle) -> float:
+    """How many times larger a relative error of a first layer's parameters may be in the oracle's inputs.
+
+    Errors are relative to the lengths of weights. A bias there is the difference of one in standard coordinates and of
+    all weights times the centre: far from zero, both are larger than what is left, and so are their errors.
+    """
+    if layer.neurons == 0:
+        return 1.0
+    lengths, delivered = (
+        np.linalg.norm(each.weights, axis=1) for each in (layer, layer_in_oracle_units(layer, oracle))
+    )
+    of_biases = 1.0 + float(np.linalg.norm(oracle.center / oracle.half_width))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = float(np.max(np.where(lengths > 0.0, lengths / delivered, 0.0)))
+    return max(1.0, ratio * max(of_biases, float(1.0 / np.min(oracle.half_width))))
+
+
 def in_oracle_units(network: Network, oracle: StandardOracle) -> Network:
     """Undo the standard coordinates: ``z = (x - center) / half_width`` and ``f = offset + size y``.
 

@@ -320,6 +320,7 @@ class TestLimits:
             {"inputs": 10**9},
             {"confidence": 1.0},
             {"coverage": 0},
+            {"coverage": 1 - 1e-12},
             {"seconds": -1},
         ],
         ids=str,
@@ -407,6 +408,35 @@ class TestClaims:
         assert more.certificate is not None
         assert more.certificate.coverage >= 0.999 > usual.certificate.coverage >= 0.95
         assert more.certificate.fresh_queries > 4_600 > usual.certificate.fresh_queries
+
+    @pytest.mark.parametrize(
+        "domain", [Box(1e5, 1e5 + 1), Box(np.array([0.0, -3.0]), 1e4), Everywhere(30.0, 1e3)], ids=str
+    )
+    def test_the_radius_is_that_of_the_parameters_that_are_delivered(self, domain: Box | Everywhere) -> None:
+        center, half_width = domain.frame(2)
+        weights = np.array([[0.9, 0.4], [-0.3, 0.8]]) / half_width
+        biases = np.array([0.0097, 0.38])
+        # Neurons bend within the domain, with biases that are the small difference of large numbers.
+        weights -= np.outer(weights @ center / (center @ center), center) if np.any(center) else 0.0
+        truth = Network.shallow(weights, biases, np.ones((1, 2)), np.zeros(1), TANH)
+        found = unweave.identify(truth, domain=domain)
+        assert found.certificate is not None
+        assert found.network is not None
+        assert unweave.match(found.network, truth).largest_error <= found.certificate.radius
+
+    def test_a_second_kink_that_few_vertices_show_is_found(self) -> None:
+        """A hard tanh in 30 dimensions: one of its kinks is 7 standard deviations of a vertex away."""
+        weights = np.full((1, 30), 30**-0.5)
+        truth = Network.shallow(weights, np.array([4.0]), np.ones((1, 1)), np.zeros(1), HARD_TANH)
+
+        def model(x: np.ndarray) -> np.ndarray:
+            return truth(x) + np.maximum(x @ np.linspace(-1.0, 1.0, 30)[:, None], 0.0)
+
+        found = unweave.identify(model, inputs=30, domain=Box(-1.0, 1.0))
+        vertex = -np.ones((1, 30))
+        assert (
+            not found.is_identified or found.network is None or abs(found.network(vertex) - model(vertex))[0, 0] < 1e-9
+        )
 
     def test_a_hint_that_contradicts_is_said_first(self) -> None:
         truth = Network.shallow(
