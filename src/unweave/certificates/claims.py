@@ -209,8 +209,8 @@ def _not_pinned_down(evidence: Evidence) -> str:
     return (
         f"the network of {evidence.network} reproduces fresh answers to {certificate.rms_error:.2e} of their spread, "
         f"which is the noise or the rounding of its terms, on at least {percent(evidence.right_share)} of the domain "
-        f"{_confidence(evidence)}, but its parameters are not pinned down at this noise: {why}. Weak, nearly parallel or "
-        "nearly linear neurons can trade weight with each other."
+        f"{_confidence(evidence)}, but its parameters are not pinned down at this noise: {why}. Weak, nearly parallel "
+        "or nearly linear neurons can trade weight with each other."
     )
 
 
