@@ -86,10 +86,19 @@ def test_samples_without_a_box_are_standard_normal(seed: int) -> None:
 
 def test_a_constant_output_is_measured_by_its_magnitude() -> None:
     oracle = CallableOracle(model, inputs=3)
-    # A spread of a few units of the last digit is rounding.
-    values = np.array([[5.0, 0.0, 1e8], [5.0, 0.0, 1e8 + 2.0**-24]])
-    found = standardise(oracle, values)
-    np.testing.assert_array_equal(found.size, [5.0, 1.0, 1e8 + 2.0**-24])
+    # Two units of the last digit are rounding, and four if neighbours differ as much.
+    values = np.array([[5.0, 0.0, 1e8, 1e8], [5.0, 0.0, 1e8 + 2.0**-25, 1e8 + 2.0**-24]])
+    found = standardise(oracle, values, scatter=np.array([0.0, 0.0, 0.0, 2.0**-25]))
+    np.testing.assert_array_equal(found.size, [5.0, 1.0, 1e8 + 2.0**-25, 1e8 + 2.0**-24])
+
+
+@pytest.mark.parametrize(("kind", "offset"), [(np.float16, 200.0), (np.float32, 2e6), (np.float64, 1e15)])
+def test_few_digits_do_not_change_the_unit_of_errors(kind: type, offset: float) -> None:
+    """Answers that are the same nearby and take six values in the domain have a spread, if a coarse one."""
+    oracle = CallableOracle(lambda x: (x[:, :1] + offset).astype(kind), inputs=1, domain=Box(0.0, 0.7))
+    noise = measure_noise(oracle, np.random.default_rng(0))
+    values = oracle.query(np.linspace(0.0, 0.7, 50)[:, None])
+    np.testing.assert_array_equal(standardise(oracle, values, scatter=noise.scatter).size, np.std(values, axis=0))
 
 
 def test_an_offset_does_not_change_the_unit_of_errors() -> None:

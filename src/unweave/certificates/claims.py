@@ -39,7 +39,9 @@ class Evidence:
         reach: how far from the centre it was tried, in units of the domain's reach, where the domain has no end.
         is_box: whether the domain is a box, whose corners walks do not reach.
         drawn_vertices: random vertices of the box that were tried; 0 if all were.
-        is_constant: whether all answers are the same.
+        is_constant: whether all answers are the same, up to rounding.
+        is_rounded: whether constant answers may be those of a function that changes: they differ, or have few digits.
+        coarseness: how answers are rounded, if that is what `floor` is; empty if it is not.
         misfit: how far neurons are from the profiles that they were read from, relative.
         is_shallow: whether the network has one hidden layer.
         contradiction: how the network contradicts what the user has said; empty if it does not.
@@ -57,6 +59,8 @@ class Evidence:
     is_box: bool = False
     drawn_vertices: int = 0
     is_constant: bool = False
+    is_rounded: bool = False
+    coarseness: str = ""
     misfit: float = 0.0
     is_shallow: bool = True
     contradiction: str = ""
@@ -110,6 +114,8 @@ class ClaimRules:
         )
 
     def _decided(self, evidence: Evidence) -> tuple[Outcome, str]:
+        if evidence.coarseness and evidence.limit > self.largest_noise:
+            return Outcome.NOT_IDENTIFIED, evidence.coarseness
         if not evidence.explains or evidence.missed or evidence.missed_trials:
             return self._unexplained(evidence)
         if evidence.limit > self.largest_noise:
@@ -192,8 +198,9 @@ def _too_noisy(evidence: Evidence, largest: float) -> str:
 
 def _constant(evidence: Evidence) -> str:
     return (
-        f"the answers are constant on at least {percent(evidence.right_share)} of the domain {_confidence(evidence)}: "
-        f"all {evidence.certificate.fresh_queries} fresh points agree. That is no evidence against features that are "
+        f"the answers are constant{' up to rounding' if evidence.is_rounded else ''} on at least "
+        f"{percent(evidence.right_share)} of the domain {_confidence(evidence)}: all "
+        f"{evidence.certificate.fresh_queries} fresh points agree. That is no evidence against features that are "
         "narrower than the rest of the domain, such as neurons that bend in a thin slab only. Choose a domain (scale, "
         "center) where the answers change."
     )

@@ -17,9 +17,11 @@ from unweave.arrays import Points, Values, root_mean_square
 from unweave.certificates.certify import CONFIDENCE, fresh_needed, judged_by, leverages
 from unweave.certificates.claims import Evidence, in_words
 from unweave.exceptions import BudgetExhausted, TimeExhausted
+from unweave.identification import reasons
 from unweave.identification.answers import AnswerPool
 from unweave.identification.corners import DRAWN_VERTICES, MOST_INPUTS
 from unweave.identification.refiner import Candidate, Refiner, reach_of_parameters
+from unweave.identification.session import Probe
 from unweave.networks.network import Network
 from unweave.networks.parameters import is_shallow
 
@@ -57,15 +59,39 @@ class Examined:
         """Root mean square error of fresh answers, relative to their spread."""
         return self.candidate.certificate.rms_error
 
-    def evidence(self, *, is_box: bool, constant_slope: float, contradiction: str) -> Evidence:
+    def relative_to(self, spreads: Float64[np.ndarray, "outputs"], *, misjudged: float = 2.0) -> "Examined":
+        """Give errors relative to the spread of the answers, if units are much larger for some output.
+
+        Units are chosen from a few first answers, which may all be the same where others are not.
+
+        Args:
+            spreads: standard deviation of the answers, per output.
+            misjudged: units, relative to the spread, up to which they are an estimate of it; chosen.
+        """
+        candidate = self.candidate
+        times = float(np.max(candidate.units.size / spreads))
+        if times <= misjudged:
+            return self
+        errors = {
+            name: times * getattr(candidate.certificate, name) for name in ("largest_error", "rms_error", "noise")
+        }
+        certificate = replace(candidate.certificate, **errors)
+        floor, limit = times * candidate.floor, times * candidate.limit
+        return replace(self, candidate=replace(candidate, certificate=certificate, floor=floor, limit=limit))
+
+    def evidence(self, probe: Probe, *, largest_noise: float, constant_slope: float, contradiction: str) -> Evidence:
         """Put together what a claim about the network is decided from.
 
         Args:
-            is_box: whether the domain is a box.
+            probe: units and digits of the answers, and those that were asked.
+            largest_noise: residual, relative to the spread, that may be excused.
             constant_slope: slope, in standard units, below which a function without neurons is constant.
             contradiction: how the network contradicts what the user has given; empty if it does not.
         """
         candidate, network = self.candidate, self.candidate.network
+        spreads = probe.digits.spreads(probe.answers)
+        is_coarse = probe.digits.are_cause(candidate.floor, spreads)
+        said = reasons.too_coarse(probe.digits.unit, spreads, candidate.limit, largest_noise) if is_coarse else ""
         slope = 0.0 if network.skip is None else float(np.max(np.abs(network.skip), initial=0.0))
         return Evidence(
             network=in_words(network),
@@ -77,9 +103,11 @@ class Examined:
             missed_trials=self.missed_trials,
             is_complete=self.is_complete,
             reach=self.reach,
-            is_box=is_box,
+            is_box=probe.answers.is_box,
             drawn_vertices=0 if network.inputs <= MOST_INPUTS else DRAWN_VERTICES,
-            is_constant=network.widths == (0,) and slope < constant_slope,
+            is_constant=network.widths == (0,) and (slope < constant_slope or bool(np.all(np.isinf(spreads)))),
+            is_rounded=bool(np.any(probe.digits.hide_changes(probe.answers))),
+            coarseness=said,
             misfit=candidate.start.misfit,
             is_shallow=is_shallow(network),
             contradiction=contradiction,

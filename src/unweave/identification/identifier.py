@@ -221,11 +221,14 @@ class Identifier:
 
     def _judged(self, trail: "Trail", examined: Examined) -> Result:
         """Judge the best network by fresh answers, and say what a user should know about it."""
-        session, best = trail.survey.session, examined.candidate.with_delivered_radius()
+        session, probe = trail.survey.session, trail.survey.probe
+        examined = examined.relative_to(probe.digits.spreads(probe.answers))
+        best = examined.candidate.with_delivered_radius()
         examined = replace(examined, candidate=best)
         session.diagnostics += [*best.start.checks, *network_quality(best.network, best.certificate)]
         evidence = examined.evidence(
-            is_box=trail.survey.is_in_box,
+            probe,
+            largest_noise=self.rules.largest_noise,
             constant_slope=self.constant_slope,
             contradiction=self._contradiction(best.network, trail.survey),
         )
@@ -235,11 +238,10 @@ class Identifier:
             session.notes.append("The budget was used up before anything else could be tried: raise it.")
         if outcome is Outcome.NOT_IDENTIFIED:
             return trail.result(outcome, reason)
+        session.notes += probe.digits.notes(probe.answers)
         network = best.delivered(self.activation)
         if network.skip is not None and network.layers[0].activation.reflected_slope != 0.0:
-            session.notes.append(
-                "This activation leaves the signs of neurons open up to an affine part: the network carries one (skip)."
-            )
+            session.notes.append(reasons.affine_part())
         return trail.result(outcome, reason, network, best.certificate)
 
     def _contradiction(self, network: Network, survey: Survey) -> str:

@@ -37,6 +37,24 @@ def too_rough(level: float, largest: float, *, is_repeatable: bool) -> str:
     )
 
 
+def too_coarse(unit: np.ndarray, spread: np.ndarray, error: float, largest: float) -> str:
+    """Why answers with few digits can't be identified.
+
+    Args:
+        unit: what answers are rounded to, per output.
+        spread: standard deviation of the answers, per output.
+        error: of an answer, relative to the spread.
+        largest: the error above which nothing is identified.
+    """
+    worst = int(np.argmax(unit / spread))
+    whose = "their spread" if len(unit) == 1 else f"the spread of output {worst + 1}"
+    return (
+        f"the answers are rounded to {unit[worst]:.2g}, which is {unit[worst] / spread[worst]:.2g} of {whose} "
+        f"({spread[worst]:.2g}): an error of {error:.1e} would have to be excused, which may be as much as a neuron; "
+        f"nothing is identified above {largest:g}. Ask for more digits, or for answers without their offset."
+    )
+
+
 def rounded_digits(digits: float, error: float) -> str:
     """What is said of answers that have few binary digits."""
     bits = 1 - round(np.log2(digits))
@@ -54,6 +72,23 @@ def rounded_to_multiples(step: float, error: float) -> str:
         f"are rounded, with an error of {error:.1e} of their spread, or those of steps of equal height. Ask for more "
         "digits if that is possible."
     )
+
+
+def rounded_constants(spreads: np.ndarray, unit: np.ndarray, are_rounded: np.ndarray) -> list[str]:
+    """What is said of outputs that are constant up to rounding, beside others that are not.
+
+    Args:
+        spreads: standard deviation of the answers, per output; infinite if they are constant up to rounding.
+        unit: what answers are rounded to.
+        are_rounded: whether that may hide that they are not constant.
+    """
+    if np.all(np.isinf(spreads)):
+        return []
+    return [
+        f"Output {output + 1} is constant up to rounding to {unit[output]:.2g}. Its errors are relative to its size, "
+        "since its answers have no spread."
+        for output in np.flatnonzero(np.isinf(spreads) & are_rounded)
+    ]
 
 
 def gives_logits() -> str:
@@ -219,6 +254,11 @@ def open_signs(explained: KinkExplanation) -> str:
         f"{explained.reason} The signs of the neurons {neurons} are not determined by the answers: several choices "
         "give the same function. The network carries an affine part (skip) instead of a guess."
     )
+
+
+def affine_part() -> str:
+    """What is said of a network with an affine part that signs can move around."""
+    return "This activation leaves the signs of neurons open up to an affine part: the network carries one (skip)."
 
 
 def missing_directions(gap: float, directions: Directions) -> str:

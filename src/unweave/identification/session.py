@@ -15,7 +15,7 @@ from unweave.certificates.certify import Certificate
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
 from unweave.identification.answers import ROUNDING_DEVIATION, AnswerPool, Asking, answer_rounding
-from unweave.identification.rounding import RoundingLook
+from unweave.identification.rounding import AnswerDigits, RoundingLook
 from unweave.networks.network import Layer, Network
 from unweave.oracles.oracle import Oracle
 from unweave.oracles.views import (
@@ -23,6 +23,7 @@ from unweave.oracles.views import (
     NoiseFloor,
     StandardOracle,
     are_probabilities,
+    last_digits,
     measure_noise,
     rounding_error,
     standardise,
@@ -197,6 +198,7 @@ class Probe:
         answers: all answers that may be fitted.
         scale: of the function, near the centre of the domain.
         rounding: error of an answer relative to the size of the terms that it adds up.
+        digits: what answers are rounded to.
         gives_logits: whether answers are probabilities, so that the logits behind them are identified.
     """
 
@@ -204,6 +206,7 @@ class Probe:
     answers: AnswerPool
     scale: FunctionScale
     rounding: float
+    digits: AnswerDigits
     gives_logits: bool = False
 
     @property
@@ -323,33 +326,37 @@ class Probing:
         spread = asked.domain.sample_standard(rng, self.spread_points, asked.inputs, 0.0)
         points = np.concatenate([lines, spread])
         values = np.concatenate([noise.values, asked.query(center + half_width * points)])
-        oracle = standardise(asked, values)
+        oracle = standardise(asked, values, scatter=noise.scatter)
         standard = (values - oracle.offset) / oracle.size
         first, last = len(noise.values), len(noise.values) + len(lines)
         answers = AnswerPool(oracle, session.rng_fit, session.rng_fresh, asking=self.asking)
         answers.keep(np.concatenate([oracle.to_standard(noise.points), lines]), standard[:last], are_spread=False)
         answers.keep(spread, standard[last:], are_spread=True)
-        noise = noise.at_least(self._rounding_of(session, noise, oracle, gives_logits=gives_logits))
-        self._check_noise(session, noise, float(np.max(noise.deviation / oracle.size)))
+        digits = self._rounding_of(session, noise, oracle, gives_logits=gives_logits)
+        noise = noise.at_least(np.maximum(rounding_error(asked, noise.magnitude), ROUNDING_DEVIATION * digits.unit))
+        self._check_noise(session, noise, oracle, digits)
         scale = self.bend_look.scale(standard[first:last], noise=noise.deviation / oracle.size)
-        return Probe(oracle, answers, scale, answer_rounding(asked), gives_logits)
+        return Probe(oracle, answers, scale, answer_rounding(asked), digits, gives_logits)
 
     def _rounding_of(
         self, session: Session, noise: NoiseFloor, oracle: StandardOracle, *, gives_logits: bool
-    ) -> Float64[np.ndarray, "outputs"]:
+    ) -> AnswerDigits:
         """Look how answers were rounded, which more of them tell than the noise was measured on."""
         asked, ledger = oracle.oracle, session.oracle.ledger
-        error = rounding_error(asked, noise.magnitude)
+        digits = AnswerDigits(last_digits(asked, noise.values), noise.scatter)
         if ledger.answer_digits > np.finfo(float).eps:
-            session.note_rounding(reasons.rounded_digits(ledger.answer_digits, float(np.max(error / oracle.size))))
+            error = float(np.max(rounding_error(asked, noise.magnitude) / oracle.size))
+            session.note_rounding(reasons.rounded_digits(ledger.answer_digits, error))
         step = ledger.grid.step
         if step == 0.0 or gives_logits or not self.rounding_look(asked, step, session.rng_probe.spawn(1)[0]):
-            return error
-        error = np.maximum(error, ROUNDING_DEVIATION * step)
-        session.note_rounding(reasons.rounded_to_multiples(step, float(np.max(error / oracle.size))))
-        return error
+            return digits
+        digits = replace(digits, unit=np.maximum(digits.unit, step))
+        error = float(np.max(ROUNDING_DEVIATION * digits.unit / oracle.size))
+        session.note_rounding(reasons.rounded_to_multiples(step, error))
+        return digits
 
-    def _check_noise(self, session: Session, noise: NoiseFloor, level: float) -> None:
+    def _check_noise(self, session: Session, noise: NoiseFloor, oracle: StandardOracle, digits: AnswerDigits) -> None:
+        level = float(np.max(noise.deviation / oracle.size))
         session.diagnostics.append(
             at_most(
                 "error of an answer, relative to the spread",
@@ -359,6 +366,9 @@ class Probing:
             )
         )
         if not level <= self.largest_noise:
+            if digits.are_cause(float(np.max(noise.scatter / oracle.size)), oracle.size):
+                session.note_rounding("")
+                raise StageFailed(reasons.too_coarse(digits.unit, oracle.size, level, self.largest_noise))
             raise StageFailed(reasons.too_rough(level, self.largest_noise, is_repeatable=noise.is_deterministic))
 
     def _check_repeats(self, session: Session, noise: NoiseFloor) -> None:

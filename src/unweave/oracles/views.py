@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64
 from scipy import special
 
 from unweave.activations import IDENTITY, RELU, inverse_of
@@ -77,8 +77,10 @@ class Queryable(Protocol):
         ...
 
 
-# A spread of so many times the rounding of an answer is one.
-ROUNDING_MARGIN = 64.0
+# Units of the last digit by which answers of a constant sum differ, and by how many if neighbours differ as others.
+CONSTANT_UNITS, ROUGH_UNITS = 2.0, 64.0
+# Spread of answers, in units of what neighbours differ by, up to which all of it may be rounding.
+ROUGH_SPREAD = 3.0
 
 
 @dataclass(frozen=True)
@@ -114,19 +116,42 @@ class StandardOracle:
         return (points - self.center) / self.half_width
 
 
-def standardise(oracle: Oracle, values: Values) -> StandardOracle:
+def constant_outputs(
+    values: Values, last_digit: np.ndarray, scatter: float | np.ndarray
+) -> Bool[np.ndarray, "outputs"]:
+    """Whether answers are those of a constant, up to the rounding of its sum.
+
+    They differ by two units of the last digit at most; or by a few more, if neighbours do, too. Answers that are the
+    same nearby and differ farther away are those of a function with few digits.
+
+    Args:
+        values: answers, or what is left of them after an offset was subtracted.
+        last_digit: unit of the last digit of the answers, per output.
+        scatter: deviation of answers from those next to them, as measured.
+    """
+    spread = spread_of_columns(values)
+    is_rough = (spread <= ROUGH_UNITS * last_digit) & (spread <= ROUGH_SPREAD * scatter)
+    return (np.ptp(values, axis=0) <= CONSTANT_UNITS * last_digit) | is_rough
+
+
+def last_digits(oracle: Oracle, values: Values) -> Float64[np.ndarray, "outputs"]:
+    """Give the unit of the last digit of the largest answers, as far as digits are known."""
+    return oracle.ledger.answer_digits * unit_of_columns(values)
+
+
+def standardise(oracle: Oracle, values: Values, *, scatter: float | np.ndarray = 0.0) -> StandardOracle:
     """Choose units from the domain and from the answers seen so far.
 
-    The size of an output is the spread of the answers seen, or its magnitude where it is constant.
+    The size of an output is the spread of the answers seen, or its magnitude where it is constant, which is told with
+    `scatter`, the deviation of answers from those next to them.
     """
     center, half_width = oracle.domain.frame(oracle.inputs)
     unit = unit_of_columns(values)
     offset = unit * np.mean(values / unit, axis=0)
     spread = spread_of_columns(values)
     magnitude = np.max(np.abs(values), axis=0)
-    # Below the rounding of the answers a spread means nothing.
-    rounding = ROUNDING_MARGIN * oracle.ledger.answer_digits * magnitude
-    size = np.where(spread > rounding, spread, np.where(magnitude > 0, magnitude, 1.0))
+    is_constant = constant_outputs(values, last_digits(oracle, values), scatter)
+    size = np.where(is_constant, np.where(magnitude > 0, magnitude, 1.0), spread)
     return StandardOracle(oracle=oracle, center=center, half_width=half_width, offset=offset, size=size)
 
 
@@ -300,6 +325,7 @@ class NoiseFloor:
     Args:
         deviation: estimated standard deviation of the answers' error, per output.
         repeat_spread: largest change when the same point was asked twice (0: deterministic).
+        scatter: what of it was measured; the rest is the rounding of the answers' type.
         magnitude: largest answer seen, per output.
         points: what was asked for the estimate, so that no answer is lost.
         values: what was answered.
@@ -307,6 +333,7 @@ class NoiseFloor:
 
     deviation: Float64[np.ndarray, "outputs"]
     repeat_spread: float
+    scatter: Float64[np.ndarray, "outputs"]
     magnitude: Float64[np.ndarray, "outputs"]
     points: Points
     values: Values
@@ -349,10 +376,11 @@ def measure_noise(oracle: Oracle, rng: np.random.Generator) -> NoiseFloor:
         more = oracle.query(np.concatenate([lines[0], lines[1]]))
         values = np.concatenate([values, more])
         smooth = np.minimum(smooth, np.minimum(*(_line_noise(line) for line in np.split(more, 2))))
-    deviation = np.maximum(np.maximum(smooth, random), np.maximum(rounding, np.finfo(float).tiny))
+    scatter = np.maximum(smooth, random)
     return NoiseFloor(
-        deviation=deviation,
+        deviation=np.maximum(scatter, np.maximum(rounding, np.finfo(float).tiny)),
         repeat_spread=float(np.max(change)),
+        scatter=scatter,
         magnitude=magnitude,
         points=points,
         values=values,
