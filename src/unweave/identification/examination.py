@@ -79,14 +79,17 @@ class Examined:
         floor, limit = times * candidate.floor, times * candidate.limit
         return replace(self, candidate=replace(candidate, certificate=certificate, floor=floor, limit=limit))
 
-    def evidence(self, probe: Probe, *, largest_noise: float, constant_slope: float, contradiction: str) -> Evidence:
+    def evidence(
+        self, probe: Probe, *, largest_noise: float, contradiction: str, constant_slope: float = 1e-12
+    ) -> Evidence:
         """Put together what a claim about the network is decided from.
 
         Args:
             probe: units and digits of the answers, and those that were asked.
             largest_noise: residual, relative to the spread, that may be excused.
-            constant_slope: slope, in standard units, below which a function without neurons is constant.
             contradiction: how the network contradicts what the user has given; empty if it does not.
+            constant_slope: slope, in standard units, below which a function without neurons is constant; chosen, above
+                rounding.
         """
         candidate, network = self.candidate, self.candidate.network
         spreads = probe.digits.spreads(probe.answers)

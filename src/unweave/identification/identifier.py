@@ -137,7 +137,6 @@ class Identifier:
         rules: what may be claimed on which evidence.
         free_queries, free_queries_per_input: what a route may cost, without a budget, that has seen no neuron yet. Ten
             times what looking at a function takes on the routes that explain nothing.
-        constant_slope: slope, in standard units, below which a function is constant; chosen, above rounding.
     """
 
     activation: Activation | None = None
@@ -150,7 +149,6 @@ class Identifier:
     rules: ClaimRules = field(default_factory=ClaimRules)
     free_queries: int = 10_000
     free_queries_per_input: int = 50
-    constant_slope: float = 1e-12
 
     @property
     def routes(self) -> tuple[Route, ...]:
@@ -222,16 +220,11 @@ class Identifier:
     def _judged(self, trail: "Trail", examined: Examined) -> Result:
         """Judge the best network by fresh answers, and say what a user should know about it."""
         session, probe = trail.survey.session, trail.survey.probe
-        examined = examined.relative_to(probe.digits.spreads(probe.answers))
-        best = examined.candidate.with_delivered_radius()
+        best = examined.relative_to(probe.digits.spreads(probe.answers)).candidate.with_delivered_radius()
         examined = replace(examined, candidate=best)
         session.diagnostics += [*best.start.checks, *network_quality(best.network, best.certificate)]
-        evidence = examined.evidence(
-            probe,
-            largest_noise=self.rules.largest_noise,
-            constant_slope=self.constant_slope,
-            contradiction=self._contradiction(best.network, trail.survey),
-        )
+        contradiction = self._contradiction(best.network, trail.survey)
+        evidence = examined.evidence(probe, largest_noise=self.rules.largest_noise, contradiction=contradiction)
         outcome, reason = self.rules(evidence)
         session.diagnostics.append(self.rules.right_share_check(evidence))
         if not best.explains and session.oracle.ledger.left < best.network.parameters:

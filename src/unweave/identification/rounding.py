@@ -12,8 +12,8 @@ from jaxtyping import Bool, Float64
 from unweave.arrays import Values, spread_of_columns
 from unweave.identification import reasons
 from unweave.identification.answers import AnswerPool
+from unweave.oracles.digits import constant_outputs
 from unweave.oracles.oracle import Oracle
-from unweave.oracles.views import constant_outputs
 
 
 @dataclass(frozen=True)

@@ -17,15 +17,14 @@ from unweave.identification import reasons
 from unweave.identification.answers import ROUNDING_DEVIATION, AnswerPool, Asking, answer_rounding
 from unweave.identification.rounding import AnswerDigits, RoundingLook
 from unweave.networks.network import Layer, Network
+from unweave.oracles.digits import last_digits, rounding_error
 from unweave.oracles.oracle import Oracle
 from unweave.oracles.views import (
     LogitsOracle,
     NoiseFloor,
     StandardOracle,
     are_probabilities,
-    last_digits,
     measure_noise,
-    rounding_error,
     standardise,
 )
 from unweave.result import Cost, Diagnostic, Outcome, Result, RouteChoice, at_most

@@ -15,13 +15,14 @@ from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Float64
 from scipy import special
 
 from unweave.activations import IDENTITY, RELU, inverse_of
 from unweave.arrays import Points, Values, Vector, spread_of_columns, unit_of_columns
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Layer, Network
+from unweave.oracles.digits import constant_outputs, last_digits, rounding_error
 from unweave.oracles.oracle import Box, CallableOracle, Domain, Everywhere, Oracle
 
 LINE_POINTS = 9
@@ -77,12 +78,6 @@ class Queryable(Protocol):
         ...
 
 
-# Units of the last digit by which answers of a constant sum differ, and by how many if neighbours differ as others.
-CONSTANT_UNITS, ROUGH_UNITS = 2.0, 64.0
-# Spread of answers, in units of what neighbours differ by, up to which all of it may be rounding.
-ROUGH_SPREAD = 3.0
-
-
 @dataclass(frozen=True)
 class StandardOracle:
     """Affine coordinates ``z = (x - center) / half_width`` and ``y = (f - offset) / size``."""
@@ -114,29 +109,6 @@ class StandardOracle:
     def to_standard(self, points: Points) -> Points:
         """Standard coordinates of points of the oracle."""
         return (points - self.center) / self.half_width
-
-
-def constant_outputs(
-    values: Values, last_digit: np.ndarray, scatter: float | np.ndarray
-) -> Bool[np.ndarray, "outputs"]:
-    """Whether answers are those of a constant, up to the rounding of its sum.
-
-    They differ by two units of the last digit at most; or by a few more, if neighbours do, too. Answers that are the
-    same nearby and differ farther away are those of a function with few digits.
-
-    Args:
-        values: answers, or what is left of them after an offset was subtracted.
-        last_digit: unit of the last digit of the answers, per output.
-        scatter: deviation of answers from those next to them, as measured.
-    """
-    spread = spread_of_columns(values)
-    is_rough = (spread <= ROUGH_UNITS * last_digit) & (spread <= ROUGH_SPREAD * scatter)
-    return (np.ptp(values, axis=0) <= CONSTANT_UNITS * last_digit) | is_rough
-
-
-def last_digits(oracle: Oracle, values: Values) -> Float64[np.ndarray, "outputs"]:
-    """Give the unit of the last digit of the largest answers, as far as digits are known."""
-    return oracle.ledger.answer_digits * unit_of_columns(values)
 
 
 def standardise(oracle: Oracle, values: Values, *, scatter: float | np.ndarray = 0.0) -> StandardOracle:
@@ -395,12 +367,6 @@ def _two_lines(oracle: Oracle, rng: np.random.Generator) -> Float64[np.ndarray, 
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     steps = LINE_SPACING * np.arange(LINE_POINTS)
     return center + half_width * (starts[:, None] + steps[:, None] * directions[:, None])
-
-
-def rounding_error(oracle: Oracle, magnitude: Float64[np.ndarray, "outputs"]) -> Float64[np.ndarray, "outputs"]:
-    """Give the standard deviation of the rounding of answers of some size, as far as it is known."""
-    # Answers that are all zero tell no unit: that of their rounding is one, as elsewhere.
-    return 0.3 * oracle.ledger.answer_digits * np.where(magnitude > 0, magnitude, 1.0)
 
 
 def _line_noise(values: Values) -> Float64[np.ndarray, "outputs"]:
