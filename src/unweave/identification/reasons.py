@@ -134,6 +134,30 @@ def local_steps(count: int, *, share: float) -> str:
     )
 
 
+def vain_steps(asked: int, count: int, *, unread: int) -> str:
+    """Why no more is asked about jumps that are not those of a layer."""
+    return (
+        f"{asked} queries along the jumps have shown {unread} edges that are not those of hyperplanes and {count} "
+        "hyperplanes, most of which end nearby: boundaries are curved or those of cells, not a layer of neurons."
+    )
+
+
+def mixed_sides(mixed: int, points: int, count: int) -> str:
+    """Why hyperplanes far out are not those of a layer."""
+    return (
+        f"{mixed} of {points} fresh answers differ from others on the same side of all {count} hyperplanes that were "
+        "read, and these are not seen near the centre: boundaries are curved, or rows are missing."
+    )
+
+
+def not_constant(unsteady: int, points: int) -> str:
+    """Why jumps are not those of plateaus."""
+    return (
+        f"the answers jump at hyperplanes, but {unsteady} of {points} fresh ones change nearby: they are constant on "
+        "some plateaus only, and no units are steps."
+    )
+
+
 def no_kinks() -> str:
     """Why a function that looked piecewise linear has no neurons to show."""
     return (

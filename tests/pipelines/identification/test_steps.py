@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import unweave
-from unweave import Box, Outcome
+from unweave import Box, Everywhere, Outcome
 from unweave.activations import IDENTITY, activation_named
 from unweave.identification.steps import JumpLook
 from unweave.networks.network import Layer, Network
@@ -32,6 +32,28 @@ def test_labels_in_a_box_end_at_once_with_what_was_seen(boundary: Model, labels:
     assert "constant around all of 16" in found.reason
     assert "2 different ones" in found.reason
     assert f"jump by {labels[1] - labels[0]:.3g}" in found.reason
+
+
+@pytest.mark.parametrize("kind", ["quadratic", "network", "neighbours"])
+def test_labels_without_an_end_of_the_domain_end_within_5000_queries(kind: str, seed: int) -> None:
+    """Curved boundaries took the whole allowance of one route after the other, up to 90,000 queries."""
+    rng = np.random.default_rng([seed, 5])
+    inputs = {"quadratic": 5, "network": 8, "neighbours": 15}[kind]
+    rows, above, centres = rng.standard_normal((8, inputs)), rng.standard_normal(8), rng.standard_normal((50, inputs))
+
+    def model(x: np.ndarray) -> np.ndarray:
+        if kind == "quadratic":
+            return curved(x).astype(float)
+        if kind == "network":
+            return (np.tanh(x @ rows.T / np.sqrt(inputs)) @ above > 0.0).astype(float)
+        nearest = np.argsort(((x[:, None] - centres) ** 2).sum(axis=2), axis=1)[:, :3]
+        return (np.sin(9.0 * centres[nearest].sum(axis=2)).mean(axis=1) > 0.0).astype(float)
+
+    found = unweave.identify(model, inputs=inputs, domain=Everywhere(), seed=seed)
+    assert found.outcome is Outcome.NOT_IDENTIFIED
+    assert found.queries <= 5_000
+    assert "2 different ones" in found.reason
+    assert "budget" not in found.reason
 
 
 def test_a_rare_label_is_seen(seed: int) -> None:

@@ -8,9 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool
 
-from unweave.arrays import Points, Values, Vector
+from unweave.arrays import Points, Values
+from unweave.identification.plateaus.elsewhere import Planes
 from unweave.identification.walks.lines import Ask
 
 # Where answers are asked across a hyperplane, in steps: three second differences, of which the middle one is across it.
@@ -61,7 +62,7 @@ class Continuation:
     beside: PlacesBeside = field(default_factory=PlacesBeside)
 
     def __call__(
-        self, ask: Ask, planes: "Planes", rows: Bool[np.ndarray, "neurons"], *, noise: float, rounding: float
+        self, ask: Ask, planes: Planes, rows: Bool[np.ndarray, "neurons"], *, noise: float, rounding: float
     ) -> Bool[np.ndarray, "neurons"]:
         """Say which of some rows bend answers on the other side of every other hyperplane, too.
 
@@ -96,7 +97,7 @@ class Continuation:
     def alone(
         self,
         ask: Ask,
-        planes: "Planes",
+        planes: Planes,
         rows: Bool[np.ndarray, "neurons"],
         holds: Callable[[Values], Bool[np.ndarray, "points"]],
     ) -> Bool[np.ndarray, "neurons"]:
@@ -119,7 +120,7 @@ class Continuation:
             goes_on[row] = len(points) >= self.beside.fewest and bool(np.all(before & ~after))
         return goes_on
 
-    def _alone(self, planes: "Planes", row: int) -> Points:
+    def _alone(self, planes: Planes, row: int) -> Points:
         """Points of a hyperplane on the near side of all others: chosen, or those of many that are."""
         rng, scale = planes.rng, self.beside.far * (planes.unit + abs(planes.thresholds[row]))
         others, inputs = np.arange(len(planes.thresholds)) != row, planes.normals.shape[1]
@@ -135,7 +136,7 @@ class Continuation:
         is_near = np.all(gaps > 10 * self.step * (planes.unit + np.linalg.norm(around, axis=1))[:, None], axis=1)
         return around[is_near][: self.beside.places]
 
-    def _places(self, planes: "Planes", row: int, other: int) -> Points:
+    def _places(self, planes: Planes, row: int, other: int) -> Points:
         """Points of a hyperplane on the far side of another one, on the near side of the rest if that is possible."""
         rng, scale = planes.rng, self.reach * (planes.unit + abs(planes.thresholds[row]))
         margins = scale * rng.exponential(size=(self.places, len(planes.thresholds)))
@@ -147,27 +148,3 @@ class Continuation:
         chosen = np.arange(len(margins[0])) if planes.are_independent else np.array([row, other])
         normals, wanted = planes.normals[chosen], (planes.thresholds - margins)[:, chosen]
         return around + (wanted - around @ normals.T) @ np.linalg.pinv(normals).T
-
-
-@dataclass(frozen=True, eq=False)
-class Planes:
-    """Hyperplanes ``normal x = threshold`` around a plateau, with normals away from it.
-
-    Args:
-        normals: unit vectors.
-        thresholds: of the projections.
-        errors: of both.
-        unit: of distances.
-        rng: chooses places.
-    """
-
-    normals: Float64[np.ndarray, "neurons inputs"]
-    thresholds: Vector
-    errors: Vector
-    unit: float
-    rng: np.random.Generator
-
-    @property
-    def are_independent(self) -> bool:
-        """Whether a point can be on any side of all of them."""
-        return int(np.linalg.matrix_rank(self.normals, tol=1e-7)) == len(self.normals)

@@ -115,6 +115,12 @@ def leave(plateau: Plateau, direction: Vector, *, unit: float, edge_share: float
     return []
 
 
+def met_on(plateau: Plateau, direction: Vector, unit: float) -> Search:
+    """The edge on a ray, with the plateau that it belongs to."""
+    edges = yield from leave(plateau, direction, unit=unit)
+    return [(plateau, edge) for edge in edges]
+
+
 def halved(plateau: Plateau, edges: Edges, *, limit: float = 0.0) -> Generator[Points, Values, Edges]:
     """Halve the distances of all pairs until they are below a limit, or as small as rounding allows."""
     inside, outside = edges.inside.copy(), edges.outside.copy()

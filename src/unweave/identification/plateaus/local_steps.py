@@ -8,11 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool
 
 from unweave.arrays import Points
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
+from unweave.identification.plateaus.elsewhere import Elsewhere
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +40,7 @@ class LocalSteps:
     many: int = 12
     fewest_few: float = 0.25
 
-    def refuse(self, normals: Points, look_elsewhere: Callable[[], "Elsewhere"]) -> None:
+    def refuse(self, normals: Points, look_elsewhere: Callable[[], Elsewhere]) -> None:
         """End the search if all jumps so far are such.
 
         Args:
@@ -59,16 +59,3 @@ class LocalSteps:
         share, has_many = float(np.mean(elsewhere.is_seen)), elsewhere.levels >= self.levels
         if (has_many and share < self.fewest_seen) or (count >= self.many and share < self.fewest_few):
             raise StageFailed(reasons.local_steps(count, share=share))
-
-
-@dataclass(frozen=True, eq=False)
-class Elsewhere:
-    """What was asked at places far from where hyperplanes were read.
-
-    Args:
-        is_seen: whether answers change across every hyperplane there.
-        levels: how many different answers there were.
-    """
-
-    is_seen: Bool[np.ndarray, "rows places"]
-    levels: int

@@ -1,6 +1,6 @@
 """The lowest layer from plateaus, as one of the ways to the neurons: answers that are constant in parts."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -23,10 +23,14 @@ class PlateauWalk:
     Args:
         suits: when it is taken.
         search: how the edges are found.
+        most_in_vain, most_in_vain_per_input: queries, the larger number counts, that a search may cost where answers
+            jump and nothing was seen of a layer: one row takes about 60 per input.
     """
 
     suits: Condition
     search: LowestLayerSearch = field(default_factory=LowestLayerSearch)
+    most_in_vain: int = 4_200
+    most_in_vain_per_input: int = 150
     name = "plateau walk"
     asks_far = True
 
@@ -35,7 +39,7 @@ class PlateauWalk:
         session, probe = survey.session, survey.probe
         try:
             with session.stage("leaving plateaus"):
-                layer = self.search(
+                layer = self._search(survey)(
                     remembered(probe.oracle.query),
                     probe.oracle.inputs,
                     session.rng_walk,
@@ -47,6 +51,13 @@ class PlateauWalk:
         if layer.is_parallel and session.oracle.ledger.grid.is_staircase:
             return Found(reasons.staircase(layer.rows), checks=layer.checks)
         return lowest_layer(layer, probe.oracle)
+
+    def _search(self, survey: Survey) -> LowestLayerSearch:
+        """The search, with a limit where answers jump: boundaries of labels show edges without end."""
+        if survey.steps is None:
+            return self.search
+        most = max(self.most_in_vain, self.most_in_vain_per_input * survey.probe.oracle.inputs)
+        return replace(self.search, most_in_vain=most)
 
 
 def lowest_layer(found: ThresholdLayer, oracle: StandardOracle) -> Found:

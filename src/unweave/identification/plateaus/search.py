@@ -8,42 +8,26 @@ one is missing; later lines look far out, in directions in which known units onl
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NoReturn
 
 import numpy as np
 import scipy  # its parts are loaded when first used
 from jaxtyping import Bool, Float64
 
 from unweave.activations import RELU, STEP
-from unweave.arrays import Points, Vector
+from unweave.arrays import Points, Values, Vector
 from unweave.exceptions import StageFailed
-from unweave.identification.plateaus.continuation import Continuation, Planes
-from unweave.identification.plateaus.edges import EdgeKind, Edges, Facet, FacetReading, Plateau, leave
-from unweave.identification.plateaus.local_steps import Elsewhere, LocalSteps
+from unweave.identification import reasons
+from unweave.identification.plateaus.continuation import Continuation
+from unweave.identification.plateaus.edges import EdgeKind, Edges, Facet, FacetReading, Plateau, met_on
+from unweave.identification.plateaus.elsewhere import Elsewhere, FarPlaces, Planes
+from unweave.identification.plateaus.fresh_sides import FreshAnswers, FreshSides, strong_rows
+from unweave.identification.plateaus.local_steps import LocalSteps
 from unweave.identification.plateaus.threshold_layer import ThresholdLayer, rows_are_all, rows_are_exact
-from unweave.identification.walks.lines import Ask, Search, run_searches
+from unweave.identification.walks.lines import Ask, run_searches
 from unweave.networks.network import Layer
 from unweave.result import Verdict
-
-
-@dataclass(frozen=True, kw_only=True)
-class FarPlaces:
-    """Places of a hyperplane far from where it was read.
-
-    Args:
-        places: at which it is looked for.
-        needed: that must show it: one can be an accident.
-        far: how far, in units of its distance from the centre and that of the domain; chosen.
-        sharpness: how sharply, relative to the distance: as exact as readings that agree (`FacetReading.consistent`).
-        decades: of distances, where far places can't be chosen.
-        corner_decades: by which other places are nearer to a corner, at least and at most.
-    """
-
-    places: int = 16
-    needed: int = 2
-    far: float = 8.0
-    sharpness: float = 1e-9
-    decades: float = 3.0
-    corner_decades: tuple[float, float] = (2.0, 6.0)
 
 
 @dataclass(frozen=True)
@@ -72,6 +56,9 @@ class LowestLayerSearch:
         unread_per_row: the same per hyperplane that was read.
         local_steps: which steps are no layer.
         elsewhere: where a hyperplane is looked for far from where it was read.
+        fresh: how rows of steps are compared with answers of the domain.
+        most_in_vain: queries of a search that has seen no row of a layer; no limit if omitted.
+        judged_after: queries after which it is looked whether what was read may be a layer.
 
     Heuristic where nothing else is said: planted networks in tests and benchmarks are what numbers were checked on.
     """
@@ -94,6 +81,9 @@ class LowestLayerSearch:
     unread_per_row: int = 2
     local_steps: LocalSteps = field(default_factory=LocalSteps)
     elsewhere: FarPlaces = field(default_factory=FarPlaces)
+    fresh: FreshSides = field(default_factory=FreshSides)
+    most_in_vain: int | None = None
+    judged_after: int = 2_000
 
     def __call__(
         self,
@@ -128,6 +118,7 @@ class LowestLayerSearch:
             while self._goes_on(walk):
                 walk.follow(walk.rays())
                 walk.refuse_local_steps()
+                walk.refuse_vain_steps()
             is_new = walk.follow(walk.rays_along_unseen())
         return _result(walk, walk.seen_elsewhere(), self._wanted(walk))
 
@@ -160,10 +151,24 @@ class _Walk:
     unread: int = 0
     dependence: int = 0
     next_look: int = 2
+    asked: int = 0
 
     def __post_init__(self) -> None:
+        self.most, self.next_judgement = self.search.most_in_vain, self.search.judged_after
         self.unit = float(np.sqrt(self.inputs))
         self.normals, self.thresholds = np.empty((0, self.inputs)), np.empty(0)
+
+    def query(self, points: Points) -> Values:
+        """Ask, within what may be asked in vain."""
+        if self.most is not None and self.asked + len(points) > self.most:
+            self._refuse_in_vain()
+        self.asked += len(points)
+        return self.ask(points)
+
+    @cached_property
+    def fresh(self) -> FreshAnswers:
+        """Answers at fresh points of the domain."""
+        return self.search.fresh(self.ask, self.inputs, self.rng, noise=self.noise, rounding=self.rounding)
 
     def settle(self) -> None:
         """Find a plateau to start from: at the centre, or near it.
@@ -191,13 +196,16 @@ class _Walk:
 
     def follow(self, rays: Iterable[tuple[Plateau, Vector]]) -> bool:
         """Leave plateaus and read the hyperplanes that are met for the first time; whether there are any."""
-        searches = [_met(plateau, direction, self.unit) for plateau, direction in rays]
+        searches = [met_on(plateau, direction, self.unit) for plateau, direction in rays]
         if not searches:
             return False
         self.lines += 1
-        met = [(plateau, edge) for plateau, edge in run_searches(searches, self.ask) if not self._is_known(edge)]
+        met = [(plateau, edge) for plateau, edge in run_searches(searches, self.query) if not self._is_known(edge)]
         before = len(self.facets)
-        found = run_searches([self.search.reading(plateau, edge, self.rng) for plateau, edge in met], self.ask)
+        if self.most is not None and not self.facets:
+            # Whether one can be read at all is seen before two are paid for.
+            met = met[:1]
+        found = run_searches([self.search.reading(plateau, edge, self.rng) for plateau, edge in met], self.query)
         for facet in found:
             self._keep(facet)
         self.unread += len(met) - len(found)
@@ -211,14 +219,14 @@ class _Walk:
     def _plateau_at(self, point: Vector) -> Plateau | None:
         """The plateau around a point, None if answers change there."""
         steps = self.search.nearby * self.unit * self.rng.standard_normal((self.search.nearby_steps, self.inputs))
-        values = self.ask(np.vstack([point, point + steps]))
+        values = self.query(np.vstack([point, point + steps]))
         plateau = Plateau(point, values[0], self.noise + self.rounding * max(float(np.max(np.abs(values[0]))), 1.0))
         return plateau if np.all(plateau.holds(values)) else None
 
     def rays(self) -> Iterator[tuple[Plateau, Vector]]:
         """Two rays from one start: opposite ones that known rows do not see, or such that switch these off."""
         start = (None if self.turn % 4 < 2 else self._plateau_at(self._far_start())) or self.home
-        unseen = self._unseen_directions()
+        unseen = self.planes.unseen
         if len(unseen) > 0 and self.turn % 2 == 0:
             direction = self.rng.standard_normal(len(unseen)) @ unseen
             directions = [direction, -direction]
@@ -231,7 +239,7 @@ class _Walk:
 
     def _outward(self, start: Plateau, direction: Vector) -> Vector:
         """A direction in which known units only switch off or, if there is none, towards a corner of their cell."""
-        if self._can_choose:
+        if self.planes.are_independent:
             return direction - self._lift(np.maximum(self.normals @ direction, 0.0))
         reach = self.search.start_scales[-1] * self.unit
         bounds = np.column_stack([self.home.point - reach, self.home.point + reach])
@@ -251,12 +259,6 @@ class _Walk:
         """The smallest vector that the known rows map to these values, if there is one."""
         return np.linalg.pinv(self.normals) @ values if len(values) > 0 else np.zeros(self.inputs)
 
-    def _unseen_directions(self) -> Points:
-        if len(self.facets) == 0:
-            return np.eye(self.inputs)
-        _, sizes, directions = np.linalg.svd(self.normals)
-        return directions[np.count_nonzero(sizes > self.search.same) :]
-
     def _is_known(self, edge: Edges) -> bool:
         point = edge.points[0]
         distances = np.abs(self.normals @ point - self.thresholds)
@@ -275,14 +277,14 @@ class _Walk:
 
     def rays_along_unseen(self) -> Iterator[tuple[Plateau, Vector]]:
         """Rays in directions that no row sees, from places where they are known to lead to other answers."""
-        self.dependence, unseen = 0, self._unseen_directions()
+        self.dependence, unseen = 0, self.planes.unseen
         if len(unseen) == 0:
             return
         look = self.search.elsewhere
         scales = np.resize(self.search.start_scales, look.places)[:, None]
         points = self.home.point + scales * self.rng.standard_normal((look.places, self.inputs))
         moves = look.far * scales * self.rng.standard_normal((look.places, len(unseen))) @ unseen
-        before, after = np.split(self.ask(np.concatenate([points, points + moves])), 2)
+        before, after = np.split(self.query(np.concatenate([points, points + moves])), 2)
         sizes, lengths = np.maximum(np.max(np.abs(before), axis=1), 1.0), np.linalg.norm(moves, axis=1)
         # Errors of the rows turn moves into small changes of what they see.
         errors = self.noise + (self.rounding + look.sharpness * lengths) * sizes
@@ -299,78 +301,49 @@ class _Walk:
             self.next_look = int(np.ceil(1.5 * len(self.facets)))
             self.search.local_steps.refuse(self.normals, self.look_elsewhere)
 
+    def refuse_vain_steps(self) -> None:
+        """End the search where answers jump, if what was read after many queries is no layer."""
+        if self.most is None or self.asked < self.next_judgement:
+            return
+        if not self._may_be_layer():
+            self._refuse_in_vain()
+        self.most, self.next_judgement = None, 2 * self.asked
+
+    def _may_be_layer(self) -> bool:
+        """Whether most of what was read is seen elsewhere or bounds equal answers, as rows of steps are and do."""
+        if len(self.facets) == 0 or self.unread > len(self.facets):
+            return False
+        is_pure = self.fresh.is_pure_beyond(self.query, self.normals, self.thresholds)
+        strong = strong_rows(self.look_elsewhere().is_seen, is_pure, share=self.search.local_steps.fewest_seen)
+        return 2 * int(np.count_nonzero(strong)) >= len(self.facets)
+
+    def _refuse_in_vain(self) -> NoReturn:
+        raise StageFailed(reasons.vain_steps(self.asked, len(self.facets), unread=self.unread))
+
     def seen_elsewhere(self) -> Bool[np.ndarray, "neurons"]:
         """Which hyperplanes answers change across far from where these were read, too, and beyond all others."""
         if len(self.facets) == 0:
             return np.empty(0, dtype=bool)
         is_far = np.count_nonzero(self.look_elsewhere().is_seen, axis=1) >= self.search.elsewhere.needed
-        is_kink = np.array([facet.kind is not EdgeKind.JUMP for facet in self.facets])
-        errors = np.array([facet.error for facet in self.facets])
-        planes = Planes(self.normals, self.thresholds, errors, self.unit, self.rng)
+        planes = self.planes
+        is_kink = ~planes.is_jump
+        if not np.any(is_kink):
+            look = self.search.fresh
+            return is_far & look.seen_near(self.query, planes, self.home, self.fresh, margin=self.search.margin)
         is_everywhere = self.search.continuation.alone(self.ask, planes, is_far & is_kink, self.home.holds)
         goes_on = self.search.continuation(self.ask, planes, is_everywhere, noise=self.noise, rounding=self.rounding)
         return np.where(is_kink, goes_on, is_far)
 
     def look_elsewhere(self) -> Elsewhere:
         """Ask whether answers change across every hyperplane at places far from where it was read."""
-        rows, look = len(self.facets), self.search.elsewhere
-        places = np.concatenate([self._places_on(row) for row in range(rows)])
-        owners = np.repeat(np.arange(rows), look.places)
-        errors = np.array([facet.error for facet in self.facets])[owners]
-        widths = (look.sharpness + self.search.margin * errors) * (self.unit + np.linalg.norm(places, axis=1))
-        steps = widths[:, None] * self.normals[owners]
-        before, after = np.split(values := self.ask(np.concatenate([places - steps, places + steps])), 2)
-        is_jump = np.array([facet.kind is EdgeKind.JUMP for facet in self.facets])[owners]
-        differ = np.max(np.abs(after - before), axis=1) > self.home.tolerance
-        is_seen = differ & (is_jump | self.home.holds(before))
-        return Elsewhere(is_seen.reshape(rows, look.places), len(np.unique(values, axis=0)))
+        return self.search.elsewhere(self.query, self.planes, self.home, margin=self.search.margin)
 
     @property
-    def _can_choose(self) -> bool:
-        """Whether a point can be on any side of all hyperplanes."""
-        return self.inputs - len(self._unseen_directions()) == len(self.facets)
-
-    def _places_on(self, row: int) -> Points:
-        """Random points of a hyperplane where the other units are off; at half of them some are on.
-
-        More rows than inputs can't be chosen freely: then points at all distances from the nearest one.
-        """
-        look = self.search.elsewhere
-        scale = look.far * (self.unit + abs(self.thresholds[row]))
-        unseen = self._unseen_directions()
-        if not self._can_choose:
-            radii = scale * 10.0 ** -self.rng.uniform(0.0, look.decades, (look.places, 1))
-            foot = self.thresholds[row] * self.normals[row]
-            points = foot + radii * self.rng.standard_normal((look.places, self.inputs)) / self.unit
-        else:
-            margins = self._margins(row, scale)
-            points = (self.thresholds - margins) @ np.linalg.pinv(self.normals).T
-            points = points + scale * self.rng.standard_normal((look.places, len(unseen))) @ unseen
-        missing = self.thresholds[row] - points @ self.normals[row]
-        return points + missing[:, None] * self.normals[row]
-
-    def _margins(self, row: int, scale: float) -> Float64[np.ndarray, "places neurons"]:
-        """How far below their thresholds units are at places on a hyperplane; above them where negative."""
-        look = self.search.elsewhere
-        rows, places = len(self.facets), np.arange(look.places)
-        margins = scale * self.rng.exponential(size=(look.places, rows))
-        if rows > 1:
-            other = (row + self.rng.integers(1, rows, look.places)) % rows
-            if self.facets[row].kind is EdgeKind.JUMP:
-                margins[::2] *= self.rng.choice([-1.0, 1.0], margins[::2].shape)
-            else:
-                # A unit that acts only in products is seen where another one is on.
-                margins[places[::2], other[::2]] *= -1.0
-                # Kinks of higher units that are dead on the plateau look alike, but turn before others switch on.
-                margins[places[1::2], other[1::2]] *= 10.0 ** -self.rng.uniform(*look.corner_decades, look.places // 2)
-        margins[:, row] = 0.0
-        return margins
-
-
-def _met(plateau: Plateau, direction: Vector, unit: float) -> Search:
-    """The edge on a ray, with the plateau that it belongs to."""
-    edges = yield from leave(plateau, direction, unit=unit)
-    return [(plateau, edge) for edge in edges]
+    def planes(self) -> Planes:
+        """The hyperplanes so far."""
+        is_jump = np.array([facet.kind is EdgeKind.JUMP for facet in self.facets], dtype=bool)
+        errors = np.array([facet.error for facet in self.facets])
+        return Planes(self.normals, self.thresholds, errors, self.unit, is_jump, self.rng, self.search.same)
 
 
 def _result(walk: _Walk, is_far: Bool[np.ndarray, "neurons"], wanted: int) -> ThresholdLayer:
@@ -382,6 +355,11 @@ def _result(walk: _Walk, is_far: Bool[np.ndarray, "neurons"], wanted: int) -> Th
         )
     kept = np.flatnonzero(is_far)
     kinds = {walk.facets[row].kind for row in kept}
+    is_step, is_all = kinds == {EdgeKind.JUMP}, all(facet.kind is EdgeKind.JUMP for facet in walk.facets)
+    shown = kept if len(kept) else np.arange(len(walk.facets))
+    mixed = walk.fresh.mixed(walk.normals[shown], walk.thresholds[shown]) if is_step or is_all else 0
+    if not kinds and mixed:
+        raise StageFailed(reasons.mixed_sides(mixed, len(walk.fresh.points), len(walk.facets)))
     if len(kinds) != 1:
         raise StageFailed(
             f"none of {len(walk.facets)} hyperplanes at the edge of a plateau goes on far away and beyond the others: "
@@ -390,11 +368,15 @@ def _result(walk: _Walk, is_far: Bool[np.ndarray, "neurons"], wanted: int) -> Th
             else "answers jump at some hyperplanes and bend at others: the units are of several kinds."
         )
     errors = np.array([walk.facets[row].error for row in kept])
-    activation = STEP if kinds == {EdgeKind.JUMP} else RELU
+    activation = STEP if is_step else RELU
     layer = Layer(walk.normals[kept], -walk.thresholds[kept], activation)
     exact = rows_are_exact(float(np.max(errors)), unread=walk.unread)
     others = rows_are_all(
-        elsewhere=len(walk.facets) - len(kept), dependence=walk.dependence, quiet=walk.quiet, wanted=wanted
+        elsewhere=len(walk.facets) - len(kept),
+        dependence=walk.dependence,
+        mixed=mixed,
+        quiet=walk.quiet,
+        wanted=wanted,
     )
     is_complete = all(check.verdict is Verdict.OK for check in others)
     return ThresholdLayer(layer, errors, walk.lines, walk.quiet, is_complete, (*exact, *others))

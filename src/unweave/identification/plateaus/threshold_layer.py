@@ -71,12 +71,13 @@ def rows_are_exact(
     return exact, all_read
 
 
-def rows_are_all(*, elsewhere: int, dependence: int, quiet: int, wanted: int) -> tuple[Diagnostic, ...]:
+def rows_are_all(*, elsewhere: int, dependence: int, mixed: int, quiet: int, wanted: int) -> tuple[Diagnostic, ...]:
     """Whether other rows are missing.
 
     Args:
         elsewhere: hyperplanes that were read and are not those of rows.
         dependence: places where answers change along directions that no row sees.
+        mixed: fresh answers that differ from most others on the same side of all rows.
         quiet: lines at the end that met nothing new.
         wanted: lines that must meet nothing new.
     """
@@ -93,6 +94,12 @@ def rows_are_all(*, elsewhere: int, dependence: int, quiet: int, wanted: int) ->
         0.0,
         "a row is missing that nothing shows where the others are off, such as one that acts only in products",
     )
+    same_sides = at_most(
+        "fresh answers that differ from others on the same side of all rows",
+        mixed,
+        0.0,
+        "boundaries are curved, or rows are missing",
+    )
     ends_quiet = at_least(
         "lines at the end that met no other hyperplane",
         quiet,
@@ -100,4 +107,4 @@ def rows_are_all(*, elsewhere: int, dependence: int, quiet: int, wanted: int) ->
         "others may be missing: raise the budget, or change the scale of the domain",
         weak=1.0,
     )
-    return once, unseen, ends_quiet
+    return once, unseen, same_sides, ends_quiet
