@@ -138,7 +138,7 @@ def vain_steps(asked: int, count: int, *, unread: int) -> str:
     """Why no more is asked about jumps that are not those of a layer."""
     return (
         f"{asked} queries along the jumps have shown {unread} edges that are not those of hyperplanes and {count} "
-        "hyperplanes, most of which end nearby: boundaries are curved or those of cells, not a layer of neurons."
+        "hyperplanes, without an end: boundaries are curved, or those of many cells, not a layer of neurons."
     )
 
 

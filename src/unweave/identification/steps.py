@@ -11,9 +11,11 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from unweave.arrays import Points, Values, Vector
+from unweave.exceptions import OracleError
 from unweave.identification import reasons
 from unweave.identification.session import Probe
 from unweave.identification.walks.lines import Ask
+from unweave.oracles.oracle import Box
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +109,7 @@ class PlateauLook:
             with a confidence of 95 % (``0.05^(1 / 16) = 0.83``).
         more_places: that are asked for a different answer if all so far are the same: one that a twentieth of the
             domain has shows at one of them with a confidence of 95 %.
+        far: how far from the centre it is looked, too, if the domain has no end; chosen.
         pairs: of places with different answers between which a jump is looked for; chosen: one may end where other
             steps are close.
         jumps: how a jump is told from a rise.
@@ -122,6 +125,7 @@ class PlateauLook:
 
     places: int = 16
     more_places: int = 59
+    far: float = 30.0
     pairs: int = 3
     jumps: JumpLook = field(default_factory=JumpLook)
     margin: float = 6.0
@@ -161,6 +165,20 @@ class PlateauLook:
         errors = probe.answer_error + probe.rounding * np.max(np.abs(values), axis=1)
         return np.max(np.abs(values - beside), axis=1) > self.margin * errors
 
+    def _more(self, probe: Probe, rng: np.random.Generator) -> tuple[Points, Values]:
+        """All answers, with those at more places of the domain, and far from its centre if it has no end."""
+        points = probe.oracle.sample(rng, self.more_places)
+        probe.answers.keep(points, probe.oracle.query(points), are_spread=True)
+        points, values = probe.answers.points, probe.answers.values
+        if isinstance(probe.oracle.oracle.domain, Box):
+            return points, values
+        far = self.far * probe.oracle.sample(rng, self.places)
+        try:
+            return np.concatenate([far, points]), np.concatenate([probe.oracle.query(far), values])
+        except OracleError:
+            # A model need not answer there.
+            return points, values
+
     def steps(self, probe: Probe, rng: np.random.Generator) -> Steps | None:
         """Look for a jump between answers that differ; None if all are the same, or rise between places.
 
@@ -171,9 +189,7 @@ class PlateauLook:
         points, values = probe.answers.points, probe.answers.values
         tolerance = self.margin * (probe.answer_error + probe.rounding * float(np.max(np.abs(values))))
         if np.all(np.ptp(values, axis=0) <= tolerance):
-            points = probe.oracle.sample(rng, self.more_places)
-            probe.answers.keep(points, probe.oracle.query(points), are_spread=True)
-            points, values = probe.answers.points, probe.answers.values
+            points, values = self._more(probe, rng)
         differ = np.max(np.abs(values - values[-1]), axis=1) > tolerance
         oracle = probe.oracle
         frame = float(np.max(np.abs(oracle.center / oracle.half_width)))

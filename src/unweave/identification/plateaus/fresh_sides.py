@@ -151,5 +151,4 @@ def strong_rows(
     is_seen: Bool[np.ndarray, "rows places"], is_pure: Bool[np.ndarray, "rows"], *, share: float
 ) -> Bool[np.ndarray, "rows"]:
     """Say which rows are seen at many places, or have the same answers on all of one side."""
-    seen: Float64[np.ndarray, rows] = np.mean(is_seen, axis=1)
-    return (seen >= share) | is_pure
+    return (np.mean(is_seen, axis=1) >= share) | is_pure

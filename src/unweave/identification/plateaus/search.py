@@ -58,7 +58,8 @@ class LowestLayerSearch:
         elsewhere: where a hyperplane is looked for far from where it was read.
         fresh: how rows of steps are compared with answers of the domain.
         most_in_vain: queries of a search that has seen no row of a layer; no limit if omitted.
-        judged_after: queries after which it is looked whether what was read may be a layer.
+        judged_after: queries after which it is looked whether what was read may be a layer; later half as many.
+        most_per_row: queries, and those per input, that each row read so far allows beyond that: twice what one takes.
 
     Heuristic where nothing else is said: planted networks in tests and benchmarks are what numbers were checked on.
     """
@@ -84,6 +85,7 @@ class LowestLayerSearch:
     fresh: FreshSides = field(default_factory=FreshSides)
     most_in_vain: int | None = None
     judged_after: int = 2_000
+    most_per_row: tuple[int, int] = (500, 150)
 
     def __call__(
         self,
@@ -307,14 +309,22 @@ class _Walk:
             return
         if not self._may_be_layer():
             self._refuse_in_vain()
-        self.most, self.next_judgement = None, 2 * self.asked
+        self.next_judgement = self.asked + self.search.judged_after // 2
+        if self.inputs > 1:
+            # With one input all functions of steps are layers of rows, and only their number is judged.
+            fixed, per_input = self.search.most_per_row
+            rows = len(self.facets) * (fixed + per_input * self.inputs)
+            self.most = max(self.most, self.search.judged_after + rows)
 
     def _may_be_layer(self) -> bool:
         """Whether most of what was read is seen elsewhere or bounds equal answers, as rows of steps are and do."""
         if len(self.facets) == 0 or self.unread > len(self.facets):
             return False
+        look, planes = self.search.fresh, self.planes
         is_pure = self.fresh.is_pure_beyond(self.query, self.normals, self.thresholds)
         strong = strong_rows(self.look_elsewhere().is_seen, is_pure, share=self.search.local_steps.fewest_seen)
+        if not np.all(is_pure):
+            strong &= look.seen_near(self.query, planes, self.home, self.fresh, margin=self.search.margin)
         return 2 * int(np.count_nonzero(strong)) >= len(self.facets)
 
     def _refuse_in_vain(self) -> NoReturn:
