@@ -43,6 +43,7 @@ class Truth:
         domain: where it is asked.
         network: the network that it is, if it is one.
         exact: the function without noise, rounding or failures.
+        is_coarse: whether rounding may leave no spread of the answers: they are judged as the constant that they are.
         hidden_share: share of the domain up to which a deviation may be named as too narrow to be seen.
         settings: of `identify`.
     """
@@ -52,6 +53,7 @@ class Truth:
     domain: Box | Everywhere
     network: Network | None = None
     exact: Function | None = None
+    is_coarse: bool = False
     hidden_share: float = 0.0
     settings: dict[str, object] | None = None
 
@@ -224,6 +226,38 @@ def rounded(rng: np.random.Generator) -> Truth:
     return Truth(function, network.inputs, any_domain(rng), network, exact=network)
 
 
+def few_digits(rng: np.random.Generator) -> Truth:
+    """Round the answers so that few digits are left of their spread, and each output to a type of its own."""
+    network = drawn(rng, SMOOTH + KINKED, inputs=int(rng.integers(1, 5)), neurons=int(rng.integers(1, 4)))
+    output = network.layers[1]
+    kinds = rng.choice([*DIGITS, "same"], output.neurons)
+    kinds = np.where(kinds == "same", kinds[0] if kinds[0] != "same" else "float16", kinds)
+    # From a hundred thousand units of the last digit in a size of one to less than one.
+    left = 10.0 ** rng.uniform(-0.5, 5.0, output.neurons)
+    offset = np.array([1.0 / (DIGITS[kind] * each) for kind, each in zip(kinds, left, strict=True)])
+    moved = Network((network.layers[0], replace(output, biases=output.biases + offset)))
+
+    def function(x: np.ndarray) -> np.ndarray:
+        y = moved(x)
+        rounded_values = np.column_stack([rounded_as(kind, y[:, k]) for k, kind in enumerate(kinds)])
+        is_type = len(set(kinds)) == 1 and kinds[0] != "bfloat16"
+        return rounded_values.astype(kinds[0]) if is_type else rounded_values
+
+    return Truth(function, network.inputs, any_domain(rng), moved, exact=moved, is_coarse=True)
+
+
+# Types that answers are rounded to, and the distance of the next number from one.
+DIGITS = {"bfloat16": 2.0**-7, "float16": 2.0**-10, "float32": 2.0**-23, "float64": 2.0**-52}
+
+
+def rounded_as(kind: str, values: np.ndarray) -> np.ndarray:
+    """Round to the numbers of a type, as float64."""
+    if kind != "bfloat16":
+        return values.astype(kind).astype(np.float64)
+    mantissas, exponents = np.frexp(values)
+    return np.ldexp(np.rint(256.0 * mantissas) / 256.0, exponents)
+
+
 def odd_units(rng: np.random.Generator) -> Truth:
     """Plant large offsets, and answers that are tiny or huge."""
     network = drawn(rng, SMOOTH + KINKED)
@@ -369,7 +403,7 @@ def judge(plant: Plant) -> Callable[[int], Judged]:
             )
         except unweave.OracleError as failure:
             # Answers of 16 bits overflow far out, which is a failure of the model, too.
-            if plant in (badly_behaved, rounded):
+            if plant in (badly_behaved, rounded, few_digits):
                 return Judged(Verdict.HONEST_NO, str(failure)[:200])
             raise
         budget = settings.get("budget")
@@ -392,6 +426,10 @@ def verdict(found: unweave.Result, truth: Truth, rng: np.random.Generator) -> Ju
     exact = truth.exact or truth.function
     values = exact(points)
     spread = np.std(values[:POINTS], axis=0)
+    if truth.is_coarse:
+        answers = truth.function(points)
+        is_constant = are_constant(answers[:POINTS])
+        values, spread = np.where(is_constant, answers, values), np.where(is_constant, 0.0, spread)
     spread = np.where(spread > 0, spread, np.maximum(np.max(np.abs(values), axis=0), np.finfo(float).tiny))
     errors = np.max(np.abs(found.network(points) - values) / spread, axis=1)
     allowed = allowance(found, truth, standard, values, spread)
@@ -441,6 +479,15 @@ def vertices_of(truth: Truth) -> np.ndarray:
     if isinstance(truth.domain, Everywhere) or truth.inputs > 12:
         return np.empty((0, truth.inputs))
     return 2.0 * ((np.arange(2**truth.inputs)[:, None] >> np.arange(truth.inputs)) & 1) - 1.0
+
+
+def are_constant(answers: np.ndarray) -> np.ndarray:
+    """Whether nearly all answers are next to each other among those of their output, as a rounded constant is."""
+    low, high = np.quantile(answers, [0.005, 0.995], axis=0, method="nearest")
+    inside = [
+        np.unique(column[(column >= a) & (column <= b)]) for column, a, b in zip(answers.T, low, high, strict=True)
+    ]
+    return np.array([len(values) <= 3 for values in inside])
 
 
 def parameters_verdict(found: unweave.Result, truth: Truth) -> Judged:
@@ -519,6 +566,7 @@ PLANTS: tuple[Plant, ...] = (
     with_a_step,
     hash_noise,
     rounded,
+    few_digits,
     odd_units,
     odd_boxes,
     badly_behaved,

@@ -16,6 +16,7 @@ QUICK = [
     campaign_identify.kinked_in_a_box,
     campaign_identify.no_network,
     campaign_identify.odd_units,
+    campaign_identify.few_digits,
     campaign_identify.small_budget,
     campaign_identify.badly_behaved,
     campaign_identify.with_a_bump,
@@ -35,6 +36,10 @@ def test_no_claim_is_wrong(plant: campaign_identify.Plant, number: int, seed: in
     [
         # The rounding of answers far from the centre was left out of the radius.
         (campaign_identify.one_input, 217178368),
+        # Answers with few digits were affine, or right on most of the domain.
+        (campaign_identify.few_digits, 5),
+        (campaign_identify.few_digits, 17),
+        (campaign_identify.few_digits, 56),
         # Two kinks were taken for one.
         (campaign_identify.near_duplicates, 7005),
     ],
