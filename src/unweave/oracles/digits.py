@@ -8,6 +8,8 @@ from unweave.oracles.oracle import Oracle
 
 # Units of the last digit by which answers of a constant sum differ, and by how many if neighbours differ as others.
 CONSTANT_UNITS, ROUGH_UNITS = 2.0, 64.0
+# The same where answers have all digits of float64, as sums of terms that are larger than what is left of them.
+SUM_UNITS = 8.0
 # Spread of answers, in units of what neighbours differ by, up to which all of it may be rounding.
 ROUGH_SPREAD = 3.0
 
@@ -24,7 +26,7 @@ def last_digits(oracle: Oracle, values: Values) -> Float64[np.ndarray, "outputs"
 
 
 def constant_outputs(
-    values: Values, last_digit: np.ndarray, scatter: float | np.ndarray
+    values: Values, last_digit: np.ndarray, scatter: float | np.ndarray, *, units: float = CONSTANT_UNITS
 ) -> Bool[np.ndarray, "outputs"]:
     """Whether answers are those of a constant, up to the rounding of its sum.
 
@@ -35,7 +37,8 @@ def constant_outputs(
         values: answers, or what is left of them after an offset was subtracted.
         last_digit: unit of the last digit of the answers, per output.
         scatter: deviation of answers from those next to them, as measured.
+        units: of the last digit by which they may differ whatever neighbours do.
     """
     spread = spread_of_columns(values)
     is_rough = (spread <= ROUGH_UNITS * last_digit) & (spread <= ROUGH_SPREAD * scatter)
-    return (np.ptp(values, axis=0) <= CONSTANT_UNITS * last_digit) | is_rough
+    return (np.ptp(values, axis=0) <= units * last_digit) | is_rough

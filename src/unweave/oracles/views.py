@@ -22,7 +22,7 @@ from unweave.activations import IDENTITY, RELU, inverse_of
 from unweave.arrays import Points, Values, Vector, spread_of_columns, unit_of_columns
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Layer, Network
-from unweave.oracles.digits import constant_outputs, last_digits, rounding_error
+from unweave.oracles.digits import CONSTANT_UNITS, SUM_UNITS, constant_outputs, last_digits, rounding_error
 from unweave.oracles.oracle import Box, CallableOracle, Domain, Everywhere, Oracle
 
 LINE_POINTS = 9
@@ -122,7 +122,8 @@ def standardise(oracle: Oracle, values: Values, *, scatter: float | np.ndarray =
     offset = unit * np.mean(values / unit, axis=0)
     spread = spread_of_columns(values)
     magnitude = np.max(np.abs(values), axis=0)
-    is_constant = constant_outputs(values, last_digits(oracle, values), scatter)
+    units = CONSTANT_UNITS if oracle.ledger.answer_digits > np.finfo(float).eps else SUM_UNITS
+    is_constant = constant_outputs(values, last_digits(oracle, values), scatter, units=units)
     size = np.where(is_constant, np.where(magnitude > 0, magnitude, 1.0), spread)
     return StandardOracle(oracle=oracle, center=center, half_width=half_width, offset=offset, size=size)
 
