@@ -391,11 +391,10 @@ class TestFewDigits:
 
     def test_a_constant_sum_around_the_centre_is_no_lack_of_digits(self) -> None:
         """Answers of one plateau differ by the rounding of terms that are larger than their sum."""
-        rng = np.random.default_rng(0)
 
         def model(x: np.ndarray) -> np.ndarray:
-            unsteady = 1e-17 * np.round(2.0 * rng.standard_normal((len(x), 1)))
-            return np.where(x @ np.array([[0.6], [0.8]]) > 6.0, 1.0, 0.05) + unsteady
+            rounding = np.spacing(0.05) * np.round(3.0 * np.sin(7.0 * np.round(x[:, :1])))
+            return np.where(x @ np.array([[0.6], [0.8]]) > 6.0, 1.0, 0.05) + rounding
 
         assert "rounded to" not in unweave.identify(model, inputs=2).reason
 
