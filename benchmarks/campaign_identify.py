@@ -124,6 +124,30 @@ def kinked_in_a_box(rng: np.random.Generator) -> Truth:
     return Truth(network, network.inputs, Box(-1.0, 1.0), network)
 
 
+def many_kinks(rng: np.random.Generator) -> Truth:
+    """Plant a network of many kinks, which is solved in closed form, sometimes with near, far or weak ones."""
+    neurons, inputs = int(rng.integers(10, 60)), int(rng.integers(20, 60))
+    names = ("relu", "relu", "leaky_relu(0.1)", "leaky_relu(0.3)")
+    network = drawn(rng, names, inputs=inputs, neurons=neurons)
+    hidden, output = network.layers
+    weights, biases, outgoing = hidden.weights.copy(), hidden.biases.copy(), output.weights.copy()
+    kind = rng.choice(["ordinary", "ordinary", "near", "far", "weak"])
+    if kind == "near":
+        angle = 10.0 ** rng.uniform(-6, -1)
+        weights[1] = weights[0] + angle * rng.standard_normal(inputs) / np.sqrt(inputs)
+        biases[1] = biases[0] + angle * rng.standard_normal()
+    elif kind == "far":
+        biases[0] *= 10.0 ** rng.uniform(0.5, 3)
+    elif kind == "weak":
+        outgoing[:, 0] *= 10.0 ** rng.uniform(-8, -1)
+    moved = Network((replace(hidden, weights=weights, biases=biases), replace(output, weights=outgoing)))
+    noise = rng.choice([0.0, 0.0, 1e-9])
+    if noise == 0.0:
+        return Truth(moved, inputs, Everywhere(), moved)
+    size, spread = float(noise), float(np.std(moved(rng.standard_normal((500, inputs)))))
+    return Truth(lambda x: moved(x) + size * spread * hashed(x)[:, None], inputs, Everywhere(), moved, exact=moved)
+
+
 def near_duplicates(rng: np.random.Generator) -> Truth:
     """Plant two neurons at a small angle, whose output weights add up or cancel, sometimes in part or with noise."""
     network = drawn(rng, SMOOTH + KINKED, neurons=int(rng.integers(2, 8)))
@@ -558,6 +582,7 @@ PLANTS: tuple[Plant, ...] = (
     one_input,
     ordinary_smooth_in_a_box,
     kinked_in_a_box,
+    many_kinks,
     near_duplicates,
     uneven_weights,
     dead_and_far,

@@ -6,7 +6,7 @@ that the Euclidean inner product of two packed matrices is their Frobenius inner
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import Field, fields, replace
 from functools import lru_cache
@@ -61,6 +61,16 @@ def with_rows(record: Record, rows: Sequence[int] | np.ndarray) -> Record:
 def root_mean_square(values: np.ndarray) -> float:
     """Of all entries."""
     return float(np.sqrt(np.mean(values**2)))
+
+
+# Numbers in one batch of points that are asked together: 32 MB.
+BATCH_NUMBERS = 4_000_000
+
+
+def batched_by_size(items: list[int], numbers: int) -> Iterator[list[int]]:
+    """Split items, each of which needs so many numbers, into batches that fit into memory."""
+    size = max(1, BATCH_NUMBERS // max(numbers, 1))
+    return (items[first : first + size] for first in range(0, len(items), size))
 
 
 def spread_of_columns(values: np.ndarray) -> Float64[np.ndarray, "columns"]:

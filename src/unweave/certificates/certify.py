@@ -202,23 +202,41 @@ def certify(
         if claim.is_made:
             break
         claim = other
+    return replace(certify_by(claim, errors=errors, noise=noise), is_singular_estimated=is_large)
+
+
+def certify_by(claim: "ParameterClaim", *, errors: Values, noise: float) -> Certificate:
+    """Put together what fresh answers say about a network, and what is known about its parameters.
+
+    Args:
+        claim: on the parameters.
+        errors: absolute errors at fresh points.
+        noise: of one answer.
+    """
     return Certificate(
         largest_error=float(np.max(errors)),
-        rms_error=rms_error,
-        fresh_queries=len(fresh_points),
+        rms_error=float(np.sqrt(np.mean(errors**2))),
+        fresh_queries=len(errors),
         confidence=CONFIDENCE,
-        coverage=coverage_of(len(fresh_points), confidence=CONFIDENCE),
+        coverage=coverage_of(len(errors), confidence=CONFIDENCE),
         noise=noise,
         smallest_singular=claim.smallest_singular,
-        is_singular_estimated=is_large,
+        is_singular_estimated=False,
         radius=claim.radius if claim.is_made else np.inf,
         isolation=claim.isolation if claim.is_made else 0.0,
     )
 
 
 @dataclass(frozen=True)
-class _ParameterClaim:
-    """What the Jacobian at the points that are kept says about the parameters."""
+class ParameterClaim:
+    """What answers say about the parameters.
+
+    Args:
+        smallest_singular: of the linear system that determines them.
+        radius: relative error of any parameter of the exact network, if one lies within `isolation`.
+        isolation: no other network with these answers is nearer than this.
+        is_made: whether radius and isolation may be claimed.
+    """
 
     smallest_singular: float
     radius: float
@@ -228,7 +246,7 @@ class _ParameterClaim:
 
 def _parameter_claim(
     network: Network, points: Points, values: Values, answer_error: float, share: float
-) -> _ParameterClaim:
+) -> ParameterClaim:
     kept, reach = _steady_points(network, points, share)
     points, residuals = points[kept], values[kept] - network(points[kept])
     weights = _curvature_weights(network, points)
@@ -241,7 +259,7 @@ def _parameter_claim(
     has_neurons = network.widths[0] > 0
     # (sigma - root) without cancellation; dividing by the smallest weight gives a relative error.
     radius = float(2 * rho / (sigma + root) / np.min(weights)) if sigma > 0 else np.inf
-    return _ParameterClaim(
+    return ParameterClaim(
         smallest_singular=float(sigma / np.sqrt(residuals.size)),
         radius=radius,
         isolation=min(float((sigma + root) / np.max(weights)), reach) if has_neurons else np.inf,
@@ -260,10 +278,10 @@ def _rounding(network: Network, points: Points, residuals: Values) -> Values:
 
 def _layered_claim(
     network: Network, points: Points, values: Values, answer_error: float, share: float
-) -> _ParameterClaim:
+) -> ParameterClaim:
     """The claim for networks of any depth: with the bound of the ball that isolates farthest."""
     curvature = LayeredCurvature(network, points)
-    claim = _ParameterClaim(smallest_singular=0.0, radius=np.inf, isolation=0.0, is_made=False)
+    claim = ParameterClaim(smallest_singular=0.0, radius=np.inf, isolation=0.0, is_made=False)
     if not curvature.is_bounded:
         return claim
     if not all(activation.is_smooth for activation in network.activations):
@@ -363,12 +381,12 @@ def _curvature_weights(network: Network, points: Points) -> Float64[np.ndarray, 
 def leverages(
     network: Network, points: Points, at: Float64[np.ndarray, "places inputs"]
 ) -> Float64[np.ndarray, "places"] | None:
-    """Say how much errors of fitted answers move the values of a shallow network elsewhere; None if it is too large.
+    """Say how much errors of fitted answers move the values of a shallow network elsewhere; None if they are too few.
 
     Independent errors of one standard deviation at the points that were fitted move values by this many of them: the
     square root of what statistics calls the leverage, for the output where it is largest.
     """
-    if network.parameters > EXACT_SINGULAR_LIMIT:
+    if network.parameters > EXACT_SINGULAR_LIMIT or len(points) * network.outputs < network.parameters:
         return None
     if len(at) == 0:
         return np.zeros(0)

@@ -185,6 +185,14 @@ class AnswerPool:
         )
         if missing > 0:
             self.ask(int(np.ceil(missing)))
+        self._prepare_fresh(per_answer)
+
+    def prepare_fresh(self, parameters: int) -> None:
+        """Ask what a certificate of so many parameters still needs."""
+        self._prepare_fresh(parameters / self.oracle.outputs)
+
+    def _prepare_fresh(self, per_answer: float) -> None:
+        asking = self._asking
         self.ask_fresh(int(np.clip(asking.fresh_share * per_answer, asking.fewest_fresh, asking.most_fresh)))
 
     def ask_fresh(self, count: int) -> None:

@@ -271,6 +271,9 @@ class Examination:
     def _refined(self, examined: Examined, refiner: Refiner) -> Candidate | None:
         """Refine on what was missed; None if the network still misses it, or no budget is left for other answers."""
         answers, candidate = refiner.answers, examined.candidate
+        if candidate.is_closed_form:
+            # Its answers were placed for it; those of the pool are too few for a fit.
+            return None
         answers.adopt_trials(self._missed_trials(candidate, refiner))
         seen = answers.fresh_points, answers.fresh_values
         if examined.missed:

@@ -9,7 +9,7 @@ from jaxtyping import Bool, Float64
 
 from unweave.activations import Activation, base_of
 from unweave.arrays import Points, Values, root_mean_square
-from unweave.certificates.certify import Certificate, certify
+from unweave.certificates.certify import Certificate, ParameterClaim, certify, certify_by
 from unweave.exceptions import BudgetExhausted
 from unweave.identification.answers import AnswerPool
 from unweave.networks.network import Layer, Network
@@ -48,6 +48,7 @@ class Candidate:
         skip_tol: relative size up to which the affine part may be zero.
         start: what it was refined from.
         units: the coordinates that it is written in.
+        is_closed_form: whether it was solved from answers that were placed for that, and not fitted to all.
     """
 
     refinement: Refinement
@@ -57,6 +58,7 @@ class Candidate:
     skip_tol: float
     start: Start
     units: StandardOracle
+    is_closed_form: bool = False
 
     @property
     def network(self) -> Network:
@@ -208,6 +210,29 @@ class Refiner:
         radius = max(1e-9, self.skip_margin * certificate.radius)
         skip_tol = radius if certificate.is_isolated else self.loose_skip
         return Candidate(refinement, certificate, floor, self.limit(floor), skip_tol, start, answers.oracle)
+
+    def solved(
+        self, start: Start, network: Network, claim: ParameterClaim, *, error_margin: float, amplification: float
+    ) -> Candidate:
+        """Judge a network in closed form by fresh answers.
+
+        Args:
+            start: what it was solved from.
+            network: the solution.
+            claim: what the answers that it was solved from say about its parameters.
+            error_margin: largest error of an answer that the claim allows for, in expected ones.
+            amplification: expected errors of its values, per error of an answer.
+        """
+        answers = self.answers
+        answers.prepare_fresh(network.parameters)
+        floor = self.floor(network)
+        errors = np.abs(answers.fresh_values - network(answers.fresh_points))
+        certificate = certify_by(claim, errors=errors, noise=error_margin * floor)
+        answers.judged += 1
+        refinement = Refinement(network, certificate.rms_error, 0, True, (certificate.rms_error,))
+        radius = max(1e-9, self.skip_margin * claim.radius)
+        limit = max(self.limit(floor), self.explained_noise * amplification * floor)
+        return Candidate(refinement, certificate, floor, limit, radius, start, answers.oracle, is_closed_form=True)
 
     def certified(self, network: Network) -> Certificate:
         """Say what the answers, fitted and fresh, tell about a network."""

@@ -128,7 +128,7 @@ class HermitePreconditioner:
             solved = np.einsum("kfg,kgq->kfq", self._along_inverse[chosen], along)
             system += along.reshape(-1, len(system)).T @ solved.reshape(-1, len(system))
             self._add_across(system.reshape(self._outputs, features, self._outputs, features), chosen)
-        self._shared_factor = scipy.linalg.cho_factor(system, overwrite_a=True)
+        self._shared_factor = factored(system)
 
     def _along_columns(self, chosen: slice) -> Float64[np.ndarray, "neurons parameters shared"]:
         """Columns of C for (length, bias, output weights) of some neurons."""
@@ -303,3 +303,17 @@ def conjugate_gradients(
         direction = preconditioned + new_slope / slope * direction
         slope = new_slope
     return solution
+
+
+def factored(system: np.ndarray) -> tuple[np.ndarray, bool]:
+    """Cholesky factor of a matrix that is positive definite but for rounding, with a ridge where that is needed.
+
+    It preconditions: a ridge costs iterations, and no digits.
+    """
+    largest = float(np.max(np.diag(system)))
+    for ridge in (0.0, 1e-14, 1e-11, 1e-8):
+        try:
+            return scipy.linalg.cho_factor(system + ridge * largest * np.eye(len(system)))
+        except np.linalg.LinAlgError:
+            continue
+    return scipy.linalg.cho_factor(np.diag(np.maximum(np.diag(system), 1.0)))

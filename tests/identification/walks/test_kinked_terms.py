@@ -75,6 +75,16 @@ def test_a_hyperplane_met_on_two_lines_is_one_term(size: float, seed: int) -> No
         np.testing.assert_allclose(terms.normals, met.normals, atol=1e-12 if size > 1e-6 else 1e-5)
 
 
+def test_terms_that_are_known_stay_as_they_are(seed: int) -> None:
+    _, met = planted(seed)
+    some = KinkedTerms.none(INPUTS, 2).extended(met.chosen([0, 1, 2]))
+    again = hyperplanes(met.normals, met.offsets, 1e-3 * met.jumps, met.errors)
+    terms = some.extended_by_new(again)
+    assert len(terms.offsets) == 5
+    np.testing.assert_array_equal(terms.jumps[:3], met.jumps[:3])
+    np.testing.assert_array_equal(terms.jumps[3:], again.jumps[3:])
+
+
 def test_hyperplanes_that_differ_by_more_than_their_errors_are_two_terms(seed: int) -> None:
     _, met = planted(seed)
     moved = hyperplanes(met.normals, met.offsets + 1e-3, met.jumps, met.errors)

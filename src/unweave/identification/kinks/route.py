@@ -9,18 +9,23 @@ last, and signs are those that explain it.
 from dataclasses import dataclass, field
 
 import numpy as np
+from jaxtyping import Float64
 
+from unweave.arrays import Points, Values
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification import reasons
 from unweave.identification.answers import AnswerPool
 from unweave.identification.found import Found
 from unweave.identification.kinks.box import BoxWalk
+from unweave.identification.kinks.gradient_table import GradientTable
 from unweave.identification.refiner import Candidate, Refiner, Start
 from unweave.identification.routes import KINK_WALK, Condition, Known, Survey
 from unweave.identification.walks.hyperplanes import Hyperplanes, measure_hyperplanes
 from unweave.identification.walks.kinked_terms import KinkedTerms, refined_with_signs
 from unweave.identification.walks.kinks import KinkSearch
 from unweave.identification.walks.lines import random_line
+from unweave.networks.network import Network
+from unweave.networks.signs import explain_kinks
 from unweave.result import at_most
 
 
@@ -36,6 +41,13 @@ class KinkWalk:
         roughly: residual before refinement, relative to the spread, up to which a refinement is worth its time.
         answers_per_input: answers that judge the terms found so far; the refinement uses them again.
         fewest_answers: the same at least.
+        table: how large networks are solved in closed form.
+        large: parameters from which on they are: a fit of fewer takes no longer, and fewer queries.
+        solutions: in closed form that are tried, each with the terms of one line more.
+        largest_fit: parameters up to which more than that is tried: fits take long.
+        finest_noise: relative to the spread, up to which answers are exact but for rounding: a fit averages noise.
+        sign_tol: relative size of an affine part that signs of exact terms may leave.
+        error_margin: largest error of an answer, in expected ones: five standard deviations, and the rounding of terms.
 
     Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
@@ -47,6 +59,13 @@ class KinkWalk:
     roughly: float = 0.03
     answers_per_input: int = 3
     fewest_answers: int = 48
+    table: GradientTable = field(default_factory=GradientTable)
+    large: int = 500
+    solutions: int = 3
+    largest_fit: int = 1_000
+    finest_noise: float = 1e-11
+    sign_tol: float = 1e-9
+    error_margin: float = 8.0
     name = KINK_WALK
     asks_far = True
 
@@ -63,33 +82,100 @@ class KinkWalk:
     def _best(self, survey: Survey, refiner: Refiner) -> Candidate:
         session, probe = survey.session, survey.probe
         oracle, answers = probe.oracle, probe.answers
-        search = KinkSearch(noise=probe.scale.noise, rounding=probe.rounding)
-        terms, tried = KinkedTerms.none(oracle.inputs, oracle.outputs), []
+        terms, tried, almost = KinkedTerms.none(oracle.inputs, oracle.outputs), [], None
         for number in range(self.lines):
             try:
                 with session.stage("walking along kinks"):
                     if number == 0:
                         answers.ask(self._first_answers(oracle.inputs))
-                    line = random_line(session.oracle.domain, oracle.inputs, session.rng_walk)
-                    met = measure_hyperplanes(oracle.query, search(oracle.query, line), search)
-                    terms = terms.extended(met)
+                    met = self._walk(survey, terms, almost)
+                    terms = terms.extended(met) if almost is None else terms.extended_by_new(met)
                     session.saw(len(terms.offsets))
                     answers.excite(terms.network())
                     start = self._start(terms, met, answers)
                 if start.network.widths[0] == 0 or (start.misfit > self.roughly and number < self.lines - 1):
                     continue
                 with session.stage("refining"):
-                    error = float(np.max(terms.errors))
-                    tried.append(refined_with_signs(session, refiner, start, error=error, activation=survey.activation))
+                    tried.append(self._refined(survey, refiner, start, terms, may_solve=len(tried) < self.solutions))
             except BudgetExhausted:
                 if not tried:
                     raise
                 break
-            if tried[-1].explains or len(tried) == self.attempts:
+            if self._is_over(tried):
                 break
+            almost = tried[-1].network if tried[-1].is_closed_form else None
         if not tried:
             raise StageFailed(reasons.no_kinks())
         return min(tried, key=lambda candidate: candidate.certificate.rms_error)
+
+    def _walk(self, survey: Survey, terms: KinkedTerms, almost: Network | None) -> Hyperplanes:
+        """Measure the hyperplanes on a line, those of the difference from a network that is almost right.
+
+        Neurons that are too weak to be seen beside others are seen in the difference. Without such a network, those of
+        the function.
+        """
+        session, probe = survey.session, survey.probe
+        query = probe.oracle.query
+
+        def ask(points: Points) -> Values:
+            return query(points) if almost is None else query(points) - almost(points)
+
+        # Answers and model are rounded, although their difference is small.
+        largest = 0.0 if almost is None else float(np.max(np.abs(probe.answers.values)))
+        search = KinkSearch(noise=probe.scale.noise + 16 * probe.rounding * largest, rounding=probe.rounding)
+        try:
+            walked = search(ask, random_line(session.oracle.domain, probe.oracle.inputs, session.rng_walk))
+        except StageFailed:
+            if almost is None:
+                raise
+            # The difference bends twice at every kink that is not quite in its place.
+            return self._walk(survey, terms, None)
+        # Every kink is a neuron, whose gradients on both sides are asked.
+        session.saw(len(terms.offsets) + len(walked.kinks))
+        return measure_hyperplanes(ask, walked, search)
+
+    def _is_over(self, tried: list[Candidate]) -> bool:
+        """Whether the last network explains all answers, or others would not."""
+        last = tried[-1]
+        is_too_large = last.network.parameters > self.largest_fit
+        return last.explains or len(tried) >= (self.solutions if is_too_large else self.attempts)
+
+    def _refined(
+        self, survey: Survey, refiner: Refiner, start: Start, terms: KinkedTerms, *, may_solve: bool
+    ) -> Candidate:
+        """Make the terms exact, in closed form if there are many of them, and else by a fit."""
+        if may_solve and self._is_large(survey, start):
+            solved = self._in_closed_form(survey, refiner, start)
+            # A fit may tell apart what the cells do not.
+            if solved is not None and (solved.certificate.is_isolated or not solved.explains):
+                return solved
+        error = float(np.max(terms.errors))
+        return refined_with_signs(survey.session, refiner, start, error=error, activation=survey.activation)
+
+    def _is_large(self, survey: Survey, start: Start) -> bool:
+        """Whether a closed form is faster than a fit, and as exact."""
+        return start.network.parameters >= self.large and survey.probe.scale.noise <= self.finest_noise
+
+    def _in_closed_form(self, survey: Survey, refiner: Refiner, start: Start) -> Candidate | None:
+        """Solve a network from gradients in roomy cells; None if there are not enough of them."""
+        network = start.network
+
+        def errors_at(points: Points, values: Values) -> Float64[np.ndarray, "points"]:
+            return self.error_margin * refiner.floors(network, points, values)
+
+        try:
+            gradients = self.table(survey.probe.oracle, network, errors_at, survey.session.rng_walk)
+        except StageFailed:
+            return None
+        gradients, fit = gradients.settled(network)
+        if fit.is_met:
+            explained = explain_kinks(fit.network, relative_tol=self.sign_tol, activation=survey.activation)
+            if explained.solutions == 1 and explained.network.layers[0].activation.homogeneity == 1:
+                signed = gradients.solve(explained.network)
+                fit = signed if signed.is_met else fit
+        return refiner.solved(
+            start, fit.network, fit.claim, error_margin=self.error_margin, amplification=fit.amplification
+        )
 
     def _start(self, terms: KinkedTerms, met: Hyperplanes, answers: AnswerPool) -> Start:
         network = terms.fitted(answers.points, answers.values)

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Points, Values, Vector, with_rows
+from unweave.arrays import Points, Values, Vector, batched_by_size, with_rows
 from unweave.identification.walks.kinks import KinkedLine, KinkSearch
 from unweave.identification.walks.lines import Ask, Search, run_searches
 
@@ -55,8 +55,13 @@ class Side:
 
 def measure_sides(ask: Ask, walked: KinkedLine, settings: KinkSearch, pieces: Iterable[int]) -> dict[int, Side]:
     """Measure the gradient in some affine pieces of a line; those that could not be measured are left out."""
-    searches = [_side(walked, settings, index) for index in pieces]
-    return {side.index: side for side in run_searches(searches, ask)}
+    inputs = len(walked.line.base)
+    sides: dict[int, Side] = {}
+    # All pieces at once would be one table of as many points as weights, times the number of inputs.
+    for some in batched_by_size(list(pieces), inputs * (inputs + 1)):
+        searches = [_side(walked, settings, index) for index in some]
+        sides |= {side.index: side for side in run_searches(searches, ask)}
+    return sides
 
 
 def measure_hyperplanes(ask: Ask, walked: KinkedLine, settings: KinkSearch) -> Hyperplanes:

@@ -74,6 +74,14 @@ class KinkedTerms:
             terms = terms._with(normal, float(offset), jump, float(error))
         return terms
 
+    def extended_by_new(self, met: Hyperplanes) -> "KinkedTerms":
+        """These terms as they are, and those met that are on none of their hyperplanes."""
+        terms = self
+        for normal, offset, jump, error in zip(met.normals, met.offsets, met.jumps, met.errors, strict=True):
+            with_it = terms._with(normal, float(offset), jump, float(error))
+            terms = with_it if len(with_it.offsets) > len(terms.offsets) else terms
+        return terms
+
     def at(self, points: Points, widths: Float64[np.ndarray, "points"]) -> Int[np.ndarray, "points"]:
         """The term whose hyperplane passes each point, within a width and the expected errors; -1 if none does."""
         if len(self.offsets) == 0:
