@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from unweave.activations import RELU
 from unweave.identification.answers import AnswerPool
@@ -51,3 +52,22 @@ def test_nothing_is_climbed_where_all_vertices_are_known(seed: int) -> None:
         truth = general_network(np.random.default_rng(seed), inputs=inputs, neurons=3, activation=RELU)
         answers = answers_of(truth, box=box)
         assert not answers.climb_from_vertices(without_the_last_neuron(truth))
+
+
+@pytest.mark.parametrize("gap", [1e-4, 1e-6, 1e-8, 1e-10])
+@pytest.mark.parametrize("second", [-3.0, 1.0])
+def test_two_kinks_that_were_taken_for_one_are_missed(second: float, gap: float, seed: int) -> None:
+    """Beside both, if their signs differ: a point of either side tells wherever that is."""
+    rng = np.random.default_rng(seed)
+    weights, bias = rng.standard_normal((1, 20)) / np.sqrt(20), rng.standard_normal(1)
+    moved, pulls = rng.standard_normal((1, 20)) / np.sqrt(20), np.array([[1.0, second]])
+    truth = Network.shallow(
+        np.vstack([weights, weights + gap * moved]), np.append(bias, bias), pulls, np.zeros(1), RELU
+    )
+    merged = weights + gap * second / (1.0 + second) * moved
+    answers = answers_of(truth, box=None)
+    known = len(answers.trial_points)
+    found = Network.shallow(merged, bias, np.array([[1.0 + second]]), np.zeros(1), RELU)
+    answers.ask_trials_on_kinks(found, 1e-12)
+    errors = np.abs(answers.trial_values - found(answers.trial_points))[known:]
+    assert np.max(errors) > 1e-13

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool, Float64, Int
 
 from unweave.activations import IDENTITY, Activation
 from unweave.arrays import Points, Values, Vector, root_mean_square
@@ -52,9 +52,10 @@ class Asking:
             At 1e5 an answer near a hyperplane has five digits fewer.
         far_points: as many each. A hyperplane at a tenth of the distance has 46 % of the directions behind it, so that
             ten of them miss it in 0.2 % of the cases.
-        beside_kinks: distances from every kink of a network at which it is tried: two kinks that were taken for one
-            differ from it between all three. If their signs differ, that is beside the one, as far as they are from
-            each other; a hundred times nearer it is a hundredth of the largest difference.
+        beside_kinks: distances from every kink of a network at which it is tried, on both sides of one place each, and
+            at one place on it: two kinks that were taken for one differ from it between all three. If their signs
+            differ, both are on one side of it, now on this one and now on that; nearer than they are, one of the two
+            points is in between. The smallest distance is what rounding leaves to be seen.
         noisy_radius: radius of the parameters from which on there is noise, and two kinks that were taken for one may
             be farther from it than the radius, which then is no radius.
         within_radius: distances for that case, in units of the radius, and at how many places each: two kinks at an
@@ -85,7 +86,7 @@ class Asking:
     rounds: int = 3
     far_trials: tuple[float, ...] = (3.0, 30.0, 300.0, 3e3, 3e4)
     far_points: int = 10
-    beside_kinks: tuple[float, ...] = (0.0, 1e-7, -1e-7, 1e-5, -1e-5, 1e-3, -1e-3)
+    beside_kinks: tuple[float, ...] = (1e-11, 1e-9, 1e-7, 1e-5, 1e-3)
     noisy_radius: float = 1e-9
     within_radius: tuple[tuple[float, int], ...] = ((0.0, 4), (0.35, 4), (-0.35, 4), (0.7, 6), (-0.7, 6))
     telling_share: float = 3.0
@@ -98,13 +99,19 @@ class Asking:
     sample: int = 2_048
     same_hyperplane: float = 0.01
 
-    def distances_from_kinks(self, radius: float) -> Float64[np.ndarray, "distances"]:
-        """Distances from a kink at which a network is tried whose parameters are claimed to be right up to a radius."""
-        beside = np.array(self.beside_kinks)
-        if not self.noisy_radius < radius < 1.0:
-            return beside
-        shares, places = zip(*self.within_radius, strict=True)
-        return np.append(beside, radius * np.repeat(shares, places))
+    def beside_kink(self, radius: float) -> tuple[Int[np.ndarray, "points"], Float64[np.ndarray, "points"]]:
+        """Numbers of places on a kink, and distances from it, at which a network is tried.
+
+        Its parameters are claimed to be right up to a radius.
+        """
+        numbers, beside = np.arange(1, len(self.beside_kinks) + 1), np.array(self.beside_kinks)
+        places, distances = np.concatenate([[0], numbers, numbers]), np.concatenate([[0.0], beside, -beside])
+        if self.noisy_radius < radius < 1.0:
+            shares, counts = zip(*self.within_radius, strict=True)
+            within = radius * np.repeat(shares, counts)
+            places = np.append(places, len(numbers) + 1 + np.arange(len(within)))
+            distances = np.append(distances, within)
+        return places, distances
 
     def telling_arguments(
         self, activation: Activation, arguments: np.ndarray, share: float, wanted: int, rng: np.random.Generator
@@ -263,12 +270,14 @@ class AnswerPool:
     def ask_trials_on_kinks(self, network: Network, radius: float) -> None:
         """Ask where each neuron of a network has its kinks: a second one close by shows there."""
         hidden, rng = network.layers[0], self._rng_fresh.spawn(1)[0]
-        beside, places = self._asking.distances_from_kinks(radius), [np.empty((0, hidden.inputs))]
+        (numbers, beside), places = self._asking.beside_kink(radius), [np.empty((0, hidden.inputs))]
         for weights, bias in zip(hidden.weights, hidden.biases, strict=True):
             normal = weights / max(float(np.linalg.norm(weights)), np.finfo(float).tiny)
             for kink in hidden.activation.kinks:
-                on = points_on(weights, bias - kink, self.oracle.sample(rng, len(beside)), is_box=self.is_box)
-                places.append(on + beside[: len(on), None] * normal)
+                sample = self.oracle.sample(rng, int(np.max(numbers)) + 1)
+                on = points_on(weights, bias - kink, sample, is_box=self.is_box)
+                reached = numbers < len(on)
+                places.append(on[numbers[reached]] + beside[reached, None] * normal)
         points = np.concatenate(places)
         self._try(points[np.all(np.abs(points) <= 1.0, axis=1)] if self.is_box else points)
 

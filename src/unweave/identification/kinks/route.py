@@ -45,6 +45,7 @@ class KinkWalk:
         large: parameters from which on they are: a fit of fewer takes no longer, and fewer queries.
         solutions: in closed form that are tried, each with the terms of one line more.
         largest_fit: parameters up to which more than that is tried: fits take long.
+        large_fits: of networks that are larger.
         finest_noise: relative to the spread, up to which answers are exact but for rounding: a fit averages noise.
         sign_tol: relative size of an affine part that signs of exact terms may leave.
         error_margin: largest error of an answer, in expected ones: five standard deviations, and the rounding of terms.
@@ -63,6 +64,7 @@ class KinkWalk:
     large: int = 500
     solutions: int = 3
     largest_fit: int = 1_000
+    large_fits: int = 2
     finest_noise: float = 1e-11
     sign_tol: float = 1e-9
     error_margin: float = 8.0
@@ -137,8 +139,10 @@ class KinkWalk:
     def _is_over(self, tried: list[Candidate]) -> bool:
         """Whether the last network explains all answers, or others would not."""
         last = tried[-1]
-        is_too_large = last.network.parameters > self.largest_fit
-        return last.explains or len(tried) >= (self.solutions if is_too_large else self.attempts)
+        most, fits = self.attempts, sum(not each.is_closed_form for each in tried)
+        if last.network.parameters > self.largest_fit:
+            most = self.large_fits if fits else self.solutions
+        return last.explains or len(tried) >= most
 
     def _refined(
         self, survey: Survey, refiner: Refiner, start: Start, terms: KinkedTerms, *, may_solve: bool
