@@ -338,10 +338,11 @@ class LowestLayerEvidence:
         if count < self.fewest_in_band:
             return np.inf
         wrong = int(np.count_nonzero(near & is_wrong))
-        # Upper limit of a Poisson count, less the wrong labels that noise explains.
-        upper = self._upper(wrong, of=len(directions)) - noise * count
+        # Upper limit of a Poisson count, less the wrong labels that noise explains: no more than there are, or a noise
+        # that was estimated too large would leave no angle at all.
+        upper = self._upper(wrong, of=len(directions)) - min(noise * count, wrong)
         density, lever = count / (2 * self.band), _least_lever(points[near], directions[which])
-        return self.calibration * max(upper, 0.0) / max(lever * density, np.finfo(float).tiny)
+        return self.calibration * upper / max(lever * density, np.finfo(float).tiny)
 
 
 def structure_chance(points: Points, values: Float64[np.ndarray, "points"], *, farthest: float = 3.0) -> float:
