@@ -86,3 +86,8 @@ def in_own_units(function: Callable[..., object], *, inputs: int, outputs: int =
     """An oracle whose standard coordinates are those of the function itself."""
     oracle = CallableOracle(function, inputs=inputs, outputs=outputs)
     return StandardOracle(oracle, np.zeros(inputs), np.ones(inputs), np.zeros(outputs), np.ones(outputs))
+
+
+def hashed(points: np.ndarray) -> np.ndarray:
+    """Noise that is the same whenever the same point is asked."""
+    return np.modf(np.abs(np.sin(points @ np.arange(1.0, points.shape[1] + 1) * 12_989.8) * 43_758.5))[0] - 0.5

@@ -11,6 +11,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 import unweave
+from plants import hashed
 from unweave import Box, Everywhere, InvalidInput, Outcome
 from unweave.activations import HARD_SIGMOID, HARD_TANH, LEAKY_RELU, RELU, TANH, Activation, leaky_relu
 from unweave.networks.network import Network
@@ -20,11 +21,6 @@ Function = Callable[[np.ndarray], np.ndarray]
 
 def vertices(inputs: int) -> np.ndarray:
     return 2.0 * ((np.arange(2**inputs)[:, None] >> np.arange(inputs)) & 1) - 1.0
-
-
-def hashed(points: np.ndarray) -> np.ndarray:
-    """Noise that is the same whenever the same point is asked."""
-    return np.modf(np.abs(np.sin(points @ np.arange(1.0, points.shape[1] + 1) * 12_989.8) * 43_758.5))[0] - 0.5
 
 
 def farthest_kink(network: Network, truth: Network) -> float:
@@ -358,81 +354,6 @@ class TestLimits:
         truth = Network.shallow(np.eye(2), np.array([0.3, -0.2]), np.ones((1, 2)), np.zeros(1), RELU)
         found = unweave.identify(truth, seconds=5.0)
         assert not found.is_identified
-
-
-def one_neuron(points: np.ndarray) -> np.ndarray:
-    return np.tanh(points @ np.array([[1.0], [0.3]]) + 0.2)
-
-
-def bfloat16(values: np.ndarray) -> np.ndarray:
-    bits = np.ascontiguousarray(values, dtype=np.float32).view(np.uint32)
-    return ((bits + 0x8000) & np.uint32(0xFFFF0000)).view(np.float32)
-
-
-class TestFewDigits:
-    """Errors are relative to the spread of the answers, also if that is a few units of their last digit."""
-
-    @pytest.mark.parametrize(
-        ("kind", "offset"),
-        [
-            ("float16", 30.0),
-            ("float16", 100.0),
-            ("float16", 200.0),
-            ("float32", 1e6),
-            ("float64", 1e14),
-            ("float64", 2e14),
-        ],
-    )
-    def test_a_neuron_below_the_digits_is_not_identified(self, kind: str, offset: float) -> None:
-        """They were "an affine function, identified" with an error of a whole spread, or "constant"."""
-        found = unweave.identify(lambda x: (one_neuron(x) + offset).astype(kind), inputs=2, domain=Box(0, 1))
-        assert found.outcome is Outcome.NOT_IDENTIFIED
-        assert f"rounded to {float(np.spacing(np.dtype(kind).type(offset))):.2g}, which is" in found.reason
-
-    def test_a_constant_sum_around_the_centre_is_no_lack_of_digits(self) -> None:
-        """Answers of one plateau differ by the rounding of terms that are larger than their sum."""
-
-        def model(x: np.ndarray) -> np.ndarray:
-            rounding = np.spacing(0.05) * np.round(3.0 * np.sin(7.0 * np.round(x[:, :1])))
-            return np.where(x @ np.array([[0.6], [0.8]]) > 6.0, 1.0, 0.05) + rounding
-
-        assert "rounded to" not in unweave.identify(model, inputs=2).reason
-
-    def test_one_coarse_output_is_enough(self) -> None:
-        def model(points: np.ndarray) -> np.ndarray:
-            return bfloat16(np.column_stack([one_neuron(points), 3.0 + one_neuron(points)]))
-
-        found = unweave.identify(model, inputs=2, domain=Box(0, 1))
-        assert found.outcome is Outcome.NOT_IDENTIFIED
-        assert "of the spread of output 2" in found.reason
-
-    def test_changes_that_first_answers_did_not_show_count(self) -> None:
-        """They were "right on 95 %, by up to 1e-2 of the spread"."""
-
-        def model(points: np.ndarray) -> np.ndarray:
-            return (100.0 + np.maximum(points.sum(axis=1) - 1.6, 0.0)).astype(np.float16)
-
-        found = unweave.identify(model, inputs=2, domain=Box(0, 1))
-        assert found.outcome is Outcome.NOT_IDENTIFIED
-        assert "the answers are rounded to 0.062, which is" in found.reason
-
-    @pytest.mark.parametrize("units", [1.0, 2.0])
-    def test_a_constant_that_differs_in_its_last_digit_stays_one(self, units: float) -> None:
-        def model(points: np.ndarray) -> np.ndarray:
-            return (3.0 + units * 2.0**-22 * (points[:, 0] > points[:, 1])).astype(np.float32)
-
-        found = unweave.identify(model, inputs=2, domain=Box(0, 1))
-        assert found.outcome is Outcome.PARTLY_IDENTIFIED
-        assert "constant up to rounding on at least 99%" in found.reason
-
-    def test_a_constant_beside_other_outputs_is_named(self) -> None:
-        def model(points: np.ndarray) -> np.ndarray:
-            rough = 3.0 + 2.0**-51 * np.rint(3.0 * hashed(points))
-            return np.column_stack([np.maximum(points.sum(axis=1) - 0.6, 0.0), rough])
-
-        found = unweave.identify(model, inputs=2, domain=Box(0, 1))
-        assert found.outcome is Outcome.IDENTIFIED
-        assert any("Output 2 is constant up to rounding" in note for note in found.notes)
 
 
 class TestClaims:

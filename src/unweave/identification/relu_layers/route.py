@@ -63,7 +63,8 @@ class TwoLayerKinkWalk:
             return Found(candidate=candidate)
         # The refiner can't know of neurons that no input switches off.
         network = in_oracle_units(candidate.network, candidate.units)
-        return Found(settled=Settled(found.outcome, found.reason, network, candidate.certificate))
+        certificate = candidate.with_delivered_radius().certificate
+        return Found(settled=Settled(found.outcome, found.reason, network, certificate))
 
 
 @dataclass(frozen=True)
