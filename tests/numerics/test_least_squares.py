@@ -24,7 +24,7 @@ from unweave.numerics.least_squares import (
 )
 
 PLAIN = Policy(gain_tol=1e-12, step_tol=1e-14)
-DAMPED = replace(PLAIN, first_damping=1e-2, revived_damping=0.0, least_damping=1e-15, negligible_damping=1e-15)
+DAMPED = PLAIN.always_damped(first=1e-2, least=1e-15)
 Vector = np.ndarray
 
 
@@ -238,6 +238,13 @@ def test_damping_falls_faster_after_good_steps() -> None:
     assert replace(policy, least_damping=1e-4).lowered(5e-4, 0.7) == 1e-4
     assert policy.raised(0.0) == policy.revived_damping
     assert policy.raised(1.0) == policy.growth
+
+
+def test_a_fit_that_is_always_damped_never_goes_without() -> None:
+    policy = PLAIN.always_damped(first=1e-2, least=1e-15)
+    assert policy.first_damping == 1e-2
+    assert policy.lowered(2e-15, 0.1) == 1e-15
+    assert policy.raised(1e-15) == policy.growth * 1e-15
 
 
 @pytest.mark.parametrize(

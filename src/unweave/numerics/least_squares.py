@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
@@ -159,6 +159,10 @@ class Policy:
                 "damping must grow from a positive number, got "
                 f"growth={self.growth}, revived_damping={self.revived_damping}, patience={self.patience}."
             )
+
+    def always_damped(self, *, first: float, least: float) -> "Policy":
+        """The same, with a damping from the first step on that falls to the `least` one and never to zero."""
+        return replace(self, first_damping=first, revived_damping=0.0, negligible_damping=least, least_damping=least)
 
     def raised(self, damping: float) -> float:
         """Damp the next attempt after one that failed."""

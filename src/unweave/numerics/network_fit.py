@@ -93,16 +93,7 @@ SHALLOW = Policy(revived_damping=1e-8, negligible_damping=1e-8, largest_damping=
 SHALLOW_NORMAL = replace(SHALLOW, revived_damping=1e-6)
 # Farther starts need more damping, in finer steps (measured on planted networks of two to four layers, 3 % off). Gains
 # are small under damping, too: they end a fit without damping only.
-DEEP = Policy(
-    revived_damping=1e-3,
-    growth=4.0,
-    decay=0.15,
-    negligible_damping=1e-6,
-    largest_damping=1e8,
-    gain_tol=1e-9,
-    gain_damping=0.0,
-    step_tol=1e-14,
-)
+DEEP = Policy(growth=4.0, decay=0.15, negligible_damping=1e-6, gain_tol=1e-9, gain_damping=0.0, step_tol=1e-14)
 # Largest change of a parameter of a deep network in one step, in relative units.
 LARGEST_STEP = 0.5
 

@@ -35,7 +35,6 @@ RANK_TOL = 1e-12
 # Undamped steps converge fast; one that fails is repeated with a damping relative to the largest eigenvalue. Near a
 # minimum steps gain more than 1e-9 of the misfit until they are rounding, which is eps for directions of length 1.
 DAMPING = Policy(
-    revived_damping=1e-3,
     growth=6.0,
     decay=0.15,
     negligible_damping=1e-6,

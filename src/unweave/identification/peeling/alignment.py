@@ -18,17 +18,7 @@ from unweave.numerics.least_squares import Policy, Solver, Step, minimise, norma
 
 # Lengths and biases are known to a few tenths only and partly undetermined: damped from the beginning, and always a
 # little, until a step moves all of them by less than 1e-10. Heuristic.
-DAMPING = Policy(
-    steps=30,
-    first_damping=1e-2,
-    revived_damping=0.0,
-    growth=8.0,
-    decay=0.1,
-    negligible_damping=1e-12,
-    least_damping=1e-12,
-    largest_damping=1e6,
-    step_tol=1e-10,
-)
+DAMPING = Policy(steps=30, growth=8.0, largest_damping=1e6, step_tol=1e-10).always_damped(first=1e-2, least=1e-12)
 
 
 @dataclass(frozen=True, kw_only=True)

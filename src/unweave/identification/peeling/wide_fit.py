@@ -18,18 +18,13 @@ from unweave.numerics.network_fit import NetworkFit, Refinement
 # Starts are far off: damped from the beginning, and less only slowly where a step leaves more than 0.8 of the residual.
 # At solutions without full rank there is always some damping. Heuristic.
 DAMPING = Policy(
-    first_damping=1e-3,
-    revived_damping=0.0,
     growth=4.0,
-    decay=0.1,
     slow_decay=0.4,
     good_share=0.8,
-    negligible_damping=1e-15,
-    least_damping=1e-15,
     largest_damping=1e6,
     # Over as many steps as a fit is patient for.
     gain_tol=0.1,
-)
+).always_damped(first=1e-3, least=1e-15)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ tell its direction roughly, and points far apart on it then tell it exactly.
 """
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
@@ -137,6 +137,52 @@ def halved(plateau: Plateau, edges: Edges, *, limit: float = 0.0) -> Generator[P
 
 
 @dataclass(frozen=True, kw_only=True)
+class Departure:
+    """Settings that tell whether answers jump at a hyperplane or rise from there.
+
+    Args:
+        clear_jump: change of answers across the finest distance, in tolerances, from which on it is a jump: a rise of
+            slope one changes answers by eight roundings there, which is about one tolerance.
+        jumped: relative change up to which answers have jumped, and not risen, if the distance is doubled: half of the
+            one that a rise would have.
+        clear_rise: tolerances that answers must have risen by before it is looked at how: it is known to 1 % then.
+        doubled: share up to which a kink doubles what answers have risen by if the distance is doubled: five times the
+            error that `clear_rise` leaves.
+    """
+
+    clear_jump: float = 1e3
+    jumped: float = 0.5
+    clear_rise: float = 100.0
+    doubled: float = 0.05
+
+    def __call__(
+        self, plateau: Plateau, point: Vector, normal: Vector, finest: float
+    ) -> Generator[Points, Values, tuple[EdgeKind | None, float]]:
+        """Whether answers jump at a point of a hyperplane or rise in proportion from there, how steeply; or neither.
+
+        Args:
+            plateau: where answers come from.
+            point: of the hyperplane.
+            normal: of the hyperplane, away from the plateau.
+            finest: distance from the point that its error lets one tell, at least.
+        """
+        distance = max(float(np.linalg.norm(point)), float(np.linalg.norm(point - plateau.point)))
+        steps = max(FINEST * distance, finest / RISES[0]) * RISES
+        values = yield point + steps[:, None] * normal
+        changes = np.linalg.norm(values - plateau.value, axis=1)
+        if changes[0] > self.clear_jump * plateau.tolerance and changes[1] < (1.0 + self.jumped) * changes[0]:
+            return EdgeKind.JUMP, np.inf
+        clear = np.flatnonzero(changes[:-1] > self.clear_rise * plateau.tolerance)
+        if len(clear) == 0:
+            return None, 0.0
+        # Later ones may have met other hyperplanes, or a curved function may look straight.
+        first = int(clear[0])
+        if abs(changes[first + 1] - 2.0 * changes[first]) > self.doubled * changes[first]:
+            return None, 0.0
+        return EdgeKind.KINK, float((changes[first + 1] - changes[first]) / steps[first])
+
+
+@dataclass(frozen=True, kw_only=True)
 class FacetReading:
     """Settings of the reading of a hyperplane at the edge of a plateau.
 
@@ -156,15 +202,9 @@ class FacetReading:
             1.5e-12 at most, and all were right to 6e-14.
         roughest: error above which they are on no hyperplane; chosen: between the two the best of all places counts.
         look: half-width of a look across a rough hyperplane, in its expected errors: beyond six standard deviations.
-        clear_jump: change of answers across the finest distance, in tolerances, from which on it is a jump: a rise of
-            slope one changes answers by eight roundings there, which is about one tolerance.
-        jumped: relative change up to which answers have jumped, and not risen, if the distance is doubled: half of the
-            one that a rise would have.
-        clear_rise: tolerances that answers must have risen by before it is looked at how: it is known to 1 % then.
-        doubled: share up to which a kink doubles what answers have risen by if the distance is doubled: five times the
-            error that `clear_rise` leaves.
+        departure: what tells how answers leave the plateau there.
         beyond: errors of a hyperplane beyond which answers tell how they leave it: 2 % of the distance is not sure
-            then, less than `doubled` allows.
+            then, less than `Departure.doubled` allows.
     """
 
     rough_offsets: tuple[float, ...] = (1e-3, 3e-5, 1e-6)
@@ -177,10 +217,7 @@ class FacetReading:
     consistent: float = 1e-9
     roughest: float = 1e-6
     look: float = 10.0
-    clear_jump: float = 1e3
-    jumped: float = 0.5
-    clear_rise: float = 100.0
-    doubled: float = 0.05
+    departure: Departure = field(default_factory=Departure)
     beyond: float = 50.0
 
     def __call__(self, plateau: Plateau, edge: Edges, rng: np.random.Generator) -> Search:
@@ -216,7 +253,7 @@ class FacetReading:
         normal, threshold, error = plane_through(points)
         forward = 1.0 if normal @ rough > 0 else -1.0
         reach = max(1.0, float(np.linalg.norm(np.mean(points, axis=0))))
-        kind, slope = yield from self._rise(plateau, points[0], forward * normal, self.beyond * reach * error)
+        kind, slope = yield from self.departure(plateau, points[0], forward * normal, self.beyond * reach * error)
         if kind is None:
             return None
         # A rise is not noticed as long as it is below the tolerance.
@@ -264,32 +301,6 @@ class FacetReading:
         # The centre has no other side: a point beside it is its second choice.
         second = np.vstack([0.5 * np.sum(within[:1], axis=0, keepdims=True), -within, -more])
         return center + radius * np.stack([first, second], axis=1)
-
-    def _rise(
-        self, plateau: Plateau, point: Vector, normal: Vector, finest: float
-    ) -> Generator[Points, Values, tuple[EdgeKind | None, float]]:
-        """Whether answers jump at a point of a hyperplane or rise in proportion from there, how steeply; or neither.
-
-        Args:
-            plateau: where answers come from.
-            point: of the hyperplane.
-            normal: of the hyperplane, away from the plateau.
-            finest: distance from the point that its error lets one tell, at least.
-        """
-        distance = max(float(np.linalg.norm(point)), float(np.linalg.norm(point - plateau.point)))
-        steps = max(FINEST * distance, finest / RISES[0]) * RISES
-        values = yield point + steps[:, None] * normal
-        changes = np.linalg.norm(values - plateau.value, axis=1)
-        if changes[0] > self.clear_jump * plateau.tolerance and changes[1] < (1.0 + self.jumped) * changes[0]:
-            return EdgeKind.JUMP, np.inf
-        clear = np.flatnonzero(changes[:-1] > self.clear_rise * plateau.tolerance)
-        if len(clear) == 0:
-            return None, 0.0
-        # Later ones may have met other hyperplanes, or a curved function may look straight.
-        first = int(clear[0])
-        if abs(changes[first + 1] - 2.0 * changes[first]) > self.doubled * changes[first]:
-            return None, 0.0
-        return EdgeKind.KINK, float((changes[first + 1] - changes[first]) / steps[first])
 
 
 def _brackets(

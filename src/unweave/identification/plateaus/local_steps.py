@@ -15,6 +15,23 @@ from unweave.identification import reasons
 from unweave.identification.plateaus.elsewhere import Elsewhere
 
 
+@dataclass(frozen=True)
+class LeastShare:
+    """The share of places elsewhere at which hyperplanes are seen at least, if there are enough of something.
+
+    Args:
+        count: from which on that is expected.
+        share: that is expected then.
+    """
+
+    count: int
+    share: float
+
+    def is_missed(self, count: int, share: float) -> bool:
+        """Whether a share is too small for so many."""
+        return count >= self.count and share < self.share
+
+
 @dataclass(frozen=True, kw_only=True)
 class LocalSteps:
     """When a search ends early.
@@ -24,21 +41,18 @@ class LocalSteps:
             are not exactly zero.
         along: how near to one the largest entry of a unit normal along an input is, as exact as readings are.
         borders: hyperplanes after which it is looked at how many places elsewhere they are seen.
-        levels: different answers there from which on this share should be large. Units under an "and" or an "or", which
-            has two answers, are seen where all others are on, or off.
-        fewest_seen: the share then. Of 40 sums, parities and networks of steps it was 1, of borders of cells of nearest
-            neighbours 0 to 0.27.
-        many: hyperplanes after which it should not be too small with few answers, either.
-        fewest_few: the share then; 30 polytopes had 0.13 to 0.6 with fewer hyperplanes.
+        with_levels: that share, by the number of different answers there. Units under an "and" or an "or", which has
+            two answers, are seen where all others are on, or off. Of 40 sums, parities and networks of steps it was 1,
+            of borders of cells of nearest neighbours 0 to 0.27.
+        with_planes: the same by the number of hyperplanes, for few answers as well; 30 polytopes had 0.13 to 0.6 with
+            fewer hyperplanes.
     """
 
     splits: int = 2
     along: float = 1e-7
     borders: int = 3
-    levels: int = 8
-    fewest_seen: float = 0.5
-    many: int = 12
-    fewest_few: float = 0.25
+    with_levels: LeastShare = LeastShare(8, 0.5)
+    with_planes: LeastShare = LeastShare(12, 0.25)
 
     def refuse(self, normals: Points, look_elsewhere: Callable[[], Elsewhere]) -> None:
         """End the search if all jumps so far are such.
@@ -56,6 +70,6 @@ class LocalSteps:
         if count < self.borders:
             return
         elsewhere = look_elsewhere()
-        share, has_many = float(np.mean(elsewhere.is_seen)), elsewhere.levels >= self.levels
-        if (has_many and share < self.fewest_seen) or (count >= self.many and share < self.fewest_few):
+        share = float(np.mean(elsewhere.is_seen))
+        if self.with_levels.is_missed(elsewhere.levels, share) or self.with_planes.is_missed(count, share):
             raise StageFailed(reasons.local_steps(count, share=share))

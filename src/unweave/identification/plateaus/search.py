@@ -322,7 +322,7 @@ class _Walk:
             return False
         look, planes = self.search.fresh, self.planes
         is_pure = self.fresh.is_pure_beyond(self.query, self.normals, self.thresholds)
-        strong = strong_rows(self.look_elsewhere().is_seen, is_pure, share=self.search.local_steps.fewest_seen)
+        strong = strong_rows(self.look_elsewhere().is_seen, is_pure, share=self.search.local_steps.with_levels.share)
         if not np.all(is_pure):
             strong &= look.seen_near(self.query, planes, self.home, self.fresh, margin=self.search.margin)
         return 2 * int(np.count_nonzero(strong)) >= len(self.facets)

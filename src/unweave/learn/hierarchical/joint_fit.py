@@ -23,17 +23,7 @@ Numbers = Float64[np.ndarray, "points"]
 BLOCK_ROWS = 2_000
 # Starts are random, so that the first steps need damping. A run whose loss falls by a millionth per step creeps along a
 # valley; eight dampings, 4^8 apart, without a step that lowers the loss are a minimum or rounding.
-DAMPING = Policy(
-    tries=8,
-    first_damping=1e-2,
-    revived_damping=0.0,
-    growth=4.0,
-    decay=0.2,
-    negligible_damping=1e-14,
-    least_damping=1e-14,
-    gain_tol=3e-6,
-    patience=3,
-)
+DAMPING = Policy(tries=8, growth=4.0, decay=0.2, gain_tol=3e-6, patience=3).always_damped(first=1e-2, least=1e-14)
 
 
 @runtime_checkable

@@ -15,9 +15,7 @@ from unweave.learn.overparameterized.jacobian import TrainingPoint
 from unweave.numerics.least_squares import Policy, Solver, Step, Stop, minimise, normal_solver
 
 # Below the least damping the ridge is lost in rounding; above the largest, a step changes nothing.
-DAMPING = Policy(
-    first_damping=1e-2, revived_damping=0.0, negligible_damping=1e-15, least_damping=1e-15, largest_damping=1e10
-)
+DAMPING = Policy(largest_damping=1e10).always_damped(first=1e-2, least=1e-15)
 
 
 @dataclass(frozen=True, eq=False)

@@ -215,6 +215,31 @@ class ConjugateGradients:
         return test.problem.moved(state, direction), _Conjugate(state.gradient, direction)
 
 
+@dataclass(frozen=True, kw_only=True)
+class BallRule:
+    """How the ball of a trust region follows the ratio of true to predicted decrease, with the usual numbers.
+
+    Args:
+        poor: ratio below which the ball shrinks.
+        good: ratio above which it grows.
+        acceptable: ratio above which a step is taken.
+        shrinking: factor of the radius after a poor step.
+        growth: factor of the radius after a good step that ends at the boundary.
+    """
+
+    poor: float = 0.25
+    good: float = 0.75
+    acceptable: float = 0.1
+    shrinking: float = 0.25
+    growth: float = 2.0
+
+    def next_radius(self, radius: float, *, ratio: float, length: float) -> float:
+        """The radius after a step of some length."""
+        if ratio < self.poor:
+            return self.shrinking * min(radius, length)
+        return self.growth * radius if ratio > self.good and length > 0.99 * radius else radius
+
+
 @dataclass(frozen=True)
 class TrustRegion:
     """Newton steps within a ball, solved by Steihaug's and Toint's conjugate gradients.
@@ -225,13 +250,7 @@ class TrustRegion:
         radius: of the first ball.
         solve_steps: largest number of Hessian products per step.
         escape: how saddles are found and left; negative curvature met on the way is followed to the boundary anyway.
-        poor: ratio of true to predicted decrease below which the ball shrinks.
-        good: the same above which it grows.
-        acceptable: the same above which a step is taken.
-        shrinking: factor of the radius after a poor step.
-        growth: factor of the radius after a good step that ends at the boundary.
-
-    Ratios and factors are the usual ones of trust regions.
+        ball: how the radius changes, and which steps are taken.
     """
 
     steps: int = 1_000
@@ -239,11 +258,7 @@ class TrustRegion:
     radius: float = 1.0
     solve_steps: int = 500
     escape: EscapeRule = field(default_factory=default_escape)
-    poor: float = 0.25
-    good: float = 0.75
-    acceptable: float = 0.1
-    shrinking: float = 0.25
-    growth: float = 2.0
+    ball: BallRule = field(default_factory=BallRule)
 
     def __call__(self, start: Atoms, test: OptimalityTest, rng: np.random.Generator) -> TrainedWeights:
         """Train from a start."""
@@ -263,12 +278,8 @@ class TrustRegion:
             # Below rounding, the ratio of two decreases has to read as one: Newton's step is right there.
             rounding = ROUNDING * state.loss
             ratio = (state.loss - trial.loss + rounding) / (predicted + rounding) if predicted > 0.0 else 0.0
-            is_at_boundary = float(np.linalg.norm(step)) > 0.99 * radius
-            if ratio < self.poor:
-                radius = self.shrinking * min(radius, float(np.linalg.norm(step)))
-            elif ratio > self.good and is_at_boundary:
-                radius *= self.growth
-            if ratio > self.acceptable:
+            radius = self.ball.next_radius(radius, ratio=ratio, length=float(np.linalg.norm(step)))
+            if ratio > self.ball.acceptable:
                 return trial, radius
             if predicted <= 0.0:
                 break
