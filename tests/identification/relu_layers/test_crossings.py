@@ -5,7 +5,7 @@ import pytest
 
 from plants import planter
 from unweave.activations import RELU, Activation, leaky_relu
-from unweave.identification.relu_layers.crossings import CROSSING_RULES, Accuracy, Plane, continues_everywhere
+from unweave.identification.relu_layers.crossings import Accuracy, Plane, continues_everywhere
 from unweave.identification.walks.lines import run_searches
 from unweave.networks.network import Network
 from unweave.networks.planted import deep_network, general_network
@@ -106,4 +106,4 @@ def test_little_is_asked_where_nothing_is_seen(seed: int) -> None:
     plane = Plane(0, rng.standard_normal(INPUTS), np.eye(INPUTS)[0], 1e-13)
     assert run_searches([continues_everywhere(plane, EXACT, rng)], affine) == []
     assert sum(asked) == 12
-    assert sum(asked) < 6 * CROSSING_RULES.pairs
+    assert sum(asked) < 6 * EXACT.rules.pairs

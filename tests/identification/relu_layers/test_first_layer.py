@@ -5,7 +5,7 @@ import pytest
 
 from unweave.activations import RELU, Activation, leaky_relu
 from unweave.exceptions import StageFailed
-from unweave.identification.relu_layers.first_layer import Bend, FirstReluLayer, FirstReluLayerSearch, orient
+from unweave.identification.relu_layers.first_layer import Bend, FirstReluLayer, FirstReluLayerSearch, SignRules, orient
 from unweave.identification.session import Probe, Probing, Session
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import deep_network, general_network
@@ -158,13 +158,13 @@ def test_signs_and_slope_are_found(activation: Activation, seed: int) -> None:
     truth = planted_layers(seed, activation)
     signs = np.random.default_rng([seed, 93]).choice([-1.0, 1.0], 5)
     layer = truth.layers[0]
-    found = orient(signs[:, None] * layer.weights, signs * layer.biases, bends_of(truth, seed))
+    found = orient(signs[:, None] * layer.weights, signs * layer.biases, bends_of(truth, seed), rules=SignRules())
     assert_oriented(found, layer)
 
 
 def test_the_assertion_on_signs_can_fail(seed: int) -> None:
     truth, layer = planted_layers(seed), planted_layers(seed).layers[0]
-    found = orient(layer.weights, layer.biases, bends_of(truth, seed))
+    found = orient(layer.weights, layer.biases, bends_of(truth, seed), rules=SignRules())
     for other in (
         Layer(-layer.weights, layer.biases, RELU),
         Layer(layer.weights, layer.biases + 1e-9, RELU),
@@ -178,7 +178,7 @@ def test_more_neurons_than_inputs_are_refused(seed: int) -> None:
     truth = planted_layers(seed, inputs=4, neurons=5)
     layer = truth.layers[0]
     with pytest.raises(StageFailed, match="5 neurons of the first layer in 4 inputs are linearly dependent"):
-        orient(layer.weights, layer.biases, bends_of(truth, seed, sightings=1))
+        orient(layer.weights, layer.biases, bends_of(truth, seed, sightings=1), rules=SignRules())
 
 
 def test_parallel_neurons_are_refused(seed: int) -> None:
@@ -186,18 +186,18 @@ def test_parallel_neurons_are_refused(seed: int) -> None:
     weights = layer.weights.copy()
     weights[1] = weights[0]
     with pytest.raises(StageFailed, match="linearly dependent"):
-        orient(weights, layer.biases, bends_of(truth, seed))
+        orient(weights, layer.biases, bends_of(truth, seed), rules=SignRules())
 
 
 def test_a_neuron_without_a_bend_is_refused(seed: int) -> None:
     truth, layer = planted_layers(seed), planted_layers(seed).layers[0]
     bends = [bend for bend in bends_of(truth, seed) if bend.neuron != 3]
     with pytest.raises(StageFailed, match="not read well enough"):
-        orient(layer.weights, layer.biases, bends)
+        orient(layer.weights, layer.biases, bends, rules=SignRules())
 
 
 def test_a_missing_neuron_is_noticed(seed: int) -> None:
     truth, layer = planted_layers(seed), planted_layers(seed).layers[0]
     bends = [bend for bend in bends_of(truth, seed) if bend.neuron < 4]
     with pytest.raises(StageFailed, match=r"no layer of relu|bends both ways"):
-        orient(layer.weights[:4], layer.biases[:4], bends)
+        orient(layer.weights[:4], layer.biases[:4], bends, rules=SignRules())

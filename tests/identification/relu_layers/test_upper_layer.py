@@ -7,17 +7,17 @@ from hypothesis import strategies as st
 
 from unweave.activations import RELU, leaky_relu
 from unweave.exceptions import StageFailed
-from unweave.identification.relu_layers.upper_layer import RAYS, edge_lines, join, points_beside, segment
+from unweave.identification.relu_layers.upper_layer import Orthant, join, segment
 from unweave.identification.walks.lines import Line
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import general_network
 
 seeds = st.integers(0, 2**32 - 1)
-AXIS, RAY, BESIDE = 3_000.0, 30.0, 0.3
+ORTHANT = Orthant()
 
 
 def lines(inputs: int, seed: int) -> list[Line]:
-    return list(edge_lines(inputs, np.random.default_rng(seed), axis=AXIS, ray=RAY, beside=BESIDE))
+    return list(ORTHANT.edge_lines(inputs, np.random.default_rng(seed)))
 
 
 def ends_of(line: Line) -> np.ndarray:
@@ -32,11 +32,11 @@ def crossings(line: Line, normal: np.ndarray, offset: float) -> bool:
 @given(seeds, st.integers(1, 7))
 def test_lines_stay_in_the_orthant(seed: int, inputs: int) -> None:
     walked = lines(inputs, seed)
-    assert len(walked) == RAYS + (inputs if inputs > 1 else 0)
+    assert len(walked) == ORTHANT.rays + (inputs if inputs > 1 else 0)
     for line in walked:
         ends = ends_of(line)
         assert np.all(ends >= 0.0)
-        assert np.all(ends <= AXIS * (1 + 1e-12))
+        assert np.all(ends <= ORTHANT.axis * (1 + 1e-12))
         assert np.linalg.norm(line.direction) == pytest.approx(1.0)
 
 
@@ -57,7 +57,7 @@ def test_weights_of_one_sign_are_met_by_rays(seed: int, inputs: int) -> None:
     rng = np.random.default_rng([seed, 2])
     normal = rng.uniform(0.3, 1.0, inputs)
     offset = -rng.uniform(0.1, 0.5) * np.sum(normal)
-    rays = lines(inputs, seed)[-RAYS:]
+    rays = lines(inputs, seed)[-ORTHANT.rays :]
     expected = [ends_of(ray)[1] @ normal + offset > 0 for ray in rays]
     assert [crossings(ray, normal, offset) for ray in rays] == expected
 
@@ -75,7 +75,7 @@ def test_points_beside_are_positive_and_on_both_sides(seed: int, inputs: int) ->
     meets = not (np.all(normal > 0) and offset > 0) and not (np.all(normal < 0) and offset < 0)
     if not meets:
         return
-    points = points_beside(normal, offset, 200, rng)
+    points = ORTHANT.points_beside(normal, offset, 200, rng)
     assert np.all(points >= 0.0)
     assert np.all(np.isfinite(points))
     arguments = points @ normal + offset
@@ -84,7 +84,7 @@ def test_points_beside_are_positive_and_on_both_sides(seed: int, inputs: int) ->
 
 def test_points_beside_are_near_the_corner(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    points = points_beside(np.array([1.0, -0.01, 0.5]), -0.3, 100, rng)
+    points = ORTHANT.points_beside(np.array([1.0, -0.01, 0.5]), -0.3, 100, rng)
     # No point has to go farther than the hyperplane's own axis.
     assert np.max(points[:, [0, 2]]) < 10.0
 

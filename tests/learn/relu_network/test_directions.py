@@ -94,17 +94,17 @@ def test_missing_tensors_are_refused(order: int) -> None:
     ("inputs", "neurons", "order"), [(10, 10, 1), (10, 11, 2), (6, 20, 2), (6, 21, 3), (4, 15, 3), (1, 1, 1)]
 )
 def test_the_smallest_order_holds_the_neurons(inputs: int, neurons: int, order: int) -> None:
-    assert smallest_order(inputs, neurons) == order
+    assert smallest_order(inputs, neurons, rules=DirectionRules()) == order
 
 
 def test_a_smaller_safe_share_needs_a_higher_order() -> None:
-    assert smallest_order(4, 9) == 2
+    assert smallest_order(4, 9, rules=DirectionRules()) == 2
     assert smallest_order(4, 9, rules=DirectionRules(safe_share=0.8)) == 3
 
 
 def test_parallel_neurons_are_never_independent() -> None:
     with pytest.raises(InvalidInput, match="parallel"):
-        smallest_order(1, 2)
+        smallest_order(1, 2, rules=DirectionRules())
 
 
 # Subspace

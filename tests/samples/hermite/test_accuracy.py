@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from relu_samples import Planted, planted
-from unweave.learn.relu_network.directions import active_subspace
+from unweave.learn.relu_network.directions import DirectionRules, active_subspace
 from unweave.learn.relu_network.starts import HermiteRegression
 from unweave.samples.hermite.inputs import Coordinates
 from unweave.samples.hermite.moments import HermiteMoments, LabelMoments
@@ -65,7 +65,7 @@ def test_the_active_subspace_holds_all_weights(seed: int) -> None:
     network = planted(rng, inputs=10, neurons=3)
     # Weights at right angles: then no eigenvalue is small by chance.
     network = Planted(np.linalg.qr(rng.standard_normal((10, 3)))[0].T, network.biases, network.outer)
-    found = active_subspace(moments_of_degree_two(network, rng, rows=20_000))
+    found = active_subspace(moments_of_degree_two(network, rng, rows=20_000), rules=DirectionRules())
     assert found.rank == 3
     outside = network.weights - network.weights @ found.basis @ found.basis.T
     assert np.linalg.norm(outside, axis=1).max() < 0.2
@@ -76,7 +76,7 @@ def test_a_linear_part_outside_of_the_subspace_is_reported(seed: int) -> None:
     rng = np.random.default_rng(seed)
     # A bias of 6 makes the unit linear but for one row in a billion.
     network = Planted(np.eye(6)[:2], np.array([0.0, 6.0]), np.array([1.0, 0.5]))
-    found = active_subspace(moments_of_degree_two(network, rng, rows=20_000))
+    found = active_subspace(moments_of_degree_two(network, rng, rows=20_000), rules=DirectionRules())
     assert found.rank == 1
     assert found.linear_outside == pytest.approx(0.5, abs=0.05)
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from relu_samples import Planted, power
-from unweave.learn.relu_network.directions import active_subspace
+from unweave.learn.relu_network.directions import DirectionRules, active_subspace
 from unweave.learn.relu_network.starts import HermiteRegression
 from unweave.reproduce.awasthi.contracted_moments import ContractedMoments
 from unweave.result import Verdict
@@ -28,7 +28,7 @@ def test_passes_lead_from_rows_to_moments_of_the_units(seed: int) -> None:
     found = accumulate(source, second).finalise()
     assert all(diagnostic.verdict is Verdict.OK for diagnostic in found.whole[0].diagnostics())
     low = found.of(lambda both: both[1].moments)
-    subspace = active_subspace(low)
+    subspace = active_subspace(low, rules=DirectionRules())
     assert subspace.rank == 3
     inside = whitened.within(subspace.basis)
     fourth = accumulate(source, HermiteRegression(inside, 4)).finalise().of(lambda fitted: fitted.moments)

@@ -7,7 +7,7 @@ both ends of lines within its hyperplane belongs to the first layer.
 """
 
 from collections.abc import Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from jaxtyping import Float64
@@ -49,9 +49,6 @@ class CrossingRules:
     margin: float = 6.0
 
 
-CROSSING_RULES = CrossingRules()
-
-
 @dataclass(frozen=True)
 class Plane:
     """A hyperplane near a kink that may continue everywhere.
@@ -83,7 +80,7 @@ class Accuracy:
     noise: float
     rounding: float
     slope: float
-    rules: CrossingRules = CROSSING_RULES
+    rules: CrossingRules = field(default_factory=CrossingRules)
 
     def error(self, point: Vector, values: Values) -> float:
         """Expected error of answers around a point."""

@@ -15,7 +15,6 @@ from unweave.activations import RELU, Activation, leaky_relu
 from unweave.arrays import Points, Vector
 from unweave.exceptions import StageFailed
 from unweave.identification.relu_layers.crossings import (
-    CROSSING_RULES,
     Accuracy,
     CrossingRules,
     Plane,
@@ -50,9 +49,6 @@ class SignRules:
     slope_error: float = 1e-8
 
 
-SIGN_RULES = SignRules()
-
-
 @dataclass(frozen=True)
 class Bend:
     """Gradients on both sides of a kink of one first-layer neuron.
@@ -74,7 +70,7 @@ def orient(
     offsets: Float64[np.ndarray, "neurons"],
     bends: list[Bend],
     *,
-    rules: SignRules = SIGN_RULES,
+    rules: SignRules,
 ) -> Layer:
     """The layer of unit weights on these hyperplanes, with the signs and the activation that the bends show.
 
@@ -185,6 +181,7 @@ class FirstReluLayerSearch:
             in 17 % of all places shows with a confidence of 95 %.
         invariance_scales: distances of these, the smallest and the largest; chosen.
         crossings: when a kink lies on a full hyperplane.
+        signs: what bends tell.
     """
 
     lines: int = 24
@@ -195,7 +192,8 @@ class FirstReluLayerSearch:
     looks_per_input: float = 1.5
     invariance_points: int = 16
     invariance_scales: tuple[float, float] = (1.0, 3.0)
-    crossings: CrossingRules = CROSSING_RULES
+    crossings: CrossingRules = field(default_factory=CrossingRules)
+    signs: SignRules = field(default_factory=SignRules)
 
     def __call__(self, session: Session, probe: Probe) -> FirstReluLayer:
         """Walk lines until the first layer is complete.
@@ -219,6 +217,10 @@ class FirstReluLayerSearch:
             if progress.is_complete():
                 break
         return progress.result()
+
+    def oriented(self, found: FirstReluLayer) -> Layer:
+        """The layer with signs and activation, as `orient` tells them from what was found."""
+        return orient(found.terms.normals, found.terms.offsets, list(found.bends), rules=self.signs)
 
     def read_again(self, session: Session, probe: Probe, found: FirstReluLayer) -> FirstReluLayer:
         """The hyperplanes at their best readings on some lines more, and others that appear there.

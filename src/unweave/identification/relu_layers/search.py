@@ -15,7 +15,7 @@ from unweave.arrays import Points, Values
 from unweave.certificates.claims import counted
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification.refiner import Candidate
-from unweave.identification.relu_layers.first_layer import FirstReluLayer, FirstReluLayerSearch, orient
+from unweave.identification.relu_layers.first_layer import FirstReluLayer, FirstReluLayerSearch
 from unweave.identification.relu_layers.upper_layer import UpperReluLayer, UpperRules, join
 from unweave.identification.session import Probe, Session
 from unweave.networks.network import Layer, Network
@@ -148,14 +148,14 @@ class TwoLayerSearch:
                 why = str(failure)
         with suppress(BudgetExhausted), session.stage("walking to the first layer"):
             found = self.first.sharpened(session, probe, found)
-        return _first_only(found, why, self.clear_row)
+        return _first_only(found, why, self)
 
     def _peeled(self, session: Session, probe: Probe, found: FirstReluLayer) -> ReluLayers:
-        first = orient(found.terms.normals, found.terms.offsets, list(found.bends))
+        first = self.first.oriented(found)
         if first.activation != RELU:
             # Values of both signs are asked, so that errors of the first layer bend the answers.
             found = self.first.read_again(session, probe, found)
-            first = orient(found.terms.normals, found.terms.offsets, list(found.bends))
+            first = self.first.oriented(found)
         with session.stage("walking through the second layer"):
             error, rng = float(np.max(found.terms.errors)), session.rng_walk.spawn(1)[0]
             upper = UpperReluLayer(probe, first, rng, self.refine, first_error=error, rules=self.upper)
@@ -266,17 +266,17 @@ class _Sample:
         return np.max(np.abs(network(self.points) - self.values), axis=1) / self.spread
 
 
-def _first_only(found: FirstReluLayer, why: str, clear_row: float) -> ReluLayers:
+def _first_only(found: FirstReluLayer, why: str, search: TwoLayerSearch) -> ReluLayers:
     """The first layer, with its signs if they can be told; rows that were not read clearly are left out."""
-    is_clear = found.terms.errors <= clear_row
+    is_clear = found.terms.errors <= search.clear_row
     layer, has_signs = Layer(found.terms.normals[is_clear], found.terms.offsets[is_clear], RELU), False
     if np.all(is_clear):
         with suppress(StageFailed):
-            layer, has_signs = orient(found.terms.normals, found.terms.offsets, list(found.bends)), True
+            layer, has_signs = search.first.oriented(found), True
     rest = ", and no other was met" if found.is_complete and np.all(is_clear) else ", and there may be more"
     reason = (
-        f"the first layer shows {counted(layer.neurons)} with hyperplanes read to {clear_row:g} or better{rest}; the "
-        f"layers above were not found: {why}"
+        f"the first layer shows {counted(layer.neurons)} with hyperplanes read to {search.clear_row:g} or "
+        f"better{rest}; the layers above were not found: {why}"
     )
     if layer.neurons == 0:
         return ReluLayers(Outcome.NOT_IDENTIFIED, reason, None, None, False, np.inf, found.checks)

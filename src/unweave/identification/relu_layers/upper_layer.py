@@ -7,7 +7,7 @@ hyperplanes near its middle.
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float64
@@ -27,30 +27,58 @@ from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.oracles.oracle import Box
 from unweave.oracles.views import PeeledReluOracle, in_oracle_units
 
-# Rays from the corner, in different directions, and how near to it they begin, relative to their length.
-RAYS = 2
-BESIDE_CORNER = 1e-3
-# Distance of points from the hyperplane that they are asked for, in units of the values.
-BESIDE_HYPERPLANE = 0.5
 
-
-def edge_lines(inputs: int, rng: np.random.Generator, *, axis: float, ray: float, beside: float) -> Iterator[Line]:
-    """A round of all axes in random order, then rays from the corner.
+@dataclass(frozen=True, kw_only=True)
+class Orthant:
+    """Where lines and points lie among positive values. Distances are values, in units of the domain.
 
     Args:
-        inputs: dimension of the orthant.
-        rng: chooses the order, and places near the edges.
-        axis: distance of the corner from the ends of lines between two axes.
-        ray: length of the rays along every axis.
-        beside: largest distance of the lines from the edges that they follow.
+        size: length of the rays along every axis, and of the box of values that are asked at random; chosen.
+        axis: length of the axes: a neuron with one weight of its sign, and that a thousandth of the others, switches
+            only so far out on that axis.
+        beside_axis: how close lines between the axes are to them; chosen.
+        rays: from the corner, in different directions. Each meets all hyperplanes that cut the corner off within its
+            length; the second shows those whose kinks are too close together to be read on the first.
+        beside_corner: how near to the corner they begin, relative to their length: what cuts off less is not met.
+        beside_plane: standard deviation of the distance of points from the hyperplane that they are asked for: less
+            than the values of about one that they have elsewhere, so that the hyperplane decides where they are.
     """
-    order = rng.permutation(inputs)
-    for pair in zip(order, np.roll(order, 1), strict=True) if inputs > 1 else ():
-        ends = beside * rng.random((2, inputs))
-        ends[[0, 1], pair] = axis * rng.uniform(0.5, 1.0, 2)
-        yield segment(ends[0], ends[1])
-    for _ in range(RAYS):
-        yield segment(BESIDE_CORNER * ray * rng.random(inputs), ray * rng.random(inputs))
+
+    size: float = 30.0
+    axis: float = 3_000.0
+    beside_axis: float = 0.3
+    rays: int = 2
+    beside_corner: float = 1e-3
+    beside_plane: float = 0.5
+
+    def edge_lines(self, inputs: int, rng: np.random.Generator) -> Iterator[Line]:
+        """A round of all axes in random order, then rays from the corner."""
+        order = rng.permutation(inputs)
+        for pair in zip(order, np.roll(order, 1), strict=True) if inputs > 1 else ():
+            ends = self.beside_axis * rng.random((2, inputs))
+            ends[[0, 1], pair] = self.axis * rng.uniform(0.5, 1.0, 2)
+            yield segment(ends[0], ends[1])
+        for _ in range(self.rays):
+            yield segment(self.beside_corner * self.size * rng.random(inputs), self.size * rng.random(inputs))
+
+    def points_beside(self, normal: Vector, offset: float, count: int, rng: np.random.Generator) -> Points:
+        """Points on both sides of a hyperplane, as near to the corner as it comes.
+
+        Random points are moved along the axis that leads fastest across, away from the corner; if there is no such
+        axis they are moved towards it.
+        """
+        points = np.abs(rng.standard_normal((count, len(normal))))
+        targets = self.beside_plane * rng.standard_normal(count)
+        missing = targets - offset - points @ normal
+        steepest = np.where(missing > 0.0, np.argmax(normal), np.argmin(normal))
+        slopes = normal[steepest]
+        is_possible = missing * slopes > 0.0
+        rows = np.flatnonzero(is_possible)
+        points[rows, steepest[rows]] += missing[rows] / slopes[rows]
+        # With weights of one sign the hyperplane cuts the corner off: a factor leads to it, and as far beyond.
+        factors = (-offset / (points[~is_possible] @ normal)) * rng.uniform(0.0, 2.0, np.count_nonzero(~is_possible))
+        points[~is_possible] *= np.maximum(factors, 0.0)[:, None]
+        return points
 
 
 def segment(start: Vector, end: Vector) -> Line:
@@ -59,35 +87,12 @@ def segment(start: Vector, end: Vector) -> Line:
     return Line(start, (end - start) / length, unit=length, first=0.0, last=np.pi / 4)
 
 
-def points_beside(normal: Vector, offset: float, count: int, rng: np.random.Generator) -> Points:
-    """Points of the orthant on both sides of a hyperplane, as near to the corner as it comes.
-
-    Random points are moved along the axis that leads fastest across, away from the corner; if there is no such
-    axis they are moved towards it.
-    """
-    points = np.abs(rng.standard_normal((count, len(normal))))
-    targets = BESIDE_HYPERPLANE * rng.standard_normal(count)
-    missing = targets - offset - points @ normal
-    steepest = np.where(missing > 0.0, np.argmax(normal), np.argmin(normal))
-    slopes = normal[steepest]
-    is_possible = missing * slopes > 0.0
-    rows = np.flatnonzero(is_possible)
-    points[rows, steepest[rows]] += missing[rows] / slopes[rows]
-    # With weights of one sign the hyperplane cuts the corner off: a factor leads to it, and as far beyond.
-    factors = (-offset / (points[~is_possible] @ normal)) * rng.uniform(0.0, 2.0, np.count_nonzero(~is_possible))
-    points[~is_possible] *= np.maximum(factors, 0.0)[:, None]
-    return points
-
-
 @dataclass(frozen=True, kw_only=True)
 class UpperRules:
-    """Settings of the search for a second layer. Distances are values of the first layer, in units of the domain.
+    """Settings of the search for a second layer.
 
     Args:
-        size: of the box of values that are asked at random; chosen.
-        axis: length of the axes of the orthant: a neuron with one weight of its sign, and that a thousandth of the
-            others, switches only so far out on that axis.
-        beside_axis: how close lines between the axes are to them; chosen.
+        orthant: where it looks among the values of the first layer.
         step: of gradients, relative to the distance of the next kink, as for the first layer.
         answers_per_unknown: around the kink of a neuron: three equations per unknown; chosen.
         quiet_lines: in a space without end, that show nothing new before it is enough; chosen.
@@ -98,18 +103,13 @@ class UpperRules:
             layer alone: as much as `TwoLayerSearch` allows of fresh answers.
     """
 
-    size: float = 30.0
-    axis: float = 3_000.0
-    beside_axis: float = 0.3
+    orthant: Orthant = field(default_factory=Orthant)
     step: float = 0.01
     answers_per_unknown: float = 3.0
     quiet_lines: int = 2
     lines: int = 16
     sign_tols: tuple[float, ...] = (1e-8, 1e-6, 1e-4)
     largest_misfit: float = 1e-8
-
-
-UPPER_RULES = UpperRules()
 
 
 class UpperReluLayer:
@@ -132,15 +132,16 @@ class UpperReluLayer:
         refine: LevenbergMarquardt,
         *,
         first_error: float,
-        rules: UpperRules = UPPER_RULES,
+        rules: UpperRules,
     ) -> None:
-        self._rules = rules
-        self._peeled = PeeledReluOracle(whole.oracle, first, size=self._rules.size)
+        self._rules, self._orthant = rules, rules.orthant
+        self._peeled = PeeledReluOracle(whole.oracle, first, size=self._orthant.size)
         self._has_corner = isinstance(self._peeled.domain, Box)
         self.session = Session(self._peeled, rng)
         self._first, self._probe = first, Probing()(self.session)
         # The same coordinates, as far as the axes reach.
-        self._oracle = replace(self._probe.oracle, oracle=PeeledReluOracle(whole.oracle, first, size=self._rules.axis))
+        far = PeeledReluOracle(whole.oracle, first, size=self._orthant.axis)
+        self._oracle = replace(self._probe.oracle, oracle=far)
         noise = max(self._probe.scale.noise, float(np.max(whole.scale.noise / self._oracle.size)))
         if not self._has_corner:
             # Where values change their sign the answers bend beside the place that an inexact first layer tells, by
@@ -156,9 +157,7 @@ class UpperReluLayer:
         """Walk where every neuron is met: along the edges of the orthant, or on lines through all of space."""
         neurons, rng = self._first.neurons, self.session.rng_walk
         if self._has_corner:
-            for line in edge_lines(
-                neurons, rng, axis=self._rules.axis, ray=self._rules.size, beside=self._rules.beside_axis
-            ):
+            for line in self._orthant.edge_lines(neurons, rng):
                 self._walk(self._in_standard(line))
             return
         quiet = 0
@@ -246,8 +245,8 @@ class UpperReluLayer:
             points = rng.standard_normal((count, len(normal)))
             return points + (rng.standard_normal(count) - points @ normal - offset)[:, None] * normal
         center, half_width = self._oracle.center, self._oracle.half_width
-        values = points_beside(normal, float(half_width[0] * offset - normal @ center), count, rng)
-        return (np.minimum(values, self._rules.axis) - center) / half_width
+        values = self._orthant.points_beside(normal, float(half_width[0] * offset - normal @ center), count, rng)
+        return (np.minimum(values, self._orthant.axis) - center) / half_width
 
     def _rough(self) -> Network:
         if len(self._terms.offsets) == 0:

@@ -50,9 +50,6 @@ class DirectionRules:
     safe_share: float = 0.99
 
 
-DIRECTION_RULES = DirectionRules()
-
-
 @dataclass(frozen=True, eq=False)
 class ActiveSubspace:
     """Leading eigenvectors of ``T_2`` by the absolute value of their eigenvalues.
@@ -77,7 +74,7 @@ class ActiveSubspace:
 
 
 def active_subspace(
-    moments: Halved[HermiteMoments], *, rank: int | None = None, rules: DirectionRules = DIRECTION_RULES
+    moments: Halved[HermiteMoments], *, rank: int | None = None, rules: DirectionRules
 ) -> ActiveSubspace:
     """Estimate the span of the weights.
 
@@ -196,7 +193,7 @@ def check_orders(tensors: Sequence[Tensor], *, highest: int) -> None:
             raise InvalidInput(f"the tensor of order {order} needs shape {(inputs,) * order}, got {tensor.shape}.")
 
 
-def smallest_order(inputs: int, neurons: int, *, rules: DirectionRules = DIRECTION_RULES) -> int:
+def smallest_order(inputs: int, neurons: int, *, rules: DirectionRules) -> int:
     """Smallest l for which powers of generic directions are safely independent.
 
     That is ``neurons <= inputs`` for l = 1, and ``neurons <= safe_share (inputs + l - 1 choose l)`` above.

@@ -163,7 +163,7 @@ class ReluLearner:
             # If the given number is wrong, what the samples show tells so.
             plans += attempts(look, neurons=None, rules=self.starts)
         for attempt in plans[: self.most_attempts]:
-            subspace = look.subspace(attempt.rank)
+            subspace = look.subspace(attempt.rank, rules=self.starts.directions)
             with stages("moments of higher order"):
                 moments = problem.moments.within(subspace, look, degree=2 * attempt.order + 2)
             with stages("directions and biases"):

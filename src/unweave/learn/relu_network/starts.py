@@ -16,7 +16,6 @@ from unweave.activations import RELU
 from unweave.arrays import Points
 from unweave.exceptions import InvalidInput
 from unweave.learn.relu_network.directions import (
-    DIRECTION_RULES,
     ActiveSubspace,
     DirectionRules,
     PooledDirections,
@@ -134,7 +133,7 @@ class FirstLook:
     gaussianity: Gaussianity
     rows: int
 
-    def subspace(self, rank: int | None = None, *, rules: DirectionRules = DIRECTION_RULES) -> ActiveSubspace:
+    def subspace(self, rank: int | None = None, *, rules: DirectionRules) -> ActiveSubspace:
         """The span of the weights."""
         return active_subspace(self.moments, rank=rank, rules=rules)
 

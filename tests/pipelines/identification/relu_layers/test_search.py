@@ -10,7 +10,7 @@ from unweave.activations import RELU, Activation, leaky_relu
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification.relu_layers.route import KinksBend
 from unweave.identification.relu_layers.search import ReluLayers, TwoLayerSearch
-from unweave.identification.relu_layers.upper_layer import UpperReluLayer
+from unweave.identification.relu_layers.upper_layer import UpperReluLayer, UpperRules
 from unweave.identification.session import Probe, Probing, Session
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import deep_network, general_network
@@ -199,7 +199,7 @@ def test_lines_between_values_show_the_second_layer(seed: int) -> None:
     first, upper = truth.layers[0], Network(truth.layers[1:])
     _, probe = started(truth, seed)
     rng = np.random.default_rng([seed, 135])
-    search = UpperReluLayer(probe, first, rng, LevenbergMarquardt(), first_error=1e-15)
+    search = UpperReluLayer(probe, first, rng, LevenbergMarquardt(), first_error=1e-15, rules=UpperRules())
     ends = 20.0 * np.abs(rng.standard_normal((2, 40, 5))) * (rng.random((2, 40, 5)) < 0.5)
     search.walk_between(ends[0], ends[1])
     values = 5.0 * np.abs(rng.standard_normal((100, 5)))
