@@ -1,5 +1,6 @@
-"""Answers where something may hide."""
+"""Answers where something may hide, and how far they spread."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ from unweave.identification.answers import AnswerPool
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
 from unweave.oracles.oracle import Box, CallableOracle
-from unweave.oracles.views import StandardOracle
+from unweave.oracles.views import AnswerDigits, StandardOracle, standardise
 
 
 def answers_of(network: Network, *, box: Box | None) -> AnswerPool:
@@ -71,3 +72,25 @@ def test_two_kinks_that_were_taken_for_one_are_missed(second: float, gap: float,
     answers.ask_trials_on_kinks(found, 1e-12)
     errors = np.abs(answers.trial_values - found(answers.trial_points))[known:]
     assert np.max(errors) > 1e-13
+
+
+def fresh_answers(model: Callable[[np.ndarray], np.ndarray], *, first: int) -> AnswerPool:
+    """A pool whose units come from the first answers of a model of two inputs in a box, all at one place."""
+    rng = np.random.default_rng(0)
+    oracle = CallableOracle(model, inputs=2, domain=Box(-1.0, 1.0))
+    answers = AnswerPool(standardise(oracle, oracle.query(np.full((first, 2), -0.5))), rng, rng)
+    answers.ask_fresh(400)
+    return answers
+
+
+class TestSpreadOfAnswers:
+    def test_answers_that_vary_where_the_first_did_not_have_a_spread(self) -> None:
+        answers = fresh_answers(lambda x: 100.0 + np.maximum(x, 0.0), first=20)
+        digits = AnswerDigits(unit=np.full(2, 2.0**-46), scatter=np.zeros(2))
+        np.testing.assert_allclose(answers.oracle.size, 100.0)
+        np.testing.assert_allclose(digits.spreads(*answers.unseen), np.std(answers.fresh_values * 100.0, axis=0))
+
+    def test_constants_have_none_up_to_rounding(self) -> None:
+        answers = fresh_answers(lambda x: 3.0 + 2.0**-51 * np.stack([x[:, 0] > 0, np.rint(9 * x[:, 1])], 1), first=2)
+        digits = AnswerDigits(unit=np.full(2, 2.0**-51), scatter=np.zeros(2))
+        assert np.isinf(digits.spreads(*answers.unseen)).tolist() == [True, False]

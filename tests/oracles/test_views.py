@@ -1,4 +1,4 @@
-"""Views of an oracle: standard coordinates, logits behind probabilities, and the layers above a known one."""
+"""Views of an oracle: standard coordinates and logits behind probabilities; the noise and the digits of answers."""
 
 from collections.abc import Callable
 
@@ -8,18 +8,14 @@ from scipy.special import softmax
 
 import unweave
 from plants import planter
-from unweave.activations import IDENTITY, RELU, SIGMOID, TANH, Activation, leaky_relu
-from unweave.exceptions import BudgetExhausted, InvalidInput
-from unweave.networks.network import Layer, Network
+from unweave.exceptions import BudgetExhausted
+from unweave.networks.network import Network
 from unweave.networks.planted import deep_network, general_network
 from unweave.oracles.oracle import Box, CallableOracle, Domain, Everywhere
 from unweave.oracles.views import (
     LINE_POINTS,
     REPEATS,
     LogitsOracle,
-    PeeledOracle,
-    PeeledReluOracle,
-    Queryable,
     StandardOracle,
     are_probabilities,
     measure_noise,
@@ -151,110 +147,6 @@ def test_a_classifier_is_identified_up_to_the_shift_of_its_logits(is_deep: bool,
     assert "softmax" in found.reason
     points = rng.standard_normal((200, truth.inputs))
     np.testing.assert_allclose(softmax(found.network(points), axis=1), softmax(truth(points), axis=1), atol=1e-9)
-
-
-RANGES = {TANH: (-0.95, 0.95), SIGMOID: (0.05, 0.95), IDENTITY: (-3.0, 3.0)}
-
-
-def planted_peeled(seed: int, activation: Activation, *, inputs: int = 6) -> tuple[Network, StandardOracle]:
-    truth = deep_network(np.random.default_rng([seed, 21]), shape=(inputs, 5, 4, 3), activation=activation)
-    oracle = CallableOracle(truth, inputs=inputs, outputs=3)
-    return truth, StandardOracle(oracle, np.zeros(inputs), np.ones(inputs), np.zeros(3), np.ones(3))
-
-
-@pytest.mark.parametrize("activation", RANGES, ids=repr)
-@pytest.mark.parametrize("inputs", [5, 9])
-def test_answers_are_those_of_the_layers_above(activation: Activation, inputs: int, seed: int) -> None:
-    truth, oracle = planted_peeled(seed, activation, inputs=inputs)
-    peeled = PeeledOracle(oracle, truth.layers[0])
-    assert isinstance(peeled, Queryable)
-    assert (peeled.inputs, peeled.outputs) == (5, 3)
-    values = np.random.default_rng(seed).uniform(*RANGES[activation], (40, 5))
-    np.testing.assert_allclose(peeled.query(values), Network(truth.layers[1:])(values), atol=1e-11)
-    assert oracle.oracle.ledger.sent == 40
-
-
-def test_preimages_give_the_values_and_are_the_smallest(seed: int) -> None:
-    truth, oracle = planted_peeled(seed, TANH, inputs=8)
-    layer = truth.layers[0]
-    values = np.random.default_rng(seed).uniform(-0.9, 0.9, (10, 5))
-    places = PeeledOracle(oracle, layer).preimages(values)
-    np.testing.assert_allclose(np.tanh(layer.preactivations(places)), values, atol=1e-12)
-    # The smallest solution has nothing in the null space of the weights.
-    outside = np.linalg.svd(layer.weights)[2][layer.neurons :]
-    np.testing.assert_allclose(places @ outside.T, 0.0, atol=1e-12)
-
-
-def test_a_column_of_the_lift_moves_one_argument(seed: int) -> None:
-    truth, oracle = planted_peeled(seed, TANH, inputs=8)
-    layer = truth.layers[0]
-    np.testing.assert_allclose(layer.weights @ PeeledOracle(oracle, layer).lift, np.eye(5), atol=1e-12)
-
-
-def test_layers_that_cannot_be_undone_are_refused(seed: int) -> None:
-    _, oracle = planted_peeled(seed, TANH)
-    with pytest.raises(InvalidInput, match="7 neurons and 6 inputs"):
-        PeeledOracle(oracle, Layer(np.ones((7, 6)), np.zeros(7), TANH))
-    with pytest.raises(InvalidInput, match="relu can't be undone"):
-        PeeledOracle(oracle, Layer(np.eye(6), np.zeros(6), RELU))
-
-
-def planted_relu(
-    seed: int, activation: Activation = RELU, budget: int | None = None
-) -> tuple[Network, Layer, StandardOracle]:
-    """A network, its first layer in standard coordinates, and its oracle."""
-    rng = np.random.default_rng([seed, 111])
-    network = deep_network(rng, shape=(6, 4, 5, 2), activation=activation, shift_deviation=0.3)
-    center, half_width = rng.standard_normal(6), rng.uniform(0.5, 2.0, 6)
-    first = network.layers[0]
-    standard = Layer(first.weights * half_width, first.biases + first.weights @ center, activation)
-    oracle = CallableOracle(network, inputs=6, outputs=2, budget=budget)
-    return network, standard, StandardOracle(oracle, center, half_width, np.zeros(2), np.ones(2))
-
-
-@pytest.mark.parametrize("activation", [RELU, leaky_relu(0.1), leaky_relu(-0.3)])
-def test_the_answers_are_those_of_the_upper_layers(activation: Activation, seed: int) -> None:
-    network, first, oracle = planted_relu(seed, activation)
-    peeled = PeeledReluOracle(oracle, first, size=10.0)
-    values = np.random.default_rng([seed, 112]).uniform(0.0, 10.0, (50, 4))
-    if activation == leaky_relu(0.1):
-        values -= 5.0
-    np.testing.assert_allclose(peeled.query(values), Network(network.layers[1:])(values), atol=1e-11)
-    np.testing.assert_allclose(first.activation(first.preactivations(peeled.origins(values))), values, atol=1e-11)
-
-
-def test_relu_values_are_positive(seed: int) -> None:
-    _, first, oracle = planted_relu(seed)
-    peeled = PeeledReluOracle(oracle, first, size=10.0)
-    assert peeled.domain == Box(0.0, 10.0)
-    with pytest.raises(InvalidInput, match="outside the domain"):
-        peeled.query(np.array([[1.0, 1.0, -0.1, 1.0]]))
-    assert isinstance(PeeledReluOracle(oracle, planted_relu(seed, leaky_relu(0.1))[1], size=1.0).domain, Everywhere)
-
-
-def test_queries_are_counted_once(seed: int) -> None:
-    _, first, oracle = planted_relu(seed)
-    oracle.query(np.zeros((3, 6)))
-    peeled = PeeledReluOracle(oracle, first, size=10.0)
-    peeled.query(np.ones((5, 4)))
-    assert peeled.ledger.sent == 5
-    assert oracle.oracle.ledger.sent == 8
-
-
-def test_the_budget_of_the_whole_network_is_kept(seed: int) -> None:
-    _, first, oracle = planted_relu(seed, budget=10)
-    peeled = PeeledReluOracle(oracle, first, size=10.0)
-    peeled.query(np.ones((8, 4)))
-    with pytest.raises(BudgetExhausted, match="needs 3 queries but only 2 of the budget of 10"):
-        peeled.query(np.ones((3, 4)))
-    assert oracle.oracle.ledger.sent == 8
-
-
-def test_dependent_weights_are_refused(seed: int) -> None:
-    _, first, oracle = planted_relu(seed)
-    weights = np.vstack([first.weights, first.weights[0]])
-    with pytest.raises(InvalidInput, match=r"full row rank, got shape \(5, 6\)"):
-        PeeledReluOracle(oracle, Layer(weights, np.zeros(5), RELU), size=1.0)
 
 
 # Noise

@@ -10,24 +10,8 @@ from unweave.arrays import Points, Values, Vector, root_mean_square
 from unweave.exceptions import BudgetExhausted, OracleError
 from unweave.identification.corners import MOST_INPUTS, climb, face_points, points_beyond, points_on, vertices
 from unweave.networks.network import Network
-from unweave.oracles.oracle import Box, Oracle
-from unweave.oracles.views import StandardOracle
-
-# Standard deviation of rounding, in units of what is rounded to: that of a uniform error, ``sqrt(1 / 12)``.
-ROUNDING_DEVIATION = 0.29
-
-
-def answer_rounding(oracle: Oracle, *, double: float = 4.0, exact_digits: float = 1e-12, single: float = 0.5) -> float:
-    """Rounding of answers, as seen so far, relative to the size of the terms that they add up.
-
-    Args:
-        oracle: whose answers are meant.
-        double: in units of the last digit, as seen for sums of a few hundred terms in float64.
-        exact_digits: last digit, relative to answers, below which they are such sums; chosen, far above float64.
-        single: in units of the last digit for other answers, which were rounded in the end: half of it at most.
-    """
-    digits = oracle.ledger.answer_digits
-    return (double if digits < exact_digits else single) * digits
+from unweave.oracles.oracle import Box
+from unweave.oracles.views import ROUNDING_DEVIATION, StandardOracle
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -306,6 +290,12 @@ class AnswerPool:
         """Trial points that lie where the certificate speaks of, with their answers: those of a box."""
         count = len(self.trial_points) if self.is_box else 0
         return self.trial_points[:count], self.trial_values[:count]
+
+    @property
+    def unseen(self) -> tuple[Values, Values]:
+        """Fresh answers that no fit has seen, and these with the trials, in the oracle's units without their offset."""
+        fresh = self.fresh_values if len(self.fresh_values) else self.values
+        return fresh * self.oracle.size, np.concatenate([fresh, self.trials_in_domain[1]]) * self.oracle.size
 
     def adopt_trials(self, chosen: Bool[np.ndarray, "points"]) -> None:
         """Let fits see some of the trial answers."""

@@ -92,7 +92,7 @@ class Examined:
                 rounding.
         """
         candidate, network = self.candidate, self.candidate.network
-        spreads = probe.digits.spreads(probe.answers)
+        spreads = probe.spreads
         is_coarse = probe.digits.are_cause(candidate.floor, spreads)
         said = reasons.too_coarse(probe.digits.unit, spreads, candidate.limit, largest_noise) if is_coarse else ""
         slope = 0.0 if network.skip is None else float(np.max(np.abs(network.skip), initial=0.0))
@@ -109,7 +109,7 @@ class Examined:
             is_box=probe.answers.is_box,
             drawn_vertices=0 if network.inputs <= MOST_INPUTS else DRAWN_VERTICES,
             is_constant=network.widths == (0,) and (slope < constant_slope or bool(np.all(np.isinf(spreads)))),
-            is_rounded=bool(np.any(probe.digits.hide_changes(probe.answers))),
+            is_rounded=bool(np.any(probe.may_hide_changes)),
             coarseness=said,
             misfit=candidate.start.misfit,
             is_shallow=is_shallow(network),

@@ -220,7 +220,8 @@ class Identifier:
     def _judged(self, trail: "Trail", examined: Examined) -> Result:
         """Judge the best network by fresh answers, and say what a user should know about it."""
         session, probe = trail.survey.session, trail.survey.probe
-        best = examined.relative_to(probe.digits.spreads(probe.answers)).candidate.with_delivered_radius()
+        spreads = probe.spreads
+        best = examined.relative_to(spreads).candidate.with_delivered_radius()
         examined = replace(examined, candidate=best)
         session.diagnostics += [*best.start.checks, *network_quality(best.network, best.certificate)]
         contradiction = self._contradiction(best.network, trail.survey)
@@ -231,7 +232,8 @@ class Identifier:
             session.notes.append("The budget was used up before anything else could be tried: raise it.")
         if outcome is Outcome.NOT_IDENTIFIED:
             return trail.result(outcome, reason)
-        session.notes += probe.digits.notes(probe.answers)
+        if np.any(np.isinf(spreads)):
+            session.notes += reasons.rounded_constants(spreads, probe.digits.unit, probe.may_hide_changes)
         network = best.delivered(self.activation)
         if network.skip is not None and network.layers[0].activation.reflected_slope != 0.0:
             session.notes.append(reasons.affine_part())

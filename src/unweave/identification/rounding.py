@@ -7,55 +7,9 @@ while steps jump by several at once.
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool
 
-from unweave.arrays import Values, spread_of_columns
-from unweave.identification import reasons
-from unweave.identification.answers import AnswerPool
-from unweave.oracles.digits import constant_outputs
 from unweave.oracles.oracle import Oracle
-
-
-@dataclass(frozen=True)
-class AnswerDigits:
-    """What answers are rounded to, per output, and how far they are from those next to them.
-
-    Args:
-        unit: that of their last digit, or the number that they are multiples of.
-        scatter: deviation of answers from those next to them, as measured.
-    """
-
-    unit: Float64[np.ndarray, "outputs"]
-    scatter: Float64[np.ndarray, "outputs"]
-
-    def are_cause(self, level: float, spread: Float64[np.ndarray, "outputs"]) -> bool:
-        """Whether answers are as far from their neighbours, relative to the spread, as rounding makes them, or less."""
-        return level <= float(np.max(self.unit / spread))
-
-    def spreads(self, answers: AnswerPool) -> Float64[np.ndarray, "outputs"]:
-        """Give the standard deviation of fresh answers, per output; infinite where all are constant up to rounding.
-
-        Units were chosen from a few first answers, which may be the same where others are not.
-        """
-        values, typical = _unseen(answers), spread_of_columns(_unseen(answers, with_trials=False))
-        spreads = np.where(typical > self.unit, typical, spread_of_columns(values))
-        return np.where(constant_outputs(values, self.unit, self.scatter), np.inf, spreads)
-
-    def hide_changes(self, answers: AnswerPool) -> Bool[np.ndarray, "outputs"]:
-        """Whether constant answers may be those of a function that changes: they differ, or have few digits."""
-        has_few = answers.oracle.oracle.ledger.answer_digits > np.finfo(float).eps
-        return has_few | (np.ptp(_unseen(answers), axis=0) > 0.0)
-
-    def notes(self, answers: AnswerPool) -> list[str]:
-        """Say which outputs are constant up to rounding, beside others that are not."""
-        return reasons.rounded_constants(self.spreads(answers), self.unit, self.hide_changes(answers))
-
-
-def _unseen(answers: AnswerPool, *, with_trials: bool = True) -> Values:
-    """Give answers in the domain that no fit has seen, in the oracle's units without their offset."""
-    fresh = answers.fresh_values if len(answers.fresh_values) else answers.values
-    trials = answers.trials_in_domain[1] if with_trials else fresh[:0]
-    return np.concatenate([fresh, trials]) * answers.oracle.size
 
 
 @dataclass(frozen=True)

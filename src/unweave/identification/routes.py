@@ -161,6 +161,11 @@ class Survey:
     def is_constant_in_parts(self) -> bool:
         """Whether answers are constant, first on the lines that have told the noise, then around random places."""
         lines = np.split(self.probe.answers.values[: 2 * LINE_POINTS], 2)
+        error = self.probe.answer_error + self.probe.rounding * float(np.max(np.abs(lines)))
+        changes = np.max(np.abs(np.diff(lines, axis=1)), axis=2)
+        if np.all(changes > self.plateaus.margin * error):
+            # Parts that are smaller than the distance between neighbours would be too rough to go on with.
+            return False
         rng, nearby = self.session.rng_walk, self.plateaus.distance(self.probe.answer_error)
         with self.session.stage("probing the answers"):
             if all(np.any(np.ptp(line, axis=0) > 0.0) for line in lines):

@@ -14,17 +14,21 @@ from unweave.arrays import Values, spread_of_columns
 from unweave.certificates.certify import Certificate
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
-from unweave.identification.answers import ROUNDING_DEVIATION, AnswerPool, Asking, answer_rounding
-from unweave.identification.rounding import AnswerDigits, RoundingLook
+from unweave.identification.answers import AnswerPool, Asking
+from unweave.identification.rounding import RoundingLook
 from unweave.networks.network import Layer, Network
-from unweave.oracles.digits import last_digits, rounding_error
 from unweave.oracles.oracle import Oracle
 from unweave.oracles.views import (
+    ROUNDING_DEVIATION,
+    AnswerDigits,
     LogitsOracle,
     NoiseFloor,
     StandardOracle,
+    answer_rounding,
     are_probabilities,
+    last_digits,
     measure_noise,
+    rounding_error,
     standardise,
 )
 from unweave.result import Cost, Diagnostic, Outcome, Result, RouteChoice, at_most
@@ -212,6 +216,17 @@ class Probe:
     def answer_error(self) -> float:
         """Expected error of an answer, with the rounding of what was subtracted to centre the answers."""
         return self.scale.noise + self.rounding * float(np.max(np.abs(self.oracle.offset / self.oracle.size)))
+
+    @property
+    def spreads(self) -> Float64[np.ndarray, "outputs"]:
+        """Standard deviation of fresh answers, per output; infinite where they are constant up to rounding."""
+        return self.digits.spreads(*self.answers.unseen)
+
+    @property
+    def may_hide_changes(self) -> Bool[np.ndarray, "outputs"]:
+        """Whether constant answers may be those of a function that changes: they differ, or have few digits."""
+        has_few = self.oracle.oracle.ledger.answer_digits > np.finfo(float).eps
+        return has_few | (np.ptp(self.answers.unseen[1], axis=0) > 0.0)
 
 
 class Session:

@@ -1,29 +1,25 @@
-"""Other views of an oracle: in standard coordinates, as the logits behind probabilities, or above a known layer.
+"""Other views of an oracle: in standard coordinates, or as the logits behind probabilities; and how exact it is.
 
-The noise of the answers is measured first, from answers close together on two lines.
+The noise of the answers is measured first, from answers close together on two lines. Their digits say how far rounding
+moves them, and whether that is all they differ by.
 
 All measurements are made in standard coordinates, so that no later stage needs to know units: a box becomes
 [-1, 1]^inputs, and outputs of very different size count alike.
-
-Where a layer has no more neurons than inputs, and an activation that can be undone, every pattern of its values is
-taken somewhere: to ask what the layers above make of it, ask there.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64
 from scipy import special
 
-from unweave.activations import IDENTITY, RELU, inverse_of
+from unweave.activations import IDENTITY
 from unweave.arrays import Points, Values, Vector, spread_of_columns, unit_of_columns
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Layer, Network
-from unweave.oracles.digits import CONSTANT_UNITS, SUM_UNITS, constant_outputs, last_digits, rounding_error
-from unweave.oracles.oracle import Box, CallableOracle, Domain, Everywhere, Oracle
+from unweave.oracles.oracle import CallableOracle, Domain, Oracle
 
 LINE_POINTS = 9
 REPEATS = 3
@@ -33,6 +29,14 @@ LINE_SPACING = 1e-3
 ORDERS = range(4, 8)
 # An error of answers that repeat themselves, in units of their rounding, that may be a kink on both lines.
 SUSPICIOUS = 1e3
+# Units of the last digit by which answers of a constant sum differ, and by how many if neighbours differ as others.
+CONSTANT_UNITS, ROUGH_UNITS = 2.0, 64.0
+# The same where answers have all digits of float64, as sums of terms that are larger than what is left of them.
+SUM_UNITS = 8.0
+# Spread of answers, in units of what neighbours differ by, up to which all of it may be rounding.
+ROUGH_SPREAD = 3.0
+# Standard deviation of rounding, in units of what is rounded to: that of a uniform error, ``sqrt(1 / 12)``.
+ROUNDING_DEVIATION = 0.29
 
 
 def as_oracle(
@@ -206,89 +210,73 @@ class LogitsOracle(Oracle):
         return logits - np.mean(logits, axis=1, keepdims=True)
 
 
+def answer_rounding(oracle: Oracle, *, double: float = 4.0, exact_digits: float = 1e-12, single: float = 0.5) -> float:
+    """Rounding of answers, as seen so far, relative to the size of the terms that they add up.
+
+    Args:
+        oracle: whose answers are meant.
+        double: in units of the last digit, as seen for sums of a few hundred terms in float64.
+        exact_digits: last digit, relative to answers, below which they are such sums; chosen, far above float64.
+        single: in units of the last digit for other answers, which were rounded in the end: half of it at most.
+    """
+    digits = oracle.ledger.answer_digits
+    return (double if digits < exact_digits else single) * digits
+
+
+def rounding_error(oracle: Oracle, magnitude: Float64[np.ndarray, "outputs"]) -> Float64[np.ndarray, "outputs"]:
+    """Give the standard deviation of the rounding of answers of some size, as far as it is known."""
+    # Answers that are all zero tell no unit: that of their rounding is one, as elsewhere.
+    return 0.3 * oracle.ledger.answer_digits * np.where(magnitude > 0, magnitude, 1.0)
+
+
+def last_digits(oracle: Oracle, values: Values) -> Float64[np.ndarray, "outputs"]:
+    """Give the unit of the last digit of the largest answers, as far as digits are known."""
+    return oracle.ledger.answer_digits * unit_of_columns(values)
+
+
+def constant_outputs(
+    values: Values, last_digit: np.ndarray, scatter: float | np.ndarray, *, units: float = CONSTANT_UNITS
+) -> Bool[np.ndarray, "outputs"]:
+    """Whether answers are those of a constant, up to the rounding of its sum.
+
+    They differ by two units of the last digit at most; or by a few more, if neighbours do, too. Answers that are the
+    same nearby and differ farther away are those of a function with few digits.
+
+    Args:
+        values: answers, or what is left of them after an offset was subtracted.
+        last_digit: unit of the last digit of the answers, per output.
+        scatter: deviation of answers from those next to them, as measured.
+        units: of the last digit by which they may differ whatever neighbours do.
+    """
+    spread = spread_of_columns(values)
+    is_rough = (spread <= ROUGH_UNITS * last_digit) & (spread <= ROUGH_SPREAD * scatter)
+    return (np.ptp(values, axis=0) <= units * last_digit) | is_rough
+
+
 @dataclass(frozen=True)
-class PeeledOracle:
-    """The layers above a known one, as a function of its values.
+class AnswerDigits:
+    """What answers are rounded to, per output, and how far they are from those next to them.
 
     Args:
-        oracle: the whole network, in the coordinates of the layer's inputs.
-        layer: the known layer, of full row rank.
-
-    Raises:
-        InvalidInput: if the layer has more neurons than inputs, or its activation can't be undone.
+        unit: that of their last digit, or the number that they are multiples of.
+        scatter: deviation of answers from those next to them, as measured.
     """
 
-    oracle: Queryable
-    layer: Layer
+    unit: Float64[np.ndarray, "outputs"]
+    scatter: Float64[np.ndarray, "outputs"]
 
-    def __post_init__(self) -> None:
-        if self.layer.neurons > self.layer.inputs:
-            raise InvalidInput(
-                f"a layer can be peeled off if it has no more neurons than inputs, got {self.layer.neurons} neurons "
-                f"and {self.layer.inputs} inputs."
-            )
-        inverse_of(self.layer.activation)
+    def are_cause(self, level: float, spread: Float64[np.ndarray, "outputs"]) -> bool:
+        """Whether answers are as far from their neighbours, relative to the spread, as rounding makes them, or less."""
+        return level <= float(np.max(self.unit / spread))
 
-    @property
-    def inputs(self) -> int:
-        """Number of inputs: the neurons of the layer."""
-        return self.layer.neurons
+    def spreads(self, typical: Values, values: Values) -> Float64[np.ndarray, "outputs"]:
+        """Give the standard deviation of typical answers, per output; infinite where all are constant up to rounding.
 
-    @property
-    def outputs(self) -> int:
-        """Number of outputs."""
-        return self.oracle.outputs
-
-    @cached_property
-    def lift(self) -> Float64[np.ndarray, "inputs neurons"]:
-        """The smallest change of the inputs that changes one argument of the layer, one column each."""
-        return np.linalg.pinv(self.layer.weights)
-
-    def preimages(self, points: Points) -> Float64[np.ndarray, "points inputs_below"]:
-        """Inputs at which the layer takes these values: the smallest ones."""
-        return (inverse_of(self.layer.activation)(points) - self.layer.biases) @ self.lift.T
-
-    def query(self, points: Points) -> Values:
-        """Answers where the layer takes these values."""
-        return self.oracle.query(self.preimages(points))
-
-
-class PeeledReluOracle(Oracle):
-    """What the layers above a first layer of relu or leaky relu answer to values of that layer.
-
-    With weights of full row rank every value ``y`` that the layer can take is taken at
-    ``x = W^+ (g^{-1}(y) - b)``. For relu these are all positive ones: a box in the orthant.
-
-    Args:
-        oracle: the whole network; its ledger counts every query and keeps the budget, the one of the peeled oracle
-            counts its own.
-        first: the first layer, in the coordinates of `oracle`.
-        size: values of relu are asked up to this size; of leaky relu they are typically of size one.
-
-    Raises:
-        InvalidInput: if the rows of the weights are linearly dependent.
-    """
-
-    def __init__(self, oracle: StandardOracle, first: Layer, *, size: float) -> None:
-        if first.neurons > first.inputs or np.linalg.matrix_rank(first.weights) < first.neurons:
-            raise InvalidInput(f"PeeledReluOracle needs weights of full row rank, got shape {first.weights.shape}.")
-        super().__init__(inputs=first.neurons, outputs=oracle.outputs, domain=_values_of(first, size))
-        self.ledger.type_digits = oracle.oracle.ledger.answer_digits
-        self._oracle, self._first = oracle, first
-        self._inverse = np.linalg.pinv(first.weights)
-
-    def origins(self, values: Float64[np.ndarray, "points neurons"]) -> Float64[np.ndarray, "points inputs"]:
-        """The smallest inputs at which the first layer takes these values."""
-        slope = float(self._first.activation(np.array([-1.0]), 1)[0])
-        arguments = values if slope == 0.0 else np.where(values < 0.0, values / slope, values)
-        return (arguments - self._first.biases) @ self._inverse.T
-
-    def _answer(self, points: Points) -> object:
-        return self._oracle.query(self.origins(points))
-
-
-def _values_of(first: Layer, size: float) -> Domain:
-    return Box(0.0, size) if first.activation == RELU else Everywhere()
+        Units were chosen from a few first answers, which may be the same where others are not.
+        """
+        spread = spread_of_columns(typical)
+        spread = np.where(spread > self.unit, spread, spread_of_columns(values))
+        return np.where(constant_outputs(values, self.unit, self.scatter), np.inf, spread)
 
 
 @dataclass(frozen=True)

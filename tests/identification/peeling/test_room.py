@@ -6,11 +6,11 @@ import pytest
 from unweave.activations import IDENTITY, TANH
 from unweave.arrays import Points, Values
 from unweave.identification.peeling.output_guesses import OutputGuess
+from unweave.identification.peeling.peeled_oracle import PeeledOracle
 from unweave.identification.peeling.upper_layers import UpperLayers
 from unweave.networks.network import Layer
 from unweave.networks.planted import general_network
 from unweave.numerics.subspace_power import SubspacePower
-from unweave.oracles.views import PeeledOracle
 
 NEURONS, OUTPUTS = 5, 3
 

@@ -7,12 +7,13 @@ import unweave
 from plants import planter
 from unweave.activations import IDENTITY, SIGMOID, TANH, Activation
 from unweave.identification.peeling.output_guesses import OutputGuess
+from unweave.identification.peeling.peeled_oracle import PeeledOracle
 from unweave.identification.peeling.upper_layers import UpperLayers, UpperStart
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import deep_network
 from unweave.numerics.subspace_power import SubspacePower
 from unweave.oracles.oracle import CallableOracle
-from unweave.oracles.views import PeeledOracle, StandardOracle
+from unweave.oracles.views import StandardOracle
 
 
 def starts(truth: Network, seed: int, activations: tuple[Activation, ...] = (IDENTITY,)) -> list[UpperStart]:

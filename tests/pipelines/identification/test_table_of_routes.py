@@ -123,6 +123,13 @@ def started(seed: int) -> tuple[Survey, Refiner, Network]:
     return Survey(session, probe), Refiner(probe.answers, LevenbergMarquardt(), probe.scale.noise), truth
 
 
+def test_answers_that_change_between_all_neighbours_are_not_asked_for_plateaus(seed: int) -> None:
+    survey, _, _ = started(seed)
+    asked = survey.session.oracle.ledger.sent
+    assert not survey.is_constant_in_parts
+    assert survey.session.oracle.ledger.sent == asked
+
+
 def test_a_session_holds_the_oracle_the_streams_and_the_record(seed: int) -> None:
     survey, _, _ = started(seed)
     record = {"diagnostics", "notes", "_progress", "_seconds", "_rounding"}

@@ -17,6 +17,7 @@ from unweave.identification import reasons
 from unweave.identification.found import FirstLayer, Found
 from unweave.identification.peeling.alignment import Alignment, align
 from unweave.identification.peeling.output_guesses import OutputGuess, as_output_activation, output_guesses
+from unweave.identification.peeling.peeled_oracle import PeeledOracle
 from unweave.identification.peeling.upper_layers import UpperLayers, UpperStart
 from unweave.identification.peeling.wide_starts import WideStarts
 from unweave.identification.refiner import Candidate, Refiner, Start
@@ -24,7 +25,7 @@ from unweave.identification.routes import Condition, Known, Survey
 from unweave.identification.session import Probe, Session
 from unweave.networks.network import Layer, Network
 from unweave.numerics.subspace_power import SubspacePower
-from unweave.oracles.views import PeeledOracle, StandardOracle, layer_in_oracle_units
+from unweave.oracles.views import StandardOracle, layer_in_oracle_units
 from unweave.result import Diagnostic, at_least
 
 

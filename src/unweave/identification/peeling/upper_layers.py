@@ -18,13 +18,13 @@ from unweave.exceptions import InvalidInput
 from unweave.identification.peeling.closed_form import closed_form_network
 from unweave.identification.peeling.layer_assignment import effects_on_outputs, null_space_layers
 from unweave.identification.peeling.output_guesses import OutputGuess
+from unweave.identification.peeling.peeled_oracle import PeeledOracle
 from unweave.identification.profile_networks import assemble, without_skip
 from unweave.identification.profiles import fit_profiles, neuron_profiles
 from unweave.networks.network import Layer, Network
 from unweave.numerics.finite_differences import HessianSample, Stencil, measure_stencil
 from unweave.numerics.matrix_subspace import MatrixSubspace, span_of_hessians
 from unweave.numerics.subspace_power import Directions, SubspacePower
-from unweave.oracles.views import PeeledOracle
 from unweave.result import Diagnostic, at_least
 
 

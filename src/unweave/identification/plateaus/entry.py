@@ -6,7 +6,6 @@ import numpy as np
 
 from unweave.certificates.certify import Certificate
 from unweave.exceptions import BudgetExhausted, InvalidInput, StageFailed
-from unweave.identification.answers import answer_rounding
 from unweave.identification.found import Found
 from unweave.identification.plateaus.route import PlateauWalk, lowest_layer
 from unweave.identification.plateaus.search import LowestLayerSearch
@@ -14,7 +13,7 @@ from unweave.identification.session import Progress, Session
 from unweave.identification.walks.lines import remembered
 from unweave.networks.network import Network
 from unweave.oracles.oracle import Box, Domain, Oracle
-from unweave.oracles.views import StandardOracle, as_oracle
+from unweave.oracles.views import StandardOracle, answer_rounding, as_oracle
 from unweave.result import Outcome, Result, RouteChoice, RouteEnd
 
 ASKED_FOR = "the lowest layer was asked for."

@@ -5,6 +5,7 @@ be on others. Points of the domain itself show both.
 """
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 from jaxtyping import Bool, Int64
@@ -103,7 +104,7 @@ class FreshSides:
     crossed: int = 1
     strong: float = 0.5
     beside: float = 1e-2
-    near: FarPlaces = field(default_factory=lambda: FarPlaces(far=0.5, reach=2.0, decades=1.0))
+    near: FarPlaces = field(default_factory=partial(FarPlaces, far=0.5, reach=2.0, decades=1.0))
     sharp: float = 0.5
 
     def __call__(

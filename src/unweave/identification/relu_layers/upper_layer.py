@@ -16,6 +16,7 @@ from unweave.activations import RELU
 from unweave.arrays import Points, Values, Vector
 from unweave.exceptions import StageFailed
 from unweave.identification.refiner import Candidate, Refiner, Start
+from unweave.identification.relu_layers.peeled_oracle import PeeledReluOracle
 from unweave.identification.session import Probe, Probing, Session
 from unweave.identification.walks.hyperplanes import hyperplanes_between, measure_sides
 from unweave.identification.walks.kinked_terms import KinkedTerms, refined_with_signs
@@ -25,7 +26,7 @@ from unweave.networks.network import Layer, Network
 from unweave.networks.signs import explain_kinks
 from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.oracles.oracle import Box
-from unweave.oracles.views import PeeledReluOracle, in_oracle_units
+from unweave.oracles.views import in_oracle_units
 
 
 @dataclass(frozen=True, kw_only=True)
