@@ -7,7 +7,7 @@ over the known activations tells which one it is.
 """
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from jaxtyping import Float64
@@ -15,12 +15,6 @@ from jaxtyping import Float64
 from unweave.activations import Activation
 from unweave.arrays import Atoms, pack_squares
 from unweave.numerics.finite_differences import HessianSample
-
-# Power of a second derivative below which it is flat: nothing that small can be fitted.
-FLAT_POWER = 1e-40
-# Damping, relative to the diagonal, with which a step is shorter than rounding.
-LARGEST_DAMPING = 1e8
-
 
 Positions = Float64[np.ndarray, "neurons points"]
 Targets = Float64[np.ndarray, "neurons points outputs"]
@@ -66,6 +60,10 @@ class ProfileRules:
         longest_move: of a bias in one step: flat profiles suggest absurd ones.
         jump_rounds: grids of scales, each four times finer, where a second derivative jumps.
         beyond: how far behind the last point, in spreads of the points, it jumps at the latest.
+        flat_power: sum of the squares of a second derivative below which it is flat and nothing is fitted: that of tanh
+            at one point, 24 from its centre, where it has been constant up to rounding since 19.
+        largest_damping: relative to the diagonal, with which a fit ends: that is after sixteen steps in a row, from its
+            first damping, that did not lower the loss.
 
     Heuristic, as `StartGrid`.
     """
@@ -76,6 +74,8 @@ class ProfileRules:
     longest_move: float = 2.0
     jump_rounds: int = 7
     beyond: float = 1e-3
+    flat_power: float = 1e-40
+    largest_damping: float = 1e8
 
 
 PROFILE_RULES = ProfileRules()
@@ -229,13 +229,13 @@ def _fit_jump(
     scales, width = rules.grid.all_scales / spread, float(np.log(rules.grid.all_scales[1] / rules.grid.all_scales[0]))
     for _ in range(rules.jump_rounds):
         tried = shapes(scales, places)
-        power = np.maximum(np.einsum("scp,scp->sc", tried, tried), FLAT_POWER)
+        power = np.maximum(np.einsum("scp,scp->sc", tried, tried), rules.flat_power)
         explained = np.sum((tried @ targets) ** 2, axis=2) / power
         best, place = np.unravel_index(np.argmax(explained), explained.shape)
         scale = float(scales[best])
         scales, width = scale * np.exp(width * np.linspace(-1.0, 1.0, 9)), 0.25 * width
     shape = shapes(np.array([scale]), places[place : place + 1])[0, 0]
-    weights = shape @ targets / max(float(shape @ shape), FLAT_POWER)
+    weights = shape @ targets / max(float(shape @ shape), rules.flat_power)
     norm = max(float(np.linalg.norm(targets)), np.finfo(float).tiny)
     misfit = float(np.linalg.norm(targets - shape[:, None] * weights)) / norm
     return scale, float(start - scale * places[place]), weights, misfit
@@ -246,7 +246,7 @@ def _grid_starts(positions: np.ndarray, targets: np.ndarray, activation: Activat
     points = np.linspace(0, len(positions) - 1, min(rules.grid.points, len(positions))).astype(int)
     scales, biases = (grid.ravel() for grid in np.meshgrid(rules.grid.all_scales, rules.grid.all_biases, indexing="ij"))
     shapes = activation(scales[:, None] * positions[points] + biases[:, None], 2)
-    power = np.maximum(np.sum(shapes**2, axis=1), FLAT_POWER)
+    power = np.maximum(np.sum(shapes**2, axis=1), rules.flat_power)
     explained = np.sum((shapes @ targets[points]) ** 2, axis=1) / power
     # Neighbours on the grid lead to the same fit: a start must beat the cells next to it.
     surface = np.pad(explained.reshape(len(rules.grid.all_scales), -1), 1, constant_values=-np.inf)
@@ -274,21 +274,22 @@ def _variable_projection(
     neurons.
     """
     scales, biases, damping = scales.copy(), biases.copy(), np.full(len(positions), 1e-3)
-    weights, loss, gram, slope = _projected_system(positions, targets, activation, scales, biases)
+    system = partial(_projected_system, flat_power=rules.flat_power)
+    weights, loss, gram, slope = system(positions, targets, activation, scales, biases)
     active = np.arange(len(positions))
     for _ in range(steps):
         move = _solve_pairs(gram[active], slope[active], damping[active])
         # Flat profiles suggest absurd moves; a bounded one can still go anywhere in a few steps.
         trial_scales = scales[active] * np.clip(1.0 + move[:, 0] / scales[active], 0.3, 3.0)
         trial_biases = biases[active] + np.clip(move[:, 1], -rules.longest_move, rules.longest_move)
-        trial = _projected_system(positions[active], targets[active], activation, trial_scales, trial_biases)
+        trial = system(positions[active], targets[active], activation, trial_scales, trial_biases)
         better = trial[1] < loss[active]
         is_settled = better & (loss[active] - trial[1] <= 1e-13 * loss[active])
         moved = active[better]
         scales[moved], biases[moved] = trial_scales[better], trial_biases[better]
         weights[moved], loss[moved], gram[moved], slope[moved] = (part[better] for part in trial)
         damping[active] *= np.where(better, 0.2, 5.0)
-        active = active[~is_settled & (damping[active] < LARGEST_DAMPING)]
+        active = active[~is_settled & (damping[active] < rules.largest_damping)]
         if len(active) == 0:
             break
     norms = np.maximum(np.linalg.norm(targets, axis=(1, 2)), np.finfo(float).tiny)
@@ -307,12 +308,18 @@ def _solve_pairs(gram: np.ndarray, slope: np.ndarray, damping: np.ndarray) -> np
 
 
 def _projected_system(
-    positions: np.ndarray, targets: np.ndarray, activation: Activation, scales: np.ndarray, biases: np.ndarray
+    positions: np.ndarray,
+    targets: np.ndarray,
+    activation: Activation,
+    scales: np.ndarray,
+    biases: np.ndarray,
+    *,
+    flat_power: float,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """Best output weights, squared misfit, Gauss-Newton matrix and descent direction at (scale, bias)."""
     arguments = scales[:, None] * positions + biases[:, None]
     shape = activation(arguments, 2)
-    power = np.maximum(np.einsum("kp,kp->k", shape, shape), FLAT_POWER)
+    power = np.maximum(np.einsum("kp,kp->k", shape, shape), flat_power)
     weights = np.einsum("kp,kpo->ko", shape, targets) / power[:, None]
     residuals = targets - shape[:, :, None] * weights[:, None, :]
     bend = activation(arguments, 3)

@@ -5,11 +5,13 @@ import pytest
 
 from unweave.activations import ERF, IDENTITY, SIGMOID, TANH, Activation
 from unweave.identification.peeling.output_guesses import OutputGuess, as_output_activation, output_guesses
+from unweave.identification.peeling.route import LayerPeeling
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import deep_network
 from unweave.networks.symmetries import rewrite
 
 OUTPUTS = 3
+WHOLE_TOL = LayerPeeling.whole_tol
 OFFSET, SIZE = np.array([0.1, -0.2, 0.3]), np.array([0.5, 2.0, 0.05])
 
 
@@ -72,7 +74,7 @@ def test_an_output_activation_is_folded(activation: Activation, seed: int) -> No
     truth, longer = with_outputs_as_a_layer(seed, activation)
     points = np.random.default_rng(seed).normal(size=(30, 5))
     np.testing.assert_allclose(OFFSET + SIZE * longer(points), truth(points), atol=1e-12)
-    folded = as_output_activation(longer, OFFSET, SIZE)
+    folded = as_output_activation(longer, OFFSET, SIZE, whole_tol=WHOLE_TOL)
     assert folded is not None
     shorter, found = folded
     assert found == activation
@@ -92,18 +94,18 @@ def changed(network: Network, *, weight: float = 0.0, bias: float = 0.0, hidden:
 @pytest.mark.parametrize("change", [{"weight": 1e-4}, {"bias": 1e-4}, {"hidden": ERF}])
 def test_more_than_an_output_activation_is_refused(change: dict, seed: int) -> None:
     _, longer = with_outputs_as_a_layer(seed, TANH)
-    assert as_output_activation(changed(longer), OFFSET, SIZE) is not None
-    assert as_output_activation(changed(longer, **change), OFFSET, SIZE) is None
+    assert as_output_activation(changed(longer), OFFSET, SIZE, whole_tol=WHOLE_TOL) is not None
+    assert as_output_activation(changed(longer, **change), OFFSET, SIZE, whole_tol=WHOLE_TOL) is None
 
 
 def test_other_widths_and_shallow_networks_are_refused(seed: int) -> None:
     rng = np.random.default_rng([seed, 42])
     ones = np.ones(OUTPUTS)
     wider = deep_network(rng, shape=(5, 4, OUTPUTS + 1, OUTPUTS))
-    assert as_output_activation(wider, 0 * ones, ones) is None
+    assert as_output_activation(wider, 0 * ones, ones, whole_tol=WHOLE_TOL) is None
     shallow = Network((Layer(rng.normal(size=(3, 5)), ones, TANH), Layer(np.eye(OUTPUTS), 0 * ones, IDENTITY)))
-    assert as_output_activation(shallow, 0 * ones, ones) is None
+    assert as_output_activation(shallow, 0 * ones, ones, whole_tol=WHOLE_TOL) is None
     doubled = deep_network(rng, shape=(5, 4, OUTPUTS, OUTPUTS))
     *below, output = doubled.layers
     same = Layer(np.tile([1.0, 0.0, 0.0], (OUTPUTS, 1)), output.biases, IDENTITY)
-    assert as_output_activation(Network((*below, same)), 0 * ones, ones) is None
+    assert as_output_activation(Network((*below, same)), 0 * ones, ones, whole_tol=WHOLE_TOL) is None

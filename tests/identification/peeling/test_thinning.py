@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 import unweave
 from unweave.activations import IDENTITY, TANH
 from unweave.identification.peeling.thinning import removals
+from unweave.identification.peeling.wide_starts import WideStarts
 from unweave.networks.network import Layer, Network
 
 INPUTS, POINTS = 4, 200
+POWER = WideStarts().smallest_power
 KINDS = ["duplicate", "mirrored", "constant", "dead"]
 
 
@@ -62,11 +64,11 @@ def test_what_is_too_much_goes_first_and_the_rest_is_needed(kinds: list[str], in
     points = rng.normal(size=(POINTS, INPUTS))
     np.testing.assert_allclose(wide(points), truth(points), atol=1e-10)
     for _ in kinds:
-        wide = next(removals(wide, index, points))
+        wide = next(removals(wide, index, points, smallest_power=POWER))
         np.testing.assert_allclose(wide(points), truth(points), atol=1e-7)
     assert wide.widths == truth.widths
     assert unweave.match(wide, truth).largest_error <= 1e-6
-    for smaller in removals(wide, index, points):
+    for smaller in removals(wide, index, points, smallest_power=POWER):
         assert np.max(np.abs(smaller(points) - truth(points))) > 1e-3
 
 
@@ -74,7 +76,7 @@ def test_what_is_too_much_goes_first_and_the_rest_is_needed(kinds: list[str], in
 def test_every_neuron_is_offered_once(index: int, seed: int) -> None:
     rng = np.random.default_rng([seed, 52])
     network = minimal(rng, (4, 3))
-    smaller = list(removals(network, index, rng.normal(size=(POINTS, INPUTS))))
+    smaller = list(removals(network, index, rng.normal(size=(POINTS, INPUTS)), smallest_power=POWER))
     assert len(smaller) == network.widths[index]
     left_out = {
         int(np.flatnonzero([not np.any(np.all(row == each.layers[index].weights, axis=1)) for row in rows])[0])
@@ -88,7 +90,7 @@ def test_what_is_handed_on_is_the_least_squares_share(seed: int) -> None:
     rng = np.random.default_rng([seed, 53])
     network, points = minimal(rng, (3,)), rng.normal(size=(POINTS, INPUTS))
     values = np.tanh(network.layers[0].preactivations(points))
-    for smaller in removals(network, 0, points):
+    for smaller in removals(network, 0, points, smallest_power=POWER):
         kept = np.tanh(smaller.layers[0].preactivations(points))
         design = np.hstack([kept, np.ones((POINTS, 1))])
         best = design @ np.linalg.lstsq(design, network(points), rcond=None)[0]

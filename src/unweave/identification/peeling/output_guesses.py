@@ -10,8 +10,6 @@ from unweave.activations import IDENTITY, SIGMOID, TANH, Activation, Rewriting, 
 from unweave.arrays import Values
 from unweave.networks.network import Layer, Network
 
-# Difference of output weights from a permutation that is taken for an error.
-WHOLE = 1e-6
 # Ranges in which all answers must lie, ends excluded.
 RANGES = {TANH: (-1.0, 1.0), SIGMOID: (0.0, 1.0)}
 
@@ -44,12 +42,15 @@ class OutputGuess:
         return lambda values: inverse(self.offset + self.size * values)
 
 
-def as_output_activation(network: Network, offset: np.ndarray, size: np.ndarray) -> tuple[Network, Activation] | None:
+def as_output_activation(
+    network: Network, offset: np.ndarray, size: np.ndarray, *, whole_tol: float
+) -> tuple[Network, Activation] | None:
     """A last hidden layer that only feeds one output each, unchanged, is the activation of the output layer.
 
     Args:
         network: with an identity output layer, in measured units.
         offset, size: an answer is ``offset + size`` times what is measured.
+        whole_tol: difference of output weights from a permutation that is taken for an error.
 
     Returns:
         The network without that hidden layer, to the arguments of its output layer, and the output activation; None
@@ -65,7 +66,8 @@ def as_output_activation(network: Network, offset: np.ndarray, size: np.ndarray)
     matrix[np.arange(len(pull)), partners] = signs
     for activation in RANGES:
         law = activation.rewriting or Rewriting(base=activation, inner=1.0, outer=1.0, offset=0.0)
-        is_whole = np.allclose(pull, law.outer * matrix, atol=WHOLE) and np.allclose(rest, law.offset, atol=WHOLE)
+        is_whole = np.allclose(pull, law.outer * matrix, atol=whole_tol)
+        is_whole = is_whole and np.allclose(rest, law.offset, atol=whole_tol)
         if is_whole and hidden.activation == law.base:
             last = Layer(matrix @ hidden.weights / law.inner, matrix @ hidden.biases / law.inner, IDENTITY)
             return Network((*below, last)), activation

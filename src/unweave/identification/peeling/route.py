@@ -78,6 +78,8 @@ class LayerPeeling:
         student_surplus: answers per parameter of a student, over those of a refinement.
         narrow: width of the layers above that answers for students are counted with.
         most_students: students that are refined at most: where the answers tell which network it is, one is enough.
+        whole_tol: difference of output weights from a permutation that is taken for an error: a weight is that near to
+            one by accident in less than one of 1e5 cases.
 
     Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
@@ -92,6 +94,7 @@ class LayerPeeling:
     student_surplus: float = 1.25
     narrow: int = 4
     most_students: int = 3
+    whole_tol: float = 1e-6
     name = "peeling of layers"
     asks_far = True
 
@@ -227,7 +230,7 @@ class LayerPeeling:
         if candidate.network.activations[-1] != IDENTITY:
             return None
         offset, size = candidate.units.offset, candidate.units.size
-        shorter = as_output_activation(candidate.network, offset, size)
+        shorter = as_output_activation(candidate.network, offset, size, whole_tol=self.whole_tol)
         if shorter is None:
             return None
         guess = OutputGuess(shorter[1], offset, size)

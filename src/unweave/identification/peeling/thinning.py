@@ -14,15 +14,12 @@ from jaxtyping import Float64
 from unweave.arrays import Points
 from unweave.networks.network import Layer, Network
 
-# Powers below this share of the largest are rounding.
-SMALLEST_POWER = 1e-15
 
-
-def removals(network: Network, index: int, points: Points) -> Iterator[Network]:
+def removals(network: Network, index: int, points: Points, *, smallest_power: float) -> Iterator[Network]:
     """The network without one neuron of a hidden layer, for every neuron, the least missed first.
 
     What the others and a constant can replace of the neuron (least squares at the points) is handed on to the next
-    layer.
+    layer. Powers of combinations of neurons below the share `smallest_power` of the largest are taken for rounding.
 
     Assumes: more points than neurons in the layer, spread over the domain.
     """
@@ -30,16 +27,16 @@ def removals(network: Network, index: int, points: Points) -> Iterator[Network]:
     for layer in network.layers[: index + 1]:
         values = layer.activation(layer.preactivations(values))
     lifted = np.hstack([values, np.ones((len(values), 1))])
-    missed = _missed(lifted)[:-1] * np.linalg.norm(network.layers[index + 1].weights, axis=0)
+    missed = _missed(lifted, smallest_power)[:-1] * np.linalg.norm(network.layers[index + 1].weights, axis=0)
     for neuron in np.argsort(missed):
         yield _without(network, index, int(neuron), lifted)
 
 
-def _missed(lifted: Float64[np.ndarray, "points columns"]) -> Float64[np.ndarray, "columns"]:
+def _missed(lifted: Float64[np.ndarray, "points columns"], smallest_power: float) -> Float64[np.ndarray, "columns"]:
     """Root mean square of what the other columns leave of each: one inverse gives all regressions."""
     powers, axes = np.linalg.eigh(lifted.T @ lifted / len(lifted))
     # Raised and not cut off: where columns depend on each other exactly, their powers must stay small.
-    raised = np.maximum(powers, SMALLEST_POWER * powers[-1])
+    raised = np.maximum(powers, smallest_power * powers[-1])
     return 1.0 / np.sqrt(np.maximum(axes**2 @ (1.0 / raised), np.finfo(float).tiny))
 
 

@@ -20,7 +20,7 @@ from unweave.identification.peeling.layer_assignment import effects_on_outputs, 
 from unweave.identification.peeling.output_guesses import OutputGuess
 from unweave.identification.peeling.peeled_oracle import PeeledOracle
 from unweave.identification.profile_networks import assemble, without_skip
-from unweave.identification.profiles import fit_profiles, neuron_profiles
+from unweave.identification.profiles import ProfileRules, fit_profiles, neuron_profiles
 from unweave.networks.network import Layer, Network
 from unweave.numerics.finite_differences import HessianSample, Stencil, measure_stencil
 from unweave.numerics.matrix_subspace import MatrixSubspace, span_of_hessians
@@ -95,6 +95,7 @@ class UpperLayers:
         good_gap: the same around a base point, from which on it is good enough.
         recentrings: how often a base point is moved.
         cube: where the values of the layer are asked for.
+        profiles: how neurons are fitted to the Hessians of one hidden layer.
 
     Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
@@ -111,6 +112,7 @@ class UpperLayers:
     good_gap: float = 4.0
     recentrings: int = 3
     cube: ValueCube = field(default_factory=ValueCube)
+    profiles: ProfileRules = field(default_factory=ProfileRules)
 
     def starts(self, rng: np.random.Generator) -> Iterator[UpperStart]:
         """Networks to refine, the likeliest first: shallow ones if there are, else deep ones."""
@@ -172,7 +174,7 @@ class UpperLayers:
         directions = self.power(subspace, rng)
         if len(directions.atoms) == 0:
             return None
-        fit = fit_profiles(neuron_profiles(sample, directions.atoms), TANH)
+        fit = fit_profiles(neuron_profiles(sample, directions.atoms), TANH, rules=self.profiles)
         outside = np.zeros((self.peeled.outputs, self.peeled.inputs))
         network = without_skip(assemble(sample, directions.atoms, fit, outside=outside))
         return UpperStart(network, guess, _checks(subspace, directions, self.good_gap))

@@ -6,7 +6,7 @@ the exact function from random starts; what is too much in it is linearly depend
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 
@@ -33,6 +33,8 @@ class WideStarts:
         roughly_exact: instead of `exact` where the known layer is right to three digits only.
         bias_spread: standard deviation of random biases.
         tried_removals: neurons of a layer that are tried for removal before the layer is left as it is.
+        smallest_power: of a combination of neurons, as a share of the largest, below which it is rounding: eigenvalues
+            are exact to a few units of the last digit of the largest.
 
     Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
@@ -46,6 +48,7 @@ class WideStarts:
     roughly_exact: float = 1e-3
     bias_spread: float = 0.1
     tried_removals: int = 3
+    smallest_power: float = 1e-15
 
     def parameters(self, below: Layer, *, outputs: int, width: int, depth: int) -> int:
         """Parameters of a student above a layer."""
@@ -105,7 +108,8 @@ class WideStarts:
                 network, smaller = smaller, None
                 if network.layers[index].neurons == 1:
                     break
-                for trial, _ in zip(removals(network, index, points), range(self.tried_removals), strict=False):
+                trials = removals(network, index, points, smallest_power=self.smallest_power)
+                for trial in islice(trials, self.tried_removals):
                     fitted = self.fit(trial, points, values, target=enough, is_first_exact=is_below_exact)
                     if fitted.residual <= exact:
                         smaller = fitted.network

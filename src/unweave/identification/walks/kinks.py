@@ -18,9 +18,6 @@ from unweave.arrays import Points, Values
 from unweave.exceptions import StageFailed
 from unweave.identification.walks.lines import Ask, Line, Search, run_searches
 
-# Pieces that are measured before the search begins.
-FIRST_PIECES = 4
-
 
 @dataclass(frozen=True)
 class Piece:
@@ -137,6 +134,8 @@ class KinkSearch:
             tenth as many hyperplanes.
         outer_angle: how far from the outermost kinks their gradients are measured; chosen.
         largest_error: of a normal, above which it is not worth keeping: six degrees; chosen.
+        first_pieces: that are measured before the search begins, besides those at the two ends: kinks between two
+            neighbours hide only if they cancel there, and five intervals are searched in the same batches as one.
     """
 
     noise: float
@@ -153,6 +152,7 @@ class KinkSearch:
     second_step: float = field(default=0.1, kw_only=True)
     outer_angle: float = field(default=0.3, kw_only=True)
     largest_error: float = field(default=0.1, kw_only=True)
+    first_pieces: int = field(default=4, kw_only=True)
 
     def __call__(self, ask: Ask, line: Line) -> KinkedLine:
         """Find all kinks on a line.
@@ -180,7 +180,7 @@ class _Walk:
 
     def result(self) -> KinkedLine:
         margin = 1e-3 * (self._line.last - self._line.first)
-        angles = np.linspace(self._line.first + margin, self._line.last - margin, FIRST_PIECES)
+        angles = np.linspace(self._line.first + margin, self._line.last - margin, self._settings.first_pieces)
         angles = np.concatenate([[self._line.first], angles, [self._line.last]])
         pieces = run_searches((self._first_piece(angle, margin) for angle in angles), self._recorded)
         pieces.sort(key=lambda piece: piece.first)
