@@ -83,6 +83,26 @@ class Screening:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ProfilePoints:
+    """How many points the profiles of neurons want, whatever the span needs.
+
+    Args:
+        cheap_directions: up to so many, Hessians are cheap; chosen: ten queries each.
+        cheap: points that are then measured at least; chosen.
+        fewest: in any case: where several outputs give several Hessians per point, a profile of a neuron still needs
+            more points than its two unknowns, scale and bias; chosen, four times as many.
+    """
+
+    cheap_directions: int = 3
+    cheap: int = 14
+    fewest: int = 8
+
+    def at_first(self, directions: int, inputs: int) -> int:
+        """The points of the first round: none beyond those of the span, unless Hessians are cheap."""
+        return self.cheap if directions < inputs or directions <= self.cheap_directions else 0
+
+
+@dataclass(frozen=True, kw_only=True)
 class SpanSearch:
     """Settings of the measurement of Hessians, which end where their span has shown its dimension.
 
@@ -91,10 +111,7 @@ class SpanSearch:
             second one shows whether the first had all of them.
         surplus: how many are measured for every dimension of their span.
         clear_gap: of singular values, from which on more matrices are not needed; chosen.
-        cheap_directions: up to so many, Hessians are cheap and profiles want points; chosen: ten queries each.
-        cheap_points: that are then measured at least; chosen.
-        profile_points: in any case: where several outputs give several Hessians per point, a profile of a neuron still
-            needs more points than its two unknowns, scale and bias; chosen, four times as many.
+        profiles: how many points the profiles of neurons want.
         screening: when singular values need not be computed.
         bends_not: size of a singular value, in expected errors of matrices, up to which a direction does not bend;
             chosen, beyond six standard deviations. A wrong answer costs queries only.
@@ -103,9 +120,7 @@ class SpanSearch:
     first: int = 2
     surplus: Surplus = field(default_factory=Surplus)
     clear_gap: float = 1e3
-    cheap_directions: int = 3
-    cheap_points: int = 14
-    profile_points: int = 8
+    profiles: ProfilePoints = field(default_factory=ProfilePoints)
     screening: Screening = field(default_factory=Screening)
     bends_not: float = 10.0
 
@@ -125,10 +140,8 @@ class SpanSearch:
             StageFailed: if the span is too large for its rank-one matrices to be determined.
         """
         directions, outputs = first.frame.shape[1], oracle.outputs
-        is_cheap = directions < oracle.inputs or directions <= self.cheap_directions
         wanted = -(-int(self.surplus.first * (neurons or directions)) // outputs)
-        if is_cheap:
-            wanted = max(wanted, self.cheap_points)
+        wanted = max(wanted, self.profiles.at_first(directions, oracle.inputs))
         sample = first
         while True:
             sample = _grow(oracle, sample, rng, wanted - len(sample.points), model)
@@ -140,9 +153,8 @@ class SpanSearch:
             _check_size(min(sample.matrices, packed_size(directions)), directions, is_certain=False)
             wanted = len(sample.points) + max(1, int(self.surplus.growth * len(sample.points)))
         for surplus in (self.surplus.final, *self.surplus.noisy):
-            wanted = max(
-                int(surplus * subspace.rank) // outputs, min(self.profile_points, int(surplus * subspace.rank))
-            )
+            matrices = int(surplus * subspace.rank)
+            wanted = max(matrices // outputs, min(self.profiles.fewest, matrices))
             sample = _grow(oracle, sample, rng, wanted - len(sample.points), model)
             subspace = span_of_hessians(
                 sample.hessians.reshape(sample.matrices, -1),

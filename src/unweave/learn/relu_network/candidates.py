@@ -18,6 +18,43 @@ from unweave.samples.hermite.inputs import Coordinates
 
 
 @dataclass(frozen=True, kw_only=True)
+class Thinning:
+    """How neurons that a network of exact labels does not need are left out.
+
+    Args:
+        same_plane: hyperplanes that differ by less are one, in entries of ``(w, b)`` with unit weights. Those of 2,536
+            planted networks were found to 5e-14; the margin is for kinks that few rows pass.
+        no_weight: neurons of less than this share of the largest output weight are none: the error that
+            `CandidateRules.exact_elsewhere` allows.
+    """
+
+    same_plane: float = 1e-7
+    no_weight: float = 1e-9
+
+    def __call__(self, network: Network) -> Network:
+        """The same function without neurons of no weight, and with one neuron per hyperplane.
+
+        ``a relu(t) + a' relu(-t) = (a + a') relu(t) - a' t``: the rest goes into the affine part.
+        """
+        directions, biases, output_weights = unit_parameters(network)
+        slope = np.zeros(network.inputs) if network.skip is None else network.skip[0].copy()
+        offset, heights = network.layers[1].biases.copy(), output_weights.copy()
+        planes = np.column_stack([directions, biases])
+        kept = np.ones(len(heights), dtype=bool)
+        for first in range(len(heights)):
+            for second in range(first + 1, len(heights)):
+                same, opposite = (np.max(np.abs(planes[first] - sign * planes[second])) for sign in (1.0, -1.0))
+                if kept[first] and kept[second] and min(same, opposite) <= self.same_plane:
+                    kept[second] = False
+                    if opposite < same:
+                        slope -= heights[second] * directions[first]
+                        offset -= heights[second] * biases[first]
+                    heights[first] += heights[second]
+        kept &= np.abs(heights) > self.no_weight * np.max(np.abs(heights), initial=0.0)
+        return Network.shallow(directions[kept], biases[kept], heights[None, kept], offset, RELU, slope[None])
+
+
+@dataclass(frozen=True, kw_only=True)
 class CandidateRules:
     """Limits that decide what is made of a candidate.
 
@@ -34,10 +71,7 @@ class CandidateRules:
             of the noise makes a neuron of its own.
         largest_angle: standard error of a direction, in radians, from which on it is not known: at half a radian it
             reaches the angle below which neurons may be taken for one.
-        same_plane: hyperplanes of exact labels that differ by less are one, in entries of ``(w, b)`` with unit
-            weights. Those of 2,536 planted networks were found to 5e-14; the margin is for kinks that few rows pass.
-        no_weight: neurons of less than this share of the largest output weight are none, for exact labels: the error
-            that `exact_elsewhere` allows.
+        thinning: how neurons that exact labels do not need are left out.
         screening_rows: that decide whether a start deserves a fit to all of them; chosen, for the time.
     """
 
@@ -47,8 +81,7 @@ class CandidateRules:
     seen: float = 4.0
     rows_per_number: float = 3.0
     largest_angle: float = 0.5
-    same_plane: float = 1e-7
-    no_weight: float = 1e-9
+    thinning: Thinning = field(default_factory=Thinning)
     screening_rows: int = 30_000
 
 
@@ -187,7 +220,7 @@ class Finisher:
                 again = self.finish(more, points, values)
                 finished = again if again.exact_share > finished.exact_share else finished
         if finished.is_exact:
-            fewer = thinned(finished.network, same_plane=self.rules.same_plane, no_weight=self.rules.no_weight)
+            fewer = self.rules.thinning(finished.network)
             if fewer.widths != finished.network.widths:
                 again = self.finish(fewer, points, values)
                 finished = again if again.is_exact else finished
@@ -269,29 +302,6 @@ def _with_neurons(network: Network, kept: Bool[np.ndarray, "neurons"]) -> Networ
 def _unknowns(network: Network) -> int:
     """Free numbers: slope and constant of every neuron, and of the affine part."""
     return (network.widths[0] + (network.skip is not None)) * (network.inputs + 1)
-
-
-def thinned(network: Network, *, same_plane: float, no_weight: float) -> Network:
-    """The same function without neurons of no weight, and with one neuron per hyperplane.
-
-    ``a relu(t) + a' relu(-t) = (a + a') relu(t) - a' t``: the rest goes into the affine part.
-    """
-    directions, biases, output_weights = unit_parameters(network)
-    slope = np.zeros(network.inputs) if network.skip is None else network.skip[0].copy()
-    offset, heights = network.layers[1].biases.copy(), output_weights.copy()
-    planes = np.column_stack([directions, biases])
-    kept = np.ones(len(heights), dtype=bool)
-    for first in range(len(heights)):
-        for second in range(first + 1, len(heights)):
-            same, opposite = (np.max(np.abs(planes[first] - sign * planes[second])) for sign in (1.0, -1.0))
-            if kept[first] and kept[second] and min(same, opposite) <= same_plane:
-                kept[second] = False
-                if opposite < same:
-                    slope -= heights[second] * directions[first]
-                    offset -= heights[second] * biases[first]
-                heights[first] += heights[second]
-    kept &= np.abs(heights) > no_weight * np.max(np.abs(heights), initial=0.0)
-    return Network.shallow(directions[kept], biases[kept], heights[None, kept], offset, RELU, slope[None])
 
 
 def _signed(finished: FinishedRelu, relative_tol: float) -> Network:
