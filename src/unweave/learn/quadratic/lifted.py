@@ -17,14 +17,6 @@ from unweave.learn.quadratic.optimality import OptimalityTest, SpectrumRules
 from unweave.learn.quadratic.problem import Labels, Matrix, OutputWeights, QuadraticProblem, Whitening
 from unweave.learn.quadratic.search import TrustRegion
 
-# Rounds that take away what the factorised Gram matrix has lost.
-REFINEMENTS = 3
-LSMR_TOL = 1e-14
-# Projected steps between two attempts to finish; each round does twice as many as the one before.
-FIRST_ROUND = 100
-# Relative eigenvalues at which the rank is cut, in turn: small ones fade slowly when the optimum lacks them.
-RANK_CUTS = (1e-2, 1e-4, 1e-8)
-FINISHING_STEPS = 40
 # Power iteration on the squares converges within a few steps, since they have a common part; the rest is safety.
 POWER_STEPS, POWER_SAFETY = 30, 1.05
 
@@ -65,12 +57,16 @@ class LiftedLeastSquares:
             after all.
         lstsq_tol: singular values of the squares below this, relative to the largest, are taken for zero: inputs
             whose scales differ by a factor of 1e5 are still told from none.
+        refinements: rounds that take away what the factorised Gram matrix has lost.
+        lsmr_tol: relative tolerances of iterations, where squares are not written down.
         spectrum: up to which size squares are written down.
     """
 
     ridge: float = 0.0
     gram_residual: float = 1e-12
     lstsq_tol: float = 1e-13
+    refinements: int = 3
+    lsmr_tol: float = 1e-14
     spectrum: SpectrumRules = field(default_factory=SpectrumRules)
 
     def __call__(self, problem: QuadraticProblem) -> Matrix:
@@ -95,7 +91,7 @@ class LiftedLeastSquares:
         except np.linalg.LinAlgError:
             return None
         factors = np.zeros(problem.samples)
-        for _ in range(REFINEMENTS):
+        for _ in range(self.refinements):
             left = self._remainder(problem, factors)
             factors += scipy.linalg.cho_solve(factor, left, check_finite=False)
         left = self._remainder(problem, factors)
@@ -128,7 +124,8 @@ class LiftedLeastSquares:
             rmatvec=backwards,  # pyright: ignore[reportCallIssue]
             dtype=np.float64,  # pyright: ignore[reportCallIssue]
         )
-        found = lsmr(operator, problem.labels, damp=self.ridge**0.5, atol=LSMR_TOL, btol=LSMR_TOL, maxiter=10 * size)[0]
+        tol = self.lsmr_tol
+        found = lsmr(operator, problem.labels, damp=self.ridge**0.5, atol=tol, btol=tol, maxiter=10 * size)[0]
         matrix = found.reshape(problem.inputs, problem.inputs)
         return 0.5 * (matrix + matrix.T)
 
@@ -152,6 +149,10 @@ class SemidefiniteFit:
     has_converged: bool
 
 
+def _stay(*_: object) -> None:
+    """Escape from no saddle."""
+
+
 @dataclass(frozen=True)
 class LiftedSemidefinite:
     """Least squares over the semidefinite matrices, of the sign of the output weights.
@@ -160,11 +161,19 @@ class LiftedSemidefinite:
         steps: largest number of projected gradient steps.
         gap_tol: duality gap at which it ends, relative to the mean square of the labels.
         spectrum: which singular values of squares count in the gap.
+        first_round: projected steps before the first attempt to finish; each round does twice as many as the one
+            before, so that at most half of all steps come after what would have been enough.
+        rank_cuts: relative eigenvalues at which the rank is cut, in turn: small ones fade slowly when the optimum lacks
+            them.
+        finish: Newton steps that finish at a rank. They escape from nothing, since the next round goes on anyway.
     """
 
     steps: int = 30_000
     gap_tol: float = 1e-13
     spectrum: SpectrumRules = field(default_factory=SpectrumRules)
+    first_round: int = 100
+    rank_cuts: tuple[float, ...] = (1e-2, 1e-4, 1e-8)
+    finish: TrustRegion = field(default_factory=lambda: TrustRegion(steps=40, gap_tol=0.0, escape=_stay))
 
     def __call__(self, problem: QuadraticProblem) -> SemidefiniteFit:
         """The matrix, negative semidefinite if the output weights are negative.
@@ -182,15 +191,39 @@ class LiftedSemidefinite:
     def _fitted(self, problem: QuadraticProblem) -> SemidefiniteFit:
         test = OptimalityTest.of(problem, rules=self.spectrum)
         best = _judged(test, np.zeros((problem.inputs, problem.inputs)))
-        taken, round_steps, matrix = 0, FIRST_ROUND, best.matrix
+        taken, round_steps, matrix = 0, self.first_round, best.matrix
         while best.gap > self.gap_tol and taken < self.steps:
             matrix = _projected_descent(test, matrix, round_steps)
             taken, round_steps = taken + round_steps, 2 * round_steps
-            candidates = [*_finished(test, matrix, self.gap_tol), _judged(test, matrix), best]
+            candidates = [*self._finished(test, matrix), _judged(test, matrix), best]
             # Where many matrices are optimal, the one of lowest rank is the simplest network.
             optimal = (fit for fit in candidates if fit.gap <= self.gap_tol)
             best = next(optimal, min(candidates, key=lambda fit: fit.loss))
         return replace(best, steps=taken, has_converged=best.gap <= self.gap_tol)
+
+    def _finished(self, test: OptimalityTest, matrix: Matrix) -> list[SemidefiniteFit]:
+        """Newton steps on factors of the ranks that the matrix might have, lowest first, until one is optimal.
+
+        Superfluous rows of a factor shrink only slowly, but they do shrink: what is found is cut once more.
+        """
+        fits: dict[int, SemidefiniteFit] = {}
+        for _ in range(2):
+            for rank in sorted(self._possible_ranks(matrix) - set(fits)):
+                fits[rank] = self._finished_at_rank(test, matrix, rank)
+                if fits[rank].gap <= self.gap_tol:
+                    break
+            matrix = fits[max(fits)].matrix if fits else matrix
+        return [fits[rank] for rank in sorted(fits)]
+
+    def _possible_ranks(self, matrix: Matrix) -> set[int]:
+        values = np.linalg.eigvalsh(matrix)
+        return {int(np.count_nonzero(values > cut * values[-1])) for cut in self.rank_cuts} - {0}
+
+    def _finished_at_rank(self, test: OptimalityTest, matrix: Matrix, rank: int) -> SemidefiniteFit:
+        problem = replace(test.problem, output_weights=np.ones(rank))
+        start = factorise(matrix, problem.output_weights).weights
+        found = self.finish(start, replace(test, problem=problem), np.random.default_rng(0))
+        return _judged(test, problem.matrix_of(found.weights))
 
 
 def _judged(test: OptimalityTest, matrix: Matrix) -> SemidefiniteFit:
@@ -213,34 +246,6 @@ def _projected_descent(test: OptimalityTest, matrix: Matrix, steps: int) -> Matr
         ahead = following + (momentum - 1.0) / next_momentum * (following - matrix)
         matrix, momentum = following, next_momentum
     return matrix
-
-
-def _finished(test: OptimalityTest, matrix: Matrix, gap_tol: float) -> list[SemidefiniteFit]:
-    """Newton steps on factors of the ranks that the matrix might have, lowest first, until one is optimal.
-
-    Superfluous rows of a factor shrink only slowly, but they do shrink: what is found is cut once more.
-    """
-    fits: dict[int, SemidefiniteFit] = {}
-    for _ in range(2):
-        for rank in sorted(_possible_ranks(matrix) - set(fits)):
-            fits[rank] = _finished_at_rank(test, matrix, rank)
-            if fits[rank].gap <= gap_tol:
-                break
-        matrix = fits[max(fits)].matrix if fits else matrix
-    return [fits[rank] for rank in sorted(fits)]
-
-
-def _possible_ranks(matrix: Matrix) -> set[int]:
-    values = np.linalg.eigvalsh(matrix)
-    return {int(np.count_nonzero(values > cut * values[-1])) for cut in RANK_CUTS} - {0}
-
-
-def _finished_at_rank(test: OptimalityTest, matrix: Matrix, rank: int) -> SemidefiniteFit:
-    problem = replace(test.problem, output_weights=np.ones(rank))
-    newton = TrustRegion(steps=FINISHING_STEPS, gap_tol=0.0, escape=lambda *_: None)
-    start = factorise(matrix, problem.output_weights).weights
-    found = newton(start, replace(test, problem=problem), np.random.default_rng(0))
-    return _judged(test, problem.matrix_of(found.weights))
 
 
 def _semidefinite_part(matrix: Matrix) -> Matrix:

@@ -13,19 +13,8 @@ from unweave.learn.quadratic.problem import QuadraticProblem, State
 from unweave.learn.quadratic.saddles import BlockEscape, Escape, LanczosEscape
 
 EscapeRule = Callable[[QuadraticProblem, State, np.random.Generator], Escape | None]
-# A gradient this small against the square root of what is above the optimum calls for a look at the curvature: near
-# a global optimum with independent rows the ratio is at least of the order of the smallest singular value of the rows.
-SADDLE_RATIO = 1e-3
-# Steps between two such looks at least; doubled whenever there was nothing to see.
-STEPS_BETWEEN_LOOKS = 10
-# Steps in a row without progress before a search ends: the loss falls by less than rounding, and the gradient, whose
-# rounding errors are smaller, has not fallen by a percent either.
-STALLED_STEPS = 20
-LOSS_PROGRESS, GRADIENT_PROGRESS = 1e-15, 0.99
 # Loss above the optimum at which training ends.
 GAP_TOL = 1e-12
-# Rounding errors of a loss, relative to it.
-ROUNDING = 1e-15
 
 
 class Ending(Enum):
@@ -75,6 +64,28 @@ def default_escape() -> BlockEscape:
     return BlockEscape(fallback=LanczosEscape())
 
 
+@dataclass(frozen=True, kw_only=True)
+class SearchRules:
+    """When a search looks for negative curvature, and when it has come to its end.
+
+    Args:
+        saddle_ratio: a gradient this small against the square root of what is above the optimum calls for a look at the
+            curvature: near a global optimum with independent rows the ratio is at least of the order of the smallest
+            singular value of the rows.
+        between_looks: steps between two such looks at least; doubled whenever there was nothing to see.
+        most_stalled: steps in a row without progress before a search ends.
+        rounding: of a loss, relative to it: a few units of its last digit. What falls by less makes no progress.
+        gradient_progress: factor by which a gradient has to fall where the loss does not: its rounding errors are
+            smaller, so that a percent still shows.
+    """
+
+    saddle_ratio: float = 1e-3
+    between_looks: int = 10
+    most_stalled: int = 20
+    rounding: float = 1e-15
+    gradient_progress: float = 0.99
+
+
 @dataclass(frozen=True)
 class Search:
     """Limits of a search.
@@ -83,30 +94,32 @@ class Search:
         steps: largest number of steps.
         gap_tol: loss above the lower bound of the optimum at which the search ends.
         escape: how saddles are found and left.
+        rules: when they are looked for, and when there is no progress.
     """
 
     steps: int
     gap_tol: float
     escape: EscapeRule
+    rules: SearchRules
 
     def __call__(
         self, stepper: Stepper, start: Atoms, test: OptimalityTest, rng: np.random.Generator
     ) -> TrainedWeights:
         """Step until the optimum, a point of second order, or the end of the steps."""
-        problem, memory = test.problem, stepper.first_memory()
+        problem, rules, memory = test.problem, self.rules, stepper.first_memory()
         state, history, escapes = problem.at(start), [], []
-        progress, wait, next_look, ending = _Progress.at(state), STEPS_BETWEEN_LOOKS, 0, Ending.OUT_OF_STEPS
+        progress, wait, next_look, ending = _Progress.at(state, rules), rules.between_looks, 0, Ending.OUT_OF_STEPS
         for step in range(self.steps):
             history.append(state.loss)
             gap = test.gap(state)
             if gap <= self.gap_tol:
                 ending = Ending.OPTIMAL
                 break
-            if progress.is_stalled or (step >= next_look and progress.gradient <= SADDLE_RATIO * np.sqrt(gap)):
+            if progress.is_stalled or (step >= next_look and progress.gradient <= rules.saddle_ratio * np.sqrt(gap)):
                 moved, curvature = self._escaped(problem, state, rng)
                 if moved.loss < state.loss:
-                    state, memory, progress = moved, stepper.first_memory(), _Progress.at(moved)
-                    wait, next_look = STEPS_BETWEEN_LOOKS, step + STEPS_BETWEEN_LOOKS
+                    state, memory, progress = moved, stepper.first_memory(), _Progress.at(moved, rules)
+                    wait, next_look = rules.between_looks, step + rules.between_looks
                     escapes.append(curvature)
                     continue
                 if progress.is_stalled:
@@ -132,22 +145,24 @@ class _Progress:
     gradient: float
     smallest: float
     stalled: int
+    rules: SearchRules
 
     @classmethod
-    def at(cls, state: State) -> "_Progress":
+    def at(cls, state: State, rules: SearchRules) -> "_Progress":
         size = float(np.linalg.norm(state.gradient))
-        return cls(size, size, 0)
+        return cls(size, size, 0, rules)
 
     @property
     def is_stalled(self) -> bool:
-        return self.stalled >= STALLED_STEPS
+        return self.stalled >= self.rules.most_stalled
 
     def after(self, before: State, state: State) -> "_Progress":
-        size = float(np.linalg.norm(state.gradient))
-        has_moved = before.loss - state.loss > LOSS_PROGRESS * before.loss or size < GRADIENT_PROGRESS * self.smallest
+        size, rules = float(np.linalg.norm(state.gradient)), self.rules
+        has_fallen = before.loss - state.loss > rules.rounding * before.loss
+        has_moved = has_fallen or size < rules.gradient_progress * self.smallest
         # A stepper that returns its state has nothing more to offer.
-        stalled = 0 if has_moved else STALLED_STEPS if state is before else self.stalled + 1
-        return _Progress(size, min(size, self.smallest), stalled)
+        stalled = 0 if has_moved else rules.most_stalled if state is before else self.stalled + 1
+        return _Progress(size, min(size, self.smallest), stalled, rules)
 
 
 @dataclass(frozen=True)
@@ -159,16 +174,18 @@ class SteepestDescent:
         gap_tol: loss above the optimum at which it ends.
         step: a fixed length of the steps, in units of the gradient; None to minimise along it exactly.
         escape: how saddles are found and left.
+        rules: when they are looked for, and when there is no progress.
     """
 
     steps: int = 100_000
     gap_tol: float = GAP_TOL
     step: float | None = None
     escape: EscapeRule = field(default_factory=default_escape)
+    rules: SearchRules = field(default_factory=SearchRules)
 
     def __call__(self, start: Atoms, test: OptimalityTest, rng: np.random.Generator) -> TrainedWeights:
         """Train from a start."""
-        return Search(self.steps, self.gap_tol, self.escape)(self, start, test, rng)
+        return Search(self.steps, self.gap_tol, self.escape, self.rules)(self, start, test, rng)
 
     def first_memory(self) -> None:
         """Remember nothing."""
@@ -196,10 +213,11 @@ class ConjugateGradients:
     steps: int = 20_000
     gap_tol: float = GAP_TOL
     escape: EscapeRule = field(default_factory=default_escape)
+    rules: SearchRules = field(default_factory=SearchRules)
 
     def __call__(self, start: Atoms, test: OptimalityTest, rng: np.random.Generator) -> TrainedWeights:
         """Train from a start."""
-        return Search(self.steps, self.gap_tol, self.escape)(self, start, test, rng)
+        return Search(self.steps, self.gap_tol, self.escape, self.rules)(self, start, test, rng)
 
     def first_memory(self) -> _Conjugate | None:
         """Begin with the gradient."""
@@ -251,6 +269,7 @@ class TrustRegion:
         solve_steps: largest number of Hessian products per step.
         escape: how saddles are found and left; negative curvature met on the way is followed to the boundary anyway.
         ball: how the radius changes, and which steps are taken.
+        rules: when saddles are looked for, and when there is no progress.
     """
 
     steps: int = 1_000
@@ -259,10 +278,11 @@ class TrustRegion:
     solve_steps: int = 500
     escape: EscapeRule = field(default_factory=default_escape)
     ball: BallRule = field(default_factory=BallRule)
+    rules: SearchRules = field(default_factory=SearchRules)
 
     def __call__(self, start: Atoms, test: OptimalityTest, rng: np.random.Generator) -> TrainedWeights:
         """Train from a start."""
-        return Search(self.steps, self.gap_tol, self.escape)(self, start, test, rng)
+        return Search(self.steps, self.gap_tol, self.escape, self.rules)(self, start, test, rng)
 
     def first_memory(self) -> float:
         """Begin with the radius of the first ball."""
@@ -276,7 +296,7 @@ class TrustRegion:
             predicted = -float(np.sum(step * (state.gradient + 0.5 * product)))
             trial = problem.at(state.weights + step)
             # Below rounding, the ratio of two decreases has to read as one: Newton's step is right there.
-            rounding = ROUNDING * state.loss
+            rounding = self.rules.rounding * state.loss
             ratio = (state.loss - trial.loss + rounding) / (predicted + rounding) if predicted > 0.0 else 0.0
             radius = self.ball.next_radius(radius, ratio=ratio, length=float(np.linalg.norm(step)))
             if ratio > self.ball.acceptable:
