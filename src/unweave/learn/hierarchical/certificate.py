@@ -96,6 +96,7 @@ class HierarchicalEvidence:
             change nothing; chosen, well above rounding.
         rank_tol: singular values below this share of the largest one do not count as features; chosen.
         samples_per_parameter: rows of the Jacobian that decide which directions are flat; chosen.
+        fewest_samples: from which on some are held out: with fewer, the rest would not be enough for a fit.
     """
 
     exact_error: float = 1e-15
@@ -103,6 +104,7 @@ class HierarchicalEvidence:
     flat_tol: float = 1e-12
     rank_tol: float = 1e-5
     samples_per_parameter: int = 4
+    fewest_samples: int = 20
 
     def certificate_of(
         self,

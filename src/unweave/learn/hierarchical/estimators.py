@@ -23,12 +23,8 @@ from unweave.networks.quadratic.student import Student
 from unweave.networks.quadratic.wiring import make_wiring
 from unweave.result import Cost, Outcome, Result
 
-# With fewer samples none are held out: the rest would not be enough for a fit.
-LEAST_SAMPLES = 20
-# Starts that decide whether squares add or subtract; the wrong choice leaves a far larger loss.
-PROBING_STARTS = 2
-# Weight decay of the classifier: without it, features of classes that can be separated grow without end.
-CLASS_DECAY = 1e-8
+# How classifiers are trained: without decay, features of classes that can be separated grow without end.
+CLASS_SOLVER = JointLevenbergMarquardt(decay=1e-8, restarts=2)
 # What decides an outcome.
 EVIDENCE = HierarchicalEvidence()
 AnyHierarchy = TypeVar("AnyHierarchy", bound="_Hierarchical")
@@ -126,7 +122,7 @@ class _Hierarchical(NetworkEstimator):
         settings: Any = self
         solver, loss = training.solver, training.loss
         negative = replace(student, coefficients=tuple(-each for each in student.coefficients))
-        probe, best = replace(solver, restarts=min(PROBING_STARTS, solver.restarts)), None
+        probe, best = replace(solver, restarts=min(solver.probing_starts, solver.restarts)), None
         for tried in (student,) if settings.signed else (student, negative):
             fit = probe(tried, points, labels, rng=np.random.default_rng(training.seed), loss=loss)
             best = fit if best is None or fit.relative_loss < best.relative_loss else best
@@ -141,7 +137,7 @@ class _Hierarchical(NetworkEstimator):
         if not isinstance(share, float | int) or not 0 <= share < 1:
             raise InvalidInput(f"validation_fraction needs a number from 0 to below 1, got {share!r}.")
         order = np.random.default_rng(seed).permutation(len(points))
-        held_out = int(share * len(points)) if len(points) >= LEAST_SAMPLES else 0
+        held_out = int(share * len(points)) if len(points) >= EVIDENCE.fewest_samples else 0
         return _Samples(points, labels, order[held_out:], order[:held_out])
 
     def features(self, X: Any, level: int) -> Float64[np.ndarray, "points features"]:
@@ -251,7 +247,7 @@ class HierarchicalClassifier(_Hierarchical, BinaryClassifier):
         rarer = min(np.mean(signs > 0), np.mean(signs < 0))
         samples = self._split(points, signs, seed)
         student = self._student(points[samples.used], has_affine=True, has_centre=False)
-        solver = JointLevenbergMarquardt(decay=CLASS_DECAY, restarts=2) if self.solver is None else self.solver
+        solver = CLASS_SOLVER if self.solver is None else self.solver
         errors = lambda outputs: (np.sign(outputs) != signs) / rarer  # noqa: E731
         training = _Training(solver, LogisticLoss(), seed, errors, 1.0, EVIDENCE.class_outcome_of)
         return self._learn(samples, student, training)

@@ -115,6 +115,7 @@ class JointLevenbergMarquardt:
         start_size: size of random features of a single level, when inputs have size 1.
         exact_tol: relative loss at which nothing is left to learn, and no further start is made.
         decay: weight of the squared parameters, relative to the loss of the best constant.
+        probing_starts: that decide whether squares add or subtract; the wrong choice leaves a far larger loss.
     """
 
     steps: int = 120
@@ -122,6 +123,7 @@ class JointLevenbergMarquardt:
     start_size: float = 0.3
     exact_tol: float = 1e-24
     decay: float = 0.0
+    probing_starts: int = 2
 
     def __call__(
         self,

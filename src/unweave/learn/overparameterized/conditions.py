@@ -21,10 +21,6 @@ from unweave.result import Diagnostic, Verdict, at_least, at_most
 PANEL_NODES, PANEL_RATIO, FINEST_EDGE, LAST_EDGE = 24, 2.0, 1e-9, 12.0
 # Oscillations are resolved by panels at most this wide in the argument of the activation.
 WIDEST_PANEL = 2.0
-# Scales on which "nowhere zero" is looked at: the norms of hidden weights that one meets.
-SCALES = np.geomspace(0.05, 20.0, 25)
-# Means below this are zero: the panels leave about 1e-15.
-ZERO = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,17 +36,30 @@ class TrainingRules:
         weights_per_sample: hidden weights from which on training is expected to reach zero error: random labels were
             always fitted with twice as many as samples, and rarely below 1.5 times.
         fewest_weights_per_sample: below which it can't: there are fewer unknowns than equations.
+        ample_weights_per_sample: that are taken if the number of neurons is left open: with as many it was always
+            reached.
+        fewest_neurons: that are taken then: fewer leave random starts no choice, however few samples there are.
         linear: variance of the slope below which an activation is linear on these samples: slopes then differ by 1e-4;
             chosen.
         chance: standard errors up to which a deviation from a Gaussian is chance: exceeded in 6e-5 of all cases.
+        constant: a column that varies by less than this share of its size is constant up to rounding: a few hundred
+            times that of one number, as a mean of many adds it up.
+        scales: the smallest, the largest and the number of those on which "nowhere zero" is looked at: the norms of
+            hidden weights that one meets.
+        no_mean: means over a Gaussian below this are zero: the panels leave about 1e-15.
     """
 
     zero_tol: float = 1e-6
     rank_share: float = 1e-10
     weights_per_sample: float = 1.5
     fewest_weights_per_sample: float = 1.0
+    ample_weights_per_sample: float = 2.0
+    fewest_neurons: int = 4
     linear: float = 1e-8
     chance: float = 4.0
+    constant: float = 1e-13
+    scales: tuple[float, float, int] = (0.05, 20.0, 25)
+    no_mean: float = 1e-12
 
 
 RULES = TrainingRules()
@@ -108,10 +117,11 @@ def _case(activation: Activation, slope_bound: float, curvature_bound: float) ->
             "outside",
             "it has no second derivative at its kinks; the theory needs one, as softplus(beta) has",
         )
-    if max(slope_variance(activation, scale) for scale in SCALES) <= ZERO:
+    scales = np.geomspace(*RULES.scales)
+    if max(slope_variance(activation, scale) for scale in scales) <= RULES.no_mean:
         return "outside", "its slope is constant, so the Jacobian has no more rank than the inputs"
-    slopes = np.array([mean_slope(activation, scale) for scale in SCALES])
-    curvatures = np.array([mean_curvature(activation, scale) for scale in SCALES])
+    slopes = np.array([mean_slope(activation, scale) for scale in scales])
+    curvatures = np.array([mean_curvature(activation, scale) for scale in scales])
     if not _vanishes(slopes) and not _has_one_sign(slopes):
         return "outside", "its mean slope changes sign"
     if not np.isfinite(slope_bound):
@@ -122,12 +132,12 @@ def _case(activation: Activation, slope_bound: float, curvature_bound: float) ->
 
 
 def _vanishes(means: np.ndarray) -> bool:
-    return bool(np.all(np.abs(means) <= ZERO))
+    return bool(np.all(np.abs(means) <= RULES.no_mean))
 
 
 def _has_one_sign(means: np.ndarray) -> bool:
     # A mean may decay below the zero level at large scales (the sine's is exp(-s^2/2)) without changing its sign.
-    seen = means[np.abs(means) > ZERO]
+    seen = means[np.abs(means) > RULES.no_mean]
     return bool(np.all(seen > 0) or np.all(seen < 0))
 
 

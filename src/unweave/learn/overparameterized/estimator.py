@@ -21,14 +21,6 @@ from unweave.result import Cost, Outcome, Result
 
 Solver = Callable[[TrainingPoint], Fit]
 
-# Hidden weights per sample that are taken if the number of neurons is left open: random labels were always fitted
-# from twice as many on, and rarely below 1.5 times.
-WEIGHTS_PER_SAMPLE = 2.0
-# Fewer neurons than this leave random starts no choice, however few samples there are.
-FEWEST_NEURONS = 4
-# A column that varies by less than this share of its size is constant up to rounding.
-ROUNDING_SHARE = 1e-13
-
 
 @dataclass(frozen=True)
 class TrainingCertificate:
@@ -147,7 +139,7 @@ class OverparameterizedRegressor(NetworkRegressor):
 
     def _neurons(self, samples: int, inputs: int) -> int:
         given = check_neurons(self.neurons)
-        return given or max(FEWEST_NEURONS, int(np.ceil(WEIGHTS_PER_SAMPLE * samples / inputs)))
+        return given or max(RULES.fewest_neurons, int(np.ceil(RULES.ample_weights_per_sample * samples / inputs)))
 
     def _best(
         self, units: "_Units", activation: Activation, neurons: int, rng: np.random.Generator
@@ -189,7 +181,7 @@ class _Units:
         raw = np.hstack([X, np.ones((len(X), 1))]) if has_bias else X
         centre = np.append(X.mean(axis=0), 0.0) if has_bias else np.zeros(X.shape[1])
         scale = np.sqrt(np.mean((raw - centre) ** 2, axis=0))
-        scale = np.where(scale > ROUNDING_SHARE * np.max(np.abs(raw), axis=0), scale, 1.0)
+        scale = np.where(scale > RULES.constant * np.max(np.abs(raw), axis=0), scale, 1.0)
         label_scale = root_mean_square(y) or 1.0
         return cls((raw - centre) / scale, y / label_scale, raw, y, centre, scale, label_scale)
 

@@ -26,14 +26,6 @@ OutputWeights = Float64[np.ndarray, "neurons"]
 Weights = Float64[np.ndarray, "neurons inputs"]
 Parameters = Float64[np.ndarray, "parameters"]
 
-# A dense factorisation takes about ten times samples^2 x parameters operations: some seconds on one core at this limit.
-DENSE_OPERATIONS = 1e9
-# Samples up to which the Gram matrix is factorised where the Jacobian is too large; above, there are only products.
-GRAM_LIMIT = 3_000
-# Vectors that Lanczos keeps. The small end of the spectrum is crowded, so it needs many.
-LANCZOS_VECTORS = 80
-LANCZOS_TOL = 1e-8
-
 
 @dataclass(frozen=True, eq=False)
 class TrainingPoint:
@@ -191,31 +183,79 @@ class SingularValues:
     error: float
 
 
-def jacobian_spectrum(point: TrainingPoint, *, is_matrix_free: bool | None = None) -> SingularValues:
+@dataclass(frozen=True, kw_only=True)
+class SpectrumSearch:
+    """How the ends of a spectrum are found.
+
+    Args:
+        dense_operations: samples^2 x parameters up to which the Jacobian is factorised: about ten times as many
+            operations, some seconds on one core.
+        gram_limit: samples up to which the Gram matrix is factorised where the Jacobian is too large; above, there are
+            only products.
+        vectors: that Lanczos keeps. The small end of the spectrum is crowded, so it needs many.
+        tol: relative error of eigenvalues by Lanczos, which is part of the error that is stated.
+    """
+
+    dense_operations: float = 1e9
+    gram_limit: int = 3_000
+    vectors: int = 80
+    tol: float = 1e-8
+
+    def end(self, operator: LinearOperator, which: str) -> float:
+        """The smallest ("SA") or largest ("LA") eigenvalue, by Lanczos.
+
+        Raises:
+            InvalidInput: if that does not converge.
+        """
+        size = operator.shape[0]
+        # The start is fixed so that the same point gives the same number.
+        start = np.random.default_rng(0).standard_normal(size)
+        try:
+            found = eigsh(
+                operator,
+                k=1,
+                which=which,
+                ncv=min(size, self.vectors),
+                v0=start,
+                return_eigenvectors=False,
+                tol=self.tol,  # type: ignore[arg-type]
+            )
+        except ArpackNoConvergence as error:
+            raise InvalidInput(f"Lanczos did not converge for {size} unknowns: use the dense factorisation.") from error
+        return float(found[0])
+
+
+SEARCH = SpectrumSearch()
+
+
+def jacobian_spectrum(
+    point: TrainingPoint, *, is_matrix_free: bool | None = None, search: SpectrumSearch = SEARCH
+) -> SingularValues:
     """Smallest and largest singular value of the Jacobian.
 
     Args:
         point: where.
         is_matrix_free: whether to use products only (Lanczos); by default for many samples. Both this and the dense
             Gram matrix, which serves a large Jacobian, can't resolve singular values below 1e-8 times the largest one.
+        search: up to which size what is factorised, and how Lanczos goes on.
 
     Raises:
         InvalidInput: if Lanczos does not converge.
     """
     has_full_rank = point.parameters >= point.samples
     if is_matrix_free is None:
-        is_matrix_free = point.samples > GRAM_LIMIT
-    if point.samples < 3 or (not is_matrix_free and point.samples**2 * point.parameters <= DENSE_OPERATIONS):
+        is_matrix_free = point.samples > search.gram_limit
+    if point.samples < 3 or (not is_matrix_free and point.samples**2 * point.parameters <= search.dense_operations):
         values = scipy.linalg.svdvals(point.dense_jacobian())
         rounding = float(values[0] * np.finfo(float).eps * np.sqrt(point.samples))
         return SingularValues(float(values[-1]) if has_full_rank else 0.0, float(values[0]), rounding)
     if is_matrix_free:
         operator = _symmetric(point.samples, lambda shares: point.push_forward(point.pull_back(shares)))
-        ends = [_extreme(operator, "SA") if has_full_rank else 0.0, _extreme(operator, "LA")]
+        ends = [search.end(operator, "SA") if has_full_rank else 0.0, search.end(operator, "LA")]
     else:
         ends = np.linalg.eigvalsh(point.gram())[[0, -1]]
     smallest, largest = np.sqrt(np.maximum(ends, 0.0))
-    rounding = LANCZOS_TOL * smallest + largest * np.sqrt(np.finfo(float).eps * np.sqrt(point.samples))
+    rounding = search.tol * smallest + largest * np.sqrt(np.finfo(float).eps * np.sqrt(point.samples))
     return SingularValues(float(smallest) if has_full_rank else 0.0, float(largest), float(rounding))
 
 
@@ -224,28 +264,8 @@ def largest_curvature(point: TrainingPoint) -> float:
     if point.parameters < 3:
         columns = [point.hessian_product(unit) for unit in np.eye(point.parameters)]
         return float(np.linalg.eigvalsh(np.array(columns))[-1])
-    return _extreme(_symmetric(point.parameters, point.hessian_product), "LA")
+    return SEARCH.end(_symmetric(point.parameters, point.hessian_product), "LA")
 
 
 def _symmetric(size: int, product) -> LinearOperator:
     return LinearOperator((size, size), matvec=product, dtype=np.float64)  # type: ignore[call-arg]
-
-
-def _extreme(operator: LinearOperator, end: str) -> float:
-    size = operator.shape[0]
-    # The start is fixed so that the same point gives the same number.
-    start = np.random.default_rng(0).standard_normal(size)
-    vectors = min(size, LANCZOS_VECTORS)
-    try:
-        found = eigsh(
-            operator,
-            k=1,
-            which=end,
-            ncv=vectors,
-            v0=start,
-            return_eigenvectors=False,
-            tol=LANCZOS_TOL,  # type: ignore[arg-type]
-        )
-    except ArpackNoConvergence as error:
-        raise InvalidInput(f"Lanczos did not converge for {size} unknowns: use the dense factorisation.") from error
-    return float(found[0])
