@@ -27,7 +27,7 @@ from unweave.learn.quadratic.problem import QuadraticProblem, State
 from unweave.learn.quadratic.saddles import LanczosEscape, smallest_eigenpair
 from unweave.learn.quadratic.search import ConjugateGradients, SteepestDescent, TrustRegion
 from unweave.learn.quadratic.train import random_start, train
-from unweave.learn.quadratic.uniqueness import semidefinite_uniqueness
+from unweave.learn.quadratic.uniqueness import UniquenessRules, semidefinite_uniqueness
 from unweave.reproduce.soltanolkotabi.balanced_start import balanced_start
 from unweave.reproduce.soltanolkotabi.perturbed_descent import PerturbedGradientDescent
 
@@ -166,7 +166,7 @@ def teachers(seeds: int) -> None:
             problem = QuadraticProblem(points, np.sum((points @ factor.T) ** 2, axis=1), np.ones(inputs + 1))
             seconds, fit = timed(LiftedSemidefinite(), problem)
             error = float(np.linalg.norm(fit.matrix - matrix) / np.linalg.norm(matrix))
-            is_proven = semidefinite_uniqueness(problem, fit.matrix).is_proven
+            is_proven = semidefinite_uniqueness(problem, fit.matrix, rules=UniquenessRules()).is_proven
             rows.append((error, is_proven, is_proven and error > 1e-8, seconds))
         table = np.array(rows, dtype=float)
         say(

@@ -7,7 +7,7 @@ from squares import both_signs, planted_rank, random_labels
 from unweave.learn.quadratic.lifted import LiftedLeastSquares, LiftedSemidefinite, factorise
 from unweave.learn.quadratic.optimality import OptimalityTest, SpectrumRules
 from unweave.learn.quadratic.train import train
-from unweave.learn.quadratic.uniqueness import semidefinite_uniqueness
+from unweave.learn.quadratic.uniqueness import UniquenessRules, semidefinite_uniqueness
 
 NO_SPECTRUM = SpectrumRules(largest_rank=0)
 
@@ -75,7 +75,7 @@ def test_low_rank_teachers_are_recovered_and_proven_unique(rank: int, samples: i
     fit = LiftedSemidefinite()(problem)
     assert fit.has_converged
     assert np.linalg.norm(fit.matrix - matrix) <= 1e-10 * np.linalg.norm(matrix)
-    uniqueness = semidefinite_uniqueness(problem, fit.matrix)
+    uniqueness = semidefinite_uniqueness(problem, fit.matrix, rules=UniquenessRules())
     assert uniqueness.rank == rank
     assert uniqueness.is_proven
 
@@ -85,14 +85,14 @@ def test_full_rank_teachers_below_the_dimension_are_not_called_unique(seed: int)
     fit = LiftedSemidefinite()(problem)
     assert fit.loss < 1e-20
     assert np.linalg.norm(fit.matrix - matrix) > 0.1 * np.linalg.norm(matrix)
-    assert not semidefinite_uniqueness(problem, fit.matrix).is_proven
+    assert not semidefinite_uniqueness(problem, fit.matrix, rules=UniquenessRules()).is_proven
 
 
 def test_points_that_lack_a_direction_determine_nothing(seed: int) -> None:
     problem, matrix = planted_rank(seed, samples=40, inputs=6, rank=1)
     points = problem.points.copy()
     points[:, 2] = 0.0
-    assert not semidefinite_uniqueness(replace(problem, points=points), matrix).is_proven
+    assert not semidefinite_uniqueness(replace(problem, points=points), matrix, rules=UniquenessRules()).is_proven
 
 
 def test_semidefinite_least_squares_satisfy_their_optimality_conditions(seed: int) -> None:

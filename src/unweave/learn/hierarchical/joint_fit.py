@@ -114,6 +114,7 @@ class JointLevenbergMarquardt:
             starts in a row may end in the same one.
         start_size: size of random features of a single level, when inputs have size 1.
         exact_tol: relative loss at which nothing is left to learn, and no further start is made.
+        damping: how steps are damped; its number of steps is that above.
         decay: weight of the squared parameters, relative to the loss of the best constant.
         probing_starts: that decide whether squares add or subtract; the wrong choice leaves a far larger loss.
     """
@@ -122,6 +123,7 @@ class JointLevenbergMarquardt:
     restarts: int = 10
     start_size: float = 0.3
     exact_tol: float = 1e-24
+    damping: Policy = DAMPING
     decay: float = 0.0
     probing_starts: int = 2
 
@@ -226,7 +228,7 @@ class _Problem(NamedTuple):
 
     def descend(self, vector: Parameters) -> Descent:
         """Levenberg-Marquardt; the loss never grows."""
-        policy = replace(DAMPING, steps=self.settings.steps)
+        policy = replace(self.settings.damping, steps=self.settings.steps)
         found = minimise(_DescentProblem(self), vector, policy, target=self.settings.exact_tol * self.unit_loss)
         return Descent(found.point, found.losses)
 

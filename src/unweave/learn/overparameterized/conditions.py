@@ -5,7 +5,7 @@ theory of local linear convergence [soltanolkotabi] asks that mu vanishes everyw
 (case a) or everywhere (case b).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -24,6 +24,27 @@ WIDEST_PANEL = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
+class Width:
+    """How wide a network has to be: hidden weights per sample, measured on random labels.
+
+    Args:
+        expected: from which on training is expected to reach zero error: it rarely did with fewer.
+        fewest: below which it can't: there are fewer unknowns than equations.
+        ample: that are taken if the number of neurons is left open: with as many it always did.
+        fewest_neurons: that are taken then: fewer leave random starts no choice, however few samples there are.
+    """
+
+    expected: float = 1.5
+    fewest: float = 1.0
+    ample: float = 2.0
+    fewest_neurons: int = 4
+
+    def neurons(self, samples: int, inputs: int) -> int:
+        """How many are taken if that is left open."""
+        return max(self.fewest_neurons, int(np.ceil(self.ample * samples / inputs)))
+
+
+@dataclass(frozen=True, kw_only=True)
 class TrainingRules:
     """Limits that decide what is said about a training.
 
@@ -33,12 +54,7 @@ class TrainingRules:
             large that rounding explains everything.
         rank_share: below this share of the largest singular value the Jacobian has lost rank. Of 113 planted networks
             that were found again it had 7e-4 at least, and with one neuron too many 3e-16 at most, in 122 trainings.
-        weights_per_sample: hidden weights from which on training is expected to reach zero error: random labels were
-            always fitted with twice as many as samples, and rarely below 1.5 times.
-        fewest_weights_per_sample: below which it can't: there are fewer unknowns than equations.
-        ample_weights_per_sample: that are taken if the number of neurons is left open: with as many it was always
-            reached.
-        fewest_neurons: that are taken then: fewer leave random starts no choice, however few samples there are.
+        width: how wide a network has to be.
         linear: variance of the slope below which an activation is linear on these samples: slopes then differ by 1e-4;
             chosen.
         chance: standard errors up to which a deviation from a Gaussian is chance: exceeded in 6e-5 of all cases.
@@ -51,10 +67,7 @@ class TrainingRules:
 
     zero_tol: float = 1e-6
     rank_share: float = 1e-10
-    weights_per_sample: float = 1.5
-    fewest_weights_per_sample: float = 1.0
-    ample_weights_per_sample: float = 2.0
-    fewest_neurons: int = 4
+    width: Width = field(default_factory=Width)
     linear: float = 1e-8
     chance: float = 4.0
     constant: float = 1e-13
@@ -179,9 +192,9 @@ def network_conditions(
         at_least(
             "hidden weights per sample",
             per_sample,
-            rules.weights_per_sample,
+            rules.width.expected,
             "with fewer, training may end above zero: add neurons",
-            weak=rules.fewest_weights_per_sample,
+            weak=rules.width.fewest,
         ),
         at_least("samples per input", samples / inputs, 1.0, "the theory has as many samples as inputs", weak=0.0),
         at_least("spread of the Jacobian", share, rules.rank_share, "0 means that some labels can't be moved alone"),

@@ -138,8 +138,7 @@ class OverparameterizedRegressor(NetworkRegressor):
         )
 
     def _neurons(self, samples: int, inputs: int) -> int:
-        given = check_neurons(self.neurons)
-        return given or max(RULES.fewest_neurons, int(np.ceil(RULES.ample_weights_per_sample * samples / inputs)))
+        return check_neurons(self.neurons) or RULES.width.neurons(samples, inputs)
 
     def _best(
         self, units: "_Units", activation: Activation, neurons: int, rng: np.random.Generator
@@ -243,7 +242,7 @@ def _certify(
 def _verdict(certificate: TrainingCertificate, end: TrainingPoint, steps: int) -> tuple[Outcome, str]:
     sizes = f"{end.parameters} trained parameters for {end.samples} samples"
     if not certificate.is_global_minimum:
-        is_narrow = end.parameters < RULES.weights_per_sample * end.samples
+        is_narrow = end.parameters < RULES.width.expected * end.samples
         advice = "take more neurons" if is_narrow else "try more starts, or more steps of the solver"
         return Outcome.NOT_IDENTIFIED, (
             f"training ended after {steps} steps at a loss of {certificate.loss:.3g} with residuals up to "

@@ -41,9 +41,6 @@ class UniquenessRules:
     projections: int = 200
 
 
-UNIQUENESS_RULES = UniquenessRules()
-
-
 @dataclass(frozen=True)
 class Uniqueness:
     """Evidence that one semidefinite matrix alone has the values of an optimal one.
@@ -61,9 +58,7 @@ class Uniqueness:
     is_proven: bool
 
 
-def semidefinite_uniqueness(
-    problem: QuadraticProblem, matrix: Matrix, *, rules: UniquenessRules = UNIQUENESS_RULES
-) -> Uniqueness:
+def semidefinite_uniqueness(problem: QuadraticProblem, matrix: Matrix, *, rules: UniquenessRules) -> Uniqueness:
     """Look for a proof that no other semidefinite matrix has the values of this one at the points."""
     whitening = Whitening.of(problem)
     if whitening.problem.inputs < problem.inputs:

@@ -55,6 +55,31 @@ class Thinning:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Visibility:
+    """When a neuron stands out from noise.
+
+    Args:
+        standard_errors: of its output weight at least: chance exceeds four, for a normal error, in 6e-5 of all cases.
+        rows_per_number: rows beyond its kink, on the side that has fewer, for every number of it. Fewer follow any of
+            their labels: with as many as numbers they are met exactly, and one outlier of the noise makes a neuron of
+            its own.
+        largest_angle: standard error of its direction, in radians, from which on that is not known: at half a radian it
+            reaches the angle below which neurons may be taken for one.
+    """
+
+    standard_errors: float = 4.0
+    rows_per_number: float = 3.0
+    largest_angle: float = 0.5
+
+    def rest_on_enough(self, network: Network, points: Points) -> Bool[np.ndarray, "neurons"]:
+        """Whether enough of the rows lie on either side of the kink of every neuron."""
+        hidden = network.layers[0]
+        beyond = np.count_nonzero(hidden.preactivations(points) > 0.0, axis=0)
+        fewer = np.minimum(beyond, len(points) - beyond)
+        return fewer >= self.rows_per_number * (hidden.inputs + 2)
+
+
+@dataclass(frozen=True, kw_only=True)
 class CandidateRules:
     """Limits that decide what is made of a candidate.
 
@@ -64,13 +89,7 @@ class CandidateRules:
             planted networks had 5e-14 at most; the margin is for kinks that few rows pass.
         even_noise: noise whose median is a smaller share of its root mean square is none: most rows are met, and some
             are not. It is 0.67 for normal noise and 0.44 for Student's t with three degrees of freedom; half of that.
-        seen: standard errors of an output weight from which on its neuron stands out: chance exceeds four, for a
-            normal error, in 6e-5 of all cases.
-        rows_per_number: rows beyond its kink, on the side that has fewer, for every number of a neuron that stands out
-            from noise. Fewer follow any of their labels: with as many as numbers they are met exactly, and one outlier
-            of the noise makes a neuron of its own.
-        largest_angle: standard error of a direction, in radians, from which on it is not known: at half a radian it
-            reaches the angle below which neurons may be taken for one.
+        visible: when a neuron stands out from noise.
         thinning: how neurons that exact labels do not need are left out.
         screening_rows: that decide whether a start deserves a fit to all of them; chosen, for the time.
     """
@@ -78,9 +97,7 @@ class CandidateRules:
     residuals: ResidualTest = field(default_factory=ResidualTest)
     exact_elsewhere: float = 1e-9
     even_noise: float = 0.2
-    seen: float = 4.0
-    rows_per_number: float = 3.0
-    largest_angle: float = 0.5
+    visible: Visibility = field(default_factory=Visibility)
     thinning: Thinning = field(default_factory=Thinning)
     screening_rows: int = 30_000
 
@@ -261,15 +278,11 @@ class Finisher:
 
     def _seen(self, network: Network, errors: StandardErrors, *, is_exact: bool) -> Bool[np.ndarray, "neurons"]:
         """Which neurons stand out from the noise, and rest on enough rows if there is any."""
-        rules, hidden = self.rules, network.layers[0]
+        rules = self.rules.visible
         is_seen = errors.seen(
-            in_inputs(network, self.coordinates), needed=rules.seen, largest_angle=rules.largest_angle
+            in_inputs(network, self.coordinates), needed=rules.standard_errors, largest_angle=rules.largest_angle
         )
-        if is_exact:
-            return is_seen
-        beyond = np.count_nonzero(hidden.preactivations(self.fitted.points) > 0.0, axis=0)
-        fewer = np.minimum(beyond, len(self.fitted.labels) - beyond)
-        return is_seen & (fewer >= rules.rows_per_number * (hidden.inputs + 2))
+        return is_seen if is_exact else is_seen & rules.rest_on_enough(network, self.fitted.points)
 
 
 def in_inputs(network: Network, coordinates: Coordinates, *, spread: float = 1.0) -> Network:
