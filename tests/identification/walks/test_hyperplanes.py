@@ -11,6 +11,7 @@ from unweave.identification.walks.hyperplanes import (
     hyperplanes_between,
     measure_hyperplanes,
     measure_sides,
+    read_weak_kinks,
 )
 from unweave.identification.walks.kinks import KinkSearch
 from unweave.identification.walks.lines import Line, random_line
@@ -205,3 +206,56 @@ def test_hyperplanes_can_be_chosen(seed: int) -> None:
     np.testing.assert_array_equal(chosen.normals, met.normals[[4, 1]])
     np.testing.assert_array_equal(chosen.jumps, met.jumps[[4, 1]])
     assert met.chosen([]).normals.shape == (0, 6)
+
+
+def weak_network(seed: int, *, weak: float) -> Network:
+    """A network of which one neuron has a small output weight."""
+    truth = relu_network(seed, inputs=40, neurons=12)
+    hidden, output = truth.layers
+    pulls = output.weights.copy()
+    pulls[0, 3] = weak
+    return Network.shallow(hidden.weights, hidden.biases, pulls, output.biases, RELU)
+
+
+def test_a_weak_kink_is_read_with_steps_that_others_allow(seed: int) -> None:
+    truth, line = weak_network(seed, weak=1e-6), line_of(seed, 40)
+    walked = EXACT(truth, line)
+    first = measure_hyperplanes(truth, walked, EXACT)
+    met = read_weak_kinks(truth, walked, EXACT, first)
+    order = np.argsort(met.kinks)
+    normals, _, jumps = planted_terms(truth, line)
+    weak = int(np.argmin(np.abs(jumps[:, 0])))
+    assert dict(zip(first.kinks, first.errors, strict=True)).get(weak, np.inf) > EXACT.poor
+    assert met.unresolved == 0
+    assert np.all(met.errors < EXACT.poor)
+    np.testing.assert_array_less(np.linalg.norm(met.normals[order] - normals, axis=1), 3 * met.errors[order])
+
+
+def test_kinks_that_were_read_well_are_not_asked_again(seed: int) -> None:
+    model, line = Asked(relu_network(seed, inputs=40, neurons=12)), line_of(seed, 40)
+    walked = EXACT(model, line)
+    met = measure_hyperplanes(model, walked, EXACT)
+    poor = [kink for kink, error in zip(met.kinks, met.errors, strict=True) if error > EXACT.poor]
+    model.points.clear()
+    again = read_weak_kinks(model, walked, EXACT, met)
+    assert model.count <= 2 * 2 * len(poor) * 41
+    assert sorted(again.kinks) == list(met.kinks)
+
+
+def test_long_steps_cross_no_known_hyperplane(seed: int) -> None:
+    model, line = Asked(weak_network(seed, weak=1e-6)), line_of(seed, 40)
+    walked = EXACT(model, line)
+    met = measure_hyperplanes(model, walked, EXACT)
+    known = met.chosen([row for row, error in enumerate(met.errors) if error <= EXACT.poor])
+    pieces = range(len(walked.pieces))
+    model.points.clear()
+    measure_sides(model, walked, EXACT, pieces)
+    short = model.points[0]
+    model.points.clear()
+    measure_sides(model, walked, EXACT, pieces, known=known)
+    asked = model.points[0].reshape(len(pieces), 41, 40)
+    sides = np.sign(asked @ known.normals.T + known.offsets)
+    assert np.all(sides == sides[:, :1])
+    lengths = np.linalg.norm(asked[:, 1:] - asked[:, :1], axis=2)
+    before = short.reshape(asked.shape)
+    assert np.median(lengths / np.linalg.norm(before[:, 1:] - before[:, :1], axis=2)) > 100

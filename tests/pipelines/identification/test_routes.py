@@ -330,15 +330,17 @@ def test_a_model_that_fails_on_the_only_way_is_an_error_and_not_an_outcome(seed:
         unweave.identify(model, inputs=INPUTS, domain=unweave.Box(-4.0, 4.0), activation="relu", seed=seed)
 
 
-def test_large_networks_are_solved_also_where_one_neuron_is_weak() -> None:
+@pytest.mark.parametrize("weak", [1e-6, 1e-8])
+def test_large_networks_are_solved_also_where_one_neuron_is_weak(weak: float) -> None:
     rng = np.random.default_rng(5)
     weights, biases = rng.standard_normal((20, 30)) / np.sqrt(30), 0.5 * rng.standard_normal(20)
     outputs = rng.standard_normal((1, 20))
-    outputs[0, 1] = 1e-6
+    outputs[0, 1] = weak
     truth = Network.shallow(weights, biases, outputs, np.zeros(1), RELU)
     found = unweave.identify(truth)
     assert found.is_identified
     assert found.network is not None
     assert found.certificate is not None
     assert unweave.match(found.network, truth).largest_error < found.certificate.radius < 1e-3
-    assert found.cost.queries < 8 * truth.parameters
+    # One line, one table of gradients: with a second line it would be twice as many.
+    assert found.cost.queries < 6 * truth.parameters

@@ -20,7 +20,7 @@ from unweave.identification.kinks.box import BoxWalk
 from unweave.identification.kinks.gradient_table import GradientTable
 from unweave.identification.refiner import Candidate, Refiner, Start
 from unweave.identification.routes import KINK_WALK, Condition, Known, Survey
-from unweave.identification.walks.hyperplanes import Hyperplanes, measure_hyperplanes
+from unweave.identification.walks.hyperplanes import Hyperplanes, measure_hyperplanes, read_weak_kinks
 from unweave.identification.walks.kinked_terms import KinkedTerms, refined_with_signs
 from unweave.identification.walks.kinks import KinkSearch
 from unweave.identification.walks.lines import random_line
@@ -134,7 +134,11 @@ class KinkWalk:
             return self._walk(survey, terms, None)
         # Every kink is a neuron, whose gradients on both sides are asked.
         session.saw(len(terms.offsets) + len(walked.kinks))
-        return measure_hyperplanes(ask, walked, search)
+        met = measure_hyperplanes(ask, walked, search)
+        parameters = len(walked.kinks) * (probe.oracle.inputs + probe.oracle.outputs)
+        if almost is None and self._is_large(survey, parameters):
+            met = read_weak_kinks(ask, walked, search, met)
+        return met
 
     def _is_over(self, tried: list[Candidate]) -> bool:
         """Whether the last network explains all answers, or others would not."""
@@ -148,7 +152,7 @@ class KinkWalk:
         self, survey: Survey, refiner: Refiner, start: Start, terms: KinkedTerms, *, may_solve: bool
     ) -> Candidate:
         """Make the terms exact, in closed form if there are many of them, and else by a fit."""
-        if may_solve and self._is_large(survey, start):
+        if may_solve and self._is_large(survey, start.network.parameters):
             solved = self._in_closed_form(survey, refiner, start)
             # A fit may tell apart what the cells do not.
             if solved is not None and (solved.certificate.is_isolated or not solved.explains):
@@ -156,9 +160,9 @@ class KinkWalk:
         error = float(np.max(terms.errors))
         return refined_with_signs(survey.session, refiner, start, error=error, activation=survey.activation)
 
-    def _is_large(self, survey: Survey, start: Start) -> bool:
+    def _is_large(self, survey: Survey, parameters: int) -> bool:
         """Whether a closed form is faster than a fit, and as exact."""
-        return start.network.parameters >= self.large and survey.probe.scale.noise <= self.finest_noise
+        return parameters >= self.large and survey.probe.scale.noise <= self.finest_noise
 
     def _in_closed_form(self, survey: Survey, refiner: Refiner, start: Start) -> Candidate | None:
         """Solve a network from gradients in roomy cells; None if there are not enough of them."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Points, Values, Vector, batched_by_size, with_rows
+from unweave.arrays import Points, Values, Vector, batched_by_size, root_mean_square, with_rows
 from unweave.identification.walks.kinks import KinkedLine, KinkSearch
 from unweave.identification.walks.lines import Ask, Search, run_searches
 
@@ -53,13 +53,23 @@ class Side:
     error: float
 
 
-def measure_sides(ask: Ask, walked: KinkedLine, settings: KinkSearch, pieces: Iterable[int]) -> dict[int, Side]:
-    """Measure the gradient in some affine pieces of a line; those that could not be measured are left out."""
+def measure_sides(
+    ask: Ask, walked: KinkedLine, settings: KinkSearch, pieces: Iterable[int], *, known: "Hyperplanes | None" = None
+) -> dict[int, Side]:
+    """Measure the gradient in some affine pieces of a line; those that could not be measured are left out.
+
+    Args:
+        ask: answers points.
+        walked: the line.
+        settings: of the search.
+        pieces: their indices.
+        known: hyperplanes that steps are known not to cross: they are as long as these and other kinks allow.
+    """
     inputs = len(walked.line.base)
     sides: dict[int, Side] = {}
     # All pieces at once would be one table of as many points as weights, times the number of inputs.
     for some in batched_by_size(list(pieces), inputs * (inputs + 1)):
-        searches = [_side(walked, settings, index) for index in some]
+        searches = [_side(walked, settings, index, known) for index in some]
         sides |= {side.index: side for side in run_searches(searches, ask)}
     return sides
 
@@ -73,6 +83,41 @@ def measure_hyperplanes(ask: Ask, walked: KinkedLine, settings: KinkSearch) -> H
     """
     sides = measure_sides(ask, walked, settings, range(len(walked.pieces)))
     return hyperplanes_between(sides, walked, settings)
+
+
+def read_weak_kinks(ask: Ask, walked: KinkedLine, settings: KinkSearch, met: Hyperplanes) -> Hyperplanes:
+    """Read kinks again that were read badly or not at all, with the long steps that the others allow.
+
+    Steps that know nothing are so short that rounding hides the normal of a neuron with a small output weight, although
+    its kink is clear.
+    """
+    well_read = [row for row, error in enumerate(met.errors) if error <= settings.poor]
+    good = {met.kinks[row] for row in well_read}
+    poor = [index for index, kink in enumerate(walked.kinks) if kink.is_resolved and index not in good]
+    pieces = sorted({piece for index in poor for piece in (index, index + 1)})
+    sides = measure_sides(ask, walked, settings, pieces, known=met.chosen(well_read))
+    again = hyperplanes_between(sides, walked, settings)
+    before = {kink: float(error) for kink, error in zip(met.kinks, met.errors, strict=True)}
+    better = [row for row, kink in enumerate(again.kinks) if again.errors[row] < before.get(kink, np.inf)]
+    again = again.chosen([row for row in better if again.kinks[row] in poor])
+    kept = met.chosen([row for row, kink in enumerate(met.kinks) if kink not in again.kinks])
+    return _joined(kept, again, unresolved=_unread(walked, [*kept.errors, *again.errors], settings))
+
+
+def _joined(first: Hyperplanes, second: Hyperplanes, *, unresolved: int) -> Hyperplanes:
+    return Hyperplanes(
+        normals=np.concatenate([first.normals, second.normals]),
+        offsets=np.concatenate([first.offsets, second.offsets]),
+        jumps=np.concatenate([first.jumps, second.jumps]),
+        errors=np.concatenate([first.errors, second.errors]),
+        unresolved=unresolved,
+        kinks=(*first.kinks, *second.kinks),
+    )
+
+
+def _unread(walked: KinkedLine, errors: list[float], settings: KinkSearch) -> int:
+    """How many kinks of a line were not read clearly."""
+    return len(walked.kinks) - int(np.count_nonzero(np.array(errors) < settings.largest_error))
 
 
 def hyperplanes_between(sides: dict[int, Side], walked: KinkedLine, settings: KinkSearch) -> Hyperplanes:
@@ -101,7 +146,7 @@ def hyperplanes_between(sides: dict[int, Side], walked: KinkedLine, settings: Ki
         offsets=np.array(offsets),
         jumps=np.array(jumps).reshape(-1, outputs),
         errors=np.array(errors),
-        unresolved=len(walked.kinks) - int(np.count_nonzero(np.array(errors) < settings.largest_error)),
+        unresolved=_unread(walked, errors, settings),
         kinks=tuple(read),
     )
 
@@ -115,7 +160,7 @@ def plane_through(points: Points) -> tuple[Vector, float, float]:
     return directions[-1], float(directions[-1] @ center), error
 
 
-def _side(walked: KinkedLine, settings: KinkSearch, index: int) -> Search:
+def _side(walked: KinkedLine, settings: KinkSearch, index: int, known: Hyperplanes | None) -> Search:
     """Measure one gradient, and check it against the slope along the line."""
     piece, line = walked.pieces[index], walked.line
     place = _middle(walked, index, settings.outer_angle)
@@ -127,22 +172,47 @@ def _side(walked: KinkedLine, settings: KinkSearch, index: int) -> Search:
     error = settings.noise + settings.rounding * (float(np.max(np.abs(piece.at(position)))) + size * abs(position))
     # A flat piece has no slope that limits the step: it may be the longest one.
     visible = max(settings.gradient_error * size * room, error / settings.largest_step, np.finfo(float).tiny)
-    step = room * max(error / visible, settings.step)
-    gradient = yield from _differences(point, step)
+    # Towards the centre of the domain, which a box contains.
+    steps = np.where(point > 0, -1.0, 1.0) * room * max(error / visible, settings.step)
+    if known is not None:
+        steps = _longer(steps, point, known, longest=settings.largest_step * room)
+    gradient = yield from _differences(point, steps)
     expected, doubt = piece.slope, piece.error(position) / max(piece.last - piece.first, 1e-300)
-    if not np.all(np.abs(gradient @ line.direction - expected) <= settings.margin * (2 * error / step + doubt)):
-        step = settings.second_step * step
-        finer = yield from _differences(point, step)
-        crossed = np.any(np.abs(gradient - finer) > settings.margin * 2 * error / step, axis=0)
+
+    def fits() -> bool:
+        allowed = 2 * error * float(np.linalg.norm(line.direction / steps)) + doubt
+        return bool(np.all(np.abs(gradient @ line.direction - expected) <= settings.margin * allowed))
+
+    if not fits():
+        steps = settings.second_step * steps
+        finer = yield from _differences(point, steps)
+        crossed = np.any(np.abs(gradient - finer) > settings.margin * 2 * error / np.abs(steps), axis=0)
         gradient = np.where(crossed, finer, gradient)
-        if not np.all(np.abs(gradient @ line.direction - expected) <= settings.margin * (2 * error / step + doubt)):
+        if not fits():
             return []
-    return [Side(index, point, gradient, 2 * error / step)]
+    return [Side(index, point, gradient, 2 * error * root_mean_square(1.0 / steps))]
 
 
-def _differences(point: Vector, step: float) -> Generator[Points, Values, np.ndarray]:
-    """Gradient by differences towards the centre of the domain, which a box contains."""
-    steps = np.where(point > 0, -step, step)
+def _longer(steps: Vector, point: Vector, known: Hyperplanes, *, longest: float, share: float = 0.5) -> Vector:
+    """Make steps along the axes longer, up to a share of the way to the nearest known hyperplane.
+
+    Args:
+        steps: short ones.
+        point: where they begin.
+        known: the hyperplanes.
+        longest: what others that are not known allow.
+        share: chosen: half of the way leaves room for errors of the hyperplanes.
+    """
+    distances = known.normals @ point + known.offsets
+    approach = -np.sign(distances)[:, None] * known.normals * np.sign(steps)
+    with np.errstate(divide="ignore"):
+        ways = np.where(approach > 0.0, np.abs(distances)[:, None] / np.abs(approach), np.inf)
+    reach = np.minimum(share * np.min(ways, axis=0, initial=np.inf), longest)
+    return np.sign(steps) * np.maximum(np.abs(steps), reach)
+
+
+def _differences(point: Vector, steps: Vector) -> Generator[Points, Values, np.ndarray]:
+    """Gradient by one difference along every axis."""
     moved = point + np.diag(steps)
     values = yield np.concatenate([point[None], moved])
     return ((values[1:] - values[0]) / (np.diag(moved) - point)[:, None]).T

@@ -133,6 +133,8 @@ class KinkSearch:
         second_step: factor of a step for gradients that do not fit the slope along the line; chosen: a tenth crosses a
             tenth as many hyperplanes.
         outer_angle: how far from the outermost kinks their gradients are measured; chosen.
+        poor: expected error of a normal above which its kink is read again, where that is possible: in a room of a few
+            hundred inputs it moves a hyperplane by a share of the distance of the next one.
         largest_error: of a normal, above which it is not worth keeping: six degrees; chosen.
         first_pieces: that are measured before the search begins, besides those at the two ends: kinks between two
             neighbours hide only if they cancel there, and five intervals are searched in the same batches as one.
@@ -151,6 +153,7 @@ class KinkSearch:
     largest_step: float = field(default=0.03, kw_only=True)
     second_step: float = field(default=0.1, kw_only=True)
     outer_angle: float = field(default=0.3, kw_only=True)
+    poor: float = field(default=1e-3, kw_only=True)
     largest_error: float = field(default=0.1, kw_only=True)
     first_pieces: int = field(default=4, kw_only=True)
 
