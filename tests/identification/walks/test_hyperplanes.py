@@ -231,8 +231,9 @@ def test_a_weak_kink_is_read_with_steps_that_others_allow(seed: int) -> None:
     np.testing.assert_array_less(np.linalg.norm(met.normals[order] - normals, axis=1), 3 * met.errors[order])
 
 
-def test_kinks_that_were_read_well_are_not_asked_again(seed: int) -> None:
-    model, line = Asked(relu_network(seed, inputs=40, neurons=12)), line_of(seed, 40)
+@pytest.mark.parametrize("outputs", [1, 3])
+def test_kinks_that_were_read_well_are_not_asked_again(outputs: int, seed: int) -> None:
+    model, line = Asked(relu_network(seed, inputs=40, neurons=12, outputs=outputs)), line_of(seed, 40)
     walked = EXACT(model, line)
     met = measure_hyperplanes(model, walked, EXACT)
     poor = [kink for kink, error in zip(met.kinks, met.errors, strict=True) if error > EXACT.poor]

@@ -96,6 +96,8 @@ def read_weak_kinks(ask: Ask, walked: KinkedLine, settings: KinkSearch, met: Hyp
     poor = [index for index, kink in enumerate(walked.kinks) if kink.is_resolved and index not in good]
     pieces = sorted({piece for index in poor for piece in (index, index + 1)})
     sides = measure_sides(ask, walked, settings, pieces, known=met.chosen(well_read))
+    if not sides:
+        return met
     again = hyperplanes_between(sides, walked, settings)
     before = {kink: float(error) for kink, error in zip(met.kinks, met.errors, strict=True)}
     better = [row for row, kink in enumerate(again.kinks) if again.errors[row] < before.get(kink, np.inf)]
