@@ -99,14 +99,12 @@ class Box:
     def __post_init__(self) -> None:
         lower, upper = _bound(self.lower, "Box", "lower"), _bound(self.upper, "Box", "upper")
         _check_lengths("Box", lower=lower, upper=upper)
-        if not np.all(lower < upper):
-            raise InvalidInput(f"Box needs finite bounds with lower < upper, got {self.lower} and {self.upper}.")
-        if not (np.all(np.abs(lower) <= FARTHEST) and np.all(np.abs(upper) <= FARTHEST)):
+        largest = np.maximum(np.abs(lower), np.abs(upper))
+        if not (np.all(lower < upper) and np.all(largest <= FARTHEST)):
             raise InvalidInput(
                 f"Box needs finite bounds with lower < upper, at most {FARTHEST:g}, got {self.lower} and {self.upper}."
             )
-        narrowest = np.maximum(NARROWEST * np.maximum(np.abs(lower), np.abs(upper)), 1 / FARTHEST)
-        if not np.all(upper - lower >= narrowest):
+        if not np.all(upper - lower >= np.maximum(NARROWEST * largest, 1 / FARTHEST)):
             raise InvalidInput(
                 f"Box needs sides of at least {1 / FARTHEST:g}, and {NARROWEST:g} of its coordinates, which are too "
                 f"coarse for less, got {self.lower} and {self.upper}."
@@ -132,12 +130,9 @@ Domain = Everywhere | Box
 
 def _per_input(value: float | Vector, inputs: int, name: str) -> Float64[np.ndarray, "inputs"]:
     array = np.asarray(value, dtype=np.float64)
-    if array.ndim == 0:
-        return np.full(inputs, float(array))
-    array = as_float64(array, name=name, ndim=1)
-    if len(array) != inputs:
+    if array.ndim == 1 and len(array) != inputs:
         raise InvalidInput(f"the domain needs one {name} per input, {inputs} in all, got {len(array)}.")
-    return array
+    return np.full(inputs, array)
 
 
 @dataclass(frozen=True)
@@ -156,10 +151,9 @@ class ValueGrid:
         """Add finite answers."""
         if len(self.kept) >= KEPT and self.bits > MOST_BITS:
             return self
-        values = np.unique(values[values != 0.0])
+        values, kept = np.unique(values[values != 0.0]), self.kept
         if len(values) == 0:
             return self
-        kept = self.kept
         if len(kept) < KEPT:
             chosen = values[:: max(1, len(values) // KEPT)]
             kept = np.concatenate([kept, np.setdiff1d(chosen, kept)])[:KEPT]
@@ -299,12 +293,10 @@ class Oracle(ABC):
             raise InvalidInput(f"an oracle takes at most {MOST_INPUTS} inputs, got {inputs}.")
         if domain is not None and not isinstance(domain, Everywhere | Box):
             raise InvalidInput(f"an oracle needs a domain, Everywhere(...) or Box(lower, upper), got {domain!r}.")
-        self.inputs = int(inputs)
-        self.outputs = outputs
+        self.inputs, self.outputs = int(inputs), outputs
         self.domain = domain if domain is not None else Everywhere()
         self.domain.frame(self.inputs)
-        self.ledger = Ledger(budget=budget)
-        self._batch = batch
+        self.ledger, self._batch = Ledger(budget=budget), batch
 
     @abstractmethod
     def _answer(self, points: Points) -> object:
