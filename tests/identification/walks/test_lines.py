@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unweave.identification.walks.lines import (
-    OUTER_ANGLE,
+    LINE_ENDS,
     Line,
     Search,
     clipped,
@@ -22,7 +22,7 @@ from unweave.oracles.oracle import Box, Everywhere
 
 seeds = st.integers(0, 2**32 - 1)
 # Angles within the range of a line that has no end.
-angles = st.floats(-np.pi / 2 + OUTER_ANGLE, np.pi / 2 - OUTER_ANGLE)
+angles = st.floats(-np.pi / 2 + LINE_ENDS.angle, np.pi / 2 - LINE_ENDS.angle)
 units = st.floats(1e-3, 1e7)
 
 
@@ -63,7 +63,7 @@ def test_a_far_line_keeps_its_distance(seed: int, inputs: int, radius: float) ->
     # The base is the nearest point to the centre, so that no point of the line is nearer.
     assert abs(line.base @ line.direction) < 1e-9 * radius
     assert line.unit == radius
-    assert line.last == -line.first == np.pi / 2 - OUTER_ANGLE
+    assert line.last == -line.first == np.pi / 2 - LINE_ENDS.angle
 
 
 def assert_fills_box(line: Line) -> None:

@@ -17,11 +17,23 @@ from unweave.arrays import Points, Values, Vector
 from unweave.identification.session import Probe
 from unweave.oracles.oracle import Box, Domain
 
-# A line ends this close (in radians) to the direction it approaches; a random hyperplane is met
-# beyond with a probability of two thirds of that.
-OUTER_ANGLE = 1e-5
-# A line in a box ends before its faces, as a share of its length.
-BOX_MARGIN = 1e-6
+
+@dataclass(frozen=True, kw_only=True)
+class LineEnds:
+    """How far lines go.
+
+    Args:
+        angle: how close, in radians, a line without end comes to the direction that it approaches: a random hyperplane
+            is met beyond with a probability of two thirds of that.
+        margin: how far before its faces a line in a box ends, as a share of its length: of places spread evenly, two
+            millionths are missed.
+    """
+
+    angle: float = 1e-5
+    margin: float = 1e-6
+
+
+LINE_ENDS = LineEnds()
 
 
 @dataclass(frozen=True)
@@ -42,8 +54,8 @@ class Line:
     base: Vector
     direction: Vector
     unit: float
-    first: float = -np.pi / 2 + OUTER_ANGLE
-    last: float = np.pi / 2 - OUTER_ANGLE
+    first: float = -np.pi / 2 + LINE_ENDS.angle
+    last: float = np.pi / 2 - LINE_ENDS.angle
 
     def points(self, positions: Float64[np.ndarray, "points"]) -> Points:
         """The points at these positions."""
@@ -98,7 +110,7 @@ def line_between(start: Vector, end: Vector, domain: Domain) -> Line:
     return clipped(Line(start, (end - start) / distance, unit=distance), domain)
 
 
-def clipped(line: Line, domain: Domain) -> Line:
+def clipped(line: Line, domain: Domain, *, ends: LineEnds = LINE_ENDS) -> Line:
     """The part of the line inside a box, a little away from its faces."""
     if not isinstance(domain, Box):
         return line
@@ -107,7 +119,7 @@ def clipped(line: Line, domain: Domain) -> Line:
     faces = (np.array([[-1.0], [1.0]]) - line.base) / np.where(runs_along, 1.0, line.direction)
     faces = np.where(runs_along, np.array([[-np.inf], [np.inf]]), faces)
     lower, upper = np.max(np.min(faces, axis=0)), np.min(np.max(faces, axis=0))
-    margin = BOX_MARGIN * (upper - lower)
+    margin = ends.margin * (upper - lower)
     return Line(line.base, line.direction, line.unit, line.angle(lower + margin), line.angle(upper - margin))
 
 

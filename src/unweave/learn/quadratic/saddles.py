@@ -16,9 +16,6 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from unweave.arrays import Atoms
 from unweave.learn.quadratic.problem import QuadraticProblem, State
 
-# Singular values of the weighted rows of one sign below this, relative to the largest, count as a dependence. The
-# curvature of every direction is evaluated before it is used, so that a wrong count costs a direction, not the truth.
-DEPENDENCE_TOL = 1e-3
 # Weights up to which the Hessian is formed: Lanczos needs more than it has to offer for a few.
 DENSE_WEIGHTS = 60
 LANCZOS_TOL, LOOSE_TOL = 1e-9, 1e-2
@@ -65,11 +62,15 @@ class BlockEscape:
             takes all.
         curvature_tol: as in `LanczosEscape`.
         fallback: asked where no rows are dependent; None to rely on the closed form.
+        dependence_tol: singular values of the weighted rows of one sign below this, relative to the largest, count as a
+            dependence. The curvature of every direction is evaluated before it is used, so that a wrong count costs a
+            direction, not the truth.
     """
 
     pairs: int | None = None
     curvature_tol: float = 1e-10
     fallback: LanczosEscape | None = None
+    dependence_tol: float = 1e-3
 
     def __call__(self, problem: QuadraticProblem, state: State, rng: np.random.Generator) -> Escape | None:
         """A direction of negative curvature, or None if neither this nor the fallback finds one."""
@@ -92,7 +93,7 @@ class BlockEscape:
             useful = int(np.count_nonzero(slopes < 0))
             if len(rows) == 0 or useful == 0:
                 continue
-            null = dependent_rows(problem.output_weights[rows], state.weights[rows])
+            null = dependent_rows(problem.output_weights[rows], state.weights[rows], tol=self.dependence_tol)
             count = min(null.shape[1], useful, useful if self.pairs is None else self.pairs)
             pairs = null[:, :count] * np.sqrt(-slopes[:count])
             direction[rows] += pairs @ along[:, :count].T
@@ -100,14 +101,13 @@ class BlockEscape:
 
 
 def dependent_rows(
-    output_weights: Float64[np.ndarray, "rows"], weights: Float64[np.ndarray, "rows inputs"]
+    output_weights: Float64[np.ndarray, "rows"], weights: Float64[np.ndarray, "rows inputs"], *, tol: float
 ) -> Float64[np.ndarray, "rows null"]:
     """Combinations a with ``W^T diag(v) a = 0`` and ``a^T diag(|v|) a' = 0 or 1``; the best one if none is exact."""
     _, values, right = np.linalg.svd((weights.T * output_weights), full_matrices=True)
     padded = np.concatenate([values, np.zeros(len(right) - len(values))])
-    null = (
-        right[padded <= DEPENDENCE_TOL * values[0]].T if np.any(padded <= DEPENDENCE_TOL * values[0]) else right[-1:].T
-    )
+    is_dependent = padded <= tol * values[0]
+    null = right[is_dependent].T if np.any(is_dependent) else right[-1:].T
     gram = (null.T * np.abs(output_weights)) @ null
     return scipy.linalg.solve_triangular(np.linalg.cholesky(gram), null.T, lower=True).T
 
