@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy.linalg
 from jaxtyping import Float64, Int
 
 from unweave.activations import RELU, Activation
@@ -117,15 +118,19 @@ class KinkedTerms:
         A term that only one line has shown and that the answers do not need is left out: two kinks close
         together can look like one.
         """
-        lifted = np.hstack([points, np.ones((len(points), 1))])
-        kept = np.ones(len(self.offsets), dtype=bool)
-        if len(points) > len(self.offsets) + lifted.shape[1]:
-            bends = np.maximum(points @ self.normals.T + self.offsets, 0.0)
-            jumps = np.linalg.lstsq(np.hstack([bends, lifted]), values, rcond=None)[0][: len(kept)]
+        inputs, neurons = points.shape[1] + 1, len(self.offsets)
+        bends = np.maximum(points @ self.normals.T + self.offsets, 0.0)
+        columns = np.hstack([points, np.ones((len(points), 1)), bends, values])
+        kept, factor = np.ones(neurons, dtype=bool), columns
+        if len(points) > neurons + inputs:
+            # One triangular factor serves both systems: with thousands of inputs that is what takes time.
+            factor = np.linalg.qr(columns, mode="r")
+            jumps = _solution(factor, neurons + inputs)[inputs:]
             shares = np.linalg.norm(jumps, axis=1) / np.linalg.norm(self.jumps, axis=1)
             kept = (shares > self.rules.vanished) | (self.sightings > 1)
+        rest = factor[:, inputs + neurons :] - factor[:, inputs : inputs + neurons][:, kept] @ self.jumps[kept]
+        affine = _solution(np.hstack([factor[:, :inputs], rest]), inputs)
         terms = with_rows(self, kept).network()
-        affine = np.linalg.lstsq(lifted, values - terms(points), rcond=None)[0]
         output = replace(terms.layers[1], biases=affine[-1])
         return Network((terms.layers[0], output), skip=affine[:-1].T)
 
@@ -160,6 +165,25 @@ class KinkedTerms:
         )
         normals[same], offsets[same], jumps[same], errors[same] = normal, offset, jump, error
         return KinkedTerms(normals, offsets, jumps, errors, sightings, self.rules)
+
+
+def _solution(
+    system: Float64[np.ndarray, "rows columns"], unknowns: int, *, determined: float = 1e-8
+) -> Float64[np.ndarray, "unknowns sides"]:
+    """Solve a system of least squares, with its right sides beside it: the shortest solution if there are several.
+
+    Args:
+        system: the unknowns' columns first.
+        unknowns: their number.
+        determined: part of a column that others do not explain, above which a triangular system is simply solved;
+            chosen: half of all digits are right at least.
+    """
+    left, right = system[:, :unknowns], system[:, unknowns:]
+    own = np.abs(np.diag(left)) / np.maximum(np.linalg.norm(left, axis=0)[: len(left)], np.finfo(float).tiny)
+    is_triangular = len(left) >= unknowns and not np.any(np.tril(left, -1))
+    if is_triangular and np.all(own > determined):
+        return scipy.linalg.solve_triangular(left[:unknowns], right[:unknowns])
+    return np.linalg.lstsq(left, right, rcond=None)[0]
 
 
 # Terms that happen to be met exactly are still rounded.
