@@ -124,7 +124,7 @@ class KinkedTerms:
         kept, factor = np.ones(neurons, dtype=bool), columns
         if len(points) > neurons + inputs:
             # One triangular factor serves both systems: with thousands of inputs that is what takes time.
-            factor = np.linalg.qr(columns, mode="r")
+            factor = np.asarray(np.linalg.qr(columns, mode="r"))
             jumps = _solution(factor, neurons + inputs)[inputs:]
             shares = np.linalg.norm(jumps, axis=1) / np.linalg.norm(self.jumps, axis=1)
             kept = (shares > self.rules.vanished) | (self.sightings > 1)
