@@ -153,7 +153,7 @@ class KinkSearch:
     largest_step: float = field(default=0.03, kw_only=True)
     second_step: float = field(default=0.1, kw_only=True)
     outer_angle: float = field(default=0.3, kw_only=True)
-    poor: float = field(default=1e-3, kw_only=True)
+    poor: float = field(default=2e-4, kw_only=True)
     largest_error: float = field(default=0.1, kw_only=True)
     first_pieces: int = field(default=4, kw_only=True)
 
