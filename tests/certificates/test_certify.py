@@ -387,17 +387,3 @@ def test_the_estimate_of_a_medium_relu_network_is_half_of_the_exact_value(
         monkeypatch.setattr(certificates, "EXACT_SINGULAR_LIMIT", limit)
         found.append(certified(network, network, points, fresh, noise=1e-15).smallest_singular)
     assert 0.5 * found[0] * (1 - 1e-9) <= found[1] < 0.6 * found[0]
-
-
-@pytest.mark.parametrize("activation", [TANH, RELU])
-def test_leverages_are_the_spread_of_refitted_values(activation: Activation) -> None:
-    """Compared with values of many networks, each refitted to answers with noise of its own."""
-    rng = np.random.default_rng(3)
-    truth, points, fresh = planted(3, activation=activation)
-    noise, elsewhere = 1e-7, 2.0 * fresh[:20]
-    answers = (truth(points) + noise * rng.standard_normal((len(points), truth.outputs)) for _ in range(100))
-    refitted = [LevenbergMarquardt()(truth, points, values, floor=noise).network for values in answers]
-    spread = np.sqrt(np.mean([(each(elsewhere) - truth(elsewhere)) ** 2 for each in refitted], axis=0))
-    expected = certificates.leverages(truth, points, elsewhere)
-    assert expected is not None
-    np.testing.assert_allclose(spread.max(axis=1) / noise, expected, rtol=0.4)

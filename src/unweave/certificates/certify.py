@@ -378,26 +378,6 @@ def _curvature_weights(network: Network, points: Points) -> Float64[np.ndarray, 
     return np.concatenate([np.repeat(per_neuron, inputs), per_neuron, np.tile(per_neuron, outputs), affine])
 
 
-def leverages(
-    network: Network, points: Points, at: Float64[np.ndarray, "places inputs"]
-) -> Float64[np.ndarray, "places"] | None:
-    """Say how much errors of fitted answers move the values of a shallow network elsewhere; None if they are too few.
-
-    Independent errors of one standard deviation at the points that were fitted move values by this many of them: the
-    square root of what statistics calls the leverage, for the output where it is largest.
-    """
-    if network.parameters > EXACT_SINGULAR_LIMIT or len(points) * network.outputs < network.parameters:
-        return None
-    if len(at) == 0:
-        return np.zeros(0)
-    triangle = np.asarray(np.linalg.qr(parameters.shallow_jacobian(network, points), mode="r"))
-    rows = parameters.shallow_jacobian(network, at)[: len(at) * network.outputs]
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        moved = scipy.linalg.solve_triangular(triangle, rows.T, trans="T", check_finite=False)
-        lengths = np.linalg.norm(moved, axis=0).reshape(len(at), network.outputs)
-    return np.nan_to_num(np.max(lengths, axis=1), nan=np.inf)
-
-
 def _singular_value(
     network: Network, points: Points, residuals: Values, weights: Float64[np.ndarray, "parameters"]
 ) -> tuple[float, float]:

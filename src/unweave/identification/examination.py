@@ -11,10 +11,11 @@ has something missing.
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy  # its parts are loaded when first used
 from jaxtyping import Bool, Float64
 
 from unweave.arrays import Points, Values, root_mean_square
-from unweave.certificates.certify import CONFIDENCE, fresh_needed, judged_by, leverages
+from unweave.certificates.certify import CONFIDENCE, EXACT_SINGULAR_LIMIT, fresh_needed, judged_by
 from unweave.certificates.claims import Evidence, in_words
 from unweave.exceptions import BudgetExhausted, TimeExhausted
 from unweave.identification import reasons
@@ -23,7 +24,7 @@ from unweave.identification.corners import DRAWN_VERTICES, MOST_INPUTS
 from unweave.identification.refiner import Candidate, Refiner, reach_of_parameters
 from unweave.identification.session import Probe
 from unweave.networks.network import Network
-from unweave.networks.parameters import is_shallow
+from unweave.networks.parameters import is_shallow, shallow_jacobian
 
 
 @dataclass(frozen=True)
@@ -320,3 +321,23 @@ def in_units_of(candidate: Candidate, refiner: Refiner) -> Refiner:
         answers=refiner.answers.in_units(theirs, (ours.offset - theirs.offset) / theirs.size, size),
         noise=refiner.noise * root_mean_square(size),
     )
+
+
+def leverages(
+    network: Network, points: Points, at: Float64[np.ndarray, "places inputs"]
+) -> Float64[np.ndarray, "places"] | None:
+    """Say how much errors of fitted answers move the values of a shallow network elsewhere; None if they are too few.
+
+    Independent errors of one standard deviation at the points that were fitted move values by this many of them: the
+    square root of what statistics calls the leverage, for the output where it is largest.
+    """
+    if network.parameters > EXACT_SINGULAR_LIMIT or len(points) * network.outputs < network.parameters:
+        return None
+    if len(at) == 0:
+        return np.zeros(0)
+    triangle = np.asarray(np.linalg.qr(shallow_jacobian(network, points), mode="r"))
+    rows = shallow_jacobian(network, at)[: len(at) * network.outputs]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        moved = scipy.linalg.solve_triangular(triangle, rows.T, trans="T", check_finite=False)
+        lengths = np.linalg.norm(moved, axis=0).reshape(len(at), network.outputs)
+    return np.nan_to_num(np.max(lengths, axis=1), nan=np.inf)
