@@ -130,7 +130,7 @@ def judged_by(
     certificate: Certificate,
     *,
     errors: Values,
-    trial_errors: Values,
+    trial_errors: Float64[np.ndarray, "trials outputs"],
     confidence: float,
     candidates: int,
 ) -> Certificate:

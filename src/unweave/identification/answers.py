@@ -292,7 +292,7 @@ class AnswerPool:
         return self.trial_points[:count], self.trial_values[:count]
 
     @property
-    def unseen(self) -> tuple[Values, Values]:
+    def unseen(self) -> tuple[Values, Float64[np.ndarray, "with_trials outputs"]]:
         """Fresh answers that no fit has seen, and these with the trials, in the oracle's units without their offset."""
         fresh = self.fresh_values if len(self.fresh_values) else self.values
         return fresh * self.oracle.size, np.concatenate([fresh, self.trials_in_domain[1]]) * self.oracle.size

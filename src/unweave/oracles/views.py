@@ -269,7 +269,9 @@ class AnswerDigits:
         """Whether answers are as far from their neighbours, relative to the spread, as rounding makes them, or less."""
         return level <= float(np.max(self.unit / spread))
 
-    def spreads(self, typical: Values, values: Values) -> Float64[np.ndarray, "outputs"]:
+    def spreads(
+        self, typical: Float64[np.ndarray, "typical outputs"], values: Values
+    ) -> Float64[np.ndarray, "outputs"]:
         """Give the standard deviation of typical answers, per output; infinite where all are constant up to rounding.
 
         Units were chosen from a few first answers, which may be the same where others are not.

@@ -8,14 +8,17 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import numpy as np
-from jaxtyping import Bool, Int64
+from jaxtyping import Bool, Float64, Int64
 
-from unweave.arrays import Points, Values, Vector
+from unweave.arrays import Points, Values
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
 from unweave.identification.plateaus.edges import Plateau
 from unweave.identification.plateaus.elsewhere import FarPlaces, Planes
 from unweave.identification.walks.lines import Ask
+
+Normals = Float64[np.ndarray, "rows inputs"]
+Thresholds = Float64[np.ndarray, "rows"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +42,7 @@ class FreshAnswers:
         """How many answers change nearby."""
         return int(np.count_nonzero(~self.is_steady))
 
-    def mixed(self, normals: Points, thresholds: Vector) -> int:
+    def mixed(self, normals: Normals, thresholds: Thresholds) -> int:
         """How many answers differ from most others on the same side of all of some hyperplanes."""
         sides = self.points @ normals.T > thresholds
         _, cells = np.unique(sides, axis=0, return_inverse=True)
@@ -47,7 +50,7 @@ class FreshAnswers:
         cells = cells.ravel()
         return sum(int(np.sum(cells == cell) - np.max(np.bincount(kinds[cells == cell]))) for cell in np.unique(cells))
 
-    def is_pure(self, normals: Points, thresholds: Vector, *, fewest: int = 5) -> Bool[np.ndarray, "rows"]:
+    def is_pure(self, normals: Normals, thresholds: Thresholds, *, fewest: int = 5) -> Bool[np.ndarray, "rows"]:
         """Whether all answers on one side of a hyperplane are the same, as below an "and" or an "or".
 
         Args:
@@ -60,7 +63,7 @@ class FreshAnswers:
         return np.array([any(len(one) >= fewest and np.ptp(one) == 0 for one in pair) for pair in groups], dtype=bool)
 
     def is_pure_beyond(
-        self, ask: Ask, normals: Points, thresholds: Vector, *, points: int = 16
+        self, ask: Ask, normals: Normals, thresholds: Thresholds, *, points: int = 16
     ) -> Bool[np.ndarray, "rows"]:
         """Whether that holds for points that are mirrored to one side, where there may be no fresh ones.
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Bool
+from jaxtyping import Bool, Float64
 
 from unweave.activations import STEP
 from unweave.arrays import Points
@@ -70,8 +70,8 @@ class _Split:
 
     points: Points
     is_second: Side
-    held_points: Points
-    held_second: Side
+    held_points: Float64[np.ndarray, "held inputs"]
+    held_second: Bool[np.ndarray, "held"]
     held_slices: Slices
 
 

@@ -138,7 +138,7 @@ class OptimalityCertificate:
 def certify_training(test: OptimalityTest, weights: Atoms, *, rules: OptimalityRules = RULES) -> OptimalityCertificate:
     """Judge trained weights by the samples they were trained on."""
     problem, state = test.problem, test.problem.at(weights)
-    gap = min(test.gap(state), _relaxed_gap(test, state, rules))
+    gap = float(min(test.gap(state), _relaxed_gap(test, state, rules)))
     values, size = scipy.linalg.eigvalsh(state.residual_matrix), float(np.linalg.norm(state.matrix, 2))
     curvature = curvature_bound(problem, state.residual_matrix)
     gap_tol = rules.global_tol * float(np.mean(problem.labels**2))

@@ -33,7 +33,7 @@ class Frame:
         has_biases: whether there is a column of ones.
     """
 
-    points: Points
+    points: Float64[np.ndarray, "points coordinates"]
     labels: Labels
     blur: Float64[np.ndarray, "points"]
     forth: Float64[np.ndarray, "rank inputs"]
@@ -78,7 +78,7 @@ class Frame:
         """Whether the points lack directions, along which weights are zero."""
         return len(self.forth) < self.forth.shape[1]
 
-    def outside(self, weights: Atoms) -> Atoms:
+    def outside(self, weights: Float64[np.ndarray, "neurons coordinates"]) -> Atoms:
         """Weights in the units of the samples, with a last column for biases if there are any."""
         rows = np.sqrt(self.unit) * weights[:, : len(self.forth)] @ self.forth
         if not self.has_biases:

@@ -75,7 +75,7 @@ def semidefinite_uniqueness(problem: QuadraticProblem, matrix: Matrix, *, rules:
     if not tangent > rules.rank_tol:
         return Uniqueness(rank, tangent, 0.0, False)
     margin = 1.0 if rank == problem.inputs else _dual_margin(tangents, across, rules)
-    return Uniqueness(rank, tangent, margin, margin > rules.dual_margin)
+    return Uniqueness(rank, tangent, margin, bool(margin > rules.dual_margin))
 
 
 def _tangent_values(
