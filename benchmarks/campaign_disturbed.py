@@ -1,6 +1,5 @@
 """Networks with answers or settings that mislead, and functions that are no networks, for `identify`."""
 
-import hashlib
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +12,7 @@ from campaign_planted import (
     Truth,
     any_domain,
     drawn,
+    hashed,
     kinked_in_a_box,
     ordinary,
     ordinary_smooth_in_a_box,
@@ -50,12 +50,6 @@ def hash_noise(rng: np.random.Generator) -> Truth:
     return Truth(
         lambda x: network(x) + size * hashed(x)[:, None], network.inputs, any_domain(rng), network, exact=network
     )
-
-
-def hashed(x: np.ndarray) -> np.ndarray:
-    """Give noise that depends on the point alone."""
-    digests = [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in np.ascontiguousarray(x)]
-    return np.array([int.from_bytes(digest, "little") / 2**64 - 0.5 for digest in digests]) * np.sqrt(12.0)
 
 
 def rounded(rng: np.random.Generator) -> Truth:

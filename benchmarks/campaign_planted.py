@@ -1,5 +1,6 @@
 """Networks that are planted for `identify`, each with its truth: ordinary ones, and hard ones."""
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
@@ -76,6 +77,12 @@ def any_domain(rng: np.random.Generator) -> Box | Everywhere:
 
 
 # --- what is planted -------------------------------------------------------------------------------------------------
+
+
+def hashed(x: np.ndarray) -> np.ndarray:
+    """Give noise that depends on the point alone."""
+    digests = [hashlib.blake2b(row.tobytes(), digest_size=8).digest() for row in np.ascontiguousarray(x)]
+    return np.array([int.from_bytes(digest, "little") / 2**64 - 0.5 for digest in digests]) * np.sqrt(12.0)
 
 
 def ordinary(rng: np.random.Generator) -> Truth:

@@ -112,6 +112,22 @@ def test_distillation_keeps_main_and_cross_products(seed: int) -> None:
     assert len(distill(readout, main=5, threshold=1e9).features) == 1
 
 
+@pytest.mark.parametrize("is_layer_wise", [False, True])
+def test_levels_below_change_in_joint_training_alone(is_layer_wise: bool, seed: int) -> None:
+    rng, draw = np.random.default_rng(seed), UniformInputs()
+    teacher = make_teacher(rng, inputs=4, widths=(2, 1), level_weights=(1.0, 0.3), distribution=draw)
+    points = draw(rng, 300, 4)
+    training = StagedTraining(
+        readouts=3, stage_steps=500, final_steps=500, batch=16, rate=1e-2, is_layer_wise=is_layer_wise
+    )
+    fit = training(teacher.wiring, points, teacher(points)[:, 0], mean_squares=np.ones(4), rng=rng)
+    assert [stage.steps for stage in fit.stages] == [500, 1_000]
+    before, after = fit.stages[0].network.levels[0].features, fit.network.levels[0].features
+    assert np.array_equal(before, after) == is_layer_wise
+    trace = trace_features(fit, teacher, points)
+    assert len(trace.steps) == len(trace.errors) == 3
+
+
 @pytest.mark.slow
 def test_classes_are_learnt_better_by_both_levels(seed: int) -> None:
     rng, draw = np.random.default_rng(seed), UniformInputs()
