@@ -13,7 +13,12 @@ from jaxtyping import Float64
 
 from unweave.arrays import Points, Values
 from unweave.certificates.curvature_bound import LayeredCurvature
-from unweave.certificates.large_jacobians import estimated_singular, lanczos_singular, singular_by_products
+from unweave.certificates.large_jacobians import (
+    PROVEN_FROM,
+    estimated_singular,
+    singular_by_products,
+    smallest_singular,
+)
 from unweave.networks import parameters
 from unweave.networks.network import Network
 from unweave.result import number, percent
@@ -22,6 +27,8 @@ from unweave.result import number, percent
 CONFIDENCE = 0.95
 # Parameters up to which the smallest singular value is computed; above it is estimated.
 EXACT_SINGULAR_LIMIT = 2_000
+# Error at fresh points, in units of the noise, of networks that are not right, whatever rounding adds.
+FAR_ABOVE_NOISE = 1e4
 # Balls tried around a deep network, from twice the singular value down to where the radius is.
 BALLS = 24
 # Shares of the points that a certificate may leave out because they are nearest to a kink of a neuron: more
@@ -194,15 +201,15 @@ def certify(
     answer_error = max(noise, rms_error)
     is_large = parameters.is_shallow(network) and network.parameters > EXACT_SINGULAR_LIMIT
     has_kinks = any(activation.breaks(1) for activation in network.activations)
-    shares = NEAR_KINKS if has_kinks and not is_large else NEAR_KINKS[:1]
+    # Of a large network that misses answers by far no other points would say more.
+    is_missing = network.parameters > PROVEN_FROM and rms_error > FAR_ABOVE_NOISE * noise
+    shares = NEAR_KINKS if has_kinks and not (is_large or is_missing) else NEAR_KINKS[:1]
     make_claim = _parameter_claim if parameters.is_shallow(network) else _layered_claim
-    claims = (make_claim(network, points, values, answer_error, share) for share in shares)
-    claim = next(claims)
-    for other in claims:
-        if claim.is_made:
-            break
-        claim = other
-    return replace(certify_by(claim, errors=errors, noise=noise), is_singular_estimated=is_large)
+    claims = [make_claim(network, points, values, answer_error, shares[0])]
+    for share in shares[1:]:
+        if not claims[-1].is_made:
+            claims.append(make_claim(network, points, values, answer_error, share))
+    return replace(certify_by(claims[-1], errors=errors, noise=noise), is_singular_estimated=is_large)
 
 
 def certify_by(claim: "ParameterClaim", *, errors: Values, noise: float) -> Certificate:
@@ -322,14 +329,8 @@ def _layered_singular(
     )
     factored = np.asarray(np.linalg.qr(columns, mode="r"))
     triangle, leftover = factored[: len(weights), :-1], factored[: len(weights), -1]
-    return _smallest_singular(triangle), float(np.linalg.norm(leftover))
-
-
-def _smallest_singular(triangle: Float64[np.ndarray, "parameters parameters"]) -> float:
-    """Smallest singular value of a triangle."""
-    if len(triangle) <= EXACT_SINGULAR_LIMIT:
-        return float(scipy.linalg.svdvals(triangle)[-1])
-    return lanczos_singular(triangle)
+    may_prove = network.parameters <= EXACT_SINGULAR_LIMIT
+    return smallest_singular(triangle, may_prove=may_prove), float(np.linalg.norm(leftover))
 
 
 def _farthest(reaches: Float64[np.ndarray, "points"], network: Network, share: float) -> np.ndarray:
@@ -388,7 +389,10 @@ def _singular_value(
         if not np.all(np.isfinite(jacobian)):
             # A fit has run away: its neurons have no curvature that could be told from zero.
             return 0.0, float(np.linalg.norm(residuals))
-        factor, triangle = np.linalg.qr(jacobian)
-        leftover = float(np.linalg.norm(factor.T @ parameters.with_gauge(network, residuals)))
-        return float(scipy.linalg.svdvals(triangle)[-1]), leftover
+        count, target = network.parameters, parameters.with_gauge(network, residuals)
+        if count <= PROVEN_FROM:
+            factor, triangle = np.linalg.qr(jacobian)
+            return smallest_singular(triangle), float(np.linalg.norm(factor.T @ target))
+        factored = np.asarray(np.linalg.qr(np.column_stack([jacobian, target]), mode="r"))
+        return smallest_singular(factored[:count, :count]), float(np.linalg.norm(factored[:count, -1]))
     return estimated_singular(network, points, weights), float(np.linalg.norm(residuals))
