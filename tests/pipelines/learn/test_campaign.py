@@ -43,6 +43,8 @@ HONEST = {Verdict.RIGHT, Verdict.PARTLY_RIGHT, Verdict.HONEST_NO}
         ("relu network", "noise with heavy tails", 84072269),
         # A neuron that bends at 1 % of the samples was missed, with a claim on all of some size.
         ("relu network", "rare neurons, noise", 84072292),
+        # A fifth neuron that no sample passes bent the function by 46 at the next sample outside.
+        ("relu network", "ill-conditioned", 101563497),
         # Only the affine part of a function without neurons was claimed: the judge was wrong.
         ("relu network", "no network", 920000017),
         # Two neurons of opposite signs without a sample between their kinks were one, to 4e-13 degrees.

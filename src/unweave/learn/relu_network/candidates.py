@@ -241,6 +241,11 @@ class Finisher:
             if fewer.widths != finished.network.widths:
                 again = self.finish(fewer, points, values)
                 finished = again if again.is_exact else finished
+        if finished.exact_share <= 0.5:
+            # Behind noise a neuron that hardly a row passes follows the noise there, and nothing bounds it elsewhere.
+            kept = self.rules.visible.rest_on_enough(finished.network, points)
+            if not np.all(kept):
+                return replace(self._once(_with_neurons(finished.network, kept), rng), start=start)
         return self.judged(start, _signed(finished, self.finish.exact_sign_tol), finished, rng)
 
     def judged(self, start: Network, network: Network, finished: FinishedRelu, rng: np.random.Generator) -> Candidate:
