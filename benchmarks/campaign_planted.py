@@ -140,6 +140,28 @@ def many_kinks(rng: np.random.Generator) -> Truth:
     return Truth(lambda x: moved(x) + size * spread * hashed(x)[:, None], inputs, Everywhere(), moved, exact=moved)
 
 
+def many_slabs(rng: np.random.Generator) -> Truth:
+    """Plant a large network that saturates, solved in closed form, sometimes with near, far, long or weak neurons."""
+    inputs = int(rng.integers(15, 35))
+    neurons = int(rng.integers(1_000 // inputs + 1, 1_800 // inputs))
+    network = drawn(rng, ("tanh", "sigmoid", "erf"), inputs=inputs, neurons=neurons)
+    hidden, output = network.layers
+    weights, biases, outgoing = hidden.weights.copy(), hidden.biases.copy(), output.weights.copy()
+    kind = rng.choice(["ordinary", "ordinary", "near", "far", "weak", "long"])
+    if kind == "near":
+        angle = 10.0 ** rng.uniform(-5, -1)
+        weights[1] = weights[0] + angle * rng.standard_normal(inputs) / np.sqrt(inputs)
+        biases[1] = biases[0] + angle * rng.standard_normal()
+    elif kind == "far":
+        biases[0] *= 10.0 ** rng.uniform(0.5, 2)
+    elif kind == "weak":
+        outgoing[:, 0] *= 10.0 ** rng.uniform(-9, -1)
+    elif kind == "long":
+        weights[0] *= 10.0 ** rng.uniform(-2, 2)
+    planted = Network((replace(hidden, weights=weights, biases=biases), replace(output, weights=outgoing)))
+    return Truth(planted, inputs, Everywhere(), planted)
+
+
 def near_duplicates(rng: np.random.Generator) -> Truth:
     """Plant two neurons at a small angle, whose output weights add up or cancel, sometimes in part or with noise."""
     network = drawn(rng, SMOOTH + KINKED, neurons=int(rng.integers(2, 8)))
@@ -197,6 +219,7 @@ PLANTS: tuple[Plant, ...] = (
     ordinary_smooth_in_a_box,
     kinked_in_a_box,
     many_kinks,
+    many_slabs,
     near_duplicates,
     uneven_weights,
     dead_and_far,

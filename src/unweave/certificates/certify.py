@@ -392,7 +392,7 @@ def _singular_value(
         count, target = network.parameters, parameters.with_gauge(network, residuals)
         if count <= PROVEN_FROM:
             factor, triangle = np.linalg.qr(jacobian)
-            return smallest_singular(triangle), float(np.linalg.norm(factor.T @ target))
+            return float(scipy.linalg.svdvals(triangle)[-1]), float(np.linalg.norm(factor.T @ target))
         factored = np.asarray(np.linalg.qr(np.column_stack([jacobian, target]), mode="r"))
         return smallest_singular(factored[:count, :count]), float(np.linalg.norm(factored[:count, -1]))
     return estimated_singular(network, points, weights), float(np.linalg.norm(residuals))

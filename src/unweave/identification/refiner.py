@@ -109,6 +109,8 @@ class Refiner:
         largest_rounding: rounding of a network's own terms, relative to the answers, up to which it excuses a residual:
             a fit whose terms cancel to fewer digits has run away and explains nothing.
         skip_margin: an affine part that vanishes up to this many radii may be zero.
+        largest_fit: parameters up to which all starts are tried: fits of more take seconds.
+        large_fits: of networks that are larger; chosen.
         loose_skip: the same relative to its units, where there is no radius; fresh answers judge the choice.
     """
 
@@ -122,6 +124,8 @@ class Refiner:
     largest_rounding: float = 1e-8
     skip_margin: float = 3.0
     loose_skip: float = 1e-4
+    largest_fit: int = 1_000
+    large_fits: int = 2
 
     def floor(self, network: Network) -> float:
         """Give the smallest residual that this network can have if it is right."""
@@ -173,6 +177,8 @@ class Refiner:
             tried.append(candidate)
             if candidate.explains:
                 return self._without_affine_part(self._pruned(candidate))
+            if start.network.parameters > self.largest_fit and len(tried) >= self.large_fits:
+                break
         return min(tried, key=lambda candidate: candidate.certificate.rms_error)
 
     def __call__(self, start: Start) -> Candidate:

@@ -63,7 +63,7 @@ class KinkWalk:
     table: GradientTable = field(default_factory=GradientTable)
     large: int = 500
     solutions: int = 3
-    largest_fit: int = 1_000
+    largest_fit: int = 400
     large_fits: int = 2
     finest_noise: float = 1e-11
     sign_tol: float = 1e-9

@@ -17,6 +17,7 @@ from unweave.identification import reasons
 from unweave.identification.found import FirstLayer, Found
 from unweave.identification.refiner import Refiner, Start
 from unweave.identification.routes import SATURATION, Condition, Decision, Known, Survey, leave, take
+from unweave.identification.saturation.closed_form import FarClosedForm
 from unweave.identification.saturation.first_layer import FarLayerSearch
 from unweave.identification.saturation.neurons import (
     FarNeuron,
@@ -51,6 +52,8 @@ class SaturationWalk:
         leftover: what known neurons leave on the next line, relative to the largest of them.
         leftover_noise: the same in units of the noise.
         first_layer: how the first layer of a network that is not shallow is found.
+        closed_form: how large networks are solved for.
+        large: parameters from which on they are: a fit of fewer takes no longer, and fewer queries.
         jumps: how neurons of saturating activations are read.
         kinks: how neurons with affine tails are read.
         far_neurons: per input that the first far line may meet: what 50 inputs and 1,000 neurons are.
@@ -70,6 +73,8 @@ class SaturationWalk:
     leftover: float = 1e-6
     leftover_noise: float = 100.0
     first_layer: FarLayerSearch = field(default_factory=FarLayerSearch)
+    closed_form: FarClosedForm = field(default_factory=FarClosedForm)
+    large: int = 1_000
     jumps: JumpReader = field(default_factory=JumpReader)
     kinks: KinkReader = field(default_factory=KinkReader)
     far_neurons: int = 20
@@ -92,7 +97,9 @@ class SaturationWalk:
                 except NotShallow as failure:
                     return far.read_first_layer(survey, str(failure), self.first_layer)
             with survey.session.stage("refining"):
-                return Found(candidate=refiner.best([start]))
+                is_large = start.network.parameters >= self.large
+                solved = self.closed_form(survey, refiner, start) if is_large else None
+                return Found(candidate=solved or refiner.best([start]))
         except StageFailed as failure:
             return Found(str(failure))
 
