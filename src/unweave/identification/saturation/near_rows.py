@@ -136,7 +136,7 @@ class NearSystem:
         sizes = np.linalg.norm(columns, axis=0)
         if not np.all(sizes > 0.0):
             raise StageFailed("a neuron does not show at the points around it.")
-        columns = columns / sizes
+        columns /= sizes
         try:
             triangle = scipy.linalg.cholesky(columns.T @ columns, overwrite_a=True, check_finite=False)
         except np.linalg.LinAlgError as failure:
