@@ -19,9 +19,6 @@ from unweave.learn.quadratic.optimality import OptimalityTest, Regime, SpectrumR
 from unweave.learn.quadratic.problem import QuadraticProblem, State
 from unweave.learn.quadratic.uniqueness import UniquenessRules, semidefinite_uniqueness
 
-# Gradients below this are zero, as far as bounds are concerned.
-VANISHING = 1e-60
-
 
 @dataclass(frozen=True, kw_only=True)
 class OptimalityRules:
@@ -34,6 +31,8 @@ class OptimalityRules:
             errors is: six digits; chosen, because large weights that cancel would let rounding explain everything.
         rank_tol: eigenvalues of a quadratic form below this share of the largest are none; chosen: rounding left 2e-15
             in 795 planted forms of low rank.
+        vanishing: gradients below this are zero, as far as bounds are concerned: divided by a curvature near 1, their
+            square is still within the range in which `second_order_bound` looks for its best t.
         spectrum: which singular values of the squares count.
         uniqueness: when a semidefinite form is proven to be the only one.
     """
@@ -41,6 +40,7 @@ class OptimalityRules:
     global_tol: float = 1e-10
     zero_tol: float = 1e-6
     rank_tol: float = 1e-9
+    vanishing: float = 1e-60
     spectrum: SpectrumRules = field(default_factory=SpectrumRules)
     uniqueness: UniquenessRules = field(default_factory=UniquenessRules)
 
@@ -150,7 +150,7 @@ def certify_training(test: OptimalityTest, weights: Atoms, *, rules: OptimalityR
         gap=gap,
         gap_tol=gap_tol,
         residual_gap_bound=residual_gap_bound(test, state),
-        second_order_bound=second_order_bound(test, state, curvature),
+        second_order_bound=second_order_bound(test, state, curvature, rules=rules),
         planted_bound=planted_bound(test, state, curvature),
         planted_bound_sharp=sharp_planted_bound(test, state),
         gradient=float(np.linalg.norm(state.gradient)),
@@ -223,7 +223,9 @@ def residual_gap_bound(test: OptimalityTest, state: State) -> float:
     return np.inf
 
 
-def second_order_bound(test: OptimalityTest, state: State, curvature: float) -> float:
+def second_order_bound(
+    test: OptimalityTest, state: State, curvature: float, *, rules: OptimalityRules = RULES
+) -> float:
     """Bound of the gap for d neurons of each sign from gradient norm g and negative curvature h alone.
 
     For every t > 0 either the output-weighted rows have no singular value below t and the gradient bounds R, or some
@@ -241,8 +243,8 @@ def second_order_bound(test: OptimalityTest, state: State, curvature: float) -> 
     def by_curvature(square: float) -> float:
         return scale * problem.inputs / weakest**2 * (curvature + bend * square) ** 2
 
-    if gradient < VANISHING:
-        return max(scale * VANISHING, by_curvature(VANISHING))
+    if gradient < rules.vanishing:
+        return max(scale * rules.vanishing, by_curvature(rules.vanishing))
 
     def excess(logarithm: float) -> float:
         square = float(np.exp(logarithm))

@@ -1,38 +1,60 @@
 """The conditions of the theorems on networks of squares, checked on the samples at hand, each with its number."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from unweave.learn.quadratic.optimality import OptimalityTest, SquareSpectrum
 from unweave.learn.quadratic.problem import QuadraticProblem
 from unweave.result import Diagnostic, Verdict, at_least, at_most
 
-# Points per squared number of inputs up to which Gaussian squares are well conditioned: their smallest singular
-# value is about d - sqrt(2 n).
-COMFORTABLE_POINTS = 0.35
-# Condition number of the squares above which rounding shows in a zero loss.
-LARGEST_CONDITION = 1e6
-# Cosine above which two points are parallel, to rounding.
-PARALLEL = 1.0 - 1e-12
-# Points up to which all pairs are compared.
-PAIRED_POINTS = 5_000
+
+@dataclass(frozen=True, kw_only=True)
+class ConditionRules:
+    """Limits of the conditions.
+
+    Args:
+        comfortable_points: per squared number of inputs, up to which Gaussian squares are well conditioned: their
+            smallest singular value is about ``d - sqrt(2 n)``, here a sixth of d.
+        largest_condition: condition number of the squares above which rounding shows in a zero loss: its square times
+            the rounding of one number leaves four digits of a Gram matrix.
+        parallel: cosine from which on two points are parallel, to rounding; chosen, thousands of roundings below 1.
+        paired_points: up to which all pairs are compared: their cosines take 200 MB then.
+        chance: in units of ``sqrt(d / n)``, which is how much moments of Gaussian points scatter, up to which a
+            deviation is chance; three, as is usual.
+        no_share: what is below this share of the size of labels, or of inputs, is rounding; chosen.
+    """
+
+    comfortable_points: float = 0.35
+    largest_condition: float = 1e6
+    parallel: float = 1.0 - 1e-12
+    paired_points: int = 5_000
+    chance: float = 3.0
+    no_share: float = 1e-12
 
 
-def check_conditions(test: OptimalityTest, given: QuadraticProblem | None = None) -> tuple[Diagnostic, ...]:
+RULES = ConditionRules()
+
+
+def check_conditions(
+    test: OptimalityTest, given: QuadraticProblem | None = None, *, rules: ConditionRules = RULES
+) -> tuple[Diagnostic, ...]:
     """All conditions that concern these samples and output weights.
 
     Args:
         test: of the samples in the units in which they are trained.
         given: the same samples in their own units; those of the test if omitted.
+        rules: the limits.
     """
     problem = test.problem if given is None else given
     return (
         *sign_conditions(test),
-        *sample_conditions(problem, test.problem.span),
+        *sample_conditions(problem, test.problem.span, rules),
         *column_conditions(problem),
-        *(rank_conditions(problem, test.spectrum) if test.spectrum is not None else ()),
-        *parallel_points(problem),
-        *(one_sign_conditions(problem) if test.is_one_signed else ()),
-        *gaussian_conditions(problem),
+        *(rank_conditions(problem, test.spectrum, rules) if test.spectrum is not None else ()),
+        *parallel_points(problem, rules),
+        *(one_sign_conditions(problem, rules) if test.is_one_signed else ()),
+        *gaussian_conditions(problem, rules),
     )
 
 
@@ -57,7 +79,7 @@ def sign_conditions(test: OptimalityTest) -> list[Diagnostic]:
     ]
 
 
-def sample_conditions(problem: QuadraticProblem, span: int) -> list[Diagnostic]:
+def sample_conditions(problem: QuadraticProblem, span: int, rules: ConditionRules) -> list[Diagnostic]:
     """Number of points against the number of inputs and its square."""
     samples, inputs = problem.points.shape
     dimension = inputs * (inputs + 1) // 2
@@ -80,7 +102,7 @@ def sample_conditions(problem: QuadraticProblem, span: int) -> list[Diagnostic]:
         at_most(
             "points per squared number of inputs",
             samples / inputs**2,
-            COMFORTABLE_POINTS,
+            rules.comfortable_points,
             "squares of Gaussian points lose their conditioning near 1/2",
             weak=np.inf,
         ),
@@ -110,7 +132,7 @@ def column_conditions(problem: QuadraticProblem) -> list[Diagnostic]:
     ]
 
 
-def rank_conditions(problem: QuadraticProblem, spectrum: SquareSpectrum) -> list[Diagnostic]:
+def rank_conditions(problem: QuadraticProblem, spectrum: SquareSpectrum, rules: ConditionRules) -> list[Diagnostic]:
     """Rank and conditioning of the squares of the points, which decide on zero loss (Lemma 5.6)."""
     return [
         at_least(
@@ -136,20 +158,20 @@ def rank_conditions(problem: QuadraticProblem, spectrum: SquareSpectrum) -> list
         at_most(
             "condition number of the squares",
             spectrum.condition,
-            LARGEST_CONDITION,
+            rules.largest_condition,
             "a zero loss will show its rounding errors: scale the inputs, or look for nearly parallel points",
             weak=np.inf,
         ),
     ]
 
 
-def parallel_points(problem: QuadraticProblem) -> list[Diagnostic]:
+def parallel_points(problem: QuadraticProblem, rules: ConditionRules) -> list[Diagnostic]:
     """Pairs ``x_i = c x_j``, whose labels have to obey ``y_i = c^2 y_j``."""
-    if problem.samples > PAIRED_POINTS:
+    if problem.samples > rules.paired_points:
         return []
     lengths = np.linalg.norm(problem.points, axis=1)
     units = problem.points / np.where(lengths > 0, lengths, 1.0)[:, None]
-    rows, columns = np.nonzero(np.triu(np.abs(units @ units.T) >= PARALLEL, 1))
+    rows, columns = np.nonzero(np.triu(np.abs(units @ units.T) >= rules.parallel, 1))
     ratio = (lengths[rows] / lengths[columns]) ** 2
     misfit = np.abs(problem.labels[rows] - ratio * problem.labels[columns])
     advice = "parallel points make the squares dependent"
@@ -162,7 +184,7 @@ def parallel_points(problem: QuadraticProblem) -> list[Diagnostic]:
     return [at_most("pairs of parallel points", len(rows), 0, advice, weak=np.inf)]
 
 
-def one_sign_conditions(problem: QuadraticProblem) -> list[Diagnostic]:
+def one_sign_conditions(problem: QuadraticProblem, rules: ConditionRules) -> list[Diagnostic]:
     """Labels of the wrong sign: outputs of such a network can't reach them."""
     sign = 1.0 if len(problem.positive) else -1.0
     wrong = np.minimum(sign * problem.labels, 0.0)
@@ -174,20 +196,20 @@ def one_sign_conditions(problem: QuadraticProblem) -> list[Diagnostic]:
             float(np.min(sign * problem.labels)),
             0.0,
             f"outputs have one sign: the loss can't fall below {floor:.3e}; take output weights of both signs",
-            weak=0.0 if floor <= 1e-12 * size else None,
+            weak=0.0 if floor <= rules.no_share * size else None,
         )
     ]
 
 
-def gaussian_conditions(problem: QuadraticProblem) -> list[Diagnostic]:
+def gaussian_conditions(problem: QuadraticProblem, rules: ConditionRules) -> list[Diagnostic]:
     """Moments of the points, for the one theorem (2.2 B) that speaks of standard normal ones."""
     points = problem.points
-    chance = 3.0 * np.sqrt(problem.inputs / problem.samples)
+    chance = rules.chance * np.sqrt(problem.inputs / problem.samples)
     covariance = points.T @ points / problem.samples
     deviation = float(np.linalg.norm(covariance - np.eye(problem.inputs), 2))
     spread = points.std(axis=0)
     # Of a constant column nothing but rounding is left, and its kurtosis is that of no Gaussian.
-    varies = spread > 1e-12 * np.max(np.abs(points), axis=0)
+    varies = spread > rules.no_share * np.max(np.abs(points), axis=0)
     standard = (points - points.mean(axis=0))[:, varies] / spread[varies]
     kurtosis = np.concatenate([np.mean(standard**4, axis=0), np.zeros(np.count_nonzero(~varies))])
     advice = "only the probabilistic bound for planted labels needs it; nothing else here does"

@@ -14,8 +14,6 @@ from unweave.arrays import Atoms, Points, root_mean_square
 from unweave.learn.quadratic.problem import Labels
 
 EPS = float(np.finfo(float).eps)
-# Rounding errors of white coordinates up to this are left as they are.
-ENOUGH = 1e-13
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +41,14 @@ class Frame:
 
     @classmethod
     def of(
-        cls, points: Points, labels: Labels, *, has_biases: bool, absent: float = 4.0, present: float = 32.0
+        cls,
+        points: Points,
+        labels: Labels,
+        *,
+        has_biases: bool,
+        absent: float = 4.0,
+        present: float = 32.0,
+        enough: float = 1e-13,
     ) -> "Frame":
         """Centre if there are biases, scale columns, drop directions that the points lack, and whiten.
 
@@ -55,6 +60,9 @@ class Frame:
                 depend on each other: twice the 2.1 that were the most in 19,330 planted dependences.
             present: from this many roundings of the largest one on, or as many as there are rows or columns, which is
                 the usual bound of their rounding errors, a direction is there; between the two it can't be told.
+            enough: rounding errors of white coordinates up to this, relative to the largest or 1, are left as they are;
+                above, products are taken in longer floats. Chosen: 450 roundings of one number, which inputs that do
+                not nearly agree stay below.
         """
         centre, shifted = _centred(points) if has_biases else (np.zeros(points.shape[1]), points)
         largest = np.max(np.abs(shifted), axis=0).astype(float)
@@ -65,7 +73,7 @@ class Frame:
         kept = values > max(present, *points.shape) * EPS * values[0]
         is_absent = values <= absent * EPS * typical_size(np.linalg.norm(scaled.astype(float), axis=1))
         to_white = right[kept] * (np.sqrt(len(points)) / values[kept])[:, None]
-        white, blur = _product(scaled, to_white)
+        white, blur = _product(scaled, to_white, enough)
         blur = blur if np.all(kept | is_absent) else np.full(len(points), np.inf)
         if has_biases or white.shape[1] == 0:
             # Points that are all zero keep one direction, so that there is a problem.
@@ -101,13 +109,13 @@ def _centred(points: Points) -> tuple[np.ndarray, np.ndarray]:
     return centre + rest, shifted - rest
 
 
-def _product(points: np.ndarray, matrix: np.ndarray) -> tuple[Points, Float64[np.ndarray, "points"]]:
+def _product(points: np.ndarray, matrix: np.ndarray, enough: float) -> tuple[Points, Float64[np.ndarray, "points"]]:
     """Points times a transposed matrix, and a bound of the error of every row: in long floats if it cancels much."""
     plain = points.astype(float)
     found, sizes = plain @ matrix.T, np.linalg.norm(np.abs(plain) @ np.abs(matrix).T, axis=1)
     terms = 2.0 + np.sqrt(matrix.shape[1])
     blur = terms * EPS * sizes
-    if np.max(blur, initial=0.0) <= ENOUGH * max(1.0, float(np.max(np.abs(found), initial=0.0))):
+    if np.max(blur, initial=0.0) <= enough * max(1.0, float(np.max(np.abs(found), initial=0.0))):
         return found, blur
     longer = np.asarray(points, dtype=np.longdouble) @ matrix.T.astype(np.longdouble)
     found = longer.astype(float)

@@ -17,9 +17,6 @@ from unweave.learn.quadratic.optimality import OptimalityTest, SpectrumRules
 from unweave.learn.quadratic.problem import Labels, Matrix, OutputWeights, QuadraticProblem, Whitening
 from unweave.learn.quadratic.search import TrustRegion
 
-# Power iteration on the squares converges within a few steps, since they have a common part; the rest is safety.
-POWER_STEPS, POWER_SAFETY = 30, 1.05
-
 
 @dataclass(frozen=True, eq=False)
 class Factorisation:
@@ -166,6 +163,10 @@ class LiftedSemidefinite:
         rank_cuts: relative eigenvalues at which the rank is cut, in turn: small ones fade slowly when the optimum lacks
             them.
         finish: Newton steps that finish at a rank. They escape from nothing, since the next round goes on anyway.
+        power_steps: of power iteration for the largest singular value of the squares, where they are not written down.
+            It converges within a few, since squares have a common part, the identity; the rest is safety. Chosen.
+        power_safety: factor of what it finds, which is from below: steps that are 10 % shorter than they might be cost
+            less than steps that are too long. Chosen.
     """
 
     steps: int = 30_000
@@ -174,6 +175,8 @@ class LiftedSemidefinite:
     first_round: int = 100
     rank_cuts: tuple[float, ...] = (1e-2, 1e-4, 1e-8)
     finish: TrustRegion = field(default_factory=lambda: TrustRegion(steps=40, gap_tol=0.0, escape=_stay))
+    power_steps: int = 30
+    power_safety: float = 1.05
 
     def __call__(self, problem: QuadraticProblem) -> SemidefiniteFit:
         """The matrix, negative semidefinite if the output weights are negative.
@@ -193,13 +196,22 @@ class LiftedSemidefinite:
         best = _judged(test, np.zeros((problem.inputs, problem.inputs)))
         taken, round_steps, matrix = 0, self.first_round, best.matrix
         while best.gap > self.gap_tol and taken < self.steps:
-            matrix = _projected_descent(test, matrix, round_steps)
+            matrix = _projected_descent(test.problem, matrix, round_steps, largest=self._largest_square(test))
             taken, round_steps = taken + round_steps, 2 * round_steps
             candidates = [*self._finished(test, matrix), _judged(test, matrix), best]
             # Where many matrices are optimal, the one of lowest rank is the simplest network.
             optimal = (fit for fit in candidates if fit.gap <= self.gap_tol)
             best = next(optimal, min(candidates, key=lambda fit: fit.loss))
         return replace(best, steps=taken, has_converged=best.gap <= self.gap_tol)
+
+    def _largest_square(self, test: OptimalityTest) -> float:
+        """Largest singular value of the squares of the points, by power iteration where there is no spectrum."""
+        if test.spectrum is not None:
+            return test.spectrum.largest
+        matrix = np.eye(test.problem.inputs)
+        for _ in range(self.power_steps):
+            matrix = test.problem.weighted_squares(test.problem.form_values(matrix / np.linalg.norm(matrix)))
+        return float(np.sqrt(np.linalg.norm(matrix))) * self.power_safety
 
     def _finished(self, test: OptimalityTest, matrix: Matrix) -> list[SemidefiniteFit]:
         """Newton steps on factors of the ranks that the matrix might have, lowest first, until one is optimal.
@@ -231,10 +243,16 @@ def _judged(test: OptimalityTest, matrix: Matrix) -> SemidefiniteFit:
     return SemidefiniteFit(state.matrix, state.loss, test.gap(state), 0, False)
 
 
-def _projected_descent(test: OptimalityTest, matrix: Matrix, steps: int) -> Matrix:
-    """Nesterov's accelerated gradients with projection, restarted whenever the momentum points uphill."""
-    problem = test.problem
-    step = problem.samples / _largest_square(test) ** 2
+def _projected_descent(problem: QuadraticProblem, matrix: Matrix, steps: int, *, largest: float) -> Matrix:
+    """Nesterov's accelerated gradients with projection, restarted whenever the momentum points uphill.
+
+    Args:
+        problem: the samples.
+        matrix: from where it starts.
+        steps: how many.
+        largest: singular value of the squares of the points.
+    """
+    step = problem.samples / largest**2
     ahead, momentum = matrix, 1.0
     for _ in range(steps):
         residuals = problem.form_values(ahead) - problem.labels
@@ -252,13 +270,3 @@ def _semidefinite_part(matrix: Matrix) -> Matrix:
     values, vectors = scipy.linalg.eigh(matrix)
     kept = values > 0
     return (vectors[:, kept] * values[kept]) @ vectors[:, kept].T
-
-
-def _largest_square(test: OptimalityTest) -> float:
-    """Largest singular value of the squares of the points, by power iteration where there is no spectrum."""
-    if test.spectrum is not None:
-        return test.spectrum.largest
-    matrix = np.eye(test.problem.inputs)
-    for _ in range(POWER_STEPS):
-        matrix = test.problem.weighted_squares(test.problem.form_values(matrix / np.linalg.norm(matrix)))
-    return float(np.sqrt(np.linalg.norm(matrix))) * POWER_SAFETY

@@ -19,9 +19,6 @@ from jaxtyping import Float64
 from unweave.arrays import Atoms, Points, as_float64, root_mean_square
 from unweave.exceptions import InvalidInput
 
-# Newton steps after the closed form of a cubic's roots, which loses digits when the roots differ much in size;
-# as a rule the second changes nothing any more.
-POLISHING_STEPS = 20
 Labels = Float64[np.ndarray, "points"]
 OutputWeights = Float64[np.ndarray, "neurons"]
 Matrix = Float64[np.ndarray, "inputs inputs"]
@@ -43,8 +40,17 @@ def best_step(
     return max((0.0, *steps), key=gain)
 
 
-def real_roots(coefficients: tuple[float, float, float, float]) -> Sequence[float]:
-    """Real roots of a polynomial of degree three at most, highest coefficient first; none if it is constant."""
+def real_roots(
+    coefficients: tuple[float, float, float, float], *, steps: int = 20, change_tol: float = 1e-15
+) -> Sequence[float]:
+    """Real roots of a polynomial of degree three at most; none if it is constant.
+
+    Args:
+        coefficients: the highest first.
+        steps: largest number of Newton steps after the closed form, which loses digits when roots differ much in size.
+            Digits double, so that five take one digit to sixteen, and a double root gains one bit per step; chosen.
+        change_tol: relative change of a root at which they end: a few roundings of one number.
+    """
     cubic, square, linear, constant = coefficients
     starts = [-constant / linear] if linear != 0.0 else []
     if cubic != 0.0:
@@ -52,7 +58,7 @@ def real_roots(coefficients: tuple[float, float, float, float]) -> Sequence[floa
     elif square != 0.0 and linear**2 >= 4 * square * constant:
         spread = linear + copysign(sqrt(linear**2 - 4 * square * constant), linear)
         starts += [-spread / (2 * square), *([-2 * constant / spread] if spread != 0.0 else [])]
-    roots = (_polished(coefficients, start) for start in starts)
+    roots = (_polished(coefficients, start, steps, change_tol) for start in starts)
     return [root for root in roots if isfinite(root)]
 
 
@@ -70,15 +76,15 @@ def _cubic_roots(square: float, linear: float, constant: float) -> list[float]:
     return [2.0 * radius * cos(angle - 2.0 * pi * turn / 3.0) - shift for turn in range(3)]
 
 
-def _polished(coefficients: tuple[float, float, float, float], root: float) -> float:
+def _polished(coefficients: tuple[float, float, float, float], root: float, steps: int, change_tol: float) -> float:
     cubic, square, linear, constant = coefficients
-    for _ in range(POLISHING_STEPS):
+    for _ in range(steps):
         slope = (3.0 * cubic * root + 2.0 * square) * root + linear
         if slope == 0.0 or not isfinite(slope):
             break
         change = (((cubic * root + square) * root + linear) * root + constant) / slope
         root -= change
-        if abs(change) <= 1e-15 * abs(root):
+        if abs(change) <= change_tol * abs(root):
             break
     return root
 

@@ -16,10 +16,6 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from unweave.arrays import Atoms
 from unweave.learn.quadratic.problem import QuadraticProblem, State
 
-# Weights up to which the Hessian is formed: Lanczos needs more than it has to offer for a few.
-DENSE_WEIGHTS = 60
-LANCZOS_TOL, LOOSE_TOL = 1e-9, 1e-2
-
 
 @dataclass(frozen=True, eq=False)
 class Escape:
@@ -34,21 +30,54 @@ class Escape:
     curvature: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class EigenpairSearch:
+    """How the smallest eigenvalue of a Hessian is looked for; its sign is evaluated afterwards, whatever was found.
+
+    Args:
+        dense_weights: up to so many weights the Hessian is formed: three times the twenty vectors that Lanczos keeps by
+            default, so that below it saves next to nothing. Chosen.
+        steps: largest number of restarts; chosen.
+        tol: relative residual at which the search ends. The error of the eigenvalue is of the order of its square, far
+            below rounding.
+        loose_tol: the same in a second search, where the first has not ended because many eigenvalues are near the
+            smallest: any combination of their vectors will do, so two digits are enough.
+        loose_rounds: restarts of the second search, in units of `steps`; chosen, as it has to end.
+    """
+
+    dense_weights: int = 60
+    steps: int = 300
+    tol: float = 1e-9
+    loose_tol: float = 1e-2
+    loose_rounds: int = 50
+
+    def vector(self, operator: LinearOperator, rng: np.random.Generator) -> np.ndarray:
+        """The vector, by Lanczos from a random start."""
+        start = rng.standard_normal(operator.shape[0])
+        try:
+            return _lanczos(operator, start, self.steps, self.tol)
+        except ArpackNoConvergence:
+            return _lanczos(operator, start, self.loose_rounds * self.steps, self.loose_tol)
+
+
+EIGENPAIR_SEARCH = EigenpairSearch()
+
+
 @dataclass(frozen=True)
 class LanczosEscape:
     """Saddle detection by the smallest eigenvalue of the Hessian, from products with it alone.
 
     Args:
         curvature_tol: eigenvalues above minus this, relative to the largest absolute one, are not negative.
-        steps: largest number of restarts.
+        search: how the smallest one is found.
     """
 
     curvature_tol: float = 1e-10
-    steps: int = 300
+    search: EigenpairSearch = EIGENPAIR_SEARCH
 
     def __call__(self, problem: QuadraticProblem, state: State, rng: np.random.Generator) -> Escape | None:
         """The direction of most negative curvature, or None if there is none."""
-        value, vector = smallest_eigenpair(problem, state, rng, steps=self.steps)
+        value, vector = smallest_eigenpair(problem, state, rng, search=self.search)
         size = 2.0 * problem.largest_output_weight * float(np.linalg.norm(state.residual_matrix, 2))
         return Escape(vector, value) if value < -self.curvature_tol * size else None
 
@@ -113,7 +142,7 @@ def dependent_rows(
 
 
 def smallest_eigenpair(
-    problem: QuadraticProblem, state: State, rng: np.random.Generator, *, steps: int = 300
+    problem: QuadraticProblem, state: State, rng: np.random.Generator, *, search: EigenpairSearch = EIGENPAIR_SEARCH
 ) -> tuple[float, Atoms]:
     """Smallest eigenvalue of the Hessian of the loss in the weights and its unit eigenvector.
 
@@ -124,7 +153,7 @@ def smallest_eigenpair(
     def product(vector: np.ndarray) -> np.ndarray:
         return problem.hessian_product(state, vector.reshape(shape)).ravel()
 
-    if size <= DENSE_WEIGHTS:
+    if size <= search.dense_weights:
         vector = scipy.linalg.eigh(np.array([product(row) for row in np.eye(size)]))[1][:, 0]
     else:
         operator = LinearOperator(  # pyright: ignore[reportCallIssue]
@@ -132,15 +161,10 @@ def smallest_eigenpair(
             matvec=product,  # pyright: ignore[reportCallIssue]
             dtype=np.float64,  # pyright: ignore[reportCallIssue]
         )
-        vector = _lanczos(operator, rng, steps)
+        vector = search.vector(operator, rng)
     unit = vector.reshape(shape) / np.linalg.norm(vector)
     return problem.curvature(state, unit), unit
 
 
-def _lanczos(operator: LinearOperator, rng: np.random.Generator, steps: int) -> np.ndarray:
-    start = rng.standard_normal(operator.shape[0])
-    try:
-        return eigsh(operator, k=1, which="SA", v0=start, maxiter=steps, tol=LANCZOS_TOL)[1][:, 0]  # pyright: ignore[reportArgumentType]
-    except ArpackNoConvergence:
-        # Many eigenvalues near the smallest: any combination of their vectors will do, so a looser search ends.
-        return eigsh(operator, k=1, which="SA", v0=start, maxiter=50 * steps, tol=LOOSE_TOL)[1][:, 0]  # pyright: ignore[reportArgumentType]
+def _lanczos(operator: LinearOperator, start: np.ndarray, steps: int, tol: float) -> np.ndarray:
+    return eigsh(operator, k=1, which="SA", v0=start, maxiter=steps, tol=tol)[1][:, 0]  # pyright: ignore[reportArgumentType]

@@ -13,8 +13,6 @@ from unweave.learn.quadratic.problem import QuadraticProblem, State
 from unweave.learn.quadratic.saddles import BlockEscape, Escape, LanczosEscape
 
 EscapeRule = Callable[[QuadraticProblem, State, np.random.Generator], Escape | None]
-# Loss above the optimum at which training ends.
-GAP_TOL = 1e-12
 
 
 class Ending(Enum):
@@ -171,14 +169,15 @@ class SteepestDescent:
 
     Args:
         steps: largest number of steps.
-        gap_tol: loss above the optimum at which it ends.
+        gap_tol: loss above the optimum at which it ends: a hundredth of the gap that is certified as none, for labels
+            of root mean square 1.
         step: a fixed length of the steps, in units of the gradient; None to minimise along it exactly.
         escape: how saddles are found and left.
         rules: when they are looked for, and when there is no progress.
     """
 
     steps: int = 100_000
-    gap_tol: float = GAP_TOL
+    gap_tol: float = 1e-12
     step: float | None = None
     escape: EscapeRule = field(default_factory=default_escape)
     rules: SearchRules = field(default_factory=SearchRules)
@@ -211,7 +210,7 @@ class ConjugateGradients:
     """
 
     steps: int = 20_000
-    gap_tol: float = GAP_TOL
+    gap_tol: float = SteepestDescent.gap_tol
     escape: EscapeRule = field(default_factory=default_escape)
     rules: SearchRules = field(default_factory=SearchRules)
 
@@ -264,7 +263,7 @@ class TrustRegion:
 
     Args:
         steps: largest number of attempted steps.
-        gap_tol: loss above the optimum at which it ends.
+        gap_tol: as in `SteepestDescent`.
         radius: of the first ball.
         solve_steps: largest number of Hessian products per step.
         escape: how saddles are found and left; negative curvature met on the way is followed to the boundary anyway.
@@ -273,7 +272,7 @@ class TrustRegion:
     """
 
     steps: int = 1_000
-    gap_tol: float = GAP_TOL
+    gap_tol: float = SteepestDescent.gap_tol
     radius: float = 1.0
     solve_steps: int = 500
     escape: EscapeRule = field(default_factory=default_escape)

@@ -8,7 +8,7 @@ from unweave.arrays import Atoms
 from unweave.exceptions import InvalidInput
 from unweave.learn.quadratic.optimality import OptimalityTest
 from unweave.learn.quadratic.problem import QuadraticProblem, State
-from unweave.learn.quadratic.search import GAP_TOL, Ending, TrainedWeights
+from unweave.learn.quadratic.search import Ending, SteepestDescent, TrainedWeights
 
 # The weights may outgrow the bounds on the derivatives by this before these are computed anew.
 TOLERATED_WEIGHT_GROWTH = 1.1
@@ -81,7 +81,7 @@ class PerturbedGradientDescent:
     """
 
     steps: int = 200_000
-    gap_tol: float = GAP_TOL
+    gap_tol: float = SteepestDescent.gap_tol
     accuracy: float = 1e-3
     failure: float = 1e-3
     caution: float = 1.0
