@@ -12,7 +12,7 @@ import numpy as np
 
 from unweave._kernels import double_precision
 from unweave.arrays import upper_triangle
-from unweave.numerics.power_steps import FIRST_DAMPING, LONGEST_STEP, STEPS_PER_LOOK, Ascent
+from unweave.numerics.power_steps import RULES, Ascent, SphereRules
 
 
 def ascend(starts: np.ndarray, columns: np.ndarray, *, is_complement: bool, step: float, steps: int) -> Ascent:
@@ -22,20 +22,28 @@ def ascend(starts: np.ndarray, columns: np.ndarray, *, is_complement: bool, step
         return Ascent(*map(np.asarray, moved), steps)
 
 
-def polish(starts: np.ndarray, columns: np.ndarray, *, is_complement: bool, residual_tol: float, steps: int) -> Ascent:
+def polish(
+    starts: np.ndarray,
+    columns: np.ndarray,
+    *,
+    rules: SphereRules = RULES,
+    is_complement: bool,
+    residual_tol: float,
+    steps: int,
+) -> Ascent:
     """Take damped Gauss-Newton steps until every start has converged."""
     layout, taken = _layout(starts.shape[1]), 0
     # Points, damping, 1 - Phi, residuals.
-    state = [np.array(starts), np.full(len(starts), FIRST_DAMPING), *np.full((2, len(starts)), np.inf)]
+    state = [np.array(starts), np.full(len(starts), rules.first_damping), *np.full((2, len(starts)), np.inf)]
     with double_precision():
         while taken < steps and len(rows := np.flatnonzero(state[3] > residual_tol)):
             filled = np.resize(rows, len(starts))
             moved = _polish(
-                state[0][filled], state[1][filled], columns, *layout, STEPS_PER_LOOK, is_complement=is_complement
+                state[0][filled], state[1][filled], columns, *layout, is_complement=is_complement, rules=rules
             )
             for array, part in zip(state, moved, strict=True):
                 array[rows] = np.asarray(part)[: len(rows)]
-            taken += STEPS_PER_LOOK
+            taken += rules.steps_per_look
     return Ascent(state[0], state[2], state[3], taken)
 
 
@@ -73,7 +81,7 @@ def _ascend(u, columns, rows, cols, weights, position, step, steps, *, is_comple
     return u, defect, residual
 
 
-def _gauss_newton_step(u, damping, image, defect, columns, position, weights, is_complement):
+def _gauss_newton_step(u, damping, image, defect, columns, position, weights, is_complement, longest):
     """Tangent step: ``8 sum_j (C_j u)(C_j u)^T`` is the Gauss-Newton matrix of ``sum_j (u^T C_j u)^2``.
 
     In terms of the span itself the same matrix is ``4 I - 8 sum_i (B_i u)(B_i u)^T`` on the tangent space.
@@ -94,26 +102,27 @@ def _gauss_newton_step(u, damping, image, defect, columns, position, weights, is
     move = jax.scipy.linalg.cho_solve((factor, True), gradient[:, :, None])[:, :, 0]
     move = jnp.where(jnp.isfinite(move), move, 0.0)
     length = jnp.linalg.norm(move, axis=1, keepdims=True)
-    return move * jnp.minimum(1.0, LONGEST_STEP / jnp.maximum(length, 1e-300))
+    return move * jnp.minimum(1.0, longest / jnp.maximum(length, 1e-300))
 
 
-@partial(jax.jit, static_argnames=("is_complement",))
-def _polish(u, damping, columns, rows, cols, weights, position, steps, *, is_complement):
+@partial(jax.jit, static_argnames=("is_complement", "rules"))
+def _polish(u, damping, columns, rows, cols, weights, position, *, is_complement, rules):
     def project(u):
         return _projection(u, columns, rows, cols, weights, position, is_complement)
 
     def one(_, state):
         u, damping = state
         defect, image, residual = project(u)
-        move = _gauss_newton_step(u, damping, image, defect, columns, position, weights, is_complement)
+        at = u, damping, image, defect
+        move = _gauss_newton_step(*at, columns, position, weights, is_complement, rules.longest_step)
         trial = _normalise(u + move)
         trial_defect, _, trial_residual = project(trial)
         # At the rounding floor of 1 - Phi only the residual still tells better from worse.
-        tied = jnp.abs(trial_defect - defect) <= 1e-14
+        tied = jnp.abs(trial_defect - defect) <= rules.tied_defects
         better = (trial_defect < defect) & ~tied | tied & (trial_residual < residual)
         fallback = jnp.where(tied[:, None], u, _normalise(u + 4.0 * image))
-        return jnp.where(better[:, None], trial, fallback), jnp.where(better, 0.2 * damping, 4.0 * damping)
+        return jnp.where(better[:, None], trial, fallback), jnp.where(better, *rules.factors) * damping
 
-    u, damping = jax.lax.fori_loop(0, steps, one, (u, damping))
+    u, damping = jax.lax.fori_loop(0, rules.steps_per_look, one, (u, damping))
     defect, _, residual = project(u)
     return u, damping, defect, residual

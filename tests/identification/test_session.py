@@ -9,7 +9,7 @@ from unweave.identification.session import BendLook, FunctionScale
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
 from unweave.numerics.finite_differences import measure_hessians
-from unweave.numerics.matrix_subspace import NOISE_MARGIN
+from unweave.numerics.matrix_subspace import GapRules
 from unweave.oracles.oracle import CallableOracle
 from unweave.oracles.views import StandardOracle, measure_noise, standardise
 
@@ -59,7 +59,8 @@ def test_the_step_is_near_the_best_one(kind: str, seed: int) -> None:
     assert hessian_error(scale.hessian_step) < 10 * best
     actual = hessian_error(scale.hessian_step) / float(oracle.size[0])
     # The rank decision relies on the predicted error up to this factor.
-    assert actual / NOISE_MARGIN < scale.hessian_error < NOISE_MARGIN * actual
+    margin = GapRules().noise_margin
+    assert actual / margin < scale.hessian_error < margin * actual
 
 
 def test_the_step_grows_with_the_fourth_root_of_the_noise(seed: int) -> None:

@@ -249,8 +249,9 @@ def test_a_gauss_newton_step_solves_its_least_squares_problem(is_complement: boo
     starts /= np.linalg.norm(starts, axis=1, keepdims=True)
     columns = span.complement if is_complement else span.basis
     part = kernel._Span(columns, is_complement=is_complement, inputs=INPUTS)
+    dampings = np.full(len(starts), damping)
     moves = kernel._gauss_newton_step(
-        starts, np.full(len(starts), damping), part.images(starts), is_complement=is_complement
+        starts, dampings, part.images(starts), is_complement=is_complement, longest=kernel.SphereRules().longest_step
     )
     matrices = unpack(span.complement.T, INPUTS)
     for start, move in zip(starts, moves, strict=True):

@@ -33,12 +33,6 @@ Residuals = TypeVar("Residuals")
 # A point that answers itself, such as a network.
 Model = TypeVar("Model", bound=Callable[[Points], Values])
 
-# A loss that is so many times the floor has converged if no step lowers it (first), if a step gains less than half of
-# it (second), and in any case (third): the residuals of a fit with about as many parameters as half the answers are
-# 0.7 times the noise, and an estimate of the noise is rarely off by more than 2.
-FLOOR_STUCK, FLOOR_SLOW, FLOOR_SURE = 3.0, 2.0, 0.5
-
-
 _deadline: ContextVar[float | None] = ContextVar("deadline", default=None)
 
 
@@ -113,6 +107,30 @@ class Stop(Enum):
 
 
 @dataclass(frozen=True)
+class FloorRules:
+    """When a loss counts as the noise of the answers, in multiples of the `floor` that a fit is given.
+
+    A fit with half as many parameters as answers leaves ``sqrt(1/2)``, or 0.7, times the noise, and an estimate of the
+    noise is rarely off by more than a factor of 2.
+
+    Args:
+        stuck: at most this loss has converged if a step fails to lower it. Chosen: the factor of 2 with half as much
+            again, since nothing is gained by going on.
+        slow: at most this loss has converged if a step gains less than `slow_gain` of it: the factor of 2 itself.
+        sure: at most this loss has converged in any case. Chosen: below 0.7, where only an overestimated noise leads.
+        slow_gain: see `slow`. Chosen: steps that converge quadratically gain far more than half.
+    """
+
+    stuck: float = 3.0
+    slow: float = 2.0
+    sure: float = 0.5
+    slow_gain: float = 0.5
+
+
+FLOORS = FloorRules()
+
+
+@dataclass(frozen=True)
 class Policy:
     """How a fit is damped and when it ends.
 
@@ -133,6 +151,7 @@ class Policy:
         patience: see `gain_tol`.
         gain_damping: damping above which a small gain may be due to the damping and does not end the fit.
         step_tol: largest entry of a step, in the units of the problem, that changes nothing any more.
+        floors: when the loss counts as the noise of the answers.
     """
 
     steps: int = 1_000
@@ -151,6 +170,7 @@ class Policy:
     patience: int = 1
     gain_damping: float = np.inf
     step_tol: float = 0.0
+    floors: FloorRules = FLOORS
 
     def __post_init__(self) -> None:
         """Refuse settings with which the damping would never end a fit."""
@@ -249,14 +269,14 @@ def minimise(
         else:
             damping = policy.raised(damping)
             is_stuck = damping > policy.largest_damping or tries == policy.tries
-            stop = Stop.FLOOR if losses[-1] <= FLOOR_STUCK * floor else Stop.STUCK if is_stuck else None
+            stop = Stop.FLOOR if losses[-1] <= policy.floors.stuck * floor else Stop.STUCK if is_stuck else None
         stop = Stop.SMALL_STEP if is_small and stop in (None, Stop.STUCK) else stop
     return Solution(point, residuals, tuple(losses), attempts, stop)
 
 
 def _after_success(policy: Policy, losses: list[float], damping: float, floor: float) -> Stop | None:
-    loss, gain = losses[-1], losses[-2] - losses[-1]
-    if loss <= FLOOR_SURE * floor or (loss <= FLOOR_SLOW * floor and gain < 0.5 * losses[-2]):
+    loss, gain, floors = losses[-1], losses[-2] - losses[-1], policy.floors
+    if loss <= floors.sure * floor or (loss <= floors.slow * floor and gain < floors.slow_gain * losses[-2]):
         return Stop.FLOOR
     if len(losses) > policy.patience and damping <= policy.gain_damping:
         before = losses[-1 - policy.patience]
@@ -264,20 +284,23 @@ def _after_success(policy: Policy, losses: list[float], damping: float, floor: f
     return None
 
 
-# Singular values of an undamped problem below this share of the largest are rounding: no step along them.
-RANK_TOL = 1e-15
 # LAPACK itself: for small systems SciPy's checks around it take longer than the solution.
 (_solve_definite,) = scipy.linalg.get_lapack_funcs(("posv",), dtype=np.float64)
 
 
 def orthogonal_solver(
-    jacobian: Float64[np.ndarray, "rows parameters"], residuals: Float64[np.ndarray, "rows"]
+    jacobian: Float64[np.ndarray, "rows parameters"],
+    residuals: Float64[np.ndarray, "rows"],
+    *,
+    rank_tol: float = 1e-15,
 ) -> Solver:
     """Factorise the Jacobian orthogonally, which keeps all digits; a damped problem has the size of the triangle.
 
     Args:
         jacobian: derivatives of what the residuals are missing, so that steps solve ``jacobian @ step = residuals``.
         residuals: the right-hand side.
+        rank_tol: singular values of an undamped problem below this share of the largest are rounding, and no step is
+            taken along them: a few eps, which is 2.2e-16, because the triangle itself is exact to no more.
 
     Returns:
         Solutions for dampings in units of the mean square of the singular values.
@@ -290,7 +313,7 @@ def orthogonal_solver(
         if not (np.isfinite(unit) and unit > 0.0):
             return np.full(count, np.nan)
         if damping == 0.0:
-            return np.linalg.lstsq(triangle, target, rcond=RANK_TOL)[0]
+            return np.linalg.lstsq(triangle, target, rcond=rank_tol)[0]
         damped, shifted = _triangle(
             np.vstack([triangle, np.sqrt(damping) * unit * np.eye(count)]), np.append(target, np.zeros(count))
         )

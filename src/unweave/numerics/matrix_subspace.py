@@ -9,12 +9,27 @@ from jaxtyping import Float64
 from unweave.arrays import packed_size
 from unweave.exceptions import InvalidInput
 
-# A gap below this factor is no evidence of a rank: random matrices show gaps of 2 to 3 at their edge.
-SMALLEST_GAP = 8.0
-# The predicted noise is right within this factor: it comes from a handful of queries.
-NOISE_MARGIN = 300.0
-# If nothing is larger than this many times the predicted noise, nothing but noise was seen.
-NOISE_ALONE = 30.0
+
+@dataclass(frozen=True)
+class GapRules:
+    """When singular values show a rank. Heuristic: the noise of the matrices is known by its order of magnitude only.
+
+    Args:
+        smallest_gap: ratio of neighbouring singular values below which they are no evidence of a rank. Chosen: random
+            matrices show ratios of 2 to 3 at their edge, and this is well above.
+        noise_margin: how many times the predicted noise the first singular value outside may be. Chosen: the
+            prediction comes from a handful of queries, and is right within this factor.
+        noise_alone: if no singular value is larger than this many times the predicted noise, nothing but noise was
+            seen. Chosen: about a tenth of `noise_margin`, so that a noise that was predicted far too low may be taken
+            for a signal (which checks reject), and a weak signal rarely for noise (which nothing would notice).
+    """
+
+    smallest_gap: float = 8.0
+    noise_margin: float = 300.0
+    noise_alone: float = 30.0
+
+
+RULES = GapRules()
 
 
 def gap_after(singular_values: Float64[np.ndarray, "values"], rank: int) -> float:
@@ -79,6 +94,7 @@ def span_of_hessians(
     inputs: int,
     rank: int | None = None,
     floor: float = 0.0,
+    rules: GapRules = RULES,
 ) -> MatrixSubspace:
     """Estimate the space of symmetric matrices that the Hessians span.
 
@@ -91,6 +107,7 @@ def span_of_hessians(
         rank: dimension of the span; found from the largest gap if omitted.
         floor: expected error of one entry of a Hessian; singular values that such errors explain
             are never counted.
+        rules: what counts as a gap, where `rank` is omitted.
 
     Returns:
         An orthonormal basis, its complement, and the singular values that support the rank.
@@ -115,7 +132,7 @@ def span_of_hessians(
     # Errors of size `floor` per entry give a matrix of about this spectral norm.
     rounding = np.finfo(float).eps * max(hessians.shape) * np.max(values, initial=0.0)
     explained = max(floor * (np.sqrt(len(hessians)) + np.sqrt(size)), rounding)
-    found = rank_at_gap(values, explained) if rank is None else rank
+    found = rank_at_gap(values, explained, rules=rules) if rank is None else rank
     return MatrixSubspace(
         basis=left[:, :found],
         complement=left[:, found:],
@@ -126,16 +143,16 @@ def span_of_hessians(
     )
 
 
-def rank_at_gap(values: Float64[np.ndarray, "values"], explained: float) -> int:
+def rank_at_gap(values: Float64[np.ndarray, "values"], explained: float, *, rules: GapRules = RULES) -> int:
     """Largest gap whose far side is as small as noise; all values that noise does not explain if none."""
     above = int(np.count_nonzero(values > explained))
-    if above == 0 or values[0] <= NOISE_ALONE * explained:
+    if above == 0 or values[0] <= rules.noise_alone * explained:
         return 0
     bounded = np.maximum(values, np.finfo(float).eps * values[0])
     ratios = bounded[:above] / np.append(bounded[1:], np.inf)[:above]
     # A large first singular value (a common mean) makes a gap too, but not one that ends in noise.
-    ratios[np.append(values[1:], np.inf)[:above] > NOISE_MARGIN * explained] = 0.0
-    return int(np.argmax(ratios)) + 1 if np.max(ratios) > SMALLEST_GAP else above
+    ratios[np.append(values[1:], np.inf)[:above] > rules.noise_margin * explained] = 0.0
+    return int(np.argmax(ratios)) + 1 if np.max(ratios) > rules.smallest_gap else above
 
 
 def _left_singular(matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -5,6 +5,7 @@ where that is smaller, of its complement (``Phi = 1 - ||P_c(u u^T)||^2``). Every
 as matrix products.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -16,14 +17,33 @@ from unweave.arrays import upper_triangle
 Starts = Float64[np.ndarray, "starts inputs"]
 Numbers = Float64[np.ndarray, "starts"]
 
-FIRST_DAMPING = 0.5
-LONGEST_STEP = 0.5
-# Differences of 1 - Phi that rounding explains; below them only the residual tells better from worse.
-TIED_DEFECTS = 1e-14
 # Starts in flight, to bound the memory: 64 to 256 are equally fast at 10 to 50 inputs, 16 takes up to twice as long.
 BLOCK = 128
-# Steps between two looks at who has converged: quadratic convergence takes those that have down to rounding.
-STEPS_PER_LOOK = 6
+
+
+@dataclass(frozen=True)
+class SphereRules:
+    """How Gauss-Newton steps on the sphere are damped and judged. Heuristic: they decide which atom a start reaches.
+
+    Args:
+        first_damping: of every start. Chosen: an eighth of the largest curvature of ``1 - Phi`` at an atom, which is 4.
+        longest_step: on the unit sphere. Chosen: half a radian stays on the side of the start.
+        tied_defects: differences of ``1 - Phi`` that rounding explains (some 50 eps for numbers of size 1); below them
+            only the residual tells better from worse.
+        factors: of the damping after a step that lowers ``1 - Phi``, and after one that does not. Chosen: as quick as
+            usual for Levenberg-Marquardt, and such that one success outweighs one failure.
+        steps_per_look: steps between two looks at who has converged. Chosen: quadratic convergence takes those that
+            have down to rounding in as many.
+    """
+
+    first_damping: float = 0.5
+    longest_step: float = 0.5
+    tied_defects: float = 1e-14
+    factors: tuple[float, float] = (0.2, 4.0)
+    steps_per_look: int = 6
+
+
+RULES = SphereRules()
 
 
 class Ascent(NamedTuple):
@@ -62,7 +82,15 @@ def ascend(starts: Starts, columns: np.ndarray, *, is_complement: bool, step: fl
     return Ascent(points, defects, residuals, steps)
 
 
-def polish(starts: Starts, columns: np.ndarray, *, is_complement: bool, residual_tol: float, steps: int) -> Ascent:
+def polish(
+    starts: Starts,
+    columns: np.ndarray,
+    *,
+    is_complement: bool,
+    residual_tol: float,
+    steps: int,
+    rules: SphereRules = RULES,
+) -> Ascent:
     """Take damped Gauss-Newton steps on ``1 - Phi`` until the residual of every start is below `residual_tol`.
 
     ``1 - Phi`` is a sum of squares that vanishes at the atoms of the span, so the steps converge
@@ -70,26 +98,30 @@ def polish(starts: Starts, columns: np.ndarray, *, is_complement: bool, residual
     those in flight and the next one takes its place.
     """
     span = _Span(columns, is_complement=is_complement, inputs=starts.shape[1])
-    points, damping = np.array(starts), np.full(len(starts), FIRST_DAMPING)
+    points, damping = np.array(starts), np.full(len(starts), rules.first_damping)
     defects, residuals = np.full(len(starts), np.inf), np.full(len(starts), np.inf)
     taken = np.zeros(len(starts), dtype=int)
     waiting = np.arange(len(starts))
     while len(waiting):
         rows, waiting = waiting[:BLOCK], waiting[BLOCK:]
-        points[rows], damping[rows], defects[rows], residuals[rows] = _advance(span, points[rows], damping[rows])
-        taken[rows] += STEPS_PER_LOOK
+        moved = _advance(span, points[rows], damping[rows], rules)
+        points[rows], damping[rows], defects[rows], residuals[rows] = moved
+        taken[rows] += rules.steps_per_look
         unfinished = (residuals[rows] > residual_tol) & (taken[rows] < steps)
         waiting = np.concatenate([rows[unfinished], waiting])
     return Ascent(points, defects, residuals, int(np.max(taken, initial=0)))
 
 
-def _advance(span: "_Span", u: Starts, damping: Numbers) -> tuple[Starts, Numbers, Numbers, Numbers]:
+def _advance(
+    span: "_Span", u: Starts, damping: Numbers, rules: SphereRules
+) -> tuple[Starts, Numbers, Numbers, Numbers]:
     """Take the steps up to the next look; returns points, damping, ``1 - Phi`` and residuals."""
     here = span.images(u)
-    for _ in range(STEPS_PER_LOOK):
-        trial = _normalise(u + _gauss_newton_step(u, damping, here, is_complement=span.is_complement))
+    for _ in range(rules.steps_per_look):
+        move = _gauss_newton_step(u, damping, here, is_complement=span.is_complement, longest=rules.longest_step)
+        trial = _normalise(u + move)
         there = span.images(trial)
-        tied = np.abs(there.defects - here.defects) <= TIED_DEFECTS
+        tied = np.abs(there.defects - here.defects) <= rules.tied_defects
         better = (there.defects < here.defects) & ~tied | tied & (there.residuals < here.residuals)
         u_next, next_images = _choose(better, trial, u), there.where(better, here)
         lost = ~better & ~tied
@@ -97,11 +129,11 @@ def _advance(span: "_Span", u: Starts, damping: Numbers) -> tuple[Starts, Number
             u_next[lost] = _normalise(u[lost] + 4.0 * here.images[lost])
             for array, part in zip(next_images, span.images(u_next[lost]), strict=True):
                 array[lost] = part
-        u, here, damping = u_next, next_images, np.where(better, 0.2, 4.0) * damping
+        u, here, damping = u_next, next_images, np.where(better, *rules.factors) * damping
     return u, damping, here.defects, here.residuals
 
 
-def _gauss_newton_step(u: Starts, damping: Numbers, here: _Images, *, is_complement: bool) -> Starts:
+def _gauss_newton_step(u: Starts, damping: Numbers, here: _Images, *, is_complement: bool, longest: float) -> Starts:
     """Step along the sphere; ``8 sum_j (C_j u)(C_j u)^T`` is the Gauss-Newton matrix of ``sum_j (u^T C_j u)^2``.
 
     In terms of the span itself the same matrix is ``4 I - 8 sum_i (B_i u)(B_i u)^T`` on the tangent space.
@@ -121,7 +153,7 @@ def _gauss_newton_step(u: Starts, damping: Numbers, here: _Images, *, is_complem
     gradient = 4.0 * (here.images - (1.0 - here.defects)[:, None] * u)
     moves = _solve_definite(tangent, gradient)
     lengths = np.linalg.norm(moves, axis=1, keepdims=True)
-    return moves * np.minimum(1.0, LONGEST_STEP / np.maximum(lengths, 1e-300))
+    return moves * np.minimum(1.0, longest / np.maximum(lengths, 1e-300))
 
 
 def _solve_definite(matrices: Float64[np.ndarray, "starts inputs inputs"], right: Starts) -> Starts:

@@ -49,10 +49,6 @@ class Directions:
         return len(self.atoms) == self.rank
 
 
-# Power steps with the found atoms projected out, and the largest number of Gauss-Newton steps.
-DEFLATED_STEPS, NEWTON_STEPS = 30, 90
-
-
 @dataclass(frozen=True)
 class SubspacePower:
     """Settings of the default subspace power method.
@@ -62,12 +58,20 @@ class SubspacePower:
         power_steps: power steps in the whole span, before Gauss-Newton takes over.
         residual_tol: stationarity residual at which an ascent has converged.
         rounds_without_news: restart rounds without a new atom after which the search ends.
+        polishing: damping and judgement of the Gauss-Newton steps.
+        deflated_steps: power steps with the found atoms projected out, before those in the whole span. Chosen: half as
+            many again as `power_steps`, because the span without the atoms holds no exact atom to be drawn to.
+        newton_steps: largest number of Gauss-Newton steps. Chosen: a bound for starts that do not converge, far above
+            the few that quadratic convergence needs.
     """
 
     step: float = 2.0
     power_steps: int = 20
     residual_tol: float = 1e-11
     rounds_without_news: int = 6
+    polishing: kernel.SphereRules = kernel.RULES
+    deflated_steps: int = 30
+    newton_steps: int = 90
 
     def __call__(self, subspace: MatrixSubspace, rng: np.random.Generator) -> Directions:
         """Find the atoms of `subspace`.
@@ -85,7 +89,7 @@ class SubspacePower:
             if len(found.atoms):
                 columns, is_complement = _smaller(*_without(subspace, found.atoms))
                 starts = kernel.ascend(
-                    starts, columns, is_complement=is_complement, step=self.step, steps=DEFLATED_STEPS
+                    starts, columns, is_complement=is_complement, step=self.step, steps=self.deflated_steps
                 ).points
             columns, is_complement = _smaller(subspace.basis, subspace.complement)
             ends = self.climb(starts, columns, is_complement=is_complement)
@@ -103,7 +107,8 @@ class SubspacePower:
             columns,
             is_complement=is_complement,
             residual_tol=self.residual_tol,
-            steps=NEWTON_STEPS,
+            steps=self.newton_steps,
+            rules=self.polishing,
         )
 
 

@@ -30,8 +30,6 @@ from unweave.exceptions import InvalidInput
 from unweave.numerics.least_squares import Policy, Solver, Step, minimise
 
 Tensor = Float64[np.ndarray, "..."]
-# Singular values of the powers below this share of the largest are taken for zero.
-RANK_TOL = 1e-12
 # Undamped steps converge fast; one that fails is repeated with a damping relative to the largest eigenvalue. Near a
 # minimum steps gain more than 1e-9 of the misfit until they are rounding, which is eps for directions of length 1.
 DAMPING = Policy(
@@ -221,24 +219,28 @@ class DirectionFit:
     has_converged: bool
 
 
-def misfit_of(tensors: Sequence[Tensor], directions: Atoms) -> float:
-    """What the best coefficients leave of the tensors, weighted as in `DirectionFit`."""
-    problem = _Directions(tensors, _packed(tensors))
+def misfit_of(tensors: Sequence[Tensor], directions: Atoms, *, rank_tol: float = 1e-12) -> float:
+    """What the best coefficients leave of the tensors, weighted as in `DirectionFit`; see `fit_directions`."""
+    problem = _Directions(tensors, _packed(tensors), rank_tol)
     size = _norm(problem.packed)
     return problem.loss(problem.residuals(directions)) / size if size > 0 else 0.0
 
 
-def fit_directions(tensors: Sequence[Tensor], directions: Atoms, *, steps: int = 60) -> DirectionFit:
+def fit_directions(
+    tensors: Sequence[Tensor], directions: Atoms, *, steps: int = 60, rank_tol: float = 1e-12
+) -> DirectionFit:
     """Minimise the misfit over the directions by damped Gauss-Newton steps.
 
     Args:
         tensors: symmetric, of any orders of at least 2.
         directions: where to start, unit vectors.
         steps: largest number of attempted steps.
+        rank_tol: singular values of the powers, and eigenvalues of the normal equations, below this share of the
+            largest are taken for zero. Chosen: some thousand eps, the rounding that sums over the entries leave.
 
     Guarantees: the misfit never grows; a local minimum, of which the start decides.
     """
-    problem = _Directions(tensors, _packed(tensors))
+    problem = _Directions(tensors, _packed(tensors), rank_tol)
     size = _norm(problem.packed) or 1.0
     found = minimise(problem, directions, replace(DAMPING, attempts=steps if len(directions) else 0))
     start, end = found.losses[0] / size, found.losses[-1] / size
@@ -259,10 +261,11 @@ class _Directions:
 
     tensors: Sequence[Tensor]
     packed: list[np.ndarray]
+    rank_tol: float
 
     def residuals(self, point: Atoms, /) -> list[_Projection]:
         pairs = zip(self.packed, self.tensors, strict=True)
-        return [_projected(part, point, tensor.ndim) for part, tensor in pairs]
+        return [_projected(part, point, tensor.ndim, self.rank_tol) for part, tensor in pairs]
 
     def loss(self, residuals: list[_Projection], /) -> float:
         return _norm([each.residual for each in residuals])
@@ -278,7 +281,7 @@ class _Directions:
             target += rows @ residual
         values, vectors = scipy.linalg.eigh(gram)
         largest = float(values[-1])
-        is_seen = values > RANK_TOL * largest
+        is_seen = values > self.rank_tol * largest
         values, vectors = values[is_seen], vectors[:, is_seen]
         along = vectors.T @ target
         return lambda damping: vectors @ (along / (values + damping * largest))
@@ -296,9 +299,9 @@ def _norm(parts: Sequence[np.ndarray]) -> float:
     return float(np.sqrt(sum(np.sum(part**2) for part in parts)))
 
 
-def _projected(packed: np.ndarray, directions: Atoms, order: int) -> _Projection:
+def _projected(packed: np.ndarray, directions: Atoms, order: int, rank_tol: float) -> _Projection:
     left, values, right = np.linalg.svd(packed_powers(directions, order).T, full_matrices=False)
-    kept = values > RANK_TOL * float(np.max(values, initial=0.0))
+    kept = values > rank_tol * float(np.max(values, initial=0.0))
     basis = left[:, kept]
     inside = basis.T @ packed
     return _Projection(packed - basis @ inside, basis, right[kept].T @ (inside / values[kept]))
