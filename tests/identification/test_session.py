@@ -11,7 +11,7 @@ from unweave.networks.planted import general_network
 from unweave.numerics.finite_differences import measure_hessians
 from unweave.numerics.matrix_subspace import GapRules
 from unweave.oracles.oracle import CallableOracle
-from unweave.oracles.views import StandardOracle, measure_noise, standardise
+from unweave.oracles.views import NoiseLook, StandardOracle, standardise
 
 INPUTS = 6
 Model = Callable[[np.ndarray], np.ndarray]
@@ -33,7 +33,7 @@ def looked_at(model: Model, seed: int) -> tuple[StandardOracle, FunctionScale]:
     """Units and scale of a model, as the pipelines find them."""
     rng = np.random.default_rng([seed, 3])
     oracle = CallableOracle(model, inputs=INPUTS)
-    noise = measure_noise(oracle, rng)
+    noise = NoiseLook()(oracle, rng)
     values = oracle.query(BendLook().points(oracle, rng))
     standard = standardise(oracle, np.concatenate([noise.values, values]))
     scale = BendLook().scale((values - standard.offset) / standard.size, noise=noise.deviation / standard.size)

@@ -13,12 +13,10 @@ from unweave.networks.network import Network
 from unweave.networks.planted import deep_network, general_network
 from unweave.oracles.oracle import Box, CallableOracle, Domain, Everywhere
 from unweave.oracles.views import (
-    LINE_POINTS,
-    REPEATS,
     LogitsOracle,
+    NoiseLook,
     StandardOracle,
     are_probabilities,
-    measure_noise,
     standardise,
 )
 
@@ -92,7 +90,7 @@ def test_a_constant_output_is_measured_by_its_magnitude() -> None:
 def test_few_digits_do_not_change_the_unit_of_errors(kind: type, offset: float) -> None:
     """Answers that are the same nearby and take six values in the domain have a spread, if a coarse one."""
     oracle = CallableOracle(lambda x: (x[:, :1] + offset).astype(kind), inputs=1, domain=Box(0.0, 0.7))
-    noise = measure_noise(oracle, np.random.default_rng(0))
+    noise = NoiseLook()(oracle, np.random.default_rng(0))
     values = oracle.query(np.linspace(0.0, 0.7, 50)[:, None])
     np.testing.assert_array_equal(standardise(oracle, values, scatter=noise.scatter).size, np.std(values, axis=0))
 
@@ -178,8 +176,7 @@ def test_rounding_errors_are_estimated(dtype: type, seed: int) -> None:
     points = np.random.default_rng([seed, 2]).standard_normal((2_000, INPUTS))
     actual = np.std((model(points) - truth(points)).astype(float))
     probes = [
-        measure_noise(CallableOracle(model, inputs=INPUTS), np.random.default_rng([seed, 3, probe]))
-        for probe in range(9)
+        NoiseLook()(CallableOracle(model, inputs=INPUTS), np.random.default_rng([seed, 3, probe])) for probe in range(9)
     ]
     assert all(probe.is_deterministic for probe in probes)
     # Two lines are a small sample: most estimates, not all, are right within the factor.
@@ -202,7 +199,7 @@ def test_additive_noise_is_estimated(level: float, seed: int) -> None:
     oracle = CallableOracle(
         lambda points: network(points) + level * noise.standard_normal((len(points), 1)), inputs=INPUTS
     )
-    found = measure_noise(oracle, np.random.default_rng([seed, 3]))
+    found = NoiseLook()(oracle, np.random.default_rng([seed, 3]))
     assert level / 5 < found.deviation[0] < 5 * level
     assert not found.is_deterministic
     assert level / 5 < found.repeat_spread < 10 * level
@@ -214,21 +211,21 @@ def test_every_output_has_its_own_noise(seed: int) -> None:
     oracle = CallableOracle(
         lambda points: network(points) + levels * noise.standard_normal((len(points), 3)), inputs=INPUTS
     )
-    found = measure_noise(oracle, np.random.default_rng([seed, 3]))
+    found = NoiseLook()(oracle, np.random.default_rng([seed, 3]))
     assert found.deviation.shape == found.magnitude.shape == (3,)
     assert np.all((levels / 5 < found.deviation) & (found.deviation < 5 * levels))
 
 
 def test_a_kink_on_one_line_is_no_noise(seed: int) -> None:
     network = smooth_network(seed)
-    probe = measure_noise(CallableOracle(network, inputs=INPUTS), np.random.default_rng(seed))
-    first = probe.points[:LINE_POINTS]
+    probe = NoiseLook()(CallableOracle(network, inputs=INPUTS), np.random.default_rng(seed))
+    first = probe.points[: NoiseLook().line_points]
     middle, along = first[4] + 0.3 * (first[5] - first[4]), first[1] - first[0]
 
     def kinked(points: np.ndarray) -> np.ndarray:
         return network(points) + np.abs((points - middle) @ along / np.linalg.norm(along))[:, None]
 
-    found = measure_noise(CallableOracle(kinked, inputs=INPUTS), np.random.default_rng(seed))
+    found = NoiseLook()(CallableOracle(kinked, inputs=INPUTS), np.random.default_rng(seed))
     np.testing.assert_array_equal(found.points, probe.points)
     assert found.deviation[0] < 20 * probe.deviation[0]
 
@@ -236,26 +233,26 @@ def test_a_kink_on_one_line_is_no_noise(seed: int) -> None:
 def test_it_costs_two_lines_and_the_repeats_and_hands_the_answers_on(seed: int) -> None:
     network = smooth_network(seed, outputs=2)
     oracle = CallableOracle(network, inputs=INPUTS)
-    found = measure_noise(oracle, np.random.default_rng(seed))
-    assert oracle.ledger.sent == 2 * LINE_POINTS + REPEATS == 21
+    found = NoiseLook()(oracle, np.random.default_rng(seed))
+    assert oracle.ledger.sent == 21
     np.testing.assert_allclose(found.values, network(found.points), rtol=1e-14)
     np.testing.assert_array_equal(found.magnitude, np.max(np.abs(found.values), axis=0))
 
 
 def test_a_constant_has_the_noise_of_its_rounding() -> None:
-    found = measure_noise(CallableOracle(lambda points: np.full(len(points), 3.0), inputs=2), np.random.default_rng(0))
+    found = NoiseLook()(CallableOracle(lambda points: np.full(len(points), 3.0), inputs=2), np.random.default_rng(0))
     assert 0 < found.deviation[0] < 3 * np.finfo(float).eps * 3.0
 
 
 def test_zero_still_has_positive_noise() -> None:
-    found = measure_noise(CallableOracle(lambda points: 0.0 * points[:, 0], inputs=2), np.random.default_rng(0))
+    found = NoiseLook()(CallableOracle(lambda points: 0.0 * points[:, 0], inputs=2), np.random.default_rng(0))
     assert found.deviation[0] > 0
 
 
 def test_a_model_with_a_memory_is_not_deterministic() -> None:
     calls = iter(range(10))
     oracle = CallableOracle(lambda points: points[:, 0] + 1e-3 * next(calls), inputs=2)
-    found = measure_noise(oracle, np.random.default_rng(0))
+    found = NoiseLook()(oracle, np.random.default_rng(0))
     assert found.repeat_spread == pytest.approx(1e-3)
 
 
@@ -264,5 +261,5 @@ def test_a_model_with_a_memory_is_not_deterministic() -> None:
 )
 def test_the_lines_follow_the_domain(domain: Box | Everywhere, seed: int) -> None:
     oracle = CallableOracle(lambda points: np.sin(points.sum(axis=1)), inputs=INPUTS, domain=domain)
-    found = measure_noise(oracle, np.random.default_rng(seed))
+    found = NoiseLook()(oracle, np.random.default_rng(seed))
     assert np.all(domain.contains(found.points))

@@ -21,7 +21,6 @@ from unweave.identification.session import BendLook, Probe, Session
 from unweave.identification.steps import PlateauLook, Steps
 from unweave.identification.walks.lines import TailBehaviour, Tails, measure_tails
 from unweave.oracles.oracle import Box
-from unweave.oracles.views import LINE_POINTS
 from unweave.result import at_most
 
 # A name that two routes know: kinks are walked along far out where this one has not read them.
@@ -160,7 +159,7 @@ class Survey:
     @cached_property
     def is_constant_in_parts(self) -> bool:
         """Whether answers are constant, first on the lines that have told the noise, then around random places."""
-        lines = np.split(self.probe.answers.values[: 2 * LINE_POINTS], 2)
+        lines = self.probe.lines
         error = self.probe.answer_error + self.probe.rounding * float(np.max(np.abs(lines)))
         changes = np.max(np.abs(np.diff(lines, axis=1)), axis=2)
         if np.all(changes > self.plateaus.margin * error):

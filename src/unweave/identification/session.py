@@ -23,11 +23,11 @@ from unweave.oracles.views import (
     AnswerDigits,
     LogitsOracle,
     NoiseFloor,
+    NoiseLook,
     StandardOracle,
     answer_rounding,
     are_probabilities,
     last_digits,
-    measure_noise,
     rounding_error,
     standardise,
 )
@@ -59,7 +59,7 @@ class FunctionScale:
     @property
     def hessian_step(self) -> float:
         """Step that balances rounding ``1.6 noise / h^2`` against truncation ``h^2 f''''/6``."""
-        return self._clip((10.0 * self.noise / self.fourth) ** 0.25)
+        return float(np.clip((10.0 * self.noise / self.fourth) ** 0.25, *self.steps))
 
     @property
     def hessian_error(self) -> float:
@@ -70,9 +70,6 @@ class FunctionScale:
     def of_difference(self, share: float) -> "FunctionScale":
         """The scale of what a model leaves unexplained, a small share of the function."""
         return replace(self, second=share * self.second, fourth=share * self.fourth)
-
-    def _clip(self, step: float) -> float:
-        return float(np.clip(step, *self.steps))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,8 +126,8 @@ class BendLook:
         # A second difference has ``sqrt(6)`` times the noise of an answer.
         hidden = 12.0 * 2.5 * level / (fine * (coarse - fine))
         visible = fourth > self.visible * hidden
-        sizes = _root_mean_square(second)
-        change = float(_root_mean_square(np.diff(second, axis=1))[0])
+        sizes = np.sqrt(np.mean(second**2, axis=(0, 2)))
+        change = float(np.sqrt(np.mean(np.diff(second, axis=1) ** 2, axis=(0, 2)))[0])
         return FunctionScale(
             second=float(sizes[int(np.argmax(visible)) if np.any(visible) else -1]),
             fourth=float(max(np.max(fourth[visible], initial=self.assumed * hidden[-1]), np.finfo(float).tiny)),
@@ -184,11 +181,6 @@ def _on_lines(
     return (bases[:, None] + offsets[:, None] * directions[:, None]).reshape(-1, bases.shape[1])
 
 
-def _root_mean_square(table: np.ndarray) -> np.ndarray:
-    """Root mean square over base points (first axis) and outputs (last axis)."""
-    return np.sqrt(np.mean(table**2, axis=(0, 2)))
-
-
 Progress = Callable[[str, int], None]
 
 
@@ -202,6 +194,7 @@ class Probe:
         scale: of the function, near the centre of the domain.
         rounding: error of an answer relative to the size of the terms that it adds up.
         digits: what answers are rounded to.
+        lines: the answers on the lines that have told the noise.
         gives_logits: whether answers are probabilities, so that the logits behind them are identified.
     """
 
@@ -210,6 +203,7 @@ class Probe:
     scale: FunctionScale
     rounding: float
     digits: AnswerDigits
+    lines: Float64[np.ndarray, "lines points outputs"]
     gives_logits: bool = False
 
     @property
@@ -225,8 +219,8 @@ class Probe:
     @property
     def may_hide_changes(self) -> Bool[np.ndarray, "outputs"]:
         """Whether constant answers may be those of a function that changes: they differ, or have few digits."""
-        has_few = self.oracle.oracle.ledger.answer_digits > np.finfo(float).eps
-        return has_few | (np.ptp(self.answers.unseen[1], axis=0) > 0.0)
+        ledger = self.oracle.oracle.ledger
+        return (ledger.answer_digits > np.finfo(float).eps) | (np.ptp(self.answers.unseen[1], axis=0) > 0.0)
 
 
 class Session:
@@ -307,6 +301,7 @@ class Probing:
         largest_noise: error of an answer, relative to that spread, above which nothing is identified: what it would
             excuse may be as large as a neuron.
         spread_points: places that the units of the answers are chosen from, beside those of the first lines.
+        noise_look: how exact the answers are.
         bend_look: how fast the function changes.
         rounding_look: how answers that were rounded are told from steps.
         asking: how many answers fits and certificates get.
@@ -317,6 +312,7 @@ class Probing:
     largest_repeat: float = 1e-2
     largest_noise: float = 0.025
     spread_points: int = 12
+    noise_look: NoiseLook = field(default_factory=NoiseLook)
     bend_look: BendLook = field(default_factory=BendLook)
     rounding_look: RoundingLook = field(default_factory=RoundingLook)
     asking: Asking = field(default_factory=Asking)
@@ -328,18 +324,18 @@ class Probing:
             StageFailed: if the answers change between calls.
         """
         asked, rng = session.oracle, session.rng_probe
-        noise = measure_noise(asked, rng)
+        noise = self.noise_look(asked, rng)
         self._check_repeats(session, noise)
         gives_logits = are_probabilities(noise.values)
         if gives_logits:
             asked = LogitsOracle(asked)
             session.notes.append(reasons.gives_logits())
-            noise = measure_noise(asked, rng)
+            noise = self.noise_look(asked, rng)
         center, half_width = asked.domain.frame(asked.inputs)
         lines = self.bend_look.points(asked, rng)
         spread = asked.domain.sample_standard(rng, self.spread_points, asked.inputs, 0.0)
-        points = np.concatenate([lines, spread])
-        values = np.concatenate([noise.values, asked.query(center + half_width * points)])
+        values = asked.query(center + half_width * np.concatenate([lines, spread]))
+        values = np.concatenate([noise.values, values])
         oracle = standardise(asked, values, scatter=noise.scatter)
         standard = (values - oracle.offset) / oracle.size
         first, last = len(noise.values), len(noise.values) + len(lines)
@@ -350,7 +346,8 @@ class Probing:
         noise = noise.at_least(np.maximum(rounding_error(asked, noise.magnitude), ROUNDING_DEVIATION * digits.unit))
         self._check_noise(session, noise, oracle, digits)
         scale = self.bend_look.scale(standard[first:last], noise=noise.deviation / oracle.size)
-        return Probe(oracle, answers, scale, answer_rounding(asked), digits, gives_logits)
+        near = np.array(np.split(standard[: 2 * self.noise_look.line_points], 2))
+        return Probe(oracle, answers, scale, answer_rounding(asked), digits, near, gives_logits)
 
     def _rounding_of(
         self, session: Session, noise: NoiseFloor, oracle: StandardOracle, *, gives_logits: bool

@@ -21,20 +21,6 @@ from unweave.exceptions import InvalidInput
 from unweave.networks.network import Layer, Network
 from unweave.oracles.oracle import CallableOracle, Domain, Oracle
 
-LINE_POINTS = 9
-REPEATS = 3
-# Spacing in half-widths of the domain: its eighth power is below the rounding of float64, while
-# even float32 answers change from one point of the line to the next.
-LINE_SPACING = 1e-3
-ORDERS = range(4, 8)
-# An error of answers that repeat themselves, in units of their rounding, that may be a kink on both lines.
-SUSPICIOUS = 1e3
-# Units of the last digit by which answers of a constant sum differ, and by how many if neighbours differ as others.
-CONSTANT_UNITS, ROUGH_UNITS = 2.0, 64.0
-# The same where answers have all digits of float64, as sums of terms that are larger than what is left of them.
-SUM_UNITS = 8.0
-# Spread of answers, in units of what neighbours differ by, up to which all of it may be rounding.
-ROUGH_SPREAD = 3.0
 # Standard deviation of rounding, in units of what is rounded to: that of a uniform error, ``sqrt(1 / 12)``.
 ROUNDING_DEVIATION = 0.29
 
@@ -115,19 +101,27 @@ class StandardOracle:
         return (points - self.center) / self.half_width
 
 
-def standardise(oracle: Oracle, values: Values, *, scatter: float | np.ndarray = 0.0) -> StandardOracle:
+def standardise(
+    oracle: Oracle, values: Values, *, scatter: float | np.ndarray = 0.0, sum_units: float = 8.0
+) -> StandardOracle:
     """Choose units from the domain and from the answers seen so far.
 
-    The size of an output is the spread of the answers seen, or its magnitude where it is constant, which is told with
-    `scatter`, the deviation of answers from those next to them.
+    The size of an output is the spread of the answers seen, or its magnitude where it is constant.
+
+    Args:
+        oracle: whose units are chosen.
+        values: the answers seen.
+        scatter: deviation of answers from those next to them, which tells constants.
+        sum_units: of the last digit by which a constant may differ where answers have all digits of float64, as sums
+            of terms do that are larger than what is left of them.
     """
     center, half_width = oracle.domain.frame(oracle.inputs)
     unit = unit_of_columns(values)
     offset = unit * np.mean(values / unit, axis=0)
     spread = spread_of_columns(values)
     magnitude = np.max(np.abs(values), axis=0)
-    units = CONSTANT_UNITS if oracle.ledger.answer_digits > np.finfo(float).eps else SUM_UNITS
-    is_constant = constant_outputs(values, last_digits(oracle, values), scatter, units=units)
+    digit, has_few = last_digits(oracle, values), oracle.ledger.answer_digits > np.finfo(float).eps
+    is_constant = constant_outputs(values, digit, scatter, units=2.0 if has_few else sum_units)
     size = np.where(is_constant, np.where(magnitude > 0, magnitude, 1.0), spread)
     return StandardOracle(oracle=oracle, center=center, half_width=half_width, offset=offset, size=size)
 
@@ -179,15 +173,15 @@ def in_oracle_units(network: Network, oracle: StandardOracle) -> Network:
     return Network(tuple(layers), skip)
 
 
-# Difference of a sum of probabilities from one that rounding to float32 explains.
-SUM_TOLERANCE = 1e-5
+def are_probabilities(values: Values, *, tolerance: float = 1e-5) -> bool:
+    """Whether every answer is a list of positive numbers that sum to one.
 
-
-def are_probabilities(values: Values) -> bool:
-    """Whether every answer is a list of positive numbers that sum to one."""
-    return bool(
-        values.shape[1] > 1 and np.all(values > 0) and np.max(np.abs(np.sum(values, axis=1) - 1.0)) < SUM_TOLERANCE
-    )
+    Args:
+        values: the answers.
+        tolerance: of the sum: what rounding of some dozens of numbers to float32 explains.
+    """
+    sums = np.sum(values, axis=1)
+    return bool(values.shape[1] > 1 and np.all(values > 0) and np.max(np.abs(sums - 1.0)) < tolerance)
 
 
 class LogitsOracle(Oracle):
@@ -235,7 +229,13 @@ def last_digits(oracle: Oracle, values: Values) -> Float64[np.ndarray, "outputs"
 
 
 def constant_outputs(
-    values: Values, last_digit: np.ndarray, scatter: float | np.ndarray, *, units: float = CONSTANT_UNITS
+    values: Values,
+    last_digit: np.ndarray,
+    scatter: float | np.ndarray,
+    *,
+    units: float = 2.0,
+    rough_units: float = 64.0,
+    rough_spread: float = 3.0,
 ) -> Bool[np.ndarray, "outputs"]:
     """Whether answers are those of a constant, up to the rounding of its sum.
 
@@ -247,9 +247,11 @@ def constant_outputs(
         last_digit: unit of the last digit of the answers, per output.
         scatter: deviation of answers from those next to them, as measured.
         units: of the last digit by which they may differ whatever neighbours do.
+        rough_units: the same if neighbours differ as much as others; chosen: a sum of some thousand terms.
+        rough_spread: spread, in units of what neighbours differ by, up to which all of it may be rounding; chosen.
     """
     spread = spread_of_columns(values)
-    is_rough = (spread <= ROUGH_UNITS * last_digit) & (spread <= ROUGH_SPREAD * scatter)
+    is_rough = (spread <= rough_units * last_digit) & (spread <= rough_spread * scatter)
     return (np.ptp(values, axis=0) <= units * last_digit) | is_rough
 
 
@@ -311,60 +313,78 @@ class NoiseFloor:
         return replace(self, deviation=np.maximum(self.deviation, deviation))
 
 
-def measure_noise(oracle: Oracle, rng: np.random.Generator) -> NoiseFloor:
-    """Estimate the noise of the answers from 2 x 9 + 3 queries, and 2 x 9 more if kinks may have disturbed it.
+@dataclass(frozen=True, kw_only=True)
+class NoiseLook:
+    """How the noise of answers is measured: from points close together on two lines, and from some asked again.
 
-    Assumes: the function is smooth over a few percent of the domain on one of the lines.
-    Guarantees: heuristic; the estimate is never below the rounding unit of the answers' type.
+    Args:
+        line_points: on each line: one more than the highest difference that is used.
+        repeats: points that are asked again; chosen: a model with a memory shows itself at one.
+        spacing: of the points, in half-widths of the domain: its eighth power is below the rounding of float64, while
+            even float32 answers change from one point of the line to the next.
+        orders: of the differences: lower ones contain the function, higher ones need more points.
+        suspicious: error of answers that repeat themselves, in units of their rounding, that may be a kink on both
+            lines; chosen.
     """
-    lines = _two_lines(oracle, rng)
-    first = oracle.query(lines[0])
-    # The second call repeats points of the first: a model with a memory shows itself here.
-    second = oracle.query(np.concatenate([lines[1], lines[0][:REPEATS]]))
-    repeated, second = second[LINE_POINTS:], second[:LINE_POINTS]
 
-    values = np.concatenate([first, second])
-    magnitude = np.max(np.abs(values), axis=0)
-    # A kink on a line raises its estimate, so the smaller of the two is the noise.
-    smooth = np.minimum(_line_noise(first), _line_noise(second))
-    change = np.abs(repeated - first[:REPEATS])
-    unit = unit_of_columns(values)
-    random = unit * np.sqrt(np.mean((change / unit) ** 2, axis=0) / 2)
-    rounding = rounding_error(oracle, magnitude)
-    points = np.concatenate([lines[0], lines[1]])
-    if not np.any(change) and np.any(smooth > SUSPICIOUS * rounding):
-        # Noise that repeats itself is rare, kinks on both lines are not: two other lines tell which it is.
-        lines = _two_lines(oracle, rng)
-        points = np.concatenate([points, lines[0], lines[1]])
-        more = oracle.query(np.concatenate([lines[0], lines[1]]))
-        values = np.concatenate([values, more])
-        smooth = np.minimum(smooth, np.minimum(*(_line_noise(line) for line in np.split(more, 2))))
-    scatter = np.maximum(smooth, random)
-    return NoiseFloor(
-        deviation=np.maximum(scatter, np.maximum(rounding, np.finfo(float).tiny)),
-        repeat_spread=float(np.max(change)),
-        scatter=scatter,
-        magnitude=magnitude,
-        points=points,
-        values=values,
-    )
+    line_points: int = 9
+    repeats: int = 3
+    spacing: float = 1e-3
+    orders: tuple[int, ...] = (4, 5, 6, 7)
+    suspicious: float = 1e3
 
+    def __call__(self, oracle: Oracle, rng: np.random.Generator) -> NoiseFloor:
+        """Estimate the noise of the answers from 2 x 9 + 3 queries, and 2 x 9 more if kinks may have disturbed it.
 
-def _two_lines(oracle: Oracle, rng: np.random.Generator) -> Float64[np.ndarray, "lines points inputs"]:
-    """Draw points close together on two random lines."""
-    center, half_width = oracle.domain.frame(oracle.inputs)
-    starts = oracle.domain.sample_standard(rng, 2, oracle.inputs, LINE_SPACING * LINE_POINTS)
-    directions = rng.standard_normal((2, oracle.inputs))
-    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
-    steps = LINE_SPACING * np.arange(LINE_POINTS)
-    return center + half_width * (starts[:, None] + steps[:, None] * directions[:, None])
+        Assumes: the function is smooth over a few percent of the domain on one of the lines.
+        Guarantees: heuristic; the estimate is never below the rounding unit of the answers' type.
+        """
+        lines = self._two_lines(oracle, rng)
+        first = oracle.query(lines[0])
+        # The second call repeats points of the first: a model with a memory shows itself here.
+        second = oracle.query(np.concatenate([lines[1], lines[0][: self.repeats]]))
+        repeated, second = second[self.line_points :], second[: self.line_points]
 
+        values = np.concatenate([first, second])
+        magnitude = np.max(np.abs(values), axis=0)
+        # A kink on a line raises its estimate, so the smaller of the two is the noise.
+        smooth = np.minimum(self._line_noise(first), self._line_noise(second))
+        change = np.abs(repeated - first[: self.repeats])
+        unit = unit_of_columns(values)
+        random = unit * np.sqrt(np.mean((change / unit) ** 2, axis=0) / 2)
+        rounding = rounding_error(oracle, magnitude)
+        points = np.concatenate([lines[0], lines[1]])
+        if not np.any(change) and np.any(smooth > self.suspicious * rounding):
+            # Noise that repeats itself is rare, kinks on both lines are not: two other lines tell which it is.
+            lines = self._two_lines(oracle, rng)
+            points = np.concatenate([points, lines[0], lines[1]])
+            more = oracle.query(np.concatenate([lines[0], lines[1]]))
+            values = np.concatenate([values, more])
+            smooth = np.minimum(smooth, np.minimum(*(self._line_noise(line) for line in np.split(more, 2))))
+        scatter = np.maximum(smooth, random)
+        return NoiseFloor(
+            deviation=np.maximum(scatter, np.maximum(rounding, np.finfo(float).tiny)),
+            repeat_spread=float(np.max(change)),
+            scatter=scatter,
+            magnitude=magnitude,
+            points=points,
+            values=values,
+        )
 
-def _line_noise(values: Values) -> Float64[np.ndarray, "outputs"]:
-    """Median over the orders of difference of the implied standard deviation of independent noise."""
-    deviations, unit = [], unit_of_columns(values)
-    for order in ORDERS:
-        differences = np.diff(values / unit, n=order, axis=0)
-        gain = special.comb(2 * order, order)
-        deviations.append(np.sqrt(np.mean(differences**2, axis=0) / gain))
-    return unit * np.median(np.array(deviations), axis=0)
+    def _two_lines(self, oracle: Oracle, rng: np.random.Generator) -> Float64[np.ndarray, "lines points inputs"]:
+        """Draw points close together on two random lines."""
+        center, half_width = oracle.domain.frame(oracle.inputs)
+        starts = oracle.domain.sample_standard(rng, 2, oracle.inputs, self.spacing * self.line_points)
+        directions = rng.standard_normal((2, oracle.inputs))
+        directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+        steps = self.spacing * np.arange(self.line_points)
+        return center + half_width * (starts[:, None] + steps[:, None] * directions[:, None])
+
+    def _line_noise(self, values: Values) -> Float64[np.ndarray, "outputs"]:
+        """Median over the orders of difference of the implied standard deviation of independent noise."""
+        deviations, unit = [], unit_of_columns(values)
+        for order in self.orders:
+            differences = np.diff(values / unit, n=order, axis=0)
+            gain = special.comb(2 * order, order)
+            deviations.append(np.sqrt(np.mean(differences**2, axis=0) / gain))
+        return unit * np.median(np.array(deviations), axis=0)
