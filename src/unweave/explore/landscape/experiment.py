@@ -31,7 +31,7 @@ class NewtonSearch:
 
     def __call__(self, runs: kernel.Runs, design: "LandscapeDesign") -> kernel.Trained:
         """Train all runs."""
-        loss_tol = DECIDED_SHARE * design.loss_tol
+        loss_tol = design.decided_share * design.loss_tol
         return kernel.levenberg_marquardt(
             runs, design.activation, steps=self.steps, loss_tol=loss_tol, trains_outputs=design.trains_outputs
         )
@@ -53,7 +53,7 @@ class GradientSearch:
 
     def __call__(self, runs: kernel.Runs, design: "LandscapeDesign") -> kernel.Trained:
         """Train all runs."""
-        loss_tol = self.handover if self.polish else DECIDED_SHARE * design.loss_tol
+        loss_tol = self.handover if self.polish else design.decided_share * design.loss_tol
         found = kernel.descend(
             runs, design.activation, steps=self.steps, loss_tol=loss_tol, trains_outputs=design.trains_outputs
         )
@@ -64,9 +64,6 @@ class GradientSearch:
 
 
 Search = NewtonSearch | GradientSearch
-# A run is trained on to this share of the loss that counts as global, so that nothing near the limit is decided by
-# chance.
-DECIDED_SHARE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -85,6 +82,8 @@ class LandscapeDesign:
         has_random_labels: whether labels are standard Gaussian numbers instead of a planted network's answers.
         starts_at_ones: whether all output weights start at 1 instead of random signs.
         loss_tol: loss ``|r|^2 / 2n`` below which a minimum counts as global.
+        decided_share: a run is trained on to this share of that loss, so that nothing near the limit is decided by
+            chance; chosen: near a global minimum three digits more are a few steps.
     """
 
     activation: Activation | kernel.Function
@@ -95,6 +94,7 @@ class LandscapeDesign:
     has_random_labels: bool = False
     starts_at_ones: bool = False
     loss_tol: float = 1e-8
+    decided_share: float = 1e-3
 
     def __post_init__(self) -> None:
         if min(self.samples, self.planted, self.starts) < 1:

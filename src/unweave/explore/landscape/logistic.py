@@ -8,11 +8,6 @@ from scipy import optimize, special
 
 from unweave.exceptions import InvalidInput
 
-# A curve that steps from 0 to 1 between two sizes has no best slope. This much punishment of the squared slope (per
-# spacing of the sizes) makes the crossing the middle of the step, and moves no other crossing by more than a
-# thousandth.
-SLOPE_PENALTY = 1e-3
-
 
 @dataclass(frozen=True)
 class LogisticFit:
@@ -36,7 +31,11 @@ class LogisticFit:
 
 
 def fit_logistic(
-    sizes: Float64[np.ndarray, "sizes"], successes: Float64[np.ndarray, "sizes"], trials: int
+    sizes: Float64[np.ndarray, "sizes"],
+    successes: Float64[np.ndarray, "sizes"],
+    trials: int,
+    *,
+    slope_penalty: float = 1e-3,
 ) -> LogisticFit:
     """Maximum likelihood of success counts.
 
@@ -44,6 +43,9 @@ def fit_logistic(
         sizes: where it was tried; at least two different ones.
         successes: how often it worked there.
         trials: how often it was tried at every size.
+        slope_penalty: of half the squared slope, per spacing of the sizes. A curve that steps from 0 to 1 between two
+            sizes has no best slope; this makes the crossing the middle of the step, and moves no other crossing by more
+            than a thousandth.
 
     Raises:
         InvalidInput: for fewer than two sizes, or counts outside of 0 to `trials`.
@@ -61,20 +63,26 @@ def fit_logistic(
         logits = coefficients[0] + coefficients[1] * u
         value = trials * np.sum(np.logaddexp(0.0, logits)) - successes @ logits
         difference = trials * special.expit(logits) - successes
-        slope = np.array([np.sum(difference), difference @ u + SLOPE_PENALTY * coefficients[1]])
-        return float(value + 0.5 * SLOPE_PENALTY * coefficients[1] ** 2), slope
+        slope = np.array([np.sum(difference), difference @ u + slope_penalty * coefficients[1]])
+        return float(value + 0.5 * slope_penalty * coefficients[1] ** 2), slope
 
     found = optimize.minimize(unlikelihood, np.zeros(2), jac=True, method="BFGS", options={"gtol": 1e-8}).x
     crossing = middle - spacing * found[0] / found[1]
+    counts = (sizes, successes, trials)
     return LogisticFit(
-        float(crossing), float(found[1] / spacing), *_certainty(sizes, successes, trials, u, found, spacing)
+        float(crossing), float(found[1] / spacing), *_certainty(counts, u, found, spacing, slope_penalty)
     )
 
 
 def _certainty(
-    sizes: np.ndarray, successes: np.ndarray, trials: int, u: np.ndarray, found: np.ndarray, spacing: float
+    counts: tuple[np.ndarray, np.ndarray, int],
+    u: np.ndarray,
+    found: np.ndarray,
+    spacing: float,
+    slope_penalty: float,
 ) -> tuple[float, bool]:
     """Standard error of the crossing by the delta method, and whether the counts are a step."""
+    sizes, successes, trials = counts
     is_open = (successes > 0) & (successes < trials)
     order = np.argsort(sizes)
     is_step = not np.any(is_open) and len(np.flatnonzero(np.diff(successes[order]))) == 1
@@ -82,6 +90,6 @@ def _certainty(
         return np.nan, True
     chances = special.expit(found[0] + found[1] * u)
     information = trials * chances * (1.0 - chances)
-    matrix = np.array([[np.sum(information), information @ u], [information @ u, information @ u**2 + SLOPE_PENALTY]])
+    matrix = np.array([[np.sum(information), information @ u], [information @ u, information @ u**2 + slope_penalty]])
     direction = np.array([-1.0, found[0] / found[1]]) * spacing / found[1]
     return float(np.sqrt(direction @ np.linalg.solve(matrix, direction))), False

@@ -13,9 +13,6 @@ from unweave.networks.quadratic.teacher import effective_gaps
 from unweave.networks.quadratic.wiring import FIRST_LEVEL
 from unweave.result import Diagnostic, Outcome, at_least, at_most
 
-# Of the share of samples that may be worse than all that were held out.
-CONFIDENCE = 0.95
-
 
 @dataclass(frozen=True)
 class HierarchicalCertificate:
@@ -36,6 +33,7 @@ class HierarchicalCertificate:
         ranks: features per level that are not zero.
         starts: how many starts were made.
         best_starts: how many of them reached the lowest loss, within a factor of two or exactly.
+        confidence: of the share of samples that may be worse than all that were held out.
     """
 
     held_out: int
@@ -49,11 +47,12 @@ class HierarchicalCertificate:
     ranks: tuple[int, ...]
     starts: int
     best_starts: int
+    confidence: float
 
     @property
     def larger_share(self) -> float:
-        """Share of other samples that may have an error above the largest one, with a confidence of 95 %."""
-        return 1.0 - (1.0 - CONFIDENCE) ** (1.0 / self.held_out) if self.held_out else 1.0
+        """Share of other samples that may have an error above the largest one, with the given confidence."""
+        return 1.0 - (1.0 - self.confidence) ** (1.0 / self.held_out) if self.held_out else 1.0
 
     @property
     def are_features_unique(self) -> bool:
@@ -92,6 +91,7 @@ class HierarchicalEvidence:
             networks; the margin is chosen.
         largest_error: share of the variance, or of the wrong classes of always giving the more frequent one, above
             which nothing worth the name was learnt; chosen.
+        confidence: of the share of samples that may be worse than all that were held out; the usual one.
         flat_tol: eigenvalues below this share of the largest, in units of the diagonal, belong to directions that
             change nothing; chosen, well above rounding.
         rank_tol: singular values below this share of the largest one do not count as features; chosen.
@@ -101,6 +101,7 @@ class HierarchicalEvidence:
 
     exact_error: float = 1e-15
     largest_error: float = 0.5
+    confidence: float = 0.95
     flat_tol: float = 1e-12
     rank_tol: float = 1e-5
     samples_per_parameter: int = 4
@@ -143,6 +144,7 @@ class HierarchicalEvidence:
             ranks=tuple(0 if is_faint else rank for rank, is_faint in zip(ranks, faint, strict=True)),
             starts=len(fit.start_losses),
             best_starts=sum(loss <= lowest for loss in fit.start_losses),
+            confidence=self.confidence,
         )
 
     def extra_flat_directions(self, student: Student, vector: Parameters, points: Points) -> int:

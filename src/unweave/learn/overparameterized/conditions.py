@@ -16,11 +16,39 @@ from unweave.exceptions import InvalidInput
 from unweave.learn.overparameterized.jacobian import Labels, SingularValues, TrainingPoint
 from unweave.result import Diagnostic, Verdict, at_least, at_most
 
-# Gauss-Legendre panels that get finer towards 0 by this factor resolve a slope that changes there on any scale; the
-# Gaussian density leaves nothing beyond the last edge.
-PANEL_NODES, PANEL_RATIO, FINEST_EDGE, LAST_EDGE = 24, 2.0, 1e-9, 12.0
-# Oscillations are resolved by panels at most this wide in the argument of the activation.
-WIDEST_PANEL = 2.0
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianPanels:
+    """Means over a standard Gaussian by Gauss-Legendre panels, which get finer towards 0 and end at kinks.
+
+    Args:
+        nodes: per panel: exact up to degree 47, more than enough for panels that double in width.
+        ratio: factor by which they get finer, so that a slope that changes near 0 is resolved on any scale.
+        edges: where the finest panel and the last one end: the Gaussian has less than 1e-9 of its mass within the
+            first, and less than 1e-32 beyond the last.
+        widest: in the argument of the activation: a third of a period of the sine, so that oscillations are resolved.
+        even_panels: the fewest and the most that even division adds; chosen: scales above 333 would need more than the
+            most, and take too long.
+    """
+
+    nodes: int = 24
+    ratio: float = 2.0
+    edges: tuple[float, float] = (1e-9, 12.0)
+    widest: float = 2.0
+    even_panels: tuple[int, int] = (8, 2_000)
+
+    def rule(self, activation: Activation, scale: float) -> tuple[np.ndarray, np.ndarray]:
+        """Nodes, and weights times the Gaussian density."""
+        (finest, last), (fewest, most) = self.edges, self.even_panels
+        graded = np.geomspace(finest, last, int(np.log(last / finest) / np.log(self.ratio)) + 1)
+        panels = int(min(np.ceil(last * scale / self.widest), most))
+        half = np.concatenate([graded, np.linspace(0.0, last, max(panels, fewest) + 1)])
+        kinks = np.array([kink / scale for kink in activation.breaks(3) if abs(kink) < last * scale])
+        edges = np.unique(np.concatenate([-half, half, kinks]))
+        nodes, weights = np.polynomial.legendre.leggauss(self.nodes)
+        middles, halves = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
+        z = (middles[:, None] + halves[:, None] * nodes).ravel()
+        return z, (halves[:, None] * weights).ravel() * np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,23 +104,24 @@ class TrainingRules:
 
 
 RULES = TrainingRules()
+PANELS = GaussianPanels()
 
 
-def mean_slope(activation: Activation, scale: float) -> float:
+def mean_slope(activation: Activation, scale: float, *, panels: GaussianPanels = PANELS) -> float:
     """``mu(s) = E g'(s z)``."""
-    z, density = _gaussian_rule(activation, _checked(scale))
+    z, density = panels.rule(activation, _checked(scale))
     return float(density @ activation(scale * z, 1))
 
 
-def mean_curvature(activation: Activation, scale: float) -> float:
+def mean_curvature(activation: Activation, scale: float, *, panels: GaussianPanels = PANELS) -> float:
     """``gamma(s) = E[g'(s z) z] / s``, which needs no second derivative, so that it is right for kinks, too."""
-    z, density = _gaussian_rule(activation, _checked(scale))
+    z, density = panels.rule(activation, _checked(scale))
     return float(density @ (activation(scale * z, 1) * z)) / scale
 
 
-def slope_variance(activation: Activation, scale: float) -> float:
+def slope_variance(activation: Activation, scale: float, *, panels: GaussianPanels = PANELS) -> float:
     """Variance of ``g'(s z)``: zero for a linear activation, whose Jacobian has the rank of the inputs only."""
-    z, density = _gaussian_rule(activation, _checked(scale))
+    z, density = panels.rule(activation, _checked(scale))
     slopes = activation(scale * z, 1)
     return float(density @ (slopes - density @ slopes) ** 2)
 
@@ -158,19 +187,6 @@ def _checked(scale: float) -> float:
     if not (np.isfinite(scale) and scale > 0):
         raise InvalidInput(f"a scale needs to be positive and finite, got {scale}.")
     return scale
-
-
-def _gaussian_rule(activation: Activation, scale: float) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes, and weights times the Gaussian density; panels end at kinks."""
-    graded = np.geomspace(FINEST_EDGE, LAST_EDGE, int(np.log(LAST_EDGE / FINEST_EDGE) / np.log(PANEL_RATIO)) + 1)
-    panels = int(min(np.ceil(LAST_EDGE * scale / WIDEST_PANEL), 2_000))
-    half = np.concatenate([graded, np.linspace(0.0, LAST_EDGE, max(panels, 8) + 1)])
-    kinks = np.array([kink / scale for kink in activation.breaks(3) if abs(kink) < LAST_EDGE * scale])
-    edges = np.unique(np.concatenate([-half, half, kinks]))
-    nodes, weights = np.polynomial.legendre.leggauss(PANEL_NODES)
-    middles, halves = (edges[1:] + edges[:-1]) / 2, np.diff(edges) / 2
-    z = (middles[:, None] + halves[:, None] * nodes).ravel()
-    return z, (halves[:, None] * weights).ravel() * np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
 
 
 def network_conditions(

@@ -8,9 +8,6 @@ from unweave.exceptions import InvalidInput
 from unweave.learn.overparameterized.jacobian import TrainingPoint, jacobian_spectrum, largest_curvature
 from unweave.learn.overparameterized.newton import Fit
 
-# Losses below this are rounding, and no longer tell a rate.
-RATE_FLOOR = 1e-26
-
 
 @dataclass(frozen=True)
 class GradientDescent:
@@ -110,15 +107,20 @@ def convergence_rate(fit: Fit, step: float) -> ConvergenceRate:
     return ConvergenceRate(step, smallest, float(guaranteed), float(predicted), seen_rate(fit.losses))
 
 
-def seen_rate(losses: np.ndarray) -> float:
+def seen_rate(losses: np.ndarray, *, floor: float = 1e-26) -> float:
     """Share of the loss that a step takes away, from a line through the logarithms of the second half of the losses.
+
+    Args:
+        losses: after every step.
+        floor: losses below are rounding, and no longer tell a rate: for labels near 1 residuals are some hundred
+            roundings of one number then. Chosen.
 
     Raises:
         InvalidInput: if there are too few losses above rounding.
     """
-    useful = losses[losses > RATE_FLOOR]
+    useful = losses[losses > floor]
     tail = useful[len(useful) // 2 :]
     if len(tail) < 5:
-        raise InvalidInput(f"a rate needs at least ten losses above {RATE_FLOOR}, got {len(useful)}.")
+        raise InvalidInput(f"a rate needs at least ten losses above {floor}, got {len(useful)}.")
     slope = np.polyfit(np.arange(len(tail)), np.log(tail), 1)[0]
     return float(1.0 - np.exp(slope))

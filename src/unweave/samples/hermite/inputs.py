@@ -27,8 +27,6 @@ from unweave.samples.sums import Arrays, HalfRows, Moments, Statistic
 Rows = Float64[np.ndarray, "rank points"]
 Directions = Float64[np.ndarray, "directions rank"]
 
-# How far columns of a basis may be from orthonormal: they come from eigenvectors in float64.
-ORTHONORMAL_TOL = 1e-8
 ORDERS = (1, 2, 3, 4)
 NAMES = {
     1: "mean of the inputs along lines",
@@ -36,13 +34,26 @@ NAMES = {
     3: "skewness of the inputs along lines",
     4: "excess kurtosis of the inputs along lines",
 }
-# Chance that Gaussian inputs exceed the noise level of one diagnostic.
-FALSE_ALARM = 1e-4
-# Deviations below this do not matter however significant they are: a coefficient is off by at most this share of the
-# root mean square of the labels; heuristic.
-TOLERATED = 0.02
-# Up to this multiple of the threshold the moments are doubtful; beyond they are wrong.
-WEAK_FACTOR = 3.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class GaussianityRules:
+    """Which deviations from Gaussian inputs are chance, which do not matter, and which do.
+
+    Args:
+        false_alarm: chance that Gaussian inputs exceed the noise level of one diagnostic; chosen, so that all six
+            together raise a false alarm in less than one run of a thousand.
+        tolerated: deviations below this do not matter however significant they are: a coefficient is off by at most
+            this share of the root mean square of the labels; heuristic.
+        weak_factor: up to this multiple of the threshold moments are doubtful, beyond they are wrong; chosen.
+    """
+
+    false_alarm: float = 1e-4
+    tolerated: float = 0.02
+    weak_factor: float = 3.0
+
+
+GAUSSIANITY_RULES = GaussianityRules()
 ADVICE = "the inputs are not Gaussian enough, so that Hermite moments are biased: transform them, or draw others"
 
 
@@ -89,15 +100,20 @@ class Coordinates:
         """Number of coordinates."""
         return self.axes.shape[1]
 
-    def within(self, basis: Float64[np.ndarray, "rank smaller"]) -> "Coordinates":
+    def within(self, basis: Float64[np.ndarray, "rank smaller"], *, orthonormal_tol: float = 1e-8) -> "Coordinates":
         """Coordinates inside the subspace that orthonormal columns span.
+
+        Args:
+            basis: the columns.
+            orthonormal_tol: how far their products may be from those of orthonormal ones: about the root of the
+                rounding of one number, while eigenvectors in float64 stay near 1e-15. Chosen.
 
         Raises:
             InvalidInput: if the columns are not orthonormal; projected moments would be wrong.
         """
         if basis.shape[0] != self.rank:
             raise InvalidInput(f"a basis needs {self.rank} rows here, got {basis.shape[0]}.")
-        if not np.allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=ORTHONORMAL_TOL):
+        if not np.allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=orthonormal_tol):
             raise InvalidInput("a basis of the active subspace needs orthonormal columns.")
         return Coordinates(self.origin, self.axes @ basis)
 
@@ -205,22 +221,23 @@ class Gaussianity:
     kurtosis: float
     rows: int
 
-    def diagnostics(self) -> list[Diagnostic]:
+    def diagnostics(self, *, rules: GaussianityRules = GAUSSIANITY_RULES) -> list[Diagnostic]:
         """Every number with its threshold: what chance explains, but at least what does not matter.
 
         Assumes: enough rows for the means to be normal; order 4 has heavy tails below some thousand rows.
         """
         lines, rank = self.along_lines.shape[1], len(self.skewness)
-        one_of_many = stats.norm.isf(FALSE_ALARM / (2 * lines))
-        entries = np.sqrt(stats.chi2.isf(FALSE_ALARM, rank) / rank)
+        one_of_many = stats.norm.isf(rules.false_alarm / (2 * lines))
+        entries = np.sqrt(stats.chi2.isf(rules.false_alarm, rank) / rank)
+        one = stats.norm.isf(rules.false_alarm / 2)
         numbers = [
             *((NAMES[k], np.abs(self.along_lines[k - 1]).max(), one_of_many) for k in ORDERS),
             ("skewness of the inputs, all directions", np.sqrt(np.mean(self.skewness**2)), entries),
-            ("excess kurtosis of the inputs, all directions", abs(self.kurtosis), stats.norm.isf(FALSE_ALARM / 2)),
+            ("excess kurtosis of the inputs, all directions", abs(self.kurtosis), one),
         ]
-        thresholds = [max(TOLERATED, chance / np.sqrt(self.rows)) for _, _, chance in numbers]
+        thresholds = [max(rules.tolerated, chance / np.sqrt(self.rows)) for _, _, chance in numbers]
         return [
-            at_most(name, value, threshold, ADVICE, weak=WEAK_FACTOR * threshold)
+            at_most(name, value, threshold, ADVICE, weak=rules.weak_factor * threshold)
             for (name, value, _), threshold in zip(numbers, thresholds, strict=True)
         ]
 

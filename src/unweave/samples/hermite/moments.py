@@ -29,8 +29,6 @@ from unweave.samples.hermite.inputs import Coordinates, CoordinateStatistic, Dir
 from unweave.samples.sources import Labels
 from unweave.samples.sums import Arrays, HalfRows, Halved
 
-# How well axes of a subspace must be combinations of the axes of the control, relative to their size.
-INSIDE_TOL = 1e-8
 # Above this order raw moments lose digits when they are turned into Hermite moments, and variances explode.
 HIGHEST_ORDER = 6
 
@@ -213,11 +211,14 @@ class Control:
             the polynomial also takes away what lies outside of the subspace.
         even: subtracted from labels of even rows.
         odd: subtracted from labels of odd rows.
+        inside_tol: how well axes of a subspace must be combinations of the axes of the control, relative to their size:
+            about the root of the rounding of one number, while axes that are leave near 1e-15. Chosen.
     """
 
     coordinates: Coordinates
     even: HermiteMoments
     odd: HermiteMoments
+    inside_tol: float = 1e-8
 
     def __post_init__(self) -> None:
         if not self.even.rank == self.odd.rank == self.coordinates.rank or self.even.degree != self.odd.degree:
@@ -257,7 +258,7 @@ class Control:
     def _basis_of(self, coordinates: Coordinates) -> np.ndarray:
         basis = np.linalg.lstsq(self.coordinates.axes, coordinates.axes)[0]
         gap = np.abs(self.coordinates.axes @ basis - coordinates.axes).max()
-        if gap > INSIDE_TOL * np.abs(coordinates.axes).max() or not np.array_equal(
+        if gap > self.inside_tol * np.abs(coordinates.axes).max() or not np.array_equal(
             self.coordinates.origin, coordinates.origin
         ):
             raise InvalidInput(
