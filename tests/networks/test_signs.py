@@ -21,7 +21,7 @@ from unweave.networks.network import Layer, Network
 from unweave.networks.planted import general_network
 from unweave.networks.signs import absorb_skip, explain_kinks, resolve_signs
 from unweave.networks.symmetries import match, permute, reflect, rescale
-from unweave.numerics.binary_systems import WINDOW, BinarySystem
+from unweave.numerics.binary_systems import BinaryRules, BinarySystem
 
 ABSOLUTE_VALUE = leaky_relu(-1.0)
 # Full column rank, meet in the middle, several outputs, one input, all of one half.
@@ -142,7 +142,7 @@ def test_the_only_choice_of_signs_is_found(
     found = resolve_signs(reflected_at_random(network, rng), relative_tol=1e-8)
     assert (found.solutions, found.is_complete, found.network.skip) == (1, True, None)
     assert not found.open_signs.any()
-    assert found.margin == (np.inf if neurons <= inputs * outputs else WINDOW)
+    assert found.margin == (np.inf if neurons <= inputs * outputs else BinaryRules().window)
     assert match(found.network, network).largest_error < 1e-12
     assert_same_function(found.network, network, rng)
 
@@ -244,7 +244,7 @@ def test_all_solutions_of_a_system_are_found(seed: int) -> None:
     system = BinarySystem(matrix, matrix @ planted, tolerance=0.02)
     everything = (np.arange(2**14)[:, None] >> np.arange(14)) & 1 == 1
     residuals = np.linalg.norm(everything @ matrix.T - system.target, axis=1)
-    expected = everything[residuals <= WINDOW * 0.02]
+    expected = everything[residuals <= BinaryRules().window * 0.02]
     found = system.solutions()
     assert found.is_complete
     assert len(expected) > 1

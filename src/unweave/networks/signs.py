@@ -5,7 +5,7 @@ derivatives and kinks leave the sign of every neuron open. A network without an 
 the flips that remove it solve a linear system with unknowns 0 and 1 (see `binary_systems`).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy  # its parts are loaded when first used
@@ -15,18 +15,34 @@ from unweave.activations import HARD_TANH, IDENTITY, RELU, Activation, base_of, 
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Network
 from unweave.networks.symmetries import reflect
-from unweave.numerics.binary_systems import MOST_UNKNOWNS, WINDOW, BinarySolutions, BinarySystem, Elimination
+from unweave.numerics.binary_systems import BinaryRules, BinarySolutions, BinarySystem, Elimination
 
 Array = np.ndarray
 
-# A choice that one of a thousand unrelated affine parts would meet as well is no evidence.
-MOST_ACCIDENTS = 1e-3
-# Slopes of leaky relu that are in use; -1 is the absolute value.
-USUAL_SLOPES = (0.01, 0.1, 0.2, 0.3, -1.0)
-# Free signs up to which every slope of leaky relu is tried, by enumeration.
-MOST_FREE_SIGNS = 16
-# A slope is written with few decimals if its error is this much smaller than the last of them.
-DECIMAL_MARGIN = 100.0
+
+@dataclass(frozen=True)
+class SignRules:
+    """What counts as evidence for signs and slopes.
+
+    Args:
+        most_accidents: expected number of choices that an unrelated affine part would meet as well, up to which one is
+            evidence. Chosen: one of a thousand, as for a test at that level.
+        usual_slopes: of leaky relu, tried before others: those in use in common frameworks and models, and -1 for
+            the absolute value.
+        most_free_signs: up to which every slope of leaky relu is tried. Chosen: 2^16 choices are enumerated in memory.
+        decimal_margin: a slope is written with few decimals if its error is this much smaller than the last of them.
+            Chosen: another number comes so close to one of so few decimals in one of fifty cases.
+        binary: rules of the system of the signs; its window says when other choices come too close.
+    """
+
+    most_accidents: float = 1e-3
+    usual_slopes: tuple[float, ...] = (0.01, 0.1, 0.2, 0.3, -1.0)
+    most_free_signs: int = 16
+    decimal_margin: float = 100.0
+    binary: BinaryRules = field(default_factory=BinaryRules)
+
+
+RULES = SignRules()
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,8 +55,8 @@ class SignResolution:
             the search could not cover the others, or an unrelated affine part could have met it by accident.
         solutions: 0 if no choice was found; 1 if exactly one exists; 2 if several do, or could not be excluded.
         margin: what remains in the second best choice, in tolerances: infinite if full column rank excludes one, and
-            `WINDOW` if it is known only that it is not below. Without a solution the same for the best choice
-            (infinite if none is below `WINDOW`).
+            the window of `BinaryRules` if it is known only that it is not below. Without a solution the same for the
+            best choice (infinite if none is in the window).
         is_complete: whether all choices were covered; if not, 0 solutions means that none was found.
     """
 
@@ -70,25 +86,26 @@ class KinkExplanation:
     reason: str
 
 
-def resolve_signs(network: Network, *, relative_tol: float) -> SignResolution:
+def resolve_signs(network: Network, *, relative_tol: float, rules: SignRules = RULES) -> SignResolution:
     """Decide whether flips of neurons remove the affine part, and whether only one choice does.
 
     Args:
         network: one hidden layer; no `skip` counts as a zero one, which other signs may leave zero, too.
         relative_tol: relative error of output weights times weights, of every neuron; and of the entries of `skip`
             relative to the largest of these products.
+        rules: what counts as evidence.
 
     Raises:
         InvalidInput: if there is not one hidden layer with an affine output, or the tolerance is not in (0, 1).
 
     Guarantees: if the errors are as said, a single solution is the true choice, or the true network has an affine part
-        that is within the tolerance of the reachable ones (by accident: less than `MOST_ACCIDENTS` expected).
+        that is within the tolerance of the reachable ones (by accident: less than `most_accidents` expected).
     """
     _check(network, relative_tol)
-    return resolved(network, _system(network, _tolerance(network, relative_tol)))
+    return resolved(network, _system(network, _tolerance(network, relative_tol), rules), rules=rules)
 
 
-def absorb_skip(network: Network, *, relative_tol: float) -> Network:
+def absorb_skip(network: Network, *, relative_tol: float, rules: SignRules = RULES) -> Network:
     """Flip neurons so that the affine part vanishes, where some choice of signs does that.
 
     The best choice is taken even if others come close: for callers that judge the result on fresh answers. With many
@@ -99,25 +116,30 @@ def absorb_skip(network: Network, *, relative_tol: float) -> Network:
     """
     hidden = network.layers[0]
     has_slope = hidden.activation.reflected_slope != 0.0
-    if network.skip is None or not has_slope or not 0 < hidden.neurons <= MOST_UNKNOWNS * network.skip.size:
+    if network.skip is None or not has_slope or hidden.neurons == 0:
         return network
-    choices = _system(network, _tolerance(network, relative_tol)).solutions()
+    if not rules.binary.programme.allow(unknowns=hidden.neurons, equations=network.skip.size):
+        return network
+    choices = _system(network, _tolerance(network, relative_tol), rules).solutions()
     return network if not _has_solution(choices) else _flipped(network, choices.vectors[0])
 
 
-def explain_kinks(network: Network, *, relative_tol: float, activation: Activation | None = None) -> KinkExplanation:
+def explain_kinks(
+    network: Network, *, relative_tol: float, activation: Activation | None = None, rules: SignRules = RULES
+) -> KinkExplanation:
     """Find the activation that explains the kinks of a relu network and leaves no affine part.
 
     Tried in this order: hard tanh, if all kinks form pairs with opposite changes of slope; relu; leaky relu
     with a usual slope, or the absolute value; leaky relu with any slope. Pairs come first because relu and
     the absolute value explain them as well, with twice as many neurons. An activation explains if what
     remains of the affine part is within the tolerance of `resolve_signs`, and no other of its kind does
-    within `WINDOW` times that.
+    within the window of the rules, which is wider.
 
     Args:
         network: one hidden layer of relu, with any affine part.
         relative_tol: as in `resolve_signs`; for pairs also of weights and biases.
         activation: restricts the search to it, or to the simplest one that gives the same networks.
+        rules: what counts as evidence.
 
     Raises:
         InvalidInput: if it is not a network of relu, or as in `resolve_signs`.
@@ -128,14 +150,14 @@ def explain_kinks(network: Network, *, relative_tol: float, activation: Activati
     tolerance = _tolerance(network, relative_tol)
     activation = None if activation is None else base_of(activation)
     if activation is None or activation == HARD_TANH:
-        paired = _paired(network, relative_tol, tolerance)
+        paired = _paired(network, relative_tol, tolerance, rules)
         if paired is not None:
             return paired
     if activation is None or activation == RELU:
-        resolution = resolved(network, _system(network, tolerance))
+        resolution = resolved(network, _system(network, tolerance, rules), rules=rules)
         if resolution.solutions:
             return _explanation(resolution, RELU)
-    explained = _leaky_explanations(network, tolerance, activation)
+    explained = _leaky_explanations(network, tolerance, activation, rules)
     if len(explained) == 1:
         return explained[0]
     if explained:
@@ -175,11 +197,11 @@ def _tolerance(network: Network, relative_tol: float) -> float:
     return relative_tol * float(np.sqrt(np.sum(slopes**2) + slopes.shape[1] * largest**2))
 
 
-def _system(network: Network, tolerance: float) -> BinarySystem:
+def _system(network: Network, tolerance: float, rules: SignRules) -> BinarySystem:
     """Flipping neuron k changes the skip by -slope a_k w_k; nothing does if the reflection has no slope."""
     slope = network.layers[0].activation.reflected_slope
     changes = -slope * _slopes(network) if slope != 0.0 else np.zeros((0, network.inputs * network.outputs))
-    return BinarySystem(np.ascontiguousarray(changes.T), -_skip(network).ravel(), tolerance)
+    return BinarySystem(np.ascontiguousarray(changes.T), -_skip(network).ravel(), tolerance, rules.binary)
 
 
 def _has_solution(choices: BinarySolutions) -> bool:
@@ -190,11 +212,11 @@ def _flipped(network: Network, flips: Array) -> Network:
     return replace(reflect(network, 0, flips), skip=None)
 
 
-def resolved(network: Network, system: BinarySystem) -> SignResolution:
+def resolved(network: Network, system: BinarySystem, *, rules: SignRules = RULES) -> SignResolution:
     """Which flips solve the system that says whether they remove the affine part, one unknown per neuron."""
     choices = system.solutions()
     others = choices.residuals[1:] if _has_solution(choices) else choices.residuals
-    none_seen = np.inf if choices.is_full_rank or not _has_solution(choices) else WINDOW
+    none_seen = np.inf if choices.is_full_rank or not _has_solution(choices) else system.rules.window
     margin = float(others[0]) if len(others) else float(none_seen)
     if not _has_solution(choices):
         return SignResolution(network, ~_all(network), 0, margin, choices.is_complete)
@@ -202,7 +224,7 @@ def resolved(network: Network, system: BinarySystem) -> SignResolution:
         differ = np.any(choices.vectors != choices.vectors[0], axis=0)
         open_signs = differ if choices.is_complete else _all(network)
         return SignResolution(network, open_signs, 2, margin, choices.is_complete)
-    if not choices.is_complete or system.expected_accidents() > MOST_ACCIDENTS:
+    if not choices.is_complete or system.expected_accidents() > rules.most_accidents:
         return SignResolution(network, _all(network), 2, margin, choices.is_complete)
     flips = choices.vectors[0] if len(system.matrix.T) else ~_all(network)
     return SignResolution(_flipped(network, flips), ~_all(network), 1, margin, True)
@@ -236,26 +258,30 @@ def _negative_slope(activation: Activation) -> float:
     return float(activation(np.array([-1.0]), 1)[0])
 
 
-def _leaky_explanations(network: Network, tolerance: float, given: Activation | None) -> list[KinkExplanation]:
+def _leaky_explanations(
+    network: Network, tolerance: float, given: Activation | None, rules: SignRules
+) -> list[KinkExplanation]:
     """The given leaky relu, the usual ones, or the one of any slope: those that explain the affine part."""
     if given is not None:
         is_leaky = given != RELU and given.homogeneity == 1 and given.kinks == (0.0,)
-        return _explained(network, [given] if is_leaky else [], tolerance)
-    usual = _explained(network, [leaky_relu(slope) for slope in USUAL_SLOPES], tolerance)
-    return usual or _explained(network, _fitted_leaky(network, tolerance), tolerance)
+        return _explained(network, [given] if is_leaky else [], tolerance, rules)
+    usual = _explained(network, [leaky_relu(slope) for slope in rules.usual_slopes], tolerance, rules)
+    return usual or _explained(network, _fitted_leaky(network, tolerance, rules), tolerance, rules)
 
 
-def _explained(network: Network, candidates: list[Activation], tolerance: float) -> list[KinkExplanation]:
+def _explained(
+    network: Network, candidates: list[Activation], tolerance: float, rules: SignRules
+) -> list[KinkExplanation]:
     explained = []
     for candidate in candidates:
         leaky = _as_leaky(network, candidate)
-        resolution = resolved(leaky, _system(leaky, tolerance))
+        resolution = resolved(leaky, _system(leaky, tolerance, rules), rules=rules)
         if resolution.solutions:
             explained.append(_explanation(resolution, candidate))
     return explained
 
 
-def _fitted_leaky(network: Network, tolerance: float) -> list[Activation]:
+def _fitted_leaky(network: Network, tolerance: float, rules: SignRules) -> list[Activation]:
     """Leaky relu with the slope that the affine part asks for; two, if it asks for several.
 
     Written as ``sum_k a_k |t_k| / 2 + A x + c``, a network of leaky relu has ``A = q sum_k s_k a_k w_k`` with
@@ -264,16 +290,16 @@ def _fitted_leaky(network: Network, tolerance: float) -> list[Activation]:
     """
     slopes = _slopes(network)
     total = _skip(network).ravel() + slopes.sum(axis=0) / 2
-    system = BinarySystem(np.ascontiguousarray(slopes.T), total, tolerance)
+    system = BinarySystem(np.ascontiguousarray(slopes.T), total, tolerance, rules.binary)
     rule = system.elimination
-    if rule.rank == 0 or len(rule.free) > MOST_FREE_SIGNS:
+    if rule.rank == 0 or len(rule.free) > rules.most_free_signs:
         return []
     # The slope is one unknown more: it meets one equation whatever the signs.
-    if system.expected_accidents() * float(np.linalg.norm(slopes)) / tolerance > MOST_ACCIDENTS:
+    if system.expected_accidents() * float(np.linalg.norm(slopes)) / tolerance > rules.most_accidents:
         return []
     found: list[float] = []
     for signs in _signs_of_equal_size(rule):
-        slope, error = _slope_of_leaky(total, signs @ slopes, system)
+        slope, error = _slope_of_leaky(total, signs @ slopes, system, rules.decimal_margin)
         if -1.0 < slope < 1.0 and all(abs(slope - other) > error for other in found):
             found.append(slope)
     return [leaky_relu(slope) for slope in found[:2]]
@@ -301,7 +327,7 @@ def _signs_of_equal_size(rule: Elimination) -> Float64[Array, "choices neurons"]
     return np.vstack(found)
 
 
-def _slope_of_leaky(total: Array, direction: Array, system: BinarySystem) -> tuple[float, float]:
+def _slope_of_leaky(total: Array, direction: Array, system: BinarySystem, decimal_margin: float) -> tuple[float, float]:
     """Slope for which ``total = q direction``, and its error; nan if they are not parallel."""
     length = float(np.linalg.norm(direction))
     q = float(total @ direction) / length**2 if length > 0.0 else 0.0
@@ -312,12 +338,12 @@ def _slope_of_leaky(total: Array, direction: Array, system: BinarySystem) -> tup
     for decimals in range(1, 7):
         # Slopes are chosen by people: few decimals within the error are no accident.
         is_near = abs(round(slope, decimals) - slope) <= error
-        if is_near and DECIMAL_MARGIN * error < 10.0**-decimals:
+        if is_near and decimal_margin * error < 10.0**-decimals:
             return round(slope, decimals), error
     return slope, error
 
 
-def _paired(network: Network, relative_tol: float, tolerance: float) -> KinkExplanation | None:
+def _paired(network: Network, relative_tol: float, tolerance: float, rules: SignRules) -> KinkExplanation | None:
     """Hard tanh, ``(|t + 1| - |t - 1|) / 2``, if all kinks form pairs and no affine part is left."""
     hidden, output = network.layers
     norms = np.linalg.norm(hidden.weights, axis=1)
@@ -327,7 +353,7 @@ def _paired(network: Network, relative_tol: float, tolerance: float) -> KinkExpl
     normals, shifts = hidden.weights / norms[:, None], hidden.biases / norms
     changes = output.weights.T * norms[:, None]
     # Two kinks are compared, each with its errors.
-    fits, turned = _possible_pairs(normals, shifts, changes, allowed=2.0 * WINDOW * relative_tol)
+    fits, turned = _possible_pairs(normals, shifts, changes, allowed=2.0 * rules.binary.window * relative_tol)
     partners = scipy.sparse.csgraph.maximum_bipartite_matching(scipy.sparse.csr_array(fits), perm_type="column")
     several = fits.sum(axis=1) > 1
     if np.any(partners < 0):

@@ -7,7 +7,7 @@ are matched by sorting (meet in the middle), and beyond that an integer programm
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
@@ -17,30 +17,61 @@ from scipy.special import gammaln
 
 Array = np.ndarray
 
-# A solution counts as a second one up to this many tolerances: the tolerance is an estimate itself.
-WINDOW = 4.0
-# Singular values below this many windows determine no unknown: rounding needs errors well below 1/2.
-RANK_MARGIN = 10.0
-# Free unknowns of one half: 2^20 sums in a few rows are 40 MB and take a second.
-HALF = 20
-# Rows that pairs of halves are matched and filtered by.
-ROWS = 4
-# Pairs that are looked at in one go (16 MB per array) and in all (a few seconds).
+# Pairs that are looked at in one go: 16 MB per array.
 PAIRS_AT_ONCE = 2**21
-MOST_PAIRS = 10**8
-# Solutions that are kept: enough to see which unknowns differ among them.
-MOST_SOLUTIONS = 2**10
-# Branches of the integer programme, its seconds (only a fuse: the branches end it before), and how many
-# times it is asked; unknowns per equation up to which it is tried.
-NODE_LIMIT = 5_000
-TIME_LIMIT = 30.0
-ATTEMPTS = 6
-MOST_UNKNOWNS = 2.5
+
+
+@dataclass(frozen=True)
+class ProgrammeLimits:
+    """How long an integer programme looks for solutions. Chosen so that it ends within seconds; heuristic.
+
+    Args:
+        most_unknowns: per equation, up to which it is tried. Chosen: beyond, accidents are likely and branches many.
+        branches: of one programme.
+        seconds: of one programme; only a fuse, because the branches end it before.
+        attempts: how many times it is asked. Chosen: two solutions settle the question, and it is feasible only to
+            1e-7, so some answers may solve nothing.
+    """
+
+    most_unknowns: float = 2.5
+    branches: int = 5_000
+    seconds: float = 30.0
+    attempts: int = 6
+
+    def allow(self, *, unknowns: int, equations: int) -> bool:
+        """Say whether a system is small enough for its equations."""
+        return unknowns <= self.most_unknowns * equations
+
+
+@dataclass(frozen=True)
+class BinaryRules:
+    """What counts as a solution of a binary system, and how far one is looked for.
+
+    Args:
+        window: tolerances up to which a vector counts as a second solution. Chosen: the tolerance is an estimate
+            itself, and this is twice the factor of 2 that estimates are off by.
+        rank_margin: singular values below this many windows determine no unknown. Derived: an unknown is rounded to 0
+            or 1, so its error, at most the reciprocal of this, has to be well below 1/2.
+        half: free unknowns of one half. Chosen: 2^20 sums in a few rows are 40 MB and take a second.
+        programme: limits of the integer programme, for more free unknowns than two halves.
+        rows: equations that pairs of halves are matched and filtered by. Chosen: each leaves few of the pairs, and the
+            sums of every one take memory.
+        most_pairs: of halves that are looked at in all. Chosen: a few seconds.
+        most_solutions: that are kept. Chosen: enough to see which unknowns differ among them.
+    """
+
+    window: float = 4.0
+    rank_margin: float = 10.0
+    half: int = 20
+    programme: ProgrammeLimits = field(default_factory=ProgrammeLimits)
+    rows: int = 4
+    most_pairs: int = 10**8
+    most_solutions: int = 2**10
 
 
 @dataclass(frozen=True)
 class BinarySolutions:
-    """Vectors of zeros and ones that solve a system up to `WINDOW` tolerances, best first.
+    """Vectors of zeros and ones that solve a system up to the window of its rules, best first.
 
     Args:
         vectors: one row per solution.
@@ -57,16 +88,24 @@ class BinarySolutions:
 
 @dataclass(frozen=True, eq=False)
 class BinarySystem:
-    """The system ``matrix z = target`` with z in {0, 1}, which is to hold up to `tolerance` (Euclidean norm)."""
+    """The system ``matrix z = target`` with z in {0, 1}, which is to hold up to `tolerance` (Euclidean norm).
+
+    Args:
+        matrix: one column per unknown.
+        target: what the chosen columns have to add up to.
+        tolerance: of the sum.
+        rules: what counts as a solution, and how far one is looked for.
+    """
 
     matrix: Float64[np.ndarray, "equations unknowns"]
     target: Float64[np.ndarray, "equations"]
     tolerance: float
+    rules: BinaryRules = field(default_factory=BinaryRules)
 
     @property
     def window(self) -> float:
         """Largest residual of a solution."""
-        return WINDOW * self.tolerance
+        return self.rules.window * self.tolerance
 
     @cached_property
     def elimination(self) -> "Elimination":
@@ -74,17 +113,18 @@ class BinarySystem:
         return _eliminated(self)
 
     def solutions(self) -> BinarySolutions:
-        """Find all solutions, as far as the limits of this module allow."""
+        """Find all solutions, as far as the limits of the rules allow."""
         rank, unknowns = self.elimination.rank, self.matrix.shape[1]
+        most_free = 2 * self.rules.half
         if rank == 0:
             # Every column is close to the tolerance: all that can be said is whether single ones fit.
             few = np.vstack([np.zeros(unknowns), np.eye(unknowns)]).astype(bool)
             return self._verified(few, is_complete=unknowns == 0, is_full_rank=unknowns == 0)
         free = unknowns - rank
-        if free > 2 * HALF and unknowns <= MOST_UNKNOWNS * len(self.target):
+        if free > most_free and self.rules.programme.allow(unknowns=unknowns, equations=len(self.target)):
             return _programmed(self)
         # If there are too many free unknowns, the first ones stay 0: solutions that are found are solutions.
-        vectors, is_complete = _met_in_the_middle(self, self.elimination, held=max(0, free - 2 * HALF))
+        vectors, is_complete = _met_in_the_middle(self, self.elimination, held=max(0, free - most_free))
         return self._verified(vectors, is_complete=is_complete, is_full_rank=free == 0)
 
     def expected_accidents(self) -> float:
@@ -141,7 +181,7 @@ def _eliminated(system: BinarySystem) -> Elimination:
         system.matrix, mode="economic", pivoting=True
     )
     orthogonal, triangle, order = factors
-    smallest = max(RANK_MARGIN * system.window, np.finfo(float).eps * float(np.linalg.norm(system.matrix)))
+    smallest = max(system.rules.rank_margin * system.window, np.finfo(float).eps * float(np.linalg.norm(system.matrix)))
     rank = int(np.sum(np.abs(np.diag(triangle)) > smallest))
     while rank > 0 and np.linalg.svd(triangle[:rank, :rank], compute_uv=False)[-1] <= smallest:
         rank -= 1
@@ -156,9 +196,9 @@ def _eliminated(system: BinarySystem) -> Elimination:
 
 def _met_in_the_middle(system: BinarySystem, rule: Elimination, *, held: int) -> tuple[Array, bool]:
     """Vectors whose determined unknowns come out as 0 or 1, and whether these are all."""
-    free = len(rule.free) - held
+    free, rules = len(rule.free) - held, system.rules
     # Rows that exclude most: a small error for the spread of the sums.
-    rows = np.argsort(rule.errors / (np.linalg.norm(rule.coefficients, axis=1) + 1e-9))[:ROWS]
+    rows = np.argsort(rule.errors / (np.linalg.norm(rule.coefficients, axis=1) + 1e-9))[: rules.rows]
     columns = rule.coefficients[rows][:, held:]
     left, right = _subset_sums(columns[:, : free // 2]), _subset_sums(columns[:, free // 2 :])
     found, kept, pairs = [np.zeros((0, system.matrix.shape[1]), dtype=bool)], 0, 0
@@ -169,15 +209,15 @@ def _met_in_the_middle(system: BinarySystem, rule: Elimination, *, held: int) ->
             basic = rule.constants[index] - left[row][first] - right[row][second]
             fits = _is_binary(basic, rule.errors[index])
             first, second = first[fits], second[fits]
-        for start in range(0, len(first), MOST_SOLUTIONS):
-            part = slice(start, start + MOST_SOLUTIONS)
+        for start in range(0, len(first), rules.most_solutions):
+            part = slice(start, start + rules.most_solutions)
             patterns = np.hstack([_bits(first[part], free // 2), _bits(second[part], free - free // 2)])
             vectors = _completed(rule, np.hstack([np.zeros((len(patterns), held), dtype=bool), patterns]))
             found.append(vectors[system.residuals(vectors) <= system.window])
             kept += len(found[-1])
-            if kept >= MOST_SOLUTIONS:
+            if kept >= rules.most_solutions:
                 return np.vstack(found), False
-        if pairs > MOST_PAIRS:
+        if pairs > rules.most_pairs:
             return np.vstack(found), False
     return np.vstack(found), held == 0
 
@@ -235,7 +275,7 @@ def _programmed(system: BinarySystem) -> BinarySolutions:
     """Two solutions by an integer programme, every one verified and then excluded."""
     tried: list[Array] = []
     is_complete = False
-    for _ in range(ATTEMPTS):
+    for _ in range(system.rules.programme.attempts):
         vector, is_complete = _programme(system, tried)
         if vector is None:
             break
@@ -266,11 +306,12 @@ def _programme(system: BinarySystem, excluded: list[Array]) -> tuple[Array | Non
         np.concatenate(lower),  # pyright: ignore[reportArgumentType]
         np.concatenate(upper),  # pyright: ignore[reportArgumentType]
     )
+    limits = system.rules.programme
     result = scipy.optimize.milp(
         np.zeros(unknowns),
         constraints=constraint,
         bounds=scipy.optimize.Bounds(0.0, 1.0),
         integrality=np.ones(unknowns),
-        options={"node_limit": NODE_LIMIT, "time_limit": TIME_LIMIT},
+        options={"node_limit": limits.branches, "time_limit": limits.seconds},
     )
     return (None if result.x is None else np.round(result.x).astype(bool)), result.status == 2
