@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_1samp
 
-from unweave.explore.feature_correction.statistics import MOST_SEEDS, Need, Scores, conclude, scores
+from unweave.explore.feature_correction.statistics import SEED_RULES, Need, Scores, conclude, scores
 
 
 def test_the_interval_is_the_t_interval(seed: int) -> None:
@@ -46,7 +46,7 @@ def test_a_difference_within_its_error_asks_for_seeds_that_would_decide_it() -> 
 
 
 def test_hopeless_differences_ask_for_more_than_anybody_has() -> None:
-    assert conclude(Scores((0.3, -0.3, 0.3, -0.3, 0.001)), tolerance=1e-3).more_seeds > MOST_SEEDS - 5
+    assert conclude(Scores((0.3, -0.3, 0.3, -0.3, 0.001)), tolerance=1e-3).more_seeds > SEED_RULES.most - 5
 
 
 def test_what_diverged_is_not_concluded_from() -> None:

@@ -15,7 +15,7 @@ from unweave.explore.feature_correction.recipes import BatchTransform, Recipe
 from unweave.explore.feature_correction.records import compared_with, measure
 from unweave.explore.feature_correction.result import FeatureCorrection
 from unweave.explore.feature_correction.samples import Samples, check_samples
-from unweave.explore.feature_correction.statistics import LEAST_SEEDS
+from unweave.explore.feature_correction.statistics import SEED_RULES
 from unweave.explore.feature_correction.store import FolderStore, MemoryStore, Store
 from unweave.explore.feature_correction.subjects import Deadline, OutOfTime, Subject
 from unweave.explore.feature_correction.summary import Summary
@@ -25,8 +25,6 @@ from unweave.networks.quadratic.wiring import Wiring
 if TYPE_CHECKING:
     from unweave.explore.feature_correction.training import TrainingLoop
 
-# Differences of scores up to this, 0.2 points, do not matter to anybody.
-SCORE_TOLERANCE = 2e-3
 LOOP_ARGUMENTS = ("model", "parameters", "penalty", "seed", "rows")
 # Raised when the same settings train otherwise than before, so that old run folders are not resumed.
 TRAININGS_VERSION = 2
@@ -51,7 +49,7 @@ def measure_feature_correction(
     train: "TrainingLoop | None" = None,
     thawed: str = "corrected",
     has_layerwise: bool = True,
-    tolerance: float = SCORE_TOLERANCE,
+    tolerance: float = 2e-3,
     max_seconds: float | None = None,
     folder: str | Path | None = None,
     on_progress: Progress | None = None,
@@ -82,7 +80,7 @@ def measure_feature_correction(
             training rows that it may train on: the others choose the pull.
         thawed: whether thawed units start "corrected", from training them alone, or "random".
         has_layerwise: whether units are trained one after the other, too.
-        tolerance: differences of scores that do not matter.
+        tolerance: differences of scores that do not matter, by default 0.2 points, which matter to nobody; chosen.
         max_seconds: stop after this time; a training that does not end before it does not count.
         folder: where trainings are kept, so that the same call goes on after it was stopped, also with more seeds.
         on_progress: called with what is trained, and how many trainings are done.
@@ -200,7 +198,7 @@ def _check_numbers(
     random_state: int,
 ) -> None:
     if not _is_whole(seeds) or seeds < 1:
-        raise InvalidInput(f"at least 1 seed is needed, and {LEAST_SEEDS} for a conclusion, got {seeds}.")
+        raise InvalidInput(f"at least 1 seed is needed, and {SEED_RULES.least} for a conclusion, got {seeds}.")
     if not _is_whole(random_state) or random_state < 0:
         raise InvalidInput(f"random_state needs to be a whole number from 0 on, got {random_state}.")
     if not all(map(_is_whole, windows)) or min(windows, default=0) < 0 or len(set(windows)) < len(windows):

@@ -6,7 +6,7 @@ pull towards other weights is just more residuals: ``sqrt(strength) (w - w')``.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.optimize import least_squares
@@ -19,8 +19,6 @@ from unweave.networks.quadratic.densenet import forward
 from unweave.networks.quadratic.student import Student
 from unweave.networks.quadratic.wiring import FIRST_LEVEL, Wiring
 
-FEATURE_START_SIZE = 0.3
-
 
 @dataclass(frozen=True, eq=False)
 class QuadraticSubject:
@@ -30,10 +28,14 @@ class QuadraticSubject:
         wiring: widths and links.
         samples: checked ones.
         steps: largest number of steps of a training.
+        start_size: of random feature maps, in units in which inputs have size 1 and a map of size 1 keeps that. Chosen:
+            their products start well below the labels. Of all subjects alike, as run folders do not tell it.
 
     Raises:
         InvalidInput: if inputs or labels do not fit.
     """
+
+    start_size: ClassVar[float] = 0.3
 
     wiring: Wiring
     samples: Samples
@@ -121,7 +123,7 @@ class QuadraticSubject:
         return TrainedModel(self._weights(student, vector), test, validation, features[training.depth - 1])
 
     def _start(self, seed: int) -> np.ndarray:
-        return self._student.random_start(np.random.default_rng(seed), self._points, size=FEATURE_START_SIZE)
+        return self._student.random_start(np.random.default_rng(seed), self._points, size=self.start_size)
 
     def _cut(self, student: Student, vector: np.ndarray) -> np.ndarray:
         inside = sum(self._student.sizes)

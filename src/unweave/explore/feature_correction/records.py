@@ -14,8 +14,26 @@ from unweave.explore.feature_correction.similarity import linear_cka, unexplaine
 from unweave.explore.feature_correction.subjects import TrainedModel, Weights
 from unweave.seals import SEAL, check_document, sealed
 
-# With fewer rows per feature an affine map explains features that have nothing to do with each other.
-ROWS_PER_FEATURE = 4
+
+@dataclass(frozen=True)
+class FeatureComparison:
+    """Linear comparison of the features of two trainings.
+
+    Args:
+        rows_per_feature: fewer rows are not compared: an affine map of as many features as rows explains everything,
+            and of four rows per feature a quarter by chance. Chosen.
+    """
+
+    rows_per_feature: int = 4
+
+    def __call__(self, theirs: np.ndarray, ours: np.ndarray) -> tuple[float | None, float | None]:
+        """Centred kernel alignment, and the share of our features that theirs do not explain; None for few rows."""
+        if len(ours) < self.rows_per_feature * max(ours.shape[1], theirs.shape[1]):
+            return None, None
+        return linear_cka(theirs, ours), unexplained_share(theirs, ours)
+
+
+FEATURE_COMPARISON = FeatureComparison()
 
 
 @dataclass(frozen=True)
@@ -73,12 +91,14 @@ def measure(
     other: TrainedModel | None,
     samples: Samples,
     seconds: float,
+    features: FeatureComparison = FEATURE_COMPARISON,
 ) -> Record:
     """All numbers of one training.
 
     Args:
         filters: names of the arrays that hold weights of neurons, of all units in their order.
         other: the training that it is compared with: what it is pulled to, or its twin.
+        features: how features are compared.
     """
     validation = None
     if len(samples.validation_labels):
@@ -91,8 +111,7 @@ def measure(
         pairs = ((trained.weights[unit], other.weights[unit], names) for unit, names in common)
         with_other = tuple(weight_correlation(*pair, is_matched=is_matched) for pair in pairs)
         ours, theirs = (each.features.astype(np.float64) for each in (trained, other))
-        if len(ours) >= ROWS_PER_FEATURE * max(ours.shape[1], theirs.shape[1]):
-            alignment, unexplained = linear_cka(theirs, ours), unexplained_share(theirs, ours)
+        alignment, unexplained = features(theirs, ours)
     score = samples.score(trained.test_outputs, samples.test_labels)
     return Record(score, validation, with_start, with_other, alignment, unexplained, seconds, trained.late_progress)
 

@@ -6,14 +6,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from unweave.explore.feature_correction.statistics import LEAST_SEEDS, MOST_SEEDS, Conclusion, Need, Scores
+from unweave.explore.feature_correction.statistics import SEED_RULES, Conclusion, Need, Scores
 from unweave.folders import write_files
 from unweave.seals import sealed
 from unweave.writing import as_json, envelope, json_number
 
-# Above this mean cosine a correction is called local: features are moved, not replaced. A choice, as clean trainings of
-# wide networks have 0.9 and more, and robust ones less.
-LOCAL_CORRELATION = 0.8
 NUMBERS, TABLE = "correction.json", "correction.txt"
 
 
@@ -42,6 +39,8 @@ class DepthResult:
         greedy: what is concluded about the gap between `joint` and `layerwise`; None if not measured.
         window: least window that loses nothing against the full model; None if none does, or seeds are too few.
         is_last: whether there is no unit above.
+        local_correlation: mean cosine of weights from which on a correction is called local: features are moved, not
+            replaced. Chosen, as clean trainings of wide networks have 0.9 and more, and robust ones less.
     """
 
     depth: int
@@ -64,6 +63,7 @@ class DepthResult:
     greedy: Conclusion | None
     window: int | None
     is_last: bool
+    local_correlation: float = 0.8
 
     @property
     def freezing_gap(self) -> Scores:
@@ -78,7 +78,7 @@ class DepthResult:
     @property
     def is_local(self) -> bool:
         """Whether features were moved rather than replaced."""
-        return self.with_train_all.mean >= LOCAL_CORRELATION
+        return self.with_train_all.mean >= self.local_correlation
 
     @property
     def verdict(self) -> str:
@@ -125,8 +125,8 @@ def _words(conclusion: Conclusion) -> str:
         return "no conclusion: a training diverged"
     if conclusion.doubt:
         return f"no conclusion: {conclusion.doubt}"
-    more = conclusion.more_seeds
-    count = f"more than {MOST_SEEDS}" if more > MOST_SEEDS - LEAST_SEEDS else str(more)
+    more, rules = conclusion.more_seeds, SEED_RULES
+    count = f"more than {rules.most}" if more > rules.most - rules.least else str(more)
     return f"no conclusion: {count} more seed{'' if more == 1 else 's'} needed"
 
 

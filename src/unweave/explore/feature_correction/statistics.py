@@ -8,11 +8,37 @@ from enum import StrEnum
 import numpy as np
 from scipy.stats import t as student_t
 
-# Fewer repetitions never support a conclusion: accuracies of short trainings scatter by a point and more.
-LEAST_SEEDS = 5
-CONFIDENCE = 0.95
-# Beyond this many seeds nobody would go: "more than" is said instead.
-MOST_SEEDS = 200
+
+@dataclass(frozen=True, kw_only=True)
+class SeedRules:
+    """How many repetitions support a conclusion, and how firmly.
+
+    Args:
+        least: fewer seeds never do. Chosen: accuracies of short trainings scatter by a point and more, and that scatter
+            is itself known to 40 % only from four seeds.
+        most: seeds beyond which nobody would go: "more than" is said instead. Chosen.
+        confidence: of intervals; the usual one.
+    """
+
+    least: int = 5
+    most: int = 200
+    confidence: float = 0.95
+
+    def half_width(self, scatter: float, seeds: int) -> float:
+        """Of Student's interval of a mean over seeds; NaN for fewer than two."""
+        if seeds < 2:
+            return float("nan")
+        return float(student_t.ppf((1 + self.confidence) / 2, seeds - 1)) * scatter / math.sqrt(seeds)
+
+    def seeds_within(self, distance: float, scatter: float, seeds: int) -> int:
+        """The least number, above that of the seeds so far, for an interval of less than this half width."""
+        counts = np.arange(seeds + 1, self.most + 1)
+        widths = student_t.ppf((1 + self.confidence) / 2, counts - 1) * scatter / np.sqrt(counts)
+        enough = counts[widths < distance]
+        return int(enough[0]) if len(enough) else self.most + 1
+
+
+SEED_RULES = SeedRules()
 
 
 class Need(StrEnum):
@@ -43,9 +69,14 @@ class Scores:
         return float(np.std(self.values, ddof=1) / math.sqrt(len(self.values)))
 
     @property
+    def scatter(self) -> float:
+        """Of one seed; NaN for fewer than two."""
+        return self.standard_error * math.sqrt(len(self.values))
+
+    @property
     def half_width(self) -> float:
         """Of the interval that holds the true mean with a confidence of 95 %, if seeds scatter as a Gaussian."""
-        return _half_width(self.standard_error * math.sqrt(len(self.values)), len(self.values))
+        return SEED_RULES.half_width(self.scatter, len(self.values))
 
     def minus(self, other: "Scores") -> "Scores":
         """Paired differences, of the seeds that both have."""
@@ -69,45 +100,32 @@ class Conclusion:
     doubt: str = ""
 
 
-def conclude(difference: Scores, *, tolerance: float) -> Conclusion:
+def conclude(difference: Scores, *, tolerance: float, rules: SeedRules = SEED_RULES) -> Conclusion:
     """Whether a difference is above zero, and not just negligible.
 
     Args:
         difference: paired, over seeds.
         tolerance: differences up to this do not matter.
+        rules: how many seeds are enough, and how firmly.
 
     Guarantees: needed, if the mean is above the tolerance and the whole interval above 0; frozen is better, if the
     same holds of the negative difference; not needed, if the whole interval is at most the tolerance; otherwise, and
-    for fewer than `LEAST_SEEDS` seeds, nothing is concluded.
+    for fewer than the least seeds of the rules, nothing is concluded.
     """
     seeds = len(difference.values)
     if not np.all(np.isfinite(difference.values)):
         return Conclusion(Need.UNKNOWN, has_diverged=True)
-    if seeds < LEAST_SEEDS:
-        return Conclusion(Need.UNKNOWN, LEAST_SEEDS - seeds)
-    mean, width = difference.mean, difference.half_width
+    if seeds < rules.least:
+        return Conclusion(Need.UNKNOWN, rules.least - seeds)
+    mean, width = difference.mean, rules.half_width(difference.scatter, seeds)
     if mean > tolerance and mean - width > 0:
         return Conclusion(Need.YES)
     if mean < -tolerance and mean + width < 0:
         return Conclusion(Need.REVERSED)
     if mean + width <= tolerance:
         return Conclusion(Need.NO)
-    return Conclusion(Need.UNKNOWN, _seeds_to_decide(difference, tolerance) - seeds)
-
-
-def _seeds_to_decide(difference: Scores, tolerance: float) -> int:
-    distance = difference.mean if difference.mean > tolerance else tolerance - difference.mean
-    scatter = difference.standard_error * math.sqrt(len(difference.values))
-    counts = np.arange(len(difference.values) + 1, MOST_SEEDS + 1)
-    widths = student_t.ppf((1 + CONFIDENCE) / 2, counts - 1) * scatter / np.sqrt(counts)
-    enough = counts[widths < distance]
-    return int(enough[0]) if len(enough) else MOST_SEEDS + 1
-
-
-def _half_width(scatter: float, seeds: int) -> float:
-    if seeds < 2:
-        return float("nan")
-    return float(student_t.ppf((1 + CONFIDENCE) / 2, seeds - 1)) * scatter / math.sqrt(seeds)
+    distance = mean if mean > tolerance else tolerance - mean
+    return Conclusion(Need.UNKNOWN, rules.seeds_within(distance, difference.scatter, seeds) - seeds)
 
 
 def scores(values: Sequence[float | None]) -> Scores:

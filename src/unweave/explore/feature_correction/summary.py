@@ -5,17 +5,15 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from unweave.explore.feature_correction.plan import Plan, Training
-from unweave.explore.feature_correction.records import ROWS_PER_FEATURE, Record
+from unweave.explore.feature_correction.records import FEATURE_COMPARISON, Record
 from unweave.explore.feature_correction.result import DepthResult, FeatureCorrection
 from unweave.explore.feature_correction.samples import Samples
 from unweave.explore.feature_correction.similarity import weight_correlation
-from unweave.explore.feature_correction.statistics import LEAST_SEEDS, Conclusion, Scores, scores
+from unweave.explore.feature_correction.statistics import SEED_RULES, Conclusion, Scores, scores
 from unweave.explore.feature_correction.store import Store
 from unweave.explore.feature_correction.subjects import Subject
 from unweave.explore.feature_correction.trust import Comparison, chance_score
 
-# Standard errors within which a window counts as good as the full model.
-WINDOW_ERRORS = 2.0
 # Added to a seed for random weights that have nothing to do with those of any seed in use.
 OTHER_SEED = 1_000_003
 
@@ -29,11 +27,22 @@ class Summary:
         samples: on which.
         store: holds the records.
         tolerance: differences of scores that do not matter.
+        window_errors: standard errors within which a window counts as good as the full model; two, about those of an
+            interval of 95 %.
     """
 
-    def __init__(self, plan: Plan, subject: Subject, samples: Samples, store: Store, *, tolerance: float) -> None:
+    def __init__(
+        self,
+        plan: Plan,
+        subject: Subject,
+        samples: Samples,
+        store: Store,
+        *,
+        tolerance: float,
+        window_errors: float = 2.0,
+    ) -> None:
         self.plan, self.subject, self.samples, self.store = plan, subject, samples, store
-        self.tolerance = tolerance
+        self.tolerance, self.window_errors = tolerance, window_errors
         self.starts = [(subject.start(seed), subject.start(seed + OTHER_SEED)) for seed in plan.seeds]
 
     def result(self) -> FeatureCorrection:
@@ -151,9 +160,8 @@ class Summary:
         full = self._scores(lambda seed: self.plan.only(seed, self.plan.units))
         for window, value in sorted(fixed.items()):
             loss = full.minus(value)
-            if len(loss.values) >= LEAST_SEEDS and loss.mean <= max(
-                self.tolerance, WINDOW_ERRORS * loss.standard_error
-            ):
+            enough = max(self.tolerance, self.window_errors * loss.standard_error)
+            if len(loss.values) >= SEED_RULES.least and loss.mean <= enough:
                 return window
         return None
 
@@ -185,16 +193,17 @@ class Summary:
         notes = [f"Units, lowest first: {', '.join(self.subject.units)}."]
         if missing:
             notes.append(f"{missing} of {asked} trainings are missing: run again with the same folder to go on.")
-        if len(self.plan.seeds) < LEAST_SEEDS:
+        if len(self.plan.seeds) < SEED_RULES.least:
             notes.append(
-                f"{len(self.plan.seeds)} seeds were asked for: nothing is concluded from fewer than {LEAST_SEEDS}."
+                f"{len(self.plan.seeds)} seeds were asked for: nothing is concluded from fewer than {SEED_RULES.least}."
             )
         diverged = sum(not np.isfinite(record.score) for record in done)
         if diverged:
             notes.append(f"{diverged} trainings diverged: lower the learning rate of the recipe.")
         if any(record.with_other and record.alignment is None for record in done):
             notes.append(
-                f"Features of wide units were not compared: {ROWS_PER_FEATURE} test rows per feature are needed."
+                "Features of wide units were not compared: "
+                f"{FEATURE_COMPARISON.rows_per_feature} test rows per feature are needed."
             )
         return tuple(notes)
 

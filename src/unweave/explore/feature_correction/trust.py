@@ -12,23 +12,20 @@ import numpy as np
 from unweave.explore.feature_correction.samples import Samples
 from unweave.explore.feature_correction.statistics import Conclusion, Need, Scores, conclude
 
-# Share of the decrease of the training loss that may come in the last fifth of the epochs; a training at a steady
-# rate has a fifth, one that has ended has a few hundredths. Chosen.
-LATE_PROGRESS = 0.1
-LATE_EPOCHS = 5
 
-
-def late_progress(losses: Sequence[float]) -> float | None:
-    """Share of the decrease of the loss that came in the last fifth of the epochs.
+def late_progress(losses: Sequence[float], *, parts: int = 5) -> float | None:
+    """Share of the decrease of the loss that came in the last part of the epochs, by default the last fifth.
 
     Args:
         losses: of the first batch, and of every epoch.
+        parts: into which the epochs are divided. Chosen: more leave few epochs to average over, fewer call a training
+            late that has long slowed down.
 
     Returns:
         None for fewer than two epochs; 1 if the loss did not decrease.
     """
     epochs = losses[1:]
-    late = max(1, len(epochs) // LATE_EPOCHS)
+    late = max(1, len(epochs) // parts)
     if len(epochs) < 2 * late or not np.all(np.isfinite(losses)):
         return None
     end, before = float(np.mean(epochs[-late:])), float(np.mean(epochs[-2 * late : -late]))
@@ -57,6 +54,8 @@ class Comparison:
         has_equal_budgets: whether the free training was as long as the other, all that it builds on included, or a
             longer one is among the parts.
         tolerance: differences of scores that do not matter.
+        most_late_progress: mean share of progress in the last fifth of the epochs up to which trainings count as
+            converged; a training at a steady rate has a fifth, one that has ended a few hundredths. Chosen.
     """
 
     free: Scores
@@ -67,6 +66,7 @@ class Comparison:
     late_progress: Sequence[float]
     has_equal_budgets: bool
     tolerance: float
+    most_late_progress: float = 0.1
 
     def conclusion(self) -> Conclusion:
         """What the difference says; no conclusion if there are doubts."""
@@ -101,7 +101,7 @@ class Comparison:
 
     def _unsettled(self) -> str:
         late = float(np.mean(self.late_progress)) if len(self.late_progress) else 0.0
-        if late <= LATE_PROGRESS:
+        if late <= self.most_late_progress:
             return ""
         return f"the trainings have not converged, {100 * late:.0f} % of their progress came at the end: train longer"
 
