@@ -11,8 +11,7 @@ from unweave.networks.network import Layer, Network
 from unweave.networks.parameters import JacobianOperator, ParameterVector, dense_jacobian
 from unweave.networks.planted import general_network, unit_network
 from unweave.networks.symmetries import match
-from unweave.numerics import conjugate_gradients as matrix_free
-from unweave.numerics.conjugate_gradients import HermitePreconditioner, conjugate_gradients
+from unweave.numerics.conjugate_gradients import HermitePreconditioner, HermiteRules, MatrixFree, conjugate_gradients
 from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.reproduce.fiedler.shift_descent import ShiftDescent
 
@@ -205,11 +204,9 @@ def test_the_preconditioner_is_symmetric_and_positive(
     activation: Activation,
     shared_limit: int,
     seed: int,
-    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(matrix_free, "SHARED_LIMIT", shared_limit)
     network, points, _ = planted(seed, outputs=outputs, has_skip=has_skip, activation=activation)
-    apply = HermitePreconditioner(network, points)
+    apply = HermitePreconditioner(network, points, rules=HermiteRules(shared_limit=shared_limit))
     matrix = np.stack([apply(unit) for unit in np.eye(network.parameters)], axis=1)
     np.testing.assert_allclose(matrix, matrix.T, atol=1e-9 * np.max(np.abs(matrix)))
     assert np.min(np.linalg.eigvalsh(0.5 * (matrix + matrix.T))) > 0
@@ -250,7 +247,7 @@ def test_conjugate_gradients_solve_the_least_squares_problem(seed: int) -> None:
         rows,
         damping=0.0,
         floor=0.0,
-        iterations=1_000,
+        rules=MatrixFree(iterations=1_000),
     )
     jacobian = dense_jacobian(network, points)
     best = np.linalg.lstsq(jacobian, rows, rcond=None)[0]

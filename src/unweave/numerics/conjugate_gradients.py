@@ -12,6 +12,7 @@ they stay with the neurons, whose squares ``w w^T`` are nearly orthogonal as lon
 neurons than inputs.
 """
 
+from dataclasses import dataclass
 from math import factorial
 
 import numpy as np
@@ -23,21 +24,76 @@ from unweave.arrays import Points, pack, pack_squares, packed_size, unpack
 from unweave.networks.network import Network
 from unweave.networks.parameters import JacobianOperator, ParameterVector, scale_directions
 
-QUADRATURE_RANGE = 9.0
-# Between nodes: a smooth integrand is exact at the first, a jump costs a percent of its size at the second.
-SMOOTH_SPACING, KINKED_SPACING = 1 / 16, 1 / 64
-# Shared polynomials (of all outputs) up to which those of degree 2 are among them: a matrix of 1.8 GB.
-SHARED_LIMIT = 15_000
-# Remainder given to the affine part, which lies in the shared polynomials entirely.
-AFFINE_REMAINDER = 1e-3
 # Numbers in the columns of C that are formed at once.
 CHUNK_NUMBERS = 2**23
+
+
+@dataclass(frozen=True)
+class HermiteRules:
+    """How the preconditioner approximates. Errors cost iterations of conjugate gradients, and no digits.
+
+    Args:
+        quadrature_range: of normal numbers, to both sides. Derived: beyond 9 lie 2e-19 of them, far below eps.
+        spacings: between nodes, of smooth activations and of others. Chosen: a smooth integrand is exact at the first,
+            a jump costs a percent of its size at the second.
+        shared_limit: shared polynomials (of all outputs) up to which those of degree 2 are among them. Derived from
+            memory: their matrix takes 1.8 GB.
+        affine_remainder: remainder given to the affine part, which lies in the shared polynomials entirely. Chosen:
+            any number well below 1 that keeps the matrix definite.
+    """
+
+    quadrature_range: float = 9.0
+    spacings: tuple[float, float] = (1 / 16, 1 / 64)
+    shared_limit: int = 15_000
+    affine_remainder: float = 1e-3
+
+    def nodes(self, activation: Activation) -> tuple[Float64[np.ndarray, "nodes"], Float64[np.ndarray, "nodes"]]:
+        """Give the nodes of the quadrature and their weights, with the normal density in them."""
+        spacing = self.spacings[0] if activation.is_smooth else self.spacings[1]
+        t = np.arange(-self.quadrature_range, self.quadrature_range + spacing / 2, spacing)
+        return t, np.exp(-0.5 * t**2) / np.sqrt(2 * np.pi) * spacing
+
+
+RULES = HermiteRules()
+
+
+@dataclass(frozen=True)
+class MatrixFree:
+    """How a step is solved with products only, and when that ends.
+
+    Args:
+        preconditioner: how it approximates.
+        iterations: largest number. Chosen: the preconditioner leaves few to do, so this only bounds the time of steps
+            that make little progress.
+        noise_share: share of the noise floor at which residuals are low enough. Chosen: what is left then changes the
+            next residuals by less than the noise does.
+        stalled_share: progress has ended if more than this share of the residual is left after `patience` iterations.
+            Heuristic, chosen: the next step, with exact residuals, gains more than iterations of 0.3 % each.
+        patience: see `stalled_share`; as many are left out at the start. Chosen: residuals fall unevenly.
+    """
+
+    preconditioner: HermiteRules = RULES
+    iterations: int = 250
+    noise_share: float = 0.2
+    stalled_share: float = 0.97
+    patience: int = 10
+
+    def is_over(self, history: list[float], floor: float) -> bool:
+        """Say whether root mean squares of residuals are at the floor, or no longer fall."""
+        if history[-1] < self.noise_share * floor:
+            return True
+        is_early = len(history) <= 2 * self.patience
+        return not is_early and history[-1] > self.stalled_share * history[-1 - self.patience]
+
+
+MATRIX_FREE = MatrixFree()
 
 
 class HermitePreconditioner:
     """Approximate inverse of ``J^T J`` in the relative parameters, for points spread like a Gaussian."""
 
-    def __init__(self, network: Network, points: Points) -> None:
+    def __init__(self, network: Network, points: Points, *, rules: HermiteRules = RULES) -> None:
+        self._rules = rules
         self._vector = ParameterVector(network)
         self._rows = len(points)
         self._outputs, self._inputs = network.outputs, network.inputs
@@ -50,7 +106,7 @@ class HermitePreconditioner:
         self._output_weights = output.weights.T
         self._weight_units = self._vector.neuron_sizes * self._spread
         self._bias_units, self._output_units = self._vector.neuron_sizes, self._vector.output_sizes
-        is_affordable = self._outputs * (1 + self._inputs + packed_size(self._inputs)) <= SHARED_LIMIT
+        is_affordable = self._outputs * (1 + self._inputs + packed_size(self._inputs)) <= rules.shared_limit
         # A kink leaves so much of higher degree that few neurons stay apart without their squares.
         is_apart = not hidden.activation.is_smooth and hidden.neurons <= self._inputs
         self._degree = 2 if is_affordable and not is_apart else 1
@@ -67,9 +123,7 @@ class HermitePreconditioner:
     def _measure_moments(self, network: Network) -> None:
         """Moments ``e_0 .. e_4`` and the neuron's own blocks of the remainder, by quadrature."""
         activation, biases = network.layers[0].activation, network.layers[0].biases
-        spacing = SMOOTH_SPACING if activation.is_smooth else KINKED_SPACING
-        t = np.arange(-QUADRATURE_RANGE, QUADRATURE_RANGE + spacing / 2, spacing)
-        weight = np.exp(-0.5 * t**2) / np.sqrt(2 * np.pi) * spacing
+        t, weight = self._rules.nodes(activation)
         arguments = self._lengths[:, None] * t + biases[:, None]
         value, slope = activation(arguments), activation(arguments, 1)
         if activation.is_smooth:
@@ -117,9 +171,9 @@ class HermitePreconditioner:
         features = 1 + self._inputs + (packed_size(self._inputs) if self._degree == 2 else 0)
         system = np.eye(self._outputs * features)
         affine = np.zeros((self._outputs, features))
-        affine[:, 0] = 1.0 / AFFINE_REMAINDER
+        affine[:, 0] = 1.0 / self._rules.affine_remainder
         if self._vector.network.skip is not None:
-            affine[:, 1 : 1 + self._inputs] = self._spread**2 / AFFINE_REMAINDER
+            affine[:, 1 : 1 + self._inputs] = self._spread**2 / self._rules.affine_remainder
         system[np.diag_indices_from(system)] += affine.ravel()
         at_once = max(1, CHUNK_NUMBERS // (self._inputs * len(system)))
         for first in range(0, len(self._lengths), at_once):
@@ -204,8 +258,8 @@ class HermitePreconditioner:
             across + self._units * solved[:, :1],
             solved[:, 1],
             solved[:, 2:],
-            offset / AFFINE_REMAINDER,
-            skip / AFFINE_REMAINDER,
+            offset / self._rules.affine_remainder,
+            skip / self._rules.affine_remainder,
         ]
 
     def _shared(self, parts: list[np.ndarray]) -> Float64[np.ndarray, "outputs features"]:
@@ -274,7 +328,7 @@ def conjugate_gradients(
     *,
     damping: float,
     floor: float,
-    iterations: int,
+    rules: MatrixFree = MATRIX_FREE,
 ) -> Float64[np.ndarray, "parameters"]:
     """Minimise ``|r - J x|^2 + damping |x|^2``; stops at the noise `floor` or when progress ends.
 
@@ -286,7 +340,7 @@ def conjugate_gradients(
     direction = preconditioned = preconditioner(gradient)
     slope = float(gradient @ preconditioned)
     history = [np.inf]
-    for _ in range(iterations):
+    for _ in range(rules.iterations):
         image = operator.forward(direction)
         curvature = float(image @ image) + damping * float(direction @ direction)
         if not (slope > 0 and curvature > 0):
@@ -295,7 +349,7 @@ def conjugate_gradients(
         solution = solution + length * direction
         left = left - length * image
         history.append(float(np.sqrt(np.mean(left**2))))
-        if history[-1] < 0.2 * floor or (len(history) > 20 and history[-1] > 0.97 * history[-11]):
+        if rules.is_over(history, floor):
             break
         gradient = operator.backward(left) - damping * solution
         preconditioned = preconditioner(gradient)

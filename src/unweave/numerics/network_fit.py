@@ -27,7 +27,12 @@ from unweave.networks.parameters import (
     shallow_jacobian,
     with_gauge,
 )
-from unweave.numerics.conjugate_gradients import HermitePreconditioner, conjugate_gradients
+from unweave.numerics.conjugate_gradients import (
+    MATRIX_FREE,
+    HermitePreconditioner,
+    MatrixFree,
+    conjugate_gradients,
+)
 from unweave.numerics.least_squares import (
     FitToAnswers,
     Policy,
@@ -94,8 +99,6 @@ SHALLOW_NORMAL = replace(SHALLOW, revived_damping=1e-6)
 # Farther starts need more damping, in finer steps (measured on planted networks of two to four layers, 3 % off). Gains
 # are small under damping, too: they end a fit without damping only.
 DEEP = Policy(growth=4.0, decay=0.15, negligible_damping=1e-6, gain_tol=1e-9, gain_damping=0.0, step_tol=1e-14)
-# Largest change of a parameter of a deep network in one step, in relative units.
-LARGEST_STEP = 0.5
 
 
 @dataclass(frozen=True)
@@ -106,15 +109,20 @@ class LevenbergMarquardt:
         steps: largest number of attempted steps.
         orthogonal_limit: parameters up to which steps are solved by an orthogonal factorisation.
         dense_limit: parameters up to which the normal equations are factorised; above, matrix-free.
+        matrix_free: how steps are solved above that.
         deep_steps: largest number of attempted steps for a deep network, whose starts may be farther off.
         deep_limit: parameters up to which the normal equations of a deep network are factorised.
+        largest_step: change of a parameter of a deep network in one step, in units of its neuron. Chosen: half the
+            neuron is as far as a linear model of it can be right.
     """
 
     steps: int = 40
     orthogonal_limit: int = 1_200
     dense_limit: int = 2_500
+    matrix_free: MatrixFree = MATRIX_FREE
     deep_steps: int = 120
     deep_limit: int = 12_000
+    largest_step: float = 0.5
 
     def __call__(
         self,
@@ -157,7 +165,7 @@ class LevenbergMarquardt:
         def solver_at(current: Network, residuals: Values) -> Solver:
             right = with_gauge(current, residuals)
             if current.parameters > self.dense_limit:
-                return _matrix_free_solver(current, points, right, floor=floor)
+                return self._matrix_free_solver(current, points, right, floor=floor)
             jacobian = shallow_jacobian(current, points)
             if is_orthogonal:
                 return orthogonal_solver(jacobian, right)
@@ -167,6 +175,23 @@ class LevenbergMarquardt:
         is_orthogonal = network.parameters <= self.orthogonal_limit
         policy = replace(SHALLOW if is_orthogonal else SHALLOW_NORMAL, attempts=self.steps)
         return NetworkFit(points, values, solver_at).refined(network, policy, floor=floor)
+
+    def _matrix_free_solver(self, network: Network, points: Points, residuals: np.ndarray, *, floor: float) -> Solver:
+        """Conjugate gradients on the least-squares problem, preconditioned by the Hermite expansion."""
+        operator = JacobianOperator(network, points)
+        preconditioner = HermitePreconditioner(network, points, rules=self.matrix_free.preconditioner)
+
+        def solve(damping: float) -> np.ndarray:
+            return conjugate_gradients(
+                operator,
+                preconditioner,
+                residuals,
+                damping=damping * len(points),
+                floor=floor,
+                rules=self.matrix_free,
+            )
+
+        return solve
 
     def _layered(
         self, network: Network, points: Points, values: Values, *, floor: float, layers: Collection[int] | None
@@ -182,40 +207,20 @@ class LevenbergMarquardt:
             gram, target = jacobian.normal_equations(residuals)
             return scattered(normal_solver(gram, target, float(np.mean(np.diag(gram)))), jacobian.is_free)
 
-        problem = NetworkFit(points, values, solver_at, _largest_steps(network, layers))
+        problem = NetworkFit(points, values, solver_at, _largest_steps(network, layers, self.largest_step))
         return problem.refined(network, replace(DEEP, attempts=self.deep_steps), floor=floor)
 
 
-def _largest_steps(network: Network, layers: Collection[int] | None) -> Float64[np.ndarray, "parameters"]:
+def _largest_steps(
+    network: Network, layers: Collection[int] | None, largest: float
+) -> Float64[np.ndarray, "parameters"]:
     """Bound parameters that the values do not depend on linearly: large steps of the others do no harm."""
     last = len(network.layers) - 1
     vector = ParameterVector(network)
-    bounds = np.full(vector.count, LARGEST_STEP)
+    bounds = np.full(vector.count, largest)
     if network.layers[last].activation == IDENTITY:
         # The offset and the skip; output weights are multiplied with hidden values that move, too.
         affine = network.outputs + (0 if network.skip is None else network.skip.size)
         is_last_alone = layers is not None and set(layers) <= {last}
         bounds[slice(None) if is_last_alone else slice(vector.count - affine, None)] = np.inf
     return bounds
-
-
-# Iterations of a matrix-free step, whose preconditioner leaves few to do.
-SOLVE_STEPS = 250
-
-
-def _matrix_free_solver(network: Network, points: Points, residuals: np.ndarray, *, floor: float) -> Solver:
-    """Conjugate gradients on the least-squares problem, preconditioned by the Hermite expansion."""
-    operator = JacobianOperator(network, points)
-    preconditioner = HermitePreconditioner(network, points)
-
-    def solve(damping: float) -> np.ndarray:
-        return conjugate_gradients(
-            operator,
-            preconditioner,
-            residuals,
-            damping=damping * len(points),
-            floor=floor,
-            iterations=SOLVE_STEPS,
-        )
-
-    return solve
