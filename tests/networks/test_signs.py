@@ -19,7 +19,7 @@ from unweave.activations import (
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import general_network
-from unweave.networks.signs import absorb_skip, explain_kinks, resolve_signs
+from unweave.networks.signs import SignRules, absorb_skip, explain_kinks, resolve_signs
 from unweave.networks.symmetries import match, permute, reflect, rescale
 from unweave.numerics.binary_systems import BinaryRules, BinarySystem
 
@@ -154,6 +154,21 @@ def test_signs_are_resolved_in_spite_of_small_errors(inputs: int, neurons: int, 
     found = resolve_signs(disturbed(reflected_at_random(network, rng), rng, 1e-9), relative_tol=1e-7)
     assert found.solutions == 1
     assert match(found.network, network).largest_error < 1e-7
+
+
+def test_a_choice_that_may_be_an_accident_is_no_evidence(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    network = reflected_at_random(general_network(rng, inputs=8, neurons=5, activation=RELU), rng)
+    found = resolve_signs(network, relative_tol=1e-8, rules=SignRules(most_accidents=0.0))
+    assert found.solutions == 2
+    assert found.open_signs.all()
+
+
+@pytest.mark.parametrize(("window", "solutions"), [(2.0, 0), (4.0, 1), (8.0, 2)])
+def test_the_window_says_which_vectors_are_solutions(window: float, solutions: int) -> None:
+    # Zero misses the target by 3 tolerances, one by 7.
+    system = BinarySystem(np.ones((1, 1)), np.array([0.3]), 0.1, BinaryRules(window=window))
+    assert len(system.solutions().vectors) == solutions
 
 
 @pytest.mark.parametrize("activation", [RELU, SOFTPLUS], ids=str)

@@ -10,6 +10,7 @@ import scipy.optimize
 
 from unweave.exceptions import InvalidInput
 from unweave.numerics.least_squares import (
+    FloorRules,
     Policy,
     Solution,
     Solver,
@@ -134,6 +135,12 @@ def test_it_stops_at_the_floor(seed: int) -> None:
     assert with_floor.losses[-1] < 1.2e-4
     assert with_floor.attempts <= without.attempts
     np.testing.assert_allclose(with_floor.point, without.point, atol=1e-3)
+
+
+def test_the_policy_says_how_far_above_the_floor_a_fit_may_end(seed: int) -> None:
+    early = replace(PLAIN, floors=FloorRules(sure=np.inf))
+    found = minimise(waves(seed, noise=1e-4), start_of(seed), early, floor=1e-4)
+    assert (found.stop, found.steps) == (Stop.FLOOR, 1)
 
 
 def test_the_floor_ends_a_fit_that_can_not_gain(seed: int) -> None:

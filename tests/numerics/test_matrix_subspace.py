@@ -4,7 +4,7 @@ import scipy.linalg
 
 from unweave.arrays import pack_squares, packed_size
 from unweave.exceptions import InvalidInput
-from unweave.numerics.matrix_subspace import MatrixSubspace, span_of_hessians
+from unweave.numerics.matrix_subspace import GapRules, MatrixSubspace, rank_at_gap, span_of_hessians
 
 INPUTS = 6
 SIZE = packed_size(INPUTS)
@@ -136,3 +136,18 @@ def test_more_dimensions_than_entries_are_refused(seed: int) -> None:
 def test_hessians_of_another_size_are_refused() -> None:
     with pytest.raises(InvalidInput, match="6 inputs have 21 entries, got 15"):
         span_of_hessians(np.zeros((4, 15)), inputs=INPUTS)
+
+
+@pytest.mark.parametrize(
+    ("rules", "rank"),
+    [
+        (GapRules(), 4),
+        (GapRules(smallest_gap=4.0), 2),
+        (GapRules(smallest_gap=4.0, noise_margin=10.0), 4),
+        (GapRules(noise_alone=101.0), 0),
+    ],
+    ids=str,
+)
+def test_the_rules_say_what_counts_as_a_gap(rules: GapRules, rank: int) -> None:
+    # The largest ratio is 4.5, after two values, and ends in 20 times the noise.
+    assert rank_at_gap(np.array([10.0, 9.0, 2.0, 1.9]), 0.1, rules=rules) == rank

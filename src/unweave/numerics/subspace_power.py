@@ -112,17 +112,31 @@ class SubspacePower:
         )
 
 
-def accepted_defect(subspace: MatrixSubspace) -> float:
-    """Largest ``1 - Phi`` of a true atom: at most the squared subspace error, with a margin.
+def accepted_defect(
+    subspace: MatrixSubspace, *, margin: float = 50.0, least: float = 1e-11, largest: float = 0.1
+) -> float:
+    """Largest ``1 - Phi`` of a true atom: at most the squared subspace error, with a margin. Heuristic.
 
-    The margin covers that the error is only known through the gap of the singular values.
+    Args:
+        subspace: which knows its error.
+        margin: times the squared error. Chosen: a factor of 7 in the error, which is only known through the gap of the
+            singular values.
+        least: of spans without error. Chosen: far above the rounding of ``1 - Phi``.
+        largest: of spans with large errors. Chosen: 1 is a direction that has nothing to do with the span.
     """
-    return float(np.clip(50.0 * subspace.error**2, 1e-11, 0.1))
+    return float(np.clip(margin * subspace.error**2, least, largest))
 
 
-def merging_angle(subspace: MatrixSubspace) -> float:
-    """Distance below which two maximisers are the same atom: well above their error."""
-    return float(np.clip(3.0 * subspace.error, 1e-5, 0.3))
+def merging_angle(subspace: MatrixSubspace, *, margin: float = 3.0, least: float = 1e-5, largest: float = 0.3) -> float:
+    """Distance below which two maximisers are the same atom: well above their error. Heuristic.
+
+    Args:
+        subspace: which knows its error.
+        margin: times the error. Chosen: two maximisers with an error each, and half as much again.
+        least: of spans without error. Chosen: far above where ascents end.
+        largest: of spans with large errors. Chosen: 17 degrees, so that different neurons rarely count as one.
+    """
+    return float(np.clip(margin * subspace.error, least, largest))
 
 
 class _Collection:
