@@ -3,9 +3,9 @@
 The change ``zeta`` of a neuron, in units of its argument at its farthest points, obeys its own small system: what is
 left of the differences within places, errors of answers, tails of other neurons, and a square. So
 
-    zeta_k <= s_k + (e_k + T_k max zeta + q_k zeta_k^2) / sigma_k
+    zeta_k <= | s_k + |A_k^+| (e_k + T_k max zeta + q_k zeta_k^2) |
 
-with the exact smallest singular value of every block. The least fixed point bounds the error of every neuron; no other
+with the inverse of every block, entry by entry. The least fixed point bounds the error of every neuron; no other
 network is nearer than where the inequality holds with equality again. Points near the centre sharpen what far ones
 leave open. Everything is linear or quadratic: nothing is estimated but the errors of answers, whose bound is given.
 """
@@ -78,6 +78,8 @@ def far_claim(blocks: Blocks, network: Network, errors: Float64[np.ndarray, "neu
     tails, bends = _tails(blocks, network) / sizes, _bends(blocks, network)
     coupling, square = np.einsum("kpr,kr->kp", inverse, tails), np.einsum("kpr,kr->kp", inverse, bends)
     zeta, isolation = _fixed_points(*(np.linalg.norm(each, axis=1) for each in (first, coupling, square)))
+    if not np.all(np.isfinite(zeta)):
+        return FarClaim(zeta, zeta, zeta, zeta, isolation, singular, blocks.misfit(network, errors))
     bounds = first + coupling * np.max(zeta) + square * zeta[:, None] ** 2
     rows = allowed / sizes + tails * np.max(zeta) + bends * zeta[:, None] ** 2
     # The worst errors for one component are not the worst ones for all of them.

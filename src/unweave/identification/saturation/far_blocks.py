@@ -113,16 +113,12 @@ class FarBlocks:
     def _tails(self, hidden: Layer, points: np.ndarray) -> Int64[np.ndarray, "tails 2"]:
         """Neurons and others whose tails are not constant to rounding somewhere in their blocks."""
         found = []
-        for first, some in zip(self._starts(points), self._batches(points), strict=True):
-            for offset, block in enumerate(some):
-                near = np.min(np.abs(hidden.preactivations(block)), axis=0) < self.tail
-                near[first + offset] = False
-                others = np.flatnonzero(near)
-                found.append(np.column_stack([np.full(len(others), first + offset), others]))
+        for neuron, block in enumerate(points):
+            is_near = np.min(np.abs(hidden.preactivations(block)), axis=0) < self.tail
+            is_near[neuron] = False
+            others = np.flatnonzero(is_near)
+            found.append(np.column_stack([np.full(len(others), neuron), others]))
         return np.concatenate(found)
-
-    def _starts(self, points: np.ndarray) -> range:
-        return range(0, len(points), max(1, self.at_once // points[0].size))
 
 
 @dataclass(frozen=True)
