@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from unweave.exceptions import InvalidInput
@@ -130,3 +130,11 @@ def limited_threads() -> AbstractContextManager:
     """Limit BLAS, inside this context, to as many threads as there are cores (or as it was told to use)."""
     pools = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
     return threadpool_limits(limits=min([available_cores(), *pools]), user_api="blas")
+
+
+def significant_bits(values: Float64[np.ndarray, "values"]) -> Int64[np.ndarray, "values"]:
+    """Count the binary digits that values need from their first one on, beside zeros at the end."""
+    digits = np.finfo(float).nmant + 1
+    integers = np.ldexp(np.abs(np.frexp(values)[0]), digits).astype(np.int64)
+    lowest = (integers & -integers).astype(np.float64)
+    return np.where(integers > 0, digits + 1 - np.frexp(lowest)[1], 0).astype(np.int64)

@@ -8,6 +8,7 @@ from plants import shallow_and_points
 from unweave.activations import GELU, HARD_TANH, LEAKY_RELU, RELU, SIN, SOFTPLUS, TANH, Activation
 from unweave.certificates import certify as certificates
 from unweave.certificates.certify import Certificate, certify
+from unweave.certificates.large_jacobians import SingularRules
 from unweave.networks.network import Layer, Network
 from unweave.networks.parameters import ParameterVector, dense_jacobian, scale_directions
 from unweave.networks.planted import general_network
@@ -242,7 +243,7 @@ def test_the_estimated_singular_value_is_on_the_safe_side(
     network, points, fresh = plant(seed, has_skip=has_skip, activation=activation)
     exact = certified(network, network, points, fresh, noise=1e-15)
     assert not exact.is_singular_estimated
-    monkeypatch.setattr(certificates, "EXACT_SINGULAR_LIMIT", 0)
+    monkeypatch.setattr(certificates, "SINGULAR_RULES", SingularRules(estimated_from=0))
     estimated = certified(network, network, points, fresh, noise=1e-15)
     assert estimated.is_singular_estimated
     assert 0.3 * exact.smallest_singular < estimated.smallest_singular <= exact.smallest_singular
@@ -364,7 +365,7 @@ def test_a_network_without_one_of_the_neurons_is_not_certified(activation: Activ
 def test_a_neuron_that_hardly_bends_is_not_certified(
     side: float, limit: int, seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(certificates, "EXACT_SINGULAR_LIMIT", limit)
+    monkeypatch.setattr(certificates, "SINGULAR_RULES", SingularRules(estimated_from=limit))
     network, points, fresh = planted_kinks(seed, has_skip=True)
     hidden, output = network.layers
     arguments = np.sort(side * points @ hidden.weights[0])
@@ -384,6 +385,6 @@ def test_the_estimate_of_a_medium_relu_network_is_half_of_the_exact_value(
     points, fresh = rng.standard_normal((5_400, 60)), rng.standard_normal((100, 60))
     found = []
     for limit in (10_000, 0):
-        monkeypatch.setattr(certificates, "EXACT_SINGULAR_LIMIT", limit)
+        monkeypatch.setattr(certificates, "SINGULAR_RULES", SingularRules(estimated_from=limit))
         found.append(certified(network, network, points, fresh, noise=1e-15).smallest_singular)
     assert 0.5 * found[0] * (1 - 1e-9) <= found[1] < 0.6 * found[0]

@@ -122,7 +122,7 @@ def test_hermite_table_agrees_with_the_activation(seed: int) -> None:
     table = claims.hermite_table(network, order=1)
     for k in range(3):
         scale, bias = float(np.linalg.norm(hidden.weights[k])), float(hidden.biases[k])
-        expected = TANH.hermite_coefficients(claims.HIGHEST_DEGREE, scale=scale, bias=bias, order=1)
+        expected = TANH.hermite_coefficients(claims.QUALITY_RULES.highest_degree, scale=scale, bias=bias, order=1)
         np.testing.assert_allclose(table[k], expected, atol=1e-12)
 
 

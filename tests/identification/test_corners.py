@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unweave.identification.corners import DRAWN_VERTICES, climb, face_points, points_beyond, points_on, vertices
+from unweave.identification.corners import VERTICES, climb, face_points, points_beyond, points_on, vertices
 
 
 @pytest.mark.parametrize("inputs", [1, 3, 12])
@@ -16,7 +16,7 @@ def test_all_vertices_are_there_once(inputs: int) -> None:
 
 def test_of_too_many_vertices_some_are_drawn() -> None:
     found = vertices(40, np.random.default_rng(0))
-    assert found.shape == (DRAWN_VERTICES, 40)
+    assert found.shape == (VERTICES.drawn, 40)
     assert np.all(np.abs(found) == 1.0)
 
 

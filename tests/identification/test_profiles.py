@@ -1,21 +1,7 @@
 import numpy as np
 import pytest
 
-from unweave.activations import (
-    ELU,
-    ERF,
-    GAUSSIAN,
-    GELU,
-    MISH,
-    SELU,
-    SIGMOID,
-    SILU,
-    SIN,
-    SOFTPLUS,
-    TANH,
-    Activation,
-    softplus,
-)
+from unweave.activations import ELU, GELU, MISH, NAMED, SELU, TANH, Activation, softplus
 from unweave.identification.profiles import ProfileFit, fit_profiles, neuron_profiles
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
@@ -23,9 +9,10 @@ from unweave.networks.symmetries import match
 from unweave.numerics.finite_differences import HessianSample
 
 INPUTS, NEURONS, POINTS = 5, 7, 60
-SMOOTH = (TANH, SIGMOID, SOFTPLUS, softplus(2.0), ERF, GELU, SILU, SIN, GAUSSIAN)
+DISTINCT_NAMES = ("tanh", "softplus", "erf", "gelu", "silu", "sin", "gaussian")
+SMOOTH = (*(NAMED[name] for name in (*DISTINCT_NAMES, "sigmoid")), softplus(2.0))
 # Those that no rewriting turns into one another.
-DISTINCT = (TANH, SOFTPLUS, ERF, GELU, SILU, SIN, GAUSSIAN)
+DISTINCT = tuple(NAMED[name] for name in DISTINCT_NAMES)
 
 
 def planted(

@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from unweave.arrays import significant_bits
 from unweave.exceptions import BadAnswer, BudgetExhausted, InvalidInput, OracleFailed
-from unweave.oracles.oracle import Box, CallableOracle, Everywhere, ValueGrid, significant_bits
+from unweave.oracles.oracle import Box, CallableOracle, Everywhere, ValueGrid
 
 
 class Recorder:

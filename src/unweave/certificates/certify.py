@@ -1,8 +1,8 @@
 """What may be claimed about a recovered network, and on what evidence.
 
-Two independent claims. Fresh answers bound the error of the function: they were not used to fit
-it. The Jacobian at the recovered network bounds the error of its parameters: every network of the
-same architecture that gives the same answers is either within `radius` or farther than `isolation`.
+Two independent claims. Fresh answers bound the error of the function: they were not used to fit it. The Jacobian at the
+recovered network bounds the error of its parameters: every network of the same architecture that gives the same answers
+is either within `radius` or farther than `isolation`.
 """
 
 from dataclasses import dataclass, replace
@@ -14,7 +14,7 @@ from jaxtyping import Float64
 from unweave.arrays import Points, Values
 from unweave.certificates.curvature_bound import LayeredCurvature
 from unweave.certificates.large_jacobians import (
-    PROVEN_FROM,
+    SINGULAR_RULES,
     estimated_singular,
     singular_by_products,
     smallest_singular,
@@ -23,17 +23,27 @@ from unweave.networks import parameters
 from unweave.networks.network import Network
 from unweave.result import number, percent
 
-# Probability of what fresh answers say about the whole domain.
-CONFIDENCE = 0.95
-# Parameters up to which the smallest singular value is computed; above it is estimated.
-EXACT_SINGULAR_LIMIT = 2_000
-# Error at fresh points, in units of the noise, of networks that are not right, whatever rounding adds.
-FAR_ABOVE_NOISE = 1e4
-# Balls tried around a deep network, from twice the singular value down to where the radius is.
-BALLS = 24
-# Shares of the points that a certificate may leave out because they are nearest to a kink of a neuron: more
-# allow larger steps of the others, but between nearly parallel neurons just those points tell them apart.
-NEAR_KINKS = (0.1, 0.03, 0.0)
+
+@dataclass(frozen=True, kw_only=True)
+class CertificateRules:
+    """What certificates are made with; whatever is chosen, what they claim holds.
+
+    Args:
+        confidence: probability of what fresh answers say about the whole domain, as is usual.
+        far_above_noise: error at fresh points, in units of the noise, of networks that are not right, whatever rounding
+            adds. Chosen: of large ones no further points are tried then.
+        balls: tried around a deep network, from twice the singular value down to where the radius is. Chosen.
+        near_kinks: shares of the points that may be left out because they are nearest to a kink of a neuron: more allow
+            larger steps of the others, but between nearly parallel neurons just those points tell them apart.
+    """
+
+    confidence: float = 0.95
+    far_above_noise: float = 1e4
+    balls: int = 24
+    near_kinks: tuple[float, ...] = (0.1, 0.03, 0.0)
+
+
+RULES = CertificateRules()
 
 
 def coverage_of(fresh: int, *, confidence: float, candidates: int = 1) -> float:
@@ -56,10 +66,6 @@ def right_share(fresh: int, missed: int, *, confidence: float, candidates: int =
     return float(scipy.special.betaincinv(fresh - missed, missed + 1, (1 - confidence) / candidates))
 
 
-# Fresh points that may be asked for: they are kept in memory.
-MOST_FRESH = 1_000_000
-
-
 def fresh_needed(coverage: float, *, confidence: float, candidates: int = 1) -> int:
     """Give the number of fresh points that this coverage needs."""
     return int(np.ceil(np.log((1 - confidence) / candidates) / np.log(coverage)))
@@ -79,11 +85,9 @@ class Certificate:
         smallest_singular: smallest singular value of the weighted Jacobian per square root of its rows.
         is_singular_estimated: whether that is an estimate (large networks) or computed exactly.
         radius: error of any parameter of the exact network, relative to the weights of its neuron, if one lies within
-            `isolation`. Where
-            the scale of a neuron is free, it is the one at which the error has no part along the scale.
-        isolation: no other network with these answers is nearer than this. Both speak of the worst
-            neuron for their purpose, so that the radius of a weak neuron may exceed the isolation of
-            a strong one.
+            `isolation`. Where the scale of a neuron is free, it is the one at which the error has no part along it.
+        isolation: no other network with these answers is nearer than this. Both speak of the worst neuron for their
+            purpose, so that the radius of a weak neuron may exceed the isolation of a strong one.
         candidates: networks that the fresh queries have judged; the claim on `coverage` is corrected for them.
         trials: further places that were tried where something could hide, vertices, faces and kinks in a box; their
             errors count in `largest_error`.
@@ -178,17 +182,16 @@ def certify(
     The coverage is distribution-free: if more than ``1 - coverage`` of the domain had larger errors,
     all of `fresh_queries` independent points would miss it with probability below ``1 - confidence``.
 
-    For the parameters: with the distance r weighted so that the residuals bend by at most r^2, every
-    exact network has ``F(theta*) - F(theta) = J (theta* - theta) + R``, ``|R| <= r^2 / 2``, so
-    ``sigma r <= rho + r^2 / 2``: r is below the smaller or above the larger root of that quadratic.
-    `rho` is the part of residuals and answer errors that parameters could explain.
+    For the parameters: with the distance r weighted so that the residuals bend by at most r^2, every exact network has
+    ``F(theta*) - F(theta) = J (theta* - theta) + R``, ``|R| <= r^2 / 2``, so ``sigma r <= rho + r^2 / 2``: r is below
+    the smaller or above the larger root of that quadratic. `rho` is the part of residuals and answer errors that
+    parameters could explain.
 
-    The residuals of a network with kinks bend so little only as long as no point changes its pattern of
-    active neurons (a piecewise-linear one is bilinear then). A relative step d of neuron k moves its
-    argument at x by at most ``d |w_k| |(x, 1)|``, so that every point allows steps up to the distance of
-    its arguments from the kinks in that unit. The tenth of the points that allow least (or fewer, if that
-    leaves too little) takes no part in the claim on the parameters; the radius has to be below what the
-    others allow, the isolation no more than that.
+    The residuals of a network with kinks bend so little only as long as no point changes its pattern of active neurons
+    (a piecewise-linear one is bilinear then). A relative step d of neuron k moves its argument at x by at most
+    ``d |w_k| |(x, 1)|``, so that every point allows steps up to the distance of its arguments from the kinks in that
+    unit. The tenth of the points that allow least (or fewer, if that leaves too little) takes no part in the claim on
+    the parameters; the radius has to be below what the others allow, the isolation no more than that.
 
     For deep networks the bound on the bending holds in a ball only (see `curvature_bound.py`), in which also
     no point changes its pattern: the radius has to be inside the ball, the isolation is no more than it.
@@ -199,11 +202,11 @@ def certify(
     rms_error = float(np.sqrt(np.mean(errors**2)))
     # Fresh answers tell how large the errors of the answers are if the noise was underestimated.
     answer_error = max(noise, rms_error)
-    is_large = parameters.is_shallow(network) and network.parameters > EXACT_SINGULAR_LIMIT
+    is_large = parameters.is_shallow(network) and network.parameters > SINGULAR_RULES.estimated_from
     has_kinks = any(activation.breaks(1) for activation in network.activations)
     # Of a large network that misses answers by far no other points would say more.
-    is_missing = network.parameters > PROVEN_FROM and rms_error > FAR_ABOVE_NOISE * noise
-    shares = NEAR_KINKS if has_kinks and not (is_large or is_missing) else NEAR_KINKS[:1]
+    is_missing = network.parameters > SINGULAR_RULES.proven_from and rms_error > RULES.far_above_noise * noise
+    shares = RULES.near_kinks if has_kinks and not (is_large or is_missing) else RULES.near_kinks[:1]
     make_claim = _parameter_claim if parameters.is_shallow(network) else _layered_claim
     claims = [make_claim(network, points, values, answer_error, shares[0])]
     for share in shares[1:]:
@@ -224,8 +227,8 @@ def certify_by(claim: "ParameterClaim", *, errors: Values, noise: float) -> Cert
         largest_error=float(np.max(errors)),
         rms_error=float(np.sqrt(np.mean(errors**2))),
         fresh_queries=len(errors),
-        confidence=CONFIDENCE,
-        coverage=coverage_of(len(errors), confidence=CONFIDENCE),
+        confidence=RULES.confidence,
+        coverage=coverage_of(len(errors), confidence=RULES.confidence),
         noise=noise,
         smallest_singular=claim.smallest_singular,
         is_singular_estimated=False,
@@ -258,8 +261,8 @@ def _parameter_claim(
     points, residuals = points[kept], values[kept] - network(points[kept])
     weights = _curvature_weights(network, points)
     sigma, leftover = _singular_value(network, points, residuals, weights)
-    # What the fit left over has no part in the columns of the Jacobian at its minimum; the errors
-    # of the answers may, and so may the rounding of large terms, far from the centre for example.
+    # What the fit left over has no part in the columns of the Jacobian at its minimum; the errors of the answers may,
+    # and so may the rounding of large terms, far from the centre for example.
     rho = leftover + float(np.linalg.norm(np.maximum(answer_error, _rounding(network, points, residuals))))
     discriminant = sigma**2 - 2 * rho
     root = np.sqrt(max(discriminant, 0.0))
@@ -276,7 +279,7 @@ def _parameter_claim(
 
 def _rounding(network: Network, points: Points, residuals: Values) -> Values:
     """Rounding of the terms that a network adds up at every point; none where it would take another large table."""
-    if network.parameters > EXACT_SINGULAR_LIMIT:
+    if network.parameters > SINGULAR_RULES.estimated_from:
         return np.zeros_like(residuals)
     hidden, output = network.layers
     terms = np.abs(hidden.activation(hidden.preactivations(points))) @ np.abs(output.weights.T) + np.abs(output.biases)
@@ -304,7 +307,7 @@ def _layered_claim(
     claim = replace(claim, smallest_singular=float(sigma / np.sqrt(residuals.size)))
     if sigma**2 <= 2 * rho:
         return claim
-    for ball in np.geomspace(2 * sigma, max(rho / sigma, 1e-12 * sigma), BALLS):
+    for ball in np.geomspace(2 * sigma, max(rho / sigma, 1e-12 * sigma), RULES.balls):
         bend = max(curvature.excess(per_layer, ball), np.finfo(float).tiny)
         if not (np.isfinite(bend) and sigma**2 > 2 * bend * rho):
             continue
@@ -320,7 +323,7 @@ def _layered_singular(
     network: Network, points: Points, residuals: Values, weights: Float64[np.ndarray, "parameters"]
 ) -> tuple[float, float]:
     """Smallest singular value of the weighted Jacobian of any network, and the residual in its range."""
-    if network.parameters > EXACT_SINGULAR_LIMIT:
+    if network.parameters > SINGULAR_RULES.estimated_from:
         found = singular_by_products(parameters.LayeredJacobian(network, points), residuals, weights)
         if found is not None:
             return found
@@ -329,7 +332,7 @@ def _layered_singular(
     )
     factored = np.asarray(np.linalg.qr(columns, mode="r"))
     triangle, leftover = factored[: len(weights), :-1], factored[: len(weights), -1]
-    may_prove = network.parameters <= EXACT_SINGULAR_LIMIT
+    may_prove = network.parameters <= SINGULAR_RULES.estimated_from
     return smallest_singular(triangle, may_prove=may_prove), float(np.linalg.norm(leftover))
 
 
@@ -356,11 +359,11 @@ def _steady_points(network: Network, points: Points, share: float) -> tuple[slic
 def _curvature_weights(network: Network, points: Points) -> Float64[np.ndarray, "parameters"]:
     """One weight per parameter so that the residuals bend by at most ``|weights * step|^2`` in norm.
 
-    For neuron k a step changes the argument at x by ``delta . (x, 1)``. By the triangle inequality over
-    neurons the norm of the second derivative is at most ``sum_k L_k |step_k|^2`` with, in relative
-    parameters, ``L_k = |a_k| (sup|g''| |w_k|^2 sqrt(Q) + sup|g'| |w_k| sqrt(P))``, where P and Q are the
-    largest eigenvalues of ``sum (x,1)(x,1)^T`` and of the same sum weighted by ``|(x,1)|^2``. The
-    affine part does not bend; it shares the smallest weight.
+    For neuron k a step changes the argument at x by ``delta . (x, 1)``. By the triangle inequality over neurons the
+    norm of the second derivative is at most ``sum_k L_k |step_k|^2`` with, in relative parameters,
+    ``L_k = |a_k| (sup|g''| |w_k|^2 sqrt(Q) + sup|g'| |w_k| sqrt(P))``, where P and Q are the largest eigenvalues of
+    ``sum (x,1)(x,1)^T`` and of the same sum weighted by ``|(x,1)|^2``. The affine part does not bend; it shares the
+    smallest weight.
     """
     vector = parameters.ParameterVector(network)
     neurons, inputs, outputs = network.widths[0], network.inputs, network.outputs
@@ -383,14 +386,13 @@ def _singular_value(
     network: Network, points: Points, residuals: Values, weights: Float64[np.ndarray, "parameters"]
 ) -> tuple[float, float]:
     """Smallest singular value of the weighted Jacobian, and the residual in its range."""
-    if network.parameters <= EXACT_SINGULAR_LIMIT:
+    if network.parameters <= SINGULAR_RULES.estimated_from:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             jacobian = parameters.shallow_jacobian(network, points) / weights
-        if not np.all(np.isfinite(jacobian)):
-            # A fit has run away: its neurons have no curvature that could be told from zero.
+        if not np.all(np.isfinite(jacobian)):  # a fit has run away: its neurons have no curvature to be told from zero
             return 0.0, float(np.linalg.norm(residuals))
         count, target = network.parameters, parameters.with_gauge(network, residuals)
-        if count <= PROVEN_FROM:
+        if count <= SINGULAR_RULES.proven_from:
             factor, triangle = np.linalg.qr(jacobian)
             return float(scipy.linalg.svdvals(triangle)[-1]), float(np.linalg.norm(factor.T @ target))
         factored = np.asarray(np.linalg.qr(np.column_stack([jacobian, target]), mode="r"))

@@ -241,9 +241,31 @@ def _unknown_kind(evidence: Evidence) -> str:
     )
 
 
-# Degrees of the Hermite expansions, and where the part begins that low-degree polynomials lack.
-HIGHEST_DEGREE = 40
-HIGH_DEGREE = 4
+@dataclass(frozen=True, kw_only=True)
+class QualityRules:
+    """Limits beyond which a diagnostic of a recovered network is weak: they warn, and decide about no claim.
+
+    Args:
+        highest_degree: of the Hermite expansions. Chosen: the size of the high part matters, not its digits.
+        high_degree: where the part begins that low-degree polynomials lack.
+        smallest_slope: inverse of the largest derivative; chosen, as the theory asks for a finite one only.
+        smallest_content: of high degree, and of what tells neurons apart, relative to the largest. Chosen: squares
+            of parts that are 1e-4 of it.
+        largest_condition: of the shift problem, with which half of the digits of float64 are left.
+        misfits: error on fresh answers, in units of the noise, from which on the fit is doubtful, and failed. Chosen.
+        radii: of the parameters, the same. At 1 a neuron is not known at all.
+    """
+
+    highest_degree: int = 40
+    high_degree: int = 4
+    smallest_slope: float = 1e-6
+    smallest_content: float = 1e-8
+    largest_condition: float = 1e8
+    misfits: tuple[float, float] = (10.0, 100.0)
+    radii: tuple[float, float] = (1e-3, 1.0)
+
+
+QUALITY_RULES = QualityRules()
 
 
 def network_quality(network: Network, certificate: Certificate) -> list[Diagnostic]:
@@ -279,27 +301,27 @@ def excitation(network: Network) -> list[Diagnostic]:
         at_least(
             "largest derivative of the activation is bounded",
             1.0 / max(hidden.activation.supremum(order) for order in (1, 2, 3)),
-            1e-6,
+            QUALITY_RULES.smallest_slope,
             "the theory needs three bounded derivatives",
         ),
         at_least(
             "curvature of degree four and more, weakest neuron",
-            float(np.min(np.sum(bends[:, HIGH_DEGREE:] ** 2, axis=1))) / size,
-            1e-8,
+            float(np.min(np.sum(bends[:, QUALITY_RULES.high_degree :] ** 2, axis=1))) / size,
+            QUALITY_RULES.smallest_content,
             "a neuron too close to a cubic polynomial on this domain: widen the domain",
             weak=0.0,
         ),
         at_least(
             "learnability of the recovered network, relative",
             learnability / size,
-            1e-8,
+            QUALITY_RULES.smallest_content,
             "some neurons bend alike on this domain: expect them to be exact only after refinement",
             weak=-np.inf,
         ),
         at_most(
             "condition number of the shift problem",
             float(spread[-1] / spread[0]) if spread[0] > 1e-300 * spread[-1] else np.inf,
-            1e8,
+            QUALITY_RULES.largest_condition,
             "neurons are hard to tell apart by their biases: the joint refinement has to do it",
             weak=np.inf,
         ),
@@ -313,7 +335,7 @@ def hermite_table(network: Network, *, order: int) -> Float64[np.ndarray, "neuro
     t = np.linspace(-12.0, 12.0, 769)
     density = np.exp(-0.5 * t**2) / np.sqrt(2 * np.pi) * (t[1] - t[0])
     values = hidden.activation(lengths[:, None] * t + hidden.biases[:, None], order)
-    return (values * density) @ hermite_polynomials(t, HIGHEST_DEGREE).T
+    return (values * density) @ hermite_polynomials(t, QUALITY_RULES.highest_degree).T
 
 
 def _second_moment(table: np.ndarray, cosines: np.ndarray) -> Float64[np.ndarray, "neurons neurons"]:
@@ -331,9 +353,9 @@ def goodness_of_fit(certificate: Certificate) -> list[Diagnostic]:
         at_most(
             "error on fresh answers, relative to the noise",
             certificate.rms_error / certificate.noise if certificate.noise > 0 else 0.0,
-            10.0,
+            QUALITY_RULES.misfits[0],
             "something is left that the network does not explain",
-            weak=100.0,
+            weak=QUALITY_RULES.misfits[1],
         )
     ]
 
@@ -341,7 +363,8 @@ def goodness_of_fit(certificate: Certificate) -> list[Diagnostic]:
 def conditioning(certificate: Certificate) -> list[Diagnostic]:
     """Whether the answers pin the parameters down."""
     advice = "ask more answers, or accept that the weakest neurons are only roughly known"
-    return [at_most("relative radius of the parameters", certificate.radius, 1e-3, advice, weak=1.0)]
+    radius, weak = QUALITY_RULES.radii
+    return [at_most("relative radius of the parameters", certificate.radius, radius, advice, weak=weak)]
 
 
 def in_words(network: Network) -> str:

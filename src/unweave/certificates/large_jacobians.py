@@ -7,7 +7,7 @@ the same with a proof.
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy  # its parts are loaded when first used
@@ -18,15 +18,31 @@ from unweave.networks import parameters
 from unweave.networks.network import Network
 from unweave.numerics.conjugate_gradients import HermitePreconditioner
 
-# Parameters from which on the smallest singular value is bounded by a proof, in a third of the time of all of them.
-PROVEN_FROM = 500
-LANCZOS_TOL = 1e-4
-EIGENSOLVER_STEPS = 25
-# Rounds of so many steps for kinked activations, until the eigenvalue falls by less than a fifth.
-EIGENSOLVER_ROUNDS = 12
-# Points per weight on each side of a neuron's kinks below which its singular value is not estimated: with
-# 1.1 the eigensolver was seen to end at the double of the exact value, with 1.25 at 1.002 of it.
-POINTS_PER_SIDE = 1.25
+
+@dataclass(frozen=True, kw_only=True)
+class SingularRules:
+    """In which way smallest singular values are found, and when an estimate is believed.
+
+    Args:
+        proven_from: parameters from which on they are bounded by a proof, in a third of the time of all of them.
+        estimated_from: parameters from which on those of shallow networks are estimated. Chosen: a Jacobian with twice
+            as many rows takes 64 MB there, and its factors a second or two.
+        lanczos_tol: relative error of Lanczos steps; ten times as much is taken off what they find.
+        eigensolver_steps: of a round. Chosen: half of what they give is below the exact value, as tests check.
+        eigensolver_rounds: at most, for activations with kinks, until the eigenvalue falls by less than a fifth.
+        points_per_side: per weight, on each side of a neuron's kinks, below which nothing is estimated: with 1.1 the
+            eigensolver was seen to end at the double of the exact value, with 1.25 at 1.002 of it.
+    """
+
+    proven_from: int = 500
+    estimated_from: int = 2_000
+    lanczos_tol: float = 1e-4
+    eigensolver_steps: int = 25
+    eigensolver_rounds: int = 12
+    points_per_side: float = 1.25
+
+
+SINGULAR_RULES = SingularRules()
 
 
 def estimated_singular(network: Network, points: Points, weights: Float64[np.ndarray, "parameters"]) -> float:
@@ -102,7 +118,7 @@ def _has_both_sides(network: Network, points: Points) -> bool:
         return True
     is_steep = hidden.activation(hidden.preactivations(points), 1) > 0.5
     rarer = np.minimum(np.sum(is_steep, axis=0), np.sum(~is_steep, axis=0))
-    return bool(np.min(rarer) >= POINTS_PER_SIDE * (network.inputs + 1))
+    return bool(np.min(rarer) >= SINGULAR_RULES.points_per_side * (network.inputs + 1))
 
 
 def _from_above(network: Network, points: Points, weights: Float64[np.ndarray, "parameters"]) -> float:
@@ -121,7 +137,7 @@ def _from_above(network: Network, points: Points, weights: Float64[np.ndarray, "
     vector = (weights * preconditioner(np.random.default_rng(0).standard_normal(count)))[:, None]
     value, is_settled = np.inf, False
     # A kinked neuron that is active at few points is nearly undetermined, which no expansion foresees.
-    rounds = 1 if network.layers[0].activation.is_smooth else EIGENSOLVER_ROUNDS
+    rounds = 1 if network.layers[0].activation.is_smooth else SINGULAR_RULES.eigensolver_rounds
     for _ in range(rounds):
         if is_settled:
             break
@@ -133,7 +149,7 @@ def _from_above(network: Network, points: Points, weights: Float64[np.ndarray, "
                 vector,
                 M=as_operator(lambda step: weights * preconditioner(weights * step)),
                 largest=False,
-                maxiter=EIGENSOLVER_STEPS,
+                maxiter=SINGULAR_RULES.eigensolver_steps,
                 tol=0.0,
             )
         is_settled, value = values[0] > 0.8 * value, min(float(values[0]), value)
@@ -164,7 +180,7 @@ def singular_by_products(
 
 def smallest_singular(triangle: Float64[np.ndarray, "parameters parameters"], *, may_prove: bool = True) -> float:
     """Give the smallest singular value of a triangle: itself, a lower bound of it, or an estimate of a large one."""
-    if len(triangle) <= PROVEN_FROM:
+    if len(triangle) <= SINGULAR_RULES.proven_from:
         return float(scipy.linalg.svdvals(triangle)[-1])
     return proven_singular(triangle) if may_prove else lanczos_singular(triangle)
 
@@ -179,10 +195,10 @@ def lanczos_singular(triangle: Float64[np.ndarray, "parameters parameters"]) -> 
         matvec=lambda step: _solved(triangle, _solved(triangle, np.ravel(step), is_transposed=True)),  # pyright: ignore[reportCallIssue]
         dtype=np.float64,  # pyright: ignore[reportCallIssue]
     )
-    start = np.random.default_rng(0).standard_normal(len(triangle))
-    largest = scipy.sparse.linalg.eigsh(inverse, k=1, v0=start, tol=LANCZOS_TOL, return_eigenvectors=False)  # pyright: ignore[reportArgumentType]
+    start, tol = np.random.default_rng(0).standard_normal(len(triangle)), SINGULAR_RULES.lanczos_tol
+    largest = scipy.sparse.linalg.eigsh(inverse, k=1, v0=start, tol=tol, return_eigenvectors=False)  # pyright: ignore[reportArgumentType]
     # Lanczos approaches the largest eigenvalue from below.
-    return float((1 - 10 * LANCZOS_TOL) / np.sqrt(largest[0]))
+    return float((1 - 10 * tol) / np.sqrt(largest[0]))
 
 
 def proven_singular(

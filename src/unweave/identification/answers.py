@@ -8,7 +8,7 @@ from jaxtyping import Bool, Float64, Int
 from unweave.activations import IDENTITY, Activation
 from unweave.arrays import Points, Values, Vector, root_mean_square
 from unweave.exceptions import BudgetExhausted, OracleError
-from unweave.identification.corners import MOST_INPUTS, climb, face_points, points_beyond, points_on, vertices
+from unweave.identification.corners import VERTICES, climb, face_points, points_beyond, points_on, vertices
 from unweave.networks.network import Network
 from unweave.oracles.oracle import Box
 from unweave.oracles.views import ROUNDING_DEVIATION, StandardOracle
@@ -232,7 +232,7 @@ class AnswerPool:
 
         Where a box has too many vertices, what hides below the tolerance at random ones is larger at others.
         """
-        if not self.is_box or self.oracle.inputs <= MOST_INPUTS or network is self._climbed:
+        if not self.is_box or self.oracle.inputs <= VERTICES.most_inputs or network is self._climbed:
             return False
         self._climbed = network
 

@@ -7,22 +7,34 @@ All points are in standard coordinates, in which a box is [-1, 1]^inputs.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64
 
 from unweave.arrays import Points, Vector
 
-# Inputs up to which all vertices are asked: 4,096 of them.
-MOST_INPUTS = 12
-# Vertices that are drawn where there are too many to ask all: as many.
-DRAWN_VERTICES = 4_096
+
+@dataclass(frozen=True, kw_only=True)
+class VertexRules:
+    """Which vertices are asked.
+
+    Args:
+        most_inputs: up to which all of them are: 4,096.
+        drawn: where there are more: as many.
+    """
+
+    most_inputs: int = 12
+    drawn: int = 4_096
+
+
+VERTICES = VertexRules()
 
 
 def vertices(inputs: int, rng: np.random.Generator) -> Points:
     """Give all vertices of the box in random order, or random ones where there are too many."""
-    if inputs > MOST_INPUTS:
-        return rng.choice([-1.0, 1.0], (DRAWN_VERTICES, inputs))
+    if inputs > VERTICES.most_inputs:
+        return rng.choice([-1.0, 1.0], (VERTICES.drawn, inputs))
     numbers = rng.permutation(2**inputs)
     return 2.0 * ((numbers[:, None] >> np.arange(inputs)) & 1) - 1.0
 

@@ -15,12 +15,13 @@ import scipy  # its parts are loaded when first used
 from jaxtyping import Bool, Float64
 
 from unweave.arrays import Points, Values, root_mean_square
-from unweave.certificates.certify import CONFIDENCE, EXACT_SINGULAR_LIMIT, fresh_needed, judged_by
+from unweave.certificates.certify import RULES, fresh_needed, judged_by
 from unweave.certificates.claims import Evidence, in_words
+from unweave.certificates.large_jacobians import SINGULAR_RULES
 from unweave.exceptions import BudgetExhausted, TimeExhausted
 from unweave.identification import reasons
 from unweave.identification.answers import AnswerPool
-from unweave.identification.corners import DRAWN_VERTICES, MOST_INPUTS
+from unweave.identification.corners import VERTICES
 from unweave.identification.refiner import Candidate, Refiner, reach_of_parameters
 from unweave.identification.session import Probe
 from unweave.networks.network import Network
@@ -108,7 +109,7 @@ class Examined:
             is_complete=self.is_complete,
             reach=self.reach,
             is_box=probe.answers.is_box,
-            drawn_vertices=0 if network.inputs <= MOST_INPUTS else DRAWN_VERTICES,
+            drawn_vertices=0 if network.inputs <= VERTICES.most_inputs else VERTICES.drawn,
             is_constant=network.widths == (0,) and (slope < constant_slope or bool(np.all(np.isinf(spreads)))),
             is_rounded=bool(np.any(probe.may_hide_changes)),
             coarseness=said,
@@ -136,9 +137,10 @@ class Examination:
             is 6 standard deviations.
         rounding: floor, relative to the spread, up to which it is the rounding of 53 binary digits: such errors are
             larger in some places than in others and add up, so that neither their quantile nor leverage bounds them.
+        most_fresh: points that a coverage may need: they are kept in memory.
     """
 
-    confidence: float = CONFIDENCE
+    confidence: float = RULES.confidence
     coverage: float | None = None
     rounds: int = 3
     asks_far: bool = True
@@ -146,6 +148,7 @@ class Examination:
     usual: float = 0.95
     unlucky: float = 3.0
     rounding: float = 1e-11
+    most_fresh: int = 1_000_000
 
     def __call__(self, candidate: Candidate, refiner: Refiner) -> Examined:
         """Try a network that explains the answers so far."""
@@ -331,7 +334,7 @@ def leverages(
     Independent errors of one standard deviation at the points that were fitted move values by this many of them: the
     square root of what statistics calls the leverage, for the output where it is largest.
     """
-    if network.parameters > EXACT_SINGULAR_LIMIT or len(points) * network.outputs < network.parameters:
+    if network.parameters > SINGULAR_RULES.estimated_from or len(points) * network.outputs < network.parameters:
         return None
     if len(at) == 0:
         return np.zeros(0)

@@ -11,7 +11,7 @@ import numpy as np
 
 from unweave.activations import IDENTITY, QUADRATIC, Activation, activation_named
 from unweave.arrays import limited_threads
-from unweave.certificates.certify import CONFIDENCE, MOST_FRESH, Certificate, fresh_needed
+from unweave.certificates.certify import RULES, Certificate, fresh_needed
 from unweave.certificates.claims import ClaimRules, network_quality
 from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
 from unweave.identification import reasons
@@ -60,7 +60,7 @@ def identify(
     neurons: int | None = None,
     domain: Domain | None = None,
     budget: int | None = None,
-    confidence: float = CONFIDENCE,
+    confidence: float = RULES.confidence,
     coverage: float | None = None,
     seconds: float | None = None,
     seed: int = 0,
@@ -110,10 +110,11 @@ def identify(
     for name, share in (("confidence", confidence), ("coverage", coverage)):
         if share is not None and (not isinstance(share, float) or not 0.0 < share < 1.0):
             raise InvalidInput(f"identify needs {name} to be a number between 0 and 1, got {share!r}.")
-    if coverage is not None and (needed := fresh_needed(coverage, confidence=confidence)) > MOST_FRESH:
+    most = Examination.most_fresh
+    if coverage is not None and (needed := fresh_needed(coverage, confidence=confidence)) > most:
         raise InvalidInput(
             f"identify needs {needed:,} fresh points for coverage={coverage!r} with confidence={confidence!r}, which "
-            f"is more than {MOST_FRESH:,}: ask for less."
+            f"is more than {most:,}: ask for less."
         )
     oracle = as_oracle(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget)
     identifier = Identifier(

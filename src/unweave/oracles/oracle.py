@@ -11,13 +11,13 @@ random last digits, so that a few answers tell.
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int64
+from jaxtyping import Bool, Float64
 
-from unweave.arrays import Points, Values, Vector, as_float64
+from unweave.arrays import Points, Values, Vector, as_float64, significant_bits
 from unweave.exceptions import BadAnswer, BudgetExhausted, InvalidInput, OracleError, OracleFailed, TimeExhausted
 
 # Coordinates beyond this leave no room for calculations with them.
@@ -26,15 +26,6 @@ FARTHEST = 1e100
 NARROWEST = 2e-10
 # Inputs that are certainly a mistake: a matrix with as many rows and columns fits into no memory.
 MOST_INPUTS = 1_000_000
-# Significant binary digits of float64, and how many values may need at most to be on a grid: eight zeros at the end of
-# every value are no chance.
-ALL_BITS, MOST_BITS = 53, 44
-# Values that are kept to tell a grid, and the fewest different ones that do.
-KEPT, FEWEST = 64, 8
-# Share of the values that need all digits of the grid: a half of those that were rounded to binary digits.
-FULL_SHARE = 0.2
-# Spacings below this share of the largest value are rounding, and differences are multiples up to this share of them.
-FINEST_SPACING, MULTIPLE = 1e-8, 1e-3
 
 
 def _bound(value: object, kind: str, name: str) -> np.ndarray:
@@ -142,22 +133,34 @@ class ValueGrid:
     Args:
         bits: the largest number of significant binary digits that a value needs.
         kept: some different values, none of them zero.
+        most_bits: that values on a grid may need: eight zeros at the end of every value are no chance.
+        most_kept: values that tell a grid; chosen.
+        fewest: different ones that do.
+        full_share: of the values that need all digits of the grid: a half of those rounded to binary digits do.
+        finest: spacings below this share of the largest value are rounding.
+        multiple: differences are multiples of a spacing up to this share of it.
     """
 
     bits: int = 0
     kept: Float64[np.ndarray, "values"] = field(default_factory=lambda: np.empty(0))
+    most_bits: int = 44
+    most_kept: int = 64
+    fewest: int = 8
+    full_share: float = 0.2
+    finest: float = 1e-8
+    multiple: float = 1e-3
 
     def having(self, values: np.ndarray) -> "ValueGrid":
         """Add finite answers."""
-        if len(self.kept) >= KEPT and self.bits > MOST_BITS:
+        if len(self.kept) >= self.most_kept and self.bits > self.most_bits:
             return self
         values, kept = np.unique(values[values != 0.0]), self.kept
         if len(values) == 0:
             return self
-        if len(kept) < KEPT:
-            chosen = values[:: max(1, len(values) // KEPT)]
-            kept = np.concatenate([kept, np.setdiff1d(chosen, kept)])[:KEPT]
-        return ValueGrid(max(self.bits, int(np.max(significant_bits(values)))), kept)
+        if len(kept) < self.most_kept:
+            chosen = values[:: max(1, len(values) // self.most_kept)]
+            kept = np.concatenate([kept, np.setdiff1d(chosen, kept)])[: self.most_kept]
+        return replace(self, bits=max(self.bits, int(np.max(significant_bits(values)))), kept=kept)
 
     @cached_property
     def digits(self) -> float:
@@ -166,27 +169,27 @@ class ValueGrid:
         Values that are multiples of one number need all digits only where they are largest, and have no relative
         rounding.
         """
-        if self.bits > MOST_BITS or len(self.kept) < FEWEST:
+        if self.bits > self.most_bits or len(self.kept) < self.fewest:
             return 0.0
         is_full = significant_bits(self.kept) >= self.bits
         exponents = np.frexp(self.kept)[1]
-        is_relative = len(np.unique(exponents[is_full])) > 1 and np.mean(is_full) >= FULL_SHARE
+        is_relative = len(np.unique(exponents[is_full])) > 1 and np.mean(is_full) >= self.full_share
         return 2.0 ** (1 - self.bits) if is_relative else 0.0
 
     @cached_property
     def step(self) -> float:
         """The number that all values so far are multiples of, as decimals are; zero if there is none."""
-        return 0.0 if len(self.kept) < FEWEST or self.digits else self._spacing()
+        return 0.0 if len(self.kept) < self.fewest or self.digits else self._spacing()
 
     @property
     def is_staircase(self) -> bool:
         """Whether the few values so far are neighbouring multiples of one number, as rounding makes them."""
         heights = np.diff(np.sort(self.kept))
-        return len(heights) > 0 and self._spacing() > (1.0 - MULTIPLE) * float(np.min(heights))
+        return len(heights) > 0 and self._spacing() > (1.0 - self.multiple) * float(np.min(heights))
 
     def _spacing(self) -> float:
         largest = float(np.max(np.abs(self.kept)))
-        smallest, spacing = FINEST_SPACING * largest, largest
+        smallest, spacing = self.finest * largest, largest
         for value in np.abs(self.kept):
             spacing = _common(spacing, float(value), smallest)
             if not spacing > smallest:
@@ -194,14 +197,7 @@ class ValueGrid:
             # Subtraction leaves errors that the next value would multiply.
             spacing = largest / np.rint(largest / spacing)
         multiples = self.kept / spacing
-        return float(spacing) if np.all(np.abs(multiples - np.rint(multiples)) < MULTIPLE) else 0.0
-
-
-def significant_bits(values: Float64[np.ndarray, "values"]) -> Int64[np.ndarray, "values"]:
-    """Count the binary digits that values need from their first one on, beside zeros at the end."""
-    integers = np.ldexp(np.abs(np.frexp(values)[0]), ALL_BITS).astype(np.int64)
-    lowest = (integers & -integers).astype(np.float64)
-    return np.where(integers > 0, ALL_BITS + 1 - np.frexp(lowest)[1], 0).astype(np.int64)
+        return float(spacing) if np.all(np.abs(multiples - np.rint(multiples)) < self.multiple) else 0.0
 
 
 def _common(one: float, other: float, smallest: float) -> float:

@@ -9,7 +9,7 @@ from scipy import special
 from plants import Counted, planter
 from unweave.activations import ELU, GELU, MISH, SELU, SILU, SOFTPLUS, Activation, elu
 from unweave.identification.saturation.rounded_kinks import (
-    DISTANCES,
+    RULES,
     RoundedKinks,
     fit_rounded_kinks,
     measure_rounded_kinks,
@@ -59,7 +59,7 @@ def test_lengths_of_weights_show_in_rounded_kinks(activation: Activation, output
     truth = planted(seed, activation=activation, outputs=outputs)
     _, met, corners, asked = walked_corners(truth, seed)
     assert len(met.kinks) == 6
-    assert asked == 6 * len(DISTANCES)
+    assert asked == 6 * len(RULES.all_distances)
     fit = fit_rounded_kinks(corners, activation)
     assert_lengths(fit.lengths, planted_lengths(truth, met), rtol=1e-2)
     assert fit.typical_misfit < 1e-2
@@ -78,7 +78,7 @@ def test_deviations_are_those_of_the_activation(seed: int) -> None:
     """``g(l t) / l - t`` beside every kink, with t the distance and l the length of the weights."""
     truth = planted(seed, activation=SOFTPLUS)
     _, met, corners, _ = walked_corners(truth, seed)
-    arguments = planted_lengths(truth, met)[:, None] * DISTANCES
+    arguments = planted_lengths(truth, met)[:, None] * RULES.all_distances
     expected = np.log1p(np.exp(-arguments)) / planted_lengths(truth, met)[:, None]
     np.testing.assert_allclose(corners.deviations, expected, atol=1e-3)
 
@@ -92,7 +92,7 @@ def test_no_kinks_no_queries(seed: int) -> None:
     def ask(points: np.ndarray) -> np.ndarray:
         raise AssertionError(f"{len(points)} queries")
 
-    assert measure_rounded_kinks(ask, walked, none).deviations.shape == (0, len(DISTANCES))
+    assert measure_rounded_kinks(ask, walked, none).deviations.shape == (0, len(RULES.all_distances))
 
 
 def deviation(activation: Activation, arguments: np.ndarray) -> np.ndarray:
@@ -105,7 +105,9 @@ def deviation(activation: Activation, arguments: np.ndarray) -> np.ndarray:
 
 
 def corners_of(activation: Activation, lengths: np.ndarray) -> RoundedKinks:
-    return RoundedKinks(DISTANCES, deviation(activation, lengths[:, None] * DISTANCES) / lengths[:, None])
+    return RoundedKinks(
+        RULES.all_distances, deviation(activation, lengths[:, None] * RULES.all_distances) / lengths[:, None]
+    )
 
 
 @pytest.mark.parametrize("activation", TAILED)
@@ -128,19 +130,19 @@ def test_other_activations_fit_worse(activation: Activation) -> None:
 def test_errors_of_the_answers_show_in_the_misfit(seed: int) -> None:
     exact = corners_of(SOFTPLUS, np.array([0.5, 1.0, 2.0]))
     noise = 1e-4 * np.random.default_rng(seed).standard_normal(exact.deviations.shape)
-    fit = fit_rounded_kinks(RoundedKinks(DISTANCES, exact.deviations + noise), SOFTPLUS)
+    fit = fit_rounded_kinks(RoundedKinks(RULES.all_distances, exact.deviations + noise), SOFTPLUS)
     np.testing.assert_allclose(fit.lengths, [0.5, 1.0, 2.0], rtol=1e-2)
     assert 1e-5 < fit.typical_misfit < 1e-2
 
 
 def test_a_sharp_kink_fits_nothing() -> None:
     """A relu has no rounded kink at all."""
-    fit = fit_rounded_kinks(RoundedKinks(DISTANCES, np.zeros((2, len(DISTANCES)))), SOFTPLUS)
+    fit = fit_rounded_kinks(RoundedKinks(RULES.all_distances, np.zeros((2, len(RULES.all_distances)))), SOFTPLUS)
     assert np.all(fit.misfits > 0.5)
 
 
 def test_no_kinks_are_no_evidence() -> None:
-    fit = fit_rounded_kinks(RoundedKinks(DISTANCES, np.empty((0, len(DISTANCES)))), GELU)
+    fit = fit_rounded_kinks(RoundedKinks(RULES.all_distances, np.empty((0, len(RULES.all_distances)))), GELU)
     assert fit.typical_misfit == np.inf
     assert len(fit.lengths) == 0
 

@@ -21,9 +21,6 @@ from unweave.exceptions import InvalidInput
 from unweave.identification.peeling.entangled import LayerRows
 from unweave.identification.peeling.reparametrised import ReparametrisedNetwork, fixed_matrices
 
-# Halvings after which an interval where activations are inverted is as short as float64 can tell.
-HALVINGS = 60
-
 
 @dataclass(frozen=True, kw_only=True)
 class ClosedFormRules:
@@ -36,12 +33,14 @@ class ClosedFormRules:
             point is in the tails and there is no signal.
         largest_output: up to where output activations are inverted: far beyond the ends of float64 for tanh and
             sigmoid.
+        halvings: after which an interval where activations are inverted is as short as float64 can tell.
     """
 
     largest_tanh: float = 0.995
     smallest_length: float = 1e-3
     preactivations: tuple[float, int] = (3.0, 1_201)
     largest_output: float = 40.0
+    halvings: int = 60
 
 
 RULES = ClosedFormRules()
@@ -170,7 +169,7 @@ def _solved(
 def _bisected(function: Callable[[np.ndarray], np.ndarray], low: np.ndarray, high: np.ndarray) -> np.ndarray:
     """A root of every component between its ends; the end nearer to one where the sign does not change."""
     rises = function(high) > function(low)
-    for _ in range(HALVINGS):
+    for _ in range(RULES.halvings):
         middle = 0.5 * (low + high)
         is_below = (function(middle) < 0) == rises
         low, high = np.where(is_below, middle, low), np.where(is_below, high, middle)

@@ -17,12 +17,8 @@ from unweave.arrays import Points, Values, Vector
 from unweave.identification.walks.hyperplanes import plane_through
 from unweave.identification.walks.lines import Search
 
-# Distances at which a ray is asked, in units that the caller chooses: from well inside to far out.
-LADDER = 4.0 ** np.arange(-1, 7)
 # Halving ends at this share of the distance from the origin: two roundings of a coordinate.
 FINEST = 2.0**-51
-# Distances beside an edge at which answers are compared, in finest distances: each twice the one before.
-RISES = 2.0 ** np.arange(3, 40)
 
 
 class EdgeKind(Enum):
@@ -93,18 +89,26 @@ class Facet:
     plateau: Plateau
 
 
-def leave(plateau: Plateau, direction: Vector, *, unit: float, edge_share: float = 1e-9) -> Search:
+def leave(
+    plateau: Plateau,
+    direction: Vector,
+    *,
+    unit: float,
+    powers: tuple[int, int] = (-1, 7),
+    edge_share: float = 1e-9,
+) -> Search:
     """Find the edge of a plateau on a ray from its point, or nothing: at most eight queries and those of the halving.
 
     Args:
         plateau: where the ray begins.
         direction: of the ray, a unit vector.
         unit: of the distances that are asked first.
+        powers: of four, the first and the one after the last, that these are: from well inside to far out.
         edge_share: to what share of its distance the edge is located: far below the offsets of the parallel lines
             beside it, the smallest of which is a millionth of this distance.
     """
     inside = plateau.point
-    for distance in unit * LADDER:
+    for distance in unit * 4.0 ** np.arange(*powers):
         outside = plateau.point + distance * direction
         values = yield outside[None]
         if not plateau.holds(values)[0]:
@@ -148,12 +152,15 @@ class Departure:
         clear_rise: tolerances that answers must have risen by before it is looked at how: it is known to 1 % then.
         doubled: share up to which a kink doubles what answers have risen by if the distance is doubled: five times the
             error that `clear_rise` leaves.
+        doublings: of the finest distance at which answers are compared, the first and the one after the last: from
+            eight roundings, which a jump needs, to the size of the domain.
     """
 
     clear_jump: float = 1e3
     jumped: float = 0.5
     clear_rise: float = 100.0
     doubled: float = 0.05
+    doublings: tuple[int, int] = (3, 40)
 
     def __call__(
         self, plateau: Plateau, point: Vector, normal: Vector, finest: float
@@ -167,7 +174,8 @@ class Departure:
             finest: distance from the point that its error lets one tell, at least.
         """
         distance = max(float(np.linalg.norm(point)), float(np.linalg.norm(point - plateau.point)))
-        steps = max(FINEST * distance, finest / RISES[0]) * RISES
+        rises = 2.0 ** np.arange(*self.doublings)
+        steps = max(FINEST * distance, finest / rises[0]) * rises
         values = yield point + steps[:, None] * normal
         changes = np.linalg.norm(values - plateau.value, axis=1)
         if changes[0] > self.clear_jump * plateau.tolerance and changes[1] < (1.0 + self.jumped) * changes[0]:

@@ -21,10 +21,26 @@ from unweave.identification.saturation.far_blocks import Blocks
 from unweave.identification.saturation.near_rows import Near, NearSystem
 from unweave.networks.network import Network
 
-# Largest change of arguments up to which slopes in tails grow by a tenth at most.
-LARGEST_CHANGE = 1e-3
-# Slope of tanh, and of what falls faster, where tails count as constant, times the argument and a little more.
-CONSTANT_TAIL = 4.0 * np.exp(-40.0)
+
+@dataclass(frozen=True, kw_only=True)
+class BlockRules:
+    """What bounds by blocks assume.
+
+    Args:
+        largest_change: of arguments, up to which slopes in tails grow by a tenth at most.
+        constant_tail: slope of tanh, and of what falls faster, where tails count as constant, times the argument and a
+            little more.
+        rounds: in which the least fixed point is looked for. Chosen: it is reached in a few, or there is none.
+        trials: of where there is no other network, evenly in the logarithm. Chosen.
+    """
+
+    largest_change: float = 1e-3
+    constant_tail: float = float(4.0 * np.exp(-40.0))
+    rounds: int = 100
+    trials: int = 60
+
+
+RULES = BlockRules()
 
 
 @dataclass(frozen=True)
@@ -101,15 +117,15 @@ def _fixed_points(
     """The smallest and the largest changes with ``zeta = first + coupling max zeta + square zeta^2``, or below."""
     none = np.full(len(first), np.inf), np.zeros(len(first))
     zeta = first
-    for _ in range(100):
+    for _ in range(RULES.rounds):
         following = first + coupling * np.max(zeta) + square * zeta**2
-        if not np.max(following) < LARGEST_CHANGE:
+        if not np.max(following) < RULES.largest_change:
             return none
         if np.all(following <= zeta * (1.0 + 1e-9)):
             break
         zeta = following
     zeta = zeta * (1.0 + 1e-6)
-    for largest in np.geomspace(LARGEST_CHANGE, max(float(np.max(zeta)), 1e-15), 60):
+    for largest in np.geomspace(RULES.largest_change, max(float(np.max(zeta)), 1e-15), RULES.trials):
         constant = first + coupling * largest
         roots = np.sqrt(np.maximum(1.0 - 4.0 * square * constant, 0.0))
         lower, upper = 2.0 * constant / (1.0 + roots), np.minimum((1.0 + roots) / (2.0 * square), largest)
@@ -133,7 +149,7 @@ def _tails(blocks: Blocks, network: Network) -> Float64[np.ndarray, "neurons dif
     hidden, output = network.layers
     sizes, radii = np.linalg.norm(output.weights, axis=0), blocks.radii
     farthest = float(np.max(radii))
-    constant = 2.0 * CONSTANT_TAIL * float(np.sum(sizes * (24.0 + farthest / radii)))
+    constant = 2.0 * RULES.constant_tail * float(np.sum(sizes * (24.0 + farthest / radii)))
     moved = np.full((len(radii), len(blocks.differences(blocks.values[:1])[0])), constant)
     for neuron, others in blocks.others():
         points = blocks.points[neuron]

@@ -12,9 +12,29 @@ from unweave.identification.walks.hyperplanes import Hyperplanes
 from unweave.identification.walks.kinks import KinkedLine
 from unweave.identification.walks.lines import Ask
 
-# Distances from the hyperplane, in half-widths of the domain: three per octave of the lengths of
-# weights that a network in standard coordinates has.
-DISTANCES = 0.02 * 1.7 ** np.arange(18)
+
+@dataclass(frozen=True, kw_only=True)
+class RoundedKinkRules:
+    """Where kinks are looked at, and which lengths of weights are tried.
+
+    Args:
+        distances: from the hyperplane, in half-widths of the domain: the smallest, by which factor they grow, and how
+            many; four per decade of the lengths of weights that a network in standard coordinates has.
+        lengths: that are tried first, evenly in their logarithm: from, to, and how many. Chosen: beyond these ends a
+            kink looks straight or sharp at all distances.
+    """
+
+    distances: tuple[float, float, int] = (0.02, 1.7, 18)
+    lengths: tuple[float, float, int] = (0.02, 60.0, 60)
+
+    @property
+    def all_distances(self) -> Float64[np.ndarray, "samples"]:
+        """The distances."""
+        smallest, factor, count = self.distances
+        return smallest * factor ** np.arange(count)
+
+
+RULES = RoundedKinkRules()
 
 
 @dataclass(frozen=True)
@@ -32,12 +52,12 @@ class RoundedKinks:
 
 def measure_rounded_kinks(ask: Ask, walked: KinkedLine, met: Hyperplanes) -> RoundedKinks:
     """Sample the function beside the kinks of a line, 18 queries each."""
-    line = walked.line
+    line, distances = walked.line, RULES.all_distances
     if not met.kinks:
-        return RoundedKinks(DISTANCES, np.empty((0, len(DISTANCES))))
+        return RoundedKinks(distances, np.empty((0, len(distances))))
     positions = np.array([walked.kinks[k].position for k in met.kinks])
     along = met.normals @ line.direction
-    places = positions[:, None] + DISTANCES / along[:, None]
+    places = positions[:, None] + distances / along[:, None]
     values = ask(line.points(places.ravel())).reshape(*places.shape, -1)
     deviations = np.empty(places.shape)
     for neuron, kink in enumerate(met.kinks):
@@ -46,11 +66,7 @@ def measure_rounded_kinks(ask: Ask, walked: KinkedLine, met: Hyperplanes) -> Rou
         # A kink that was read has a piece on either side.
         expected = np.array([tail.at(place) for place in places[neuron]])  # pyright: ignore[reportOptionalMemberAccess]
         deviations[neuron] = (values[neuron] - expected) @ jump / (jump @ jump)
-    return RoundedKinks(DISTANCES, deviations)
-
-
-# Lengths that are tried first, evenly in their logarithm.
-LENGTHS = np.geomspace(0.02, 60.0, 60)
+    return RoundedKinks(distances, deviations)
 
 
 @dataclass(frozen=True)
@@ -99,11 +115,12 @@ def _fit_oriented(corners: RoundedKinks, activation: Activation, sign: float) ->
         arguments = sign * length * corners.distances + corner
         return (activation(arguments) - tail(arguments)) / (length * activation.bend)
 
-    table = np.array([profile(length) for length in LENGTHS])
+    tried = np.geomspace(*RULES.lengths)
+    table = np.array([profile(length) for length in tried])
     lengths, misfits = [], []
     for deviations in corners.deviations:
         best = int(np.argmin(np.sum((table - deviations) ** 2, axis=1)))
-        low, high = LENGTHS[max(best - 1, 0)], LENGTHS[min(best + 1, len(LENGTHS) - 1)]
+        low, high = tried[max(best - 1, 0)], tried[min(best + 1, len(tried) - 1)]
         found = scipy.optimize.minimize_scalar(
             lambda log, seen=deviations: float(np.sum((profile(np.exp(log)) - seen) ** 2)),
             bounds=(np.log(low), np.log(high)),

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Int
 
 from unweave.arrays import root_mean_square
-from unweave.certificates.certify import CONFIDENCE, Certificate, certify, coverage_of
+from unweave.certificates.certify import RULES, Certificate, certify, coverage_of
 from unweave.learn.relu_network.candidates import Candidate, Rows, in_inputs
 from unweave.learn.relu_network.evidence import exact_resolution, weakest_bend
 from unweave.samples.hermite.inputs import Coordinates
@@ -138,8 +138,8 @@ class ReluEvidence:
             rms_error=spread * rms,
             error_bar=spread * bar,
             largest_error=spread * float(np.max(np.abs(left))),
-            coverage=coverage_of(len(left), confidence=CONFIDENCE),
-            confidence=CONFIDENCE,
+            coverage=coverage_of(len(left), confidence=RULES.confidence),
+            confidence=RULES.confidence,
             label_spread=spread * float(np.std(held_out.labels)),
             label_rms=max(spread * root_mean_square(fitted.labels), np.finfo(float).tiny),
             noise=spread * candidate.noise,
@@ -155,7 +155,7 @@ class ReluEvidence:
     def _resolution(self, candidate: Candidate, fitted: Rows) -> float:
         if candidate.structure is not None:
             return candidate.rules.residuals.resolution
-        return exact_resolution(candidate.network, fitted.points, confidence=CONFIDENCE, band=self.density_band)
+        return exact_resolution(candidate.network, fitted.points, confidence=RULES.confidence, band=self.density_band)
 
     def _parameter_claim(self, candidate: Candidate, fitted: Rows, held_out: Rows) -> Certificate:
         used = self._telling(candidate, fitted)
