@@ -7,7 +7,8 @@ that the Euclidean inner product of two packed matrices is their Frobenius inner
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import Field, fields, replace
 from functools import lru_cache
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
@@ -26,6 +27,8 @@ PackedHessians = Float64[np.ndarray, "points outputs packed"]
 Atoms = Float64[np.ndarray, "neurons inputs"]
 
 SQRT2 = float(np.sqrt(2.0))
+# Threads that BLAS may use where they save time.
+ALLOWED_THREADS: ContextVar[int] = ContextVar("allowed_threads", default=1)
 
 
 def as_float64(value: Any, *, name: str, ndim: int) -> np.ndarray:
@@ -126,10 +129,35 @@ def available_cores() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-def limited_threads() -> AbstractContextManager:
-    """Limit BLAS, inside this context, to as many threads as there are cores (or as it was told to use)."""
+@contextmanager
+def limited_threads() -> Iterator[None]:
+    """Limit BLAS to one thread inside this context, but for what `threads_for` allows more to.
+
+    Threads wait for each other longer than small matrices take: four of five CPU seconds were seen to be lost.
+    """
     pools = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-    return threadpool_limits(limits=min([available_cores(), *pools]), user_api="blas")
+    token = ALLOWED_THREADS.set(min([available_cores(), *pools]))
+    try:
+        with threadpool_limits(limits=1, user_api="blas"):
+            yield
+    finally:
+        ALLOWED_THREADS.reset(token)
+
+
+@contextmanager
+def threads_for(parameters: int, *, large: int = 1_000) -> Iterator[None]:
+    """Let BLAS use as many threads as there are cores, or as it was told to, for networks of many parameters.
+
+    Args:
+        parameters: how many there are.
+        large: from so many on threads save time; chosen, where the matrices of a fit have millions of entries.
+    """
+    allowed = ALLOWED_THREADS.get()
+    if allowed == 1 or parameters < large:
+        yield
+        return
+    with threadpool_limits(limits=allowed, user_api="blas"):
+        yield
 
 
 def significant_bits(values: Float64[np.ndarray, "values"]) -> Int64[np.ndarray, "values"]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from unweave.activations import IDENTITY, QUADRATIC, Activation, activation_named
-from unweave.arrays import limited_threads
+from unweave.arrays import limited_threads, threads_for
 from unweave.certificates.certify import RULES, Certificate, fresh_needed
 from unweave.certificates.claims import ClaimRules, network_quality
 from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
@@ -174,8 +174,9 @@ class Identifier:
     ) -> Result:
         """Recover the network behind `oracle`, or say why that is not possible."""
         session = Session(oracle, np.random.default_rng(seed), progress)
-        oracle.ledger.allowance = oracle.ledger.sent + self.free_queries + self.free_queries_per_input * oracle.inputs
-        with limited_threads(), ending_after(seconds) as deadline:
+        free = self.free_queries + self.free_queries_per_input * oracle.inputs
+        oracle.ledger.allowance = oracle.ledger.sent + free
+        with limited_threads(), threads_for(10 * oracle.inputs), ending_after(seconds) as deadline:
             oracle.ledger.deadline = deadline
             try:
                 with session.stage("probing the answers"):
@@ -186,7 +187,6 @@ class Identifier:
                 return session.finish(Outcome.NOT_IDENTIFIED, f"the budget is too small: {failure}")
             survey = Survey(session, probe, self.activation, self.neurons, self.walks)
             refiner = Refiner(probe.answers, self.refine, probe.scale.noise)
-            free = self.free_queries + self.free_queries_per_input * oracle.inputs
             trail = Trail(survey, replace(self.examination, asks_far=self.walks), free)
             for route in self.routes:
                 trail = trail.after(route, refiner)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from unweave.activations import Activation, base_of
-from unweave.arrays import Points, Values, root_mean_square
+from unweave.arrays import Points, Values, root_mean_square, threads_for
 from unweave.certificates.certify import Certificate, ParameterClaim, certify, certify_by
 from unweave.exceptions import BudgetExhausted
 from unweave.identification.answers import AnswerPool
@@ -184,12 +184,13 @@ class Refiner:
     def __call__(self, start: Start) -> Candidate:
         """Refine one start, with more answers if it meets those that it was fitted to and no others."""
         self.prepare(start.network)
-        candidate = self._once(start)
-        if candidate.fits and not candidate.explains:
-            # The fitted answers were too few, or too close together.
-            with suppress(BudgetExhausted):
-                self.answers.ask_more(start.network.parameters)
-                candidate = self._once(replace(start, network=candidate.network))
+        with threads_for(start.network.parameters):
+            candidate = self._once(start)
+            if candidate.fits and not candidate.explains:
+                # The fitted answers were too few, or too close together.
+                with suppress(BudgetExhausted):
+                    self.answers.ask_more(start.network.parameters)
+                    candidate = self._once(replace(start, network=candidate.network))
         return candidate
 
     def prepare(self, network: Network) -> None:

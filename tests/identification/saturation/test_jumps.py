@@ -14,7 +14,7 @@ from unweave.identification.saturation.jumps import (
     JumpSearch,
     Slab,
     SlabReading,
-    fit_jump,
+    fit_jumps,
 )
 from unweave.identification.walks.lines import Ask, Line, far_line
 from unweave.networks.network import Network
@@ -139,12 +139,13 @@ def test_a_fit_finds_place_and_rate(activation: Activation, rate_guess: float, s
     positions = np.linspace(-6.0, 6.0, 14)
     place, rate, height, middle = 0.37, 0.9, rng.standard_normal(2), rng.standard_normal(2)
     values = middle + activation(rate * (positions - place))[:, None] * height
-    fit = fit_jump(positions, values, 0.0, rate_guess, activation)
+    start = positions[None], values[None], np.zeros(1), np.array([rate_guess])
+    (fit,) = fit_jumps(*start, activation)
     assert fit.misfit < 1e-10
     assert fit.position == pytest.approx(place, abs=1e-9)
     assert fit.rate == pytest.approx(rate, rel=1e-9)
     np.testing.assert_allclose(fit.height, height, atol=1e-9)
-    other = fit_jump(positions, values, 0.0, rate_guess, ERF if activation == TANH else TANH)
+    (other,) = fit_jumps(*start, ERF if activation == TANH else TANH)
     assert other.misfit > JumpSearch.tail
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Points, Values
+from unweave.arrays import Points, Values, threads_for
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification import reasons
 from unweave.identification.answers import AnswerPool
@@ -175,7 +175,8 @@ class KinkWalk:
             gradients = self.table(survey.probe.oracle, network, errors_at, survey.session.rng_walk)
         except StageFailed:
             return None
-        gradients, fit = gradients.settled(network)
+        with threads_for(network.parameters):
+            gradients, fit = gradients.settled(network)
         if fit.is_met:
             explained = explain_kinks(fit.network, relative_tol=self.sign_tol, activation=survey.activation)
             if explained.solutions == 1 and explained.network.layers[0].activation.homogeneity == 1:

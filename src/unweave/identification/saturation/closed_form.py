@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Float64
 
+from unweave.arrays import threads_for
 from unweave.exceptions import OracleError, StageFailed
 from unweave.identification.refiner import Candidate, Refiner, Start
 from unweave.identification.routes import Survey
@@ -37,7 +38,8 @@ class FarClosedForm:
         if survey.probe.scale.noise > self.finest_noise or network.skip is not None or left < 3 * network.parameters:
             return None
         try:
-            candidate = self._solved(survey, refiner, start)
+            with threads_for(network.parameters):
+                candidate = self._solved(survey, refiner, start)
         except (StageFailed, OracleError, np.linalg.LinAlgError):
             return None
         return candidate if candidate.explains and candidate.certificate.is_isolated else None

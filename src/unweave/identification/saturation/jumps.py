@@ -75,6 +75,32 @@ class Jump:
 
 
 @dataclass(frozen=True)
+class Sighting:
+    """Two answers in the slab of a neuron, between two plateaus.
+
+    Args:
+        positions: of the two on the line.
+        values: the plateau before, the two, and the plateau after.
+        is_weak: whether the two are far apart, because noise hides what is nearer.
+    """
+
+    positions: tuple[float, float]
+    values: Float64[np.ndarray, "4 outputs"]
+    is_weak: bool
+
+    def guess(self, activation: Activation) -> tuple[float, float]:
+        """Place and rate of the neuron, if this is its activation."""
+        before, first, second, after = self.values
+        jump = Jump(0.0, 1.0, 0.5 * (after - before), 0.5 * (after + before), activation, np.inf)
+        arguments = jump.argument(np.stack([first, second]))
+        if not (np.all(np.isfinite(arguments)) and arguments[1] > arguments[0]):
+            # Two jumps close together, or a profile that is not monotone.
+            arguments = np.array([0.0, 1.0])
+        rate = float((arguments[1] - arguments[0]) / (self.positions[1] - self.positions[0]))
+        return self.positions[0] - float(arguments[0]) / rate, rate
+
+
+@dataclass(frozen=True)
 class JumpSearch:
     """Settings of the search for jumps along a far line.
 
@@ -120,7 +146,8 @@ class JumpSearch:
         for k in np.flatnonzero(self._differ(values[:-1], values[1:])):
             low, high = (line.position(angles[i]) for i in (k, k + 1))
             searches.append(self._narrow(line, low, values[k], high, values[k + 1]))
-        return _distinct(sorted(run_searches(searches, ask), key=lambda jump: jump.position))
+        jumps = self._read(ask, line, run_searches(searches, ask))
+        return _distinct(sorted(jumps, key=lambda jump: jump.position))
 
     def _differ(self, first: Values, second: Values) -> np.ndarray:
         return np.max(np.abs(first - second), axis=-1) > self.margin * self.noise
@@ -163,8 +190,8 @@ class JumpSearch:
                         self._narrow(line, place, value, high, after),
                     ]
                 if np.max(np.abs(second - after)) > tail:
-                    answers = (place, value), (beside, second)
-                    return (yield from self._read(line, before, after, *answers, is_weak=nearby > self.nearby[0]))
+                    is_weak = nearby > self.nearby[0]
+                    return [Sighting((place, beside), np.stack([before, value, second, after]), is_weak)]
                 high = beside
         return []
 
@@ -173,45 +200,42 @@ class JumpSearch:
         # Differences that hardly exceed the noise are a drift, not a neuron: no distance makes them clear.
         return float(np.clip(needed, *self.nearby)) if needed < 1.0 else self.nearby[0]
 
-    def _read(
-        self,
-        line: Line,
-        before: np.ndarray,
-        after: np.ndarray,
-        first: tuple[float, np.ndarray],
-        second: tuple[float, np.ndarray],
-        *,
-        is_weak: bool,
-    ) -> Search:
-        """Sample the slab where two answers say that it is, and fit the profile."""
-        height, middle = 0.5 * (after - before), 0.5 * (after + before)
-        guess = Jump(0.0, 1.0, height, middle, self.activations[0], np.inf)
-        arguments = guess.argument(np.stack([first[1], second[1]]))
-        if not (np.all(np.isfinite(arguments)) and arguments[1] > arguments[0]):
-            # Two jumps close together, or a profile that is not monotone.
-            arguments = np.array([0.0, 1.0])
-        rate = float((arguments[1] - arguments[0]) / (second[0] - first[0]))
-        place = first[0] - arguments[0] / rate
-        positions, values = np.array([first[0], second[0]]), np.stack([first[1], second[1]])
-        jump = guess
-        for _ in range(2):
-            more = place + np.array(self.arguments) / rate
-            answers = yield line.points(more)
-            positions, values = np.concatenate([positions, more]), np.concatenate([values, answers])
-            fits = (
-                fit_jump(positions, values, place, rate, activation, steps=self.fit_steps)
-                for activation in self.activations
-            )
-            jump = min(fits, key=lambda fit: fit.misfit)
-            if jump.misfit < self.tail or not 0.1 < jump.rate / rate < 10.0:
+    def _read(self, ask: Ask, line: Line, slabs: list[Sighting]) -> list[Jump]:
+        """Sample all slabs where two answers say that they are, and fit their profiles."""
+        if not slabs:
+            return []
+        positions, values = (np.array([getattr(each, name) for each in slabs]) for name in ("positions", "values"))
+        places, rates = np.array([each.guess(self.activations[0]) for each in slabs]).T
+        values, rows, jumps = values[:, 1:3], np.arange(len(slabs)), []
+        for is_last in (False, True):
+            more = places[:, None] + np.array(self.arguments) / rates[:, None]
+            answers = ask(line.points(more.ravel())).reshape(*more.shape, -1)
+            positions, values = np.hstack([positions, more]), np.concatenate([values, answers], axis=1)
+            fits = [
+                fit_jumps(positions, values, places, rates, each, steps=self.fit_steps) for each in self.activations
+            ]
+            best = [min(each, key=lambda jump: jump.misfit) for each in zip(*fits, strict=True)]
+            found, misfits = np.array([[jump.position, jump.rate] for jump in best]), [jump.misfit for jump in best]
+            is_odd = ~((found[:, 1] > 0.1 * rates) & (found[:, 1] < 10.0 * rates))
+            is_done = (np.array(misfits) < self.tail) | is_odd | is_last
+            for k in np.flatnonzero(is_done):
+                jumps += [best[k]] if self._counts(line, best[k], positions[k], slabs[rows[k]]) else []
+            if np.all(is_done):
                 break
-            place, rate = jump.position, jump.rate
+            places, rates = found[~is_done].T
+            positions, values, rows = positions[~is_done], values[~is_done], rows[~is_done]
+        return jumps
+
+    def _counts(self, line: Line, jump: Jump, positions: np.ndarray, seen: Sighting) -> bool:
+        """Whether a profile was seen on both sides, or needs not be.
+
+        A straight piece fits the middle of any profile: the tail of a slab, where answers are far apart, or that of a
+        function that drifts, whose slab would be wider than it is far away.
+        """
         arguments = jump.rate * (positions - jump.position)
-        # A straight piece fits the middle of any profile: the tail of a slab, where answers are far apart, or that of a
-        # function that drifts, whose slab would be wider than it is far away.
         has_saturated = np.min(arguments) < -self.bent and np.max(arguments) > self.bent
         is_drift = jump.rate * np.hypot(line.unit, jump.position) < 1.0
-        return [jump] if has_saturated or not (is_weak or is_drift) else []
+        return bool(has_saturated or not (seen.is_weak or is_drift))
 
 
 def _limited(ask: Ask, limit: int) -> Ask:
@@ -242,32 +266,49 @@ def _distinct(jumps: list[Jump]) -> list[Jump]:
     return kept
 
 
-def fit_jump(
-    positions: np.ndarray, values: Values, place: float, rate: float, activation: Activation, *, steps: int = 12
-) -> Jump:
-    """Fit place and rate of a profile by Gauss-Newton, with its linear coefficients projected out."""
-    origin = place
-    unknown = np.array([0.0, np.log(rate)])
-    best = Jump(place, rate, values[-1], values[0], activation, np.inf)
+def fit_jumps(
+    positions: Float64[np.ndarray, "jumps points"],
+    values: Float64[np.ndarray, "jumps points outputs"],
+    places: Float64[np.ndarray, "jumps"],
+    rates: Float64[np.ndarray, "jumps"],
+    activation: Activation,
+    *,
+    steps: int = 12,
+) -> list[Jump]:
+    """Fit places and rates of profiles from a first guess by Gauss-Newton, with linear coefficients projected out."""
+    tiny, offsets, means = np.finfo(float).tiny, positions - places[:, None], np.mean(values, axis=1)
+    centred, moved = values - means[:, None], np.stack([np.zeros_like(places), np.log(rates)], axis=1)
+    is_going = np.ones(len(places), dtype=bool)
+    best = (places, rates, values[:, -1], values[:, 0], np.full(len(places), np.inf))
     for _ in range(steps):
-        rate = float(np.exp(unknown[1]))
-        offsets = positions - origin
-        arguments = rate * offsets - unknown[0]
-        basis = np.column_stack([np.ones(len(positions)), activation(arguments)])
-        coefficients, *_ = np.linalg.lstsq(basis, values, rcond=None)
-        residuals = values - basis @ coefficients
-        size = float(np.linalg.norm(coefficients[1]))
-        misfit = float(np.sqrt(np.mean(residuals**2))) / max(size, np.finfo(float).tiny)
-        if misfit < best.misfit:
-            best = Jump(origin + unknown[0] / rate, rate, coefficients[1], coefficients[0], activation, misfit)
-        elif misfit > 3 * best.misfit:
+        rates = np.exp(moved[:, 1])
+        arguments = rates[:, None] * offsets - moved[:, :1]
+        profiles = activation(arguments)
+        levels = np.mean(profiles, axis=1, keepdims=True)
+        profiles = profiles - levels
+        squares = np.maximum(np.sum(profiles**2, axis=1, keepdims=True), tiny)
+        heights = np.einsum("kp,kpo->ko", profiles, centred) / squares
+        residuals = centred - profiles[:, :, None] * heights[:, None]
+        sizes = np.maximum(np.linalg.norm(heights, axis=1), tiny)
+        now = np.sqrt(np.mean(residuals**2, axis=(1, 2))) / sizes
+        is_better = is_going & (now < best[-1])
+        is_going &= is_better | (now <= 3 * best[-1])
+        found = (places + moved[:, 0] / rates, rates, heights, means - levels * heights, now)
+        best = tuple(np.where(is_better, new.T, old.T).T for new, old in zip(found, best, strict=True))
+        if not np.any(is_going):
             break
-        slopes = activation(arguments, 1)[:, None] * np.column_stack([-np.ones(len(positions)), rate * offsets])
-        moved = slopes[:, :, None] * coefficients[1]
-        moved = moved - np.einsum("pb,bq,qun->pun", basis, np.linalg.pinv(basis), moved, optimize=True)
-        step, *_ = np.linalg.lstsq(moved.transpose(0, 2, 1).reshape(-1, 2), residuals.ravel(), rcond=1e-12)
-        unknown = unknown + np.clip(step, -2.0, 2.0)
-    return best
+        slopes = activation(arguments, 1)[:, None] * np.stack(
+            [-np.ones_like(offsets), rates[:, None] * offsets], axis=1
+        )
+        slopes -= np.mean(slopes, axis=2, keepdims=True)
+        slopes -= (slopes @ profiles[:, :, None] / squares[:, None]) * profiles[:, None]
+        wanted = np.einsum("kpo,ko->kp", residuals, heights / sizes[:, None]) / sizes[:, None]
+        steps_now = np.einsum("kpu,kp->ku", np.linalg.pinv(slopes, rcond=1e-12), wanted)
+        moved = moved + np.where(is_going[:, None], np.clip(steps_now, -2.0, 2.0), 0.0)
+    return [
+        Jump(float(place), float(rate), height, middle, activation, float(misfit))
+        for place, rate, height, middle, misfit in zip(*best, strict=True)
+    ]
 
 
 @dataclass(frozen=True)
