@@ -70,6 +70,8 @@ class MatrixFree:
         stalled_share: progress has ended if more than this share of the residual is left after `patience` iterations.
             Heuristic, chosen: the next step, with exact residuals, gains more than iterations of 0.3 % each.
         patience: see `stalled_share`; as many are left out at the start. Chosen: residuals fall unevenly.
+        finest: share of the residual at which a step ends, as products in single precision have no more digits: the
+            next step begins with exact residuals.
     """
 
     preconditioner: HermiteRules = RULES
@@ -77,10 +79,11 @@ class MatrixFree:
     noise_share: float = 0.2
     stalled_share: float = 0.97
     patience: int = 10
+    finest: float = 1e-6
 
     def is_over(self, history: list[float], floor: float) -> bool:
         """Say whether root mean squares of residuals are at the floor, or no longer fall."""
-        if history[-1] < self.noise_share * floor:
+        if history[-1] < max(self.noise_share * floor, self.finest * history[0]):
             return True
         is_early = len(history) <= 2 * self.patience
         return not is_early and history[-1] > self.stalled_share * history[-1 - self.patience]
@@ -339,7 +342,7 @@ def conjugate_gradients(
     gradient = operator.backward(left)
     direction = preconditioned = preconditioner(gradient)
     slope = float(gradient @ preconditioned)
-    history = [np.inf]
+    history = [float(np.sqrt(np.mean(left**2)))]
     for _ in range(rules.iterations):
         image = operator.forward(direction)
         curvature = float(image @ image) + damping * float(direction @ direction)

@@ -178,7 +178,7 @@ class LevenbergMarquardt:
 
     def _matrix_free_solver(self, network: Network, points: Points, residuals: np.ndarray, *, floor: float) -> Solver:
         """Conjugate gradients on the least-squares problem, preconditioned by the Hermite expansion."""
-        operator = JacobianOperator(network, points)
+        operator = JacobianOperator(network, points, precision=np.float32)
         preconditioner = HermitePreconditioner(network, points, rules=self.matrix_free.preconditioner)
 
         def solve(damping: float) -> np.ndarray:

@@ -63,6 +63,21 @@ def test_the_operator_handles_more_points_than_fit_in_a_block(seed: int) -> None
     np.testing.assert_allclose(operator.backward(rows), dense.T @ rows, atol=1e-10)
 
 
+@pytest.mark.parametrize("neurons", [2, 20])
+@pytest.mark.parametrize("activation", [TANH, RELU], ids=str)
+def test_products_in_single_precision_have_six_digits(neurons: int, activation: Activation, seed: int) -> None:
+    network, points = planted(seed, outputs=2, has_skip=True, activation=activation, neurons=neurons)
+    exact, operator = JacobianOperator(network, points), JacobianOperator(network, points, precision=np.float32)
+    rng = np.random.default_rng([seed, 2])
+    step, rows = rng.normal(size=exact.shape[1]), rng.normal(size=exact.shape[0])
+    for mine, theirs in (
+        (operator.forward(step), exact.forward(step)),
+        (operator.backward(rows), exact.backward(rows)),
+    ):
+        assert mine.dtype == np.float64
+        assert 0.0 < np.linalg.norm(mine - theirs) < 1e-6 * np.linalg.norm(theirs)
+
+
 @pytest.mark.parametrize("flag", [False, True])
 def test_products_are_float64_whatever_the_global_flag(flag: bool, seed: int) -> None:
     network, points = planted(seed)
