@@ -1,4 +1,4 @@
-"""Three ways to recover a network with one hidden layer from queries, on the same networks, in one run.
+"""Four ways to recover a network with one hidden layer from queries, on the same networks, in one run.
 
     pip install torch adversarial-robustness-toolbox scikit-learn    # the peers; no dependencies of Unweave
     python benchmarks/peers.py --seeds 20                            # --json FILE for every single run
@@ -15,6 +15,8 @@
   included.
 * Student: a network of the same architecture, trained by Adam in float64 on as many answers at Gaussian points as
   Unweave asked for (on 50 per parameter if Unweave identified nothing), best of three starts.
+* sklearn: scikit-learn's `MLPRegressor` of the same architecture on the same answers, by L-BFGS without regularisation,
+  best of three starts.
 
 Each has 120 CPU seconds per network (--time-limit), the toolbox a third of them per attempt.
 
@@ -54,7 +56,7 @@ from threadpoolctl import threadpool_limits
 
 import unweave
 from command_line import parser_of, say
-from peers_student import best_student
+from peers_student import best_regressor, best_student
 from unweave.activations import activation_named
 
 THREADS = 2
@@ -186,10 +188,11 @@ def run_toolbox(model: CountedModel, shape: Shape, seed: int, *, seconds: float)
     return Answer(None, objection)
 
 
-def run_student(model: CountedModel, shape: Shape, seed: int, *, queries: int) -> Answer:
+def run_student(model: CountedModel, shape: Shape, seed: int, *, queries: int, method: str) -> Answer:
     """Train students on Gaussian queries; the best one objects to itself if its held-out error is large."""
     points = np.random.default_rng([seed, 1]).standard_normal((queries, shape.inputs))
-    student, error = best_student(points, model(points), neurons=shape.neurons, activation=shape.activation, seed=seed)
+    best = best_student if method == "student" else best_regressor
+    student, error = best(points, model(points), neurons=shape.neurons, activation=shape.activation, seed=seed)
     return Answer(student, None if error <= CLOSE else f"held-out error above {CLOSE:g}")
 
 
@@ -219,10 +222,10 @@ def measured(method: str, shape: Shape, seed: int, *, seconds: float, student_qu
             answer = run_toolbox(model, shape, seed, seconds=seconds)
         else:
             with limited_to(seconds):
-                if method == "student":
-                    answer = run_student(model, shape, seed, queries=student_queries)
-                else:
+                if method == "unweave":
                     answer = run_unweave(model, shape, seed)
+                else:
+                    answer = run_student(model, shape, seed, queries=student_queries, method=method)
     except TimeLimit as error:
         answer = Answer(None, str(error))
     except Exception as error:  # a benchmark reports an exception, of Unweave too, and goes on
@@ -331,11 +334,12 @@ def runs_of_network(shape: Shape, seed: int, methods: list[str], *, seconds: flo
     yield first
     if "toolbox" in methods and shape.activation == "relu":
         yield measured("toolbox", shape, seed, seconds=seconds)
-    if "student" in methods:
-        queries = first.queries
-        if first.objection is not None:
-            queries = STUDENT_QUERIES_PER_PARAMETER * shape.planted(seed).parameters
-        yield measured("student", shape, seed, seconds=seconds, student_queries=queries)
+    queries = first.queries
+    if first.objection is not None:
+        queries = STUDENT_QUERIES_PER_PARAMETER * shape.planted(seed).parameters
+    for method in ("student", "sklearn"):
+        if method in methods:
+            yield measured(method, shape, seed, seconds=seconds, student_queries=queries)
 
 
 def main() -> int:
@@ -346,6 +350,7 @@ def main() -> int:
     methods = ["unweave"]
     methods += [] if options.without_toolbox else ["toolbox"]
     methods += [] if options.without_student else ["student"]
+    methods += [] if find_spec("sklearn") is None else ["sklearn"]
     runs: list[Run] = []
     say(HEADER)
     with threadpool_limits(limits=THREADS):
@@ -369,6 +374,7 @@ def main() -> int:
 def write_json(path: Path, runs: list[Run], methods: list[str]) -> None:
     """Every run and the versions of what was compared."""
     packages = {"unweave": "unweave", "toolbox": "adversarial-robustness-toolbox", "student": "torch"}
+    packages |= {"sklearn": "scikit-learn"}
     versions = {packages[method]: version(packages[method]) for method in methods}
     # An infinite error is no JSON number.
     records = [

@@ -1,5 +1,6 @@
-"""The student of `peers.py`: a network of known architecture, trained by Adam on answers. Needs PyTorch when called."""
+"""Students of `peers.py`: networks of known architecture, trained on answers by PyTorch's Adam or by scikit-learn."""
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -75,3 +76,26 @@ def trained_student(inputs, targets, neurons: int, activation: str, generator):
         optimizer.step()
         schedule.step()
     return student
+
+
+def best_regressor(
+    points: np.ndarray, answers: np.ndarray, *, neurons: int, activation: str, seed: int
+) -> tuple[Callable[[np.ndarray], np.ndarray], float]:
+    """The best of three of scikit-learn's regressors, as `best_student`."""
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.neural_network import MLPRegressor
+
+    mean, spread = answers.mean(), answers.std()
+    targets, held_out = (answers.ravel() - mean) / spread, max(1, len(points) // 10)
+    students = []
+    for start in range(STARTS):
+        student = MLPRegressor(
+            (neurons,), activation=activation, solver="lbfgs", alpha=0.0, max_iter=STEPS, max_fun=10 * STEPS, tol=1e-14
+        )
+        student.set_params(random_state=(seed * STARTS + start) % 2**32)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            student.fit(points[held_out:], targets[held_out:])
+        students.append((float(np.max(np.abs(student.predict(points[:held_out]) - targets[:held_out]))), student))
+    error, best = min(students, key=lambda pair: pair[0])
+    return lambda fresh: best.predict(fresh)[:, None] * spread + mean, error

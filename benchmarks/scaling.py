@@ -6,6 +6,7 @@
     python benchmarks/scaling.py --store                     keep this commit and its figures as the baseline
     python benchmarks/scaling.py --compare                   against the stored commit, both in one run
     python benchmarks/scaling.py --compare 55fb756           against another one
+    python benchmarks/scaling.py --peers                     and then peers on small sizes (peers.py, peers_tensors.py)
 
 Every run is a process of its own with one thread, and CPU seconds count, after a first small run. Exponents are
 the slopes of log seconds and log gigabytes over log parameters, from the sizes above 1,000 parameters; what a process
@@ -181,6 +182,7 @@ def main() -> int:
     parser.add_argument("--first", type=int, default=300, help="the first seed")
     parser.add_argument("--store", action="store_true", help="keep the figures as the baseline")
     parser.add_argument("--compare", nargs="?", const="", metavar="COMMIT", help="the stored commit if none is given")
+    parser.add_argument("--peers", action="store_true", help="run peers on small sizes afterwards")
     options = parser.parse_args()
     sizes, seeds = list(chosen(options.families, options.largest)), range(options.first, options.first + options.seeds)
     if options.compare is not None:
@@ -195,7 +197,15 @@ def main() -> int:
         kept += rows
     if options.store:
         BASELINE.write_text(json.dumps({"commit": commit, "rows": kept}, indent=1) + "\n")
-    return 0
+    return run_peers(seeds) if options.peers else 0
+
+
+def run_peers(seeds: range) -> int:
+    """Run the comparisons with peers, on sizes that they can do, and say whether all ended well."""
+    chosen = ["--seeds", str(len(seeds)), "--first", str(seeds.start)]
+    runs = [["peers.py", *chosen], ["peers_tensors.py", *chosen]]
+    here = Path(__file__).parent
+    return max(subprocess.run([sys.executable, here / name, *rest], check=False).returncode for name, *rest in runs)
 
 
 if __name__ == "__main__":

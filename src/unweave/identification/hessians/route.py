@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from unweave.activations import IDENTITY, Activation
+from unweave.arrays import packed_size
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification import reasons
 from unweave.identification.found import Found
@@ -48,8 +49,10 @@ class HessianRoute:
     Args:
         suits: when it is taken.
         span: how many Hessians are measured.
-        hessians_per_input: how many may be measured without a budget: one per neuron, of three times as many neurons as
-            inputs; chosen.
+        hessians_per_input: how many may be measured, at least, without a budget: one per neuron, of three times as many
+            neurons as inputs; chosen.
+        free_queries: up to which all of them may be, as many as tell neurons apart: enough for 30 inputs; chosen, as
+            how many neurons there are shows at the end only.
         starts: how networks are read off profiles.
         power: how directions are found in the span of the Hessians.
         second_look: residual, relative to the spread, up to which a first network is good enough to measure against.
@@ -63,6 +66,7 @@ class HessianRoute:
     suits: Condition
     span: SpanSearch = field(default_factory=SpanSearch)
     hessians_per_input: int = 3
+    free_queries: int = 600_000
     starts: ProfileStarts = field(default_factory=ProfileStarts)
     power: SubspacePower = field(default_factory=SubspacePower)
     second_look: float = 0.3
@@ -83,9 +87,7 @@ class HessianRoute:
     def _found(self, survey: Survey, refiner: Refiner) -> Found:
         session, probe = survey.session, survey.probe
         given, error = survey.activation, probe.scale.hessian_error
-        session.oracle.ledger.allow(
-            self.hessians_per_input * probe.oracle.inputs * hessian_queries(probe.oracle.inputs)
-        )
+        session.oracle.ledger.allow(self._allowance(probe.oracle.inputs))
         if given is not None and not given.is_smooth:
             return Found(candidate=self._one_sided(survey, refiner))
         with session.stage("measuring Hessians"):
@@ -112,6 +114,11 @@ class HessianRoute:
                     more = first.extended(_first_hessians(session, probe, probe.scale, hessians=self.more_hessians))
                 best = min(best, self._attempt(survey, refiner, probe.scale, more), key=_error)
         return Found(candidate=best)
+
+    def _allowance(self, inputs: int) -> int:
+        """Queries that may be asked without a budget."""
+        of_all = int(self.span.surplus.final * packed_size(inputs)) * hessian_queries(inputs)
+        return max(self.hessians_per_input * inputs * hessian_queries(inputs), min(of_all, self.free_queries))
 
     def _one_sided(self, survey: Survey, refiner: Refiner) -> Candidate:
         """Measure so many Hessians that every neuron bends in some of them, and not in others."""
