@@ -4,16 +4,21 @@ import gc
 import os
 from collections.abc import Iterator
 
+import jaxtyping
 import pytest
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
-from typechecking import CHECKS_ALL, first_calls_checked, without_checks
+from typechecking import CHECKS, CHECKS_ALL, first_calls_checked, without_checks
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Workers share the cores already: threads of linear algebra would only wait for each other.
     os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     threadpool_limits(1)
+
+if CHECKS != "none":
+    # Before anything of the package is imported.
+    jaxtyping.install_import_hook("unweave", "typechecking.check")
 
 if not CHECKS_ALL:
     # Problems of tests are so small that it takes longer to compile them well than to compute them.
@@ -52,6 +57,6 @@ def without_type_checks() -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Iterator[None]:
-    """Check the types of the first calls in every test."""
+    """Check the types of the first calls in every test, if they are checked at all."""
     with first_calls_checked():
         return (yield)

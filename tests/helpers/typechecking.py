@@ -1,4 +1,8 @@
-"""The run-time type checker of the tests: an int is a float, as everywhere in Python's own typing."""
+"""The run-time type checker of the tests: an int is a float, as everywhere in Python's own typing.
+
+``UNWEAVE_TYPE_CHECKS=first`` checks the first calls of every test, ``all`` checks every call. They take a third of the
+time, so that they are off where nothing is said; CI switches them on.
+"""
 
 import os
 from collections.abc import Callable, Iterator
@@ -10,8 +14,9 @@ from typing import Any
 import jaxtyping
 from beartype import BeartypeConf, beartype
 
+CHECKS = os.environ.get("UNWEAVE_TYPE_CHECKS", "none")
 # Whether every call of every test is checked.
-CHECKS_ALL = os.environ.get("UNWEAVE_TYPE_CHECKS") == "all"
+CHECKS_ALL = CHECKS == "all"
 # So many checks are made in one test, of arguments and of results: loops repeat the same ones.
 MOST_CHECKS = 250
 
