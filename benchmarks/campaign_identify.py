@@ -8,7 +8,7 @@ parameter is outside its radius; and if a part is named that is not right. What 
 narrow to be seen does not count.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -81,7 +81,7 @@ def verdict(found: unweave.Result, truth: Truth, rng: np.random.Generator) -> Ju
         may_hide = truth.hidden_share and share <= 1.0 - certificate.coverage
         if share and not may_hide:
             return Judged(Verdict.WRONG, worst)
-        return parameters_verdict(found, truth)
+        return parameters_verdict(found, truth, hidden=np.flatnonzero(is_constant) if truth.is_coarse else ())
     claimed = claimed_share(found)
     if claimed is not None and 1.0 - share < claimed - 0.01:
         return Judged(Verdict.WRONG, f"right on {1 - share:.3f} of the domain, claimed {claimed:.3f}; {worst}")
@@ -130,23 +130,36 @@ def are_constant(answers: np.ndarray) -> np.ndarray:
     return np.array([len(values) <= 3 for values in inside])
 
 
-def parameters_verdict(found: unweave.Result, truth: Truth) -> Judged:
-    """Compare parameters where the planted network has no neuron that the answers can't show."""
-    network, certificate = found.network, found.certificate
-    if truth.network is None or network is None or certificate is None:
+def parameters_verdict(found: unweave.Result, truth: Truth, *, hidden: Iterable[int] = ()) -> Judged:
+    """Compare parameters where the planted network has no neuron that the answers can't show.
+
+    Weights into outputs that rounding hides are not claimed if the reason names these outputs.
+    """
+    network, certificate, planted = found.network, found.certificate, truth.network
+    if planted is None or network is None or certificate is None:
         return Judged(Verdict.RIGHT)
+    named = [output for output in hidden if f"Output {output + 1} was" in found.reason]
+    network, planted = (without_outputs(each, named) for each in (network, planted))
     allowed = max(certificate.radius, 4 * np.finfo(float).eps)
-    same = network.widths == truth.network.widths and network.activations == truth.network.activations
+    same = network.widths == planted.widths and network.activations == planted.activations
     if not same or network.skip is not None:
-        error, what = hyperplanes_error(network, truth.network), "a hyperplane"
+        error, what = hyperplanes_error(network, planted), "a hyperplane"
         if not network.layers[0].activation.kinks:
             # Two neurons at a small angle are one in between, up to the square of the angle, which may not show.
             allowed = max(allowed, float(np.sqrt(ROUNDING * max(certificate.largest_error, certificate.noise))))
     else:
-        error, what = unweave.match(network, truth.network).largest_error, "a parameter"
+        error, what = unweave.match(network, planted).largest_error, "a parameter"
     if error > allowed:
         return Judged(Verdict.WRONG, f"{what} is off by {error:.1e}, radius {certificate.radius:.1e}")
-    return Judged(Verdict.RIGHT, f"widths {network.widths} for {truth.network.widths}")
+    return Judged(Verdict.RIGHT, f"widths {network.widths} for {planted.widths}")
+
+
+def without_outputs(network: Network, outputs: Sequence[int]) -> Network:
+    """The same network without some of its outputs."""
+    last = network.layers[-1]
+    kept = np.setdiff1d(np.arange(network.outputs), np.array(outputs, dtype=int))
+    fewer = replace(last, weights=last.weights[kept], biases=last.biases[kept])
+    return Network((*network.layers[:-1], fewer), None if network.skip is None else network.skip[kept])
 
 
 def hyperplanes_error(network: Network, truth: Network) -> float:

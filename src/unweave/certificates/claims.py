@@ -45,6 +45,7 @@ class Evidence:
         misfit: how far neurons are from the profiles that they were read from, relative.
         is_shallow: whether the network has one hidden layer.
         contradiction: how the network contradicts what the user has said; empty if it does not.
+        constants: what is said of outputs that were always the same, beside others; empty if there are none.
     """
 
     network: str
@@ -64,6 +65,7 @@ class Evidence:
     misfit: float = 0.0
     is_shallow: bool = True
     contradiction: str = ""
+    constants: str = ""
 
     @property
     def right_share(self) -> float:
@@ -130,7 +132,7 @@ class ClaimRules:
         return Outcome.IDENTIFIED, (
             f"{evidence.network}; fresh answers are met to {certificate.rms_error:.1e} of their spread, "
             f"and every parameter is within {certificate.radius:.1e} of the exact one, relative to the weights of its "
-            f"neuron. {hidden(evidence)}"
+            f"neuron. {hidden(evidence)} {evidence.constants}".rstrip()
         )
 
     def _unexplained(self, evidence: Evidence) -> tuple[Outcome, str]:

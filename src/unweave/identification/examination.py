@@ -116,6 +116,7 @@ class Examined:
             misfit=candidate.start.misfit,
             is_shallow=is_shallow(network),
             contradiction=contradiction,
+            constants=reasons.constants(same_outputs(probe)),
         )
 
 
@@ -313,6 +314,15 @@ def hidden_shift(network: Network, size: float) -> float:
 
 def _errors(candidate: Candidate, points: Points, values: Values) -> Values:
     return np.abs(values - candidate.network(points))
+
+
+def same_outputs(probe: Probe) -> dict[int, float]:
+    """Give outputs that were the same wherever they were asked, beside others that were not, and what they were."""
+    oracle = probe.oracle
+    values = np.concatenate([probe.answers.values * oracle.size, probe.answers.unseen[1]])
+    is_same = np.ptp(values, axis=0) == 0.0
+    chosen = np.flatnonzero(is_same) if not np.all(is_same) else []
+    return {int(output): float(values[0, output] + oracle.offset[output]) for output in chosen}
 
 
 def in_units_of(candidate: Candidate, refiner: Refiner) -> Refiner:

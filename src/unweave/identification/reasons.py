@@ -3,7 +3,7 @@
 import numpy as np
 
 from unweave.activations import STEP, Activation, base_of
-from unweave.arrays import Vector
+from unweave.arrays import Vector, significant_bits
 from unweave.certificates.claims import counted
 from unweave.identification.plateaus.threshold_layer import ThresholdLayer
 from unweave.networks.network import Layer, Network
@@ -89,6 +89,26 @@ def rounded_constants(spreads: np.ndarray, unit: np.ndarray, are_rounded: np.nda
         "since its answers have no spread."
         for output in np.flatnonzero(np.isinf(spreads) & are_rounded)
     ]
+
+
+def constants(outputs: dict[int, float], *, most_bits: int = 44) -> str:
+    """What is said of outputs that were always the same: a number of few digits may be what a function was rounded to.
+
+    Args:
+        outputs: their numbers from zero, and what they were.
+        most_bits: binary digits above which a number was not rounded: eight zeros at its end are no chance.
+    """
+    said = []
+    for output, value in outputs.items():
+        bits = int(significant_bits(np.array([value]))[0])
+        if bits <= most_bits:
+            last = 0.5 * 2.0 ** (int(np.frexp(value)[1]) - bits)
+            by = f" by up to {last:.2g}" if value else ""
+            said.append(
+                f"Output {output + 1} was {value:g} wherever it was asked: weights into it are zero, unless rounding"
+                f"{by} hides that it changes."
+            )
+    return " ".join(said)
 
 
 def gives_logits() -> str:

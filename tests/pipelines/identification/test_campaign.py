@@ -42,6 +42,8 @@ def test_no_claim_is_wrong(plant: campaign_planted.Plant, number: int, seed: int
         (campaign_disturbed.few_digits, 5),
         (campaign_disturbed.few_digits, 17),
         (campaign_disturbed.few_digits, 56),
+        # A neuron hid in an output that was rounded to a constant.
+        (campaign_disturbed.few_digits, 266491230),
         # Two kinks were taken for one.
         (campaign_planted.near_duplicates, 7005),
     ],

@@ -81,3 +81,16 @@ class TestFewDigits:
         found = unweave.identify(model, inputs=2, domain=Box(0, 1))
         assert found.outcome is Outcome.IDENTIFIED
         assert any("Output 2 is constant up to rounding" in note for note in found.notes)
+
+    @pytest.mark.parametrize("constant", [3230.0, 0.0, np.pi])
+    def test_what_rounding_hides_in_a_constant_output_is_not_claimed(self, constant: float) -> None:
+        """An output of float16 was always 3230, which hid a neuron that other outputs showed; pi has no such digits."""
+
+        def model(points: np.ndarray) -> np.ndarray:
+            return np.column_stack([np.full(len(points), constant), np.maximum(points.sum(axis=1) - 0.6, 0.0)])
+
+        found = unweave.identify(model, inputs=2, domain=Box(0, 1))
+        assert found.outcome is Outcome.IDENTIFIED
+        said = f"Output 1 was {constant:g} wherever it was asked: weights into it are zero, unless rounding"
+        assert (said in found.reason) == (constant != np.pi)
+        assert ("by up to 1 hides" in found.reason) == (constant == 3230.0)

@@ -344,3 +344,10 @@ def test_large_networks_are_solved_also_where_one_neuron_is_weak(weak: float) ->
     assert unweave.match(found.network, truth).largest_error < found.certificate.radius < 1e-3
     # One line, one table of gradients: with a second line it would be twice as many.
     assert found.cost.queries < 6 * truth.parameters
+
+
+def test_all_neurons_that_hessians_tell_apart_are_found_without_a_budget(seed: int) -> None:
+    """With 14 inputs and 70 neurons the default budget was spent half-way."""
+    truth = general_network(np.random.default_rng([seed, 61]), inputs=14, neurons=70, activation=TANH)
+    found = unweave.identify(truth, domain=unweave.Box(-1, 1), seed=seed)
+    assert_recovered(found, truth, route=HESSIANS, atol=1e-8)
