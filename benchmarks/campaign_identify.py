@@ -187,6 +187,8 @@ def rows_verdict(found: unweave.Result, truth: Network) -> Judged:
     assert layer is not None
     if layer.neurons == 0:
         return Judged(Verdict.WRONG, f"a first layer of no neurons: {found.reason[:160]}")
+    if len(truth.widths) == 1 and any(word in found.reason for word in ("is deep", "layers above")):
+        return Judged(Verdict.WRONG, f"one hidden layer is called deep: {found.reason[:160]}")
     rows = layer.weights / np.linalg.norm(layer.weights, axis=1, keepdims=True)
     true = truth.layers[0].weights / np.linalg.norm(truth.layers[0].weights, axis=1, keepdims=True)
     overlap = float(np.min(np.max(np.abs(rows @ true.T), axis=1)))

@@ -180,6 +180,23 @@ def near_duplicates(rng: np.random.Generator) -> Truth:
     return Truth(function, network.inputs, any_domain(rng), planted, exact=planted)
 
 
+def parallel(rng: np.random.Generator) -> Truth:
+    """Plant neurons that are parallel: in pairs, along the axes, or all in one direction or two."""
+    network = drawn(rng, SMOOTH + KINKED, neurons=int(rng.integers(2, 13)))
+    hidden, output = network.layers
+    neurons, inputs = hidden.weights.shape
+    lengths = rng.choice([-1.0, 1.0], (neurons, 1)) * rng.uniform(0.3, 3.0, (neurons, 1))
+    directions = {
+        "pairs": hidden.weights[np.arange(neurons) // 2],
+        "axes": np.eye(inputs)[rng.integers(0, inputs, neurons)],
+        "one": hidden.weights[:1].repeat(neurons, axis=0),
+        "two": hidden.weights[rng.integers(0, 2, neurons)],
+    }
+    weights = lengths * directions[str(rng.choice(list(directions)))]
+    planted = Network((replace(hidden, weights=weights), output))
+    return Truth(planted, network.inputs, any_domain(rng), planted)
+
+
 def uneven_weights(rng: np.random.Generator) -> Truth:
     """Plant weights and output weights of very different sizes."""
     network = drawn(rng, SMOOTH + KINKED)
@@ -221,6 +238,7 @@ PLANTS: tuple[Plant, ...] = (
     many_kinks,
     many_slabs,
     near_duplicates,
+    parallel,
     uneven_weights,
     dead_and_far,
     mixture,

@@ -55,7 +55,7 @@ def test_it_is_named_what_could_hide_where_nothing_was_tried(change: dict[str, o
         ({"is_complete": False}, Outcome.PARTLY_IDENTIFIED, "right on at least 99%"),
         ({"is_constant": True}, Outcome.PARTLY_IDENTIFIED, "constant on at least 99%"),
         ({"missed": 3}, Outcome.PARTLY_IDENTIFIED, "right on at least 97.4%"),
-        ({"missed_trials": 3}, Outcome.PARTLY_IDENTIFIED, "Neurons are missing"),
+        ({"missed_trials": 3}, Outcome.PARTLY_IDENTIFIED, "What is missing there"),
         ({"missed": 280}, Outcome.NOT_IDENTIFIED, "no network of the known kinds"),
         ({"limit": 0.2, "floor": 0.05}, Outcome.NOT_IDENTIFIED, "nothing is identified above 0.1"),
         ({"certificate": replace(CERTIFICATE, radius=1.5)}, Outcome.PARTLY_IDENTIFIED, "within a relative 1.5e+00"),

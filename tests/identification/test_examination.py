@@ -1,11 +1,16 @@
-"""What errors of fitted answers allow elsewhere."""
+"""What errors of fitted answers allow elsewhere, and which neurons look like one."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from plants import shallow_and_points
 from unweave.activations import RELU, TANH, Activation
-from unweave.identification.examination import leverages
+from unweave.identification.examination import leverages, twin_distance
+from unweave.networks.network import Network
+from unweave.networks.parameters import ParameterVector
+from unweave.networks.planted import general_network
 from unweave.numerics.network_fit import LevenbergMarquardt
 
 
@@ -21,3 +26,29 @@ def test_leverages_are_the_spread_of_refitted_values(activation: Activation) -> 
     expected = leverages(truth, points, elsewhere)
     assert expected is not None
     np.testing.assert_allclose(spread.max(axis=1) / noise, expected, rtol=0.4)
+
+
+@pytest.mark.parametrize("limit", [1e-14, 1e-10])
+def test_twins_nearer_than_said_change_values_by_less_than_the_limit(limit: float) -> None:
+    rng = np.random.default_rng(5)
+    network = general_network(rng, inputs=4, neurons=6, activation=TANH)
+    points = rng.standard_normal((500, 4))
+    distance = twin_distance(network, points, limit)
+    hidden, output = network.layers
+    changes = []
+    for neuron in range(6):
+        for axis in range(5):
+            halves = []
+            for side in (-0.5, 0.5):
+                moved = np.column_stack([hidden.weights, hidden.biases])
+                moved[neuron, axis] += side * distance * ParameterVector(network).neuron_sizes[neuron]
+                layer = replace(hidden, weights=moved[:, :-1], biases=moved[:, -1])
+                halves.append(Network((layer, output))(points))
+            changes.append(float(np.sqrt(np.mean((0.5 * (halves[0] + halves[1]) - network(points)) ** 2))))
+    # The halves of one neuron in one direction just reach the limit, up to rounding of the differences.
+    assert min(changes) == pytest.approx(limit, rel=0.2, abs=3e-16)
+
+
+def test_only_smooth_networks_of_one_layer_have_twins() -> None:
+    network = general_network(np.random.default_rng(5), inputs=4, neurons=6, activation=RELU)
+    assert twin_distance(network, np.zeros((3, 4)), 1e-14) == 0.0

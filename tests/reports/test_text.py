@@ -77,7 +77,7 @@ def test_every_verdict_can_be_shown(verdict: Verdict) -> None:
 def test_a_certificate_that_pins_nothing_down_says_so() -> None:
     certificate = dataclasses.replace(CERTIFICATE, radius=np.inf, isolation=0.0)
     report = words(text.certificate_table(certificate))
-    assert "none: these answers do not pin the parameters down" in report
+    assert "none: answers do not pin the parameters down" in report
     assert "isolation" not in report
 
 

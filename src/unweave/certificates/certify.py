@@ -131,7 +131,7 @@ class Certificate:
                 ("isolation", f"{number(self.isolation)}: {far}"),
             ]
         else:
-            lines.append(("parameter radius", "none: these answers do not pin the parameters down"))
+            lines.append(("parameter radius", "none: answers do not pin the parameters down, or are missed"))
         if self.is_singular_estimated:
             lines.append(("basis of the two", "an estimate of the smallest singular value, not a bound"))
         return lines

@@ -9,7 +9,7 @@ answers decide. Section and theorem numbers refer to [fiedler].
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float64
@@ -46,6 +46,7 @@ class Evidence:
         is_shallow: whether the network has one hidden layer.
         contradiction: how the network contradicts what the user has said; empty if it does not.
         constants: what is said of outputs that were always the same, beside others; empty if there are none.
+        twins: distance of two neurons, relative to their weights, below which answers show one between them; or 0.
     """
 
     network: str
@@ -66,6 +67,7 @@ class Evidence:
     is_shallow: bool = True
     contradiction: str = ""
     constants: str = ""
+    twins: float = 0.0
 
     @property
     def right_share(self) -> float:
@@ -129,11 +131,18 @@ class ClaimRules:
             return Outcome.PARTLY_IDENTIFIED, _not_pinned_down(evidence)
         if not evidence.is_complete:
             return Outcome.PARTLY_IDENTIFIED, _cut_short(evidence)
+        twins = f" (two nearer than {evidence.twins:.0e} would look like one)" if evidence.twins else ""
         return Outcome.IDENTIFIED, (
             f"{evidence.network}; fresh answers are met to {certificate.rms_error:.1e} of their spread, "
             f"and every parameter is within {certificate.radius:.1e} of the exact one, relative to the weights of its "
-            f"neuron. {hidden(evidence)} {evidence.constants}".rstrip()
+            f"neuron, if there are as many neurons{twins}. {hidden(evidence)} {evidence.constants}".rstrip()
         )
+
+    def certificate(self, evidence: Evidence) -> Certificate:
+        """Give what of the certificate may be claimed: nothing about parameters of a network that misses answers."""
+        if evidence.explains and not (evidence.missed or evidence.missed_trials):
+            return evidence.certificate
+        return replace(evidence.certificate, radius=math.inf, isolation=0.0)
 
     def _unexplained(self, evidence: Evidence) -> tuple[Outcome, str]:
         error, floor = evidence.certificate.rms_error, evidence.floor
@@ -146,7 +155,8 @@ class ClaimRules:
         if evidence.limit <= self.largest_noise and evidence.right_share >= self.fewest_right:
             return Outcome.PARTLY_IDENTIFIED, (
                 f"{evidence.network}: right on at least {percent(evidence.right_share)} of the domain "
-                f"{_confidence(evidence)}, but not everywhere: {_misses(evidence)}. Neurons are missing."
+                f"{_confidence(evidence)}, but not everywhere: {_misses(evidence)}. What is missing there, "
+                "neurons or something else than a network, was not found."
             )
         return Outcome.NOT_IDENTIFIED, _unknown_kind(evidence)
 

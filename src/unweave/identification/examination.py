@@ -25,7 +25,7 @@ from unweave.identification.corners import VERTICES
 from unweave.identification.refiner import Candidate, Refiner, reach_of_parameters
 from unweave.identification.session import Probe
 from unweave.networks.network import Network
-from unweave.networks.parameters import is_shallow, shallow_jacobian
+from unweave.networks.parameters import ParameterVector, is_shallow, shallow_jacobian
 
 
 @dataclass(frozen=True)
@@ -117,6 +117,7 @@ class Examined:
             is_shallow=is_shallow(network),
             contradiction=contradiction,
             constants=reasons.constants(same_outputs(probe)),
+            twins=twin_distance(network, probe.answers.points, candidate.limit),
         )
 
 
@@ -323,6 +324,24 @@ def same_outputs(probe: Probe) -> dict[int, float]:
     is_same = np.ptp(values, axis=0) == 0.0
     chosen = np.flatnonzero(is_same) if not np.all(is_same) else []
     return {int(output): float(values[0, output] + oracle.offset[output]) for output in chosen}
+
+
+def twin_distance(network: Network, points: Points, limit: float) -> float:
+    """Give the distance of two smooth neurons, relative to their weights, below which answers show one between them.
+
+    Two halves of a neuron ``a g(z)`` whose weights of an input x differ by ``d`` are not the whole by
+    ``a g''(z) (d x)^2 / 8``. The direction in which that is smallest counts, of inputs and bias. Zero if unknown.
+    """
+    hidden = network.layers[0]
+    if not is_shallow(network) or not hidden.activation.is_smooth or hidden.neurons == 0:
+        return 0.0
+    vector = ParameterVector(network)
+    lifted = np.column_stack([points, np.ones(len(points))])
+    bends = hidden.activation(hidden.preactivations(points), 2) * (vector.neuron_sizes**2 * vector.output_sizes)
+    # Fourth powers of the inputs, weighted by squared bends: means over the points, per neuron and direction.
+    weakest = np.sqrt(np.min((bends**2).T @ lifted**4 / len(points), axis=1))
+    with np.errstate(divide="ignore"):
+        return float(min(np.sqrt(8.0 * limit / np.min(weakest)), 1.0))
 
 
 def in_units_of(candidate: Candidate, refiner: Refiner) -> Refiner:

@@ -238,7 +238,7 @@ class Identifier:
         network = best.delivered(self.activation)
         if network.skip is not None and network.layers[0].activation.reflected_slope != 0.0:
             session.notes.append(reasons.affine_part())
-        return trail.result(outcome, reason, network, best.certificate)
+        return trail.result(outcome, reason, network, self.rules.certificate(evidence))
 
     def _contradiction(self, network: Network, survey: Survey) -> str:
         """Say how the network contradicts what the user has given; empty if it does not."""

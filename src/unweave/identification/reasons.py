@@ -210,6 +210,15 @@ def no_first_layer(hyperplanes: int, lines: int) -> str:
     )
 
 
+def parallel_neurons(hyperplanes: int, lines: int) -> str:
+    """What is said of networks of one layer whose neurons can't be told apart far out."""
+    return (
+        f"across each of {hyperplanes} hyperplanes, met on two of {lines} lines far from the centre at least, the "
+        "answers change by the same wherever it is met, as those of one layer do, but not as a single neuron of tanh, "
+        "sigmoid or erf: several neurons are parallel, or it is another activation."
+    )
+
+
 def first_layer(layer: Layer, why: str, *, lines: int, length_error: float, doubts: int) -> str:
     """What was found of a network that is not shallow.
 
@@ -223,16 +232,18 @@ def first_layer(layer: Layer, why: str, *, lines: int, length_error: float, doub
     rest = "there may be more" if doubts else "all jumps on the last one were among them"
     return (
         f"{why} Hyperplanes of the first layer were read off on {lines} lines far from the centre: "
-        f"{counted(layer.neurons)}, each met twice at least, and {rest}. Their tails are those of {layer.activation}, "
-        f"from which their lengths are known to about {percent(max(2.0 * length_error, 1e-3))}, signs left open; their "
-        "biases are rough. The layers above are not identified."
+        f"{counted(layer.neurons)}, each met twice at least (parallel ones count once), and {rest}. Their tails are "
+        f"those of {layer.activation}, from which their lengths are known to about "
+        f"{percent(max(2.0 * length_error, 1e-3))}, signs left open; their biases are rough. The layers above are not "
+        "identified."
     )
 
 
 def aligned_first_layer(layer: Layer, following: int) -> str:
     """What was found of a deep network whose upper layers stay unknown."""
     return (
-        f"the network is deep. Its first layer of {counted(layer.neurons)} was read off far from the centre, "
+        f"the network is deep. Its first layer of {counted(layer.neurons)} (parallel ones count once) was read off far "
+        "from the centre, "
         f"directions, lengths and biases to a few digits, and the second layer has {counted(following)}: that is "
         "the rank of the gradients above the first. The layers above are not identified."
     )

@@ -135,3 +135,46 @@ def test_rounded_answers_in_a_box_are_asked_inside_it(seed: int) -> None:
     network = function_of(drawn(seed, 2, 5, 1), np.tanh)
     found = unweave.identify(in_bfloat16(network), inputs=2, domain=unweave.Box(-1.0, 1.0), seed=seed)
     assert found.first_layer is None
+
+
+@pytest.mark.parametrize("kind", ["pairs", "axes", "one direction"])
+@pytest.mark.filterwarnings("error")
+def test_parallel_neurons_of_one_layer_are_not_called_deep(kind: str, seed: int) -> None:
+    """Their slabs overlap far out, and a sum of two profiles looks like one that upper layers have bent."""
+    rng = np.random.default_rng([seed, 7])
+    directions = rng.standard_normal((8, 4))
+    weights = {
+        "pairs": directions[np.arange(8) // 2],
+        "axes": rng.standard_normal((8, 1)) * np.eye(4)[np.arange(8) // 2],
+        "one direction": rng.standard_normal((8, 1)) * directions[:1],
+    }[kind]
+    layers = [(weights, rng.standard_normal(8)), (rng.standard_normal((1, 8)), np.zeros(1))]
+    found = unweave.identify(function_of(layers, np.tanh), inputs=4, seed=seed)
+    assert found.first_layer is None
+    if found.outcome is Outcome.IDENTIFIED:
+        assert found.network is not None
+        assert found.network.widths == (8,)
+
+
+def test_two_neurons_that_look_like_one_are_allowed_for(seed: int) -> None:
+    """One in the place of two that are 1e-7 apart was claimed to be within 1e-13 of the exact one."""
+    (weights, biases), output = drawn(seed, 6, 9, 1)
+    twins = np.append(weights, weights[:1], axis=0), np.append(biases, biases[0] + 1e-7)
+    layers = [twins, (np.append(output[0], output[0][:, :1], axis=1), output[1])]
+    found = unweave.identify(function_of(layers, np.tanh), inputs=6, seed=seed)
+    assert found.network is not None
+    assert found.network.widths == (9,)
+    said = found.reason.split("if there are as many neurons (two nearer than ")[1]
+    assert float(said.split()[0]) > 1e-7 / np.linalg.norm(weights[0])
+
+
+def test_no_radius_is_claimed_for_a_network_that_misses_answers(seed: int) -> None:
+    """Two neurons 1e-4 apart show, but not as two: what the one between them misses is more than rounding."""
+    (weights, biases), output = drawn(seed, 6, 9, 1)
+    twins = np.append(weights, weights[:1], axis=0), np.append(biases, biases[0] + 1e-4)
+    layers = [twins, (np.append(output[0], output[0][:, :1], axis=1), output[1])]
+    found = unweave.identify(function_of(layers, np.tanh), inputs=6, seed=seed)
+    if found.network is not None and found.network.widths == (9,):
+        assert found.outcome is Outcome.PARTLY_IDENTIFIED
+        assert found.certificate is not None
+        assert not found.certificate.is_isolated

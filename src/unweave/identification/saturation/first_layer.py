@@ -32,6 +32,7 @@ class Ridge:
         length: of its weights, by the rate at which the tails fall off.
         length_error: of the length, relative.
         activation: whose tails they are; None if of none that is known here.
+        height: change of the answers across it, from far on one side to far on the other.
     """
 
     normal: Vector
@@ -39,6 +40,7 @@ class Ridge:
     length: float
     length_error: float
     activation: Activation | None
+    height: Float64[np.ndarray, "outputs"]
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ class FarLayer:
         unread: how many of these told no hyperplane.
         new: how many hyperplanes the last line was the second to show.
         length_error: of the lengths, relative: the largest difference of two readings, or of samples of one tail.
+        alike: share of the hyperplanes across which answers change by the same on two lines: in a network of one layer
+            all do, whatever their profiles are, and above other layers hardly any.
     """
 
     layer: Layer | None
@@ -65,6 +69,7 @@ class FarLayer:
     unread: int
     new: int
     length_error: float
+    alike: float
 
     @property
     def is_complete(self) -> bool:
@@ -110,6 +115,10 @@ class FarLayerSearch:
         step: of the gradient there: central differences then err by ``step^2 / 3``, 3e-7, for a tanh.
         tail: how lengths and activations are read off tails.
         mirror: the search around the mirror image: biases up to twelve are met, which no usual network has.
+        sides: where answers are far on either side of a hyperplane: all neurons of one direction have saturated there,
+            also those with a hundredth of the length.
+        same_height: change of answers, relative to the largest, up to which two are the same; chosen, far above
+            rounding. Under a second layer they differ by as much as that bends.
     """
 
     fewest_lines: int = 3
@@ -122,6 +131,8 @@ class FarLayerSearch:
     step: float = 1e-3
     tail: TailRules = field(default_factory=TailRules)
     mirror: tuple[float, ...] = tuple(np.linspace(-12.0, 12.0, 25))
+    sides: float = 2e3
+    same_height: float = 1e-6
 
     def __call__(self, session: Session, probe: Probe, *, radius: float, noise: float) -> FarLayer:
         """Walk far lines until one shows no new hyperplane that was met twice."""
@@ -150,6 +161,7 @@ class FarLayerSearch:
                 break
         confirmed = [sightings for sightings in found if len(sightings) >= self.sightings]
         seen = [_mean(sightings) for sightings in confirmed]
+        alike = [self._are_alike(sightings, noise) for sightings in confirmed]
         return FarLayer(
             layer=_layer(seen, oracle.inputs),
             ridges=len(seen),
@@ -159,7 +171,17 @@ class FarLayerSearch:
             unread=len(jumps) - len(ridges),
             new=new,
             length_error=max((ridge.length_error for ridge in seen), default=0.0),
+            alike=float(np.mean(alike)) if alike else 0.0,
         )
+
+    def _are_alike(self, sightings: list[Ridge], noise: float) -> bool:
+        """Whether answers change by the same across a hyperplane on two of the lines on which it was met."""
+        for one, other in combinations(sightings, 2):
+            difference = float(np.max(np.abs(one.height - _sign(one, other) * other.height)))
+            largest = float(max(np.max(np.abs(one.height)), np.max(np.abs(other.height))))
+            if difference <= self.same_height * largest + JumpSearch.margin * noise:
+                return True
+        return False
 
     def ridges(self, ask: Ask, line: Line, jumps: list[Jump], *, noise: float) -> list[Ridge]:
         """The hyperplanes behind jumps of any profile, two queries per input and forty more each."""
@@ -167,8 +189,9 @@ class FarLayerSearch:
 
     def _ridge(self, line: Line, jump: Jump, noise: float) -> Search:
         width = 1.0 / jump.rate
-        places = jump.position + width * np.array(self.places)
+        places = jump.position + width * np.array([*self.places, -self.sides, self.sides])
         values = yield line.points(places)
+        places, values, height = places[:-2], values[:-2], values[-1] - values[-2]
         steepest = int(np.argmax(np.max(np.abs(np.diff(values, axis=0)), axis=1)))
         point = line.points(places[steepest : steepest + 2]).mean(axis=0)
         gradient = yield from _gradient(point, self.step * width)
@@ -182,7 +205,7 @@ class FarLayerSearch:
         if tail is None or shift is None:
             return []
         # The hyperplane is met at x and near -x: half of what is missing there is its distance.
-        return [Ridge(normal, -0.5 * abs(along) * shift, tail.rate / abs(along), tail.error, tail.activation)]
+        return [Ridge(normal, -0.5 * abs(along) * shift, tail.rate / abs(along), tail.error, tail.activation, height)]
 
     def _mirror_shift(self, line: Line, jump: Jump, center: Vector) -> Generator[Points, Values, float | None]:
         """Where the function changes most near the mirrored point, along the line."""
@@ -225,7 +248,8 @@ def _mean(sightings: list[Ridge]) -> Ridge:
     length = 0.5 * (one.length + other.length)
     error = max(one.length_error, other.length_error, abs(one.length - other.length) / length)
     kinds = Counter(ridge.activation for ridge in sightings)
-    return Ridge(normal / np.linalg.norm(normal), offset, length, error, kinds.most_common(1)[0][0])
+    kind = kinds.most_common(1)[0][0]
+    return Ridge(normal / np.linalg.norm(normal), offset, length, error, kind, one.height)
 
 
 def _best_pair(sightings: list[Ridge]) -> tuple[float, Ridge, Ridge]:

@@ -64,6 +64,8 @@ class SaturationWalk:
             times smaller, and slabs as many times wider; chosen.
         slope_step: of the differences that measure the slope of an affine part, relative to the radius; chosen: so
             short that it rarely crosses a slab.
+        parallel_share: of the hyperplanes across which answers change by the same on two lines, from which on there is
+            one layer with neurons that are parallel; chosen: a slab beside another may be read wrongly.
     """
 
     suits: Condition
@@ -82,6 +84,7 @@ class SaturationWalk:
     outer_sloped: float = 0.1
     nearer: float = 0.01
     slope_step: float = 1e-3
+    parallel_share: float = 0.8
     name = SATURATION
     asks_far = True
 
@@ -196,6 +199,8 @@ class _FarLines:
         """What can be said of a network whose upper layers bend what its first layer says."""
         oracle, noise = survey.probe.oracle, self.noise(survey.probe)
         found = search(survey.session, survey.probe, radius=self.radius, noise=noise)
+        if found.alike >= self.walk.parallel_share:
+            return Found(reasons.parallel_neurons(found.ridges, found.lines), checks=found.checks)
         if found.layer is None:
             return Found(f"{why} {reasons.no_first_layer(found.ridges, found.lines)}", checks=found.checks)
         first = FirstLayer(

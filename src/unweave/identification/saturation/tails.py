@@ -102,15 +102,15 @@ def _gaussian(falls: Float64[np.ndarray, "ratios"]) -> tuple[float, float]:
     first = 0.5 * falls[-2] / step - 0.5 * step
 
     def missing(unknown: np.ndarray) -> np.ndarray:
-        return -np.diff(_log_tail(unknown[0] + unknown[1] * np.arange(3))) - falls[-2:]
+        return _falls(unknown[0] + unknown[1] * np.arange(3)) - falls[-2:]
 
     solved = scipy.optimize.root(missing, np.array([first, step]))
     first, step = solved.x
-    before = -np.diff(_log_tail(first + step * np.array([-1.0, 0.0])))[0] if solved.success else np.inf
+    before = _falls(first + step * np.array([-1.0, 0.0]))[0] if solved.success else np.inf
     return float(abs(step)), float(before)
 
 
-def _log_tail(arguments: np.ndarray) -> np.ndarray:
-    """Logarithm of ``1 - erf``."""
+def _falls(arguments: np.ndarray) -> np.ndarray:
+    """By how much the logarithm of ``1 - erf`` falls from one argument to the next."""
     with np.errstate(all="ignore"):
-        return np.log(scipy.special.erfcx(arguments)) - arguments**2
+        return -np.diff(np.log(scipy.special.erfcx(arguments)) - arguments**2)

@@ -257,9 +257,9 @@ def _noisy(case: Case) -> tuple[Outcome, str]:
             f"{noise}, but the inputs are not Gaussian, so that other networks may explain the labels as well."
         )
     return Outcome.IDENTIFIED, (
-        f"{noise}; the largest standard error of a parameter is {certificate.largest_standard_error:.2g}; a missing "
-        f"neuron would have shown if it bends the labels by {certificate.noticeable:.2g} (root mean square, "
-        f"power 95 %), if 2 % of the samples or more are on either side of its kink, and if its weights are "
+        f"{noise}; the largest standard error of a parameter is {certificate.largest_standard_error:.2g}, if no neuron "
+        f"is missing; such a one would have shown if it bends the labels by {certificate.noticeable:.2g} (root mean "
+        f"square, power 95 %), if 2 % of the samples or more are on either side of its kink, and if its weights are "
         f"{np.degrees(certificate.resolution):.0f} degrees or more from all others."
     )
 
@@ -284,7 +284,7 @@ def _unexplained(case: Case) -> str:
         return (
             f"{count} neurons{asked} meet {100 * candidate.exact_share:.6g} % of the fitted labels exactly, but not "
             f"all: the largest error on held out rows is {certificate.largest_error:.1e}. Neurons are missing that "
-            "bend at few samples; more samples beyond their kinks would show them."
+            "bend at few samples, or some labels are wrong; more samples beyond their kinks would show them."
         )
     if candidate.explains and case.outlier > case.rules.largest_outlier:
         return (
