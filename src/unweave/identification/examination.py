@@ -116,7 +116,7 @@ class Examined:
             misfit=candidate.start.misfit,
             is_shallow=is_shallow(network),
             contradiction=contradiction,
-            constants=reasons.constants(same_outputs(probe)),
+            constants=reasons.constants(same) if (same := same_outputs(probe)) else "",
             twins=twin_distance(network, probe.answers.points, candidate.limit),
         )
 
