@@ -295,6 +295,7 @@ class _Progress:
         """Read the kinks of a line that are not known exactly, and keep those of the first layer."""
         ask = self.probe.oracle.query
         walked = self.settings(ask, line)
+        self.session.saw(len(self.terms.offsets) + len(walked.kinks))
         points = _places(walked)
         known = self.terms.at(points, np.array([kink.width for kink in walked.kinks]))
         is_open = (known < 0) | np.isin(known, np.flatnonzero(self.terms.errors > self.search.readings.exact))

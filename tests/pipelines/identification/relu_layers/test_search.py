@@ -8,6 +8,7 @@ import pytest
 import unweave
 from unweave.activations import RELU, Activation, leaky_relu
 from unweave.exceptions import BudgetExhausted, StageFailed
+from unweave.identification.identifier import Identifier
 from unweave.identification.relu_layers.route import KinksBend
 from unweave.identification.relu_layers.search import ReluLayers, TwoLayerSearch
 from unweave.identification.relu_layers.upper_layer import UpperReluLayer, UpperRules
@@ -208,3 +209,12 @@ def test_lines_between_values_show_the_second_layer(seed: int) -> None:
     np.testing.assert_allclose(search.network(search.refined())(values), expected, atol=1e-11)
     points, answers = search.answers()
     np.testing.assert_allclose(answers, (truth(points) - probe.oracle.offset) / probe.oracle.size, atol=1e-10)
+
+
+def test_kinks_that_were_seen_may_be_read_without_a_budget(seed: int) -> None:
+    """With 784 inputs the default budget was spent before the first of them was read, and more on a wrong way."""
+    truth = planted(seed, 40, 6, 4, 1)
+    oracle = CallableOracle(truth, inputs=40)
+    found = Identifier(free_queries=600, free_queries_per_input=0)(oracle, seed=seed)
+    assert found.outcome is Outcome.IDENTIFIED
+    assert found.route == "kink walk through two layers"
