@@ -234,8 +234,8 @@ def first_layer(layer: Layer, why: str, *, lines: int, length_error: float, doub
         f"{why} Hyperplanes of the first layer were read off on {lines} lines far from the centre: "
         f"{counted(layer.neurons)}, each met twice at least (parallel ones count once), and {rest}. Their tails are "
         f"those of {layer.activation}, from which their lengths are known to about "
-        f"{percent(max(2.0 * length_error, 1e-3))}, signs left open; their biases are rough. The layers above are not "
-        "identified."
+        f"{percent(max(2.0 * length_error, 1e-3))}, signs left open; their biases are rough. What is above them is "
+        "not identified."
     )
 
 

@@ -72,6 +72,8 @@ class MatrixFree:
         patience: see `stalled_share`; as many are left out at the start. Chosen: residuals fall unevenly.
         finest: share of the residual at which a step ends, as products in single precision have no more digits: the
             next step begins with exact residuals.
+        renewed: change of a parameter, relative to its neuron, above which the preconditioner is made anew: below, it
+            serves as well, and makes up most of a step.
     """
 
     preconditioner: HermiteRules = RULES
@@ -80,6 +82,7 @@ class MatrixFree:
     stalled_share: float = 0.97
     patience: int = 10
     finest: float = 1e-6
+    renewed: float = 0.03
 
     def is_over(self, history: list[float], floor: float) -> bool:
         """Say whether root mean squares of residuals are at the floor, or no longer fall."""
@@ -119,7 +122,7 @@ class HermitePreconditioner:
     def __call__(self, gradient: Float64[np.ndarray, "parameters"]) -> Float64[np.ndarray, "parameters"]:
         """Apply the approximate inverse."""
         local = self._local_inverse(self._split(gradient))
-        shared = scipy.linalg.cho_solve(self._shared_factor, self._shared(local).ravel())
+        shared = scipy.linalg.cho_solve(self._shared_factor, self._shared(local).ravel(), check_finite=False)
         correction = self._local_inverse(self._shared_transposed(shared.reshape(self._outputs, -1)))
         return self._join([part - other for part, other in zip(local, correction, strict=True)]) / self._rows
 

@@ -110,6 +110,8 @@ class LevenbergMarquardt:
         orthogonal_limit: parameters up to which steps are solved by an orthogonal factorisation.
         dense_limit: parameters up to which the normal equations are factorised; above, matrix-free.
         matrix_free: how steps are solved above that.
+        matrix_free_steps: largest number of attempted steps there: starts that lead to the solution took four, and
+            each of the others takes seconds.
         deep_steps: largest number of attempted steps for a deep network, whose starts may be farther off.
         deep_limit: parameters up to which the normal equations of a deep network are factorised.
         largest_step: change of a parameter of a deep network in one step, in units of its neuron. Chosen: half the
@@ -120,6 +122,7 @@ class LevenbergMarquardt:
     orthogonal_limit: int = 1_200
     dense_limit: int = 2_500
     matrix_free: MatrixFree = MATRIX_FREE
+    matrix_free_steps: int = 12
     deep_steps: int = 120
     deep_limit: int = 12_000
     largest_step: float = 0.5
@@ -163,23 +166,38 @@ class LevenbergMarquardt:
 
     def _shallow(self, network: Network, points: Points, values: Values, *, floor: float) -> Refinement:
         def solver_at(current: Network, residuals: Values) -> Solver:
+            nonlocal near, preconditioner
             right = with_gauge(current, residuals)
             if current.parameters > self.dense_limit:
-                return self._matrix_free_solver(current, points, right, floor=floor)
+                change = np.max(np.abs(ParameterVector(near).step_to(current)))
+                if preconditioner is None or change > self.matrix_free.renewed:
+                    near = current
+                    preconditioner = HermitePreconditioner(near, points, rules=self.matrix_free.preconditioner)
+                return self._matrix_free_solver(current, points, right, preconditioner, floor=floor)
             jacobian = shallow_jacobian(current, points)
             if is_orthogonal:
                 return orthogonal_solver(jacobian, right)
             gram = jacobian.T @ jacobian
             return normal_solver(gram, jacobian.T @ right, float(np.max(np.diag(gram))))
 
+        near, preconditioner = network, None
         is_orthogonal = network.parameters <= self.orthogonal_limit
-        policy = replace(SHALLOW if is_orthogonal else SHALLOW_NORMAL, attempts=self.steps)
+        is_large = network.parameters > self.dense_limit
+        steps = min(self.steps, self.matrix_free_steps) if is_large else self.steps
+        policy = replace(SHALLOW if is_orthogonal else SHALLOW_NORMAL, attempts=steps)
         return NetworkFit(points, values, solver_at).refined(network, policy, floor=floor)
 
-    def _matrix_free_solver(self, network: Network, points: Points, residuals: np.ndarray, *, floor: float) -> Solver:
+    def _matrix_free_solver(
+        self,
+        network: Network,
+        points: Points,
+        residuals: np.ndarray,
+        preconditioner: HermitePreconditioner,
+        *,
+        floor: float,
+    ) -> Solver:
         """Conjugate gradients on the least-squares problem, preconditioned by the Hermite expansion."""
         operator = JacobianOperator(network, points, precision=np.float32)
-        preconditioner = HermitePreconditioner(network, points, rules=self.matrix_free.preconditioner)
 
         def solve(damping: float) -> np.ndarray:
             return conjugate_gradients(

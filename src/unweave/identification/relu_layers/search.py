@@ -276,7 +276,7 @@ def _first_only(found: FirstReluLayer, why: str, search: TwoLayerSearch) -> Relu
     rest = ", and no other was met" if found.is_complete and np.all(is_clear) else ", and there may be more"
     reason = (
         f"the first layer shows {counted(layer.neurons)} with hyperplanes read to {search.clear_row:g} or "
-        f"better{rest}; the layers above were not found: {why}"
+        f"better{rest}; what is above it was not found: {why}"
     )
     if layer.neurons == 0:
         return ReluLayers(Outcome.NOT_IDENTIFIED, reason, None, None, False, np.inf, found.checks)

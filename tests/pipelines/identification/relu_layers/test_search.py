@@ -61,7 +61,7 @@ def assert_first_layer_only(found: ReluLayers, truth: Network, oracle: StandardO
     assert found.outcome is Outcome.PARTLY_IDENTIFIED
     assert found.network is None
     assert found.first_layer is not None
-    assert "the layers above were not found" in found.reason
+    assert "what is above it was not found" in found.reason
     layer, first = layer_in_oracle_units(found.first_layer, oracle), truth.layers[0]
     assert layer.neurons == first.neurons
     lengths = np.linalg.norm(layer.weights, axis=1) * np.linalg.norm(first.weights, axis=1)[:, None]
