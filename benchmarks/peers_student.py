@@ -90,9 +90,15 @@ def best_regressor(
     students = []
     for start in range(STARTS):
         student = MLPRegressor(
-            (neurons,), activation=activation, solver="lbfgs", alpha=0.0, max_iter=STEPS, max_fun=10 * STEPS, tol=1e-14
+            hidden_layer_sizes=(neurons,),
+            activation=activation,
+            solver="lbfgs",
+            alpha=0.0,
+            max_iter=STEPS,
+            max_fun=10 * STEPS,
+            tol=1e-14,
+            random_state=(seed * STARTS + start) % 2**32,
         )
-        student.set_params(random_state=(seed * STARTS + start) % 2**32)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             student.fit(points[held_out:], targets[held_out:])
