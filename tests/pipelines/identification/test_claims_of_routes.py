@@ -178,3 +178,15 @@ def test_no_radius_is_claimed_for_a_network_that_misses_answers(seed: int) -> No
         assert found.outcome is Outcome.PARTLY_IDENTIFIED
         assert found.certificate is not None
         assert not found.certificate.is_isolated
+
+
+@pytest.mark.parametrize("number", [0, 7, 22])
+def test_few_neurons_under_a_bending_output_are_not_called_parallel(number: int) -> None:
+    """Two far lines often meet a hyperplane among the same sides of so few others, and answers change by the same."""
+    rng = np.random.default_rng([number, 31])
+    weights, biases = rng.standard_normal((4, 5)) / np.sqrt(5), 0.3 * rng.standard_normal(4)
+    output, offset = rng.standard_normal((4, 4)) / 2, 0.3 * rng.standard_normal(4)
+    found = unweave.identify(
+        lambda x: np.tanh(np.tanh(x @ weights.T + biases) @ output.T + offset), inputs=5, seed=number
+    )
+    assert found.outcome is Outcome.IDENTIFIED

@@ -32,7 +32,8 @@ class Ridge:
         length: of its weights, by the rate at which the tails fall off.
         length_error: of the length, relative.
         activation: whose tails they are; None if of none that is known here.
-        height: change of the answers across it, from far on one side to far on the other.
+        heights: change of the answers across it, from far on one side to far on the other, where it was met and on the
+            opposite side of the centre: there all other neurons are on their other sides.
     """
 
     normal: Vector
@@ -40,7 +41,7 @@ class Ridge:
     length: float
     length_error: float
     activation: Activation | None
-    height: Float64[np.ndarray, "outputs"]
+    heights: Float64[np.ndarray, "2 outputs"]
 
 
 @dataclass(frozen=True)
@@ -57,8 +58,8 @@ class FarLayer:
         unread: how many of these told no hyperplane.
         new: how many hyperplanes the last line was the second to show.
         length_error: of the lengths, relative: the largest difference of two readings, or of samples of one tail.
-        alike: share of the hyperplanes across which answers change by the same on two lines: in a network of one layer
-            all do, whatever their profiles are, and above other layers hardly any.
+        alike: share of the hyperplanes across which answers change by the same wherever they are met: in a network of
+            one layer all do, whatever their profiles are, and under other layers hardly any.
     """
 
     layer: Layer | None
@@ -117,8 +118,11 @@ class FarLayerSearch:
         mirror: the search around the mirror image: biases up to twelve are met, which no usual network has.
         sides: where answers are far on either side of a hyperplane: all neurons of one direction have saturated there,
             also those with a hundredth of the length.
-        same_height: change of answers, relative to the largest, up to which two are the same; chosen, far above
+        same_height: difference of changes, relative to the larger, up to which two are the same; chosen, far above
             rounding. Under a second layer they differ by as much as that bends.
+        same_share: of all pairs of changes across a hyperplane that must be the same; chosen: one of six may have been
+            read beside another slab (two thirds of the pairs are left), and if all lines met it among the same others
+            four of ten are, on the two sides.
     """
 
     fewest_lines: int = 3
@@ -133,6 +137,7 @@ class FarLayerSearch:
     mirror: tuple[float, ...] = tuple(np.linspace(-12.0, 12.0, 25))
     sides: float = 2e3
     same_height: float = 1e-6
+    same_share: float = 0.5
 
     def __call__(self, session: Session, probe: Probe, *, radius: float, noise: float) -> FarLayer:
         """Walk far lines until one shows no new hyperplane that was met twice."""
@@ -175,13 +180,13 @@ class FarLayerSearch:
         )
 
     def _are_alike(self, sightings: list[Ridge], noise: float) -> bool:
-        """Whether answers change by the same across a hyperplane on two of the lines on which it was met."""
-        for one, other in combinations(sightings, 2):
-            difference = float(np.max(np.abs(one.height - _sign(one, other) * other.height)))
-            largest = float(max(np.max(np.abs(one.height)), np.max(np.abs(other.height))))
-            if difference <= self.same_height * largest + JumpSearch.margin * noise:
-                return True
-        return False
+        """Whether answers change by the same across a hyperplane, wherever it was met."""
+        heights = np.concatenate([_sign(sightings[0], ridge) * ridge.heights for ridge in sightings])
+        first, second = np.triu_indices(len(heights), 1)
+        differences = np.max(np.abs(heights[first] - heights[second]), axis=1)
+        sizes = np.max(np.abs(heights), axis=1)
+        allowed = self.same_height * np.maximum(sizes[first], sizes[second]) + JumpSearch.margin * noise
+        return bool(np.mean(differences <= allowed) > self.same_share)
 
     def ridges(self, ask: Ask, line: Line, jumps: list[Jump], *, noise: float) -> list[Ridge]:
         """The hyperplanes behind jumps of any profile, two queries per input and forty more each."""
@@ -192,6 +197,9 @@ class FarLayerSearch:
         places = jump.position + width * np.array([*self.places, -self.sides, self.sides])
         values = yield line.points(places)
         places, values, height = places[:-2], values[:-2], values[-1] - values[-2]
+        opposite = -line.points(np.array([jump.position]))[0]
+        ends = yield opposite + np.array([[-1.0], [1.0]]) * self.sides * width * line.direction
+        heights = np.stack([height, ends[1] - ends[0]])
         steepest = int(np.argmax(np.max(np.abs(np.diff(values, axis=0)), axis=1)))
         point = line.points(places[steepest : steepest + 2]).mean(axis=0)
         gradient = yield from _gradient(point, self.step * width)
@@ -201,11 +209,11 @@ class FarLayerSearch:
             return []
         normal = np.sign(along) * gradient / size
         tail = yield from read_tail(line, jump, noise, rules=self.tail)
-        shift = yield from self._mirror_shift(line, jump, -line.points(np.array([jump.position]))[0])
+        shift = yield from self._mirror_shift(line, jump, opposite)
         if tail is None or shift is None:
             return []
         # The hyperplane is met at x and near -x: half of what is missing there is its distance.
-        return [Ridge(normal, -0.5 * abs(along) * shift, tail.rate / abs(along), tail.error, tail.activation, height)]
+        return [Ridge(normal, -0.5 * abs(along) * shift, tail.rate / abs(along), tail.error, tail.activation, heights)]
 
     def _mirror_shift(self, line: Line, jump: Jump, center: Vector) -> Generator[Points, Values, float | None]:
         """Where the function changes most near the mirrored point, along the line."""
@@ -249,7 +257,7 @@ def _mean(sightings: list[Ridge]) -> Ridge:
     error = max(one.length_error, other.length_error, abs(one.length - other.length) / length)
     kinds = Counter(ridge.activation for ridge in sightings)
     kind = kinds.most_common(1)[0][0]
-    return Ridge(normal / np.linalg.norm(normal), offset, length, error, kind, one.height)
+    return Ridge(normal / np.linalg.norm(normal), offset, length, error, kind, one.heights)
 
 
 def _best_pair(sightings: list[Ridge]) -> tuple[float, Ridge, Ridge]:

@@ -266,6 +266,7 @@ def _distinct(jumps: list[Jump]) -> list[Jump]:
     return kept
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def fit_jumps(
     positions: Float64[np.ndarray, "jumps points"],
     values: Float64[np.ndarray, "jumps points outputs"],
@@ -302,6 +303,8 @@ def fit_jumps(
         )
         slopes -= np.mean(slopes, axis=2, keepdims=True)
         slopes -= (slopes @ profiles[:, :, None] / squares[:, None]) * profiles[:, None]
+        is_going &= np.all(np.isfinite(slopes), axis=(1, 2)) & np.all(np.isfinite(residuals), axis=(1, 2))
+        slopes[~is_going] = 0.0
         wanted = np.einsum("kpo,ko->kp", residuals, heights / sizes[:, None]) / sizes[:, None]
         steps_now = np.einsum("kpu,kp->ku", np.linalg.pinv(slopes, rcond=1e-12), wanted)
         moved = moved + np.where(is_going[:, None], np.clip(steps_now, -2.0, 2.0), 0.0)
