@@ -267,9 +267,9 @@ def lowest_layer(found: ThresholdLayer) -> str:
 def staircase(rows: int) -> str:
     """Why parallel hyperplanes between neighbouring multiples of one number are no layer."""
     return (
-        f"the answers change at {rows} parallel hyperplanes, by multiples of one number that they are multiples of "
-        "themselves: that may be a function of one direction whose answers were rounded, and then no row is a neuron. "
-        "Ask for answers with more digits."
+        f"the answers change at {rows} parallel hyperplanes, and have few digits or are neighbouring multiples of one "
+        "number: that may be a function of one direction whose answers were rounded, and then no row is a neuron. Ask "
+        "for answers with more digits."
     )
 
 

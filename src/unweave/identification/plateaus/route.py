@@ -48,7 +48,8 @@ class PlateauWalk:
                 )
         except StageFailed as failure:
             return Found(str(failure))
-        if layer.is_parallel and session.oracle.ledger.grid.is_staircase:
+        grid = session.oracle.ledger.grid
+        if layer.is_parallel and (grid.is_staircase or grid.bits <= grid.most_bits):
             return Found(reasons.staircase(layer.rows), checks=layer.checks)
         return lowest_layer(layer, probe.oracle)
 
