@@ -123,7 +123,7 @@ class Certificate:
             ("noise of one answer", f"{number(self.noise)} {spread}"),
         ]
         if self.is_isolated:
-            close = "every parameter of the exact network is this close, relative to its neuron's weights"
+            close = "every parameter of an exact network with as many neurons is this close, relative to its neuron"
             far = "any other network with these answers is farther away than this"
             far = far if np.isfinite(self.isolation) else "no other network of this architecture gives these answers"
             lines += [

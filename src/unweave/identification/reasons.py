@@ -9,6 +9,7 @@ from unweave.identification.plateaus.threshold_layer import ThresholdLayer
 from unweave.networks.network import Layer, Network
 from unweave.networks.signs import KinkExplanation
 from unweave.numerics.subspace_power import Directions
+from unweave.oracles.oracle import ValueGrid
 from unweave.oracles.views import NoiseFloor
 from unweave.result import percent
 
@@ -91,12 +92,12 @@ def rounded_constants(spreads: np.ndarray, unit: np.ndarray, are_rounded: np.nda
     ]
 
 
-def constants(outputs: dict[int, float], *, most_bits: int = 44) -> str:
+def constants(outputs: dict[int, float], *, most_bits: int = ValueGrid.most_bits) -> str:
     """What is said of outputs that were always the same: a number of few digits may be what a function was rounded to.
 
     Args:
         outputs: their numbers from zero, and what they were.
-        most_bits: binary digits above which a number was not rounded: eight zeros at its end are no chance.
+        most_bits: binary digits above which a number was not rounded, as for grids of answers.
     """
     said = []
     for output, value in outputs.items():
