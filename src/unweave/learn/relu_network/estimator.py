@@ -155,9 +155,11 @@ class ReluLearner:
         scaled = with_labels_in(affine, problem.spread)
         with stages("finishing"):
             finished = finisher.finish(scaled, finisher.fitted.points, finisher.fitted.values)
-            best = finisher.judged(scaled, finished.network, finished, rng)
-        if best.is_exact:
-            return best
+            if finished.is_exact:
+                without_neurons = finisher.judged(scaled, finished.network, finished, rng)
+                if without_neurons.is_exact:
+                    return without_neurons
+        tried: list[Candidate] = []
         plans = list(attempts(look, neurons=self.neurons, rules=self.starts))
         if self.neurons is not None:
             # If the given number is wrong, what the samples show tells so.
@@ -168,9 +170,7 @@ class ReluLearner:
                 moments = problem.moments.within(subspace, look, degree=2 * attempt.order + 2)
             with stages("directions and biases"):
                 start = start_of(attempt, moments, rng, rules=self.starts)
-            if start is None or len(finisher.fitted.labels) < self.rows_per_number * (start.widths[0] + 1) * (
-                start.inputs + 1
-            ):
+            if start is None or not self._has_rows_for(start.widths[0], start.inputs, finisher):
                 continue
             whole = with_labels_in(look.outside_subspace(start, subspace), problem.spread)
             with stages("finishing"):
@@ -178,18 +178,23 @@ class ReluLearner:
             if candidate.is_good:
                 with stages("further neurons"):
                     return self._with_hidden(candidate, finisher, rng)
-            best = min(best, candidate, key=lambda each: each.unseen_error)
+            tried.append(candidate)
         with stages("further neurons"):
+            # Judged last: the test of what an affine function leaves takes as long as a fit.
+            without_neurons = finisher.judged(scaled, finished.network, finished, rng)
+            best = min([without_neurons, *tried], key=lambda each: each.unseen_error)
             return finisher.completed(self._extended(best, finisher, rng), rng)
+
+    def _has_rows_for(self, neurons: int, inputs: int, finisher: Finisher) -> bool:
+        """Whether there are enough rows for a fit of so many neurons."""
+        return len(finisher.fitted.labels) >= self.rows_per_number * (neurons + 1) * (inputs + 1)
 
     def _with_hidden(self, best: Candidate, finisher: Finisher, rng: np.random.Generator) -> Candidate:
         """Neurons that noise hides from the test of residuals, but not from a fit of one neuron more."""
         for _ in range(self.most_further):
-            more = self.further(best.network, finisher.fitted.points, finisher.fitted.values, rng)
-            if best.is_exact or len(finisher.fitted.labels) < self.rows_per_number * (more.widths[0] + 1) * (
-                more.inputs + 1
-            ):
+            if best.is_exact or not self._has_rows_for(best.neurons + 1, best.network.inputs, finisher):
                 break
+            more = self.further(best.network, finisher.fitted.points, finisher.fitted.values, rng)
             candidate = replace(finisher.screened(more, rng), start=best.start)
             # What one neuron more gains by chance, as twice as many parameters would: its place is searched for.
             gain = len(finisher.fitted.labels) * ((best.noise / candidate.noise) ** 2 - 1.0) if candidate.noise else 0.0
@@ -207,9 +212,9 @@ class ReluLearner:
         for _ in range(self.most_further):
             if best.structure is None or best.structure.is_noise:
                 break
-            more = self.further(best.network, finisher.fitted.points, finisher.fitted.values, rng)
-            if len(finisher.fitted.labels) < self.rows_per_number * (more.widths[0] + 1) * (more.inputs + 1):
+            if not self._has_rows_for(best.neurons + 1, best.network.inputs, finisher):
                 break
+            more = self.further(best.network, finisher.fitted.points, finisher.fitted.values, rng)
             candidate = replace(finisher.screened(more, rng), start=best.start)
             if not candidate.unseen_error < best.unseen_error:
                 break
