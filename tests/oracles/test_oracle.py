@@ -304,3 +304,18 @@ def test_the_ledger_knows_of_rounding_that_the_type_hides(seed: int) -> None:
     oracle = CallableOracle(lambda x: x, inputs=3)
     oracle.query(points)
     assert oracle.ledger.answer_digits == np.finfo(np.float64).eps
+
+
+@pytest.mark.parametrize("far", [0.0, 0.1, 1.7e3, -5.9813e4, 3.3e7])
+def test_corners_of_boxes_far_from_zero_may_be_asked_and_lie_inside(far: float) -> None:
+    """Centre and half width, both rounded, add up to a corner that is one digit outside."""
+    rng, model = np.random.default_rng(0), Recorder()
+    for side in rng.uniform(0.5, 3.0, 200):
+        box = Box(np.array([far, -far]), np.array([far + side, -far + 2 * side]))
+        center, half_width = box.frame(2)
+        oracle = CallableOracle(model, inputs=2, domain=box)
+        oracle.query(center + half_width * np.array([[1.0, -1.0], [-1.0, 1.0], [1.0, 1.0], [-1.0, -1.0]]))
+        assert np.all(model.batches[-1] >= box.lower)
+        assert np.all(model.batches[-1] <= box.upper)
+        with pytest.raises(InvalidInput, match="outside the domain"):
+            oracle.query(center + half_width * np.array([[1.0 + 1e-6, 0.0]]))

@@ -71,8 +71,9 @@ class JumpLook:
             else:
                 outside = middle
         along = (last - first) / np.linalg.norm(last - first)
-        beyond = inside + finest * np.outer(self.distances, along)
-        changes = ask(beyond) - before
+        # Not beyond the end of the line, which may be the face of a box.
+        distances = np.minimum(finest * np.array(self.distances), np.linalg.norm(last - inside))
+        changes = ask(inside + np.outer(distances, along)) - before
         sizes = np.max(np.abs(changes), axis=1)
         is_jump = sizes[0] > self.clear * tolerance and np.all(sizes < (1.0 + self.jumped) * sizes[0])
         return Jump(inside, changes[0]) if is_jump else None

@@ -111,9 +111,10 @@ class Box:
         return rng.uniform(-1.0 + margin, 1.0 - margin, (points, inputs))
 
     def contains(self, points: Points) -> Bool[np.ndarray, "points"]:
-        """Tell whether each point may be asked; rounding in the last digits is forgiven."""
+        """Tell whether each point may be asked; rounding in the last digits, of large coordinates too, is forgiven."""
         center, half_width = self.frame(points.shape[1])
-        return np.all(np.abs(points - center) <= half_width * (1 + 1e-12) + 1e-300, axis=1)
+        rounding = 1e-12 * half_width + 4 * np.finfo(float).eps * np.abs(center) + 1e-300
+        return np.all(np.abs(points - center) <= half_width + rounding, axis=1)
 
 
 Domain = Everywhere | Box
@@ -313,6 +314,9 @@ class Oracle(ABC):
         if not np.all(self.domain.contains(points)):
             outside = int(np.count_nonzero(~self.domain.contains(points)))
             raise InvalidInput(f"{outside} of {len(points)} points lie outside the domain {self.domain}.")
+        if isinstance(self.domain, Box):
+            # Centre and half width add up to a corner that may be one digit outside.
+            points = np.clip(points, self.domain.lower, self.domain.upper)
         self.ledger.reserve(len(points))
         answers = [self._one_batch(points[i : i + self._batch]) for i in range(0, len(points), self._batch)]
         return np.concatenate(answers) if answers else np.empty((0, self.outputs or 1))
