@@ -177,7 +177,7 @@ def test_the_assertion_on_signs_can_fail(seed: int) -> None:
 def test_more_neurons_than_inputs_are_refused(seed: int) -> None:
     truth = planted_layers(seed, inputs=4, neurons=5)
     layer = truth.layers[0]
-    with pytest.raises(StageFailed, match="5 neurons of the first layer in 4 inputs are linearly dependent"):
+    with pytest.raises(StageFailed, match="the 5 hyperplanes that were read in 4 inputs are linearly dependent"):
         orient(layer.weights, layer.biases, bends_of(truth, seed, sightings=1), rules=SignRules())
 
 

@@ -146,3 +146,12 @@ def test_a_term_goes_through_points(seed: int) -> None:
     assert better.normals[2] @ terms.normals[2] > 0
     assert better.errors[2] < 1e-13
     np.testing.assert_array_equal(np.delete(better.normals, 2, 0), np.delete(terms.normals, 2, 0))
+
+
+def test_of_terms_that_lie_on_each_other_the_best_read_one_counts() -> None:
+    """Signs of normals mean nothing here, and far out the same angle is a larger distance."""
+    normals = np.array([[1.0, 0.0], [-1.0, 1e-5], [0.0, 1.0], [1.0, 1e-5]])
+    offsets = np.array([0.5, -0.5, 0.5, 0.7])
+    terms = KinkedTerms(normals, offsets, np.ones((4, 1)), np.array([1e-6, 1e-9, 1e-9, 1e-6]), np.ones(4))
+    assert terms.apart(1e-4).tolist() == [False, True, True, True]
+    assert terms.apart(1e-6).tolist() == [True] * 4

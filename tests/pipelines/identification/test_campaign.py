@@ -50,6 +50,8 @@ def test_no_claim_is_wrong(plant: campaign_planted.Plant, number: int, seed: int
         (campaign_planted.many_slabs, 163367021),
         # Places behind a jump were asked for outside of a box that is far from zero.
         (campaign_disturbed.odd_boxes, 206470548),
+        # A third hyperplane was read between two that are 1e-5 apart.
+        (campaign_planted.near_duplicates, 243450378),
         # Two kinks were taken for one.
         (campaign_planted.near_duplicates, 7005),
     ],

@@ -83,8 +83,8 @@ def orient(
     neurons, inputs = normals.shape
     if neurons > inputs or np.linalg.matrix_rank(normals, tol=rules.dependent) < neurons:
         raise StageFailed(
-            f"{neurons} neurons of the first layer in {inputs} inputs are linearly dependent: their signs, and what "
-            "is above them, are not determined by gradients."
+            f"the {neurons} hyperplanes that were read in {inputs} inputs are linearly dependent: signs of neurons, "
+            "and what is above them, are not determined by gradients."
         )
     if len({bend.neuron for bend in bends}) < neurons:
         raise StageFailed("some kinks of the first layer were not read well enough to tell the signs of their neurons.")

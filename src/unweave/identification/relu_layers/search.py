@@ -98,6 +98,7 @@ class TwoLayerSearch:
         beside: how far beside such values they begin, since a line needs two places.
         clear_row: error of a hyperplane up to which it is shown as a row of the first layer. Two kinks close together
             were read as one with an expected error of 4e-5, and 0.3 degrees off.
+        one_row: rows that are nearer to each other are shown as one: ten times that.
 
     Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
@@ -118,6 +119,7 @@ class TwoLayerSearch:
     lines_per_round: int = 4
     beside: float = 1e-3
     clear_row: float = 1e-5
+    one_row: float = 1e-4
 
     def __call__(self, session: Session, probe: Probe) -> ReluLayers:
         """Recover both hidden layers, or the first one.
@@ -267,8 +269,8 @@ class _Sample:
 
 
 def _first_only(found: FirstReluLayer, why: str, search: TwoLayerSearch) -> ReluLayers:
-    """The first layer, with its signs if they can be told; rows that were not read clearly are left out."""
-    is_clear = found.terms.errors <= search.clear_row
+    """The first layer, with its signs if they can be told, without rows that were not read clearly or lie on others."""
+    is_clear = (found.terms.errors <= search.clear_row) & found.terms.apart(search.one_row)
     layer, has_signs = Layer(found.terms.normals[is_clear], found.terms.offsets[is_clear], RELU), False
     if np.all(is_clear):
         with suppress(StageFailed):

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
-from jaxtyping import Float64, Int
+from jaxtyping import Bool, Float64, Int
 
 from unweave.activations import RELU, Activation
 from unweave.arrays import Points, Values, with_rows
@@ -133,6 +133,15 @@ class KinkedTerms:
         terms = with_rows(self, kept).network()
         output = replace(terms.layers[1], biases=affine[-1])
         return Network((terms.layers[0], output), skip=affine[:-1].T)
+
+    def apart(self, distance: float) -> Bool[np.ndarray, "neurons"]:
+        """Whether no term that was read better is so near: of two kinks close together, lines may show one between."""
+        planes = np.column_stack([self.normals, self.offsets]) / np.sqrt(1.0 + self.offsets**2)[:, None]
+        kept = np.zeros(len(planes), dtype=bool)
+        for number in np.argsort(self.errors, kind="stable"):
+            near = np.minimum(*(np.linalg.norm(planes[kept] - sign * planes[number], axis=1) for sign in (1.0, -1.0)))
+            kept[number] = not np.any(near <= distance)
+        return kept
 
     def without(self, number: int) -> "KinkedTerms":
         """All terms but one."""
