@@ -6,7 +6,7 @@ that the Euclidean inner product of two packed matrices is their Frobenius inner
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import Field, fields, replace
@@ -27,6 +27,9 @@ PackedHessians = Float64[np.ndarray, "points outputs packed"]
 Atoms = Float64[np.ndarray, "neurons inputs"]
 
 SQRT2 = float(np.sqrt(2.0))
+# Intermediate arrays hold about this many numbers (32 MiB): large enough for fast matrix products, small enough that a
+# million points and a thousand neurons fit into any memory.
+CHUNK_NUMBERS = 2**22
 # Threads that BLAS may use where they save time.
 ALLOWED_THREADS: ContextVar[int] = ContextVar("allowed_threads", default=1)
 
@@ -166,3 +169,18 @@ def significant_bits(values: Float64[np.ndarray, "values"]) -> Int64[np.ndarray,
     integers = np.ldexp(np.abs(np.frexp(values)[0]), digits).astype(np.int64)
     lowest = (integers & -integers).astype(np.float64)
     return np.where(integers > 0, digits + 1 - np.frexp(lowest)[1], 0).astype(np.int64)
+
+
+def in_chunks(
+    function: Callable[..., np.ndarray], arrays: tuple[np.ndarray, ...], shape: tuple[int, ...], numbers: int
+) -> np.ndarray:
+    """Apply `function`, which needs `numbers` numbers per row, to a bounded number of rows at a time."""
+    result = np.empty((len(arrays[0]), *shape))
+    for rows in slices(len(result), max(1, CHUNK_NUMBERS // numbers)):
+        result[rows] = function(*(array[rows] for array in arrays))
+    return result
+
+
+def slices(length: int, step: int) -> Iterator[slice]:
+    """Cut a length into steps."""
+    return (slice(start, start + step) for start in range(0, length, step))

@@ -5,7 +5,16 @@ from importlib.util import find_spec
 from unweave.exceptions import MissingExtra
 
 # Packages as they are imported, and the extra of Unweave that brings them.
-EXTRAS = {"jax": "jax", "sklearn": "learn", "matplotlib": "plots", "torch": "torch", "pyarrow": "data", "PIL": "plots"}
+EXTRAS = {
+    "jax": "jax",
+    "sklearn": "learn",
+    "matplotlib": "plots",
+    "torch": "torch",
+    "pyarrow": "data",
+    "PIL": "plots",
+    "onnx": "onnx",
+    "onnxruntime": "onnx",
+}
 
 
 def need(package: str, *, purpose: str) -> None:

@@ -155,6 +155,7 @@ def test_chunks_change_nothing(depth: int, seed: int, monkeypatch: pytest.Monkey
 
     whole = results()
     monkeypatch.setattr(networks, "CHUNK_NUMBERS", 40)
+    monkeypatch.setattr("unweave.arrays.CHUNK_NUMBERS", 40)
     for expected, chunked in zip(whole, results(), strict=True):
         np.testing.assert_allclose(chunked, expected, rtol=1e-12, atol=1e-12)
 

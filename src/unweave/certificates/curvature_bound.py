@@ -18,8 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Points
-from unweave.networks.network import CHUNK_NUMBERS, Layer, Network
+from unweave.arrays import CHUNK_NUMBERS, Points
+from unweave.networks.network import Layer, Network
 from unweave.networks.parameters import ParameterVector
 
 PerLayer = Float64[np.ndarray, "layers"]

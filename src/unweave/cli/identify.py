@@ -26,8 +26,7 @@ from unweave.exceptions import InvalidInput, OracleFailed
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from unweave.networks.network import Network
-    from unweave.oracles.oracle import Domain, Oracle
+    from unweave.oracles.oracle import Domain
     from unweave.result import Result
 
 
@@ -36,11 +35,13 @@ def identify(
         str,
         typer.Argument(
             metavar="TARGET",
-            help="module:function (found from the current directory), or a saved network file.",
+            help="An ONNX file, a saved network file, or module:name (found from the current directory) or "
+            "file.py:name of a function, a torch module or a fitted scikit-learn estimator.",
         ),
     ],
-    inputs: Annotated[int | None, typer.Option(min=1, help="Number of inputs; a file knows it.")] = None,
+    inputs: Annotated[int | None, typer.Option(min=1, help="Number of inputs; files and models know it.")] = None,
     outputs: Annotated[int | None, typer.Option(min=1, help="Number of outputs; learnt if omitted.")] = None,
+    output: Annotated[str | None, typer.Option(help="Name of the output of an ONNX file that has several.")] = None,
     activation: Annotated[str | None, typer.Option(help="Hidden activation; found if omitted.")] = None,
     neurons: Annotated[int | None, typer.Option(min=1, help="Hidden neurons; found if omitted.")] = None,
     budget: Annotated[int | None, typer.Option(min=1, help="Largest number of queries.")] = None,
@@ -61,14 +62,15 @@ def identify(
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
-    """Recover the network behind a Python function, or say why that is not possible.
+    """Recover the network behind a model, or say why that is not possible.
 
-    The function gets an array of one row per point and returns one row of answers per point.
+    A function gets an array of one row per point and returns one row of answers per point.
     """
     settings: dict[str, Any] = {
         "target": target,
         "inputs": inputs,
         "outputs": outputs,
+        "output": output,
         "activation": activation,
         "neurons": neurons,
         "budget": budget,
@@ -119,6 +121,7 @@ def _identify(
             model,
             inputs=inputs,
             outputs=outputs,
+            output=settings["output"],
             activation=settings["activation"],
             neurons=settings["neurons"],
             domain=domain,
@@ -143,8 +146,12 @@ def _domain(scale: float | None, center: float | None, box: list[float] | None) 
     return Box(*box)
 
 
-def _load_target(target: str) -> "Network | Oracle | Callable[..., object]":
-    """The network of a file, or the function that ``module:function`` names."""
+def _load_target(target: str) -> Any:
+    """The path of an ONNX file, the network of a file, or the model that ``module:name`` or ``file.py:name`` names."""
+    from unweave.oracles.models.kinds import FILES
+
+    if Path(target).suffix in FILES:
+        return Path(target)
     if target.endswith(".safetensors") or Path(target).exists():
         import unweave
         from unweave.reports.files import read_network
@@ -156,16 +163,18 @@ def _load_target(target: str) -> "Network | Oracle | Callable[..., object]":
         return network if is_layered else unweave.CallableOracle(network, inputs=network.inputs)
     if ":" not in target:
         raise InvalidInput(
-            f"TARGET needs to be module:function or the path of a saved network (.safetensors), got {target!r}."
+            "TARGET needs to be module:function, file.py:function, an ONNX file (.onnx) or the path of a saved network "
+            f"(.safetensors), got {target!r}."
         )
     return _checked_target(target, named_object(target, name="TARGET"))
 
 
-def _checked_target(target: str, value: Any) -> "Network | Oracle | Callable[..., object]":
+def _checked_target(target: str, value: Any) -> Any:
     from unweave.networks.network import Network
+    from unweave.oracles.models.kinds import knows_inputs
     from unweave.oracles.oracle import Oracle
 
-    if isinstance(value, Network | Oracle):
+    if isinstance(value, Network | Oracle) or knows_inputs(value):
         return value
     if isinstance(value, type):
         raise InvalidInput(f"TARGET {target!r} is a class: name a function, or an instance that can be called.")
@@ -185,12 +194,13 @@ def _checked_target(target: str, value: Any) -> "Network | Oracle | Callable[...
 def _sizes(model: object, inputs: int | None, outputs: int | None) -> tuple[int | None, int | None]:
     """Check the sizes that were given against those that the model knows."""
     from unweave.networks.network import Network
+    from unweave.oracles.models.kinds import knows_inputs
     from unweave.oracles.oracle import Oracle
 
     if isinstance(model, Network):
         for name, given, needed in (("inputs", inputs, model.inputs), ("outputs", outputs, model.outputs)):
             if given not in (None, needed):
                 raise InvalidInput(f"the network has {needed} {name}, but --{name} says {given}: leave it out.")
-    elif inputs is None and not isinstance(model, Oracle):
+    elif inputs is None and not isinstance(model, Oracle | Path) and not knows_inputs(model):
         raise InvalidInput("identify needs --inputs, the number of inputs of the function.")
     return inputs, outputs

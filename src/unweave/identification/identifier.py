@@ -1,11 +1,11 @@
 """The query door: point Unweave at a black box and get the network back.
 
-The routes to the neurons are tried in the order of a table, each if it suits what is known by then. A route that fails
-says why, and the next one is tried; a network is judged by fresh answers, so that none is given that is wrong.
+Routes are tried in the order of a table, each if it suits what is known by then. One that fails says why, and the next
+one is tried; a network is judged by fresh answers, so that none is given that is wrong.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -52,10 +52,11 @@ SPENT = "the budget was spent before."
 
 
 def identify(
-    model: Oracle | Network | Callable[..., object],
+    model: Any,
     *,
     inputs: int | None = None,
     outputs: int | None = None,
+    output: str | None = None,
     activation: str | Activation | None = None,
     neurons: int | None = None,
     domain: Domain | None = None,
@@ -69,9 +70,11 @@ def identify(
     """Recover the network behind a black box from its answers.
 
     Args:
-        model: a callable on a batch (points x inputs -> points x outputs), or an `Oracle`.
+        model: a callable on a batch (points x inputs -> points x outputs), a torch module, a fitted estimator of
+            scikit-learn, the path of an ONNX file or of a saved network, or an `Oracle`.
         inputs: number of inputs; needed for a plain callable.
         outputs: number of outputs; learnt from the first answer if omitted.
+        output: name of the output of an ONNX file that is asked, if it has several.
         activation: the hidden activation, by name or as an object; chosen by evidence if omitted.
         neurons: the number of hidden neurons; found if omitted.
         domain: where the model may be asked, `Everywhere(scale=...)` or `Box(lower, upper)`.
@@ -89,9 +92,8 @@ def identify(
         InvalidInput: wrong arguments; nothing was queried.
         OracleError: the model raised or gave a bad answer.
 
-    Assumes: one hidden layer, with an activation that is smooth or piecewise linear; or several layers of tanh or
-    sigmoid, none wider than the one before, with an identity, tanh or sigmoid output. Other functions end as "not
-    identified", or as partly identified with the first layer, as functions of steps do.
+    Assumes: one hidden layer, smooth or piecewise linear; or several of tanh or sigmoid, none wider than its previous.
+    Other functions end as "not identified", or as partly identified with the first layer, as functions of steps do.
     """
     if isinstance(activation, str):
         activation = activation_named(activation)
@@ -110,16 +112,14 @@ def identify(
     for name, share in (("confidence", confidence), ("coverage", coverage)):
         if share is not None and (not isinstance(share, float) or not 0.0 < share < 1.0):
             raise InvalidInput(f"identify needs {name} to be a number between 0 and 1, got {share!r}.")
-    most = Examination.most_fresh
-    if coverage is not None and (needed := fresh_needed(coverage, confidence=confidence)) > most:
+    if coverage is not None and (needed := fresh_needed(coverage, confidence=confidence)) > Examination.most_fresh:
         raise InvalidInput(
             f"identify needs {needed:,} fresh points for coverage={coverage!r} with confidence={confidence!r}, which "
-            f"is more than {most:,}: ask for less."
+            f"is more than {Examination.most_fresh:,}: ask for less."
         )
-    oracle = as_oracle(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget)
-    identifier = Identifier(
-        activation=activation, neurons=neurons, examination=Examination(confidence=confidence, coverage=coverage)
-    )
+    oracle = as_oracle(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output)
+    examination = Examination(confidence=confidence, coverage=coverage)
+    identifier = Identifier(activation=activation, neurons=neurons, examination=examination)
     return identifier(oracle, seconds=seconds, seed=seed, progress=progress)
 
 

@@ -6,10 +6,11 @@ undetermined only up to an affine function (see `unweave.networks.symmetries`).
 """
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float64
@@ -17,25 +18,29 @@ from safetensors.numpy import save
 
 from unweave.activations import IDENTITY, Activation
 from unweave.arrays import (
+    CHUNK_NUMBERS,
     Gradients,
     PackedHessians,
     Points,
     Values,
     as_float64,
+    in_chunks,
     pack,
     pack_squares,
     packed_size,
+    slices,
 )
 from unweave.exceptions import InvalidInput, UnreadableFile
+from unweave.extras import need
 from unweave.folders import read_file, write_file
 from unweave.networks.tensor_files import FORMAT, FORMAT_VERSION, activations_of, layer_tensors, read_tensors
 from unweave.seals import UNSEALED, metadata_of, seal_tensors
 
-Array = np.ndarray
+if TYPE_CHECKING:
+    from sklearn.neural_network import MLPClassifier, MLPRegressor
+    from torch import nn
 
-# Intermediate arrays hold about this many numbers (32 MiB): large enough for fast matrix products,
-# small enough that a million points and a thousand neurons fit into any memory.
-CHUNK_NUMBERS = 2**22
+Array = np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,7 +174,7 @@ class Network:
             InvalidInput: if the points are not finite, or have the wrong number of inputs.
         """
         points = self._checked(points, name="points")
-        return _in_chunks(self._values, (points,), (self.outputs,), max(self.inputs, *self._neurons()))
+        return in_chunks(self._values, (points,), (self.outputs,), max(self.inputs, *self._neurons()))
 
     def gradients(self, points: Points) -> Gradients:
         """Compute the exact gradient of every output at every point (for relu: the one of the active side).
@@ -179,7 +184,7 @@ class Network:
         """
         points = self._checked(points, name="points")
         numbers = self.outputs * (self.inputs + sum(self._neurons()))
-        return _in_chunks(self._gradients, (points,), (self.outputs, self.inputs), numbers)
+        return in_chunks(self._gradients, (points,), (self.outputs, self.inputs), numbers)
 
     def hessians(self, points: Points) -> PackedHessians:
         """Compute the exact Hessian of every output at every point, packed as in `unweave.arrays`.
@@ -195,7 +200,7 @@ class Network:
         numbers = self.outputs * (size + sum(self._neurons()))
         if self._curved_layers() > 1:
             numbers += (self.outputs + 1) * self.inputs * (self.inputs + sum(self._neurons()))
-        return _in_chunks(self._hessians, (points,), (self.outputs, size), numbers)
+        return in_chunks(self._hessians, (points,), (self.outputs, size), numbers)
 
     def directional_derivatives(self, points: Points, directions: Points, order: int) -> Values:
         """Compute the exact derivative ``(d/ds)^order f(x + s u)`` at s = 0, with one direction u for each point x.
@@ -219,7 +224,7 @@ class Network:
             raise InvalidInput(f"directional_derivatives needs an order of 1, 2 or 3, got {order!r}.")
         numbers = (order + 1) * max(self.inputs, *self._neurons())
         derivative = partial(self._derivative, order=order)
-        return _in_chunks(derivative, (points, directions), (self.outputs,), numbers)
+        return in_chunks(derivative, (points, directions), (self.outputs,), numbers)
 
     def save(self, path: str | Path) -> None:
         """Write the network to a safetensors file, which holds numbers, names and a checksum but no code.
@@ -236,8 +241,7 @@ class Network:
 
         tensors = {} if self.skip is None else {"skip": self.skip}
         for index, layer in enumerate(self.layers):
-            tensors[f"layers.{index}.weights"] = layer.weights
-            tensors[f"layers.{index}.biases"] = layer.biases
+            tensors |= {f"layers.{index}.weights": layer.weights, f"layers.{index}.biases": layer.biases}
         metadata = {
             "format": FORMAT,
             "format_version": FORMAT_VERSION,
@@ -279,6 +283,31 @@ class Network:
         except InvalidInput as error:
             message = f"{path} needs to be a file written by Network.save, but it is not: {error}"
             raise UnreadableFile(message) from error
+
+    def to_torch(self) -> "nn.Module":
+        """Make a torch module of the same numbers, in float64: linear layers and activations in turn."""
+        need("torch", purpose="a torch module")
+        from unweave.networks.exports.torch_modules import torch_module
+
+        return torch_module(self)
+
+    def to_safetensors(self, path: str | Path) -> None:
+        """Write the numbers under the names that `load_state_dict` of the module of `to_torch` takes."""
+        from unweave.networks.exports.names import state_of
+
+        write_file(path, save(state_of(self)))
+
+    def to_onnx(self, path: str | Path) -> None:
+        """Write an ONNX model of the same numbers, in double precision, for any number of points per batch."""
+        from unweave.networks.exports.onnx_files import onnx_model
+
+        write_file(path, onnx_model(self).SerializeToString())
+
+    def to_sklearn(self, *, classes: Sequence | None = None) -> "MLPRegressor | MLPClassifier":
+        """Make a fitted network of scikit-learn; a classifier if its outputs are the logits of `classes`."""
+        from unweave.networks.exports.sklearn_networks import sklearn_network
+
+        return sklearn_network(self, classes=classes)
 
     def _neurons(self) -> tuple[int, ...]:
         return (*self.widths, self.outputs)
@@ -345,29 +374,14 @@ class Network:
 
 
 def _frozen(array: Array) -> Array:
-    copy = np.array(array, order="C")
-    copy.setflags(write=False)
+    (copy := np.array(array, order="C")).setflags(write=False)
     return copy
-
-
-def _in_chunks(
-    function: Callable[..., Array], arrays: tuple[Array, ...], shape: tuple[int, ...], numbers: int
-) -> Array:
-    """Apply `function`, which needs `numbers` numbers per row, to a bounded number of rows at a time."""
-    result = np.empty((len(arrays[0]), *shape))
-    for rows in _slices(len(result), max(1, CHUNK_NUMBERS // numbers)):
-        result[rows] = function(*(array[rows] for array in arrays))
-    return result
-
-
-def _slices(length: int, step: int) -> Iterator[slice]:
-    return (slice(start, start + step) for start in range(0, length, step))
 
 
 def _add_squares(hessians: Array, curvatures: Array, jacobian: Array) -> None:
     """Add the sum over neurons of curvature times ``grad t (grad t)^T``, packed, in place."""
     if jacobian.ndim == 2:
-        for block in _slices(len(jacobian), max(1, CHUNK_NUMBERS // hessians.shape[-1])):
+        for block in slices(len(jacobian), max(1, CHUNK_NUMBERS // hessians.shape[-1])):
             hessians += np.tensordot(curvatures[:, :, block], pack_squares(jacobian[block]), axes=1)
     else:
         rows = jacobian[:, None]

@@ -1,15 +1,13 @@
 """Other views of an oracle: in standard coordinates, or as the logits behind probabilities; and how exact it is.
 
-The noise of the answers is measured first, from answers close together on two lines. Their digits say how far rounding
-moves them, and whether that is all they differ by.
-
+The noise is measured first, from answers close together on two lines; their digits say how far rounding moves them.
 All measurements are made in standard coordinates, so that no later stage needs to know units: a box becomes
 [-1, 1]^inputs, and outputs of very different size count alike.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol, runtime_checkable
+from types import FunctionType
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float64
@@ -26,22 +24,25 @@ ROUNDING_DEVIATION = 0.29
 
 
 def as_oracle(
-    model: Oracle | Network | Callable[..., object],
+    model: Any,
     *,
     inputs: int | None,
     outputs: int | None,
     domain: Domain | None,
     budget: int | None,
+    output: str | None = None,
 ) -> Oracle:
-    """Give the oracle that a model is, or one that asks it.
-
-    Raises:
-        InvalidInput: if its inputs are not known, or an oracle's settings are given twice.
-    """
+    """Give the oracle that a model is, or one that asks it; wrong settings raise `InvalidInput`."""
     if isinstance(model, Oracle):
         if any(setting is not None for setting in (inputs, outputs, domain, budget)):
             raise InvalidInput("an Oracle carries its own inputs, outputs, domain and budget: leave them out.")
         return model
+    if not isinstance(model, Network | FunctionType):
+        from unweave.oracles.models.kinds import oracle_of_model
+
+        known = oracle_of_model(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output)
+        if known is not None:
+            return known
     if isinstance(model, Network) and inputs is None:
         inputs = model.inputs
     if inputs is None:
@@ -99,6 +100,10 @@ class StandardOracle:
     def to_standard(self, points: Points) -> Points:
         """Standard coordinates of points of the oracle."""
         return (points - self.center) / self.half_width
+
+    def as_asked(self, points: Points) -> Points:
+        """Where answers were given in truth: far from zero, the oracle's coordinates are rounded when it is asked."""
+        return self.to_standard(self.center + self.half_width * points) if np.any(self.center) else points
 
 
 def standardise(

@@ -115,7 +115,7 @@ def test_help_does_not_wait_for_the_numerics() -> None:
     process = in_process(code=check)
     out = process.communicate()[0].decode()
     assert process.returncode == 0
-    assert "module:function" in out
+    assert "module:name" in out
     assert out.splitlines()[-1] == "[]"
 
 
@@ -245,6 +245,7 @@ def test_a_run_folder_holds_every_setting_and_can_be_verified(capsys: pytest.Cap
         "target": target,
         "inputs": INPUTS,
         "outputs": None,
+        "output": None,
         "activation": "sigmoid",
         "neurons": 3,
         "budget": 5000,
@@ -357,7 +358,7 @@ def test_a_broken_oracle_leaves_with_3(
         ("{models}:number", ["--inputs", "5"], "needs to be callable, got an object of type int"),
         ("{models}:Model", ["--inputs", "5"], "is a class"),
         ("{models}:", ["--inputs", "5"], "as in an import"),
-        ("{models}.py:answer", ["--inputs", "5"], "as in an import"),
+        ("{models}.py:nothing", ["--inputs", "5"], "has no attribute 'nothing'"),
         ("./{models}:answer", ["--inputs", "5"], "as in an import"),
         ("fails_to_load:answer", ["--inputs", "5"], "importing fails_to_load raised ZeroDivisionError"),
         ("leaves_on_load:answer", ["--inputs", "5"], "importing leaves_on_load raised SystemExit"),
@@ -366,7 +367,7 @@ def test_a_broken_oracle_leaves_with_3(
             ["--inputs", "5"],
             "importing misses_a_module failed: No module named 'absent'",
         ),
-        ("{models}", ["--inputs", "5"], "module:function or the path of a saved network"),
+        ("{models}", ["--inputs", "5"], "or the path of a saved network"),
         ("missing.safetensors", [], "there is no such file"),
         ("fails_to_load.py", [], "needs to be a file written by Network.save"),
         ("secret.safetensors", ["--inputs", "6"], "the network has 5 inputs, but --inputs says 6"),

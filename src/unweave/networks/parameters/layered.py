@@ -15,8 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Points, Values
-from unweave.networks.network import CHUNK_NUMBERS, Network
+from unweave.arrays import CHUNK_NUMBERS, Points, Values
+from unweave.networks.network import Network
 from unweave.networks.parameters.vector import ParameterVector, is_shallow, positive, shallow_jacobian
 
 

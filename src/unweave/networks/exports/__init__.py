@@ -1,0 +1,1 @@
+"""Networks for other programs: torch modules, ONNX files, scikit-learn's networks, each with the same numbers."""

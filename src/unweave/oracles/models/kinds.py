@@ -1,0 +1,131 @@
+"""Which kind of model something is, without importing the framework that it belongs to."""
+
+from pathlib import Path
+from typing import Any
+
+from unweave.exceptions import InvalidInput, UnreadableFile
+from unweave.networks.network import Network
+from unweave.oracles.oracle import CallableOracle, Domain, Oracle
+
+# Files that hold pickled objects: reading one runs whatever code it names.
+PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".joblib")
+
+
+# Files of models that `oracle_of_file` knows, or refuses by name.
+FILES = (".onnx", *PICKLES)
+
+
+def knows_inputs(model: object) -> bool:
+    """Whether a model is of a kind that may say its number of inputs itself."""
+    return _is_torch(model) or _is_estimator(model) or _keras_inputs(model) is not None
+
+
+def oracle_of_model(
+    model: object,
+    *,
+    inputs: int | None,
+    outputs: int | None,
+    domain: Domain | None,
+    budget: int | None,
+    output: str | None = None,
+) -> Oracle | None:
+    """Give the oracle that asks a model of a known kind; None for anything else.
+
+    Args:
+        model: a module, an estimator, or the path of a file.
+        inputs: number of inputs, where the model does not say it.
+        outputs: number of outputs; learnt if omitted.
+        domain: where it may be asked.
+        budget: how many points may be asked.
+        output: name of the output of an ONNX model that is asked, if it has several.
+
+    Raises:
+        InvalidInput: if the model can't be asked, or contradicts what is given.
+        UnreadableFile: for a path at which there is no model.
+        MissingExtra: if a package that it needs is not installed.
+    """
+    if isinstance(model, str | Path):
+        path = Path(model)
+        return oracle_of_file(path, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output)
+    if output is not None:
+        raise InvalidInput(f"only outputs of ONNX files have names, got output={output!r}: leave it out.")
+    if _is_torch(model):
+        from unweave.oracles.models.torch_module import TorchOracle
+
+        return TorchOracle(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget)
+    if _is_estimator(model):
+        from unweave.oracles.models.sklearn_estimator import SklearnOracle
+
+        return SklearnOracle(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget)
+    known = _keras_inputs(model)
+    if known is not None and callable(model):
+        check_size("inputs", inputs, known)
+        return CallableOracle(model, inputs=known, outputs=outputs, domain=domain, budget=budget)
+    return None
+
+
+def oracle_of_file(
+    path: Path,
+    *,
+    inputs: int | None = None,
+    outputs: int | None = None,
+    domain: Domain | None = None,
+    budget: int | None = None,
+    output: str | None = None,
+) -> Oracle:
+    """Give the oracle that asks the model of a file, an ONNX model or a network that `Network.save` has written.
+
+    Args:
+        path: of the file.
+        inputs: number of inputs, where the file does not say it.
+        outputs: number of outputs; learnt if omitted.
+        domain: where it may be asked.
+        budget: how many points may be asked.
+        output: name of the output of an ONNX model that is asked, if it has several.
+
+    Raises:
+        InvalidInput: if what is given contradicts the file, or the file would run code.
+        UnreadableFile: if it is missing, or something else.
+    """
+    if path.suffix == ".onnx":
+        from unweave.oracles.models.onnx_file import OnnxOracle
+
+        return OnnxOracle(path, output=output, inputs=inputs, outputs=outputs, domain=domain, budget=budget)
+    if output is not None:
+        raise InvalidInput(f"only outputs of ONNX files have names, got output={output!r} for {path}: leave it out.")
+    if path.suffix in PICKLES:
+        raise InvalidInput(
+            f"{path} may hold pickled objects, and reading it would run whatever code it names: load it in a file of "
+            "your own, and give the model, or file.py:model on the command line."
+        )
+    if not path.exists():
+        raise UnreadableFile(f"there is no model at {path}: check the path.")
+    network = Network.load(path)
+    check_size("inputs", inputs, network.inputs)
+    check_size("outputs", outputs, network.outputs)
+    return CallableOracle(network, inputs=network.inputs, outputs=network.outputs, domain=domain, budget=budget)
+
+
+def check_size(name: str, given: int | None, known: int) -> None:
+    """Refuse a size that contradicts the one that the model says.
+
+    Raises:
+        InvalidInput: if they differ.
+    """
+    if given not in (None, known):
+        raise InvalidInput(f"the model has {known} {name}, got {name}={given}: leave it out.")
+
+
+def _is_torch(model: object) -> bool:
+    return any(kind.__module__ == "torch.nn.modules.module" for kind in type(model).__mro__)
+
+
+def _is_estimator(model: object) -> bool:
+    return hasattr(model, "predict") and hasattr(model, "get_params") and not isinstance(model, type)
+
+
+def _keras_inputs(model: object) -> int | None:
+    """Number of inputs that a Keras model says; None for anything else."""
+    shape: Any = getattr(model, "input_shape", None)
+    is_row = callable(model) and isinstance(shape, tuple) and len(shape) == 2 and isinstance(shape[1], int)
+    return shape[1] if is_row else None

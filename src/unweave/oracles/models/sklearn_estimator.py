@@ -1,0 +1,90 @@
+"""Ask a fitted scikit-learn estimator or pipeline, in the units that its scaler has learnt."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from unweave.arrays import Points
+from unweave.exceptions import InvalidInput
+from unweave.extras import need
+from unweave.oracles.models.kinds import check_size
+from unweave.oracles.oracle import Domain, Everywhere, Oracle
+
+
+class SklearnOracle(Oracle):
+    """Ask a fitted estimator: what a regressor predicts, scores of a classifier, or its probabilities.
+
+    Args:
+        estimator: regressor, classifier or pipeline that ends in one.
+        inputs: number of inputs; it knows them.
+        outputs: number of outputs; learnt if omitted.
+        domain: where it may be asked; if omitted, all of space, in the units of the scaler that a pipeline begins with.
+        budget: how many points may be asked.
+        batch: the largest number of points sent at once.
+
+    Raises:
+        InvalidInput: if it is not fitted, or has another number of inputs.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        inputs: int | None = None,
+        outputs: int | None = None,
+        domain: Domain | None = None,
+        budget: int | None = None,
+        batch: int = 65_536,
+    ) -> None:
+        need("sklearn", purpose="asking an estimator")
+        try:
+            known = int(estimator.n_features_in_)
+        except AttributeError as error:
+            raise InvalidInput(f"the {type(estimator).__name__} is not fitted: call its fit first.") from error
+        check_size("inputs", inputs, known)
+        domain = _units_of(estimator) if domain is None else domain
+        super().__init__(inputs=known, outputs=outputs, domain=domain, budget=budget, batch=batch)
+        self._estimator, self.method = estimator, _method_of(estimator)
+
+    def _answer(self, points: Points) -> object:
+        with warnings.catch_warnings():
+            # An estimator that was fitted to a table with names of columns is asked without them.
+            warnings.filterwarnings("ignore", message="X does not have valid feature names")
+            answers = getattr(self._estimator, self.method)(points)
+        if self.method == "predict" and hasattr(self._estimator, "classes_"):
+            # Labels may be words; their places in the list of classes are numbers.
+            return np.searchsorted(self._estimator.classes_, answers).astype(np.float64)
+        return answers
+
+
+def _method_of(estimator: Any) -> str:
+    """Name the method with the most telling answers."""
+    from sklearn.base import is_classifier
+
+    if not is_classifier(estimator):
+        return "predict"
+    return next(name for name in ("decision_function", "predict_proba", "predict") if hasattr(estimator, name))
+
+
+def _units_of(estimator: Any) -> Everywhere | None:
+    """Centre and scale of the inputs, as the first step of a pipeline has learnt them; None without such a step."""
+    for inner in ("best_estimator_", "regressor_"):
+        if hasattr(estimator, inner):
+            return _units_of(getattr(estimator, inner))
+    steps = getattr(estimator, "steps", None)
+    if not steps:
+        return None
+    scaler = steps[0][1]
+    if hasattr(scaler, "steps"):
+        return _units_of(scaler)
+    if hasattr(scaler, "data_min_"):
+        center, scale = 0.5 * (scaler.data_min_ + scaler.data_max_), 0.5 * (scaler.data_max_ - scaler.data_min_)
+    elif getattr(scaler, "scale_", None) is not None:
+        scale = np.asarray(scaler.scale_, dtype=np.float64)
+        learnt = next((each for each in ("mean_", "center_") if getattr(scaler, each, None) is not None), None)
+        center = np.zeros_like(scale) if learnt is None else np.asarray(getattr(scaler, learnt), dtype=np.float64)
+    else:
+        return None
+    # Columns that were constant have no unit.
+    return Everywhere(scale=np.where(scale > 0.0, scale, 1.0), center=center)

@@ -1,0 +1,311 @@
+"""Models as people have them: what they say of themselves is taken from them, and nothing in them is changed."""
+
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+import torch
+from onnx import TensorProto, helper, numpy_helper
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
+from sklearn.svm import SVC
+from sklearn.tree import DecisionTreeClassifier
+from torch import nn
+
+from unweave.exceptions import BadAnswer, InvalidInput, MissingExtra, UnreadableFile
+from unweave.networks.network import Network
+from unweave.oracles.models.onnx_file import OnnxOracle
+from unweave.oracles.models.sklearn_estimator import SklearnOracle
+from unweave.oracles.models.torch_module import TorchOracle
+from unweave.oracles.oracle import Box, CallableOracle, Everywhere, Oracle
+from unweave.oracles.views import as_oracle
+
+
+def oracle_of(model: object, **given: Any) -> Oracle:
+    return as_oracle(model, **{"inputs": None, "outputs": None, "domain": None, "budget": None} | given)
+
+
+def some_points(inputs: int, count: int = 9) -> np.ndarray:
+    return np.random.default_rng(0).standard_normal((count, inputs))
+
+
+class TestTorch:
+    def test_type_device_and_inputs_are_taken_from_the_module(self) -> None:
+        module = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 2)).double()
+        oracle, points = oracle_of(module), some_points(4)
+        assert isinstance(oracle, TorchOracle)
+        assert oracle.inputs == 4
+        expected = module(torch.tensor(points)).detach().numpy()
+        np.testing.assert_array_equal(oracle.query(points), expected)
+        assert oracle.ledger.answer_digits == np.finfo(np.float64).eps
+
+    @pytest.mark.parametrize(("type_", "digits"), [(torch.float32, 2.0**-23), (torch.bfloat16, 2.0**-7)])
+    def test_answers_have_the_digits_of_the_module(self, type_: torch.dtype, digits: float) -> None:
+        oracle = oracle_of(nn.Linear(4, 3).to(type_))
+        oracle.query(some_points(4, 100))
+        assert oracle.ledger.answer_digits == digits
+
+    def test_every_part_is_asked_in_eval_mode_and_put_back(self) -> None:
+        frozen, dropout = nn.BatchNorm1d(4).eval(), nn.Dropout(0.5)
+        module = nn.Sequential(frozen, nn.Linear(4, 4), dropout).train()
+        frozen.eval()
+        oracle, points = oracle_of(module), some_points(4)
+        np.testing.assert_array_equal(oracle.query(points), oracle.query(points))
+        assert (module.training, dropout.training, frozen.training) == (True, True, False)
+        assert all(parameter.grad is None and parameter.requires_grad for parameter in module.parameters())
+
+    def test_a_module_that_raises_is_put_back_too(self) -> None:
+        module = nn.Sequential(nn.Linear(4, 3), nn.Linear(4, 3)).train()
+        with pytest.raises(Exception, match="the oracle raised"):
+            oracle_of(module).query(some_points(4))
+        assert module.training
+
+    @pytest.mark.parametrize(
+        ("module", "inputs"),
+        [
+            (nn.Sequential(nn.Flatten(), nn.Linear(6, 2)), 6),
+            (nn.Sequential(nn.Unflatten(1, (1, 4, 5)), nn.Conv2d(1, 2, 3), nn.Flatten()), 20),
+            (nn.Sequential(nn.LayerNorm(7), nn.Linear(7, 1)), 7),
+        ],
+    )
+    def test_inputs_of_other_first_layers(self, module: nn.Module, inputs: int) -> None:
+        oracle = oracle_of(module)
+        assert oracle.inputs == inputs
+        assert oracle.query(some_points(inputs)).shape[0] == 9
+
+    def test_answers_of_more_axes_are_rows(self) -> None:
+        assert oracle_of(nn.Sequential(nn.Linear(3, 6), nn.Unflatten(1, (2, 3)))).query(some_points(3)).shape == (9, 6)
+
+    @pytest.mark.parametrize(
+        ("module", "given", "problem"),
+        [
+            (nn.Conv2d(1, 2, 3), {}, "Unflatten"),
+            (nn.Tanh(), {}, "give inputs="),
+            (nn.Linear(4, 3), {"inputs": 5}, "the model has 4 inputs, got inputs=5"),
+            (nn.LazyLinear(3), {}, "were not used yet"),
+        ],
+    )
+    def test_what_can_not_be_asked_is_said_before_any_query(
+        self, module: nn.Module, given: dict[str, Any], problem: str
+    ) -> None:
+        with pytest.raises(InvalidInput, match=problem):
+            oracle_of(module, **given)
+
+    def test_a_module_without_numbers_is_asked_with_the_inputs_that_are_given(self) -> None:
+        np.testing.assert_allclose(
+            oracle_of(nn.Tanh(), inputs=3).query(np.ones((1, 3))), np.tanh(np.ones((1, 3))), 1e-6
+        )
+
+    def test_answers_that_are_no_tensor_are_named(self) -> None:
+        class Pair(nn.Linear):
+            def forward(self, points: torch.Tensor) -> Any:
+                return points, points
+
+        with pytest.raises(BadAnswer, match="answers with a tuple"):
+            oracle_of(Pair(2, 2)).query(some_points(2))
+
+
+SAMPLES, TARGETS = some_points(3, 60) * [1.0, 20.0, 300.0] + [5.0, 0.0, -100.0], some_points(1, 60)[:, 0]
+CLASSES = np.array(["no", "yes"])[(TARGETS > 0).astype(int)]
+
+
+class TestScikitLearn:
+    @pytest.mark.parametrize(
+        ("estimator", "labels", "method"),
+        [
+            (LinearRegression(), TARGETS, "predict"),
+            (MLPRegressor(hidden_layer_sizes=(3,), max_iter=2), np.column_stack([TARGETS, TARGETS]), "predict"),
+            (LogisticRegression(), CLASSES, "decision_function"),
+            (SVC(), CLASSES, "decision_function"),
+            (MLPClassifier(hidden_layer_sizes=(3,), max_iter=2), CLASSES, "predict_proba"),
+            (
+                make_pipeline(StandardScaler(), MLPClassifier(hidden_layer_sizes=(3,), max_iter=2)),
+                CLASSES,
+                "predict_proba",
+            ),
+        ],
+    )
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+    def test_the_most_telling_answers_are_asked(self, estimator: Any, labels: np.ndarray, method: str) -> None:
+        estimator.fit(SAMPLES, labels)
+        oracle = oracle_of(estimator)
+        assert isinstance(oracle, SklearnOracle)
+        assert (oracle.inputs, oracle.method) == (3, method)
+        expected = getattr(estimator, method)(SAMPLES).reshape(60, -1)
+        np.testing.assert_allclose(oracle.query(SAMPLES), expected, rtol=1e-12)
+
+    def test_labels_that_are_words_are_numbers(self) -> None:
+        tree = DecisionTreeClassifier(max_depth=1).fit(SAMPLES, CLASSES)
+        oracle = SklearnOracle(tree)
+        assert oracle.method == "predict_proba"
+        oracle.method = "predict"
+        assert set(np.unique(oracle.query(SAMPLES))) <= {0.0, 1.0}
+
+    @pytest.mark.parametrize("scaler", [StandardScaler(), RobustScaler(), MinMaxScaler()])
+    def test_units_come_from_the_scaler(self, scaler: Any) -> None:
+        domain = oracle_of(make_pipeline(scaler, LinearRegression()).fit(SAMPLES, TARGETS)).domain
+        assert isinstance(domain, Everywhere)
+        center, scale = domain.frame(3)
+        assert np.all(np.abs(center - [5.0, 0.0, -100.0]) < [1.5, 30.0, 450.0])
+        assert np.all((scale > [0.5, 10.0, 150.0]) & (scale < [4.0, 80.0, 1200.0]))
+
+    def test_a_constant_column_has_a_unit_all_the_same(self) -> None:
+        samples = np.column_stack([SAMPLES, np.full(60, 3.0)])
+        for scaler in (MinMaxScaler(), StandardScaler()):
+            oracle = oracle_of(make_pipeline(scaler, LinearRegression()).fit(samples, TARGETS))
+            assert oracle.domain.frame(4)[1][3] == 1.0
+
+    def test_a_domain_that_is_given_counts(self) -> None:
+        fitted = make_pipeline(StandardScaler(), LinearRegression()).fit(SAMPLES, TARGETS)
+        assert oracle_of(fitted, domain=Box(0.0, 1.0)).domain == Box(0.0, 1.0)
+
+    def test_without_fit_it_is_refused(self) -> None:
+        with pytest.raises(InvalidInput, match="MLPRegressor is not fitted: call its fit first"):
+            oracle_of(MLPRegressor())
+
+    def test_other_inputs_are_refused(self) -> None:
+        with pytest.raises(InvalidInput, match="the model has 3 inputs, got inputs=4"):
+            oracle_of(LinearRegression().fit(SAMPLES, TARGETS), inputs=4)
+
+
+def graph_file(
+    path: Path,
+    *,
+    shape: list[int | str] = ["batch", 3],  # noqa: B006
+    type_: int = TensorProto.DOUBLE,
+    outputs: tuple[str, ...] = ("values",),
+    more_inputs: tuple[str, ...] = (),
+) -> Path:
+    """A file whose outputs are all twice its input, flattened."""
+    two = numpy_helper.from_array(np.array(2.0, dtype=helper.tensor_dtype_to_np_dtype(type_)), "two")
+    nodes = [helper.make_node("Flatten", ["points"], ["rows"], axis=1)]
+    nodes += [helper.make_node("Mul", ["rows", "two"], [name]) for name in outputs]
+    graph = helper.make_graph(
+        nodes,
+        "double",
+        [helper.make_tensor_value_info(name, type_, shape) for name in ("points", *more_inputs)],
+        [helper.make_tensor_value_info(name, type_, [shape[0], None]) for name in outputs],
+        [two],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, path)
+    return path
+
+
+class TestOnnx:
+    @pytest.mark.parametrize("type_", [TensorProto.DOUBLE, TensorProto.FLOAT])
+    @pytest.mark.parametrize("shape", [["batch", 3], [None, 3], ["batch", 1, 3]])
+    def test_shape_and_type_are_taken_from_the_graph(self, shape: list, type_: int, tmp_path: Path) -> None:
+        oracle = oracle_of(graph_file(tmp_path / "model.onnx", shape=shape, type_=type_))
+        assert isinstance(oracle, OnnxOracle)
+        points = some_points(3).astype(np.float32).astype(np.float64)
+        np.testing.assert_array_equal(oracle.query(points), 2.0 * points)
+
+    @pytest.mark.parametrize("rows", [1, 4])
+    def test_a_fixed_number_of_rows_is_kept(self, rows: int, tmp_path: Path) -> None:
+        oracle = oracle_of(str(graph_file(tmp_path / "model.onnx", shape=[rows, 3])))
+        np.testing.assert_array_equal(oracle.query(some_points(3)), 2.0 * some_points(3))
+        assert oracle.ledger.sent == 9
+
+    def test_several_outputs_have_to_be_named(self, tmp_path: Path) -> None:
+        path = graph_file(tmp_path / "model.onnx", outputs=("one", "two_more"))
+        with pytest.raises(InvalidInput, match="several outputs: name one of one, two_more"):
+            oracle_of(path)
+        with pytest.raises(InvalidInput, match="no output 'three': use one of one, two_more"):
+            oracle_of(path, output="three")
+        assert oracle_of(path, output="two_more").query(some_points(3)).shape == (9, 3)
+
+    def test_an_open_shape_needs_the_inputs(self, tmp_path: Path) -> None:
+        path = graph_file(tmp_path / "model.onnx", shape=["batch", "features"])
+        with pytest.raises(InvalidInput, match="leaves the shape of its input points open"):
+            oracle_of(path)
+        assert oracle_of(path, inputs=5).query(some_points(5)).shape == (9, 5)
+
+    def test_several_inputs_are_refused(self, tmp_path: Path) -> None:
+        with pytest.raises(InvalidInput, match="one input of real numbers"):
+            oracle_of(graph_file(tmp_path / "model.onnx", more_inputs=("other",)))
+
+    @pytest.mark.parametrize("zipmap", [True, False])
+    @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+    @pytest.mark.filterwarnings("ignore::DeprecationWarning")
+    @pytest.mark.filterwarnings("ignore::FutureWarning")
+    def test_probabilities_of_a_converted_classifier_are_unpacked(self, zipmap: bool, tmp_path: Path) -> None:
+        from skl2onnx import to_onnx
+
+        model = MLPClassifier(hidden_layer_sizes=(3,), max_iter=5, random_state=0).fit(SAMPLES, CLASSES)
+        converted = to_onnx(model, SAMPLES[:1].astype(np.float32), options={id(model): {"zipmap": zipmap}})
+        (tmp_path / "classifier.onnx").write_bytes(converted.SerializeToString())
+        answers = oracle_of(tmp_path / "classifier.onnx").query(SAMPLES)
+        np.testing.assert_allclose(answers, model.predict_proba(SAMPLES), atol=1e-4)
+
+    @pytest.mark.parametrize("content", [b"", b"no model at all", b"\x08\x08\x12\x04"])
+    def test_a_file_of_something_else_is_refused(self, content: bytes, tmp_path: Path) -> None:
+        (tmp_path / "model.onnx").write_bytes(content)
+        with pytest.raises(UnreadableFile, match=r"model\.onnx"):
+            oracle_of(tmp_path / "model.onnx")
+
+    def test_without_its_package_it_says_so(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("unweave.extras.find_spec", lambda package: None)  # noqa: ARG005
+        with pytest.raises(MissingExtra, match=r"pip install 'unweave\[onnx\]'"):
+            oracle_of(tmp_path / "model.onnx")
+
+
+class TestFiles:
+    def test_a_saved_network_is_asked(self, tmp_path: Path) -> None:
+        network = Network.shallow(np.ones((2, 3)), np.ones(2), np.ones((1, 2)), np.zeros(1), _tanh())
+        network.save(tmp_path / "network.safetensors")
+        np.testing.assert_array_equal(
+            oracle_of(tmp_path / "network.safetensors").query(some_points(3)), network(some_points(3))
+        )
+
+    def test_a_missing_file_is_named(self, tmp_path: Path) -> None:
+        for name in ("model.onnx", "network.safetensors"):
+            with pytest.raises(UnreadableFile, match=f"no model at .*{name}"):
+                oracle_of(tmp_path / name)
+
+    @pytest.mark.parametrize("ending", ["pt", "pth", "pkl", "joblib"])
+    def test_a_pickle_is_never_read(self, ending: str, tmp_path: Path) -> None:
+        (tmp_path / f"model.{ending}").write_bytes(b"cos\nsystem\n(S'touch broken'\ntR.")
+        with pytest.raises(InvalidInput, match="would run whatever code it names"):
+            oracle_of(tmp_path / f"model.{ending}")
+
+    def test_only_outputs_of_onnx_files_have_names(self) -> None:
+        with pytest.raises(InvalidInput, match="only outputs of ONNX files have names"):
+            oracle_of(nn.Linear(2, 2), output="probabilities")
+
+
+def test_a_model_that_says_its_inputs_as_keras_does() -> None:
+    class Model:
+        input_shape = (None, 4)
+
+        def __call__(self, points: np.ndarray) -> np.ndarray:
+            return points
+
+    oracle = oracle_of(Model())
+    assert isinstance(oracle, CallableOracle)
+    assert oracle.inputs == 4
+    with pytest.raises(InvalidInput, match="the model has 4 inputs"):
+        oracle_of(Model(), inputs=3)
+
+
+def test_no_framework_is_loaded_to_ask_a_callable(monkeypatch: pytest.MonkeyPatch) -> None:
+    for package in ("torch", "sklearn", "onnxruntime"):
+        monkeypatch.setitem(sys.modules, package, types.ModuleType(package))
+
+    class Plain:
+        def __call__(self, points: np.ndarray) -> np.ndarray:
+            return points
+
+    assert isinstance(oracle_of(Plain(), inputs=2), CallableOracle)
+
+
+def _tanh() -> Any:
+    from unweave.activations import TANH
+
+    return TANH
