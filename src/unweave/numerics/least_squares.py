@@ -285,7 +285,7 @@ def _after_success(policy: Policy, losses: list[float], damping: float, floor: f
 
 
 # LAPACK itself: for small systems SciPy's checks around it take longer than the solution.
-(_solve_definite,) = scipy.linalg.get_lapack_funcs(("posv",), dtype=np.float64)
+_solve_definite, _reciprocal_condition = scipy.linalg.get_lapack_funcs(("posv", "trcon"), dtype=np.float64)
 
 
 def orthogonal_solver(
@@ -293,6 +293,7 @@ def orthogonal_solver(
     residuals: Float64[np.ndarray, "rows"],
     *,
     rank_tol: float = 1e-15,
+    full_rank: float = 1e-12,
 ) -> Solver:
     """Factorise the Jacobian orthogonally, which keeps all digits; a damped problem has the size of the triangle.
 
@@ -301,6 +302,8 @@ def orthogonal_solver(
         residuals: the right-hand side.
         rank_tol: singular values of an undamped problem below this share of the largest are rounding, and no step is
             taken along them: a few eps, which is 2.2e-16, because the triangle itself is exact to no more.
+        full_rank: reciprocal condition from which on no singular value is below that: it is at most the number of
+            parameters times too large, of which there are a thousand, and the triangle itself solves the problem.
 
     Returns:
         Solutions for dampings in units of the mean square of the singular values.
@@ -312,6 +315,8 @@ def orthogonal_solver(
     def solve(damping: float) -> Step:
         if not (np.isfinite(unit) and unit > 0.0):
             return np.full(count, np.nan)
+        if damping == 0.0 and _reciprocal_condition(triangle)[0] > full_rank:
+            return scipy.linalg.solve_triangular(triangle, target)
         if damping == 0.0:
             return np.linalg.lstsq(triangle, target, rcond=rank_tol)[0]
         damped, shifted = _triangle(

@@ -81,6 +81,8 @@ class BoxWalk:
         clear: error of a normal up to which a kink is believed.
         anchors: places that a model is tried from, the latest ones; chosen, for the time.
         spare: answers that a model must meet beside those that its linear parameters could be fitted to; chosen.
+        doubtful: terms that one line has shown which are tried for removal at a time, the latest ones; chosen, for the
+            time that functions with hundreds of kinks take.
     """
 
     lines: int = 200
@@ -94,6 +96,7 @@ class BoxWalk:
     clear: float = 0.05
     anchors: int = 8
     spare: int = 8
+    doubtful: int = 12
 
     def __call__(self, survey: Survey, refiner: Refiner, *, first_answers: int) -> Candidate:
         """Find all kinks that vertices and other answers show.
@@ -212,10 +215,11 @@ class _Search:
     def _drop_wrong_terms(self) -> None:
         """Leave out terms without which more answers are met, the latest first.
 
-        Two kinks close together can look like one, on a hyperplane that does not exist.
+        Two kinks close together can look like one, on a hyperplane that does not exist and that no other line meets.
         """
         met = self._most_met(self._terms)[1]
-        for number in range(len(self._terms.offsets) - 1, -1, -1):
+        doubtful = np.flatnonzero(self._terms.sightings <= 1)[::-1]
+        for number in doubtful[: self._settings.doubtful]:
             others = self._terms.without(number)
             if (more := self._most_met(others)[1]) > met:
                 self._terms, met = others, more
