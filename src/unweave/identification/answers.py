@@ -153,10 +153,8 @@ class AnswerPool:
 
     def keep(self, points: Points, values: Values, *, are_spread: bool) -> None:
         """Keep answers that another stage has asked for."""
-        self.points, self.values = (
-            np.concatenate([self.points, points]),
-            np.concatenate([self.values, values]),
-        )
+        self.points = np.concatenate([self.points, self.oracle.as_asked(points)])
+        self.values = np.concatenate([self.values, values])
         self._spread_out += len(points) if are_spread else 0
 
     def ask(self, count: int) -> None:
@@ -191,7 +189,7 @@ class AnswerPool:
         while (missing := count - len(self.fresh_points)) > 0:
             points = self.oracle.sample(self._rng_fresh, min(missing, self._asking.at_once // self.oracle.inputs + 1))
             values = self.oracle.query(points)
-            self.fresh_points = np.concatenate([self.fresh_points, points])
+            self.fresh_points = np.concatenate([self.fresh_points, self.oracle.as_asked(points)])
             self.fresh_values = np.concatenate([self.fresh_values, values])
 
     def give_up_fresh(self) -> None:
@@ -244,8 +242,9 @@ class AnswerPool:
         weights = network.layers[0].weights
         extremes = np.where(weights < 0.0, -1.0, 1.0)
         self._try(np.concatenate([extremes, -extremes]))
-        asking, is_vertex = self._asking, np.all(np.abs(self.trial_points) == 1.0, axis=1)
-        starts, values = self.trial_points[is_vertex], self.trial_values[is_vertex]
+        # Coordinates of narrow boxes are rounded to a millionth of their sides.
+        asking, is_vertex = self._asking, np.all(np.abs(self.trial_points) > 1.0 - 1e-5, axis=1)
+        starts, values = np.sign(self.trial_points[is_vertex]), self.trial_values[is_vertex]
         heights = np.max(np.abs(values - network(starts)), axis=1)
         worst, rng = np.argsort(-heights)[: asking.climbs], self._rng_fresh.spawn(1)[0]
         climb(difference, starts[worst], heights[worst], flips=asking.flips, rounds=asking.rounds, rng=rng)
@@ -276,7 +275,7 @@ class AnswerPool:
                 raise
             # Models need not answer far from the centre.
             return False
-        self.trial_points = np.concatenate([self.trial_points, points])
+        self.trial_points = np.concatenate([self.trial_points, self.oracle.as_asked(points)])
         self.trial_values = np.concatenate([self.trial_values, values])
         return True
 
@@ -336,7 +335,8 @@ class AnswerPool:
             targets = asking.telling_arguments(
                 hidden.activation, arguments, planned / asking.sample, wanted, self._rng_fit
             )
-            if len(targets) == 0 or self._is_excited(weights / length, bias / length):
+            slab = np.inf if hidden.activation.homogeneity else 0.5 / length
+            if len(targets) == 0 or self._is_excited(weights / length, bias / length, within=slab):
                 continue
             if self.is_box:
                 side = np.sign(targets[0])
@@ -348,11 +348,12 @@ class AnswerPool:
             points = points + (moves / length**2)[:, None] * weights
             self.keep(points, self.oracle.query(points), are_spread=False)
 
-    def _is_excited(self, normal: Vector, offset: float) -> bool:
-        """Whether a hyperplane was asked around before; if not, remember that it is now."""
+    def _is_excited(self, normal: Vector, offset: float, *, within: float) -> bool:
+        """Whether a hyperplane was asked around before, up to this distance; if not, remember that it is now."""
+        same = self._asking.same_hyperplane
         seen = any(
-            np.linalg.norm(normal - np.sign(normal @ other) * other) < self._asking.same_hyperplane
-            and abs(offset - np.sign(normal @ other) * distance) < self._asking.same_hyperplane * (1.0 + abs(offset))
+            np.linalg.norm(normal - np.sign(normal @ other) * other) < min(same, within)
+            and abs(offset - np.sign(normal @ other) * distance) < min(same * (1.0 + abs(offset)), within)
             for other, distance in self._excited
         )
         if not seen:

@@ -187,8 +187,10 @@ class Refiner:
         with threads_for(start.network.parameters):
             candidate = self._once(start)
             if candidate.fits and not candidate.explains:
-                # The fitted answers were too few, or too close together.
+                # The fitted answers were too few, too close together, or not where neurons bend.
                 with suppress(BudgetExhausted):
+                    if is_shallow(candidate.network):
+                        self.answers.excite(candidate.network)
                     self.answers.ask_more(start.network.parameters)
                     candidate = self._once(replace(start, network=candidate.network))
         return candidate

@@ -5,7 +5,8 @@ the slabs are met one by one. What a line could not resolve is looked for on the
 answers minus what is known, until a line shows nothing new.
 """
 
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float64
@@ -64,6 +65,8 @@ class SaturationWalk:
             times smaller, and slabs as many times wider; chosen.
         slope_step: of the differences that measure the slope of an affine part, relative to the radius; chosen: so
             short that it rarely crosses a slab.
+        steep: length of weights from which on neurons are read on nearer lines, in proportion, beside the others: their
+            slabs are narrower, and a direction that is off by rounding moves them by many widths; chosen.
         parallel_share: of the hyperplanes across which answers change by the same on two lines, from which on there is
             one layer with neurons that are parallel; chosen: a slab beside another may be read wrongly.
     """
@@ -84,6 +87,7 @@ class SaturationWalk:
     outer_sloped: float = 0.1
     nearer: float = 0.01
     slope_step: float = 1e-3
+    steep: float = 10.0
     parallel_share: float = 0.8
     name = SATURATION
     asks_far = True
@@ -106,16 +110,18 @@ class SaturationWalk:
         except StageFailed as failure:
             return Found(str(failure))
 
-    def _walk(self, survey: Survey, far: "_FarLines") -> Start:
+    def _walk(self, survey: Survey, far: "_FarLines", known: Reading | None = None) -> Start:
+        """Read neurons on far lines, beside some that are known."""
         session, probe, reader = survey.session, survey.probe, far.reader
         oracle, answers = probe.oracle, probe.answers
         given = survey.activation
         activations = simplest_activations(reader.reads) if given is None else (base_of(given),)
+        activations = activations if known is None else (known.activation,)
         slope = far.slope(session, probe)
         noise = first_noise = far.noise(probe)
-        neurons: list[FarNeuron] = []
+        neurons: list[FarNeuron] = [] if known is None else known.neurons
         misfits: list[float] = []
-        model, lines, reading = network_of([], activations[0], slope=slope), 0, None
+        model, lines, reading = network_of(neurons, activations[0], slope=slope), 0, None
         for lines in range(1, self.lines + 1):
 
             def ask(points: Points, model: Network = model) -> Values:
@@ -127,6 +133,13 @@ class SaturationWalk:
             reading = reader(ask, line, noise=noise, rounding=probe.rounding, activations=activations)
             if lines == 1:
                 self._check(reading, noise)
+                lengths = np.array([np.linalg.norm(neuron.weights) for neuron in reading.neurons])
+                is_steep = lengths > self.steep * far.steepness
+                if np.any(is_steep):
+                    others = [neuron for neuron, each in zip(reading.neurons, is_steep, strict=True) if not each]
+                    nearer = replace(far, steepness=float(np.min(lengths[is_steep])))
+                    with suppress(StageFailed):
+                        return self._walk(survey, nearer, replace(reading, neurons=[*neurons, *others]))
             elif reading.events == 0:
                 break
             activations = (reading.activation,)
@@ -153,10 +166,11 @@ class SaturationWalk:
 
 @dataclass(frozen=True)
 class _FarLines:
-    """Where far lines are walked, and how they are read, as the tails of the function allow it."""
+    """Where far lines are walked, and how they are read, as the tails of the function and its steepness allow it."""
 
     tails: Tails
     walk: SaturationWalk
+    steepness: float = 1.0
 
     @property
     def reader(self) -> Reader:
@@ -175,7 +189,8 @@ class _FarLines:
     @property
     def radius(self) -> float:
         """How far away lines are: nearer if an affine part hides jumps behind its rounding."""
-        return self.walk.nearer * self.tails.radius if self._has_affine_part else self.tails.radius
+        radius = self.tails.radius / self.steepness
+        return self.walk.nearer * radius if self._has_affine_part else radius
 
     def noise(self, probe: Probe) -> float:
         """Expected error of answers far out, with that of a slope which was subtracted."""
