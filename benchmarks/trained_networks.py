@@ -2,6 +2,9 @@
 
 python benchmarks/trained_networks.py
 python benchmarks/trained_networks.py --data diabetes --widths 5 10 --states 5
+python benchmarks/trained_networks.py --widths 10 --solvers lbfgs --iterations 2000
+python benchmarks/trained_networks.py --widths 10 --solvers lbfgs --iterations 1000 --alpha 1.0
+python benchmarks/trained_networks.py --widths 5 10 --solvers lbfgs --raw
 """
 
 import time
@@ -11,6 +14,7 @@ import numpy as np
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import unweave
@@ -31,43 +35,59 @@ def main() -> None:
     parser.add_argument("--data", nargs="+", choices=DATA, default=list(DATA))
     parser.add_argument("--widths", nargs="+", type=int, default=[5, 10, 20, 40])
     parser.add_argument("--states", type=int, default=3, help="values of random_state")
+    parser.add_argument("--solvers", nargs="+", choices=SOLVERS, default=list(SOLVERS))
+    parser.add_argument("--iterations", type=int, default=200, help="of the training")
+    parser.add_argument("--alpha", type=float, default=1e-4, help="penalty on large weights")
+    parser.add_argument("--raw", action="store_true", help="targets and columns as they are, behind a StandardScaler")
     settings = parser.parse_args()
     print("data, activation: networks, identified / partly / not, wrong | queries per parameter | error | seconds")
     for data in settings.data:
         points, target = DATA[data](return_X_y=True)
-        points = StandardScaler().fit_transform(points)
-        target = (target - target.mean()) / target.std()
+        if not settings.raw:
+            points, target = StandardScaler().fit_transform(points), (target - target.mean()) / target.std()
         for activation in ACTIVATIONS:
             models = [
-                fitted(points, target, activation, width, solver, state)
+                make_pipeline(
+                    StandardScaler() if settings.raw else "passthrough",
+                    MLPRegressor(
+                        hidden_layer_sizes=(width,),
+                        activation=activation,
+                        solver=solver,
+                        random_state=state,
+                        max_iter=settings.iterations,
+                        alpha=settings.alpha,
+                    ),
+                )
                 for width in settings.widths
-                for solver in SOLVERS
+                for solver in settings.solvers
                 for state in range(settings.states)
             ]
-            report(f"{data}, {activation}", [recovered(model, points) for model in models])
+            report(f"{data}, {activation}", [recovered(fitted(model, points, target)) for model in models])
 
 
-def fitted(
-    points: np.ndarray, target: np.ndarray, activation: str, width: int, solver: str, state: int
-) -> MLPRegressor:
-    """A model with scikit-learn's default settings, stopped after 200 iterations."""
-    model = MLPRegressor(hidden_layer_sizes=(width,), activation=activation, solver=solver, random_state=state)
+def fitted(model: Pipeline, points: np.ndarray, target: np.ndarray) -> Pipeline:
+    """A trained model, whether or not its training has ended."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         return model.fit(points, target)
 
 
-def recovered(model: MLPRegressor, points: np.ndarray) -> tuple[str, float, float, float]:
+def recovered(pipeline: Pipeline) -> tuple[str, float, float, float]:
     """Outcome, queries per parameter, largest error of a parameter, seconds."""
+    scaler, model = pipeline[0], pipeline[-1]
+    weights, biases = model.coefs_[0].T, model.intercepts_[0]
+    if isinstance(scaler, StandardScaler):
+        weights = weights / scaler.scale_
+        biases = biases - weights @ scaler.mean_
     truth = Network.shallow(
-        weights=model.coefs_[0].T,
-        biases=model.intercepts_[0],
+        weights=weights,
+        biases=biases,
         output_weights=model.coefs_[1].T,
         offset=model.intercepts_[1],
         activation=ACTIVATIONS[model.activation],
     )
     start = time.perf_counter()
-    found = unweave.identify(model.predict, inputs=points.shape[1])
+    found = unweave.identify(pipeline)
     seconds = time.perf_counter() - start
     error = np.inf if found.network is None else unweave.match(found.network, truth).largest_error
     if not found.is_identified:

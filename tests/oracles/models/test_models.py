@@ -166,8 +166,15 @@ class TestScikitLearn:
         assert oracle_of(fitted, domain=Box(0.0, 1.0)).domain == Box(0.0, 1.0)
 
     def test_without_fit_it_is_refused(self) -> None:
-        with pytest.raises(InvalidInput, match="MLPRegressor is not fitted: call its fit first"):
-            oracle_of(MLPRegressor())
+        for estimator in (MLPRegressor(), make_pipeline(StandardScaler(), MLPRegressor())):
+            with pytest.raises(InvalidInput, match="does not say how many inputs it has: call its fit first"):
+                oracle_of(estimator)
+
+    def test_steps_that_do_nothing_are_passed_over(self) -> None:
+        plain = make_pipeline("passthrough", LinearRegression()).fit(SAMPLES, TARGETS)
+        scaled = make_pipeline("passthrough", StandardScaler(), LinearRegression()).fit(SAMPLES, TARGETS)
+        assert oracle_of(plain).inputs == oracle_of(scaled).inputs == 3
+        assert oracle_of(scaled).domain.frame(3)[1][2] > 100.0
 
     def test_other_inputs_are_refused(self) -> None:
         with pytest.raises(InvalidInput, match="the model has 3 inputs, got inputs=4"):

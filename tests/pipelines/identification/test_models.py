@@ -77,7 +77,7 @@ def test_a_module_in_a_file_on_the_command_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("target", "problem"),
     [
-        ("{here}/my_models.py:not_fitted", "LinearRegression is not fitted"),
+        ("{here}/my_models.py:not_fitted", "LinearRegression does not say how many inputs it has"),
         ("{here}/my_models.py:missing", "needs 'missing'"),
         ("{here}/nothing.py:model", "there is none: check the path"),
         ("{here}/nothing.onnx", "there is no model at"),

@@ -1,6 +1,7 @@
 """Ask a fitted scikit-learn estimator or pipeline, in the units that its scaler has learnt."""
 
 import warnings
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -38,13 +39,16 @@ class SklearnOracle(Oracle):
         batch: int = 65_536,
     ) -> None:
         need("sklearn", purpose="asking an estimator")
-        try:
-            known = int(estimator.n_features_in_)
-        except AttributeError as error:
-            raise InvalidInput(f"the {type(estimator).__name__} is not fitted: call its fit first.") from error
-        check_size("inputs", inputs, known)
+        known = _inputs_of(estimator)
+        if known is None and inputs is None:
+            raise InvalidInput(
+                f"the {type(estimator).__name__} does not say how many inputs it has: call its fit first, or give "
+                "inputs=."
+            )
+        if known is not None:
+            check_size("inputs", inputs, known)
         domain = _units_of(estimator) if domain is None else domain
-        super().__init__(inputs=known, outputs=outputs, domain=domain, budget=budget, batch=batch)
+        super().__init__(inputs=known or inputs or 0, outputs=outputs, domain=domain, budget=budget, batch=batch)
         self._estimator, self.method = estimator, _method_of(estimator)
 
     def _answer(self, points: Points) -> object:
@@ -56,6 +60,19 @@ class SklearnOracle(Oracle):
             # Labels may be words; their places in the list of classes are numbers.
             return np.searchsorted(self._estimator.classes_, answers).astype(np.float64)
         return answers
+
+
+def _inputs_of(estimator: Any) -> int | None:
+    """Number of inputs, as an estimator or the first step of a pipeline that does anything says it; None before fit."""
+    for part in (estimator, *_steps_of(estimator)):
+        with suppress(AttributeError):
+            return int(part.n_features_in_)
+    return None
+
+
+def _steps_of(estimator: Any) -> list[Any]:
+    """Steps of a pipeline that do anything; none of another estimator."""
+    return [step for _, step in getattr(estimator, "steps", ()) if step not in (None, "passthrough")]
 
 
 def _method_of(estimator: Any) -> str:
@@ -72,10 +89,10 @@ def _units_of(estimator: Any) -> Everywhere | None:
     for inner in ("best_estimator_", "regressor_"):
         if hasattr(estimator, inner):
             return _units_of(getattr(estimator, inner))
-    steps = getattr(estimator, "steps", None)
+    steps = _steps_of(estimator)
     if not steps:
         return None
-    scaler = steps[0][1]
+    scaler = steps[0]
     if hasattr(scaler, "steps"):
         return _units_of(scaler)
     if hasattr(scaler, "data_min_"):
