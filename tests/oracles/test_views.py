@@ -263,3 +263,25 @@ def test_the_lines_follow_the_domain(domain: Box | Everywhere, seed: int) -> Non
     oracle = CallableOracle(lambda points: np.sin(points.sum(axis=1)), inputs=INPUTS, domain=domain)
     found = NoiseLook()(oracle, np.random.default_rng(seed))
     assert np.all(domain.contains(found.points))
+
+
+@pytest.mark.parametrize("domain", [Box(59813.017, 59815.2), Everywhere(scale=0.3, center=-1234.5)])
+def test_points_are_kept_where_the_model_was_asked(domain: Box | Everywhere, seed: int) -> None:
+    """Far from zero coordinates are rounded; of a steep function that is more than the rounding of its answers."""
+    asked = []
+
+    def model(points: np.ndarray) -> np.ndarray:
+        asked.append(points)
+        return points[:, :1]
+
+    oracle = CallableOracle(model, inputs=3, domain=domain)
+    view = standardise(oracle, np.array([[0.0], [1.0]]))
+    points = view.sample(np.random.default_rng(seed), 50)
+    points = np.concatenate([points, np.ones((1, 3)), -np.ones((1, 3))])
+    view.query(points)
+    kept = view.as_asked(points)
+    np.testing.assert_array_equal(kept, (asked[-1] - view.center) / view.half_width)
+    np.testing.assert_allclose(kept, points, atol=1e-10)
+    # What was kept is asked at the same places again.
+    view.query(kept)
+    np.testing.assert_array_equal(asked[-1], asked[-2])

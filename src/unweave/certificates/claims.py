@@ -146,6 +146,13 @@ class ClaimRules:
 
     def _unexplained(self, evidence: Evidence) -> tuple[Outcome, str]:
         error, floor = evidence.certificate.rms_error, evidence.floor
+        if evidence.is_constant and evidence.is_rounded:
+            # How much that is cannot be told where fresh answers have no spread but that of rounding.
+            return Outcome.NOT_IDENTIFIED, (
+                "most fresh answers are constant up to rounding, but "
+                f"{evidence.missed + evidence.missed_trials} others are not: what changes there is too rare, or too "
+                "small beside the rounding, to tell a network."
+            )
         if not evidence.explains and error <= self.partly_explained:
             return Outcome.PARTLY_IDENTIFIED, (
                 f"{evidence.network}: fresh answers are reproduced to {error:.2e} of their spread, but the "

@@ -109,6 +109,7 @@ class Refiner:
         largest_rounding: rounding of a network's own terms, relative to the answers, up to which it excuses a residual:
             a fit whose terms cancel to fewer digits has run away and explains nothing.
         skip_margin: an affine part that vanishes up to this many radii may be zero.
+        largest_skip: relative size from which on it may not; chosen: with more, signs of neurons tell nothing.
         largest_fit: parameters up to which all starts are tried: fits of more take seconds.
         large_fits: of networks that are larger; chosen.
         loose_skip: the same relative to its units, where there is no radius; fresh answers judge the choice.
@@ -123,6 +124,7 @@ class Refiner:
     noisy: float = 1e-4
     largest_rounding: float = 1e-8
     skip_margin: float = 3.0
+    largest_skip: float = 0.5
     loose_skip: float = 1e-4
     largest_fit: int = 1_000
     large_fits: int = 2
@@ -216,7 +218,7 @@ class Refiner:
         certificate = self.certified(refinement.network)
         answers.judged += 1
         floor = self.floor(refinement.network)
-        radius = max(1e-9, self.skip_margin * certificate.radius)
+        radius = float(np.clip(self.skip_margin * certificate.radius, 1e-9, self.largest_skip))
         skip_tol = radius if certificate.is_isolated else self.loose_skip
         return Candidate(refinement, certificate, floor, self.limit(floor), skip_tol, start, answers.oracle)
 
@@ -239,7 +241,7 @@ class Refiner:
         certificate = certify_by(claim, errors=errors, noise=error_margin * floor)
         answers.judged += 1
         refinement = Refinement(network, certificate.rms_error, 0, True, (certificate.rms_error,))
-        radius = max(1e-9, self.skip_margin * claim.radius)
+        radius = float(np.clip(self.skip_margin * claim.radius, 1e-9, self.largest_skip))
         limit = max(self.limit(floor), self.explained_noise * amplification * floor)
         return Candidate(refinement, certificate, floor, limit, radius, start, answers.oracle, is_closed_form=True)
 

@@ -17,7 +17,7 @@ from unweave.activations import IDENTITY
 from unweave.arrays import Points, Values, Vector, spread_of_columns, unit_of_columns
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Layer, Network
-from unweave.oracles.oracle import CallableOracle, Domain, Oracle
+from unweave.oracles.oracle import Box, CallableOracle, Domain, Oracle
 
 # Standard deviation of rounding, in units of what is rounded to: that of a uniform error, ``sqrt(1 / 12)``.
 ROUNDING_DEVIATION = 0.29
@@ -103,7 +103,11 @@ class StandardOracle:
 
     def as_asked(self, points: Points) -> Points:
         """Where answers were given in truth: far from zero, the oracle's coordinates are rounded when it is asked."""
-        return self.to_standard(self.center + self.half_width * points) if np.any(self.center) else points
+        if not np.any(self.center):
+            return points
+        asked = self.center + self.half_width * points
+        domain = self.oracle.domain
+        return self.to_standard(np.clip(asked, domain.lower, domain.upper) if isinstance(domain, Box) else asked)
 
 
 def standardise(
