@@ -102,12 +102,13 @@ class StandardOracle:
         return (points - self.center) / self.half_width
 
     def as_asked(self, points: Points) -> Points:
-        """Where answers were given in truth: far from zero, the oracle's coordinates are rounded when it is asked."""
+        """Where answers were given in truth: far from zero the oracle rounds coordinates, and moves some into a box."""
         if not np.any(self.center):
             return points
-        asked = self.center + self.half_width * points
-        domain = self.oracle.domain
-        return self.to_standard(np.clip(asked, domain.lower, domain.upper) if isinstance(domain, Box) else asked)
+        asked, domain = self.center + self.half_width * points, self.oracle.domain
+        if isinstance(domain, Box):
+            asked = np.where(domain.contains(asked)[:, None], np.clip(asked, domain.lower, domain.upper), asked)
+        return self.to_standard(asked)
 
 
 def standardise(
