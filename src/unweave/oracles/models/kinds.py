@@ -1,7 +1,7 @@
 """Which kind of model something is, without importing the framework that it belongs to."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict, Unpack
 
 from unweave.exceptions import InvalidInput, UnreadableFile
 from unweave.networks.network import Network
@@ -15,6 +15,15 @@ PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".joblib")
 FILES = (".onnx", *PICKLES)
 
 
+class OracleSettings(TypedDict, total=False):
+    """What every oracle may be told: its outputs, where and how often it may be asked, and how much at once."""
+
+    outputs: int | None
+    domain: Domain | None
+    budget: int | None
+    batch: int
+
+
 def knows_inputs(model: object) -> bool:
     """Whether a model is of a kind that may say its number of inputs itself."""
     return _is_torch(model) or _is_estimator(model) or _keras_inputs(model) is not None
@@ -23,21 +32,17 @@ def knows_inputs(model: object) -> bool:
 def oracle_of_model(
     model: object,
     *,
-    inputs: int | None,
-    outputs: int | None,
-    domain: Domain | None,
-    budget: int | None,
+    inputs: int | None = None,
     output: str | None = None,
+    **settings: Unpack[OracleSettings],
 ) -> Oracle | None:
     """Give the oracle that asks a model of a known kind; None for anything else.
 
     Args:
         model: a module, an estimator, or the path of a file.
         inputs: number of inputs, where the model does not say it.
-        outputs: number of outputs; learnt if omitted.
-        domain: where it may be asked.
-        budget: how many points may be asked.
         output: name of the output of an ONNX model that is asked, if it has several.
+        settings: of the oracle.
 
     Raises:
         InvalidInput: if the model can't be asked, or contradicts what is given.
@@ -45,43 +50,34 @@ def oracle_of_model(
         MissingExtra: if a package that it needs is not installed.
     """
     if isinstance(model, str | Path):
-        path = Path(model)
-        return oracle_of_file(path, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output)
+        return oracle_of_file(Path(model), inputs=inputs, output=output, **settings)
     if output is not None:
         raise InvalidInput(f"only outputs of ONNX files have names, got output={output!r}: leave it out.")
     if _is_torch(model):
         from unweave.oracles.models.torch_module import TorchOracle
 
-        return TorchOracle(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget)
+        return TorchOracle(model, inputs=inputs, **settings)
     if _is_estimator(model):
         from unweave.oracles.models.sklearn_estimator import SklearnOracle
 
-        return SklearnOracle(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget)
+        return SklearnOracle(model, inputs=inputs, **settings)
     known = _keras_inputs(model)
     if known is not None and callable(model):
         check_size("inputs", inputs, known)
-        return CallableOracle(model, inputs=known, outputs=outputs, domain=domain, budget=budget)
+        return CallableOracle(model, inputs=known, **settings)
     return None
 
 
 def oracle_of_file(
-    path: Path,
-    *,
-    inputs: int | None = None,
-    outputs: int | None = None,
-    domain: Domain | None = None,
-    budget: int | None = None,
-    output: str | None = None,
+    path: Path, *, inputs: int | None = None, output: str | None = None, **settings: Unpack[OracleSettings]
 ) -> Oracle:
     """Give the oracle that asks the model of a file, an ONNX model or a network that `Network.save` has written.
 
     Args:
         path: of the file.
         inputs: number of inputs, where the file does not say it.
-        outputs: number of outputs; learnt if omitted.
-        domain: where it may be asked.
-        budget: how many points may be asked.
         output: name of the output of an ONNX model that is asked, if it has several.
+        settings: of the oracle.
 
     Raises:
         InvalidInput: if what is given contradicts the file, or the file would run code.
@@ -90,7 +86,7 @@ def oracle_of_file(
     if path.suffix == ".onnx":
         from unweave.oracles.models.onnx_file import OnnxOracle
 
-        return OnnxOracle(path, output=output, inputs=inputs, outputs=outputs, domain=domain, budget=budget)
+        return OnnxOracle(path, output=output, inputs=inputs, **settings)
     if output is not None:
         raise InvalidInput(f"only outputs of ONNX files have names, got output={output!r} for {path}: leave it out.")
     if path.suffix in PICKLES:
@@ -102,8 +98,8 @@ def oracle_of_file(
         raise UnreadableFile(f"there is no model at {path}: check the path.")
     network = Network.load(path)
     check_size("inputs", inputs, network.inputs)
-    check_size("outputs", outputs, network.outputs)
-    return CallableOracle(network, inputs=network.inputs, outputs=network.outputs, domain=domain, budget=budget)
+    check_size("outputs", settings.get("outputs"), network.outputs)
+    return CallableOracle(network, inputs=network.inputs, **settings)
 
 
 def check_size(name: str, given: int | None, known: int) -> None:

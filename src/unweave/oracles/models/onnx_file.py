@@ -2,15 +2,15 @@
 
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from unweave.arrays import Points
 from unweave.exceptions import InvalidInput, UnreadableFile
 from unweave.extras import need
-from unweave.oracles.models.kinds import check_size
-from unweave.oracles.oracle import Domain, Oracle
+from unweave.oracles.models.kinds import OracleSettings, check_size
+from unweave.oracles.oracle import Oracle
 
 TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16}
 # Dictionaries from class to probability, as converted scikit-learn classifiers give them.
@@ -24,10 +24,7 @@ class OnnxOracle(Oracle):
         path: of the file.
         output: name of the output that is asked; the only one of numbers if omitted.
         inputs: number of inputs, where the graph leaves it open.
-        outputs: number of outputs; learnt if omitted.
-        domain: where it may be asked.
-        budget: how many points may be asked.
-        batch: the largest number of points sent at once; where the graph fixes one, it is that.
+        settings: of the oracle; where the graph fixes how many points are sent at once, it is that many.
 
     Raises:
         UnreadableFile: if there is no such file, or it is no ONNX model.
@@ -41,10 +38,7 @@ class OnnxOracle(Oracle):
         *,
         output: str | None = None,
         inputs: int | None = None,
-        outputs: int | None = None,
-        domain: Domain | None = None,
-        budget: int | None = None,
-        batch: int = 65_536,
+        **settings: Unpack[OracleSettings],
     ) -> None:
         need("onnxruntime", purpose=f"asking {path}")
         self._session = _session(Path(path))
@@ -52,13 +46,9 @@ class OnnxOracle(Oracle):
         check_size("inputs", inputs, prod(self._shape))
         self._entry, self._type, self._fixed = entry.name, TYPES[entry.type], fixed
         self._output = _output_of(self._session, output)
-        super().__init__(
-            inputs=prod(self._shape),
-            outputs=outputs,
-            domain=domain,
-            budget=budget,
-            batch=batch if fixed is None else fixed,
-        )
+        if fixed is not None:
+            settings["batch"] = fixed
+        super().__init__(inputs=prod(self._shape), **settings)
 
     def _answer(self, points: Points) -> object:
         rows = len(points)

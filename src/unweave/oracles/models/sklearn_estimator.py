@@ -2,15 +2,15 @@
 
 import warnings
 from contextlib import suppress
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from unweave.arrays import Points
 from unweave.exceptions import InvalidInput
 from unweave.extras import need
-from unweave.oracles.models.kinds import check_size
-from unweave.oracles.oracle import Domain, Everywhere, Oracle
+from unweave.oracles.models.kinds import OracleSettings, check_size
+from unweave.oracles.oracle import Everywhere, Oracle
 
 
 class SklearnOracle(Oracle):
@@ -19,25 +19,13 @@ class SklearnOracle(Oracle):
     Args:
         estimator: regressor, classifier or pipeline that ends in one.
         inputs: number of inputs; it knows them.
-        outputs: number of outputs; learnt if omitted.
-        domain: where it may be asked; if omitted, all of space, in the units of the scaler that a pipeline begins with.
-        budget: how many points may be asked.
-        batch: the largest number of points sent at once.
+        settings: of the oracle; without a domain it is all of space, in units of the scaler that it begins with.
 
     Raises:
         InvalidInput: if it is not fitted, or has another number of inputs.
     """
 
-    def __init__(
-        self,
-        estimator: Any,
-        *,
-        inputs: int | None = None,
-        outputs: int | None = None,
-        domain: Domain | None = None,
-        budget: int | None = None,
-        batch: int = 65_536,
-    ) -> None:
+    def __init__(self, estimator: Any, *, inputs: int | None = None, **settings: Unpack[OracleSettings]) -> None:
         need("sklearn", purpose="asking an estimator")
         known = _inputs_of(estimator)
         if known is None and inputs is None:
@@ -47,8 +35,9 @@ class SklearnOracle(Oracle):
             )
         if known is not None:
             check_size("inputs", inputs, known)
-        domain = _units_of(estimator) if domain is None else domain
-        super().__init__(inputs=known or inputs or 0, outputs=outputs, domain=domain, budget=budget, batch=batch)
+        if settings.get("domain") is None:
+            settings["domain"] = _units_of(estimator)
+        super().__init__(inputs=known or inputs or 0, **settings)
         self._estimator, self.method = estimator, _method_of(estimator)
 
     def _answer(self, points: Points) -> object:

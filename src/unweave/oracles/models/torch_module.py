@@ -4,15 +4,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import chain
 from math import prod
-from typing import Any
+from typing import Any, Unpack
 
 import torch
 from torch import nn
 
 from unweave.arrays import Points
 from unweave.exceptions import BadAnswer, InvalidInput
-from unweave.oracles.models.kinds import check_size
-from unweave.oracles.oracle import Domain, Oracle
+from unweave.oracles.models.kinds import OracleSettings, check_size
+from unweave.oracles.oracle import Oracle
 
 
 class TorchOracle(Oracle):
@@ -21,25 +21,13 @@ class TorchOracle(Oracle):
     Args:
         module: takes tensors of shape (points, inputs) and gives one row of answers per point.
         inputs: number of inputs, where its first layer does not say it.
-        outputs: number of outputs; learnt if omitted.
-        domain: where it may be asked.
-        budget: how many points may be asked.
-        batch: the largest number of points sent at once.
+        settings: of the oracle.
 
     Raises:
         InvalidInput: if it does not say how many inputs it has, or says another number.
     """
 
-    def __init__(
-        self,
-        module: Any,
-        *,
-        inputs: int | None = None,
-        outputs: int | None = None,
-        domain: Domain | None = None,
-        budget: int | None = None,
-        batch: int = 65_536,
-    ) -> None:
+    def __init__(self, module: Any, *, inputs: int | None = None, **settings: Unpack[OracleSettings]) -> None:
         if not isinstance(module, nn.Module):
             raise InvalidInput(f"TorchOracle needs a torch.nn.Module, got {type(module).__name__}.")
         if any(nn.parameter.is_lazy(each) for each in module.parameters()):
@@ -52,7 +40,7 @@ class TorchOracle(Oracle):
                 "the first layer of the module does not say how many inputs there are: give inputs=; images are asked "
                 "as rows with torch.nn.Sequential(torch.nn.Unflatten(1, shape), module)."
             )
-        super().__init__(inputs=known or inputs or 0, outputs=outputs, domain=domain, budget=budget, batch=batch)
+        super().__init__(inputs=known or inputs or 0, **settings)
         numbers = next(
             (each for each in chain(module.parameters(), module.buffers()) if each.is_floating_point()), None
         )
