@@ -116,23 +116,32 @@ def kinked_in_a_box(rng: np.random.Generator) -> Truth:
     return Truth(network, network.inputs, Box(-1.0, 1.0), network)
 
 
+def with_odd_neuron(
+    network: Network, kind: str, rng: np.random.Generator, *, nearest: float, farthest: float, weakest: float
+) -> Network:
+    """Make one neuron nearly equal to another, far, weak or long; exponents of ten say how much."""
+    hidden, output = network.layers
+    weights, biases, outgoing = hidden.weights.copy(), hidden.biases.copy(), output.weights.copy()
+    if kind == "near":
+        angle = 10.0 ** rng.uniform(nearest, -1)
+        weights[1] = weights[0] + angle * rng.standard_normal(network.inputs) / np.sqrt(network.inputs)
+        biases[1] = biases[0] + angle * rng.standard_normal()
+    elif kind == "far":
+        biases[0] *= 10.0 ** rng.uniform(0.5, farthest)
+    elif kind == "weak":
+        outgoing[:, 0] *= 10.0 ** rng.uniform(weakest, -1)
+    elif kind == "long":
+        weights[0] *= 10.0 ** rng.uniform(-2, 2)
+    return Network((replace(hidden, weights=weights, biases=biases), replace(output, weights=outgoing)))
+
+
 def many_kinks(rng: np.random.Generator) -> Truth:
     """Plant a network of many kinks, which is solved in closed form, sometimes with near, far or weak ones."""
     neurons, inputs = int(rng.integers(10, 60)), int(rng.integers(20, 60))
     names = ("relu", "relu", "leaky_relu(0.1)", "leaky_relu(0.3)")
     network = drawn(rng, names, inputs=inputs, neurons=neurons)
-    hidden, output = network.layers
-    weights, biases, outgoing = hidden.weights.copy(), hidden.biases.copy(), output.weights.copy()
-    kind = rng.choice(["ordinary", "ordinary", "near", "far", "weak"])
-    if kind == "near":
-        angle = 10.0 ** rng.uniform(-6, -1)
-        weights[1] = weights[0] + angle * rng.standard_normal(inputs) / np.sqrt(inputs)
-        biases[1] = biases[0] + angle * rng.standard_normal()
-    elif kind == "far":
-        biases[0] *= 10.0 ** rng.uniform(0.5, 3)
-    elif kind == "weak":
-        outgoing[:, 0] *= 10.0 ** rng.uniform(-8, -1)
-    moved = Network((replace(hidden, weights=weights, biases=biases), replace(output, weights=outgoing)))
+    kind = str(rng.choice(["ordinary", "ordinary", "near", "far", "weak"]))
+    moved = with_odd_neuron(network, kind, rng, nearest=-6, farthest=3, weakest=-8)
     noise = rng.choice([0.0, 0.0, 1e-9])
     if noise == 0.0:
         return Truth(moved, inputs, Everywhere(), moved)
@@ -145,20 +154,8 @@ def many_slabs(rng: np.random.Generator) -> Truth:
     inputs = int(rng.integers(15, 35))
     neurons = int(rng.integers(1_000 // inputs + 1, 1_800 // inputs))
     network = drawn(rng, ("tanh", "sigmoid", "erf"), inputs=inputs, neurons=neurons)
-    hidden, output = network.layers
-    weights, biases, outgoing = hidden.weights.copy(), hidden.biases.copy(), output.weights.copy()
-    kind = rng.choice(["ordinary", "ordinary", "near", "far", "weak", "long"])
-    if kind == "near":
-        angle = 10.0 ** rng.uniform(-5, -1)
-        weights[1] = weights[0] + angle * rng.standard_normal(inputs) / np.sqrt(inputs)
-        biases[1] = biases[0] + angle * rng.standard_normal()
-    elif kind == "far":
-        biases[0] *= 10.0 ** rng.uniform(0.5, 2)
-    elif kind == "weak":
-        outgoing[:, 0] *= 10.0 ** rng.uniform(-9, -1)
-    elif kind == "long":
-        weights[0] *= 10.0 ** rng.uniform(-2, 2)
-    planted = Network((replace(hidden, weights=weights, biases=biases), replace(output, weights=outgoing)))
+    kind = str(rng.choice(["ordinary", "ordinary", "near", "far", "weak", "long"]))
+    planted = with_odd_neuron(network, kind, rng, nearest=-5, farthest=2, weakest=-9)
     return Truth(planted, inputs, Everywhere(), planted)
 
 

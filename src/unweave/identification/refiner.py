@@ -109,8 +109,8 @@ class Refiner:
         largest_rounding: rounding of a network's own terms, relative to the answers, up to which it excuses a residual:
             a fit whose terms cancel to fewer digits has run away and explains nothing.
         skip_margin: an affine part that vanishes up to this many radii may be zero.
-        largest_skip: relative size from which on it may not; chosen: with more, signs of neurons tell nothing.
         largest_fit: parameters up to which all starts are tried: fits of more take seconds.
+        largest_skip: relative size from which on an affine part is not zero; chosen: with more, signs tell nothing.
         large_fits: of networks that are larger; chosen.
         loose_skip: the same relative to its units, where there is no radius; fresh answers judge the choice.
     """
@@ -124,9 +124,9 @@ class Refiner:
     noisy: float = 1e-4
     largest_rounding: float = 1e-8
     skip_margin: float = 3.0
-    largest_skip: float = 0.5
     loose_skip: float = 1e-4
     largest_fit: int = 1_000
+    largest_skip: float = 0.5
     large_fits: int = 2
 
     def floor(self, network: Network) -> float:

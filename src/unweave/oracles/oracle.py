@@ -13,6 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypedDict, Unpack
 
 import numpy as np
 from jaxtyping import Bool, Float64
@@ -261,6 +262,15 @@ class Ledger:
             )
 
 
+class OracleSettings(TypedDict, total=False):
+    """What every oracle may be told: its outputs, where and how often it may be asked, and how much at once."""
+
+    outputs: int | None
+    domain: Domain | None
+    budget: int | None
+    batch: int
+
+
 class Oracle(ABC):
     """A black box that answers batches of points.
 
@@ -379,19 +389,10 @@ class Oracle(ABC):
 class CallableOracle(Oracle):
     """Ask a Python callable that maps (points, inputs) to (points, outputs) or (points,)."""
 
-    def __init__(
-        self,
-        function: Callable[..., object],
-        *,
-        inputs: int,
-        budget: int | None = None,
-        domain: Domain | None = None,
-        outputs: int | None = None,
-        batch: int = 65_536,
-    ) -> None:
+    def __init__(self, function: Callable[..., object], *, inputs: int, **settings: Unpack[OracleSettings]) -> None:
         if not callable(function):
             raise InvalidInput(f"CallableOracle needs a callable, got {type(function).__name__}.")
-        super().__init__(inputs=inputs, outputs=outputs, domain=domain, budget=budget, batch=batch)
+        super().__init__(inputs=inputs, **settings)
         self._function = function
 
     def _answer(self, points: Points) -> object:

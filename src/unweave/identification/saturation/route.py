@@ -57,6 +57,8 @@ class SaturationWalk:
         large: parameters from which on they are: a fit of fewer takes no longer, and fewer queries.
         jumps: how neurons of saturating activations are read.
         kinks: how neurons with affine tails are read.
+        steep: length of weights from which on neurons are read on nearer lines, in proportion, beside the others: their
+            slabs are narrower, and a direction that is off by rounding moves them by many widths; chosen.
         far_neurons: per input that the first far line may meet: what 50 inputs and 1,000 neurons are.
         outer: angle at which far lines end, before their last direction: a hyperplane is met beyond with a chance of
             two thirds of it, and then on another line.
@@ -65,8 +67,6 @@ class SaturationWalk:
             times smaller, and slabs as many times wider; chosen.
         slope_step: of the differences that measure the slope of an affine part, relative to the radius; chosen: so
             short that it rarely crosses a slab.
-        steep: length of weights from which on neurons are read on nearer lines, in proportion, beside the others: their
-            slabs are narrower, and a direction that is off by rounding moves them by many widths; chosen.
         parallel_share: of the hyperplanes across which answers change by the same on two lines, from which on there is
             one layer with neurons that are parallel; chosen: a slab beside another may be read wrongly.
     """
@@ -82,12 +82,12 @@ class SaturationWalk:
     large: int = 1_000
     jumps: JumpReader = field(default_factory=JumpReader)
     kinks: KinkReader = field(default_factory=KinkReader)
+    steep: float = 10.0
     far_neurons: int = 20
     outer: float = 1e-3
     outer_sloped: float = 0.1
     nearer: float = 0.01
     slope_step: float = 1e-3
-    steep: float = 10.0
     parallel_share: float = 0.8
     name = SATURATION
     asks_far = True

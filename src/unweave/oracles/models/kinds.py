@@ -1,11 +1,11 @@
 """Which kind of model something is, without importing the framework that it belongs to."""
 
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
 from unweave.exceptions import InvalidInput, UnreadableFile
 from unweave.networks.network import Network
-from unweave.oracles.oracle import CallableOracle, Domain, Oracle
+from unweave.oracles.oracle import CallableOracle, Oracle, OracleSettings
 
 # Files that hold pickled objects: reading one runs whatever code it names.
 PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".joblib")
@@ -13,15 +13,6 @@ PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".joblib")
 
 # Files of models that `oracle_of_file` knows, or refuses by name.
 FILES = (".onnx", *PICKLES)
-
-
-class OracleSettings(TypedDict, total=False):
-    """What every oracle may be told: its outputs, where and how often it may be asked, and how much at once."""
-
-    outputs: int | None
-    domain: Domain | None
-    budget: int | None
-    batch: int
 
 
 def knows_inputs(model: object) -> bool:

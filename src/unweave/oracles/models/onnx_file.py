@@ -9,8 +9,8 @@ import numpy as np
 from unweave.arrays import Points
 from unweave.exceptions import InvalidInput, UnreadableFile
 from unweave.extras import need
-from unweave.oracles.models.kinds import OracleSettings, check_size
-from unweave.oracles.oracle import Oracle
+from unweave.oracles.models.kinds import check_size
+from unweave.oracles.oracle import Oracle, OracleSettings
 
 TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16}
 # Dictionaries from class to probability, as converted scikit-learn classifiers give them.

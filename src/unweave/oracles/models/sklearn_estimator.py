@@ -9,8 +9,8 @@ import numpy as np
 from unweave.arrays import Points
 from unweave.exceptions import InvalidInput
 from unweave.extras import need
-from unweave.oracles.models.kinds import OracleSettings, check_size
-from unweave.oracles.oracle import Everywhere, Oracle
+from unweave.oracles.models.kinds import check_size
+from unweave.oracles.oracle import Everywhere, Oracle, OracleSettings
 
 
 class SklearnOracle(Oracle):

@@ -11,8 +11,8 @@ from torch import nn
 
 from unweave.arrays import Points
 from unweave.exceptions import BadAnswer, InvalidInput
-from unweave.oracles.models.kinds import OracleSettings, check_size
-from unweave.oracles.oracle import Oracle
+from unweave.oracles.models.kinds import check_size
+from unweave.oracles.oracle import Oracle, OracleSettings
 
 
 class TorchOracle(Oracle):
