@@ -1,4 +1,4 @@
-"""Array types with named axes, checks at the boundary, packed symmetric matrices, and threads of linear algebra.
+"""Array types with named axes, checks at the boundary, packed symmetric matrices, chunks, threads of linear algebra.
 
 Axes have fixed names throughout: points, inputs, neurons, outputs, rank, layers. A packed
 symmetric matrix holds the upper triangle row by row with off-diagonal entries times sqrt 2, so

@@ -281,8 +281,9 @@ class Network:
             )
             return cls(layers, tensors.get("skip"))
         except InvalidInput as error:
-            message = f"{path} needs to be a file written by Network.save, but it is not: {error}"
-            raise UnreadableFile(message) from error
+            raise UnreadableFile(
+                f"{path} needs to be a file written by Network.save, but it is not: {error}"
+            ) from error
 
     def to_torch(self) -> "nn.Module":
         """Make a torch module of the same numbers, in float64: linear layers and activations in turn."""
@@ -374,7 +375,8 @@ class Network:
 
 
 def _frozen(array: Array) -> Array:
-    (copy := np.array(array, order="C")).setflags(write=False)
+    copy = np.array(array, order="C")
+    copy.setflags(write=False)
     return copy
 
 

@@ -6,6 +6,7 @@ All measurements are made in standard coordinates, so that no later stage needs 
 """
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import FunctionType
 from typing import Any, Protocol, runtime_checkable
 
@@ -33,18 +34,18 @@ def as_oracle(
     output: str | None = None,
 ) -> Oracle:
     """Give the oracle that a model is, or one that asks it; wrong settings raise `InvalidInput`."""
+    if output is not None and not isinstance(model, str | Path):
+        raise InvalidInput(f"only outputs of ONNX files have names, got output={output!r}: leave it out.")
     if isinstance(model, Oracle):
         if any(setting is not None for setting in (inputs, outputs, domain, budget)):
             raise InvalidInput("an Oracle carries its own inputs, outputs, domain and budget: leave them out.")
         return model
-    if not isinstance(model, Network | FunctionType):
+    if not isinstance(model, FunctionType):
         from unweave.oracles.models.kinds import oracle_of_model
 
         known = oracle_of_model(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output)
         if known is not None:
             return known
-    if isinstance(model, Network) and inputs is None:
-        inputs = model.inputs
     if inputs is None:
         raise InvalidInput("identify needs inputs=, the number of inputs of the model.")
     return CallableOracle(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget)

@@ -2,6 +2,7 @@
 
 import sys
 import types
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 from torch import nn
 
+from unweave.activations import TANH
 from unweave.exceptions import BadAnswer, InvalidInput, MissingExtra, UnreadableFile
 from unweave.networks.network import Network
 from unweave.oracles.models.onnx_file import OnnxOracle
@@ -184,7 +186,7 @@ class TestScikitLearn:
 def graph_file(
     path: Path,
     *,
-    shape: list[int | str] = ["batch", 3],  # noqa: B006
+    shape: Sequence[int | str | None] = ("batch", 3),
     type_: int = TensorProto.DOUBLE,
     outputs: tuple[str, ...] = ("values",),
     more_inputs: tuple[str, ...] = (),
@@ -265,7 +267,7 @@ class TestOnnx:
 
 class TestFiles:
     def test_a_saved_network_is_asked(self, tmp_path: Path) -> None:
-        network = Network.shallow(np.ones((2, 3)), np.ones(2), np.ones((1, 2)), np.zeros(1), _tanh())
+        network = Network.shallow(np.ones((2, 3)), np.ones(2), np.ones((1, 2)), np.zeros(1), TANH)
         network.save(tmp_path / "network.safetensors")
         np.testing.assert_array_equal(
             oracle_of(tmp_path / "network.safetensors").query(some_points(3)), network(some_points(3))
@@ -283,8 +285,18 @@ class TestFiles:
             oracle_of(tmp_path / f"model.{ending}")
 
     def test_only_outputs_of_onnx_files_have_names(self) -> None:
-        with pytest.raises(InvalidInput, match="only outputs of ONNX files have names"):
-            oracle_of(nn.Linear(2, 2), output="probabilities")
+        network = Network.shallow(np.ones((2, 3)), np.ones(2), np.ones((1, 2)), np.zeros(1), TANH)
+        for model in (nn.Linear(2, 2), network, CallableOracle(network, inputs=3), lambda points: points):
+            with pytest.raises(InvalidInput, match="only outputs of ONNX files have names"):
+                oracle_of(model, output="probabilities")
+
+    def test_sizes_that_contradict_a_network_are_refused_before_any_query(self) -> None:
+        network = Network.shallow(np.ones((2, 3)), np.ones(2), np.ones((1, 2)), np.zeros(1), TANH)
+        assert oracle_of(network).inputs == 3
+        with pytest.raises(InvalidInput, match="the model has 3 inputs, got inputs=4"):
+            oracle_of(network, inputs=4)
+        with pytest.raises(InvalidInput, match="the model has 1 outputs, got outputs=2"):
+            oracle_of(network, outputs=2)
 
 
 def test_a_model_that_says_its_inputs_as_keras_does() -> None:
@@ -310,9 +322,3 @@ def test_no_framework_is_loaded_to_ask_a_callable(monkeypatch: pytest.MonkeyPatc
             return points
 
     assert isinstance(oracle_of(Plain(), inputs=2), CallableOracle)
-
-
-def _tanh() -> Any:
-    from unweave.activations import TANH
-
-    return TANH

@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from torch import nn
 
 import unweave
+from unweave.activations import TANH
 from unweave.cli import run
 from unweave.networks.network import Network
 from unweave.reports.files import read_run
@@ -60,7 +61,7 @@ def test_a_pipeline_comes_back_as_coefficients_in_its_own_units(activation: str)
 def test_an_onnx_file_on_the_command_line(seed: int, tmp_path: Path) -> None:
     rng = np.random.default_rng(seed)
     secret = Network.shallow(
-        rng.standard_normal((3, 5)), rng.standard_normal(3), rng.standard_normal((2, 3)), np.zeros(2), _tanh()
+        rng.standard_normal((3, 5)), rng.standard_normal(3), rng.standard_normal((2, 3)), np.zeros(2), TANH
     )
     secret.to_onnx(tmp_path / "secret.onnx")
     assert run(["identify", str(tmp_path / "secret.onnx"), "--out", str(tmp_path / "run"), "--quiet"]) == 0
@@ -91,7 +92,3 @@ def test_wrong_use_is_said_with_exit_code_2(
     (tmp_path / "model.pt").write_bytes(b"")
     assert run(["identify", target.format(here=tmp_path), "--quiet"]) == 2
     assert problem in " ".join(capsys.readouterr().err.split())
-
-
-def _tanh() -> unweave.Activation:
-    return unweave.activation_named("tanh")

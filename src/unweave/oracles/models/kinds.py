@@ -9,8 +9,6 @@ from unweave.oracles.oracle import CallableOracle, Oracle, OracleSettings
 
 # Files that hold pickled objects: reading one runs whatever code it names.
 PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".joblib")
-
-
 # Files of models that `oracle_of_file` knows, or refuses by name.
 FILES = (".onnx", *PICKLES)
 
@@ -30,7 +28,7 @@ def oracle_of_model(
     """Give the oracle that asks a model of a known kind; None for anything else.
 
     Args:
-        model: a module, an estimator, or the path of a file.
+        model: a network, a module, an estimator, or the path of a file.
         inputs: number of inputs, where the model does not say it.
         output: name of the output of an ONNX model that is asked, if it has several.
         settings: of the oracle.
@@ -42,8 +40,8 @@ def oracle_of_model(
     """
     if isinstance(model, str | Path):
         return oracle_of_file(Path(model), inputs=inputs, output=output, **settings)
-    if output is not None:
-        raise InvalidInput(f"only outputs of ONNX files have names, got output={output!r}: leave it out.")
+    if isinstance(model, Network):
+        return _oracle_of_network(model, inputs=inputs, **settings)
     if _is_torch(model):
         from unweave.oracles.models.torch_module import TorchOracle
 
@@ -87,7 +85,10 @@ def oracle_of_file(
         )
     if not path.exists():
         raise UnreadableFile(f"there is no model at {path}: check the path.")
-    network = Network.load(path)
+    return _oracle_of_network(Network.load(path), inputs=inputs, **settings)
+
+
+def _oracle_of_network(network: Network, *, inputs: int | None, **settings: Unpack[OracleSettings]) -> Oracle:
     check_size("inputs", inputs, network.inputs)
     check_size("outputs", settings.get("outputs"), network.outputs)
     return CallableOracle(network, inputs=network.inputs, **settings)
