@@ -116,6 +116,19 @@ def kinked_in_a_box(rng: np.random.Generator) -> Truth:
     return Truth(network, network.inputs, Box(-1.0, 1.0), network)
 
 
+def steep_in_a_box(rng: np.random.Generator) -> Truth:
+    """Plant tanh or sigmoid neurons that are saturated at most places of a box, some of them in corners only."""
+    network = drawn(rng, ("tanh", "sigmoid"))
+    hidden, output = network.layers
+    lengths = 10.0 ** rng.uniform(0.5, 3.0, (hidden.neurons, 1))
+    weights = hidden.weights * lengths
+    # How far out each hyperplane is: at 0 it passes through the centre, at 1 through a vertex.
+    depths = rng.uniform(-1.0, 1.0, hidden.neurons) * rng.choice([0.5, 1.05])
+    hidden = replace(hidden, weights=weights, biases=depths * np.sum(np.abs(weights), axis=1))
+    network = Network((hidden, output))
+    return Truth(network, network.inputs, Box(-1.0, 1.0), network)
+
+
 def with_odd_neuron(
     network: Network, kind: str, rng: np.random.Generator, *, nearest: float, farthest: float, weakest: float
 ) -> Network:
@@ -232,6 +245,7 @@ PLANTS: tuple[Plant, ...] = (
     one_input,
     ordinary_smooth_in_a_box,
     kinked_in_a_box,
+    steep_in_a_box,
     many_kinks,
     many_slabs,
     near_duplicates,

@@ -5,6 +5,7 @@ python benchmarks/trained_networks.py --data diabetes --widths 5 10 --states 5
 python benchmarks/trained_networks.py --widths 10 --solvers lbfgs --iterations 2000
 python benchmarks/trained_networks.py --widths 10 --solvers lbfgs --iterations 1000 --alpha 1.0
 python benchmarks/trained_networks.py --widths 5 10 --solvers lbfgs --raw
+python benchmarks/trained_networks.py --widths 5 10 --solvers lbfgs --raw --box
 """
 
 import time
@@ -39,12 +40,16 @@ def main() -> None:
     parser.add_argument("--iterations", type=int, default=200, help="of the training")
     parser.add_argument("--alpha", type=float, default=1e-4, help="penalty on large weights")
     parser.add_argument("--raw", action="store_true", help="targets and columns as they are, behind a StandardScaler")
+    parser.add_argument("--box", action="store_true", help="ask within the ranges of the data only")
     settings = parser.parse_args()
     print("data, activation: networks, identified / partly / not, wrong | queries per parameter | error | seconds")
     for data in settings.data:
         points, target = DATA[data](return_X_y=True)
         if not settings.raw:
             points, target = StandardScaler().fit_transform(points), (target - target.mean()) / target.std()
+        # A column that is always the same has no range, and no weight of it is ever trained.
+        points = points[:, np.ptp(points, axis=0) > 0.0]
+        domain = unweave.Box(points.min(axis=0), points.max(axis=0)) if settings.box else None
         for activation in ACTIVATIONS:
             models = [
                 make_pipeline(
@@ -62,7 +67,8 @@ def main() -> None:
                 for solver in settings.solvers
                 for state in range(settings.states)
             ]
-            report(f"{data}, {activation}", [recovered(fitted(model, points, target)) for model in models])
+            rows = [recovered(fitted(model, points, target), domain) for model in models]
+            report(f"{data}, {activation}{', in the box of the data' if settings.box else ''}", rows)
 
 
 def fitted(model: Pipeline, points: np.ndarray, target: np.ndarray) -> Pipeline:
@@ -72,8 +78,8 @@ def fitted(model: Pipeline, points: np.ndarray, target: np.ndarray) -> Pipeline:
         return model.fit(points, target)
 
 
-def recovered(pipeline: Pipeline) -> tuple[str, float, float, float]:
-    """Outcome, queries per parameter, largest error of a parameter, seconds."""
+def recovered(pipeline: Pipeline, domain: unweave.Box | None) -> tuple[str, float, float, float]:
+    """Give outcome, queries per parameter, largest error of a parameter, seconds."""
     scaler, model = pipeline[0], pipeline[-1]
     weights, biases = model.coefs_[0].T, model.intercepts_[0]
     if isinstance(scaler, StandardScaler):
@@ -87,7 +93,7 @@ def recovered(pipeline: Pipeline) -> tuple[str, float, float, float]:
         activation=ACTIVATIONS[model.activation],
     )
     start = time.perf_counter()
-    found = unweave.identify(pipeline)
+    found = unweave.identify(pipeline, domain=domain)
     seconds = time.perf_counter() - start
     error = np.inf if found.network is None else unweave.match(found.network, truth).largest_error
     if not found.is_identified:

@@ -9,7 +9,7 @@ from unweave.activations import IDENTITY, Activation
 from unweave.arrays import Points, Values, Vector, root_mean_square
 from unweave.exceptions import BudgetExhausted, OracleError
 from unweave.identification.corners import VERTICES, climb, face_points, points_beyond, points_on, vertices
-from unweave.networks.network import Network
+from unweave.networks.network import Layer, Network
 from unweave.oracles.oracle import Box
 from unweave.oracles.views import ROUNDING_DEVIATION, StandardOracle
 
@@ -316,12 +316,10 @@ class AnswerPool:
     def excite(self, network: Network) -> None:
         """Ask around neurons that bend outside the domain, or hardly inside: no answer tells of them otherwise.
 
-        In a box that is where a kink cuts off a corner. Neurons that are very far away are left alone.
+        In a box that is where a kink cuts off a corner, or in the slab of a steep neuron. Neurons that are very far
+        away are left alone.
         """
-        hidden = network.layers[0]
-        if self.is_box and not hidden.activation.homogeneity:
-            return
-        asking = self._asking
+        hidden, asking = network.layers[0], self._asking
         planned = max(asking.surplus * network.parameters / self.oracle.outputs, self._spread_out)
         wanted = int(asking.telling_share * (self.oracle.inputs + 2))
         # What the answers of the refinement will tell of a neuron is known before they are asked.
@@ -339,9 +337,14 @@ class AnswerPool:
             if len(targets) == 0 or self._is_excited(weights / length, bias / length, within=slab):
                 continue
             if self.is_box:
-                side = np.sign(targets[0])
-                points = points_beyond(side * weights, side * bias, len(targets), self._rng_fit)
-                self.keep(points, self.oracle.query(points), are_spread=False)
+                if hidden.activation.homogeneity:
+                    side = np.sign(targets[0])
+                    points = points_beyond(side * weights, side * bias, len(targets), self._rng_fit)
+                else:
+                    sample_on = self.oracle.sample(self._rng_fit, len(targets))
+                    points = points_on(weights, bias - targets, sample_on, is_box=True)
+                if len(points):
+                    self.keep(points, self.oracle.query(points), are_spread=False)
                 continue
             points = self.oracle.sample(self._rng_fit, len(targets))
             moves = targets * (length if hidden.activation.homogeneity else 1.0) - (points @ weights + bias)
@@ -366,7 +369,7 @@ class AnswerPool:
 
     def floor(self, network: Network, noise: float, *, largest_rounding: float = 1e-8) -> float:
         """The smallest residual that a right network can have: the noise, or its own rounding."""
-        terms, sizes = self._sizes(network, self.fresh_points[:64], self.fresh_values[:64])
+        terms, sizes = self._sizes(network, self.fresh_points, self.fresh_values)
         terms = np.finfo(float).eps * root_mean_square(terms)
         rounded = ROUNDING_DEVIATION * self.oracle.oracle.ledger.answer_digits * root_mean_square(sizes)
         return float(max(noise, rounded, min(terms, largest_rounding * root_mean_square(sizes))))
@@ -385,7 +388,10 @@ class AnswerPool:
         values = points
         for layer in hidden:
             values = layer.activation(layer.preactivations(values))
-        terms = np.abs(values) @ np.abs(output.weights.T)
+        sizes = np.abs(values)
+        if len(hidden) == 1 and hidden[0].activation.is_smooth:
+            sizes = np.maximum(sizes, argument_sizes(hidden[0], points))
+        terms = sizes @ np.abs(output.weights.T)
         if output.activation != IDENTITY:
             arguments = output.preactivations(values)
             terms = np.abs(output.activation(arguments, 1)) * terms + np.abs(output.activation(arguments))
@@ -394,3 +400,12 @@ class AnswerPool:
         # The oracle's own rounding is that of its answers before they were centred.
         centre = np.abs(self.oracle.offset / self.oracle.size)
         return terms + np.abs(output.biases) + centre, np.abs(answers) + centre
+
+
+def argument_sizes(layer: Layer, points: Points) -> Float64[np.ndarray, "points neurons"]:
+    """How much the values of neurons change if their arguments change by as much as the terms that these add up.
+
+    A steep neuron adds up large terms to a small argument, and multiplies their rounding in its slab.
+    """
+    added = np.abs(points) @ np.abs(layer.weights.T) + np.abs(layer.biases)
+    return np.abs(layer.activation(layer.preactivations(points), 1)) * added

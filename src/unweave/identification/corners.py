@@ -96,7 +96,9 @@ def points_beyond(weights: Vector, bias: float, count: int, rng: np.random.Gener
     return vertex - shares * lengths * vertex
 
 
-def points_on(weights: Vector, offset: float, points: Points, *, is_box: bool) -> Float64[np.ndarray, "moved inputs"]:
+def points_on(
+    weights: Vector, offset: float | Float64[np.ndarray, "points"], points: Points, *, is_box: bool
+) -> Float64[np.ndarray, "moved inputs"]:
     """Move points of the domain to where ``weights x + offset`` is zero; those that can't get there are left out.
 
     Where two kinks are so near each other that they were taken for one, only points between them show it.

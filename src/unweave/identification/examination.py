@@ -266,7 +266,10 @@ class Examination:
             # The claim on the parameters was made with smaller errors.
             claim = refiner.certified(network)
             certificate = replace(certificate, **{name: getattr(claim, name) for name in PARAMETER_CLAIM})
-        candidate = replace(candidate, certificate=certificate)
+        # More fresh points meet the slabs of steep neurons, where arguments are rounded by more.
+        floor = max(candidate.floor, refiner.floor(network))
+        limit = max(candidate.limit, refiner.limit(floor))
+        candidate = replace(candidate, certificate=certificate, floor=floor, limit=limit)
         return replace(candidate, certificate=replace(certificate, radius=self._radius(candidate, answers)))
 
     def _radius(self, candidate: Candidate, answers: AnswerPool) -> float:

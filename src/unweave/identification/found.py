@@ -49,6 +49,7 @@ class Found:
 
     Args:
         reason: why there is no network; empty if there is one.
+        is_tentative: whether other routes say more about a function that this one has not explained.
         candidate: a refined network with its certificate.
         settled: a network whose outcome is known already.
         first_layer: the first layer of a network whose other layers were not found.
@@ -58,6 +59,7 @@ class Found:
     """
 
     reason: str = ""
+    is_tentative: bool = False
     candidate: Candidate | None = None
     settled: Settled | None = None
     first_layer: FirstLayer | None = None

@@ -22,6 +22,7 @@ from unweave.identification.kinks.route import KinkWalk
 from unweave.identification.peeling.route import LayerPeeling
 from unweave.identification.plateaus.route import PlateauWalk
 from unweave.identification.plateaus.search import LowestLayerSearch
+from unweave.identification.poles.route import HasSteepNeurons, PoleWalk, is_level_in_parts, was_not_explained
 from unweave.identification.refiner import Candidate, Refiner
 from unweave.identification.relu_layers.route import KinksBend, TwoLayerKinkWalk
 from unweave.identification.routes import (
@@ -158,12 +159,15 @@ class Identifier:
             PlateauWalk(suits=is_constant_in_parts),
             KinkWalk(suits=plateaus_end_in_bends),
             SaturationWalk(suits=is_constant_far_out),
+            PoleWalk(suits=is_level_in_parts),
             TwoLayerKinkWalk(suits=KinksBend()),
             KinkWalk(suits=has_kinks),
             LayerPeeling(suits=has_layers_above, power=self.power),
             SaturationWalk(suits=is_affine_far_out),
             KinkWalk(suits=has_kinks_far_out),
+            PoleWalk(suits=HasSteepNeurons()),
             HessianRoute(suits=is_smooth, power=self.power),
+            PoleWalk(suits=was_not_explained),
             KinkWalk(suits=is_straight_after_all),
             KinkWalk(suits=hides_kinks),
             PlateauWalk(suits=is_constant_at_the_centre, search=LowestLayerSearch(homes=0)),
@@ -321,7 +325,7 @@ class Trail:
         examined = self._examined(found.candidate, refiner) if found.candidate is not None else None
         session.diagnostics += found.checks
         session.notes += found.notes
-        reason, failure = found.reason, found.reason or self.failure
+        reason, failure = found.reason, "" if found.is_tentative else found.reason
         if examined is not None and not examined.is_right:
             reason = "the best network does not explain the answers."
         if isinstance(found.stopped, OracleError):

@@ -375,3 +375,11 @@ def other_width(found: int, given: int) -> str:
             "than the noise."
         )
     return f"{counted(given)} were given, but the answers need {found}."
+
+
+def no_poles(chords: int) -> str:
+    """Why chords of the domain have shown no tanh neuron."""
+    return (
+        f"{chords} chords through the domain show no tanh or sigmoid neuron: none is steep enough there for the "
+        "poles of its answers to be read, or the activation is another one."
+    )

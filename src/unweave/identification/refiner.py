@@ -257,6 +257,27 @@ class Refiner:
             noise=self.noise,
         )
 
+    def finds_missed(self, candidate: Candidate, *, batch: int) -> bool:
+        """Look for answers that a candidate misses, in a box at vertices and faces, too; they may be fitted afterwards.
+
+        Args:
+            candidate: a network that meets the answers it was fitted to.
+            batch: trial points that are asked at a time, until one is missed.
+        """
+        answers, count = self.answers, 0
+        if not candidate.explains:
+            # The fresh answers show what the others do not: others will judge what comes of it.
+            answers.give_up_fresh()
+            return True
+        while True:
+            missed = self.missed(candidate.network, answers.trial_points[count:], answers.trial_values[count:])
+            if np.any(missed):
+                answers.adopt_trials(np.concatenate([np.zeros(count, dtype=bool), missed]))
+                return True
+            count = len(answers.trial_points)
+            if not (answers.ask_trials(batch) or answers.climb_from_vertices(candidate.network)):
+                return False
+
     def again(self, candidate: Candidate, network: Network) -> Candidate:
         """The same evidence with a changed network."""
         return self._once(replace(candidate.start, network=network))

@@ -17,7 +17,7 @@ from unweave.arrays import Points
 from unweave.exceptions import OracleError
 from unweave.identification.found import FirstLayer, Found
 from unweave.identification.refiner import Refiner
-from unweave.identification.session import BendLook, Probe, Session
+from unweave.identification.session import BendLook, Flatness, Probe, Session
 from unweave.identification.steps import PlateauLook, Steps
 from unweave.identification.walks.lines import TailBehaviour, Tails, measure_tails
 from unweave.oracles.oracle import Box
@@ -26,6 +26,7 @@ from unweave.result import at_most
 # A name that two routes know: kinks are walked along far out where this one has not read them.
 SATURATION = "saturation walk"
 KINK_WALK = "kink walk"
+POLE_WALK = "pole walk"
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ class Survey:
         activation: the activation, if it was given.
         neurons: the number of neurons, if it was given.
         may_walk: whether neurons may be read off along paths.
+        level_slope: typical change of the answers over a half-width of the domain, going by their slopes, relative to
+            their spread, below which they are level; chosen: in an even function it is about one.
         mostly_flat: share of places that are straight nearby and bent farther away, above which there are kinks.
             Piecewise linear networks are near 1, smooth ones at 0.
         smooth_roughness: relative change of second differences between two fine steps above which kinks are looked for
@@ -75,6 +78,7 @@ class Survey:
     activation: Activation | None = None
     neurons: int | None = None
     may_walk: bool = True
+    level_slope: float = 0.05
     mostly_flat: float = 0.25
     smooth_roughness: float = 0.2
     visible_bend: float = 1e3
@@ -133,18 +137,23 @@ class Survey:
             return self.look_for_kinks()
 
     @cached_property
-    def flatness(self) -> tuple[float, int]:
-        """Share of random places that are straight nearby, of those that bend farther away, and their number."""
+    def flatness(self) -> Flatness:
+        """How straight and how level the function is around random places."""
         return self.bends.flatness(self.probe.oracle, self.probe.scale.noise, self.session.rng_probe)
 
     @property
     def is_straight_everywhere(self) -> bool:
         """Whether none of the random places was bent, however far away: kinks are few, or there are none."""
-        return self.flatness[1] == 0
+        return self.flatness.telling == 0
+
+    @property
+    def is_level_at_most_places(self) -> bool:
+        """Whether the function hardly changes around most of the random places."""
+        return self.flatness.slope < self.level_slope
 
     def look_for_kinks(self) -> bool:
         """Whether the function is straight nearby and bent farther away at many of some random places."""
-        flatness, _ = self.flatness
+        flatness = self.flatness.share
         self.session.diagnostics.append(
             at_most(
                 "share of places that are straight nearby and bent farther away",

@@ -72,6 +72,22 @@ class FunctionScale:
         return replace(self, second=share * self.second, fourth=share * self.fourth)
 
 
+@dataclass(frozen=True)
+class Flatness:
+    """How straight and how level a function is around random places.
+
+    Args:
+        share: of the places that tell, those that are straight on a short line but bent on a long one: close to 1 for
+            piecewise linear functions, 0 for smooth curved ones and for affine ones.
+        telling: how many places could tell.
+        slope: the median of the slopes along the lines, in standard units.
+    """
+
+    share: float
+    telling: int
+    slope: float
+
+
 @dataclass(frozen=True, kw_only=True)
 class BendLook:
     """Settings of second differences that look at the function. Distances are in half-widths of the domain.
@@ -136,12 +152,8 @@ class BendLook:
             noise=level,
         )
 
-    def flatness(self, oracle: StandardOracle, noise: float, rng: np.random.Generator) -> tuple[float, int]:
-        """Share of places that are straight on a short line but bent on a long one, and how many could tell.
-
-        Close to 1 for piecewise linear functions, 0 for smooth curved ones and for affine ones.
-        Costs 5 queries per place.
-        """
+    def flatness(self, oracle: StandardOracle, noise: float, rng: np.random.Generator) -> Flatness:
+        """Look how straight and how level the function is around random places: 5 queries each."""
         least, most, by_noise = self.short
         short, long = float(np.clip(by_noise * np.sqrt(noise), least, most)), self.long
         bases = oracle.sample(rng, self.places, margin=long)
@@ -151,7 +163,8 @@ class BendLook:
         bend_long = np.max(np.abs(table[:, 3] + table[:, 4] - 2 * table[:, 0]), axis=1)
         is_straight, is_telling = self._straight_but_bent(bend_short, bend_long, short / long, noise)
         telling = int(np.count_nonzero(is_telling))
-        return float(np.count_nonzero(is_straight) / max(telling, 1)), telling
+        slopes = np.max(np.abs(table[:, 1] - table[:, 2]), axis=1) / (2.0 * short)
+        return Flatness(float(np.count_nonzero(is_straight) / max(telling, 1)), telling, float(np.median(slopes)))
 
     def _is_straight_somewhere(self, bends: Float64[np.ndarray, "lines rungs"], noise: float) -> bool:
         """Whether some line is straight up to one rung of the ladder and bent on a later one."""

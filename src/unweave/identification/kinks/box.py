@@ -285,22 +285,10 @@ class _Search:
         )
 
     def _misses_more(self, candidate: Candidate) -> bool:
-        """Try vertices and faces until the network misses one; what it misses is fitted from then on."""
-        answers, count = self._answers, 0
+        """Whether the network misses fresh answers, vertices or faces; what it misses is fitted from then on."""
         if not candidate.explains:
             self._failed += 1
-            # The fresh answers show what the others do not: others will judge what comes of it.
-            answers.give_up_fresh()
-            return True
-        while True:
-            points, values = answers.trial_points[count:], answers.trial_values[count:]
-            missed = self._refiner.missed(candidate.network, points, values)
-            if np.any(missed):
-                answers.adopt_trials(np.concatenate([np.zeros(count, dtype=bool), missed]))
-                return True
-            count = len(answers.trial_points)
-            if not (answers.ask_trials(self._settings.batch) or answers.climb_from_vertices(candidate.network)):
-                return False
+        return self._refiner.finds_missed(candidate, batch=self._settings.batch)
 
 
 def _linearly_fitted(network: Network, points: Points, values: Values) -> Network:
