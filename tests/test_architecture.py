@@ -190,6 +190,25 @@ def test_an_import_between_methods_is_noticed() -> None:
     assert neighbours_imported(graph) == {("identification.kinks.route", "identification.hessians.route")}
 
 
+def methods_imported_from_beside(graph: Graph) -> set[tuple[str, str]]:
+    """Imports of a method by what several methods share, which would lead from one method to another."""
+    return {
+        (module, imported)
+        for module, targets in graph.items()
+        for imported in targets
+        if is_shared(module) and method_of(imported)
+    }
+
+
+def test_no_shared_module_imports_a_method() -> None:
+    assert not methods_imported_from_beside(package_graph())
+
+
+def test_a_way_between_methods_through_a_shared_module_is_noticed() -> None:
+    graph = {"identification.reasons": frozenset({"identification.plateaus.route", "numerics.least_squares"})}
+    assert methods_imported_from_beside(graph) == {("identification.reasons", "identification.plateaus.route")}
+
+
 def test_only_commands_import_reproduce() -> None:
     importers = {
         module

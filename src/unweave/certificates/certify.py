@@ -73,7 +73,7 @@ def fresh_needed(coverage: float, *, confidence: float, candidates: int = 1) -> 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Evidence for a recovered network. Errors of values are in units of the spread of the output.
+    """Hold the evidence for a recovered network. Errors of values are in units of the spread of the output.
 
     Args:
         largest_error: largest error of the function on the fresh queries.
@@ -108,7 +108,7 @@ class Certificate:
 
     @property
     def is_isolated(self) -> bool:
-        """Whether the Newton-Kantorovich inequality holds, so that radius and isolation are finite."""
+        """Tell whether the Newton-Kantorovich inequality holds, so that radius and isolation are finite."""
         return bool(np.isfinite(self.radius))
 
     def statements(self) -> list[tuple[str, str]]:

@@ -45,7 +45,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """One layer ``g(weights x + biases)``. The arrays are copied and made read-only.
+    """Describe one layer ``g(weights x + biases)``. The arrays are copied and made read-only.
 
     Args:
         weights: one row per neuron; a layer without neurons has the shape ``(0, inputs)``.
@@ -78,12 +78,12 @@ class Layer:
 
     @property
     def inputs(self) -> int:
-        """Number of inputs."""
+        """Return the number of inputs."""
         return self.weights.shape[1]
 
     @property
     def neurons(self) -> int:
-        """Number of neurons."""
+        """Return the number of neurons."""
         return self.weights.shape[0]
 
     def preactivations(self, values: Array) -> Array:
@@ -93,7 +93,7 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """The function ``f(x) = layers(x) + skip x``.
+    """Compute the function ``f(x) = layers(x) + skip x``.
 
     Args:
         layers: hidden layers in order of evaluation, then the output layer.
@@ -143,27 +143,27 @@ class Network:
 
     @property
     def inputs(self) -> int:
-        """Number of inputs."""
+        """Return the number of inputs."""
         return self.layers[0].inputs
 
     @property
     def outputs(self) -> int:
-        """Number of outputs."""
+        """Return the number of outputs."""
         return self.layers[-1].neurons
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Number of neurons of every hidden layer."""
+        """Return the number of neurons of every hidden layer."""
         return tuple(layer.neurons for layer in self.layers[:-1])
 
     @property
     def activations(self) -> tuple[Activation, ...]:
-        """Activation of every layer, the output layer last."""
+        """Return the activation of every layer, the output layer last."""
         return tuple(layer.activation for layer in self.layers)
 
     @property
     def parameters(self) -> int:
-        """Number of weights and biases, with the entries of `skip` if there is one."""
+        """Return the number of weights and biases, with the entries of `skip` if there is one."""
         numbers = sum(layer.weights.size + layer.biases.size for layer in self.layers)
         return numbers + (0 if self.skip is None else self.skip.size)
 

@@ -50,7 +50,7 @@ class ParameterErrors:
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """A recovered network moved by symmetries onto the true one, and what remains between them.
+    """Compare a recovered network, moved by symmetries onto the true one, with it.
 
     Args:
         aligned: the recovered network, with neurons in the order and with the signs of the truth.
@@ -66,12 +66,12 @@ class Match:
 
     @property
     def is_comparable(self) -> bool:
-        """Whether both networks have the same architecture."""
+        """Tell whether both networks have the same architecture."""
         return self.reason is None
 
     @property
     def largest_error(self) -> float:
-        """Largest relative error of a parameter."""
+        """Return the largest relative error of a parameter."""
         return self.errors.largest
 
 

@@ -106,7 +106,7 @@ class HierarchicalFit:
 
 @dataclass(frozen=True)
 class JointLevenbergMarquardt:
-    """Settings of the second-order training.
+    """Train all levels at once by damped Gauss-Newton.
 
     Args:
         steps: largest number of accepted steps of a run.

@@ -10,7 +10,7 @@ from unweave.result import Diagnostic, at_least, at_most
 
 
 @dataclass(frozen=True, eq=False)
-class ThresholdLayer:
+class PlateauLayer:
     """Hyperplanes of the lowest layer, in the coordinates that were asked.
 
     Args:
