@@ -22,14 +22,15 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROO
 NAMES = """
     Activation ArraySource BadAnswer Box BudgetExhausted CallableOracle Certificate ChunkSource Cost CsvSource
     DaskCluster Diagnostic Everywhere FeatureCorrection InputWarning InvalidInput Layer Match MissingExtra Network
-    NotIdentified NotWritten NpySource Oracle OracleError OracleFailed Outcome ParquetSource Recipe Result SavedRun
-    UnreadableFile UnweaveError Verdict activation_named canonical identify identify_lowest_layer match
+    NotIdentified NotWritten NpySource Oracle OracleError OracleFailed Outcome ParquetSource QuadraticDenseNet Recipe
+    Result SavedRun UnreadableFile UnweaveError Verdict activation_named canonical identify identify_lowest_layer match
     measure_feature_correction read_run write_run
 """
 ESTIMATORS = """
-    ConjugateGradients DirectTraining GramLevenbergMarquardt HalfspaceIntersectionClassifier
+    ConjugateGradients DirectTraining GradientDescent GramLevenbergMarquardt HalfspaceIntersectionClassifier
     HalfspaceUnionClassifier HierarchicalClassifier HierarchicalRegressor JointLevenbergMarquardt
-    LowestLayerRegressor OverparameterizedRegressor QuadraticNetworkRegressor ReluNetworkRegressor TrustRegion
+    LowestLayerRegressor OverparameterizedRegressor QuadraticNetworkRegressor ReluNetworkRegressor SteepestDescent
+    ThresholdLayer TrustRegion
 """
 # Modules that pages about the insides of a method, or about published experiments, import from.
 ADVANCED = {
@@ -49,7 +50,7 @@ ADVANCED = {
 # What the docstring of a public name, and of whatever it has that is public, begins with.
 VERBS = """
     Add Allow Answer Ask Begin Bring Compare Compute Count Cut Describe Draw Find Hold Learn Limit List Look Make
-    Measure Move Name Read Recover Report Return Shrink State Take Tell Train Warn Write Yield
+    Measure Move Name Read Recover Remember Report Return Shrink State Take Tell Train Warn Write Yield
 """
 IMPORT = re.compile(r"^ *((?:from +unweave[\w.]* +import|import +unweave)\b.*)$", re.MULTILINE)
 
@@ -163,6 +164,17 @@ def test_docstrings_of_public_names_begin_with_a_verb() -> None:
     members = {"Network", "Network.save", "Network.widths", "BadAnswer", "Outcome", "ReluNetworkRegressor.predict"}
     assert {"identify", *members} <= first.keys()
     assert {name: word for name, word in first.items() if word not in VERBS.split()} == {}
+
+
+def test_classes_that_public_docstrings_name_are_public() -> None:
+    public = {*unweave.__all__, *unweave.learn.__all__}
+    named = {
+        (name, word)
+        for name, text in public_docstrings().items()
+        for word in re.findall(r"`([A-Z][a-z]+(?:[A-Z][a-z]+)+)\b[^`]*`", text)
+    }
+    assert {("QuadraticNetworkRegressor", "TrustRegion"), ("OverparameterizedRegressor", "GradientDescent")} <= named
+    assert {(name, word) for name, word in named if word not in public} == set()
 
 
 def type_errors(checker: list[str], script: str, folder: Path) -> str:

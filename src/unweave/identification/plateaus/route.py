@@ -7,8 +7,8 @@ import numpy as np
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
 from unweave.identification.found import FirstLayer, Found
-from unweave.identification.plateaus.search import LowestLayerSearch
 from unweave.identification.plateaus.plateau_layer import PlateauLayer
+from unweave.identification.plateaus.search import LowestLayerSearch
 from unweave.identification.refiner import Refiner
 from unweave.identification.routes import Condition, Known, Survey
 from unweave.identification.walks.lines import remembered

@@ -107,7 +107,7 @@ def _threshold_of_truncation(ratio: float, rules: ThresholdRules) -> float:
 
 @dataclass(frozen=True, eq=False)
 class ThresholdLayer:
-    """Units ``u(<direction, x> - threshold)``.
+    """Hold units ``u(<direction, x> - threshold)``.
 
     Args:
         directions: unit vectors, one per unit, that point to where the unit is active.
@@ -122,15 +122,15 @@ class ThresholdLayer:
     unit: Activation
 
     def arguments(self, points: Points) -> Float64[np.ndarray, "points neurons"]:
-        """``<direction, x> - threshold`` of every sample and unit."""
+        """Compute ``<direction, x> - threshold`` of every sample and unit."""
         return points @ self.directions.T - self.thresholds
 
     def values(self, points: Points) -> Float64[np.ndarray, "points neurons"]:
-        """The units at every sample."""
+        """Compute the units at every sample."""
         return self.unit(self.arguments(points))
 
     def pulled_back(self, coordinates: Coordinates) -> "ThresholdLayer":
-        """The same units in the inputs x, if this layer is in the coordinates ``z = axes^T (x - origin)``.
+        """Return the same units in the inputs x, if this layer is in the coordinates ``z = axes^T (x - origin)``.
 
         Directions are scaled to unit length again. A relu takes the scale into its coefficient; for a sigmoid the scale
         matters, so that its directions keep the length that the coordinates give them.
@@ -145,5 +145,5 @@ class ThresholdLayer:
 
     @property
     def network(self) -> Network:
-        """The layer as a network with one output per unit."""
+        """Return the layer as a network with one output per unit."""
         return Network((Layer(self.directions, -self.thresholds, self.unit),))

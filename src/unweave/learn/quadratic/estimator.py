@@ -53,8 +53,8 @@ class QuadraticNetworkRegressor(NetworkRegressor):
         output_weights: the fixed output weights, in place of `neurons` and `signs`.
         signs: of the output weights: "both", "positive", "negative", or "auto", which prefers one sign if that fits
             the labels exactly and takes both otherwise.
-        solver: direct training if None; else `ConjugateGradients` or `TrustRegion` of `unweave.learn`,
-            `SteepestDescent` of `unweave.learn.quadratic.search`, or `DirectTraining` with other settings.
+        solver: direct training if None; else `ConjugateGradients`, `TrustRegion` or `SteepestDescent`, or
+            `DirectTraining` with other settings.
         fit_bias: give every neuron a bias, which makes the network a polynomial of degree two with all its terms.
         random_state: for random starts and the search for saddles; direct training does not depend on it as long as
             there are enough neurons.

@@ -165,7 +165,7 @@ class _Progress:
 
 @dataclass(frozen=True)
 class SteepestDescent:
-    """Gradient descent, by default with the exact step along every gradient.
+    """Train by gradient descent, by default with the exact step along every gradient.
 
     Args:
         steps: largest number of steps.
