@@ -25,6 +25,8 @@ Vector = Float64[np.ndarray, "inputs"]
 Gradients = Float64[np.ndarray, "points outputs inputs"]
 PackedHessians = Float64[np.ndarray, "points outputs packed"]
 Atoms = Float64[np.ndarray, "neurons inputs"]
+PerNeuron = Float64[np.ndarray, "neurons"]
+PerPoint = Float64[np.ndarray, "points"]
 
 SQRT2 = float(np.sqrt(2.0))
 # Intermediate arrays hold about this many numbers (32 MiB): large enough for fast matrix products, small enough that a

@@ -11,7 +11,7 @@ import numpy as np
 import scipy  # its parts are loaded when first used
 from jaxtyping import Float64
 
-from unweave.arrays import Points, Values
+from unweave.arrays import PerPoint, Points, Values
 from unweave.certificates.curvature_bound import LayeredCurvature
 from unweave.certificates.large_jacobians import (
     SINGULAR_RULES,
@@ -336,7 +336,7 @@ def _layered_singular(
     return smallest_singular(triangle, may_prove=may_prove), float(np.linalg.norm(leftover))
 
 
-def _farthest(reaches: Float64[np.ndarray, "points"], network: Network, share: float) -> np.ndarray:
+def _farthest(reaches: PerPoint, network: Network, share: float) -> np.ndarray:
     """All points but a share of those that are nearest to a kink."""
     # With fewer numbers than parameters nothing could be claimed at all.
     spare = len(reaches) - -(-network.parameters // network.outputs)

@@ -21,6 +21,7 @@ from unweave.arrays import (
     CHUNK_NUMBERS,
     Gradients,
     PackedHessians,
+    PerNeuron,
     Points,
     Values,
     as_float64,
@@ -57,7 +58,7 @@ class Layer:
     """
 
     weights: Float64[np.ndarray, "neurons inputs"]
-    biases: Float64[np.ndarray, "neurons"]
+    biases: PerNeuron
     activation: Activation
 
     def __post_init__(self) -> None:
@@ -132,7 +133,7 @@ class Network:
     def shallow(
         cls,
         weights: Float64[np.ndarray, "neurons inputs"],
-        biases: Float64[np.ndarray, "neurons"],
+        biases: PerNeuron,
         output_weights: Float64[np.ndarray, "outputs neurons"],
         offset: Float64[np.ndarray, "outputs"],
         activation: Activation,

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import as_float64
+from unweave.arrays import PerPoint, as_float64
 from unweave.exceptions import InvalidInput
 
-Labels = Float64[np.ndarray, "points"]
+Labels = PerPoint
 # What a chunk holds: points with one row each, and their labels.
 Chunk = tuple[Any, Any]
 # Rows of a chunk unless told otherwise: 10 MB at 20 inputs. Even, so that the two halves of the rows alternate across

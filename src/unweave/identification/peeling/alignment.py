@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from unweave.activations import Activation
-from unweave.arrays import Points
+from unweave.arrays import PerNeuron, Points
 from unweave.numerics.least_squares import Policy, Solver, Step, minimise, normal_solver, scattered
 
 # Lengths and biases are known to a few tenths only and partly undetermined: damped from the beginning, and always a
@@ -63,8 +63,8 @@ class Alignment:
         rules: which gap leaves no doubt.
     """
 
-    scales: Float64[np.ndarray, "neurons"]
-    biases: Float64[np.ndarray, "neurons"]
+    scales: PerNeuron
+    biases: PerNeuron
     frame: Float64[np.ndarray, "neurons rank"]
     gap: float
     rules: AlignmentRules = RULES

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.activations import IDENTITY, TANH, Activation
-from unweave.arrays import Atoms, Points, Vector
+from unweave.arrays import Atoms, PerNeuron, Points, Vector
 from unweave.exceptions import InvalidInput
 from unweave.identification.peeling.entangled import LayerRows
 from unweave.identification.peeling.reparametrised import ReparametrisedNetwork, fixed_matrices
@@ -88,12 +88,12 @@ def closed_form_network(
 
 
 def lengths_and_preactivations(
-    p: Float64[np.ndarray, "neurons"],
-    q: Float64[np.ndarray, "neurons"],
+    p: PerNeuron,
+    q: PerNeuron,
     activation: Activation,
     *,
     rules: ClosedFormRules = RULES,
-) -> tuple[Float64[np.ndarray, "neurons"], Float64[np.ndarray, "neurons"]]:
+) -> tuple[PerNeuron, PerNeuron]:
     """Solve ``p = n g''(z)/g'(z)``, ``q = n^2 g'''(z)/g'(z)`` for ``n > 0`` and z.
 
     Where errors leave no solution, the nearest values that a tanh allows are returned, and for other activations

@@ -13,7 +13,7 @@ from enum import Enum
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from unweave.arrays import Points, Values, Vector
+from unweave.arrays import PerPoint, Points, Values, Vector
 from unweave.identification.walks.hyperplanes import plane_through
 from unweave.identification.walks.lines import Search
 
@@ -65,7 +65,7 @@ class Edges:
         return 0.5 * (self.inside + self.outside)
 
     @property
-    def widths(self) -> Float64[np.ndarray, "points"]:
+    def widths(self) -> PerPoint:
         """The distances of the pairs."""
         return np.linalg.norm(self.outside - self.inside, axis=1)
 

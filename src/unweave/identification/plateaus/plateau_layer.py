@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64
 
+from unweave.arrays import PerNeuron
 from unweave.networks.network import Layer
 from unweave.result import Diagnostic, at_least, at_most
 
@@ -24,7 +24,7 @@ class PlateauLayer:
     """
 
     layer: Layer
-    errors: Float64[np.ndarray, "neurons"]
+    errors: PerNeuron
     lines: int
     quiet_lines: int
     is_complete: bool

@@ -13,10 +13,10 @@ from typing import NoReturn
 
 import numpy as np
 import scipy  # its parts are loaded when first used
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool
 
 from unweave.activations import RELU, STEP
-from unweave.arrays import Points, Values, Vector
+from unweave.arrays import PerNeuron, Points, Values, Vector
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
 from unweave.identification.plateaus.continuation import Continuation
@@ -257,7 +257,7 @@ class _Walk:
             point = point - self._lift(excess * (1.0 + self.rng.random(len(excess))))
         return point
 
-    def _lift(self, values: Float64[np.ndarray, "neurons"]) -> Vector:
+    def _lift(self, values: PerNeuron) -> Vector:
         """The smallest vector that the known rows map to these values, if there is one."""
         return np.linalg.pinv(self.normals) @ values if len(values) > 0 else np.zeros(self.inputs)
 

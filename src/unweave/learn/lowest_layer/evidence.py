@@ -6,10 +6,10 @@ import numpy as np
 from jaxtyping import Bool, Float64
 from scipy import stats
 
-from unweave.arrays import Atoms, Points
+from unweave.arrays import Atoms, PerNeuron, PerPoint, Points
 from unweave.result import Diagnostic, at_least, at_most
 
-Thresholds = Float64[np.ndarray, "neurons"]
+Thresholds = PerNeuron
 
 
 @dataclass(frozen=True)
@@ -89,14 +89,14 @@ class FaceEvidence:
         missing_share: upper limit of the share of inputs that are active and in no half space, noise taken off.
     """
 
-    angles: Float64[np.ndarray, "neurons"]
+    angles: PerNeuron
     disagreement: float
     noise: float
     quiet_noise: float
     unexplained: float
     is_unexplained_significant: bool
     noise_chance: float
-    own: Float64[np.ndarray, "neurons"]
+    own: PerNeuron
     wrong_share: float
     missing_share: float
 
@@ -266,7 +266,7 @@ class LowestLayerEvidence:
             ),
         ]
 
-    def flatness_check(self, faces: FaceEvidence, misplaced: Float64[np.ndarray, "neurons"]) -> Diagnostic:
+    def flatness_check(self, faces: FaceEvidence, misplaced: PerNeuron) -> Diagnostic:
         """Check whether single half spaces separate the points next to them; wrong labels excuse as many."""
         noise = max(faces.noise, faces.quiet_noise)
         excused = self.noise.excuses(noise)
@@ -278,9 +278,7 @@ class LowestLayerEvidence:
             "one, or a neuron is missing: give the number of neurons or more samples",
         )
 
-    def regression_limits(
-        self, errors: Float64[np.ndarray, "neurons"], *, inputs: int
-    ) -> Float64[np.ndarray, "neurons"]:
+    def regression_limits(self, errors: PerNeuron, *, inputs: int) -> PerNeuron:
         """Give limits that all angles keep together, from their root mean square errors in least squares.
 
         An error has ``inputs - 1`` components across its direction, about equally large.
@@ -289,7 +287,7 @@ class LowestLayerEvidence:
         chance = 1.0 - (1.0 - self.least_squares_confidence) / max(len(errors), 1)
         return np.sqrt(stats.chi2.ppf(chance, components) / components) * errors
 
-    def duplicate_check(self, directions: Atoms, angles: Float64[np.ndarray, "neurons"]) -> Diagnostic:
+    def duplicate_check(self, directions: Atoms, angles: PerNeuron) -> Diagnostic:
         """Check whether two directions are nearer to each other than their errors allow."""
         closest = np.pi
         if len(directions) > 1:
@@ -345,7 +343,7 @@ class LowestLayerEvidence:
         return self.calibration * upper / max(lever * density, np.finfo(float).tiny)
 
 
-def structure_chance(points: Points, values: Float64[np.ndarray, "points"], *, farthest: float = 3.0) -> float:
+def structure_chance(points: Points, values: PerPoint, *, farthest: float = 3.0) -> float:
     """Probability that chance makes values depend on inputs as these do: an F test on coordinates and their squares.
 
     Inputs farther out than `farthest` standard deviations count as being there (chosen: one in 370 Gaussian ones), so

@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64
 
 from unweave.activations import Activation
-from unweave.arrays import Points
+from unweave.arrays import PerNeuron, Points
 from unweave.exceptions import InvalidInput
 from unweave.learn.base import Stages
 from unweave.learn.lowest_layer.evidence import (
@@ -58,7 +57,7 @@ class _Judged:
 
     polished: Polished
     start: Start
-    angles: Float64[np.ndarray, "neurons"]
+    angles: PerNeuron
     faces: FaceEvidence | None
     residual: float
     noise: float
@@ -290,7 +289,7 @@ def _start_diagnostics(start: Start, *, is_polished: bool) -> list[Diagnostic]:
     ]
 
 
-def _angle_diagnostic(angles: Float64[np.ndarray, "neurons"], largest: float) -> Diagnostic:
+def _angle_diagnostic(angles: PerNeuron, largest: float) -> Diagnostic:
     worst = float(np.degrees(np.max(angles, initial=0.0)))
     return at_most("estimated angle of the worst neuron (degrees)", worst, float(np.degrees(largest)), ANGLE_ADVICE)
 

@@ -21,13 +21,13 @@ from scipy.optimize import linprog, minimize
 from scipy.special import expit
 
 from unweave.activations import STEP
-from unweave.arrays import Atoms, Points, Vector
+from unweave.arrays import Atoms, PerNeuron, PerPoint, Points, Vector
 from unweave.learn.lowest_layer.layer import ThresholdLayer
 from unweave.samples.hermite.inputs import Coordinates
 
 Side = Bool[np.ndarray, "points"]
-Offsets = Float64[np.ndarray, "neurons"]
-Thresholds = Float64[np.ndarray, "neurons"]
+Offsets = PerNeuron
+Thresholds = PerNeuron
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,12 +101,12 @@ class SoftUnion:
         """Distances of the half spaces from the origin."""
         return self.offsets / np.linalg.norm(self.slopes, axis=1)
 
-    def depths(self, points: Points) -> Float64[np.ndarray, "points"]:
+    def depths(self, points: Points) -> PerPoint:
         """The smooth maximum: log-odds of being in the union."""
         return np.logaddexp.reduce(points @ self.slopes.T - self.offsets, axis=1)
 
 
-def logistic_loss(depths: Float64[np.ndarray, "points"], is_active: Side) -> float:
+def logistic_loss(depths: PerPoint, is_active: Side) -> float:
     """Mean of ``log(1 + exp(-depth))`` for samples in the union and of ``log(1 + exp(depth))`` for others."""
     return float(np.mean(np.logaddexp(0.0, np.where(is_active, -depths, depths))))
 
@@ -180,9 +180,9 @@ class PolishedFaces:
 
     directions: Atoms
     thresholds: Thresholds
-    moved: Float64[np.ndarray, "neurons"]
-    misplaced: Float64[np.ndarray, "neurons"]
-    widths: Float64[np.ndarray, "neurons"]
+    moved: PerNeuron
+    misplaced: PerNeuron
+    widths: PerNeuron
 
 
 def separating_face(points: Points, is_above: Side, direction: Vector, threshold: float) -> Face:
@@ -286,8 +286,8 @@ class HalfspaceProgramme:
 
     def _band(
         self,
-        argument: Float64[np.ndarray, "points"],
-        nearest_other: Float64[np.ndarray, "points"],
+        argument: PerPoint,
+        nearest_other: PerPoint,
         is_active: Side,
         width: float,
         rng: np.random.Generator,
@@ -306,7 +306,7 @@ class HalfspaceProgramme:
 
 def _largest_of_others(
     arguments: Float64[np.ndarray, "points neurons"],
-) -> Callable[[int], Float64[np.ndarray, "points"]]:
+) -> Callable[[int], PerPoint]:
     """For every half space the largest argument of the others, from the two largest of all."""
     if arguments.shape[1] == 1:
         return lambda i: np.full(len(arguments), -np.inf)  # noqa: ARG005 - there is only one
@@ -376,7 +376,7 @@ def _best_union(points: Points, is_active: Side, rng: np.random.Generator, count
 
 def _random_start(
     points: Points, is_active: Side, rng: np.random.Generator, count: int
-) -> tuple[Float64[np.ndarray, "neurons inputs"], Float64[np.ndarray, "neurons"]]:
+) -> tuple[Float64[np.ndarray, "neurons inputs"], PerNeuron]:
     """Half spaces from the mean of the quiet samples towards random active ones."""
     centre = points[~is_active].mean(axis=0)
     targets = points[is_active].mean(axis=0)[None]

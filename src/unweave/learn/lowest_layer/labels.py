@@ -3,12 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool
 
 from unweave.activations import Activation
-from unweave.arrays import Points
+from unweave.arrays import PerPoint, Points
 
-Labels = Float64[np.ndarray, "points"]
+Labels = PerPoint
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,13 +12,11 @@ from scipy.optimize import root_scalar
 from scipy.special import log_ndtr
 
 from unweave.activations import Activation
-from unweave.arrays import Atoms, Points
+from unweave.arrays import Atoms, PerNeuron, Points
 from unweave.learn.lowest_layer.units import THRESHOLD_RULES, ThresholdRules, monic_coefficients, threshold_of_ratio
 from unweave.networks.network import Layer, Network
 from unweave.samples.hermite.inputs import Coordinates
 from unweave.samples.hermite.moments import HermiteMoments
-
-Scalars = Float64[np.ndarray, "neurons"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +30,8 @@ class OrientedUnits:
     """
 
     directions: Atoms
-    thresholds: Scalars
-    coefficients: Scalars
+    thresholds: PerNeuron
+    coefficients: PerNeuron
 
 
 def oriented_by_moments(
@@ -81,7 +79,7 @@ def oriented_by_cumulants(
     return OrientedUnits(flips[:, None] * directions, thresholds, np.full(len(directions), np.nan))
 
 
-def _along_duals(moments: HermiteMoments, directions: Atoms) -> tuple[Scalars, Scalars, Scalars]:
+def _along_duals(moments: HermiteMoments, directions: Atoms) -> tuple[PerNeuron, PerNeuron, PerNeuron]:
     duals = np.linalg.pinv(directions).T
     first, second, third = (
         np.array([_at(tensor, dual) for dual in duals]) for tensor in map(moments.tensor, (1, 2, 3))
@@ -117,8 +115,8 @@ class ThresholdLayer:
     """
 
     directions: Atoms
-    thresholds: Scalars
-    coefficients: Scalars
+    thresholds: PerNeuron
+    coefficients: PerNeuron
     unit: Activation
 
     def arguments(self, points: Points) -> Float64[np.ndarray, "points neurons"]:

@@ -4,10 +4,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64
 
 from unweave.activations import QUADRATIC
-from unweave.arrays import as_float64
+from unweave.arrays import PerNeuron, as_float64
 from unweave.exceptions import InvalidInput
 from unweave.learn.base import NetworkRegressor, Stages, check_neurons, check_sizes, seed_of
 from unweave.learn.quadratic.certificate import OptimalityCertificate, certify_predictions, certify_training
@@ -127,7 +126,7 @@ class QuadraticNetworkRegressor(NetworkRegressor):
         if self.neurons == 1 and self.signs == "both":
             raise InvalidInput("signs='both' needs at least 2 neurons, got 1.")
 
-    def _choices(self, inputs: int, labels: np.ndarray) -> list[Float64[np.ndarray, "neurons"]]:
+    def _choices(self, inputs: int, labels: np.ndarray) -> list[PerNeuron]:
         """Output weights to train with, the preferred ones first."""
         if self.output_weights is not None:
             return [as_float64(self.output_weights, name="output_weights", ndim=1)]

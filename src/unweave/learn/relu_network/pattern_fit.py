@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from unweave.activations import IDENTITY, RELU
-from unweave.arrays import Points, Values, root_mean_square
+from unweave.arrays import PerPoint, Points, Values, root_mean_square
 from unweave.exceptions import InvalidInput
 from unweave.learn.relu_network.units import unit_parameters
 from unweave.networks.network import Network
@@ -127,7 +127,7 @@ class PatternLeastSquares:
         self,
         network: Network,
         points: Points,
-        values: Float64[np.ndarray, "points"],
+        values: PerPoint,
         is_free: Bool[np.ndarray, "neurons"],
         *,
         size: float,

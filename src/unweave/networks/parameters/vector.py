@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float, Float64
 
-from unweave.arrays import Points, Values
+from unweave.arrays import PerNeuron, Points, Values
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Network
 
@@ -36,16 +36,16 @@ class ParameterVector:
         return self.network.parameters
 
     @property
-    def neuron_sizes(self) -> Float64[np.ndarray, "neurons"]:
+    def neuron_sizes(self) -> PerNeuron:
         """Unit of the weights and bias of each neuron of the first layer."""
         return self.sizes(0)
 
     @property
-    def output_sizes(self) -> Float64[np.ndarray, "neurons"]:
+    def output_sizes(self) -> PerNeuron:
         """Unit of the output weights of each neuron of the last hidden layer."""
         return positive(np.linalg.norm(self.network.layers[-1].weights, axis=0))
 
-    def sizes(self, layer: int) -> Float64[np.ndarray, "neurons"]:
+    def sizes(self, layer: int) -> PerNeuron:
         """Unit of the weights and bias of each neuron of a hidden layer."""
         return positive(np.linalg.norm(self.network.layers[layer].weights, axis=1))
 

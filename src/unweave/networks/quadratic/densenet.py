@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float64
 from safetensors.numpy import save
 
-from unweave.arrays import Points, Values, Vector, as_float64, pack_squares
+from unweave.arrays import PerPoint, Points, Values, Vector, as_float64, pack_squares
 from unweave.exceptions import InvalidInput, UnreadableFile
 from unweave.folders import read_file, write_file
 from unweave.networks.quadratic.wiring import FIRST_LEVEL, Wiring, make_wiring
@@ -134,7 +134,7 @@ class QuadraticDenseNet:
         """Compute the features S of a level."""
         return self._forward(points)[1][level - FIRST_LEVEL]
 
-    def contribution(self, points: Points, level: int) -> Float64[np.ndarray, "points"]:
+    def contribution(self, points: Points, level: int) -> PerPoint:
         """Compute what a level adds to the output."""
         part = self.levels[level - FIRST_LEVEL]
         terms = self._forward(points)[0][level - FIRST_LEVEL]

@@ -11,11 +11,11 @@ from matplotlib.figure import Figure
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 from scipy.spatial import HalfspaceIntersection, QhullError
 
-from unweave.arrays import Atoms, Points
+from unweave.arrays import Atoms, PerNeuron, Points
 from unweave.exceptions import InvalidInput
 from unweave.folders import write_file
 
-Offsets = Float64[np.ndarray, "neurons"]
+Offsets = PerNeuron
 # Samples that are drawn: more hide each other.
 MOST_SAMPLES = 3_000
 # Colours that remain apart for readers who do not see red and green as different.
