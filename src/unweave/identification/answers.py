@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int
+from jaxtyping import Float64, Int
 
 from unweave.activations import IDENTITY, Activation
-from unweave.arrays import PerPoint, Points, Values, Vector, root_mean_square
+from unweave.arrays import PerPoint, PointMask, Points, Values, Vector, root_mean_square
 from unweave.exceptions import BudgetExhausted, OracleError
 from unweave.identification.corners import VERTICES, climb, face_points, points_beyond, points_on, vertices
 from unweave.networks.network import Network
@@ -296,7 +296,7 @@ class AnswerPool:
         fresh = self.fresh_values if len(self.fresh_values) else self.values
         return fresh * self.oracle.size, np.concatenate([fresh, self.trials_in_domain[1]]) * self.oracle.size
 
-    def adopt_trials(self, chosen: Bool[np.ndarray, "points"]) -> None:
+    def adopt_trials(self, chosen: PointMask) -> None:
         """Let fits see some of the trial answers."""
         self.keep(self.trial_points[chosen], self.trial_values[chosen], are_spread=False)
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Float64
 from scipy import stats
 
-from unweave.arrays import Atoms, PerNeuron, PerPoint, Points
+from unweave.arrays import Atoms, PerNeuron, PerPoint, PointMask, Points
 from unweave.result import Diagnostic, at_least, at_most
 
 Thresholds = PerNeuron
@@ -178,7 +178,7 @@ class LowestLayerEvidence:
     constant: float = 1e-12
 
     def face_evidence(
-        self, points: Points, is_active: Bool[np.ndarray, "points"], directions: Atoms, thresholds: Thresholds
+        self, points: Points, is_active: PointMask, directions: Atoms, thresholds: Thresholds
     ) -> FaceEvidence:
         """Judge the half spaces of a union by samples that they were not fitted to.
 
@@ -209,10 +209,7 @@ class LowestLayerEvidence:
         # Noise is taken off only as far as it is certain.
         certain = max(noise - 2.0 * np.sqrt(noise / max(int(deep.sum()), 1)), 0.0) * np.count_nonzero(quiet)
         rarest = min((float(np.mean(arguments[:, i] >= 0)) for i in range(len(directions))), default=0.0)
-        excess = np.count_nonzero(is_wrong & outside) - noise * np.count_nonzero(outside)
-        chance = np.sqrt(
-            max(noise * np.count_nonzero(outside), 1.0) * (1.0 + np.count_nonzero(outside) / max(deep.sum(), 1))
-        )
+        excess, chance = _excess_outside(is_wrong, deep=deep, outside=outside, noise=noise)
         return FaceEvidence(
             angles=angles,
             disagreement=float(np.mean(is_wrong)),
@@ -326,8 +323,8 @@ class LowestLayerEvidence:
     def _angle(
         self,
         points: Points,
-        near: Bool[np.ndarray, "points"],
-        is_wrong: Bool[np.ndarray, "points"],
+        near: PointMask,
+        is_wrong: PointMask,
         noise: float,
         directions: Atoms,
         which: int,
@@ -360,9 +357,7 @@ def structure_chance(points: Points, values: PerPoint, *, farthest: float = 3.0)
     return float(stats.f.sf(statistic, unknowns - 1, count - unknowns))
 
 
-def _far_chance(
-    is_wrong: Bool[np.ndarray, "points"], *, far: Bool[np.ndarray, "points"], near: Bool[np.ndarray, "points"]
-) -> float:
+def _far_chance(is_wrong: PointMask, *, far: PointMask, near: PointMask) -> float:
     """Probability that accidents make so many more labels wrong far from all faces than near them: Fisher's exact test.
 
     Faces that are a little off add wrong labels near them only, which speak for accidents here.
@@ -370,6 +365,13 @@ def _far_chance(
     seen, wrong = far | near, int(np.count_nonzero(is_wrong & far))
     counts = [int(np.count_nonzero(each)) for each in (seen, seen & is_wrong, far)]
     return float(stats.hypergeom.sf(wrong - 1, *counts))
+
+
+def _excess_outside(is_wrong: PointMask, *, deep: PointMask, outside: PointMask, noise: float) -> tuple[float, float]:
+    """Count wrong labels outside of all half spaces beyond those that noise explains; and the error of that number."""
+    count = np.count_nonzero(outside)
+    chance = np.sqrt(max(noise * count, 1.0) * (1.0 + count / max(deep.sum(), 1)))
+    return float(np.count_nonzero(is_wrong & outside) - noise * count), float(chance)
 
 
 def _least_lever(points: Points, direction: Float64[np.ndarray, "inputs"]) -> float:
@@ -389,5 +391,5 @@ def _least_lever(points: Points, direction: Float64[np.ndarray, "inputs"]) -> fl
     return float(np.min(np.mean(np.abs(along - np.median(along, axis=0)), axis=0)))
 
 
-def _share(part: Bool[np.ndarray, "points"], whole: Bool[np.ndarray, "points"]) -> float:
+def _share(part: PointMask, whole: PointMask) -> float:
     return float(np.count_nonzero(part) / max(np.count_nonzero(whole), 1))

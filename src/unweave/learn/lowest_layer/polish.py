@@ -3,10 +3,9 @@
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Bool
 
 from unweave.activations import Activation
-from unweave.arrays import Atoms, PerNeuron, Points
+from unweave.arrays import Atoms, PerNeuron, PointMask, Points
 from unweave.learn.lowest_layer.halfspace_fits import HalfspaceProgramme, SoftRules, fit_soft_union
 from unweave.learn.lowest_layer.labels import LabelRules, Labels, ReadLabels
 from unweave.learn.lowest_layer.layer import OrientedUnits
@@ -108,7 +107,7 @@ def polish(
 
 def polish_faces(
     points: Points,
-    is_active: Bool[np.ndarray, "points"],
+    is_active: PointMask,
     units: OrientedUnits,
     rng: np.random.Generator,
     *,
@@ -131,7 +130,7 @@ def polish_faces(
 
 def _soft_polish(
     points: Points,
-    is_active: Bool[np.ndarray, "points"],
+    is_active: PointMask,
     units: OrientedUnits,
     rng: np.random.Generator,
     rules: PolishRules,

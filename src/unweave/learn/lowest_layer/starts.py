@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from itertools import permutations
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Float64
 
 from unweave.activations import Activation
-from unweave.arrays import Atoms, PerNeuron, Points
+from unweave.arrays import Atoms, PerNeuron, PointMask, Points
 from unweave.exceptions import InvalidInput
 from unweave.learn.lowest_layer.labels import Labels
 from unweave.learn.lowest_layer.layer import OrientedUnits, oriented_by_cumulants, oriented_by_moments
@@ -141,7 +141,7 @@ class Start:
 
 def quiet_start(
     points: Points,
-    is_active: Bool[np.ndarray, "points"],
+    is_active: PointMask,
     rng: np.random.Generator,
     *,
     neurons: int | None,
