@@ -174,7 +174,7 @@ class Network:
         Raises:
             InvalidInput: if the points are not finite, or have the wrong number of inputs.
         """
-        points = self._checked(points, name="points")
+        points = self._check_rows(points, name="points")
         return in_chunks(self._values, (points,), (self.outputs,), max(self.inputs, *self._neurons()))
 
     def gradients(self, points: Points) -> Gradients:
@@ -183,7 +183,7 @@ class Network:
         Raises:
             InvalidInput: if the points are not finite, or have the wrong number of inputs.
         """
-        points = self._checked(points, name="points")
+        points = self._check_rows(points, name="points")
         numbers = self.outputs * (self.inputs + sum(self._neurons()))
         return in_chunks(self._gradients, (points,), (self.outputs, self.inputs), numbers)
 
@@ -196,7 +196,7 @@ class Network:
         Raises:
             InvalidInput: if the points are not finite, or have the wrong number of inputs.
         """
-        points = self._checked(points, name="points")
+        points = self._check_rows(points, name="points")
         size = packed_size(self.inputs)
         numbers = self.outputs * (size + sum(self._neurons()))
         if self._curved_layers() > 1:
@@ -214,8 +214,8 @@ class Network:
         Raises:
             InvalidInput: if shapes do not fit, a number is not finite, or the order is another one.
         """
-        points = self._checked(points, name="points")
-        directions = self._checked(directions, name="directions")
+        points = self._check_rows(points, name="points")
+        directions = self._check_rows(directions, name="directions")
         if len(directions) != len(points):
             raise InvalidInput(
                 f"directional_derivatives needs one direction per point, got {len(points)} points "
@@ -318,7 +318,7 @@ class Network:
         """Number of layers up to the last one that is not affine."""
         return max((i + 1 for i, layer in enumerate(self.layers) if layer.activation != IDENTITY), default=0)
 
-    def _checked(self, points: Points, *, name: str) -> Array:
+    def _check_rows(self, points: Points, *, name: str) -> Array:
         array = as_float64(points, name=name, ndim=2)
         if array.shape[1] != self.inputs:
             raise InvalidInput(f"{name} need {self.inputs} columns, one per input, got shape {array.shape}.")

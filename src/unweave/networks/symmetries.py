@@ -335,16 +335,16 @@ def _aligned(recovered: Network, truth: Network, index: int) -> Network:
     ]
     costs, chosen = np.full((neurons, neurons), np.inf), np.zeros((neurons, neurons), dtype=np.int64)
     for number, (flipped, half_periods) in enumerate(moves):
-        moved = _moved(recovered, index, np.full(neurons, flipped), np.full(neurons, half_periods))
+        moved = _flip_and_shift(recovered, index, np.full(neurons, flipped), np.full(neurons, half_periods))
         cost = _pair_costs(moved, truth, index)
         chosen[cost < costs] = number
         costs = np.minimum(costs, cost)
     targets, order = scipy.optimize.linear_sum_assignment(costs)
     flips, shifts = np.array(moves, dtype=np.int64)[chosen[targets, order]].T
-    return _moved(permute(recovered, index, order), index, flips.astype(bool), shifts)
+    return _flip_and_shift(permute(recovered, index, order), index, flips.astype(bool), shifts)
 
 
-def _moved(network: Network, index: int, flipped: Array, half_periods: Array) -> Network:
+def _flip_and_shift(network: Network, index: int, flipped: Array, half_periods: Array) -> Network:
     if flipped.any():
         network = reflect(network, index, flipped)
     return shift_phases(network, index, half_periods) if half_periods.any() else network

@@ -112,7 +112,7 @@ def lengths_and_preactivations(
         smallest = np.maximum((0.5 * p / rules.largest_tanh) ** 2, rules.smallest_length**2)
         lengths = np.sqrt(np.maximum(0.75 * p**2 - 0.5 * q, smallest))
         return lengths, np.arctanh(-0.5 * p / lengths)
-    return _solved(p, q, activation, rules)
+    return _solve_smallest(p, q, activation, rules)
 
 
 def inverse_values(
@@ -142,7 +142,7 @@ def _gradient_factors(directions: Atoms, effects: np.ndarray, gradients: np.ndar
     return np.linalg.lstsq(products.T, gradients.T.ravel(), rcond=None)[0]
 
 
-def _solved(
+def _solve_smallest(
     p: np.ndarray, q: np.ndarray, activation: Activation, rules: ClosedFormRules = RULES
 ) -> tuple[np.ndarray, np.ndarray]:
     """The solutions with the smallest ``|z|``: n from the second equation, a root of the first in z."""

@@ -167,7 +167,7 @@ class Blocks:
             size = float(np.sqrt(np.mean(residuals**2)))
             if not size < contraction * left:
                 break
-            left, network = size, self._moved(network, residuals)
+            left, network = size, self._take_step(network, residuals)
         return network
 
     def residuals(self, network: Network) -> Float64[np.ndarray, "neurons differences outputs"]:
@@ -218,7 +218,7 @@ class Blocks:
             orthogonal, triangle = np.linalg.qr(columns)
             return np.linalg.solve(triangle, np.einsum("krp,kr->kp", orthogonal, shares)[:, :, None])[:, :, 0]
 
-    def _moved(self, network: Network, residuals: np.ndarray) -> Network:
+    def _take_step(self, network: Network, residuals: np.ndarray) -> Network:
         """One step of Gauss and Newton in every block."""
         hidden, output = network.layers
         pulls = output.weights.T

@@ -117,13 +117,13 @@ class PatternLeastSquares:
             kept = np.flatnonzero(distances > margin)[: self.most_points]
             is_free = (norms > 0) & (_fewer_sides(scaled[kept] > 0) >= needed)
             if len(kept) >= needed * (len(norms) + 1) and np.array_equal(is_free, is_seen):
-                fitted, is_determined = self._solved(network, points[kept], values[kept, 0], is_free, size=size)
+                fitted, is_determined = self._fit_slopes(network, points[kept], values[kept, 0], is_free, size=size)
                 if is_determined:
                     break
             margin /= 2.0
         return fitted
 
-    def _solved(
+    def _fit_slopes(
         self,
         network: Network,
         points: Points,
