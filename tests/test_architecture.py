@@ -37,8 +37,8 @@ UPWARDS = {("result", "reports.text")}
 METHODS = ("identification", "learn", "explore", "reproduce")
 # Where a module needs two users: the shared floor, and what lies beside the methods.
 SHARED = ("numerics", "samples.hermite", "identification", "learn", "explore")
-# Modules beside the methods that are doors, or parts of one.
-DOORS = {"identification.identifier", "identification.examination"}
+# Modules beside the methods that are doors or parts of one, and the door: together they are one user.
+DOORS = {"identification.identifier": "identification", "identification.examination": "identification"}
 # Shared folders that a method imports from its neighbours' parent.
 COMMON_FOLDERS = {"identification.walks", "samples.hermite"}
 
@@ -102,7 +102,7 @@ def method_of(module: str) -> str | None:
 def is_shared(module: str) -> bool:
     """Whether a module lies where two users are needed."""
     is_beside = any(module.startswith(f"{folder}.") for folder in SHARED) and method_of(module) is None
-    return is_beside and module not in DOORS | PACKAGES
+    return is_beside and module not in DOORS.keys() | PACKAGES
 
 
 def users_of(module: str, graph: Graph) -> set[str]:
@@ -118,7 +118,7 @@ def users_of(module: str, graph: Graph) -> set[str]:
                 seen.add(importer)
                 waiting.append(importer)
             else:
-                users.add(method_of(importer) or importer)
+                users.add(method_of(importer) or DOORS.get(importer, importer))
     return users
 
 
@@ -162,6 +162,13 @@ def test_a_module_with_one_user_on_the_shared_floor_is_noticed() -> None:
     assert lonely_modules(graph) == {"numerics.lonely": {"learn.quadratic"}}
 
 
+def test_two_parts_of_one_door_are_one_user() -> None:
+    graph = dict(package_graph()) | {"identification.lonely": frozenset[str]()}
+    for part in DOORS:
+        graph[part] = graph[part] | {"identification.lonely"}
+    assert lonely_modules(graph) == {"identification.lonely": {"identification"}}
+
+
 def neighbours_imported(graph: Graph) -> set[tuple[str, str]]:
     """Imports from one method folder into another."""
     return {
@@ -181,6 +188,25 @@ def test_no_method_imports_another() -> None:
 def test_an_import_between_methods_is_noticed() -> None:
     graph = {"identification.kinks.route": frozenset({"identification.hessians.route"})}
     assert neighbours_imported(graph) == {("identification.kinks.route", "identification.hessians.route")}
+
+
+def methods_imported_from_beside(graph: Graph) -> set[tuple[str, str]]:
+    """Imports of a method by what several methods share, which would lead from one method to another."""
+    return {
+        (module, imported)
+        for module, targets in graph.items()
+        for imported in targets
+        if is_shared(module) and method_of(imported)
+    }
+
+
+def test_no_shared_module_imports_a_method() -> None:
+    assert not methods_imported_from_beside(package_graph())
+
+
+def test_a_way_between_methods_through_a_shared_module_is_noticed() -> None:
+    graph = {"identification.reasons": frozenset({"identification.plateaus.route", "numerics.least_squares"})}
+    assert methods_imported_from_beside(graph) == {("identification.reasons", "identification.plateaus.route")}
 
 
 def test_only_commands_import_reproduce() -> None:

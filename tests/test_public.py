@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import zipfile
-from collections.abc import Callable
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -22,14 +22,15 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROO
 NAMES = """
     Activation ArraySource BadAnswer Box BudgetExhausted CallableOracle Certificate ChunkSource Cost CsvSource
     DaskCluster Diagnostic Everywhere FeatureCorrection InputWarning InvalidInput Layer Match MissingExtra Network
-    NotIdentified NotWritten NpySource Oracle OracleError OracleFailed Outcome ParquetSource Recipe Result SavedRun
-    UnreadableFile UnweaveError Verdict activation_named canonical identify identify_lowest_layer match
+    NotIdentified NotWritten NpySource Oracle OracleError OracleFailed Outcome ParquetSource QuadraticDenseNet Recipe
+    Result SavedRun UnreadableFile UnweaveError Verdict activation_named canonical identify identify_lowest_layer match
     measure_feature_correction read_run write_run
 """
 ESTIMATORS = """
-    ConjugateGradients DirectTraining GramLevenbergMarquardt HalfspaceIntersectionClassifier
+    ConjugateGradients DirectTraining GradientDescent GramLevenbergMarquardt HalfspaceIntersectionClassifier
     HalfspaceUnionClassifier HierarchicalClassifier HierarchicalRegressor JointLevenbergMarquardt
-    LowestLayerRegressor OverparameterizedRegressor QuadraticNetworkRegressor ReluNetworkRegressor TrustRegion
+    LowestLayerRegressor OverparameterizedRegressor QuadraticNetworkRegressor ReluNetworkRegressor SteepestDescent
+    ThresholdLayer TrustRegion
 """
 # Modules that pages about the insides of a method, or about published experiments, import from.
 ADVANCED = {
@@ -46,10 +47,10 @@ ADVANCED = {
         "unweave.samples.sums",
     },
 }
-# What the docstring of a function or method begins with. Classes and properties say what they are.
+# What the docstring of a public name, and of whatever it has that is public, begins with.
 VERBS = """
-    Add Answer Ask Begin Bring Compute Cut Draw Find Learn List Look Make Measure Move Read Recover Return Shrink State
-    Take Tell Train Write Yield
+    Add Allow Answer Ask Begin Bring Compare Compute Count Cut Describe Draw Find Hold Learn Limit List Look Make
+    Measure Move Name Read Recover Remember Report Return Shrink State Take Tell Train Warn Write Yield
 """
 IMPORT = re.compile(r"^ *((?:from +unweave[\w.]* +import|import +unweave)\b.*)$", re.MULTILINE)
 
@@ -138,25 +139,42 @@ def test_hidden_imports_are_noticed() -> None:
     assert hidden_imports(source) == {"unweave.result", "unweave.Known", "unweave.learn.base"}
 
 
-def public_functions() -> dict[str, Callable[..., object]]:
-    """Functions that users call, and methods of classes that they meet, inherited ones of the package included."""
-    found: dict[str, Callable[..., object]] = {}
+def public_docstrings() -> dict[str, str]:
+    """Docstrings of public names, and of public methods and properties that their classes have from this package."""
+    found = {}
     for module in (unweave, unweave.learn):
         for name in module.__all__:
             public = getattr(module, name)
+            found[name] = inspect.getdoc(public) or "?"
             if not inspect.isclass(public):
-                found[name] = public
                 continue
-            for label, member in inspect.getmembers(public, inspect.isroutine):
-                if not label.startswith("_") and (getattr(member, "__module__", None) or "").startswith("unweave"):
-                    found[f"{name}.{label}"] = member
+            for label, member in inspect.getmembers(public, lambda each: inspect.isroutine(each) or _is_property(each)):
+                owner = getattr(member, "fget", None) or getattr(member, "func", None) or member
+                if not label.startswith("_") and (getattr(owner, "__module__", None) or "").startswith("unweave"):
+                    found[f"{name}.{label}"] = inspect.getdoc(member) or "?"
     return found
 
 
-def test_docstrings_of_public_functions_begin_with_a_verb() -> None:
-    first = {name: (inspect.getdoc(function) or "?").split()[0] for name, function in public_functions().items()}
-    assert {"identify", "Network.save", "ReluNetworkRegressor.predict"} <= first.keys()
+def _is_property(member: object) -> bool:
+    return isinstance(member, property | cached_property)
+
+
+def test_docstrings_of_public_names_begin_with_a_verb() -> None:
+    first = {name: text.split()[0] for name, text in public_docstrings().items()}
+    members = {"Network", "Network.save", "Network.widths", "BadAnswer", "Outcome", "ReluNetworkRegressor.predict"}
+    assert {"identify", *members} <= first.keys()
     assert {name: word for name, word in first.items() if word not in VERBS.split()} == {}
+
+
+def test_classes_that_public_docstrings_name_are_public() -> None:
+    public = {*unweave.__all__, *unweave.learn.__all__}
+    named = {
+        (name, word)
+        for name, text in public_docstrings().items()
+        for word in re.findall(r"`([A-Z][a-z]+(?:[A-Z][a-z]+)+)\b[^`]*`", text)
+    }
+    assert {("QuadraticNetworkRegressor", "TrustRegion"), ("OverparameterizedRegressor", "GradientDescent")} <= named
+    assert {(name, word) for name, word in named if word not in public} == set()
 
 
 def type_errors(checker: list[str], script: str, folder: Path) -> str:

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from unweave.identification.identifier import identify
     from unweave.identification.plateaus.entry import identify_lowest_layer
     from unweave.networks.network import Layer, Network
+    from unweave.networks.quadratic.densenet import QuadraticDenseNet
     from unweave.networks.symmetries import Match, canonical, match
     from unweave.oracles.oracle import Box, CallableOracle, Everywhere, Oracle
     from unweave.reports.files import SavedRun, read_run, write_run
@@ -68,6 +69,7 @@ else:
             "identification.identifier": ["identify"],
             "identification.plateaus.entry": ["identify_lowest_layer"],
             "networks.network": ["Layer", "Network"],
+            "networks.quadratic.densenet": ["QuadraticDenseNet"],
             "networks.symmetries": ["Match", "canonical", "match"],
             "oracles.oracle": ["Box", "CallableOracle", "Everywhere", "Oracle"],
             "reports.files": ["SavedRun", "read_run", "write_run"],
@@ -107,6 +109,7 @@ __all__ = [
     "OracleFailed",
     "Outcome",
     "ParquetSource",
+    "QuadraticDenseNet",
     "Recipe",
     "Result",
     "SavedRun",

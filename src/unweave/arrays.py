@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float64, Int64
+from jaxtyping import Bool, Float64, Int64
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from unweave.exceptions import InvalidInput
@@ -25,6 +25,9 @@ Vector = Float64[np.ndarray, "inputs"]
 Gradients = Float64[np.ndarray, "points outputs inputs"]
 PackedHessians = Float64[np.ndarray, "points outputs packed"]
 Atoms = Float64[np.ndarray, "neurons inputs"]
+PerNeuron = Float64[np.ndarray, "neurons"]
+PerPoint = Float64[np.ndarray, "points"]
+PointMask = Bool[np.ndarray, "points"]
 
 SQRT2 = float(np.sqrt(2.0))
 # Intermediate arrays hold about this many numbers (32 MiB): large enough for fast matrix products, small enough that a

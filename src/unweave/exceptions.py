@@ -12,19 +12,19 @@ Entry = TypeVar("Entry")
 
 
 class UnweaveError(Exception):
-    """Base class of every error raised by Unweave."""
+    """Report an error of Unweave: the base class of all of them."""
 
 
 class InvalidInput(UnweaveError, ValueError):
-    """An argument has the wrong shape, type or range. Nothing was queried."""
+    """Report that an argument has the wrong shape, type or range. Nothing was queried."""
 
 
 class MissingExtra(InvalidInput, ImportError):
-    """An optional package is not installed. The message says how to install it; nothing was computed."""
+    """Report that an optional package is missing. The message says how to install it; nothing was computed."""
 
 
 class OracleError(UnweaveError):
-    """The black box did not answer as an oracle must. `queries` were sent, those that failed included."""
+    """Report that the black box did not answer as it must. `queries` were sent, those that failed included."""
 
     def __init__(self, message: str, *, queries: int = 0) -> None:
         super().__init__(message)
@@ -32,15 +32,15 @@ class OracleError(UnweaveError):
 
 
 class OracleFailed(OracleError):
-    """The black box raised an exception of its own (kept as `__cause__`)."""
+    """Report that the black box raised an exception of its own (kept as `__cause__`)."""
 
 
 class BadAnswer(OracleError):
-    """The black box returned an answer of the wrong shape or type, or one that is not finite."""
+    """Report that the black box returned an answer of the wrong shape or type, or one that is not finite."""
 
 
 class BudgetExhausted(UnweaveError):
-    """A stage asked for more queries than the budget has left. The batch was not sent."""
+    """Report that a stage needs more queries than the budget has left. The batch was not sent."""
 
     def __init__(self, *, needed: int, left: int, budget: int, is_default: bool = False) -> None:
         which = "default budget (in proportion to what was explained so far)" if is_default else "budget"
@@ -56,7 +56,7 @@ class BudgetExhausted(UnweaveError):
 
 
 class TimeExhausted(BudgetExhausted):
-    """The time that the user has given is over. Nothing more was sent."""
+    """Report that the time the user has given is over. Nothing more was sent."""
 
     def __init__(self) -> None:
         UnweaveError.__init__(self, "the time that was given is over: give more seconds.")
@@ -65,23 +65,23 @@ class TimeExhausted(BudgetExhausted):
 
 
 class NotIdentified(UnweaveError):
-    """Raised by `require()` on a result whose outcome is not `identified`."""
+    """Report that `require()` was called on a result whose outcome is not `identified`."""
 
 
 class UnreadableFile(UnweaveError, ValueError):
-    """A file is not a network or a run that Unweave has written."""
+    """Report that a file is not a network or a run that Unweave has written."""
 
 
 class NotWritten(UnweaveError):
-    """Results could not be written: the disk is full, or the place turned out to be protected."""
+    """Report that results could not be written: the disk is full, or the place turned out to be protected."""
 
 
 class StageFailed(UnweaveError):
-    """A stage could not do its work for a mathematical reason; becomes the outcome of a run, never leaves it."""
+    """Report that a stage failed for a mathematical reason; becomes the outcome of a run, never leaves it."""
 
 
 class InputWarning(UserWarning):
-    """Samples are not as a theory needs them: what it means is in the message. A result still says what it rests on."""
+    """Warn that samples are not as a theory needs them, and what that means. A result still says what it rests on."""
 
 
 def entry_named(name: str, table: Mapping[str, Entry], *, kind: str) -> Entry:

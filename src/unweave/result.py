@@ -18,7 +18,7 @@ AnyCertificate = TypeVar("AnyCertificate")
 
 
 class Outcome(Enum):
-    """Every run ends in one of these; wrong use and broken oracles raise instead."""
+    """Name how a run ended; wrong use and broken oracles raise instead."""
 
     IDENTIFIED = "identified"
     PARTLY_IDENTIFIED = "partly identified"
@@ -26,7 +26,7 @@ class Outcome(Enum):
 
 
 class Verdict(Enum):
-    """What a diagnostic says."""
+    """Name what a diagnostic says."""
 
     OK = "ok"
     WEAK = "weak"
@@ -36,7 +36,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """One assumption that was checked: its number, what the number should be, and what to do about it.
+    """Describe one assumption that was checked: its number, what the number should be, and what to do about it.
 
     Args:
         name: the assumption.
@@ -78,7 +78,7 @@ class Evidence(Protocol):
 
 @dataclass(frozen=True)
 class Cost:
-    """What a result has cost.
+    """Count what a result has cost.
 
     Args:
         queries: answers of the model that were asked for.
@@ -119,7 +119,7 @@ class RouteChoice:
 
 @dataclass(frozen=True, eq=False)
 class Result(Generic[AnyNetwork, AnyCertificate]):
-    """A network recovered from queries or samples, or the reason why there is none.
+    """Hold a network recovered from queries or samples, or the reason why there is none.
 
     Args:
         outcome: identified, partly identified or not identified.
@@ -150,22 +150,22 @@ class Result(Generic[AnyNetwork, AnyCertificate]):
 
     @property
     def is_identified(self) -> bool:
-        """Whether the whole network was recovered, with a certificate."""
+        """Tell whether the whole network was recovered, with a certificate."""
         return self.outcome is Outcome.IDENTIFIED
 
     @property
     def queries(self) -> int:
-        """How many answers of the model it cost."""
+        """Return how many answers of the model it cost."""
         return self.cost.queries
 
     @property
     def samples(self) -> int:
-        """How many samples were read."""
+        """Return how many samples were read."""
         return self.cost.samples
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Time per stage."""
+        """Return the time per stage."""
         return self.cost.seconds
 
     def __repr__(self) -> str:

@@ -9,7 +9,7 @@ from unweave.activations import TANH, Activation
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
 from unweave.networks.symmetries import reflect
-from unweave.oracles.oracle import CallableOracle
+from unweave.oracles.oracle import CallableOracle, Domain
 from unweave.oracles.views import StandardOracle
 
 
@@ -82,9 +82,11 @@ class Counted:
         return self._function(points)
 
 
-def in_own_units(function: Callable[..., object], *, inputs: int, outputs: int = 1) -> StandardOracle:
+def in_own_units(
+    function: Callable[..., object], *, inputs: int, outputs: int = 1, domain: Domain | None = None
+) -> StandardOracle:
     """An oracle whose standard coordinates are those of the function itself."""
-    oracle = CallableOracle(function, inputs=inputs, outputs=outputs)
+    oracle = CallableOracle(function, inputs=inputs, outputs=outputs, domain=domain)
     return StandardOracle(oracle, np.zeros(inputs), np.ones(inputs), np.zeros(outputs), np.ones(outputs))
 
 

@@ -6,18 +6,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from helpers.plants import in_own_units
 from unweave.activations import RELU
 from unweave.identification.answers import AnswerPool
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
 from unweave.oracles.oracle import Box, CallableOracle
-from unweave.oracles.views import AnswerDigits, StandardOracle, standardise
+from unweave.oracles.views import AnswerDigits, standardise
 
 
 def answers_of(network: Network, *, box: Box | None) -> AnswerPool:
-    inputs = network.inputs
-    oracle = CallableOracle(network, inputs=inputs, outputs=1, domain=box)
-    unit = StandardOracle(oracle, np.zeros(inputs), np.ones(inputs), np.zeros(1), np.ones(1))
+    unit = in_own_units(network, inputs=network.inputs, domain=box)
     answers = AnswerPool(unit, np.random.default_rng(1), np.random.default_rng(2))
     answers.ask_trials()
     return answers

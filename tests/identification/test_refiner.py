@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from helpers.plants import in_own_units
 from unweave.activations import RELU, TANH, Activation
 from unweave.identification.answers import AnswerPool, Asking
 from unweave.identification.refiner import Refiner
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import general_network
-from unweave.oracles.oracle import Box, CallableOracle
+from unweave.oracles.oracle import Box
 from unweave.oracles.views import StandardOracle
 
 INPUTS = 4
@@ -27,8 +28,7 @@ def planted(seed: int, activation: Activation, distance: float) -> Network:
 
 
 def answers_about(network: Network, seed: int, *, domain: Box | None = None, asked: int = 200) -> AnswerPool:
-    oracle = CallableOracle(network, inputs=INPUTS, outputs=1, domain=domain)
-    unit = StandardOracle(oracle, np.zeros(INPUTS), np.ones(INPUTS), np.zeros(1), np.ones(1))
+    unit = in_own_units(network, inputs=INPUTS, domain=domain)
     answers = AnswerPool(unit, np.random.default_rng([seed, 82]), np.random.default_rng([seed, 83]))
     answers.ask(asked)
     return answers

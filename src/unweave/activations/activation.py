@@ -56,7 +56,7 @@ class Tail:
 
 @dataclass(frozen=True, eq=False)
 class Activation:
-    """A scalar function applied to every neuron of a layer, with all that is known about it.
+    """Describe the scalar function that a layer applies to every neuron, with all that is known about it.
 
     Args:
         name: how it is written in files and on the command line.
@@ -114,37 +114,37 @@ class Activation:
 
     @property
     def is_smooth(self) -> bool:
-        """Whether the three derivatives exist everywhere."""
+        """Tell whether the three derivatives exist everywhere."""
         return not self.breaks(3)
 
     @property
     def is_piecewise_linear(self) -> bool:
-        """Whether it is linear between breaks."""
+        """Tell whether it is linear between breaks."""
         return not self.is_smooth and not np.any(self(np.concatenate([-PROBES, PROBES]), 2))
 
     @property
     def is_curved(self) -> bool:
-        """Whether its second derivative depends on the argument, so that Hessians tell its neurons apart."""
+        """Tell whether its second derivative depends on the argument, so that Hessians tell its neurons apart."""
         return self.homogeneity is None and not self.is_piecewise_linear
 
     @property
     def vanishes_below(self) -> bool:
-        """Whether it is zero for negative arguments, as step and relu are."""
+        """Tell whether it is zero for negative arguments, as step and relu are."""
         return not np.any(self(-PROBES))
 
     @property
     def reflected_slope(self) -> float:
-        """Slope of the affine part that changing the sign of a neuron leaves; 0 if there is none, or no such change."""
+        """Return the slope of the affine part that changing the sign of a neuron leaves; 0 if there is none."""
         return 0.0 if self.reflection is None else self.reflection.slope
 
     @property
     def bend(self) -> float:
-        """Change of slope from one tail to the other; 0 if it has no tails."""
+        """Return the change of slope from one tail to the other; 0 if it has no tails."""
         return 0.0 if self.tails is None else self.tails[1].slope - self.tails[0].slope
 
     @property
     def corner(self) -> float:
-        """The argument at which its two tails meet; 0 if they do not."""
+        """Return the argument at which its two tails meet; 0 if they do not."""
         return 0.0 if self.tails is None or not self.bend else (self.tails[0].offset - self.tails[1].offset) / self.bend
 
     def hermite_coefficients(

@@ -11,7 +11,7 @@ import numpy as np
 import scipy  # its parts are loaded when first used
 from jaxtyping import Float64
 
-from unweave.arrays import Points, Values
+from unweave.arrays import PerPoint, Points, Values
 from unweave.certificates.curvature_bound import LayeredCurvature
 from unweave.certificates.large_jacobians import (
     SINGULAR_RULES,
@@ -73,7 +73,7 @@ def fresh_needed(coverage: float, *, confidence: float, candidates: int = 1) -> 
 
 @dataclass(frozen=True)
 class Certificate:
-    """Evidence for a recovered network. Errors of values are in units of the spread of the output.
+    """Hold the evidence for a recovered network. Errors of values are in units of the spread of the output.
 
     Args:
         largest_error: largest error of the function on the fresh queries.
@@ -108,7 +108,7 @@ class Certificate:
 
     @property
     def is_isolated(self) -> bool:
-        """Whether the Newton-Kantorovich inequality holds, so that radius and isolation are finite."""
+        """Tell whether the Newton-Kantorovich inequality holds, so that radius and isolation are finite."""
         return bool(np.isfinite(self.radius))
 
     def statements(self) -> list[tuple[str, str]]:
@@ -336,7 +336,7 @@ def _layered_singular(
     return smallest_singular(triangle, may_prove=may_prove), float(np.linalg.norm(leftover))
 
 
-def _farthest(reaches: Float64[np.ndarray, "points"], network: Network, share: float) -> np.ndarray:
+def _farthest(reaches: PerPoint, network: Network, share: float) -> np.ndarray:
     """All points but a share of those that are nearest to a kink."""
     # With fewer numbers than parameters nothing could be claimed at all.
     spare = len(reaches) - -(-network.parameters // network.outputs)

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import CHUNK_NUMBERS, Points
+from unweave.arrays import CHUNK_NUMBERS, PerPoint, Points
 from unweave.networks.network import Layer, Network
 from unweave.networks.parameters import ParameterVector
 
@@ -88,7 +88,7 @@ class LayeredCurvature:
         return np.sqrt(np.where(bends > 0, bends, largest if largest > 0 else 1.0))
 
     @property
-    def reaches(self) -> Float64[np.ndarray, "points"]:
+    def reaches(self) -> PerPoint:
         """For every point the relative step, the same in all layers, that brings an argument to a kink."""
         moves = np.stack(self._moves(np.full(self._depth, TINY_STEP)), axis=1)
         return TINY_STEP * np.min(self._tables.gaps / np.maximum(moves, np.finfo(float).tiny), axis=1)
@@ -132,7 +132,7 @@ class LayeredCurvature:
                 bends[above, below] = bends[below, above]
         return bends
 
-    def _moves(self, radii: PerLayer) -> list[Float64[np.ndarray, "points"]]:
+    def _moves(self, radii: PerLayer) -> list[PerPoint]:
         """How far the arguments of every layer can move."""
         moves: list[np.ndarray] = []
         for index in range(self._depth):
@@ -223,7 +223,7 @@ def _second(layer: Layer, arguments: np.ndarray) -> np.ndarray:
     return np.abs(layer.activation(arguments, 2))
 
 
-def _gaps(layer: Layer, arguments: np.ndarray) -> Float64[np.ndarray, "points"]:
+def _gaps(layer: Layer, arguments: np.ndarray) -> PerPoint:
     if layer.activation.is_smooth:
         return np.full(len(arguments), np.inf)
     distances = [np.min(np.abs(arguments - kink), axis=1, initial=np.inf) for kink in layer.activation.breaks(3)]
@@ -234,7 +234,7 @@ def _spectral_norm(matrix: np.ndarray) -> float:
     return float(np.sqrt(max(np.linalg.eigvalsh(matrix.T @ matrix)[-1], 0.0)))
 
 
-def _spectral_norms(matrices: Float64[np.ndarray, "points rows columns"]) -> Float64[np.ndarray, "points"]:
+def _spectral_norms(matrices: Float64[np.ndarray, "points rows columns"]) -> PerPoint:
     """Spectral norm of every matrix, by the eigenvalues of the smaller product with itself."""
     if min(matrices.shape[1:]) == 0:
         return np.zeros(len(matrices))

@@ -175,7 +175,9 @@ def singular_by_products(
     square = lanczos_singular(triangle) ** 2 - rounding
     if square < rounding:
         return None
-    return float(np.sqrt(square)), float(np.linalg.norm(_solved(triangle, target / weights, is_transposed=True)))
+    return float(np.sqrt(square)), float(
+        np.linalg.norm(_solve_triangle(triangle, target / weights, is_transposed=True))
+    )
 
 
 def smallest_singular(triangle: Float64[np.ndarray, "parameters parameters"], *, may_prove: bool = True) -> float:
@@ -192,7 +194,7 @@ def lanczos_singular(triangle: Float64[np.ndarray, "parameters parameters"]) -> 
 
     inverse = scipy.sparse.linalg.LinearOperator(  # pyright: ignore[reportCallIssue]
         triangle.shape,
-        matvec=lambda step: _solved(triangle, _solved(triangle, np.ravel(step), is_transposed=True)),  # pyright: ignore[reportCallIssue]
+        matvec=lambda step: _solve_triangle(triangle, _solve_triangle(triangle, np.ravel(step), is_transposed=True)),  # pyright: ignore[reportCallIssue]
         dtype=np.float64,  # pyright: ignore[reportCallIssue]
     )
     start, tol = np.random.default_rng(0).standard_normal(len(triangle)), SINGULAR_RULES.lanczos_tol
@@ -238,5 +240,5 @@ def proven_singular(
     return 0.0
 
 
-def _solved(triangle: np.ndarray, right: np.ndarray, *, is_transposed: bool = False) -> np.ndarray:
+def _solve_triangle(triangle: np.ndarray, right: np.ndarray, *, is_transposed: bool = False) -> np.ndarray:
     return scipy.linalg.solve_triangular(triangle, right, trans=int(is_transposed), check_finite=False)

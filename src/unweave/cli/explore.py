@@ -28,6 +28,7 @@ from unweave.extras import need
 
 if TYPE_CHECKING:
     from unweave.explore.feature_correction.result import FeatureCorrection
+    from unweave.explore.landscape.experiment import LandscapeCurve
 
 
 class SearchName(StrEnum):
@@ -74,6 +75,10 @@ def landscape(
             "progress": lambda _: tell("training", next(done)),
         }
         curve = sweep(design, neurons=many, inputs=few, **settings)
+    _deliver_curve(curve, picture, as_json=as_json)
+
+
+def _deliver_curve(curve: "LandscapeCurve", picture: Path | None, *, as_json: bool) -> None:
     from unweave.reports.landscape import as_document, report
 
     if as_json:

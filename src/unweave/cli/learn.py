@@ -78,7 +78,7 @@ class Request:
 
 
 @dataclass(frozen=True)
-class Learnt:
+class ResultWithPicture:
     """What a command has learnt.
 
     Args:
@@ -104,10 +104,10 @@ class Learner:
         """What the estimator is given."""
         return dict(vars(self))
 
-    def learn(self, request: Request, tell: Tell) -> Learnt:
+    def learn(self, request: Request, tell: Tell) -> ResultWithPicture:
         """Fit the estimator to the samples."""
         tell("learning", 0)
-        return Learnt(fitted(self.estimator(), self.settings(), request, *request.samples()).result_)
+        return ResultWithPicture(fitted(self.estimator(), self.settings(), request, *request.samples()).result_)
 
 
 def fitted(name: str, settings: dict[str, Any], request: Request, points: "Points", labels: Any) -> Any:
@@ -130,7 +130,7 @@ class Relu(Learner):
         str | None, typer.Option(metavar="ADDRESS", help="Sum moments on this Dask cluster, such as tcp://host:8786.")
     ] = None
 
-    def learn(self, request: Request, tell: Tell) -> Learnt:
+    def learn(self, request: Request, tell: Tell) -> ResultWithPicture:
         """Learn from files that need not fit into memory."""
         tell("loading", 0)
         import numpy as np
@@ -145,7 +145,7 @@ class Relu(Learner):
         )
         with _engine(self.scheduler) as engine:
             found, _ = learner(source, inputs=inputs, seed=request.seed, engine=engine, progress=tell)
-        return Learnt(found)
+        return ResultWithPicture(found)
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class Halfspaces(Learner):
         """What the estimator is given."""
         return {"neurons": self.neurons}
 
-    def learn(self, request: Request, tell: Tell) -> Learnt:
+    def learn(self, request: Request, tell: Tell) -> ResultWithPicture:
         """Fit the estimator, and prepare a picture of what it found."""
         check_picture(self.picture)
         tell("learning", 0)
@@ -206,8 +206,8 @@ class Halfspaces(Learner):
             raise InvalidInput(f"a picture needs two or three inputs, got {points.shape[1]}: leave --picture out.")
         found = fitted(self.estimator(), self.settings(), request, points, labels)
         if self.picture is None:
-            return Learnt(found.result_)
-        return Learnt(found.result_, partial(_draw_halfspaces, found, points, labels, self.picture))
+            return ResultWithPicture(found.result_)
+        return ResultWithPicture(found.result_, partial(_draw_halfspaces, found, points, labels, self.picture))
 
 
 @dataclass(frozen=True)

@@ -55,15 +55,9 @@ def reproduce(
         return
     from unweave.reproduce.registry import Request, reproduction_named
 
-    sizes = {
-        "width": width,
-        "layers": layers,
-        "epochs": epochs,
-        "batch": batch,
-        "images": images,
+    sizes = {"width": width, "layers": layers, "epochs": epochs, "batch": batch, "images": images, "seeds": seeds} | {
         "depths": optional_numbers(depths, int, "--depths"),
         "prox": optional_numbers(prox, float, "--prox"),
-        "seeds": seeds,
     }
     wanted = reproduction_named(name)
     if out is None:

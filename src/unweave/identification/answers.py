@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float64, Int
+from jaxtyping import Float64, Int
 
 from unweave.activations import IDENTITY, Activation
-from unweave.arrays import Points, Values, Vector, root_mean_square
+from unweave.arrays import PerPoint, PointMask, Points, Values, Vector, root_mean_square
 from unweave.exceptions import BudgetExhausted, OracleError
 from unweave.identification.corners import VERTICES, climb, face_points, points_beyond, points_on, vertices
 from unweave.networks.network import Layer, Network
@@ -83,7 +83,7 @@ class Asking:
     sample: int = 2_048
     same_hyperplane: float = 0.01
 
-    def beside_kink(self, radius: float) -> tuple[Int[np.ndarray, "points"], Float64[np.ndarray, "points"]]:
+    def beside_kink(self, radius: float) -> tuple[Int[np.ndarray, "points"], PerPoint]:
         """Numbers of places on a kink, and distances from it, at which a network is tried.
 
         Its parameters are claimed to be right up to a radius.
@@ -234,7 +234,7 @@ class AnswerPool:
             return False
         self._climbed = network
 
-        def difference(points: Points) -> Float64[np.ndarray, "points"]:
+        def difference(points: Points) -> PerPoint:
             self._try(points)
             return np.max(np.abs(self.trial_values[-len(points) :] - network(points)), axis=1)
 
@@ -296,7 +296,7 @@ class AnswerPool:
         fresh = self.fresh_values if len(self.fresh_values) else self.values
         return fresh * self.oracle.size, np.concatenate([fresh, self.trials_in_domain[1]]) * self.oracle.size
 
-    def adopt_trials(self, chosen: Bool[np.ndarray, "points"]) -> None:
+    def adopt_trials(self, chosen: PointMask) -> None:
         """Let fits see some of the trial answers."""
         self.keep(self.trial_points[chosen], self.trial_values[chosen], are_spread=False)
 
@@ -376,7 +376,7 @@ class AnswerPool:
 
     def floors(
         self, network: Network, points: Points, values: Values, noise: float, *, largest_rounding: float = 1e-8
-    ) -> Float64[np.ndarray, "points"]:
+    ) -> PerPoint:
         """The same at every single point: far from the centre of the domain terms are larger."""
         terms, sizes = (np.max(each, axis=1) for each in self._sizes(network, points, values))
         rounded = ROUNDING_DEVIATION * self.oracle.oracle.ledger.answer_digits * sizes

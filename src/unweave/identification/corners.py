@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Points, Vector
+from unweave.arrays import PerPoint, Points, Vector
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ def face_points(inputs: int, count: int, rng: np.random.Generator) -> Points:
 def climb(
     height: Callable[[Points], np.ndarray],
     starts: Points,
-    highest: Float64[np.ndarray, "points"],
+    highest: PerPoint,
     *,
     flips: int,
     rounds: int,

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.activations import Activation
-from unweave.arrays import Atoms, pack_squares
+from unweave.arrays import Atoms, PerNeuron, pack_squares
 from unweave.numerics.finite_differences import HessianSample
 
 Positions = Float64[np.ndarray, "neurons points"]
@@ -109,10 +109,10 @@ class ProfileFit:
     """
 
     activation: Activation
-    scales: Float64[np.ndarray, "neurons"]
-    biases: Float64[np.ndarray, "neurons"]
+    scales: PerNeuron
+    biases: PerNeuron
     curvatures: Float64[np.ndarray, "outputs neurons"]
-    misfits: Float64[np.ndarray, "neurons"]
+    misfits: PerNeuron
 
     @property
     def typical_misfit(self) -> float:

@@ -5,7 +5,6 @@ import numpy as np
 from unweave.activations import STEP, Activation, base_of
 from unweave.arrays import Vector, significant_bits
 from unweave.certificates.claims import counted
-from unweave.identification.plateaus.threshold_layer import ThresholdLayer
 from unweave.networks.network import Layer, Network
 from unweave.networks.signs import KinkExplanation
 from unweave.numerics.subspace_power import Directions
@@ -250,17 +249,16 @@ def aligned_first_layer(layer: Layer, following: int) -> str:
     )
 
 
-def lowest_layer(found: ThresholdLayer) -> str:
+def lowest_layer(layer: Layer, error: float, *, lines: int, quiet_lines: int, is_complete: bool) -> str:
     """What was found of thresholded units under unknown upper layers."""
-    layer, error = found.layer, float(np.max(found.errors))
     is_step = layer.activation == STEP
-    rows = "1 row" if found.rows == 1 else f"{found.rows} rows"
-    missed = "no other one" if found.is_complete else "no other one, but there may be more"
+    rows = "1 row" if layer.neurons == 1 else f"{layer.neurons} rows"
+    missed = "no other one" if is_complete else "no other one, but there may be more"
     tested = "seen again far away" if is_step else "seen again far away and on the other side of every other one"
     return (
         f"the answers are constant on plateaus and {'jump' if is_step else 'bend'} at hyperplanes, each of them "
         f"{tested}: a lowest layer of {rows} of {layer.activation}, unit normals and thresholds to about {error:.0e}; "
-        f"the last {found.quiet_lines} of {found.lines} lines met {missed}. Lengths are not determined, and what is "
+        f"the last {quiet_lines} of {lines} lines met {missed}. Lengths are not determined, and what is "
         "above is not identified."
     )
 

@@ -8,9 +8,9 @@ apart is as far away as all those behind it, on a rise it is in between.
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Float64
 
-from unweave.arrays import Points, Values, Vector
+from unweave.arrays import PointMask, Points, Values, Vector
 from unweave.exceptions import OracleError
 from unweave.identification import reasons
 from unweave.identification.session import Probe
@@ -158,7 +158,7 @@ class PlateauLook:
 
     def _changes(
         self, points: Points, values: Values, distance: float, probe: Probe, rng: np.random.Generator
-    ) -> Bool[np.ndarray, "points"]:
+    ) -> PointMask:
         """Whether answers change at most so far from some points."""
         # Towards the centre, which stays inside a box.
         steps = np.where(points > 0.0, -distance, distance) * rng.uniform(0.0, 1.0, points.shape)

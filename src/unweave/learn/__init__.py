@@ -16,10 +16,12 @@ if TYPE_CHECKING:
         HalfspaceUnionClassifier,
         LowestLayerRegressor,
     )
+    from unweave.learn.lowest_layer.layer import ThresholdLayer
+    from unweave.learn.overparameterized.descent import GradientDescent
     from unweave.learn.overparameterized.estimator import OverparameterizedRegressor
     from unweave.learn.overparameterized.newton import GramLevenbergMarquardt
     from unweave.learn.quadratic.estimator import QuadraticNetworkRegressor
-    from unweave.learn.quadratic.search import ConjugateGradients, TrustRegion
+    from unweave.learn.quadratic.search import ConjugateGradients, SteepestDescent, TrustRegion
     from unweave.learn.quadratic.train import DirectTraining
     from unweave.learn.relu_network.estimator import ReluNetworkRegressor
 else:
@@ -34,9 +36,11 @@ else:
                 "HalfspaceUnionClassifier",
                 "LowestLayerRegressor",
             ],
+            "lowest_layer.layer": ["ThresholdLayer"],
+            "overparameterized.descent": ["GradientDescent"],
             "overparameterized.estimator": ["OverparameterizedRegressor"],
             "overparameterized.newton": ["GramLevenbergMarquardt"],
-            "quadratic.search": ["ConjugateGradients", "TrustRegion"],
+            "quadratic.search": ["ConjugateGradients", "SteepestDescent", "TrustRegion"],
             "quadratic.train": ["DirectTraining"],
             "quadratic.estimator": ["QuadraticNetworkRegressor"],
             "relu_network.estimator": ["ReluNetworkRegressor"],
@@ -46,6 +50,7 @@ else:
 __all__ = [
     "ConjugateGradients",
     "DirectTraining",
+    "GradientDescent",
     "GramLevenbergMarquardt",
     "HalfspaceIntersectionClassifier",
     "HalfspaceUnionClassifier",
@@ -56,5 +61,7 @@ __all__ = [
     "OverparameterizedRegressor",
     "QuadraticNetworkRegressor",
     "ReluNetworkRegressor",
+    "SteepestDescent",
+    "ThresholdLayer",
     "TrustRegion",
 ]

@@ -21,6 +21,7 @@ from unweave.arrays import (
     CHUNK_NUMBERS,
     Gradients,
     PackedHessians,
+    PerNeuron,
     Points,
     Values,
     as_float64,
@@ -45,7 +46,7 @@ Array = np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class Layer:
-    """One layer ``g(weights x + biases)``. The arrays are copied and made read-only.
+    """Describe one layer ``g(weights x + biases)``. The arrays are copied and made read-only.
 
     Args:
         weights: one row per neuron; a layer without neurons has the shape ``(0, inputs)``.
@@ -57,7 +58,7 @@ class Layer:
     """
 
     weights: Float64[np.ndarray, "neurons inputs"]
-    biases: Float64[np.ndarray, "neurons"]
+    biases: PerNeuron
     activation: Activation
 
     def __post_init__(self) -> None:
@@ -78,12 +79,12 @@ class Layer:
 
     @property
     def inputs(self) -> int:
-        """Number of inputs."""
+        """Return the number of inputs."""
         return self.weights.shape[1]
 
     @property
     def neurons(self) -> int:
-        """Number of neurons."""
+        """Return the number of neurons."""
         return self.weights.shape[0]
 
     def preactivations(self, values: Array) -> Array:
@@ -93,7 +94,7 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """The function ``f(x) = layers(x) + skip x``.
+    """Compute the function ``f(x) = layers(x) + skip x``.
 
     Args:
         layers: hidden layers in order of evaluation, then the output layer.
@@ -132,7 +133,7 @@ class Network:
     def shallow(
         cls,
         weights: Float64[np.ndarray, "neurons inputs"],
-        biases: Float64[np.ndarray, "neurons"],
+        biases: PerNeuron,
         output_weights: Float64[np.ndarray, "outputs neurons"],
         offset: Float64[np.ndarray, "outputs"],
         activation: Activation,
@@ -143,27 +144,27 @@ class Network:
 
     @property
     def inputs(self) -> int:
-        """Number of inputs."""
+        """Return the number of inputs."""
         return self.layers[0].inputs
 
     @property
     def outputs(self) -> int:
-        """Number of outputs."""
+        """Return the number of outputs."""
         return self.layers[-1].neurons
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Number of neurons of every hidden layer."""
+        """Return the number of neurons of every hidden layer."""
         return tuple(layer.neurons for layer in self.layers[:-1])
 
     @property
     def activations(self) -> tuple[Activation, ...]:
-        """Activation of every layer, the output layer last."""
+        """Return the activation of every layer, the output layer last."""
         return tuple(layer.activation for layer in self.layers)
 
     @property
     def parameters(self) -> int:
-        """Number of weights and biases, with the entries of `skip` if there is one."""
+        """Return the number of weights and biases, with the entries of `skip` if there is one."""
         numbers = sum(layer.weights.size + layer.biases.size for layer in self.layers)
         return numbers + (0 if self.skip is None else self.skip.size)
 
@@ -173,7 +174,7 @@ class Network:
         Raises:
             InvalidInput: if the points are not finite, or have the wrong number of inputs.
         """
-        points = self._checked(points, name="points")
+        points = self._check_rows(points, name="points")
         return in_chunks(self._values, (points,), (self.outputs,), max(self.inputs, *self._neurons()))
 
     def gradients(self, points: Points) -> Gradients:
@@ -182,7 +183,7 @@ class Network:
         Raises:
             InvalidInput: if the points are not finite, or have the wrong number of inputs.
         """
-        points = self._checked(points, name="points")
+        points = self._check_rows(points, name="points")
         numbers = self.outputs * (self.inputs + sum(self._neurons()))
         return in_chunks(self._gradients, (points,), (self.outputs, self.inputs), numbers)
 
@@ -195,7 +196,7 @@ class Network:
         Raises:
             InvalidInput: if the points are not finite, or have the wrong number of inputs.
         """
-        points = self._checked(points, name="points")
+        points = self._check_rows(points, name="points")
         size = packed_size(self.inputs)
         numbers = self.outputs * (size + sum(self._neurons()))
         if self._curved_layers() > 1:
@@ -213,8 +214,8 @@ class Network:
         Raises:
             InvalidInput: if shapes do not fit, a number is not finite, or the order is another one.
         """
-        points = self._checked(points, name="points")
-        directions = self._checked(directions, name="directions")
+        points = self._check_rows(points, name="points")
+        directions = self._check_rows(directions, name="directions")
         if len(directions) != len(points):
             raise InvalidInput(
                 f"directional_derivatives needs one direction per point, got {len(points)} points "
@@ -317,7 +318,7 @@ class Network:
         """Number of layers up to the last one that is not affine."""
         return max((i + 1 for i, layer in enumerate(self.layers) if layer.activation != IDENTITY), default=0)
 
-    def _checked(self, points: Points, *, name: str) -> Array:
+    def _check_rows(self, points: Points, *, name: str) -> Array:
         array = as_float64(points, name=name, ndim=2)
         if array.shape[1] != self.inputs:
             raise InvalidInput(f"{name} need {self.inputs} columns, one per input, got shape {array.shape}.")

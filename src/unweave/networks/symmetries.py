@@ -50,7 +50,7 @@ class ParameterErrors:
 
 @dataclass(frozen=True, eq=False)
 class Match:
-    """A recovered network moved by symmetries onto the true one, and what remains between them.
+    """Compare a recovered network, moved by symmetries onto the true one, with it.
 
     Args:
         aligned: the recovered network, with neurons in the order and with the signs of the truth.
@@ -66,12 +66,12 @@ class Match:
 
     @property
     def is_comparable(self) -> bool:
-        """Whether both networks have the same architecture."""
+        """Tell whether both networks have the same architecture."""
         return self.reason is None
 
     @property
     def largest_error(self) -> float:
-        """Largest relative error of a parameter."""
+        """Return the largest relative error of a parameter."""
         return self.errors.largest
 
 
@@ -335,16 +335,16 @@ def _aligned(recovered: Network, truth: Network, index: int) -> Network:
     ]
     costs, chosen = np.full((neurons, neurons), np.inf), np.zeros((neurons, neurons), dtype=np.int64)
     for number, (flipped, half_periods) in enumerate(moves):
-        moved = _moved(recovered, index, np.full(neurons, flipped), np.full(neurons, half_periods))
+        moved = _flip_and_shift(recovered, index, np.full(neurons, flipped), np.full(neurons, half_periods))
         cost = _pair_costs(moved, truth, index)
         chosen[cost < costs] = number
         costs = np.minimum(costs, cost)
     targets, order = scipy.optimize.linear_sum_assignment(costs)
     flips, shifts = np.array(moves, dtype=np.int64)[chosen[targets, order]].T
-    return _moved(permute(recovered, index, order), index, flips.astype(bool), shifts)
+    return _flip_and_shift(permute(recovered, index, order), index, flips.astype(bool), shifts)
 
 
-def _moved(network: Network, index: int, flipped: Array, half_periods: Array) -> Network:
+def _flip_and_shift(network: Network, index: int, flipped: Array, half_periods: Array) -> Network:
     if flipped.any():
         network = reflect(network, index, flipped)
     return shift_phases(network, index, half_periods) if half_periods.any() else network

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from types import ModuleType
 
 import numpy as np
-from jaxtyping import Float64, Int
+from jaxtyping import Int
 
-from unweave.arrays import Atoms, pack_squares
+from unweave.arrays import Atoms, PerNeuron, pack_squares
 from unweave.numerics import power_steps as kernel
 from unweave.numerics.matrix_subspace import MatrixSubspace
 
@@ -34,8 +34,8 @@ class Directions:
     """
 
     atoms: Atoms
-    defects: Float64[np.ndarray, "neurons"]
-    residuals: Float64[np.ndarray, "neurons"]
+    defects: PerNeuron
+    residuals: PerNeuron
     hits: Int[np.ndarray, "neurons"]
     rank: int
     starts: int

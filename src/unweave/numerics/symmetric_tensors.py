@@ -25,7 +25,7 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Float64, Int
 
-from unweave.arrays import Atoms
+from unweave.arrays import Atoms, PerNeuron
 from unweave.exceptions import InvalidInput
 from unweave.numerics.least_squares import Policy, Solver, Step, minimise
 
@@ -175,7 +175,7 @@ def packed_power_derivatives(vectors: Atoms, order: int) -> Float64[np.ndarray, 
     return derivatives
 
 
-def power_coefficients(tensor: Tensor, directions: Atoms) -> Float64[np.ndarray, "neurons"]:
+def power_coefficients(tensor: Tensor, directions: Atoms) -> PerNeuron:
     """Coefficients c of ``sum_i c_i w_i (x) ... (x) w_i`` nearest to a symmetric tensor (least squares).
 
     Assumes: the powers of the directions of this order are linearly independent; otherwise the shortest
@@ -252,7 +252,7 @@ class _Projection(NamedTuple):
 
     residual: np.ndarray
     basis: np.ndarray
-    coefficients: Float64[np.ndarray, "neurons"]
+    coefficients: PerNeuron
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,7 +48,7 @@ def _check_lengths(kind: str, **bounds: np.ndarray) -> None:
 
 @dataclass(frozen=True)
 class Everywhere:
-    """All of space. Points are drawn from a Gaussian with this centre and standard deviation.
+    """Allow queries in all of space. Points are drawn from a Gaussian with this centre and standard deviation.
 
     Args:
         scale: how far from the centre the function is interesting; one number or one per input.
@@ -83,7 +83,7 @@ class Everywhere:
 
 @dataclass(frozen=True)
 class Box:
-    """The points between `lower` and `upper`, one bound per input or one for all."""
+    """Limit queries to the points between `lower` and `upper`, one bound per input or one for all."""
 
     lower: float | Vector
     upper: float | Vector
@@ -272,7 +272,7 @@ class OracleSettings(TypedDict, total=False):
 
 
 class Oracle(ABC):
-    """A black box that answers batches of points.
+    """Ask a black box that answers batches of points, and count what was asked.
 
     Args:
         inputs: number of numbers in a point.

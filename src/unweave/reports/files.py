@@ -62,7 +62,7 @@ Files = Mapping[str, bytes]
 
 @dataclass(frozen=True, eq=False)
 class SavedRun:
-    """What a run folder holds.
+    """Hold what a run folder contains.
 
     Args:
         result: with its network and its certificate.

@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import as_float64
+from unweave.arrays import PerPoint, as_float64
 from unweave.exceptions import InvalidInput
 
-Labels = Float64[np.ndarray, "points"]
+Labels = PerPoint
 # What a chunk holds: points with one row each, and their labels.
 Chunk = tuple[Any, Any]
 # Rows of a chunk unless told otherwise: 10 MB at 20 inputs. Even, so that the two halves of the rows alternate across
@@ -61,7 +61,7 @@ class HeldPiece(Piece):
 
 @dataclass(frozen=True, eq=False)
 class ArraySource(Source):
-    """Arrays in memory, or memory maps of them.
+    """Read samples from arrays in memory, or memory maps of them.
 
     Raises:
         InvalidInput: if points and labels differ in length or have the wrong number of axes.
@@ -96,7 +96,7 @@ class NpyPiece(Piece):
 
 @dataclass(frozen=True)
 class NpySource(Source):
-    """Two `.npy` files, which may be larger than memory: only a chunk is read at a time.
+    """Read samples from two `.npy` files, which may be larger than memory: only a chunk is read at a time.
 
     Raises:
         InvalidInput: if a file is missing or not an array, or if the two differ in length.
@@ -117,7 +117,7 @@ class NpySource(Source):
 
 @dataclass(frozen=True)
 class ChunkSource(Source):
-    """Chunks ``(points, labels)`` from anywhere.
+    """Read samples in chunks ``(points, labels)`` from anywhere.
 
     Args:
         chunks_from: a function that starts a new run over the chunks, or an iterable of them. An iterator can be read

@@ -255,7 +255,7 @@ class ThisProcess(Engine):
 
 @dataclass(frozen=True)
 class DaskCluster(Engine):
-    """Partial sums on the workers of a Dask cluster, merged there in a tree.
+    """Compute partial sums on the workers of a Dask cluster, merged there in a tree.
 
     Workers read pieces of files by themselves, so the paths must mean the same to all of them. Sums are merged in the
     order of the pieces: the result does not depend on the number of workers or their speed.

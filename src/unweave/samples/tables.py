@@ -130,7 +130,7 @@ class ParquetPiece(Piece):
 
 @dataclass(frozen=True)
 class ParquetSource(TableSource):
-    """Parquet files with one column per input and one for the label.
+    """Read samples from Parquet files with one column per input and one for the label.
 
     Args:
         paths, label, inputs: files, and columns in them; all columns but the label are inputs if none are named.
@@ -200,7 +200,7 @@ class CsvPiece(Piece):
 
 @dataclass(frozen=True)
 class CsvSource(TableSource):
-    """Files of comma separated values with a head line, one column per input and one for the label.
+    """Read samples from files of comma separated values with a head line: one column per input, one for the label.
 
     Args:
         paths, label, inputs: files, and columns in them; all columns but the label are inputs if none are named.

@@ -1,18 +1,16 @@
 """Networks solved from gradients in roomy cells, against planted ones."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from helpers.plants import in_own_units
 from unweave.activations import RELU, Activation, leaky_relu
 from unweave.exceptions import StageFailed
 from unweave.identification.kinks.gradient_table import Gradients, GradientTable
 from unweave.networks.network import Network
 from unweave.networks.symmetries import match
-from unweave.oracles.oracle import CallableOracle
-from unweave.oracles.views import StandardOracle
 
 INPUTS, NEURONS = 12, 9
 ROUNDING = 1e-14
@@ -40,12 +38,6 @@ def rough(truth: Network, seed: int, size: float = 1e-4) -> Network:
     return replace(truth, layers=(moved, truth.layers[1]))
 
 
-def standard(function: Callable[[np.ndarray], np.ndarray], outputs: int) -> StandardOracle:
-    oracle = CallableOracle(function, inputs=INPUTS)
-    zero, one = np.zeros, np.ones
-    return StandardOracle(oracle, zero(INPUTS), one(INPUTS), zero(outputs), one(outputs))
-
-
 def measured(truth: Network, start: Network, seed: int, error: float = 0.0) -> Gradients:
     rng = np.random.default_rng([seed, 33])
 
@@ -57,7 +49,8 @@ def measured(truth: Network, start: Network, seed: int, error: float = 0.0) -> G
         rounding = ROUNDING * np.sqrt(1.0 + np.sum(points**2, axis=1))
         return np.maximum(rounding, max(error, ROUNDING) * np.ones(len(values)))
 
-    return GradientTable()(standard(answer, truth.outputs), start, errors_at, np.random.default_rng([seed, 34]))
+    oracle = in_own_units(answer, inputs=INPUTS, outputs=truth.outputs)
+    return GradientTable()(oracle, start, errors_at, np.random.default_rng([seed, 34]))
 
 
 @pytest.mark.parametrize("has_skip", [False, True], ids=["", "skip"])

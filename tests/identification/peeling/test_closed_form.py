@@ -4,7 +4,7 @@ import pytest
 from unweave.activations import ERF, IDENTITY, SIGMOID, SOFTPLUS, TANH, Activation
 from unweave.exceptions import InvalidInput
 from unweave.identification.peeling.closed_form import (
-    _solved,
+    _solve_smallest,
     closed_form_network,
     inverse_values,
     lengths_and_preactivations,
@@ -35,7 +35,7 @@ def test_ratios_give_length_and_preactivation(activation: Activation, seed: int)
 def test_the_numerical_solution_agrees_with_the_formula_of_tanh(seed: int) -> None:
     rng = np.random.default_rng(seed)
     lengths, inside = rng.uniform(0.2, 2.0, 10), rng.uniform(-0.5, 0.5, 10)
-    found = _solved(*ratios(lengths, inside, TANH), TANH)
+    found = _solve_smallest(*ratios(lengths, inside, TANH), TANH)
     assert np.allclose(found[0], lengths, rtol=1e-9)
     assert np.allclose(found[1], inside, atol=1e-9)
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
+from helpers.plants import in_own_units
 from unweave.activations import IDENTITY, RELU, SIGMOID, TANH, Activation
 from unweave.exceptions import InvalidInput
 from unweave.identification.peeling.peeled_oracle import PeeledOracle
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import deep_network
-from unweave.oracles.oracle import CallableOracle
 from unweave.oracles.views import Queryable, StandardOracle
 
 RANGES = {TANH: (-0.95, 0.95), SIGMOID: (0.05, 0.95), IDENTITY: (-3.0, 3.0)}
@@ -16,8 +16,7 @@ RANGES = {TANH: (-0.95, 0.95), SIGMOID: (0.05, 0.95), IDENTITY: (-3.0, 3.0)}
 
 def planted_peeled(seed: int, activation: Activation, *, inputs: int = 6) -> tuple[Network, StandardOracle]:
     truth = deep_network(np.random.default_rng([seed, 21]), shape=(inputs, 5, 4, 3), activation=activation)
-    oracle = CallableOracle(truth, inputs=inputs, outputs=3)
-    return truth, StandardOracle(oracle, np.zeros(inputs), np.ones(inputs), np.zeros(3), np.ones(3))
+    return truth, in_own_units(truth, inputs=inputs, outputs=3)
 
 
 @pytest.mark.parametrize("activation", RANGES, ids=repr)

@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from helpers.plants import in_own_units
 from unweave.activations import IDENTITY, RELU, SIGMOID, TANH, Activation
 from unweave.certificates.certify import Certificate
 from unweave.certificates.claims import ClaimRules, Evidence, in_words, network_quality, size_in_words
@@ -17,7 +18,6 @@ from unweave.networks.parameters import ParameterVector
 from unweave.networks.planted import deep_network
 from unweave.networks.symmetries import canonical, match
 from unweave.numerics.network_fit import LevenbergMarquardt
-from unweave.oracles.oracle import CallableOracle
 from unweave.oracles.views import StandardOracle, in_oracle_units
 from unweave.reports.files import read_run, write_run
 from unweave.result import Cost, Outcome, Result
@@ -34,12 +34,12 @@ def planted(seed: int, *, output: Activation = IDENTITY, hidden: Activation = TA
 
 
 def standard(network: Network, *, has_units: bool = False) -> StandardOracle:
-    oracle = CallableOracle(network, inputs=6, outputs=2)
+    own = in_own_units(network, inputs=6, outputs=2)
     if not has_units:
-        return StandardOracle(oracle, np.zeros(6), np.ones(6), np.zeros(2), np.ones(2))
+        return own
     rng = np.random.default_rng(5)
     return StandardOracle(
-        oracle, rng.normal(size=6), rng.uniform(0.5, 2.0, 6), rng.normal(size=2), rng.uniform(0.5, 2.0, 2)
+        own.oracle, rng.normal(size=6), rng.uniform(0.5, 2.0, 6), rng.normal(size=2), rng.uniform(0.5, 2.0, 2)
     )
 
 

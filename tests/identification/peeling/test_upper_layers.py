@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import unweave
+from helpers.plants import in_own_units
 from plants import planter
 from unweave.activations import IDENTITY, SIGMOID, TANH, Activation
 from unweave.identification.peeling.output_guesses import OutputGuess
@@ -12,17 +13,12 @@ from unweave.identification.peeling.upper_layers import UpperLayers, UpperStart
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import deep_network
 from unweave.numerics.subspace_power import SubspacePower
-from unweave.oracles.oracle import CallableOracle
-from unweave.oracles.views import StandardOracle
 
 
 def starts(truth: Network, seed: int, activations: tuple[Activation, ...] = (IDENTITY,)) -> list[UpperStart]:
     """Starts from the exact first layer of the truth, in its own units."""
     inputs, outputs = truth.inputs, truth.outputs
-    oracle = StandardOracle(
-        CallableOracle(truth, inputs=inputs, outputs=outputs),
-        *(np.zeros(inputs), np.ones(inputs), np.zeros(outputs), np.ones(outputs)),
-    )
+    oracle = in_own_units(truth, inputs=inputs, outputs=outputs)
     first, second = truth.layers[:2]
     frame = np.linalg.qr(second.weights.T)[0] if second.neurons < first.neurons else np.eye(first.neurons)
     guesses = tuple(OutputGuess(activation, np.zeros(outputs), np.ones(outputs)) for activation in activations)

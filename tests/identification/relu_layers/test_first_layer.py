@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from helpers.plants import planter
 from unweave.activations import RELU, Activation, leaky_relu
 from unweave.exceptions import StageFailed
 from unweave.identification.relu_layers.first_layer import Bend, FirstReluLayer, FirstReluLayerSearch, SignRules, orient
@@ -19,9 +20,7 @@ def started(network: Network, seed: int) -> tuple[Session, Probe]:
     return session, Probing()(session)
 
 
-def planted(seed: int, *shape: int, activation: Activation = RELU) -> Network:
-    rng = np.random.default_rng([seed, 122])
-    return deep_network(rng, shape=shape, activation=activation, shift_deviation=0.3)
+planted = planter(deep_network, 122, activation=RELU, shift_deviation=0.3)
 
 
 def planes(layer: Layer) -> np.ndarray:
@@ -47,7 +46,7 @@ def assert_first_layer(found: FirstReluLayer, truth: Network, oracle: StandardOr
     "shape", [(8, 5, 5, 1), (6, 6, 8, 2), (4, 7, 6, 1), (12, 3, 4, 3), (8, 5, 5, 5, 1)], ids=lambda shape: str(shape)
 )
 def test_planted_first_layers_are_found(shape: tuple[int, ...], seed: int) -> None:
-    truth = planted(seed, *shape)
+    truth = planted(seed, shape=shape)
     session, probe = started(truth, seed)
     found = FirstReluLayerSearch()(session, probe)
     assert_first_layer(found, truth, probe.oracle, atol=1e-7)
@@ -57,22 +56,22 @@ def test_planted_first_layers_are_found(shape: tuple[int, ...], seed: int) -> No
 
 
 def test_the_assertion_can_fail(seed: int) -> None:
-    truth = planted(seed, 8, 5, 5, 1)
+    truth = planted(seed, shape=(8, 5, 5, 1))
     session, probe = started(truth, seed)
     found = FirstReluLayerSearch()(session, probe)
-    for other in (planted(seed + 1, 8, 5, 5, 1), planted(seed, 8, 4, 5, 1)):
+    for other in (planted(seed + 1, shape=(8, 5, 5, 1)), planted(seed, shape=(8, 4, 5, 1))):
         with pytest.raises(AssertionError):
             assert_first_layer(found, other, probe.oracle, atol=1e-3)
 
 
 def test_leaky_layers_are_found(seed: int) -> None:
-    truth = planted(seed, 8, 5, 5, 1, activation=leaky_relu(0.1))
+    truth = planted(seed, shape=(8, 5, 5, 1), activation=leaky_relu(0.1))
     session, probe = started(truth, seed)
     assert_first_layer(FirstReluLayerSearch()(session, probe), truth, probe.oracle, atol=1e-7)
 
 
 def test_more_readings_are_more_exact(seed: int) -> None:
-    truth = planted(seed, 8, 5, 5, 1)
+    truth = planted(seed, shape=(8, 5, 5, 1))
     session, probe = started(truth, seed)
     search = FirstReluLayerSearch()
     found = search(session, probe)
@@ -83,7 +82,7 @@ def test_more_readings_are_more_exact(seed: int) -> None:
 
 @pytest.mark.parametrize("shape", [(8, 5, 5, 1), (4, 7, 6, 1), (8, 5, 5, 5, 1)], ids=str)
 def test_located_points_are_exact(shape: tuple[int, ...], seed: int) -> None:
-    truth = planted(seed, *shape)
+    truth = planted(seed, shape=shape)
     session, probe = started(truth, seed)
     search = FirstReluLayerSearch()
     found = FirstReluLayerSearch().sharpened(session, probe, search.read_again(session, probe, search(session, probe)))
@@ -103,7 +102,7 @@ def test_a_shallow_network_has_no_later_kinks(seed: int) -> None:
 
 def test_one_line_can_be_enough(seed: int) -> None:
     """The number of queries is that of one line, not more, where it shows all neurons."""
-    truth = planted(seed, 40, 4, 4, 1)
+    truth = planted(seed, shape=(40, 4, 4, 1))
     session, probe = started(truth, seed)
     before = session.oracle.ledger.sent
     found = FirstReluLayerSearch()(session, probe)
@@ -113,7 +112,7 @@ def test_one_line_can_be_enough(seed: int) -> None:
 
 
 def test_a_layer_that_is_not_seen_through_is_incomplete(seed: int) -> None:
-    truth = planted(seed, 8, 5, 5, 1)
+    truth = planted(seed, shape=(8, 5, 5, 1))
     session, probe = started(truth, seed)
     found = FirstReluLayerSearch(lines=0)(session, probe)
     assert found.neurons == 0
@@ -121,7 +120,7 @@ def test_a_layer_that_is_not_seen_through_is_incomplete(seed: int) -> None:
 
 
 def test_one_input_is_refused(seed: int) -> None:
-    truth = planted(seed, 1, 3, 3, 1)
+    truth = planted(seed, shape=(1, 3, 3, 1))
     session, probe = started(truth, seed)
     with pytest.raises(StageFailed, match="one input"):
         FirstReluLayerSearch()(session, probe)

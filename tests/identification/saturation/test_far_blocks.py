@@ -5,20 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from helpers.plants import in_own_units
 from unweave.activations import ERF, TANH, Activation
 from unweave.exceptions import StageFailed
 from unweave.identification.saturation.far_blocks import FarBlocks
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
-from unweave.oracles.oracle import CallableOracle
 from unweave.oracles.views import StandardOracle
 
 
 def planted(seed: int, activation: Activation = TANH, outputs: int = 1) -> tuple[Network, StandardOracle]:
     rng = np.random.default_rng([seed, 5])
     truth = general_network(rng, inputs=6, neurons=9, outputs=outputs, activation=activation)
-    oracle = CallableOracle(truth, inputs=6, outputs=outputs)
-    return truth, StandardOracle(oracle, np.zeros(6), np.ones(6), np.zeros(outputs), np.ones(outputs))
+    return truth, in_own_units(truth, inputs=6, outputs=outputs)
 
 
 def almost(truth: Network, seed: int, size: float = 1e-7) -> Network:

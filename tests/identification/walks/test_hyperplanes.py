@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
+from helpers.plants import planter
 from unweave.activations import RELU
 from unweave.identification.walks.hyperplanes import (
     Hyperplanes,
@@ -44,9 +45,7 @@ class Asked:
         return sum(map(len, self.points))
 
 
-def relu_network(seed: int, *, inputs: int = 6, neurons: int = 8, outputs: int = 1) -> Network:
-    rng = np.random.default_rng([seed, 11])
-    return general_network(rng, inputs=inputs, neurons=neurons, outputs=outputs, activation=RELU)
+relu_network = planter(general_network, 11, inputs=6, neurons=8, activation=RELU)
 
 
 def line_of(seed: int, inputs: int) -> Line:

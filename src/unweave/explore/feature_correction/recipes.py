@@ -16,7 +16,7 @@ else:
 
 @dataclass(frozen=True)
 class Recipe:
-    """Stochastic gradient descent with momentum, and a learning rate that falls at milestones.
+    """Train by stochastic gradient descent with momentum and a learning rate that falls at milestones.
 
     Attributes:
         milestones: Epochs after which the learning rate is multiplied by ``decay``.

@@ -150,7 +150,7 @@ def _cost(gap: Scores, conclusion: Conclusion | None) -> str:
 
 @dataclass(frozen=True)
 class FeatureCorrection:
-    """How much the features of a model's lower units are corrected when the units above them train.
+    """Hold how much features of a model's lower units are corrected when the units above them train.
 
     Args:
         units: names of the units, lowest first.
@@ -178,23 +178,23 @@ class FeatureCorrection:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all trainings were done."""
+        """Tell whether all trainings were done."""
         return not self.missing
 
     @property
     def score_name(self) -> str:
-        """What scores are."""
+        """Name what scores are."""
         return "accuracy" if self.is_classification else "explained variance"
 
     @property
     def gap_by_depth(self) -> tuple[float, ...]:
-        """What every further depth adds to the score of training only so many units: the information gap."""
+        """Return what every further depth adds to the score of training only so many units: the information gap."""
         means = [0.0, *(row.train_only.mean for row in self.depths)]
         return tuple(above - below for below, above in pairwise(means))
 
     @property
     def rows(self) -> list[tuple[str, list[Scores | None]]]:
-        """The table: a name, and the numbers of every depth."""
+        """Return the table: a name, and the numbers of every depth."""
         named: list[tuple[str, list[Scores | None]]] = [
             ("train only <= l", [row.train_only for row in self.depths]),
             ("joint, unit by unit", [row.joint for row in self.depths]),
@@ -210,7 +210,7 @@ class FeatureCorrection:
 
     @property
     def correlation_rows(self) -> list[tuple[str, list[Scores | None]]]:
-        """The same for correlations of weights and features."""
+        """Return the same table for correlations of weights and features."""
         return [
             ("weights with train-all", [row.with_train_all for row in self.depths]),
             ("weights with init", [row.with_start for row in self.depths]),

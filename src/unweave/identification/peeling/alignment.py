@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from unweave.activations import Activation
-from unweave.arrays import Points
+from unweave.arrays import PerNeuron, Points
 from unweave.numerics.least_squares import Policy, Solver, Step, minimise, normal_solver, scattered
 
 # Lengths and biases are known to a few tenths only and partly undetermined: damped from the beginning, and always a
@@ -63,8 +63,8 @@ class Alignment:
         rules: which gap leaves no doubt.
     """
 
-    scales: Float64[np.ndarray, "neurons"]
-    biases: Float64[np.ndarray, "neurons"]
+    scales: PerNeuron
+    biases: PerNeuron
     frame: Float64[np.ndarray, "neurons rank"]
     gap: float
     rules: AlignmentRules = RULES
@@ -110,7 +110,7 @@ def align(
     problem = _Ranks(projections, gradients, activation, rules)
     values = np.linalg.svd(problem.divided(np.ones(neurons), biases), compute_uv=False)
     ratios = values[:-1] / np.maximum(values[1:], np.finfo(float).tiny)
-    tried = [problem.solved(int(rank), biases) for rank in sorted(np.argsort(-ratios)[: rules.tried_ranks] + 1)]
+    tried = [problem.solve_for_rank(int(rank), biases) for rank in sorted(np.argsort(-ratios)[: rules.tried_ranks] + 1)]
     clear = next((alignment for alignment in tried if alignment.is_clear), None)
     if clear is not None or not tried:
         return clear or Alignment(np.ones(neurons), biases, np.eye(neurons), 0.0, rules)
@@ -130,7 +130,7 @@ class _Ranks:
         """Gradients divided by the slopes, one column per point and output."""
         return self._columns(1.0 / self.activation(scales * self.projections + biases, 1))
 
-    def solved(self, rank: int, biases: Float64[np.ndarray, "inputs"]) -> Alignment:
+    def solve_for_rank(self, rank: int, biases: Float64[np.ndarray, "inputs"]) -> Alignment:
         """Damped Gauss-Newton with both singular subspaces eliminated: on the biases alone, then on all."""
         neurons = len(biases)
         state = np.concatenate([np.ones(neurons), biases])

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.activations import IDENTITY, TANH, Activation
-from unweave.arrays import Atoms, Points, Vector
+from unweave.arrays import Atoms, PerNeuron, Points, Vector
 from unweave.exceptions import InvalidInput
 from unweave.identification.peeling.entangled import LayerRows
 from unweave.identification.peeling.reparametrised import ReparametrisedNetwork, fixed_matrices
@@ -88,12 +88,12 @@ def closed_form_network(
 
 
 def lengths_and_preactivations(
-    p: Float64[np.ndarray, "neurons"],
-    q: Float64[np.ndarray, "neurons"],
+    p: PerNeuron,
+    q: PerNeuron,
     activation: Activation,
     *,
     rules: ClosedFormRules = RULES,
-) -> tuple[Float64[np.ndarray, "neurons"], Float64[np.ndarray, "neurons"]]:
+) -> tuple[PerNeuron, PerNeuron]:
     """Solve ``p = n g''(z)/g'(z)``, ``q = n^2 g'''(z)/g'(z)`` for ``n > 0`` and z.
 
     Where errors leave no solution, the nearest values that a tanh allows are returned, and for other activations
@@ -112,7 +112,7 @@ def lengths_and_preactivations(
         smallest = np.maximum((0.5 * p / rules.largest_tanh) ** 2, rules.smallest_length**2)
         lengths = np.sqrt(np.maximum(0.75 * p**2 - 0.5 * q, smallest))
         return lengths, np.arctanh(-0.5 * p / lengths)
-    return _solved(p, q, activation, rules)
+    return _solve_smallest(p, q, activation, rules)
 
 
 def inverse_values(
@@ -142,7 +142,7 @@ def _gradient_factors(directions: Atoms, effects: np.ndarray, gradients: np.ndar
     return np.linalg.lstsq(products.T, gradients.T.ravel(), rcond=None)[0]
 
 
-def _solved(
+def _solve_smallest(
     p: np.ndarray, q: np.ndarray, activation: Activation, rules: ClosedFormRules = RULES
 ) -> tuple[np.ndarray, np.ndarray]:
     """The solutions with the smallest ``|z|``: n from the second equation, a root of the first in z."""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64, Int
 
-from unweave.arrays import Atoms, PackedHessians, pack_squares
+from unweave.arrays import Atoms, PackedHessians, PerNeuron, pack_squares
 from unweave.exceptions import InvalidInput
 from unweave.identification.peeling.entangled import LayerRows
 
@@ -35,7 +35,7 @@ class LayerAssignment:
 
     labels: Int[np.ndarray, "neurons"]
     gap: float
-    strengths: Float64[np.ndarray, "neurons"]
+    strengths: PerNeuron
     spectrum: Float64[np.ndarray, "_"]
     layers: int
     order_margin: float = 1.0
@@ -71,12 +71,12 @@ class NullSpaceRules:
 RULES = NullSpaceRules()
 
 
-def far_scores(directions: Atoms, far_basis: Float64[np.ndarray, "packed rank"]) -> Float64[np.ndarray, "neurons"]:
+def far_scores(directions: Atoms, far_basis: Float64[np.ndarray, "packed rank"]) -> PerNeuron:
     """``||P(v v^T)||_F`` of unit vectors, P the projection on a span with this orthonormal basis."""
     return np.linalg.norm(pack_squares(directions) @ far_basis, axis=1)
 
 
-def first_layer_by_scores(scores: Float64[np.ndarray, "neurons"], *, neurons: int) -> LayerAssignment:
+def first_layer_by_scores(scores: PerNeuron, *, neurons: int) -> LayerAssignment:
     """The `neurons` best scores make the first layer, the others the second (Algorithm 4.2, lines 11 to 13).
 
     For three layers this is the whole assignment; in deeper networks label 1 means any later hidden layer.
@@ -168,7 +168,7 @@ def lines_through(
     lines: int,
     rng: np.random.Generator,
     rules: NullSpaceRules = RULES,
-) -> tuple[Int[np.ndarray, "neurons"], Float64[np.ndarray, "neurons"]]:
+) -> tuple[Int[np.ndarray, "neurons"], PerNeuron]:
     """Group rows into lines through the origin: k-means for lines, where long rows count more.
 
     Returns the line of every row, and the difference of its cosines with the nearest and the second nearest.

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from jaxtyping import Bool
 
-from unweave.arrays import Points, Values
+from unweave.arrays import PointMask, Points, Values
 from unweave.identification.plateaus.elsewhere import Planes
 from unweave.identification.walks.lines import Ask
 
@@ -99,7 +99,7 @@ class Continuation:
         ask: Ask,
         planes: Planes,
         rows: Bool[np.ndarray, "neurons"],
-        holds: Callable[[Values], Bool[np.ndarray, "points"]],
+        holds: Callable[[Values], PointMask],
     ) -> Bool[np.ndarray, "neurons"]:
         """Say which of some rows bound the plateau wherever all other hyperplanes are away.
 

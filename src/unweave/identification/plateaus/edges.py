@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Float64
 
-from unweave.arrays import Points, Values, Vector
+from unweave.arrays import PerPoint, PointMask, Points, Values, Vector
 from unweave.identification.walks.hyperplanes import plane_through
 from unweave.identification.walks.lines import Search
 
@@ -42,7 +42,7 @@ class Plateau:
     value: Float64[np.ndarray, "outputs"]
     tolerance: float
 
-    def holds(self, values: Values) -> Bool[np.ndarray, "points"]:
+    def holds(self, values: Values) -> PointMask:
         """Which answers are those of the plateau."""
         return np.max(np.abs(values - self.value), axis=1) <= self.tolerance
 
@@ -65,7 +65,7 @@ class Edges:
         return 0.5 * (self.inside + self.outside)
 
     @property
-    def widths(self) -> Float64[np.ndarray, "points"]:
+    def widths(self) -> PerPoint:
         """The distances of the pairs."""
         return np.linalg.norm(self.outside - self.inside, axis=1)
 

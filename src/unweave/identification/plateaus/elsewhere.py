@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from unweave.arrays import Points
+from unweave.arrays import PerNeuron, Points
 from unweave.identification.plateaus.edges import Plateau
 from unweave.identification.walks.lines import Ask
 
@@ -28,8 +28,8 @@ class Planes:
     """
 
     normals: Float64[np.ndarray, "neurons inputs"]
-    thresholds: Float64[np.ndarray, "neurons"]
-    errors: Float64[np.ndarray, "neurons"]
+    thresholds: PerNeuron
+    errors: PerNeuron
     unit: float
     is_jump: Bool[np.ndarray, "neurons"]
     rng: np.random.Generator

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
 
-from unweave.arrays import Points, Values
+from unweave.arrays import PointMask, Points, Values
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
 from unweave.identification.plateaus.edges import Plateau
@@ -34,7 +34,7 @@ class FreshAnswers:
 
     points: Points
     values: Values
-    is_steady: Bool[np.ndarray, "points"]
+    is_steady: PointMask
     tolerance: float
 
     @property

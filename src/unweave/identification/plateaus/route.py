@@ -7,8 +7,8 @@ import numpy as np
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
 from unweave.identification.found import FirstLayer, Found
+from unweave.identification.plateaus.plateau_layer import PlateauLayer
 from unweave.identification.plateaus.search import LowestLayerSearch
-from unweave.identification.plateaus.threshold_layer import ThresholdLayer
 from unweave.identification.refiner import Refiner
 from unweave.identification.routes import Condition, Known, Survey
 from unweave.identification.walks.lines import remembered
@@ -61,13 +61,20 @@ class PlateauWalk:
         return replace(self.search, most_in_vain=most)
 
 
-def lowest_layer(found: ThresholdLayer, oracle: StandardOracle) -> Found:
+def lowest_layer(found: PlateauLayer, oracle: StandardOracle) -> Found:
     """Give unit rows in the oracle's own inputs: lengths are not determined."""
     layer = layer_in_oracle_units(found.layer, oracle)
     lengths = np.linalg.norm(layer.weights, axis=1)
     layer = Layer(layer.weights / lengths[:, None], layer.biases / lengths, layer.activation)
+    reason = reasons.lowest_layer(
+        found.layer,
+        float(np.max(found.errors)),
+        lines=found.lines,
+        quiet_lines=found.quiet_lines,
+        is_complete=found.is_complete,
+    )
     return Found(
         "it found the lowest layer, and what is above is not looked for.",
-        first_layer=FirstLayer(found.layer, layer, reasons.lowest_layer(found)),
+        first_layer=FirstLayer(found.layer, layer, reason),
         checks=found.checks,
     )

@@ -13,10 +13,10 @@ from typing import NoReturn
 
 import numpy as np
 import scipy  # its parts are loaded when first used
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool
 
 from unweave.activations import RELU, STEP
-from unweave.arrays import Points, Values, Vector
+from unweave.arrays import PerNeuron, Points, Values, Vector
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
 from unweave.identification.plateaus.continuation import Continuation
@@ -24,7 +24,7 @@ from unweave.identification.plateaus.edges import EdgeKind, Edges, Facet, FacetR
 from unweave.identification.plateaus.elsewhere import Elsewhere, FarPlaces, Planes
 from unweave.identification.plateaus.fresh_sides import FreshAnswers, FreshSides, strong_rows
 from unweave.identification.plateaus.local_steps import LocalSteps
-from unweave.identification.plateaus.threshold_layer import ThresholdLayer, rows_are_all, rows_are_exact
+from unweave.identification.plateaus.plateau_layer import PlateauLayer, rows_are_all, rows_are_exact
 from unweave.identification.walks.lines import Ask, run_searches
 from unweave.networks.network import Layer
 from unweave.result import Verdict
@@ -95,7 +95,7 @@ class LowestLayerSearch:
         *,
         noise: float = 0.0,
         rounding: float = 2.0**-50,
-    ) -> ThresholdLayer:
+    ) -> PlateauLayer:
         """Leave plateaus until no line meets another hyperplane.
 
         Args:
@@ -257,7 +257,7 @@ class _Walk:
             point = point - self._lift(excess * (1.0 + self.rng.random(len(excess))))
         return point
 
-    def _lift(self, values: Float64[np.ndarray, "neurons"]) -> Vector:
+    def _lift(self, values: PerNeuron) -> Vector:
         """The smallest vector that the known rows map to these values, if there is one."""
         return np.linalg.pinv(self.normals) @ values if len(values) > 0 else np.zeros(self.inputs)
 
@@ -356,7 +356,7 @@ class _Walk:
         return Planes(self.normals, self.thresholds, errors, self.unit, is_jump, self.rng, self.search.same)
 
 
-def _result(walk: _Walk, is_far: Bool[np.ndarray, "neurons"], wanted: int) -> ThresholdLayer:
+def _result(walk: _Walk, is_far: Bool[np.ndarray, "neurons"], wanted: int) -> PlateauLayer:
     """The rows that go on everywhere, with what speaks for them."""
     if not walk.facets:
         raise StageFailed(
@@ -389,4 +389,4 @@ def _result(walk: _Walk, is_far: Bool[np.ndarray, "neurons"], wanted: int) -> Th
         wanted=wanted,
     )
     is_complete = all(check.verdict is Verdict.OK for check in others)
-    return ThresholdLayer(layer, errors, walk.lines, walk.quiet, is_complete, (*exact, *others))
+    return PlateauLayer(layer, errors, walk.lines, walk.quiet, is_complete, (*exact, *others))

@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float64
 from threadpoolctl import threadpool_limits
 
+from unweave.arrays import PerNeuron, PerPoint
 from unweave.certificates.certify import ParameterClaim
 from unweave.identification.saturation.far_blocks import Blocks
 from unweave.identification.saturation.near_rows import Near, NearSystem
@@ -57,11 +58,11 @@ class FarClaim:
         residual: what blocks leave, in units of the largest errors of answers: root mean square.
     """
 
-    sideways: Float64[np.ndarray, "neurons"]
-    lengths: Float64[np.ndarray, "neurons"]
-    biases: Float64[np.ndarray, "neurons"]
-    pulls: Float64[np.ndarray, "neurons"]
-    isolation: Float64[np.ndarray, "neurons"]
+    sideways: PerNeuron
+    lengths: PerNeuron
+    biases: PerNeuron
+    pulls: PerNeuron
+    isolation: PerNeuron
     singular: float
     residual: float
 
@@ -111,9 +112,7 @@ def far_claim(blocks: Blocks, network: Network, errors: Float64[np.ndarray, "neu
     return FarClaim(sideways, bounds[:, 0], bounds[:, -2], pulls, isolation, singular, blocks.misfit(network, errors))
 
 
-def _fixed_points(
-    first: np.ndarray, coupling: np.ndarray, square: np.ndarray
-) -> tuple[Float64[np.ndarray, "neurons"], Float64[np.ndarray, "neurons"]]:
+def _fixed_points(first: np.ndarray, coupling: np.ndarray, square: np.ndarray) -> tuple[PerNeuron, PerNeuron]:
     """The smallest and the largest changes with ``zeta = first + coupling max zeta + square zeta^2``, or below."""
     none = np.full(len(first), np.inf), np.zeros(len(first))
     zeta = first
@@ -168,7 +167,7 @@ def whole_claim(
     near: Near,
     system: NearSystem,
     network: Network,
-    errors: Float64[np.ndarray, "points"],
+    errors: PerPoint,
     *,
     rounds: int = 4,
 ) -> ParameterClaim:

@@ -39,19 +39,19 @@ class FarClosedForm:
             return None
         try:
             with threads_for(network.parameters):
-                candidate = self._solved(survey, refiner, start)
+                candidate = self._solve_network(survey, refiner, start)
         except (StageFailed, OracleError, np.linalg.LinAlgError):
             return None
         return candidate if candidate.explains and candidate.certificate.is_isolated else None
 
-    def _solved(self, survey: Survey, refiner: Refiner, start: Start) -> Candidate:
+    def _solve_network(self, survey: Survey, refiner: Refiner, start: Start) -> Candidate:
         oracle, rng = survey.probe.oracle, survey.session.rng_walk
         blocks = self.blocks(oracle, start.network, rng)
         network = blocks.settled(start.network)
         if not blocks.misfit(network, self._errors(survey, refiner, blocks, network)) <= 1.0:
             raise StageFailed("the answers in slabs are not those of single neurons.")
         near = self.near(oracle, network, rng)
-        network, system = near.solved(network, steps=self.near.steps)
+        network, system = near.take_steps(network, steps=self.near.steps)
         far = far_claim(blocks, network, self._errors(survey, refiner, blocks, network))
         if not far.is_made:
             raise StageFailed("points near the centre contradict those in slabs.")

@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from threadpoolctl import threadpool_limits
 
+from unweave.arrays import PerNeuron
 from unweave.exceptions import StageFailed
 from unweave.networks.network import Layer, Network
 from unweave.oracles.views import StandardOracle
@@ -148,7 +149,7 @@ class Blocks:
         return np.concatenate([first[:, 1:] + first[:, :1], rest[:, 1::2] + rest[:, ::2]], axis=1)
 
     @property
-    def radii(self) -> Float64[np.ndarray, "neurons"]:
+    def radii(self) -> PerNeuron:
         """How far the points of every neuron are from the centre, at most."""
         return np.sqrt(np.max(np.einsum("kri,kri->kr", self.points, self.points), axis=1))
 
@@ -166,7 +167,7 @@ class Blocks:
             size = float(np.sqrt(np.mean(residuals**2)))
             if not size < contraction * left:
                 break
-            left, network = size, self._moved(network, residuals)
+            left, network = size, self._take_step(network, residuals)
         return network
 
     def residuals(self, network: Network) -> Float64[np.ndarray, "neurons differences outputs"]:
@@ -217,7 +218,7 @@ class Blocks:
             orthogonal, triangle = np.linalg.qr(columns)
             return np.linalg.solve(triangle, np.einsum("krp,kr->kp", orthogonal, shares)[:, :, None])[:, :, 0]
 
-    def _moved(self, network: Network, residuals: np.ndarray) -> Network:
+    def _take_step(self, network: Network, residuals: np.ndarray) -> Network:
         """One step of Gauss and Newton in every block."""
         hidden, output = network.layers
         pulls = output.weights.T

@@ -189,7 +189,7 @@ class FarLayerSearch:
         return bool(np.mean(differences <= allowed) > self.same_share)
 
     def ridges(self, ask: Ask, line: Line, jumps: list[Jump], *, noise: float) -> list[Ridge]:
-        """The hyperplanes behind jumps of any profile, two queries per input and forty more each."""
+        """The hyperplanes behind jumps of any profile, two queries per input and fifty-six more each."""
         return run_searches((self._ridge(line, jump, noise) for jump in jumps), ask)
 
     def _ridge(self, line: Line, jump: Jump, noise: float) -> Search:

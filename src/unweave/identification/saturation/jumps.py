@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.activations import Activation, Reflection, Tail, inverse_of, simplest_activations
-from unweave.arrays import Points, Values, Vector
+from unweave.arrays import PerPoint, Points, Values, Vector
 from unweave.exceptions import StageFailed
 from unweave.identification.walks.lines import Ask, Line, Search, run_searches
 
@@ -67,7 +67,7 @@ class Jump:
     activation: Activation
     misfit: float
 
-    def argument(self, values: Values) -> Float64[np.ndarray, "points"]:
+    def argument(self, values: Values) -> PerPoint:
         """The argument of the neuron behind answers in its slab (infinite if saturated)."""
         share = (values - self.middle) @ self.height / (self.height @ self.height)
         with np.errstate(divide="ignore"):

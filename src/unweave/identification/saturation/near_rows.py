@@ -98,7 +98,7 @@ class Near:
         unknowns = network.layers[0].neurons * (2 + network.outputs) + network.outputs
         return float(np.sqrt(np.sum(residuals**2) / (len(residuals) - unknowns)))
 
-    def solved(self, network: Network, *, steps: int) -> tuple[Network, "NearSystem"]:
+    def take_steps(self, network: Network, *, steps: int) -> tuple[Network, "NearSystem"]:
         """Take steps of Gauss and Newton with directions as they are, all with the first derivatives."""
         system = NearSystem.of(self.system(network))
         best, left = network, np.inf
@@ -145,10 +145,10 @@ class NearSystem:
 
     def solution(self, target: Float64[np.ndarray, "rows"]) -> Float64[np.ndarray, "unknowns"]:
         """Solve for the unknowns, with one step of refinement."""
-        first = self._solved(target)
-        return (first + self._solved(target - self.columns @ first)) / self.sizes
+        first = self._solve_normal_equations(target)
+        return (first + self._solve_normal_equations(target - self.columns @ first)) / self.sizes
 
-    def _solved(self, target: np.ndarray) -> np.ndarray:
+    def _solve_normal_equations(self, target: np.ndarray) -> np.ndarray:
         return scipy.linalg.cho_solve((self.triangle, False), self.columns.T @ target, check_finite=False)
 
     def inverse(self) -> Float64[np.ndarray, "unknowns rows"]:

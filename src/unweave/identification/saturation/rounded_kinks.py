@@ -7,6 +7,7 @@ import scipy  # its parts are loaded when first used
 from jaxtyping import Float64
 
 from unweave.activations import Activation
+from unweave.arrays import PerNeuron
 from unweave.exceptions import InvalidInput
 from unweave.identification.walks.hyperplanes import Hyperplanes
 from unweave.identification.walks.kinks import KinkedLine
@@ -81,9 +82,9 @@ class RoundedKinkFit:
     """
 
     activation: Activation
-    lengths: Float64[np.ndarray, "neurons"]
-    signs: Float64[np.ndarray, "neurons"]
-    misfits: Float64[np.ndarray, "neurons"]
+    lengths: PerNeuron
+    signs: PerNeuron
+    misfits: PerNeuron
 
     @property
     def typical_misfit(self) -> float:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Points, Values, Vector, batched_by_size, root_mean_square, with_rows
+from unweave.arrays import PerNeuron, Points, Values, Vector, batched_by_size, root_mean_square, with_rows
 from unweave.identification.walks.kinks import KinkedLine, KinkSearch
 from unweave.identification.walks.lines import Ask, Search, run_searches
 
@@ -25,9 +25,9 @@ class Hyperplanes:
     """
 
     normals: Float64[np.ndarray, "neurons inputs"]
-    offsets: Float64[np.ndarray, "neurons"]
+    offsets: PerNeuron
     jumps: Float64[np.ndarray, "neurons outputs"]
-    errors: Float64[np.ndarray, "neurons"]
+    errors: PerNeuron
     unresolved: int
     kinks: tuple[int, ...]
 

@@ -7,7 +7,7 @@ import scipy.linalg
 from jaxtyping import Bool, Float64, Int
 
 from unweave.activations import RELU, Activation
-from unweave.arrays import Points, Values, with_rows
+from unweave.arrays import PerNeuron, PerPoint, Points, Values, with_rows
 from unweave.identification import reasons
 from unweave.identification.refiner import Candidate, Refiner, Start
 from unweave.identification.session import Session
@@ -35,7 +35,7 @@ class TermRules:
     coarsest_angle: float = 0.03
     vanished: float = 0.2
 
-    def allowed(self, errors: Float64[np.ndarray, "neurons"]) -> Float64[np.ndarray, "neurons"]:
+    def allowed(self, errors: PerNeuron) -> PerNeuron:
         """Differences that readings with such errors may have."""
         return np.clip(self.same_errors * errors, self.finest_angle, self.coarsest_angle)
 
@@ -57,10 +57,10 @@ class KinkedTerms:
     """
 
     normals: Float64[np.ndarray, "neurons inputs"]
-    offsets: Float64[np.ndarray, "neurons"]
+    offsets: PerNeuron
     jumps: Float64[np.ndarray, "neurons outputs"]
-    errors: Float64[np.ndarray, "neurons"]
-    sightings: Float64[np.ndarray, "neurons"]
+    errors: PerNeuron
+    sightings: PerNeuron
     rules: TermRules = TERM_RULES
 
     @staticmethod
@@ -83,7 +83,7 @@ class KinkedTerms:
             terms = with_it if len(with_it.offsets) > len(terms.offsets) else terms
         return terms
 
-    def at(self, points: Points, widths: Float64[np.ndarray, "points"]) -> Int[np.ndarray, "points"]:
+    def at(self, points: Points, widths: PerPoint) -> Int[np.ndarray, "points"]:
         """The term whose hyperplane passes each point, within a width and the expected errors; -1 if none does."""
         if len(self.offsets) == 0:
             return np.full(len(points), -1)

@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Points, Values
+from unweave.arrays import PerPoint, Points, Values
 from unweave.exceptions import StageFailed
 from unweave.identification.walks.lines import Ask, Line, Search, run_searches
 
@@ -29,9 +29,9 @@ class Piece:
         errors: their expected errors.
     """
 
-    positions: Float64[np.ndarray, "points"]
+    positions: PerPoint
     values: Values
-    errors: Float64[np.ndarray, "points"]
+    errors: PerPoint
 
     @property
     def first(self) -> float:

@@ -11,9 +11,8 @@ from hashlib import blake2b
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64
 
-from unweave.arrays import Points, Values, Vector
+from unweave.arrays import PerPoint, Points, Values, Vector
 from unweave.identification.session import Probe
 from unweave.oracles.oracle import Box, Domain
 
@@ -57,7 +56,7 @@ class Line:
     first: float = -np.pi / 2 + LINE_ENDS.angle
     last: float = np.pi / 2 - LINE_ENDS.angle
 
-    def points(self, positions: Float64[np.ndarray, "points"]) -> Points:
+    def points(self, positions: PerPoint) -> Points:
         """The points at these positions."""
         return self.base + np.asarray(positions, dtype=np.float64)[:, None] * self.direction
 

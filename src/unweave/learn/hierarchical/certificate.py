@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Points
+from unweave.arrays import PerPoint, Points
 from unweave.learn.hierarchical.joint_fit import HierarchicalFit
 from unweave.networks.quadratic.densenet import QuadraticDenseNet
 from unweave.networks.quadratic.student import Parameters, Student
@@ -217,7 +217,7 @@ class HierarchicalEvidence:
 
 
 def diagnostics_of(
-    network: QuadraticDenseNet, points: Points, labels: Float64[np.ndarray, "points"], parameters: int
+    network: QuadraticDenseNet, points: Points, labels: PerPoint, parameters: int
 ) -> tuple[Diagnostic, ...]:
     """Check whether the samples are as the theory, and the measured figures, have them."""
     centred = points - np.mean(points, axis=0)

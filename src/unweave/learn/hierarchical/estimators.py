@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float64, Int
 from scipy.special import expit
 
-from unweave.arrays import Points, as_float64
+from unweave.arrays import PerPoint, Points, as_float64
 from unweave.exceptions import InvalidInput
 from unweave.learn.base import BinaryClassifier, NetworkEstimator, NetworkRegressor, Stages, check_sizes, seed_of
 from unweave.learn.hierarchical.certificate import HierarchicalCertificate, HierarchicalEvidence, diagnostics_of
@@ -29,12 +29,10 @@ CLASS_SOLVER = JointLevenbergMarquardt(decay=1e-8, restarts=2)
 EVIDENCE = HierarchicalEvidence()
 AnyHierarchy = TypeVar("AnyHierarchy", bound="_Hierarchical")
 
-Numbers = Float64[np.ndarray, "points"]
-
 
 class _Samples(NamedTuple):
     points: Points
-    labels: Numbers
+    labels: PerPoint
     used: Int[np.ndarray, "used"]
     held_out: Int[np.ndarray, "held_out"]
 
@@ -54,7 +52,7 @@ class _Training(NamedTuple):
     solver: JointLevenbergMarquardt
     loss: Loss
     seed: int
-    errors: Callable[[Numbers], Numbers]
+    errors: Callable[[PerPoint], PerPoint]
     unit: float
     outcome_of: Callable[[HierarchicalCertificate], tuple[Outcome, str]]
 
@@ -117,7 +115,7 @@ class _Hierarchical(NetworkEstimator):
         cost = Cost(samples=len(points), seconds=stages.seconds)
         return self._keep(Result(outcome, reason, fit.network, certificate, diagnostics, cost))
 
-    def _train(self, student: Student, points: Points, labels: Numbers, training: _Training) -> HierarchicalFit:
+    def _train(self, student: Student, points: Points, labels: PerPoint, training: _Training) -> HierarchicalFit:
         """Take the better one of squares that add and squares that subtract, unless their signs are mixed anyway."""
         settings: Any = self
         solver, loss = training.solver, training.loss
@@ -131,7 +129,7 @@ class _Hierarchical(NetworkEstimator):
         assert best is not None
         return solver(best.student, points, labels, rng=np.random.default_rng(training.seed), loss=loss)
 
-    def _split(self, points: Points, labels: Numbers, seed: int) -> _Samples:
+    def _split(self, points: Points, labels: PerPoint, seed: int) -> _Samples:
         """Hold a random share of the samples out."""
         share = getattr(self, "validation_fraction", None)
         if not isinstance(share, float | int) or not 0 <= share < 1:
@@ -252,7 +250,7 @@ class HierarchicalClassifier(_Hierarchical, BinaryClassifier):
         training = _Training(solver, LogisticLoss(), seed, errors, 1.0, EVIDENCE.class_outcome_of)
         return self._learn(samples, student, training)
 
-    def decision_function(self, X: Any) -> Numbers:
+    def decision_function(self, X: Any) -> PerPoint:
         """Answer with the output of the network: positive for the second class."""
         points = self._check_points(X)
         return self.network_(points)[:, 0]

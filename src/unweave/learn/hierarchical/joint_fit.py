@@ -9,16 +9,14 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float64
 from scipy.special import expit
 
-from unweave.arrays import Points
+from unweave.arrays import PerPoint, Points
 from unweave.networks.quadratic.densenet import QuadraticDenseNet
 from unweave.networks.quadratic.student import Parameters, Student
 from unweave.networks.quadratic.wiring import FIRST_LEVEL
 from unweave.numerics.least_squares import Policy, Solver, Step, minimise, normal_solver
 
-Numbers = Float64[np.ndarray, "points"]
 # Rows of a Jacobian that are held at a time.
 BLOCK_ROWS = 2_000
 # Starts are random, so that the first steps need damping. A run whose loss falls by a millionth per step creeps along a
@@ -30,15 +28,15 @@ DAMPING = Policy(tries=8, growth=4.0, decay=0.2, gain_tol=3e-6, patience=3).alwa
 class Loss(Protocol):
     """A loss per point, convex in the output."""
 
-    def values(self, outputs: Numbers, labels: Numbers) -> Numbers:
+    def values(self, outputs: PerPoint, labels: PerPoint) -> PerPoint:
         """One loss per point."""
         ...
 
-    def slopes(self, outputs: Numbers, labels: Numbers) -> Numbers:
+    def slopes(self, outputs: PerPoint, labels: PerPoint) -> PerPoint:
         """Derivative in the output."""
         ...
 
-    def curvatures(self, outputs: Numbers, labels: Numbers) -> Numbers:
+    def curvatures(self, outputs: PerPoint, labels: PerPoint) -> PerPoint:
         """Second derivative in the output."""
         ...
 
@@ -46,15 +44,15 @@ class Loss(Protocol):
 class SquaredLoss:
     """``(output - label)^2``, the loss of regression."""
 
-    def values(self, outputs: Numbers, labels: Numbers) -> Numbers:
+    def values(self, outputs: PerPoint, labels: PerPoint) -> PerPoint:
         """One loss per point."""
         return (outputs - labels) ** 2
 
-    def slopes(self, outputs: Numbers, labels: Numbers) -> Numbers:
+    def slopes(self, outputs: PerPoint, labels: PerPoint) -> PerPoint:
         """Derivative in the output."""
         return 2 * (outputs - labels)
 
-    def curvatures(self, outputs: Numbers, labels: Numbers) -> Numbers:
+    def curvatures(self, outputs: PerPoint, labels: PerPoint) -> PerPoint:
         """Second derivative in the output."""
         return np.full(len(labels), 2.0) + 0 * outputs
 
@@ -62,15 +60,15 @@ class SquaredLoss:
 class LogisticLoss:
     """``log(1 + exp(-label output))`` for labels of +1 and -1."""
 
-    def values(self, outputs: Numbers, labels: Numbers) -> Numbers:
+    def values(self, outputs: PerPoint, labels: PerPoint) -> PerPoint:
         """One loss per point."""
         return np.logaddexp(0.0, -labels * outputs)
 
-    def slopes(self, outputs: Numbers, labels: Numbers) -> Numbers:
+    def slopes(self, outputs: PerPoint, labels: PerPoint) -> PerPoint:
         """Derivative in the output."""
         return -labels * expit(-labels * outputs)
 
-    def curvatures(self, outputs: Numbers, labels: Numbers) -> Numbers:
+    def curvatures(self, outputs: PerPoint, labels: PerPoint) -> PerPoint:
         """Second derivative in the output."""
         chances = expit(-labels * outputs)
         return chances * (1 - chances)
@@ -106,7 +104,7 @@ class HierarchicalFit:
 
 @dataclass(frozen=True)
 class JointLevenbergMarquardt:
-    """Settings of the second-order training.
+    """Train all levels at once by damped Gauss-Newton.
 
     Args:
         steps: largest number of accepted steps of a run.
@@ -131,7 +129,7 @@ class JointLevenbergMarquardt:
         self,
         student: Student,
         points: Points,
-        labels: Float64[np.ndarray, "points"],
+        labels: PerPoint,
         *,
         rng: np.random.Generator,
         loss: Loss | None = None,

@@ -3,13 +3,13 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Float64
 from scipy import stats
 
-from unweave.arrays import Atoms, Points
+from unweave.arrays import Atoms, PerNeuron, PerPoint, PointMask, Points
 from unweave.result import Diagnostic, at_least, at_most
 
-Thresholds = Float64[np.ndarray, "neurons"]
+Thresholds = PerNeuron
 
 
 @dataclass(frozen=True)
@@ -89,14 +89,14 @@ class FaceEvidence:
         missing_share: upper limit of the share of inputs that are active and in no half space, noise taken off.
     """
 
-    angles: Float64[np.ndarray, "neurons"]
+    angles: PerNeuron
     disagreement: float
     noise: float
     quiet_noise: float
     unexplained: float
     is_unexplained_significant: bool
     noise_chance: float
-    own: Float64[np.ndarray, "neurons"]
+    own: PerNeuron
     wrong_share: float
     missing_share: float
 
@@ -178,7 +178,7 @@ class LowestLayerEvidence:
     constant: float = 1e-12
 
     def face_evidence(
-        self, points: Points, is_active: Bool[np.ndarray, "points"], directions: Atoms, thresholds: Thresholds
+        self, points: Points, is_active: PointMask, directions: Atoms, thresholds: Thresholds
     ) -> FaceEvidence:
         """Judge the half spaces of a union by samples that they were not fitted to.
 
@@ -209,10 +209,7 @@ class LowestLayerEvidence:
         # Noise is taken off only as far as it is certain.
         certain = max(noise - 2.0 * np.sqrt(noise / max(int(deep.sum()), 1)), 0.0) * np.count_nonzero(quiet)
         rarest = min((float(np.mean(arguments[:, i] >= 0)) for i in range(len(directions))), default=0.0)
-        excess = np.count_nonzero(is_wrong & outside) - noise * np.count_nonzero(outside)
-        chance = np.sqrt(
-            max(noise * np.count_nonzero(outside), 1.0) * (1.0 + np.count_nonzero(outside) / max(deep.sum(), 1))
-        )
+        excess, chance = _excess_outside(is_wrong, deep=deep, outside=outside, noise=noise)
         return FaceEvidence(
             angles=angles,
             disagreement=float(np.mean(is_wrong)),
@@ -266,7 +263,7 @@ class LowestLayerEvidence:
             ),
         ]
 
-    def flatness_check(self, faces: FaceEvidence, misplaced: Float64[np.ndarray, "neurons"]) -> Diagnostic:
+    def flatness_check(self, faces: FaceEvidence, misplaced: PerNeuron) -> Diagnostic:
         """Check whether single half spaces separate the points next to them; wrong labels excuse as many."""
         noise = max(faces.noise, faces.quiet_noise)
         excused = self.noise.excuses(noise)
@@ -278,9 +275,7 @@ class LowestLayerEvidence:
             "one, or a neuron is missing: give the number of neurons or more samples",
         )
 
-    def regression_limits(
-        self, errors: Float64[np.ndarray, "neurons"], *, inputs: int
-    ) -> Float64[np.ndarray, "neurons"]:
+    def regression_limits(self, errors: PerNeuron, *, inputs: int) -> PerNeuron:
         """Give limits that all angles keep together, from their root mean square errors in least squares.
 
         An error has ``inputs - 1`` components across its direction, about equally large.
@@ -289,7 +284,7 @@ class LowestLayerEvidence:
         chance = 1.0 - (1.0 - self.least_squares_confidence) / max(len(errors), 1)
         return np.sqrt(stats.chi2.ppf(chance, components) / components) * errors
 
-    def duplicate_check(self, directions: Atoms, angles: Float64[np.ndarray, "neurons"]) -> Diagnostic:
+    def duplicate_check(self, directions: Atoms, angles: PerNeuron) -> Diagnostic:
         """Check whether two directions are nearer to each other than their errors allow."""
         closest = np.pi
         if len(directions) > 1:
@@ -328,8 +323,8 @@ class LowestLayerEvidence:
     def _angle(
         self,
         points: Points,
-        near: Bool[np.ndarray, "points"],
-        is_wrong: Bool[np.ndarray, "points"],
+        near: PointMask,
+        is_wrong: PointMask,
         noise: float,
         directions: Atoms,
         which: int,
@@ -345,7 +340,7 @@ class LowestLayerEvidence:
         return self.calibration * upper / max(lever * density, np.finfo(float).tiny)
 
 
-def structure_chance(points: Points, values: Float64[np.ndarray, "points"], *, farthest: float = 3.0) -> float:
+def structure_chance(points: Points, values: PerPoint, *, farthest: float = 3.0) -> float:
     """Probability that chance makes values depend on inputs as these do: an F test on coordinates and their squares.
 
     Inputs farther out than `farthest` standard deviations count as being there (chosen: one in 370 Gaussian ones), so
@@ -362,9 +357,7 @@ def structure_chance(points: Points, values: Float64[np.ndarray, "points"], *, f
     return float(stats.f.sf(statistic, unknowns - 1, count - unknowns))
 
 
-def _far_chance(
-    is_wrong: Bool[np.ndarray, "points"], *, far: Bool[np.ndarray, "points"], near: Bool[np.ndarray, "points"]
-) -> float:
+def _far_chance(is_wrong: PointMask, *, far: PointMask, near: PointMask) -> float:
     """Probability that accidents make so many more labels wrong far from all faces than near them: Fisher's exact test.
 
     Faces that are a little off add wrong labels near them only, which speak for accidents here.
@@ -372,6 +365,13 @@ def _far_chance(
     seen, wrong = far | near, int(np.count_nonzero(is_wrong & far))
     counts = [int(np.count_nonzero(each)) for each in (seen, seen & is_wrong, far)]
     return float(stats.hypergeom.sf(wrong - 1, *counts))
+
+
+def _excess_outside(is_wrong: PointMask, *, deep: PointMask, outside: PointMask, noise: float) -> tuple[float, float]:
+    """Count wrong labels outside of all half spaces beyond those that noise explains; and the error of that number."""
+    count = np.count_nonzero(outside)
+    chance = np.sqrt(max(noise * count, 1.0) * (1.0 + count / max(deep.sum(), 1)))
+    return float(np.count_nonzero(is_wrong & outside) - noise * count), float(chance)
 
 
 def _least_lever(points: Points, direction: Float64[np.ndarray, "inputs"]) -> float:
@@ -391,5 +391,5 @@ def _least_lever(points: Points, direction: Float64[np.ndarray, "inputs"]) -> fl
     return float(np.min(np.mean(np.abs(along - np.median(along, axis=0)), axis=0)))
 
 
-def _share(part: Bool[np.ndarray, "points"], whole: Bool[np.ndarray, "points"]) -> float:
+def _share(part: PointMask, whole: PointMask) -> float:
     return float(np.count_nonzero(part) / max(np.count_nonzero(whole), 1))

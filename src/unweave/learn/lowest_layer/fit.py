@@ -4,10 +4,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64
 
 from unweave.activations import Activation
-from unweave.arrays import Points
+from unweave.arrays import PerNeuron, Points
 from unweave.exceptions import InvalidInput
 from unweave.learn.base import Stages
 from unweave.learn.lowest_layer.evidence import (
@@ -18,7 +17,7 @@ from unweave.learn.lowest_layer.evidence import (
 )
 from unweave.learn.lowest_layer.labels import LABEL_RULES, Labels, ReadLabels, read_labels
 from unweave.learn.lowest_layer.layer import OrientedUnits, ThresholdLayer
-from unweave.learn.lowest_layer.local_relu import exact_residual
+from unweave.learn.lowest_layer.local_relu import RegressedUnits, exact_residual
 from unweave.learn.lowest_layer.polish import POLISH_RULES, Polished, angles_farther_out, polish
 from unweave.learn.lowest_layer.starts import START_RULES, Start, moment_start, quiet_start
 from unweave.learn.lowest_layer.units import monic_coefficients
@@ -58,7 +57,7 @@ class _Judged:
 
     polished: Polished
     start: Start
-    angles: Float64[np.ndarray, "neurons"]
+    angles: PerNeuron
     faces: FaceEvidence | None
     residual: float
     noise: float
@@ -123,15 +122,18 @@ def fit_lowest_layer(
             break
     if best is None:
         return _nothing(" ".join(failures), tuple(checks), len(points), stages)
-    layer = best.layer(coordinates, unit)
     certificate = _certificate(best, len(judging.labels), evidence)
+    return _found(best, best.layer(coordinates, unit), certificate, Cost(samples=len(points), seconds=stages.seconds))
+
+
+def _found(best: _Judged, layer: ThresholdLayer, certificate: LowestLayerCertificate, cost: Cost) -> FoundLayer:
     result = Result(
         outcome=best.outcome,
-        reason=_reason(best.outcome, certificate, best.diagnostics, inputs=points.shape[1]),
+        reason=_reason(best.outcome, certificate, best.diagnostics, inputs=layer.directions.shape[1]),
         network=layer.network,
         certificate=certificate,
         diagnostics=tuple(best.diagnostics),
-        cost=Cost(samples=len(points), seconds=stages.seconds),
+        cost=cost,
         notes=(f"neurons from {best.start.source}, order {best.start.order} first",),
     )
     return FoundLayer(layer, best.polished.offset, result)
@@ -215,9 +217,7 @@ def _judge(
         angles, noise = faces.angles, max(faces.noise, read.noise)
         diagnostics += [*evidence.face_diagnostics(faces), evidence.flatness_check(faces, polished.misplaced)]
     elif polished.regression is not None:
-        limits = evidence.regression_limits(polished.regression.angle_errors, inputs=units.directions.shape[1])
-        # Samples at which another unit is active turn a direction the less, the farther they are kept away.
-        angles = evidence.calibration * np.hypot(limits, angles_farther_out(fitted.points, fitted.labels, polished))
+        angles = _regression_angles(fitted, polished, polished.regression, evidence)
         ratio, noise = _noise_ratio(held, polished)
         diagnostics.append(evidence.residual_check(_residual_chance(fitted, polished)))
         diagnostics.append(
@@ -225,11 +225,7 @@ def _judge(
         )
         diagnostics.append(_angle_diagnostic(angles, evidence.largest_angle))
     else:
-        bias = np.maximum(start.bias_angles, _predicted_bias(units, unit))
-        angles = evidence.calibration * np.hypot(start.noise_angles, bias)
-        if len(angles) == 1:
-            # Nothing tells the direction of one neuron from a mean of several: no second one to compare orders with.
-            angles = np.full(1, np.inf)
+        angles = _moment_angles(start, polished, unit, evidence)
         diagnostics.append(_angle_diagnostic(angles, evidence.largest_angle))
     diagnostics.append(evidence.duplicate_check(units.directions, np.minimum(angles, evidence.largest_angle)))
     if unit.name == "relu" and read.is_exact and faces is not None:
@@ -244,6 +240,21 @@ def _judge(
         is_failed = any(diagnostic.verdict is Verdict.FAIL for diagnostic in diagnostics)
         outcome = Outcome.NOT_IDENTIFIED if is_failed else Outcome.PARTLY_IDENTIFIED
     return _Judged(polished, start, angles, faces, float(residual), float(noise), resolution, diagnostics, outcome)
+
+
+def _regression_angles(
+    fitted: _Samples, polished: Polished, regression: RegressedUnits, evidence: LowestLayerEvidence
+) -> PerNeuron:
+    limits = evidence.regression_limits(regression.angle_errors, inputs=fitted.points.shape[1])
+    # Samples at which another unit is active turn a direction the less, the farther they are kept away.
+    return evidence.calibration * np.hypot(limits, angles_farther_out(fitted.points, fitted.labels, polished))
+
+
+def _moment_angles(start: Start, polished: Polished, unit: Activation, evidence: LowestLayerEvidence) -> PerNeuron:
+    bias = np.maximum(start.bias_angles, _predicted_bias(polished.units, unit))
+    angles = evidence.calibration * np.hypot(start.noise_angles, bias)
+    # Nothing tells the direction of one neuron from a mean of several: no second one to compare orders with.
+    return np.full(1, np.inf) if len(angles) == 1 else angles
 
 
 def _exact_resolution(
@@ -290,7 +301,7 @@ def _start_diagnostics(start: Start, *, is_polished: bool) -> list[Diagnostic]:
     ]
 
 
-def _angle_diagnostic(angles: Float64[np.ndarray, "neurons"], largest: float) -> Diagnostic:
+def _angle_diagnostic(angles: PerNeuron, largest: float) -> Diagnostic:
     worst = float(np.degrees(np.max(angles, initial=0.0)))
     return at_most("estimated angle of the worst neuron (degrees)", worst, float(np.degrees(largest)), ANGLE_ADVICE)
 

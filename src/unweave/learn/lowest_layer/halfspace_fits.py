@@ -15,19 +15,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Float64
 from scipy import sparse
 from scipy.optimize import linprog, minimize
 from scipy.special import expit
 
 from unweave.activations import STEP
-from unweave.arrays import Atoms, Points, Vector
+from unweave.arrays import Atoms, PerNeuron, PerPoint, PointMask, Points, Vector
 from unweave.learn.lowest_layer.layer import ThresholdLayer
 from unweave.samples.hermite.inputs import Coordinates
 
-Side = Bool[np.ndarray, "points"]
-Offsets = Float64[np.ndarray, "neurons"]
-Thresholds = Float64[np.ndarray, "neurons"]
+Offsets = PerNeuron
+Thresholds = PerNeuron
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,19 +100,19 @@ class SoftUnion:
         """Distances of the half spaces from the origin."""
         return self.offsets / np.linalg.norm(self.slopes, axis=1)
 
-    def depths(self, points: Points) -> Float64[np.ndarray, "points"]:
+    def depths(self, points: Points) -> PerPoint:
         """The smooth maximum: log-odds of being in the union."""
         return np.logaddexp.reduce(points @ self.slopes.T - self.offsets, axis=1)
 
 
-def logistic_loss(depths: Float64[np.ndarray, "points"], is_active: Side) -> float:
+def logistic_loss(depths: PerPoint, is_active: PointMask) -> float:
     """Mean of ``log(1 + exp(-depth))`` for samples in the union and of ``log(1 + exp(depth))`` for others."""
     return float(np.mean(np.logaddexp(0.0, np.where(is_active, -depths, depths))))
 
 
 def fit_soft_union(
     points: Points,
-    is_active: Side,
+    is_active: PointMask,
     slopes: Atoms,
     offsets: Offsets,
     *,
@@ -180,12 +179,12 @@ class PolishedFaces:
 
     directions: Atoms
     thresholds: Thresholds
-    moved: Float64[np.ndarray, "neurons"]
-    misplaced: Float64[np.ndarray, "neurons"]
-    widths: Float64[np.ndarray, "neurons"]
+    moved: PerNeuron
+    misplaced: PerNeuron
+    widths: PerNeuron
 
 
-def separating_face(points: Points, is_above: Side, direction: Vector, threshold: float) -> Face:
+def separating_face(points: Points, is_above: PointMask, direction: Vector, threshold: float) -> Face:
     """The half space near a given one that separates points best.
 
     Maximises ``margin - sum of slacks`` of ``<w, x> - t >= margin`` above and ``<= -margin`` below, with
@@ -249,7 +248,7 @@ class HalfspaceProgramme:
     points_per_input: int = 3
 
     def __call__(
-        self, points: Points, is_active: Side, directions: Atoms, thresholds: Thresholds, rng: np.random.Generator
+        self, points: Points, is_active: PointMask, directions: Atoms, thresholds: Thresholds, rng: np.random.Generator
     ) -> PolishedFaces:
         """Polish all half spaces of a union at once, round by round, so that each knows where the others are now.
 
@@ -286,9 +285,9 @@ class HalfspaceProgramme:
 
     def _band(
         self,
-        argument: Float64[np.ndarray, "points"],
-        nearest_other: Float64[np.ndarray, "points"],
-        is_active: Side,
+        argument: PerPoint,
+        nearest_other: PerPoint,
+        is_active: PointMask,
         width: float,
         rng: np.random.Generator,
     ) -> tuple[np.ndarray, bool]:
@@ -299,14 +298,14 @@ class HalfspaceProgramme:
         chosen = [side if len(side) <= self.points else rng.choice(side, self.points, replace=False) for side in sides]
         return np.concatenate(chosen), all(len(side) <= self.points for side in sides)
 
-    def _is_enough(self, is_active: Side, inputs: int) -> bool:
+    def _is_enough(self, is_active: PointMask, inputs: int) -> bool:
         fewest = min(np.count_nonzero(is_active), np.count_nonzero(~is_active))
         return bool(fewest >= self.points_per_input * inputs)
 
 
 def _largest_of_others(
     arguments: Float64[np.ndarray, "points neurons"],
-) -> Callable[[int], Float64[np.ndarray, "points"]]:
+) -> Callable[[int], PerPoint]:
     """For every half space the largest argument of the others, from the two largest of all."""
     if arguments.shape[1] == 1:
         return lambda i: np.full(len(arguments), -np.inf)  # noqa: ARG005 - there is only one
@@ -317,7 +316,7 @@ def _largest_of_others(
 
 def fit_union(
     points: Points,
-    is_active: Side,
+    is_active: PointMask,
     rng: np.random.Generator,
     *,
     neurons: int | None,
@@ -350,7 +349,7 @@ def fit_union(
     return layer.pulled_back(coordinates)
 
 
-def _chosen_count(points: Points, is_active: Side, rng: np.random.Generator, rules: UnionRules) -> int:
+def _chosen_count(points: Points, is_active: PointMask, rng: np.random.Generator, rules: UnionRules) -> int:
     """The smallest number whose held-out loss no larger number lowers by much."""
     held = np.zeros(len(points), dtype=bool)
     held[rng.choice(len(points), int(rules.choosing_share * len(points)), replace=False)] = True
@@ -365,7 +364,9 @@ def _chosen_count(points: Points, is_active: Side, rng: np.random.Generator, rul
     return chosen
 
 
-def _best_union(points: Points, is_active: Side, rng: np.random.Generator, count: int, rules: UnionRules) -> SoftUnion:
+def _best_union(
+    points: Points, is_active: PointMask, rng: np.random.Generator, count: int, rules: UnionRules
+) -> SoftUnion:
     soft = replace(rules.soft, penalty=rules.penalty_samples / (2 * len(points)))
     fits = []
     for _ in range(rules.starts if count > 1 else 1):
@@ -375,8 +376,8 @@ def _best_union(points: Points, is_active: Side, rng: np.random.Generator, count
 
 
 def _random_start(
-    points: Points, is_active: Side, rng: np.random.Generator, count: int
-) -> tuple[Float64[np.ndarray, "neurons inputs"], Float64[np.ndarray, "neurons"]]:
+    points: Points, is_active: PointMask, rng: np.random.Generator, count: int
+) -> tuple[Float64[np.ndarray, "neurons inputs"], PerNeuron]:
     """Half spaces from the mean of the quiet samples towards random active ones."""
     centre = points[~is_active].mean(axis=0)
     targets = points[is_active].mean(axis=0)[None]

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from unweave.activations import STEP
-from unweave.arrays import Points
+from unweave.arrays import PointMask, Points
 from unweave.exceptions import InvalidInput
 from unweave.learn.base import Stages
 from unweave.learn.lowest_layer.evidence import FaceEvidence, LowestLayerCertificate, LowestLayerEvidence
@@ -27,7 +27,6 @@ from unweave.samples.hermite.inputs import Coordinates, GaussianityCheck, InputM
 from unweave.samples.sources import ArraySource
 from unweave.samples.sums import accumulate
 
-Side = Bool[np.ndarray, "points"]
 PREDICTION_NOTE = "predictions come from a fit of half spaces that are not claimed to be the true ones"
 
 
@@ -69,7 +68,7 @@ class _Split:
     """Samples in white coordinates: those to fit, and those that judge."""
 
     points: Points
-    is_second: Side
+    is_second: PointMask
     held_points: Float64[np.ndarray, "held inputs"]
     held_second: Bool[np.ndarray, "held"]
     held_slices: Slices
@@ -95,7 +94,7 @@ class HalfspaceUnion:
     union: UnionRules = field(default_factory=UnionRules)
 
     def __call__(
-        self, points: Points, is_second: Side, rng: np.random.Generator, *, neurons: int | None, stages: Stages
+        self, points: Points, is_second: PointMask, rng: np.random.Generator, *, neurons: int | None, stages: Stages
     ) -> FoundUnion:
         """Find the half spaces.
 
@@ -126,7 +125,7 @@ class HalfspaceUnion:
         reason = _reason(best, certificate)
         return _found(best, coordinates, reason, best.diagnostics or tuple(checks), certificate, len(points), stages)
 
-    def _coordinates(self, points: Points, is_second: Side) -> tuple[Coordinates, str]:
+    def _coordinates(self, points: Points, is_second: PointMask) -> tuple[Coordinates, str]:
         """White coordinates, or scaled ones and why nothing can be claimed in them."""
         count, inputs = points.shape
         scale = points.std(axis=0)

@@ -3,12 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float64
 
 from unweave.activations import Activation
-from unweave.arrays import Points
+from unweave.arrays import PerPoint, PointMask, Points
 
-Labels = Float64[np.ndarray, "points"]
+Labels = PerPoint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +51,7 @@ class ReadLabels:
 
     offset: float
     noise: float
-    is_active: Bool[np.ndarray, "points"] | None
+    is_active: PointMask | None
     level: float = np.inf
 
     @property
@@ -106,6 +105,6 @@ def _central_atom(points: Points, labels: Labels, rules: LabelRules) -> float | 
     return float(np.median(labels[inverse == atom]))
 
 
-def _if_balanced(is_active: Bool[np.ndarray, "points"], least_share: float) -> Bool[np.ndarray, "points"] | None:
+def _if_balanced(is_active: PointMask, least_share: float) -> PointMask | None:
     share = float(np.mean(is_active))
     return is_active if least_share < share < 1 - least_share else None

@@ -12,13 +12,11 @@ from scipy.optimize import root_scalar
 from scipy.special import log_ndtr
 
 from unweave.activations import Activation
-from unweave.arrays import Atoms, Points
+from unweave.arrays import Atoms, PerNeuron, Points
 from unweave.learn.lowest_layer.units import THRESHOLD_RULES, ThresholdRules, monic_coefficients, threshold_of_ratio
 from unweave.networks.network import Layer, Network
 from unweave.samples.hermite.inputs import Coordinates
 from unweave.samples.hermite.moments import HermiteMoments
-
-Scalars = Float64[np.ndarray, "neurons"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +30,8 @@ class OrientedUnits:
     """
 
     directions: Atoms
-    thresholds: Scalars
-    coefficients: Scalars
+    thresholds: PerNeuron
+    coefficients: PerNeuron
 
 
 def oriented_by_moments(
@@ -81,7 +79,7 @@ def oriented_by_cumulants(
     return OrientedUnits(flips[:, None] * directions, thresholds, np.full(len(directions), np.nan))
 
 
-def _along_duals(moments: HermiteMoments, directions: Atoms) -> tuple[Scalars, Scalars, Scalars]:
+def _along_duals(moments: HermiteMoments, directions: Atoms) -> tuple[PerNeuron, PerNeuron, PerNeuron]:
     duals = np.linalg.pinv(directions).T
     first, second, third = (
         np.array([_at(tensor, dual) for dual in duals]) for tensor in map(moments.tensor, (1, 2, 3))
@@ -107,7 +105,7 @@ def _threshold_of_truncation(ratio: float, rules: ThresholdRules) -> float:
 
 @dataclass(frozen=True, eq=False)
 class ThresholdLayer:
-    """Units ``u(<direction, x> - threshold)``.
+    """Hold units ``u(<direction, x> - threshold)``.
 
     Args:
         directions: unit vectors, one per unit, that point to where the unit is active.
@@ -117,20 +115,20 @@ class ThresholdLayer:
     """
 
     directions: Atoms
-    thresholds: Scalars
-    coefficients: Scalars
+    thresholds: PerNeuron
+    coefficients: PerNeuron
     unit: Activation
 
     def arguments(self, points: Points) -> Float64[np.ndarray, "points neurons"]:
-        """``<direction, x> - threshold`` of every sample and unit."""
+        """Compute ``<direction, x> - threshold`` of every sample and unit."""
         return points @ self.directions.T - self.thresholds
 
     def values(self, points: Points) -> Float64[np.ndarray, "points neurons"]:
-        """The units at every sample."""
+        """Compute the units at every sample."""
         return self.unit(self.arguments(points))
 
     def pulled_back(self, coordinates: Coordinates) -> "ThresholdLayer":
-        """The same units in the inputs x, if this layer is in the coordinates ``z = axes^T (x - origin)``.
+        """Return the same units in the inputs x, if this layer is in the coordinates ``z = axes^T (x - origin)``.
 
         Directions are scaled to unit length again. A relu takes the scale into its coefficient; for a sigmoid the scale
         matters, so that its directions keep the length that the coordinates give them.
@@ -145,5 +143,5 @@ class ThresholdLayer:
 
     @property
     def network(self) -> Network:
-        """The layer as a network with one output per unit."""
+        """Return the layer as a network with one output per unit."""
         return Network((Layer(self.directions, -self.thresholds, self.unit),))

@@ -9,9 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Atoms, Points
-
-Scalars = Float64[np.ndarray, "neurons"]
+from unweave.arrays import Atoms, PerNeuron, PerPoint, Points
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,11 +26,11 @@ class RegressedUnits:
     """
 
     directions: Atoms
-    thresholds: Scalars
-    coefficients: Scalars
-    samples: Scalars
-    residuals: Scalars
-    angle_errors: Scalars
+    thresholds: PerNeuron
+    coefficients: PerNeuron
+    samples: PerNeuron
+    residuals: PerNeuron
+    angle_errors: PerNeuron
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,10 +61,10 @@ REGRESSION_RULES = RegressionRules()
 
 def regress_units(
     points: Points,
-    labels: Float64[np.ndarray, "points"],
+    labels: PerPoint,
     directions: Atoms,
-    thresholds: Scalars,
-    coefficients: Scalars,
+    thresholds: PerNeuron,
+    coefficients: PerNeuron,
     *,
     is_exact: bool,
     rules: RegressionRules = REGRESSION_RULES,
@@ -106,7 +104,7 @@ def regress_units(
 
 def _fitted(
     points: Points,
-    labels: Float64[np.ndarray, "points"],
+    labels: PerPoint,
     arguments: Float64[np.ndarray, "points neurons"],
     unit: int,
     rules: RegressionRules,
@@ -146,10 +144,10 @@ def _angle_error(design: np.ndarray, direction: np.ndarray, noise: float) -> flo
 
 def exact_residual(
     points: Points,
-    labels: Float64[np.ndarray, "points"],
+    labels: PerPoint,
     directions: Atoms,
-    thresholds: Scalars,
-    coefficients: Scalars,
+    thresholds: PerNeuron,
+    coefficients: PerNeuron,
 ) -> float:
     """Largest residual of held-out labels where at most one unit is active, in units of the spread of the labels.
 

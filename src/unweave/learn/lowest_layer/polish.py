@@ -3,10 +3,9 @@
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Bool, Float64
 
 from unweave.activations import Activation
-from unweave.arrays import Atoms, Points
+from unweave.arrays import Atoms, PerNeuron, PointMask, Points
 from unweave.learn.lowest_layer.halfspace_fits import HalfspaceProgramme, SoftRules, fit_soft_union
 from unweave.learn.lowest_layer.labels import LabelRules, Labels, ReadLabels
 from unweave.learn.lowest_layer.layer import OrientedUnits
@@ -29,7 +28,7 @@ class Polished:
     offset: float
     regression: RegressedUnits | None
     is_polished: bool
-    misplaced: Float64[np.ndarray, "neurons"]
+    misplaced: PerNeuron
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,12 +107,12 @@ def polish(
 
 def polish_faces(
     points: Points,
-    is_active: Bool[np.ndarray, "points"],
+    is_active: PointMask,
     units: OrientedUnits,
     rng: np.random.Generator,
     *,
     rules: PolishRules = POLISH_RULES,
-) -> tuple[OrientedUnits, Float64[np.ndarray, "neurons"]]:
+) -> tuple[OrientedUnits, PerNeuron]:
     """Fit all half spaces of a union at once, smoothly, then each by linear programmes.
 
     Returns:
@@ -131,11 +130,11 @@ def polish_faces(
 
 def _soft_polish(
     points: Points,
-    is_active: Bool[np.ndarray, "points"],
+    is_active: PointMask,
     units: OrientedUnits,
     rng: np.random.Generator,
     rules: PolishRules,
-) -> tuple[Atoms, Float64[np.ndarray, "neurons"]]:
+) -> tuple[Atoms, PerNeuron]:
     """All half spaces at once on as many active as quiet samples, for starts whose thresholds are far off."""
     most = rules.soft_samples
     chosen = np.concatenate(
@@ -176,7 +175,7 @@ def _noisy_polish(
     labels: Labels,
     read: ReadLabels,
     faces: OrientedUnits,
-    misplaced: Float64[np.ndarray, "neurons"],
+    misplaced: PerNeuron,
     rules: PolishRules,
 ) -> Polished:
     """Least squares with noise: faces are where labels rise above the noise, which is beyond the kinks."""
@@ -206,7 +205,7 @@ def _units_of(fit: RegressedUnits) -> OrientedUnits:
 
 def angles_farther_out(
     points: Points, labels: Labels, polished: Polished, *, rules: PolishRules = POLISH_RULES
-) -> Float64[np.ndarray, "neurons"]:
+) -> PerNeuron:
     """Angle by which every relu unit turns if other units are kept farther away; 0 where samples are too few for it.
 
     Args:

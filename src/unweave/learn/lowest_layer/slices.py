@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from unweave.arrays import Points
+from unweave.arrays import PointMask, Points
 from unweave.result import Diagnostic, at_least
 
 
@@ -42,7 +42,7 @@ class Slices:
             is_discrete[np.argmax(counts)] = False
         return cls(points[:, is_discrete], int(np.count_nonzero(~is_discrete)))
 
-    def __getitem__(self, chosen: Bool[np.ndarray, "points"]) -> "Slices":
+    def __getitem__(self, chosen: PointMask) -> "Slices":
         return replace(self, values=self.values[chosen])
 
     def check(self, near: Bool[np.ndarray, "points neurons"]) -> list[Diagnostic]:

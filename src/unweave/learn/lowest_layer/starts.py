@@ -11,10 +11,10 @@ from dataclasses import dataclass, field, replace
 from itertools import permutations
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Float64
 
 from unweave.activations import Activation
-from unweave.arrays import Atoms, Points
+from unweave.arrays import Atoms, PerNeuron, PointMask, Points
 from unweave.exceptions import InvalidInput
 from unweave.learn.lowest_layer.labels import Labels
 from unweave.learn.lowest_layer.layer import OrientedUnits, oriented_by_cumulants, oriented_by_moments
@@ -125,8 +125,8 @@ class Start:
     source: str
     order: int
     units: OrientedUnits
-    noise_angles: Float64[np.ndarray, "neurons"]
-    bias_angles: Float64[np.ndarray, "neurons"]
+    noise_angles: PerNeuron
+    bias_angles: PerNeuron
     eigenvalue_ratio: float
     most_neurons: int
     is_definite: bool
@@ -141,7 +141,7 @@ class Start:
 
 def quiet_start(
     points: Points,
-    is_active: Bool[np.ndarray, "points"],
+    is_active: PointMask,
     rng: np.random.Generator,
     *,
     neurons: int | None,
@@ -294,11 +294,11 @@ def _tensors(moments: HermiteMoments) -> list[np.ndarray]:
     return [moments.tensor(order) for order in range(2, moments.degree + 1)]
 
 
-def _angles(directions: Atoms, others: Atoms) -> Float64[np.ndarray, "neurons"]:
+def _angles(directions: Atoms, others: Atoms) -> PerNeuron:
     """Angles between directions of the same number, up to sign."""
     return np.arccos(np.clip(np.abs(np.einsum("ni,ni->n", directions, others)), 0.0, 1.0))
 
 
-def nearest_angles(directions: Atoms, others: Float64[np.ndarray, "more inputs"]) -> Float64[np.ndarray, "neurons"]:
+def nearest_angles(directions: Atoms, others: Float64[np.ndarray, "more inputs"]) -> PerNeuron:
     """Angle of every direction to the nearest of some others, up to sign."""
     return np.arccos(np.clip(np.max(np.abs(directions @ others.T), axis=1), 0.0, 1.0))

@@ -7,8 +7,10 @@ from itertools import combinations_with_replacement
 import numpy as np
 from jaxtyping import Float64
 
+from unweave.arrays import PerPoint
+
 Hidden = Float64[np.ndarray, "points neurons"]
-Labels = Float64[np.ndarray, "points"]
+Labels = PerPoint
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Atoms
+from unweave.arrays import Atoms, PerNeuron
 from unweave.exceptions import InvalidInput
 from unweave.numerics.symmetric_tensors import Tensor
 
@@ -53,8 +53,8 @@ class PowerDirections:
     """
 
     directions: Atoms
-    values: Float64[np.ndarray, "neurons"]
-    agreement: Float64[np.ndarray, "neurons"]
+    values: PerNeuron
+    agreement: PerNeuron
     whitening: Whitening
 
 

@@ -109,19 +109,19 @@ PANELS = GaussianPanels()
 
 def mean_slope(activation: Activation, scale: float, *, panels: GaussianPanels = PANELS) -> float:
     """``mu(s) = E g'(s z)``."""
-    z, density = panels.rule(activation, _checked(scale))
+    z, density = panels.rule(activation, _check_scale(scale))
     return float(density @ activation(scale * z, 1))
 
 
 def mean_curvature(activation: Activation, scale: float, *, panels: GaussianPanels = PANELS) -> float:
     """``gamma(s) = E[g'(s z) z] / s``, which needs no second derivative, so that it is right for kinks, too."""
-    z, density = panels.rule(activation, _checked(scale))
+    z, density = panels.rule(activation, _check_scale(scale))
     return float(density @ (activation(scale * z, 1) * z)) / scale
 
 
 def slope_variance(activation: Activation, scale: float, *, panels: GaussianPanels = PANELS) -> float:
     """Variance of ``g'(s z)``: zero for a linear activation, whose Jacobian has the rank of the inputs only."""
-    z, density = panels.rule(activation, _checked(scale))
+    z, density = panels.rule(activation, _check_scale(scale))
     slopes = activation(scale * z, 1)
     return float(density @ (slopes - density @ slopes) ** 2)
 
@@ -183,7 +183,7 @@ def _has_one_sign(means: np.ndarray) -> bool:
     return bool(np.all(seen > 0) or np.all(seen < 0))
 
 
-def _checked(scale: float) -> float:
+def _check_scale(scale: float) -> float:
     if not (np.isfinite(scale) and scale > 0):
         raise InvalidInput(f"a scale needs to be positive and finite, got {scale}.")
     return scale

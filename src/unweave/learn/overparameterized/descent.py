@@ -11,11 +11,10 @@ from unweave.learn.overparameterized.newton import Fit
 
 @dataclass(frozen=True)
 class GradientDescent:
-    """Settings of gradient descent, both blocks moved at once from the same point.
+    """Train by gradient descent, hidden and output weights moved at once from the same point.
 
     Args:
-        step: step length; by default a bit less than the inverse of the largest curvature at the start. The theorem's
-            is `TheoremConstants.step`, that of the local certificate `LocalConvergence.step`.
+        step: step length; by default a bit less than the inverse of the largest curvature at the start.
         is_adaptive: whether the step is halved when the loss would grow, and lengthened otherwise.
         steps: largest number of steps.
         loss_tol: a loss that is low enough.
@@ -61,7 +60,7 @@ class GradientDescent:
         return Fit(point, np.array(losses), losses[-1] <= self.loss_tol)
 
     def first_step(self, start: TrainingPoint) -> float:
-        """The step length at the start."""
+        """Return the step length at the start."""
         return self.safe_share / largest_curvature(start) if self.step is None else self.step
 
 

@@ -16,13 +16,13 @@ from jaxtyping import Float64
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from unweave.activations import Activation
-from unweave.arrays import Points, as_float64
+from unweave.arrays import PerNeuron, PerPoint, Points, as_float64
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Network
 
 Array = np.ndarray
-Labels = Float64[np.ndarray, "points"]
-OutputWeights = Float64[np.ndarray, "neurons"]
+Labels = PerPoint
+OutputWeights = PerNeuron
 Weights = Float64[np.ndarray, "neurons inputs"]
 Parameters = Float64[np.ndarray, "parameters"]
 

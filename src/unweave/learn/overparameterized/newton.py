@@ -40,7 +40,7 @@ class Fit:
 
 @dataclass(frozen=True)
 class GramLevenbergMarquardt:
-    """Settings of damped Gauss-Newton.
+    """Train by damped Gauss-Newton on the Gram matrix.
 
     Args:
         steps: largest number of attempted steps.

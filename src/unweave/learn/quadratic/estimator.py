@@ -4,10 +4,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float64
 
 from unweave.activations import QUADRATIC
-from unweave.arrays import as_float64
+from unweave.arrays import PerNeuron, as_float64
 from unweave.exceptions import InvalidInput
 from unweave.learn.base import NetworkRegressor, Stages, check_neurons, check_sizes, seed_of
 from unweave.learn.quadratic.certificate import OptimalityCertificate, certify_predictions, certify_training
@@ -53,8 +52,8 @@ class QuadraticNetworkRegressor(NetworkRegressor):
         output_weights: the fixed output weights, in place of `neurons` and `signs`.
         signs: of the output weights: "both", "positive", "negative", or "auto", which prefers one sign if that fits
             the labels exactly and takes both otherwise.
-        solver: direct training if None; else `ConjugateGradients` or `TrustRegion` of `unweave.learn`,
-            `SteepestDescent` of `unweave.learn.quadratic.search`, or `DirectTraining` with other settings.
+        solver: direct training if None; else `ConjugateGradients`, `TrustRegion` or `SteepestDescent`, or
+            `DirectTraining` with other settings.
         fit_bias: give every neuron a bias, which makes the network a polynomial of degree two with all its terms.
         random_state: for random starts and the search for saddles; direct training does not depend on it as long as
             there are enough neurons.
@@ -127,7 +126,7 @@ class QuadraticNetworkRegressor(NetworkRegressor):
         if self.neurons == 1 and self.signs == "both":
             raise InvalidInput("signs='both' needs at least 2 neurons, got 1.")
 
-    def _choices(self, inputs: int, labels: np.ndarray) -> list[Float64[np.ndarray, "neurons"]]:
+    def _choices(self, inputs: int, labels: np.ndarray) -> list[PerNeuron]:
         """Output weights to train with, the preferred ones first."""
         if self.output_weights is not None:
             return [as_float64(self.output_weights, name="output_weights", ndim=1)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Atoms, Points, root_mean_square
+from unweave.arrays import Atoms, PerPoint, Points, root_mean_square
 from unweave.learn.quadratic.problem import Labels
 
 EPS = float(np.finfo(float).eps)
@@ -33,7 +33,7 @@ class Frame:
 
     points: Float64[np.ndarray, "points coordinates"]
     labels: Labels
-    blur: Float64[np.ndarray, "points"]
+    blur: PerPoint
     forth: Float64[np.ndarray, "rank inputs"]
     centre: Float64[np.ndarray, "inputs"]
     unit: float
@@ -94,7 +94,7 @@ class Frame:
         return np.column_stack([rows, np.sqrt(self.unit) * weights[:, -1] - rows @ self.centre])
 
 
-def typical_size(sizes: Float64[np.ndarray, "points"]) -> float:
+def typical_size(sizes: PerPoint) -> float:
     """Norm of all points if none stood out: one far point must not make the others look like rounding errors."""
     there = sizes[sizes > 0]
     return float(np.median(there) * np.sqrt(len(there))) if len(there) else 0.0
@@ -109,7 +109,7 @@ def _centred(points: Points) -> tuple[np.ndarray, np.ndarray]:
     return centre + rest, shifted - rest
 
 
-def _product(points: np.ndarray, matrix: np.ndarray, enough: float) -> tuple[Points, Float64[np.ndarray, "points"]]:
+def _product(points: np.ndarray, matrix: np.ndarray, enough: float) -> tuple[Points, PerPoint]:
     """Points times a transposed matrix, and a bound of the error of every row: in long floats if it cancels much."""
     plain = points.astype(float)
     found, sizes = plain @ matrix.T, np.linalg.norm(np.abs(plain) @ np.abs(matrix).T, axis=1)

@@ -18,12 +18,12 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Float64
 
-from unweave.arrays import Points, pack_squares, packed_size, root_mean_square
+from unweave.arrays import PerPoint, Points, pack_squares, packed_size, root_mean_square
 from unweave.exceptions import InvalidInput
 from unweave.learn.quadratic.frame import typical_size
 from unweave.learn.quadratic.problem import Labels, Matrix, QuadraticProblem, State
 
-Blur = Float64[np.ndarray, "points"]
+Blur = PerPoint
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +157,7 @@ class SquareSpectrum:
         """Largest over smallest non-zero singular value."""
         return self.largest / self.smallest if self.smallest > 0 else np.inf
 
-    def coordinates(self, residuals: Float64[np.ndarray, "points"]) -> Float64[np.ndarray, "rank"]:
+    def coordinates(self, residuals: PerPoint) -> Float64[np.ndarray, "rank"]:
         """The part of the residuals that quadratic forms can change, in an orthonormal basis."""
         return residuals if self.basis is None else self.basis.T @ residuals
 

@@ -16,18 +16,18 @@ from math import acos, copysign, cos, isfinite, pi, sqrt
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Atoms, Points, as_float64, root_mean_square
+from unweave.arrays import Atoms, PerNeuron, PerPoint, Points, as_float64, root_mean_square
 from unweave.exceptions import InvalidInput
 
-Labels = Float64[np.ndarray, "points"]
-OutputWeights = Float64[np.ndarray, "neurons"]
+Labels = PerPoint
+OutputWeights = PerNeuron
 Matrix = Float64[np.ndarray, "inputs inputs"]
 
 
 def best_step(
-    residuals: Float64[np.ndarray, "points"],
-    slopes: Float64[np.ndarray, "points"],
-    bends: Float64[np.ndarray, "points"],
+    residuals: PerPoint,
+    slopes: PerPoint,
+    bends: PerPoint,
 ) -> float:
     """The t that minimises ``|r + t a + t^2 b|^2``; 0 if nothing is better than staying."""
     bb, ab, ra = float(bends @ bends), float(slopes @ bends), float(residuals @ slopes)

@@ -165,7 +165,7 @@ class _Progress:
 
 @dataclass(frozen=True)
 class SteepestDescent:
-    """Gradient descent, by default with the exact step along every gradient.
+    """Train by gradient descent, by default with the exact step along every gradient.
 
     Args:
         steps: largest number of steps.
@@ -204,7 +204,7 @@ class _Conjugate:
 
 @dataclass(frozen=True)
 class ConjugateGradients:
-    """Polak and Ribiere's conjugate gradients with the exact step along every direction.
+    """Train by Polak and Ribiere's conjugate gradients with the exact step along every direction.
 
     Arguments as in `SteepestDescent`.
     """
@@ -259,7 +259,7 @@ class BallRule:
 
 @dataclass(frozen=True)
 class TrustRegion:
-    """Newton steps within a ball, solved by Steihaug's and Toint's conjugate gradients.
+    """Train by Newton steps within a ball, solved by Steihaug's and Toint's conjugate gradients.
 
     Args:
         steps: largest number of attempted steps.

@@ -24,7 +24,7 @@ class LocalSolver(Protocol):
 
 @dataclass(frozen=True)
 class DirectTraining:
-    """The optimal matrix first, then weights that have it.
+    """Find the optimal matrix first, then weights that have it.
 
     Args:
         least_squares: for output weights of both signs.

@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool
 
 from unweave.activations import RELU
-from unweave.arrays import Points, Values, root_mean_square
+from unweave.arrays import PerPoint, Points, Values, root_mean_square
 from unweave.learn.relu_network.evidence import ResidualStructure, ResidualTest, StandardErrors, standard_errors
 from unweave.learn.relu_network.finish import FinishedRelu, ReluFinish
 from unweave.learn.relu_network.missing_neurons import RareNeurons
@@ -112,14 +112,14 @@ class Rows:
     """
 
     points: Points
-    labels: Float64[np.ndarray, "points"]
+    labels: PerPoint
 
     @property
     def values(self) -> Values:
         """The labels as a column, as networks give them."""
         return self.labels[:, None]
 
-    def residuals(self, network: Network) -> Float64[np.ndarray, "points"]:
+    def residuals(self, network: Network) -> PerPoint:
         """Labels minus what the network says."""
         return self.labels - network(self.points)[:, 0]
 

@@ -18,7 +18,7 @@ from math import comb, factorial, sqrt
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Atoms
+from unweave.arrays import Atoms, PerNeuron
 from unweave.exceptions import InvalidInput
 from unweave.learn.relu_network.jennrich import Jennrich, RankOneTerms
 from unweave.numerics.matrix_subspace import rank_at_gap
@@ -123,7 +123,7 @@ class TensorDirections:
     directions: Atoms
     misfit: float
     start_misfit: float
-    qualities: Float64[np.ndarray, "neurons"]
+    qualities: PerNeuron
     condition: float
     terms: RankOneTerms
 

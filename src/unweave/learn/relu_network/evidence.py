@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float64
 from scipy import stats
 from scipy.optimize import root_scalar
 
-from unweave.arrays import Points, Values
+from unweave.arrays import PerNeuron, Points, Values
 from unweave.learn.relu_network.pattern_fit import BLOCK_NUMBERS, pattern_system
 from unweave.learn.relu_network.units import unit_parameters
 from unweave.networks.network import Network
@@ -233,7 +233,7 @@ class _FeatureMap:
     """
 
     directions: Float64[np.ndarray, "neurons inputs"]
-    biases: Float64[np.ndarray, "neurons"]
+    biases: PerNeuron
     random: Float64[np.ndarray, "random inputs"]
     places: Float64[np.ndarray, "random"]
     squared: int
@@ -318,11 +318,11 @@ class StandardErrors:
     """
 
     weights: Float64[np.ndarray, "neurons inputs"]
-    biases: Float64[np.ndarray, "neurons"]
-    output_weights: Float64[np.ndarray, "neurons"]
+    biases: PerNeuron
+    output_weights: PerNeuron
 
     @property
-    def angles(self) -> Float64[np.ndarray, "neurons"]:
+    def angles(self) -> PerNeuron:
         """Standard error of every direction."""
         return np.linalg.norm(self.weights, axis=1)
 

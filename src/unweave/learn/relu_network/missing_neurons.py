@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Points, Values, root_mean_square
+from unweave.arrays import PerPoint, Points, Values, root_mean_square
 from unweave.networks.network import Network
 
 
@@ -63,7 +63,7 @@ class NextNeuron:
 
 def _gain(
     points: Points,
-    left: Float64[np.ndarray, "points"],
+    left: PerPoint,
     affine: Float64[np.ndarray, "points lifted"],
     directions: Float64[np.ndarray, "directions inputs"],
     kink: float,

@@ -18,7 +18,7 @@ from jaxtyping import Bool, Float64
 from scipy.special import eval_hermitenorm, factorial
 
 from unweave.activations import RELU
-from unweave.arrays import Atoms
+from unweave.arrays import Atoms, PerNeuron
 from unweave.exceptions import InvalidInput
 from unweave.learn.relu_network.directions import check_orders
 from unweave.learn.relu_network.units import (
@@ -66,9 +66,9 @@ class ReluScalars:
         is_reliable: whether the bias is within the range of the search and the coefficients stand out from their noise.
     """
 
-    biases: Float64[np.ndarray, "neurons"]
-    output_weights: Float64[np.ndarray, "neurons"]
-    misfits: Float64[np.ndarray, "neurons"]
+    biases: PerNeuron
+    output_weights: PerNeuron
+    misfits: PerNeuron
     is_reliable: Bool[np.ndarray, "neurons"]
 
 
@@ -170,14 +170,12 @@ def _curves(biases: np.ndarray, orders: Sequence[int], *, derivative: int = 0) -
     return np.array(rows).reshape(len(orders), len(biases))
 
 
-def _heights(curves: np.ndarray, weighted: np.ndarray) -> Float64[np.ndarray, "neurons"]:
+def _heights(curves: np.ndarray, weighted: np.ndarray) -> PerNeuron:
     sizes = np.sum(curves**2, axis=0)
     return np.sum(curves * weighted, axis=0) / np.where(sizes > 0, sizes, 1.0)
 
 
-def _stepped(
-    biases: np.ndarray, weighted: np.ndarray, orders: Sequence[int], rules: ScalarRules
-) -> Float64[np.ndarray, "neurons"]:
+def _stepped(biases: np.ndarray, weighted: np.ndarray, orders: Sequence[int], rules: ScalarRules) -> PerNeuron:
     """Gauss-Newton in the bias with the height eliminated; each step is kept only if the misfit does not grow."""
 
     def misfit(at: np.ndarray) -> np.ndarray:

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from unweave.activations import IDENTITY, RELU
-from unweave.arrays import Points, Values, root_mean_square
+from unweave.arrays import PerPoint, Points, Values, root_mean_square
 from unweave.exceptions import InvalidInput
 from unweave.learn.relu_network.units import unit_parameters
 from unweave.networks.network import Network
@@ -117,17 +117,17 @@ class PatternLeastSquares:
             kept = np.flatnonzero(distances > margin)[: self.most_points]
             is_free = (norms > 0) & (_fewer_sides(scaled[kept] > 0) >= needed)
             if len(kept) >= needed * (len(norms) + 1) and np.array_equal(is_free, is_seen):
-                fitted, is_determined = self._solved(network, points[kept], values[kept, 0], is_free, size=size)
+                fitted, is_determined = self._fit_slopes(network, points[kept], values[kept, 0], is_free, size=size)
                 if is_determined:
                     break
             margin /= 2.0
         return fitted
 
-    def _solved(
+    def _fit_slopes(
         self,
         network: Network,
         points: Points,
-        values: Float64[np.ndarray, "points"],
+        values: PerPoint,
         is_free: Bool[np.ndarray, "neurons"],
         *,
         size: float,

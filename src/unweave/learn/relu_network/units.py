@@ -22,6 +22,7 @@ from jaxtyping import Bool, Float64
 from scipy.special import eval_hermitenorm, ndtr
 
 from unweave.activations import IDENTITY, RELU
+from unweave.arrays import PerNeuron
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Network
 from unweave.networks.signs import resolved
@@ -29,7 +30,7 @@ from unweave.networks.symmetries import reflect
 from unweave.numerics.binary_systems import BinarySystem
 from unweave.numerics.symmetric_tensors import packed_powers, unpack_tensors
 
-Biases = Float64[np.ndarray, "neurons"]
+Biases = PerNeuron
 
 
 def normal_density(t: Biases) -> Biases:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float, Float64
 
-from unweave.arrays import Points, Values
+from unweave.arrays import PerNeuron, Points, Values
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Network
 
@@ -36,16 +36,16 @@ class ParameterVector:
         return self.network.parameters
 
     @property
-    def neuron_sizes(self) -> Float64[np.ndarray, "neurons"]:
+    def neuron_sizes(self) -> PerNeuron:
         """Unit of the weights and bias of each neuron of the first layer."""
         return self.sizes(0)
 
     @property
-    def output_sizes(self) -> Float64[np.ndarray, "neurons"]:
+    def output_sizes(self) -> PerNeuron:
         """Unit of the output weights of each neuron of the last hidden layer."""
         return positive(np.linalg.norm(self.network.layers[-1].weights, axis=0))
 
-    def sizes(self, layer: int) -> Float64[np.ndarray, "neurons"]:
+    def sizes(self, layer: int) -> PerNeuron:
         """Unit of the weights and bias of each neuron of a hidden layer."""
         return positive(np.linalg.norm(self.network.layers[layer].weights, axis=1))
 
@@ -244,7 +244,7 @@ class JacobianOperator:
             part.astype(self._precision, copy=False) for part in self.vector.split(step)
         )
         change = np.column_stack([weights, biases])
-        values = self._moved(change) + self._tables.values @ output_weights.T + offset
+        values = self._push_forward(change) + self._tables.values @ output_weights.T + offset
         if len(skip):
             values = values + self._lifted[:, :-1] @ skip.T
         forbidden = np.einsum("kj,kj->k", self._tables.gauge_rows, step[self._tables.gauge_columns])
@@ -253,13 +253,13 @@ class JacobianOperator:
     def backward(self, residuals: Float64[np.ndarray, "rows"]) -> Float64[np.ndarray, "parameters"]:
         """``J^T w``."""
         table = residuals[: self._answers].reshape(len(self._lifted), -1).astype(self._precision, copy=False)
-        change, values = self._pulled_back(table), table.T @ self._tables.values
+        change, values = self._pull_back(table), table.T @ self._tables.values
         gradient = self.vector.joined(change[:, :-1], change[:, -1], values, table, self._lifted[:, :-1])
         # No parameter belongs to two neurons, so that no column appears twice.
         gradient[self._tables.gauge_columns] += self._tables.gauge_rows * residuals[self._answers :, None]
         return gradient
 
-    def _moved(self, change: Float[np.ndarray, "neurons lifted"]) -> Float[np.ndarray, "points outputs"]:
+    def _push_forward(self, change: Float[np.ndarray, "neurons lifted"]) -> Float[np.ndarray, "points outputs"]:
         if self._is_narrow:
             return (self._tables.slopes * (self._lifted @ change.T)) @ self._output_weights.T
         outputs, width = len(self._output_weights), change.shape[1]
@@ -267,7 +267,7 @@ class JacobianOperator:
         moved = (self._tables.slopes @ pulled).reshape(-1, outputs, width)
         return np.einsum("pow,pw->po", moved, self._lifted)
 
-    def _pulled_back(self, table: Float[np.ndarray, "points outputs"]) -> Float[np.ndarray, "neurons lifted"]:
+    def _pull_back(self, table: Float[np.ndarray, "points outputs"]) -> Float[np.ndarray, "neurons lifted"]:
         if self._is_narrow:
             # Stored neuron by neuron the product is several times faster than with a transposed view.
             pulled = np.ascontiguousarray((self._tables.slopes * (table @ self._output_weights)).T)

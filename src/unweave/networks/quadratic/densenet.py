@@ -18,7 +18,7 @@ import numpy as np
 from jaxtyping import Float64
 from safetensors.numpy import save
 
-from unweave.arrays import Points, Values, Vector, as_float64, pack_squares
+from unweave.arrays import PerPoint, Points, Values, Vector, as_float64, pack_squares
 from unweave.exceptions import InvalidInput, UnreadableFile
 from unweave.folders import read_file, write_file
 from unweave.networks.quadratic.wiring import FIRST_LEVEL, Wiring, make_wiring
@@ -65,7 +65,7 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class QuadraticDenseNet:
-    """A quadratic network with skip links.
+    """Compute a quadratic network with skip links.
 
     Args:
         wiring: widths and links.
@@ -96,21 +96,21 @@ class QuadraticDenseNet:
 
     @property
     def inputs(self) -> int:
-        """Number of inputs."""
+        """Return the number of inputs."""
         return self.wiring.inputs
 
     @property
     def depth(self) -> int:
-        """Index of the last level."""
+        """Return the index of the last level."""
         return self.wiring.depth
 
     @property
     def parameters(self) -> int:
-        """Number of parameters of the feature maps."""
+        """Return the number of parameters of the feature maps."""
         return sum(level.features.size for level in self.levels)
 
     def __call__(self, points: Points) -> Values:
-        """The output at every point."""
+        """Compute the output at every point."""
         points = as_float64(points, name="points", ndim=2)
         if points.shape[1] != self.inputs:
             raise InvalidInput(f"points need {self.inputs} columns, one per input, got {points.shape[1]}.")
@@ -131,17 +131,17 @@ class QuadraticDenseNet:
         return forward(self.wiring, matrices, points, points**2 - self.mean_squares)
 
     def features(self, points: Points, level: int) -> Features:
-        """The features S of a level."""
+        """Compute the features S of a level."""
         return self._forward(points)[1][level - FIRST_LEVEL]
 
-    def contribution(self, points: Points, level: int) -> Float64[np.ndarray, "points"]:
-        """What a level adds to the output."""
+    def contribution(self, points: Points, level: int) -> PerPoint:
+        """Compute what a level adds to the output."""
         part = self.levels[level - FIRST_LEVEL]
         terms = self._forward(points)[0][level - FIRST_LEVEL]
         return (terms @ part.output_matrix.T) ** 2 @ part.coefficients
 
     def truncate(self, level: int) -> "QuadraticDenseNet":
-        """The network without the levels above."""
+        """Return the network without the levels above."""
         count = level - FIRST_LEVEL + 1
         return replace(self, wiring=self.wiring.up_to(level), levels=self.levels[:count])
 

@@ -6,12 +6,11 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Points, Vector, unpack
+from unweave.arrays import PerPoint, Points, Vector, unpack
 from unweave.networks.quadratic.densenet import Level, QuadraticDenseNet, forward
 from unweave.networks.quadratic.wiring import FIRST_LEVEL, Wiring
 
 Parameters = Float64[np.ndarray, "parameters"]
-Numbers = Float64[np.ndarray, "points"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +59,7 @@ class Student:
         """E[x^2]."""
         return vector[-self.wiring.inputs :] if self.has_centre else self.mean_squares
 
-    def outputs(self, vector: Parameters, points: Points) -> Numbers:
+    def outputs(self, vector: Parameters, points: Points) -> PerPoint:
         """The output at every point."""
         _, features = forward(self.wiring, self.matrices(vector), points, points**2 - self.centre(vector))
         linear, intercept = self.affine(vector)

@@ -4,18 +4,18 @@ from io import BytesIO
 from pathlib import Path
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Float64
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 from scipy.spatial import HalfspaceIntersection, QhullError
 
-from unweave.arrays import Atoms, Points
+from unweave.arrays import Atoms, PerNeuron, PointMask, Points
 from unweave.exceptions import InvalidInput
 from unweave.folders import write_file
 
-Offsets = Float64[np.ndarray, "neurons"]
+Offsets = PerNeuron
 # Samples that are drawn: more hide each other.
 MOST_SAMPLES = 3_000
 # Colours that remain apart for readers who do not see red and green as different.
@@ -28,7 +28,7 @@ ON_PLANE = 1e-9
 
 def draw_halfspaces(
     points: Points,
-    is_inside: Bool[np.ndarray, "points"],
+    is_inside: PointMask,
     normals: Atoms,
     offsets: Offsets,
     path: str | Path,
@@ -80,7 +80,7 @@ def draw_halfspaces(
     write_file(path, drawn.getvalue())
 
 
-def _draw_samples(axes: Axes, points: Points, is_inside: Bool[np.ndarray, "points"], *, is_faint: bool) -> None:
+def _draw_samples(axes: Axes, points: Points, is_inside: PointMask, *, is_faint: bool) -> None:
     for side, colour, label in ((is_inside, INSIDE, "inside"), (~is_inside, OUTSIDE, "outside")):
         axes.scatter(*points[side].T, s=4, c=colour, alpha=0.15 if is_faint else 0.5, label=label, linewidths=0)
 

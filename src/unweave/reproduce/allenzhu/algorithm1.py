@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave._kernels.quadratic_training import Data, Terms, Units, objective, train
-from unweave.arrays import Points, Vector, pack_squares, packed_size, upper_triangle
+from unweave.arrays import PerPoint, Points, Vector, pack_squares, packed_size, upper_triangle
 from unweave.exceptions import InvalidInput
 from unweave.networks.quadratic.densenet import Level, QuadraticDenseNet
 from unweave.networks.quadratic.wiring import FIRST_LEVEL, Wiring
@@ -170,7 +170,7 @@ class Algorithm1:
         self,
         wiring: Wiring,
         points: Points,
-        labels: Float64[np.ndarray, "points"],
+        labels: PerPoint,
         *,
         level_weights: tuple[float, ...],
         mean_squares: Vector,

@@ -9,7 +9,7 @@ from jaxtyping import Float64
 
 from unweave._kernels.polynomial_neurons import outputs, train_neurons
 from unweave._kernels.quadratic_training import Data, Terms, Units, train
-from unweave.arrays import Points, Vector
+from unweave.arrays import PerPoint, Points, Vector
 from unweave.exceptions import InvalidInput
 from unweave.learn.hierarchical.joint_fit import JointLevenbergMarquardt
 from unweave.networks.quadratic.densenet import Level, QuadraticDenseNet
@@ -20,7 +20,6 @@ from unweave.reproduce.allenzhu.kernel_ridge import (
     GaussianKernel,
     Kernel,
     NeuralTangentKernel,
-    Numbers,
     PolynomialKernel,
     Predictor,
     fit_kernel,
@@ -47,7 +46,7 @@ class TrainingSamples:
 
     wiring: Wiring
     points: Points
-    labels: Numbers
+    labels: PerPoint
     mean_squares: Vector
     seed: int = 0
 

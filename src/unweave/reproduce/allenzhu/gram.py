@@ -11,12 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Points, Vector, pack_squares, packed_size, unpack
+from unweave.arrays import PerPoint, Points, Vector, pack_squares, packed_size, unpack
 from unweave.exceptions import InvalidInput
 from unweave.networks.quadratic.densenet import Level, QuadraticDenseNet
 from unweave.networks.quadratic.wiring import make_wiring
 
-Numbers = Float64[np.ndarray, "points"]
 # Singular values of the least squares problem below this share count as none.
 CUT_OFF = 1e-12
 
@@ -30,7 +29,7 @@ class QuadraticForm:
     constant: float
     leading: Float64[np.ndarray, "features inputs"]
 
-    def outputs(self, points: Points) -> Numbers:
+    def outputs(self, points: Points) -> PerPoint:
         """The form at every point."""
         squares = points**2 - self.mean_squares
         return np.einsum("pi,ij,pj->p", squares, self.matrix, squares) + self.constant
@@ -40,7 +39,7 @@ class QuadraticForm:
         return (points**2 - self.mean_squares) @ self.leading.T
 
 
-def level_two_features(points: Points, labels: Numbers, mean_squares: Vector, *, width: int) -> QuadraticForm:
+def level_two_features(points: Points, labels: PerPoint, mean_squares: Vector, *, width: int) -> QuadraticForm:
     """The best quadratic form in the centred squares, with an intercept."""
     squares = points**2 - mean_squares
     design = np.concatenate([pack_squares(squares), np.ones((len(points), 1))], axis=1)
@@ -62,7 +61,9 @@ class GramRounds:
     relative_errors: tuple[float, ...]
 
 
-def alternate_gram(points: Points, labels: Numbers, mean_squares: Vector, *, width: int, rounds: int = 6) -> GramRounds:
+def alternate_gram(
+    points: Points, labels: PerPoint, mean_squares: Vector, *, width: int, rounds: int = 6
+) -> GramRounds:
     """Solve for both levels in turn with the features of level 2.
 
     Args:

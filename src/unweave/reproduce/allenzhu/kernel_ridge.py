@@ -7,10 +7,9 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Float64
 
-from unweave.arrays import Points, Vector
+from unweave.arrays import PerPoint, Points, Vector
 
-Numbers = Float64[np.ndarray, "points"]
-Predictor = Callable[[Points], Numbers]
+Predictor = Callable[[Points], PerPoint]
 Kernel = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 # Ridges that are tried, relative to the mean of the diagonal, and the share of rows that choose among them.
@@ -58,7 +57,7 @@ class NeuralTangentKernel:
         return tangent
 
 
-def fit_kernel(kernel: Kernel, points: Points, labels: Numbers) -> Predictor:
+def fit_kernel(kernel: Kernel, points: Points, labels: PerPoint) -> Predictor:
     """Ridge regression; the ridge is chosen on rows that are held out, then all rows are used."""
     mean = float(np.mean(labels))
     gram = kernel(points, points)

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave._kernels.quadratic_training import Data, Terms, Units, train
-from unweave.arrays import Points, Vector
+from unweave.arrays import PerPoint, Points, Vector
 from unweave.networks.quadratic.densenet import Level, QuadraticDenseNet
 from unweave.networks.quadratic.wiring import FIRST_LEVEL, Wiring
 from unweave.reproduce.allenzhu.distillation import distill
@@ -94,12 +94,12 @@ class StagedTraining:
         self,
         wiring: Wiring,
         points: Points,
-        labels: Float64[np.ndarray, "points"],
+        labels: PerPoint,
         *,
         mean_squares: Vector,
         rng: np.random.Generator,
         level_weights: tuple[float, ...] | None = None,
-        offsets: Float64[np.ndarray, "points"] | None = None,
+        offsets: PerPoint | None = None,
     ) -> StagedFit:
         """Train level by level.
 

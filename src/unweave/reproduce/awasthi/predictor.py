@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.activations import RELU
-from unweave.arrays import Points, Values
+from unweave.arrays import PerPoint, Points, Values
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Network
 from unweave.numerics.symmetric_tensors import Tensor
@@ -186,7 +186,7 @@ def _with_affine_neurons(
 
 def _projected_descent(
     features: Float64[np.ndarray, "points features"],
-    values: Float64[np.ndarray, "points"],
+    values: PerPoint,
     samples: int,
     radius: float,
     tolerance: float,

@@ -14,11 +14,10 @@ from dataclasses import dataclass, field, replace
 from math import factorial, sqrt
 
 import numpy as np
-from jaxtyping import Float64
 from scipy.special import ndtr
 
 from unweave.activations import RELU
-from unweave.arrays import Atoms, Vector
+from unweave.arrays import Atoms, PerNeuron, Vector
 from unweave.learn.relu_network.directions import check_orders
 from unweave.learn.relu_network.jennrich import Jennrich
 from unweave.learn.relu_network.moment_networks import coefficient_table, ratio_scalars
@@ -44,8 +43,8 @@ class RecoveredUnits:
     """
 
     directions: Atoms
-    biases: Float64[np.ndarray, "neurons"]
-    output_weights: Float64[np.ndarray, "neurons"]
+    biases: PerNeuron
+    output_weights: PerNeuron
     ranks: tuple[int, int]
 
     @property
@@ -74,9 +73,9 @@ class _Terms:
     """Directions of the terms of one tensor and their coefficients."""
 
     directions: Atoms
-    coefficients: Float64[np.ndarray, "neurons"]
+    coefficients: PerNeuron
     # Coefficients of different orders are compared in units of the norm of their polynomials.
-    strengths: Float64[np.ndarray, "neurons"] = field(repr=False)
+    strengths: PerNeuron = field(repr=False)
 
 
 def recover_exact(
@@ -105,9 +104,7 @@ def recover_exact(
     return fix_signs(tensors[1], units) if order == 1 else units
 
 
-def recover_scalars(
-    tensors: Sequence[Tensor], directions: Atoms, *, order: int
-) -> tuple[Float64[np.ndarray, "neurons"], Float64[np.ndarray, "neurons"]]:
+def recover_scalars(tensors: Sequence[Tensor], directions: Atoms, *, order: int) -> tuple[PerNeuron, PerNeuron]:
     """Algorithm 2: biases (up to the signs of the directions) and output weights."""
     orders = (2, 3) if order == 1 else tuple(range(order, order + 4))
     scalars = ratio_scalars(coefficient_table(tensors, directions, orders=orders), order=order)

@@ -161,7 +161,7 @@ class _DiagonalFit(FitToAnswers[ReparametrisedNetwork]):
         return normal_solver(gram, target, sizes, ridges=(0.0,))
 
     def moved(self, point: ReparametrisedNetwork, step: Step, /) -> ReparametrisedNetwork:
-        return _moved(point, step)
+        return _take_step(point, step)
 
 
 def diagonal_jacobian(model: ReparametrisedNetwork, points: Points) -> np.ndarray:
@@ -200,7 +200,7 @@ def _normal_equations(model: ReparametrisedNetwork, points: Points, residuals: V
     return gram, target
 
 
-def _moved(model: ReparametrisedNetwork, step: np.ndarray) -> ReparametrisedNetwork:
+def _take_step(model: ReparametrisedNetwork, step: np.ndarray) -> ReparametrisedNetwork:
     parts = [*model.left[1:], *model.right, *model.shifts]
     ends = np.cumsum([len(part) for part in parts])
     moved = [part + change for part, change in zip(parts, np.split(step, ends[:-1]), strict=True)]

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float64
 from scipy.optimize import linear_sum_assignment
 
-from unweave.arrays import Atoms, Values
+from unweave.arrays import Atoms, PerNeuron, Values
 
 Basis = Float64[np.ndarray, "packed rank"]
 
@@ -68,8 +68,8 @@ def uniform_error(found: Values, truth: Values) -> float:
 
 
 def shift_error(
-    found: Float64[np.ndarray, "neurons"],
-    truth: Float64[np.ndarray, "neurons"],
+    found: PerNeuron,
+    truth: PerNeuron,
     *,
     found_directions: Atoms,
     true_directions: Float64[np.ndarray, "true inputs"],

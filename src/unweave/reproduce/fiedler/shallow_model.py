@@ -14,7 +14,7 @@ import scipy.linalg
 from jaxtyping import Float64
 
 from unweave.activations import Activation
-from unweave.arrays import Atoms
+from unweave.arrays import Atoms, PerNeuron
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Network
 from unweave.oracles.oracle import Oracle
@@ -45,12 +45,12 @@ class SignsAndShifts:
     """
 
     weights: Atoms
-    shifts: Float64[np.ndarray, "neurons"]
-    signs: Float64[np.ndarray, "neurons"]
-    second: Float64[np.ndarray, "neurons"]
-    third: Float64[np.ndarray, "neurons"]
+    shifts: PerNeuron
+    signs: PerNeuron
+    second: PerNeuron
+    third: PerNeuron
     clipped: int
-    sign_margins: Float64[np.ndarray, "neurons"]
+    sign_margins: PerNeuron
     smallest_third: float
     second_condition: float
     third_condition: float
@@ -136,9 +136,7 @@ def monotone_limit(activation: Activation) -> float:
     return min(limits)
 
 
-def inverse_second_derivative(
-    values: Float64[np.ndarray, "neurons"], activation: Activation, *, largest_shift: float
-) -> Float64[np.ndarray, "neurons"]:
+def inverse_second_derivative(values: PerNeuron, activation: Activation, *, largest_shift: float) -> PerNeuron:
     """Solve ``g''(t) = value`` for ``|t| <= largest_shift`` by bisection; the nearer end if there is no t."""
     low, high = np.full(len(values), -largest_shift), np.full(len(values), largest_shift)
     rises = activation(np.array([-largest_shift, largest_shift]), 2)
@@ -168,7 +166,7 @@ def _first_zero(activation: Activation, side: float, *, is_positive: bool) -> fl
 
 def _derivatives_at_origin(
     oracle: Oracle | StandardOracle, atoms: Atoms, *, step: float
-) -> tuple[Float64[np.ndarray, "neurons"], Float64[np.ndarray, "neurons"]]:
+) -> tuple[PerNeuron, PerNeuron]:
     """Second and third derivative along every direction from shared answers, by central differences."""
     offsets = step * np.array([1.0, -1.0, 2.0, -2.0])
     points = (offsets[:, None, None] * atoms).reshape(-1, atoms.shape[1])

@@ -11,7 +11,7 @@ from math import ceil, log
 import numpy as np
 from jaxtyping import Bool, Float64, Int
 
-from unweave.arrays import Atoms, pack_squares, unpack
+from unweave.arrays import Atoms, PerNeuron, pack_squares, unpack
 from unweave.numerics import power_steps as kernel
 from unweave.numerics.matrix_subspace import MatrixSubspace
 from unweave.numerics.subspace_power import Directions, merging_angle
@@ -176,12 +176,12 @@ def top_eigenpairs(
     return values[:, -1], np.ascontiguousarray(vectors[:, :, -1])
 
 
-def defects_of(vectors: Atoms, subspace: MatrixSubspace) -> Float64[np.ndarray, "neurons"]:
+def defects_of(vectors: Atoms, subspace: MatrixSubspace) -> PerNeuron:
     """``1 - Phi`` of unit vectors, without cancellation: the part of their squares outside the span."""
     return np.sum((pack_squares(vectors) @ subspace.complement) ** 2, axis=1)
 
 
-def residuals_of(vectors: Atoms, subspace: MatrixSubspace) -> Float64[np.ndarray, "neurons"]:
+def residuals_of(vectors: Atoms, subspace: MatrixSubspace) -> PerNeuron:
     """Stationarity residual ``||P(u u^T) u - Phi u||`` of unit vectors."""
     outside = unpack((pack_squares(vectors) @ subspace.complement) @ subspace.complement.T, subspace.inputs)
     image = np.einsum("kij,kj->ki", outside, vectors)

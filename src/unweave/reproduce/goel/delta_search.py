@@ -9,10 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64
 
 from unweave.activations import Activation
-from unweave.arrays import Atoms, Points, Vector
+from unweave.arrays import Atoms, PerNeuron, PerPoint, Points, Vector
 from unweave.exceptions import InvalidInput
 
 # Inputs up to which a net of directions can be searched.
@@ -35,19 +34,19 @@ class DeltaPeaks:
     """
 
     rows: Atoms
-    jumps: Float64[np.ndarray, "neurons"]
+    jumps: PerNeuron
     spacing: float
 
 
 def jumps_across(
     points: Points,
-    labels: Float64[np.ndarray, "points"],
+    labels: PerPoint,
     directions: Atoms,
     *,
     unit: Activation,
     threshold: float,
     width: float,
-) -> Float64[np.ndarray, "neurons"]:
+) -> PerNeuron:
     """Jump of the density of labels (step), or change of its slope (relu), at a threshold along every direction.
 
     Args:
@@ -77,7 +76,7 @@ def jumps_across(
 
 def delta_search(
     points: Points,
-    labels: Float64[np.ndarray, "points"],
+    labels: PerPoint,
     rng: np.random.Generator,
     *,
     unit: Activation,

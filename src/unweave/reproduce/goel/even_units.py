@@ -8,7 +8,7 @@ On the sphere, with ``y_i`` the squares of the coordinates along the rows,
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Atoms, Points
+from unweave.arrays import Atoms, PerPoint, Points
 from unweave.learn.lowest_layer.whitened_power import WhitenedPower
 from unweave.samples.hermite.inputs import Coordinates
 from unweave.samples.hermite.moments import LabelMoments
@@ -18,7 +18,7 @@ from unweave.samples.sums import accumulate
 
 def even_rows(
     points: Points,
-    labels: Float64[np.ndarray, "points"],
+    labels: PerPoint,
     rng: np.random.Generator,
     *,
     rank: int,

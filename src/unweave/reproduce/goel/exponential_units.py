@@ -8,13 +8,12 @@ an input of none, with ``mu = exp(-rho t + rho^2 m / 2)`` for sets of m inputs.
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64
 from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
-from unweave.arrays import Points, Vector
+from unweave.arrays import PerPoint, Points, Vector
 
-Labels = Float64[np.ndarray, "points"]
+Labels = PerPoint
 # The gap between correlations within and across sets needs to be so many standard errors.
 GAP_ERRORS = 6.0
 # Entries of a maximum above this share of the largest belong to its set.

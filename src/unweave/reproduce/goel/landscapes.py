@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float64
 from scipy.optimize import minimize
 
-from unweave.arrays import Atoms, Points, Vector
+from unweave.arrays import Atoms, PerPoint, Points, Vector
 from unweave.numerics.symmetric_tensors import Tensor
 
 # Spread of random starts of one column.
@@ -116,7 +116,7 @@ class Landscape:
         return rows / np.linalg.norm(rows, axis=1, keepdims=True)
 
 
-def pair_polynomial(points: Points, v: Vector, w: Vector) -> Float64[np.ndarray, "points"]:
+def pair_polynomial(points: Points, v: Vector, w: Vector) -> PerPoint:
     """The corrected psi: ``H_2(v x) H_2(w x) + <v, w>^2 - 2 <v, w> <v, x> <w, x>`` with normalised ``H_2``.
 
     For a unit u along the unit vector a its mean is ``E[u psi] = sqrt 6 u_4 <a, v>^2 <a, w>^2``.

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float64
 from sklearn.base import BaseEstimator, clone
 
+from unweave.arrays import PerPoint
 from unweave.exceptions import InvalidInput
 from unweave.learn.lowest_layer.estimators import LowestLayerRegressor
 
@@ -42,7 +43,7 @@ class ModularFit:
     upper: Any
     cut: CutScore
 
-    def predict(self, points: Float64[np.ndarray, "points inputs"]) -> Float64[np.ndarray, "points"]:
+    def predict(self, points: Float64[np.ndarray, "points inputs"]) -> PerPoint:
         """Labels of samples."""
         return np.asarray(self.upper.predict(self.lower.units(points)))
 
@@ -71,7 +72,7 @@ def cut_score(outputs: Float64[np.ndarray, "points neurons"], rng: np.random.Gen
 
 def modular_fit(
     points: Float64[np.ndarray, "points inputs"],
-    labels: Float64[np.ndarray, "points"],
+    labels: PerPoint,
     lower: LowestLayerRegressor,
     upper: BaseEstimator,
     rng: np.random.Generator,

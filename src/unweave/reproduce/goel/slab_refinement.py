@@ -11,10 +11,10 @@ chooses what looks best; `refine_by_band` takes the direction of the error from 
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Float64
 from scipy.special import ndtri
 
-from unweave.arrays import Points, Vector
+from unweave.arrays import PointMask, Points, Vector
 
 # Levels of the two quantiles, and the distance of the same quantiles of the standard normal distribution.
 QUANTILE_LEVELS = (0.4, 0.6)
@@ -28,8 +28,6 @@ SIGNIFICANT, TOLERATED_GROWTH = 1.5, 1.2
 NARROWEST_SLAB, WIDEST_SLAB = 0.003, 0.1
 # Acceptance and perturbation of the search of [goel, Alg. 1], per input.
 LEAST_DECREASE, PERTURBATION = 0.01, 0.1
-
-Side = Bool[np.ndarray, "points"]
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ class RefinedRow:
     accepted: int
 
 
-def estimate_tan_alpha(points: Points, is_active: Side, direction: Vector, *, width: float) -> SlabAngle:
+def estimate_tan_alpha(points: Points, is_active: PointMask, direction: Vector, *, width: float) -> SlabAngle:
     """Estimate the tangent from two quantiles of the probability of being active, by slabs [goel, Lemma 3, rebuilt].
 
     Args:
@@ -99,7 +97,7 @@ def estimate_tan_alpha(points: Points, is_active: Side, direction: Vector, *, wi
 
 def refine_by_search(
     points: Points,
-    is_active: Side,
+    is_active: PointMask,
     direction: Vector,
     rng: np.random.Generator,
     *,
@@ -132,7 +130,7 @@ def refine_by_search(
     return RefinedRow(direction, slab, accepted)
 
 
-def refine_by_band(points: Points, is_active: Side, direction: Vector, *, rounds: int = 12) -> RefinedRow:
+def refine_by_band(points: Points, is_active: PointMask, direction: Vector, *, rounds: int = 12) -> RefinedRow:
     """Turn a direction by the measured angle towards the mean of the active samples of its band.
 
     In the band around the probability one half labels are ``1[<v, x> >= const]`` with v the direction of the error, so
@@ -174,7 +172,7 @@ def _crossing(
     return float(centres[j - 1] + (centres[j] - centres[j - 1]) * (level - shares[j - 1]) / rise)
 
 
-def _band_gradient(points: Points, is_active: Side, direction: Vector, slab: SlabAngle) -> Vector | None:
+def _band_gradient(points: Points, is_active: PointMask, direction: Vector, slab: SlabAngle) -> Vector | None:
     """Unit vector across the direction along which the labels of the band grow; None if it is lost in noise."""
     distances = np.abs(points @ direction - slab.centre)
     width = max(BAND_WIDTH * slab.tangent, NARROWEST_SLAB)

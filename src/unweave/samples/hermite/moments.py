@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float64, Int
 from scipy import sparse
 
-from unweave.arrays import Points
+from unweave.arrays import PerPoint, Points
 from unweave.exceptions import InvalidInput
 from unweave.numerics.symmetric_tensors import (
     entry_count,
@@ -177,7 +177,7 @@ class HermiteMoments:
         packed[:kept] += share * other.packed[:kept]
         return HermiteMoments(self.rank, self.degree, packed)
 
-    def series(self, rows: Rows) -> Float64[np.ndarray, "points"]:
+    def series(self, rows: Rows) -> PerPoint:
         """The polynomial ``sum_k <T_k, He_k(z)> / k!`` at points given by their coordinates.
 
         Written as ``m_l(z)^T C m_r(z)`` with monomials up to half the degree: one matrix product of

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64
 
+from unweave.arrays import PerNeuron
 from unweave.networks.network import Layer
 from unweave.result import Diagnostic, at_least, at_most
 
 
 @dataclass(frozen=True, eq=False)
-class ThresholdLayer:
+class PlateauLayer:
     """Hyperplanes of the lowest layer, in the coordinates that were asked.
 
     Args:
@@ -24,7 +24,7 @@ class ThresholdLayer:
     """
 
     layer: Layer
-    errors: Float64[np.ndarray, "neurons"]
+    errors: PerNeuron
     lines: int
     quiet_lines: int
     is_complete: bool
