@@ -150,14 +150,16 @@ def compare(commit: str, sizes: Sequence[Network], seeds: range) -> bool:
         say(f"{'':26s} {commit[:7]:>9s}  {'now':>8s}  ratio  {'GB':>11s}  q/param")
         for _, family in groupby(sizes, key=lambda size: size.family):
             rows = [compared(size, before, seeds) for size in family]
-            is_slower |= any(slower for *_, slower in rows)
-            powers = [exponent([row[side] for row in rows], [row[side]["seconds"] for row in rows]) for side in (0, 1)]
+            is_slower |= any(is_worse for _, is_worse in rows)
+            powers = [
+                exponent(side, [row["seconds"] for row in side]) for side in zip(*(row for row, _ in rows), strict=True)
+            ]
             if all(powers):
                 say(f"{'':10s} {'exponent':14s}  {powers[0]:>8s}  {powers[1]:>8s}")
     return is_slower
 
 
-def compared(size: Network, before: Path, seeds: range) -> tuple[dict, dict, bool]:
+def compared(size: Network, before: Path, seeds: range) -> tuple[tuple[dict, ...], bool]:
     """Measure one size on both sides in turn and print a line: the two middle runs, and whether it is worse now."""
     pairs = [(measured(size, seed, before), measured(size, seed, ROOT)) for seed in seeds]
     old, new = (median(pair[side]["seconds"] for pair in pairs) for side in (0, 1))
@@ -170,8 +172,7 @@ def compared(size: Network, before: Path, seeds: range) -> tuple[dict, dict, boo
         f"{size.family:10s} {size.shape:14s}  {old:8.2f}  {new:8.2f}  {new / old:5.2f}  "
         f"{memory[0]:.2f} {memory[1]:.2f}    {queries[0]:.2f} {queries[1]:.2f}{said}"
     )
-    middles = [middle([pair[side] for pair in pairs]) for side in (0, 1)]
-    return middles[0], middles[1], is_slow or lost > 0
+    return tuple(middle([pair[side] for pair in pairs]) for side in (0, 1)), is_slow or lost > 0
 
 
 def stored_commit() -> str:
