@@ -4,14 +4,15 @@
     python benchmarks/scaling.py --largest 110000            all sizes; minutes
     python benchmarks/scaling.py --families relu --seeds 3
     python benchmarks/scaling.py --store                     keep this commit and its figures as the baseline
-    python benchmarks/scaling.py --compare                   against the stored commit, both in one run
+    python benchmarks/scaling.py --compare                   what became slower since the stored commit, both in one run
     python benchmarks/scaling.py --compare 55fb756           against another one
     python benchmarks/scaling.py --peers                     and then peers on small sizes (peers.py, peers_tensors.py)
 
 Every run is a process of its own with one thread, and CPU seconds count, after a first small run. Exponents are
 the slopes of log seconds and log gigabytes over log parameters, from the sizes above 1,000 parameters; what a process
 holds before its first query is left out of the memory. A comparison measures both commits in turn, since machines
-differ from day to day: it prints ratios, and exits with 1 if the median of one size is more than 10 % slower.
+differ from day to day: it prints ratios and both exponents, and exits with 1 if the median of one size is more than
+10 % slower. `baseline.json` holds the commit, and the figures that were seen when it was stored.
 """
 
 import json
@@ -21,7 +22,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import groupby, pairwise
 from pathlib import Path
 from statistics import median
 
@@ -147,21 +148,42 @@ def compare(commit: str, sizes: Sequence[Network], seeds: range) -> bool:
     with tempfile.TemporaryDirectory() as folder:
         before = checkout(commit, Path(folder))
         say(f"{'':26s} {commit[:7]:>9s}  {'now':>8s}  ratio  {'GB':>11s}  q/param")
-        for size in sizes:
-            pairs = [(measured(size, seed, before), measured(size, seed, ROOT)) for seed in seeds]
-            old, new = (median(pair[side]["seconds"] for pair in pairs) for side in (0, 1))
-            slow = new > SLOWER * old and new - old > NEGLIGIBLE
-            is_slower |= slow
-            memory = [max(pair[side]["gigabytes"] for pair in pairs) for side in (0, 1)]
-            queries = [median(pair[side]["queries"] for pair in pairs) / size.parameters for side in (0, 1)]
-            lost = sum(pair[0]["identified"] and not pair[1]["identified"] for pair in pairs)
-            said = ("  SLOWER" if slow else "") + (f"  {lost} no longer identified" if lost else "")
-            is_slower |= lost > 0
-            say(
-                f"{size.family:10s} {size.shape:14s}  {old:8.2f}  {new:8.2f}  {new / old:5.2f}  "
-                f"{memory[0]:.2f} {memory[1]:.2f}    {queries[0]:.2f} {queries[1]:.2f}{said}"
-            )
+        for _, family in groupby(sizes, key=lambda size: size.family):
+            rows = [compared(size, before, seeds) for size in family]
+            is_slower |= any(is_worse for _, is_worse in rows)
+            powers = [
+                exponent(side, [row["seconds"] for row in side]) for side in zip(*(row for row, _ in rows), strict=True)
+            ]
+            if all(powers):
+                say(f"{'':10s} {'exponent':14s}  {powers[0]:>8s}  {powers[1]:>8s}")
     return is_slower
+
+
+def compared(size: Network, before: Path, seeds: range) -> tuple[tuple[dict, ...], bool]:
+    """Measure one size on both sides in turn and print a line: the two middle runs, and whether it is worse now."""
+    pairs = [(measured(size, seed, before), measured(size, seed, ROOT)) for seed in seeds]
+    old, new = (median(pair[side]["seconds"] for pair in pairs) for side in (0, 1))
+    is_slow = new > SLOWER * old and new - old > NEGLIGIBLE
+    memory = [max(pair[side]["gigabytes"] for pair in pairs) for side in (0, 1)]
+    queries = [median(pair[side]["queries"] for pair in pairs) / size.parameters for side in (0, 1)]
+    lost = sum(pair[0]["identified"] and not pair[1]["identified"] for pair in pairs)
+    said = ("  SLOWER" if is_slow else "") + (f"  {lost} no longer identified" if lost else "")
+    say(
+        f"{size.family:10s} {size.shape:14s}  {old:8.2f}  {new:8.2f}  {new / old:5.2f}  "
+        f"{memory[0]:.2f} {memory[1]:.2f}    {queries[0]:.2f} {queries[1]:.2f}{said}"
+    )
+    return tuple(middle([pair[side] for pair in pairs]) for side in (0, 1)), is_slow or lost > 0
+
+
+def stored_commit() -> str:
+    """The commit of the stored baseline, which has to be in this clone."""
+    if not BASELINE.exists():
+        raise SystemExit(f"no baseline is stored in {BASELINE.name}: run with --store first, or name a commit.")
+    commit = json.loads(BASELINE.read_text())["commit"]
+    known = subprocess.run(["git", "-C", str(ROOT), "cat-file", "-e", commit], capture_output=True, check=False)
+    if known.returncode:
+        raise SystemExit(f"the stored commit {commit[:7]} is not in this clone: fetch it, or store another baseline.")
+    return commit
 
 
 def this_commit() -> str:
@@ -186,8 +208,7 @@ def main() -> int:
     options = parser.parse_args()
     sizes, seeds = list(chosen(options.families, options.largest)), range(options.first, options.first + options.seeds)
     if options.compare is not None:
-        commit = options.compare or json.loads(BASELINE.read_text())["commit"]
-        return int(compare(commit, sizes, seeds))
+        return int(compare(options.compare or stored_commit(), sizes, seeds))
     commit = this_commit() if options.store else ""
     kept = []
     for family in options.families:

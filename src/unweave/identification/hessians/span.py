@@ -7,7 +7,7 @@ import scipy.linalg
 from jaxtyping import Float64
 
 from unweave.arrays import packed_size, unpack
-from unweave.exceptions import StageFailed
+from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification.session import FunctionScale
 from unweave.networks.network import Network
 from unweave.numerics.finite_differences import HessianSample, measure_hessians
@@ -155,7 +155,13 @@ class SpanSearch:
         for surplus in (self.surplus.final, *self.surplus.noisy):
             matrices = int(surplus * subspace.rank)
             wanted = max(matrices // outputs, min(self.profiles.fewest, matrices))
-            sample = _grow(oracle, sample, rng, wanted - len(sample.points), model)
+            try:
+                sample = _grow(oracle, sample, rng, wanted - len(sample.points), model)
+            except BudgetExhausted:
+                if surplus == self.surplus.final:
+                    raise
+                # A gap that is not clear may do: fresh answers judge what comes of it.
+                break
             subspace = span_of_hessians(
                 sample.hessians.reshape(sample.matrices, -1),
                 inputs=directions,

@@ -6,7 +6,6 @@ all products ``a_k w_k``: one small system for every input at once. Biases and t
 After a walk cells are known so well that steps can be as long as the cell allows: gradients are exact to rounding.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -14,14 +13,12 @@ import numpy as np
 import scipy.linalg
 from jaxtyping import Bool, Float64
 
-from unweave.arrays import Points, Values, batched_by_size, root_mean_square
+from unweave.arrays import Points, Values, root_mean_square
 from unweave.certificates.certify import ParameterClaim
 from unweave.exceptions import StageFailed
+from unweave.identification.walks.cells import ErrorsAt, measure_gradients, safe_steps
 from unweave.networks.network import Layer, Network
 from unweave.oracles.views import StandardOracle
-
-# Gives the largest error of every answer, from points and answers.
-ErrorsAt = Callable[[Points, Values], Float64[np.ndarray, "points"]]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,8 +73,13 @@ class GradientTable:
         """
         hidden = network.layers[0]
         points = self._cells(oracle, network, rng)
-        steps = np.array([self._steps(network, arguments) for arguments in hidden.preactivations(points)])
-        table = _differences(oracle, points, steps, errors_at)
+        steps = np.array(
+            [
+                safe_steps(arguments, hidden.weights, share=self.share_of_room, longest=self.longest_step)
+                for arguments in hidden.preactivations(points)
+            ]
+        )
+        table = measure_gradients(oracle.query, points, steps, errors_at)
         near = self._beside_kinks(network, rng)
         values = oracle.query(near)
         return Gradients(points, steps, *table, near, values, errors_at(near, values))
@@ -140,42 +142,12 @@ class GradientTable:
         arguments = np.sum(weights * some, axis=1) + hidden.biases[neurons]
         return some - (2.0 * arguments / np.sum(weights**2, axis=1))[:, None] * weights
 
-    def _steps(self, network: Network, arguments: np.ndarray) -> Float64[np.ndarray, "inputs"]:
-        """The longest safe step along every axis, to the roomier side."""
-        weights = network.layers[0].weights
-        with np.errstate(divide="ignore", invalid="ignore"):
-            room = np.abs(arguments)[:, None] / np.abs(weights)
-        towards = weights * np.sign(arguments)[:, None]
-        forward = np.min(np.where(towards < 0.0, room, np.inf), axis=0, initial=np.inf)
-        backward = np.min(np.where(towards > 0.0, room, np.inf), axis=0, initial=np.inf)
-        steps = self.share_of_room * np.where(forward >= backward, forward, -backward)
-        return np.clip(steps, -self.longest_step, self.longest_step)
-
 
 def pattern_of(network: Network, points: Points) -> Float64[np.ndarray, "points columns"]:
     """Slopes of all neurons at some points, and a column of ones if there is an affine part."""
     hidden = network.layers[0]
     slopes = hidden.activation(hidden.preactivations(points), 1)
     return slopes if network.skip is None else np.column_stack([slopes, np.ones(len(points))])
-
-
-def _differences(
-    oracle: StandardOracle, points: Points, steps: Float64[np.ndarray, "points inputs"], errors_at: ErrorsAt
-) -> tuple[Values, Float64[np.ndarray, "points outputs inputs"], Float64[np.ndarray, "points inputs+1"]]:
-    """Values, gradients, by one step along every axis, and errors of answers, in batches that fit into memory."""
-    cells, inputs = points.shape
-    values, gradients = np.empty((cells, oracle.outputs)), np.empty((cells, oracle.outputs, inputs))
-    errors, axes = np.empty((cells, inputs + 1)), np.arange(inputs)
-    for some in batched_by_size(list(range(cells)), inputs * (inputs + 1)):
-        asked = np.repeat(points[some, None], inputs + 1, axis=1)
-        asked[:, axes, axes] += steps[some]
-        taken = asked[:, axes, axes] - points[some]
-        flat = oracle.query(asked.reshape(-1, inputs))
-        answers = flat.reshape(len(asked), inputs + 1, -1)
-        values[some] = answers[:, -1]
-        gradients[some] = np.swapaxes((answers[:, :-1] - answers[:, -1:]) / taken[:, :, None], 1, 2)
-        errors[some] = errors_at(asked.reshape(-1, inputs), flat).reshape(len(asked), inputs + 1)
-    return values, gradients, errors
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ coefficient is the active one.
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Bool, Float64, Int
 
 from unweave.activations import RELU, Activation, leaky_relu
 from unweave.arrays import Points, Vector
@@ -21,6 +21,7 @@ from unweave.identification.relu_layers.crossings import (
     continues_everywhere,
     locate_nearby,
 )
+from unweave.identification.relu_layers.slices import SliceLook
 from unweave.identification.session import Probe, Session
 from unweave.identification.walks.hyperplanes import Hyperplanes, Side, hyperplanes_between, measure_sides
 from unweave.identification.walks.kinked_terms import KinkedTerms
@@ -181,6 +182,7 @@ class FirstReluLayerSearch:
             in 17 % of all places shows with a confidence of 95 %.
         invariance_scales: distances of these, the smallest and the largest; chosen.
         crossings: when a kink lies on a full hyperplane.
+        slices: how kinks of later layers are told before their gradients are asked.
         signs: what bends tell.
     """
 
@@ -193,6 +195,7 @@ class FirstReluLayerSearch:
     invariance_points: int = 16
     invariance_scales: tuple[float, float] = (1.0, 3.0)
     crossings: CrossingRules = field(default_factory=CrossingRules)
+    slices: SliceLook = field(default_factory=SliceLook)
     signs: SignRules = field(default_factory=SignRules)
 
     def __call__(self, session: Session, probe: Probe) -> FirstReluLayer:
@@ -298,15 +301,30 @@ class _Progress:
         self.session.saw(len(self.terms.offsets) + len(walked.kinks))
         points = _places(walked)
         known = self.terms.at(points, np.array([kink.width for kink in walked.kinks]))
-        is_open = (known < 0) | np.isin(known, np.flatnonzero(self.terms.errors > self.search.readings.exact))
+        is_open = self._open(walked, known)
         pieces = {side for index in np.flatnonzero(is_open) for side in (int(index), int(index) + 1)}
         sides = measure_sides(ask, walked, self.settings, sorted(pieces))
         met = hyperplanes_between(sides, walked, self.settings)
-        kept = [row for row, kink in enumerate(met.kinks) if is_open[kink] and walked.kinks[kink].is_resolved]
-        met = met.chosen(kept)
+        met = met.chosen([row for row, kink in enumerate(met.kinks) if is_open[kink]])
         self.slope = max([self.slope, *(float(np.max(np.abs(side.gradient))) for side in sides.values())])
         self._keep(met, walked, sides, [int(known[kink]) for kink in met.kinks])
         self.lines += 1
+
+    def _open(self, walked: KinkedLine, known: Int[np.ndarray, "kinks"]) -> Bool[np.ndarray, "kinks"]:
+        """Kinks whose gradients are worth asking: not known exactly, and with many inputs seen to go on in a slice."""
+        is_new, is_resolved = known < 0, np.array([kink.is_resolved for kink in walked.kinks], dtype=bool)
+        if self.probe.oracle.inputs >= self.search.slices.fewest:
+            new = [int(index) for index in np.flatnonzero(is_new & is_resolved)]
+            likely = self.search.slices(
+                self.probe.oracle.query, walked, self.settings, new, self._accuracy(), rng=self.session.rng_walk
+            )
+            self.later_kinks += len(new) - len(likely)
+            is_new = np.isin(np.arange(len(known)), list(likely))
+        is_rough = np.isin(known, np.flatnonzero(self.terms.errors > self.search.readings.exact))
+        return is_resolved & (is_new | is_rough)
+
+    def _accuracy(self) -> Accuracy:
+        return Accuracy(self.settings.noise, self.settings.rounding, self.slope, self.search.crossings)
 
     def _keep(self, met: Hyperplanes, walked: KinkedLine, sides: dict[int, Side], known: list[int]) -> None:
         before = len(self.terms.offsets)
@@ -327,7 +345,7 @@ class _Progress:
 
     def _confirmed(self, met: Hyperplanes, points: Points, rows: list[int]) -> set[int]:
         """Readings that go on everywhere."""
-        accuracy = Accuracy(self.settings.noise, self.settings.rounding, self.slope, self.search.crossings)
+        accuracy = self._accuracy()
         planes = [Plane(row, points[row], met.normals[row], float(met.errors[row])) for row in rows]
         searches = [continues_everywhere(plane, accuracy, self.session.rng_walk) for plane in planes]
         return set(run_searches(searches, self.probe.oracle.query))

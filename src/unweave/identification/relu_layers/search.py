@@ -5,7 +5,7 @@ first layer, with the reason why there is no more.
 """
 
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float64
@@ -15,6 +15,7 @@ from unweave.arrays import Points, Values
 from unweave.certificates.claims import counted
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification.refiner import Candidate
+from unweave.identification.relu_layers.facets import Facets
 from unweave.identification.relu_layers.first_layer import FirstReluLayer, FirstReluLayerSearch
 from unweave.identification.relu_layers.upper_layer import UpperReluLayer, UpperRules, join
 from unweave.identification.session import Probe, Session
@@ -80,8 +81,9 @@ class TwoLayerSearch:
         first: how the first layer is found.
         upper: how the second layer is found.
         refine: how the upper layers, and in the end all layers, are refined.
-        largest_polish: parameters up to which all layers are refined together; above, that takes too long for
-            what it gains.
+        facets: how the first layer is read again where the network is too large to be refined as a whole.
+        largest_polish: parameters up to which all layers are refined together here, so that fresh answers judge what
+            is delivered; above, that is done once, later.
         scouts: answers that are looked at for neurons that are missing still.
         fresh: how many fresh answers judge in the end.
         surplus: answers per parameter when all layers are refined.
@@ -106,6 +108,7 @@ class TwoLayerSearch:
     first: FirstReluLayerSearch = field(default_factory=FirstReluLayerSearch)
     upper: UpperRules = field(default_factory=UpperRules)
     refine: LevenbergMarquardt = field(default_factory=LevenbergMarquardt)
+    facets: Facets = field(default_factory=Facets)
     largest_polish: int = 2_500
     scouts: int = 96
     fresh: FreshAnswers = field(default_factory=FreshAnswers)
@@ -166,7 +169,9 @@ class TwoLayerSearch:
         with session.stage("refining"):
             candidate = upper.refined()
             network, is_unique = _joined(first, upper, candidate)
-            if np.all(scouts.errors(network) <= scouts.tolerance):
+            if network.parameters > self.refine.deep_limit and candidate.network.skip is None:
+                network = self._on_facets(session, probe, found, upper, candidate)
+            elif np.all(scouts.errors(network) <= scouts.tolerance):
                 network = self._polished(probe, upper, network, scouts)
         wanted = self.fresh.wanted(network.parameters / probe.oracle.outputs)
         fresh = _Sample.asked(probe, session.rng_fresh, wanted, self)
@@ -179,19 +184,33 @@ class TwoLayerSearch:
             )
         return _judged(network, is_unique, fresh, found)
 
+    def _on_facets(
+        self, session: Session, probe: Probe, found: FirstReluLayer, upper: UpperReluLayer, candidate: Candidate
+    ) -> Network:
+        """Read the first layer exactly and fit those above alone: for networks too large to be refined as a whole."""
+        rough = join(self.first.oriented(found), upper.network(candidate))
+        try:
+            terms = self.facets(probe, rough, found.terms, session.rng_walk)
+        except BudgetExhausted:
+            return rough
+        first = self.first.oriented(replace(found, terms=terms))
+        return join(first, upper.fitted(candidate, first))
+
     def _polished(self, probe: Probe, upper: UpperReluLayer, network: Network, scouts: "_Sample") -> Network:
-        """Refine all layers together, if that does not take long."""
+        """Refine all layers together; where that takes long it is done once, later, with the same answers."""
         answers = probe.answers
-        if network.parameters > self.largest_polish:
-            return network
         answers.keep(scouts.points, scouts.values, are_spread=True)
+        # Only these tell about second-layer neurons that hardly switch at random inputs.
+        beside = upper.answers()
+        if network.parameters > self.largest_polish:
+            answers.keep(*beside, are_spread=False)
+            return network
         try:
             answers.excite(network)
             answers.ask(max(int(self.surplus * network.parameters / probe.oracle.outputs) - len(answers.points), 1))
         except BudgetExhausted:
             return network
-        # Only these tell about second-layer neurons that hardly switch at random inputs.
-        answers.keep(*upper.answers(), are_spread=False)
+        answers.keep(*beside, are_spread=False)
         return self.refine(network, answers.points, answers.values, floor=probe.scale.noise).network
 
 

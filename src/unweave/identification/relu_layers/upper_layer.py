@@ -100,6 +100,8 @@ class UpperRules:
         lines: the largest number of them; chosen, to end the search.
         sign_tols: tolerances of signs relative to the terms, tried in turn; chosen: fresh answers of the whole network
             judge the choice in the end.
+        last_steps: of the fit after the first layer was read exactly. It begins so near that the first step leaves
+            rounding alone (errors of 784-32-32-1: 2.1e-12 after one step, and after any more).
         largest_misfit: what a network without an affine part may miss, relative to the spread, for errors of the first
             layer alone: as much as `TwoLayerSearch` allows of fresh answers.
     """
@@ -110,6 +112,7 @@ class UpperRules:
     quiet_lines: int = 2
     lines: int = 16
     sign_tols: tuple[float, ...] = (1e-8, 1e-6, 1e-4)
+    last_steps: int = 2
     largest_misfit: float = 1e-8
 
 
@@ -143,7 +146,8 @@ class UpperReluLayer:
         # The same coordinates, as far as the axes reach.
         far = PeeledReluOracle(whole.oracle, first, size=self._orthant.axis)
         self._oracle = replace(self._probe.oracle, oracle=far)
-        noise = max(self._probe.scale.noise, float(np.max(whole.scale.noise / self._oracle.size)))
+        self._refine, self._noise = refine, float(np.max(whole.scale.noise / self._oracle.size))
+        noise = max(self._probe.scale.noise, self._noise)
         if not self._has_corner:
             # Where values change their sign the answers bend beside the place that an inexact first layer tells, by
             # its error times the size of the inputs that small values below zero need.
@@ -205,6 +209,16 @@ class UpperReluLayer:
     def network(self, candidate: Candidate) -> Network:
         """The upper layers as a function of the values of the first."""
         return in_oracle_units(candidate.network, self._probe.oracle)
+
+    def fitted(self, candidate: Candidate, first: Layer) -> Network:
+        """The upper layers fitted again, with what a better reading of the first makes of the same inputs."""
+        oracle, answers = self._probe.oracle, self._probe.answers
+        inputs, _ = self.answers()
+        values = oracle.to_standard(first.activation(first.preactivations(inputs)))
+        fit = replace(self._refine, steps=self._rules.last_steps)(
+            candidate.network, values, answers.values, floor=self._noise
+        )
+        return in_oracle_units(fit.network, oracle)
 
     def answers(self) -> tuple[Points, Values]:
         """All answers that were fitted, as answers of the whole network."""

@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float64
 from threadpoolctl import threadpool_limits
 
-from unweave.arrays import PerNeuron, PerPoint
+from unweave.arrays import PerNeuron, PerPoint, Points, batched_by_size
 from unweave.certificates.certify import ParameterClaim
 from unweave.identification.saturation.far_blocks import Blocks
 from unweave.identification.saturation.near_rows import Near, NearSystem
@@ -33,12 +33,17 @@ class BlockRules:
             little more.
         rounds: in which the least fixed point is looked for. Chosen: it is reached in a few, or there is none.
         trials: of where there is no other network, evenly in the logarithm. Chosen.
+        sharpened: neurons with the widest bounds, for which turns of all weights are added up as vectors; for all of
+            them that would take longer than the rest. Chosen: the weakest neuron alone is by far the widest.
+        rounded_squares: relative error of sums of squares over inputs.
     """
 
     largest_change: float = 1e-3
     constant_tail: float = float(4.0 * np.exp(-40.0))
     rounds: int = 100
     trials: int = 60
+    sharpened: int = 8
+    rounded_squares: float = 1e-13
 
 
 RULES = BlockRules()
@@ -190,24 +195,84 @@ def whole_claim(
     distances = np.linalg.norm(near.points, axis=1)
     turned = distances * (slopes @ (sizes * far.sideways))
     residuals, inverse = near.residuals(network), system.inverse()
-    np.abs(inverse, out=inverse)
     own = np.abs(system.solution(residuals))
     bounds = np.stack([far.lengths, far.biases, far.pulls])
     curvature, slope = hidden.activation.supremum(2), hidden.activation.supremum(1)
+    bent = np.zeros(len(near.points))
     for _ in range(rounds):
         of_length, of_bias, of_pull = bounds
         moved = along * of_length + of_bias + distances[:, None] * far.sideways
         bent = (0.5 * curvature * moved**2) @ sizes + (slope * moved) @ (sizes * of_pull)
-        found = own + inverse @ np.tile(errors + turned + bent, outputs)
-        pulls = np.linalg.norm(found[2 * neurons : neurons * (2 + outputs)].reshape(outputs, neurons), axis=0)
-        bounds = np.minimum(bounds, np.stack([found[:neurons], found[neurons : 2 * neurons], pulls]))
-    of_length, of_bias, of_pull = bounds
-    radius = far.sideways / lengths + of_length + of_pull + of_bias / np.hypot(lengths, hidden.biases)
+        found = own + _worst_sums(inverse, np.tile(errors + turned + bent, outputs))
+        bounds = np.minimum(bounds, _by_parameter(found[: neurons * (2 + outputs)], neurons))
+
+    def radii() -> Float64[np.ndarray, "neurons"]:
+        of_length, of_bias, of_pull = bounds
+        return far.sideways / lengths + of_length + of_pull + of_bias / np.hypot(lengths, hidden.biases)
+
+    worst = np.argsort(-radii())[: RULES.sharpened]
+    rows = (np.arange(2 + outputs)[:, None] * neurons + worst).ravel()
+    turns = _Turns(network, near.points, slopes, far.sideways).moved(inverse[rows])
+    found = own[rows] + _worst_sums(inverse[rows], np.tile(errors + bent, outputs)) + turns
+    bounds[:, worst] = np.minimum(bounds[:, worst], _by_parameter(found, len(worst)))
     isolation = far.isolation / (2.0 + np.abs(hidden.biases) + blocks.radii * lengths)
     left = float(np.sqrt(np.mean((residuals / np.tile(errors, outputs)) ** 2)))
     return ParameterClaim(
         smallest_singular=far.singular,
-        radius=float(np.max(radius)),
+        radius=float(np.max(radii())),
         isolation=float(np.min(isolation)),
         is_made=left <= 1.0,
     )
+
+
+@dataclass(frozen=True)
+class _Turns:
+    """How far weights that turn sideways move what a linear system makes of answers.
+
+    Args:
+        network: the solution.
+        points: where answers are.
+        slopes: of all neurons there.
+        sideways: how far weights may turn, at most.
+    """
+
+    network: Network
+    points: Points
+    slopes: Float64[np.ndarray, "points neurons"]
+    sideways: Float64[np.ndarray, "neurons"]
+
+    def moved(self, rows: Float64[np.ndarray, "unknowns numbers"]) -> Float64[np.ndarray, "unknowns"]:
+        """The largest change of some unknowns, by the rows of the inverse that give them.
+
+        A weight turns in one direction at all points: its effects there are added up as vectors, and the length of
+        their sum across the weight counts, not the sum of their lengths.
+        """
+        hidden, output = self.network.layers
+        directions = hidden.weights / np.linalg.norm(hidden.weights, axis=1, keepdims=True)
+        per_output = rows.reshape(len(rows), len(output.weights), len(self.points))
+        squares, along = np.zeros((2, len(rows), hidden.neurons))
+        for axis, coordinates in enumerate(self.points.T):
+            effect = sum(
+                ((per_output[:, number] * coordinates) @ self.slopes) * pulls
+                for number, pulls in enumerate(output.weights)
+            )
+            squares += effect**2
+            along += effect * directions[:, axis]
+        # What is left of nearly equal squares is rounded.
+        across = np.sqrt(np.maximum(squares - along**2, 0.0) + RULES.rounded_squares * squares)
+        return across @ self.sideways
+
+
+def _worst_sums(
+    inverse: Float64[np.ndarray, "unknowns numbers"], errors: Float64[np.ndarray, "numbers"]
+) -> Float64[np.ndarray, "unknowns"]:
+    """What errors of answers do at most, with the signs that do most harm; a copy of the inverse would fill memory."""
+    return np.concatenate(
+        [np.abs(inverse[some]) @ errors for some in batched_by_size(list(range(len(inverse))), len(errors))]
+    )
+
+
+def _by_parameter(found: Float64[np.ndarray, "unknowns"], neurons: int) -> Float64[np.ndarray, "3 neurons"]:
+    """Bounds of lengths, biases and output weights, of all outputs together."""
+    pulls = np.linalg.norm(found[2 * neurons :].reshape(-1, neurons), axis=0)
+    return np.stack([found[:neurons], found[neurons : 2 * neurons], pulls])
