@@ -21,6 +21,9 @@ from unweave.networks.parameters import is_shallow
 from unweave.result import Diagnostic, Outcome, at_least, at_most, percent
 
 RIGHT_SHARE = "share of the domain on which the network is right, at least"
+IMITATED_SHARE = "share of the domain on which the network answers like the model, at least"
+IMITATED_ERROR = "error of its answers there, relative to the spread, at most"
+IMITATED_CORNERS = "error of its answers at vertices of the box, relative to the spread, at most"
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,9 @@ class Evidence:
         contradiction: how the network contradicts what the user has said; empty if it does not.
         constants: what is said of outputs that were always the same, beside others; empty if there are none.
         twins: distance of two neurons, relative to their weights, below which answers show one between them; or 0.
+        is_student: whether the network was fitted from random starts, so that only answers speak for its neurons.
+        fresh_error: its largest error at a fresh point, relative to the spread of that output.
+        trial_error: the same at vertices and faces of a box.
     """
 
     network: str
@@ -68,6 +74,9 @@ class Evidence:
     contradiction: str = ""
     constants: str = ""
     twins: float = 0.0
+    is_student: bool = False
+    fresh_error: float = 0.0
+    trial_error: float = 0.0
 
     @property
     def right_share(self) -> float:
@@ -94,6 +103,9 @@ class ClaimRules:
         fewest_right: share of the domain that a network must be right on, at least, to be called partly identified.
         nearly_all: share of the domain from which on nothing is said to be weak about it: what is proved where no more
             was asked for (`Examination.coverage`).
+        unseen_error: error that is claimed of a network that only answers like the model, in units of the largest that
+            was seen. Where the tail of the errors is heavy, a few percent of the domain lie above the largest of
+            300, and next to nothing above twice that.
     """
 
     largest_noise: float = 0.1
@@ -101,6 +113,7 @@ class ClaimRules:
     partly_explained: float = 1e-5
     fewest_right: float = 0.5
     nearly_all: float = 0.95
+    unseen_error: float = 2.0
 
     def __call__(self, evidence: Evidence) -> tuple[Outcome, str]:
         """Decide the outcome, and say why in one paragraph."""
@@ -117,9 +130,41 @@ class ClaimRules:
             weak=self.fewest_right,
         )
 
+    def is_imitation(self, evidence: Evidence) -> bool:
+        """Whether nothing may be claimed about the neurons of a network, but that it answers like the model.
+
+        So it is with every network from random starts whose neurons the answers do not pin down, and all of them.
+        """
+        certificate = evidence.certificate
+        is_pinned_down = certificate.is_isolated and certificate.radius < self.largest_radius
+        is_right = evidence.explains and not (evidence.missed or evidence.missed_trials)
+        return evidence.is_student and not (is_right and is_pinned_down and evidence.is_complete)
+
+    def imitation_checks(self, evidence: Evidence) -> list[Diagnostic]:
+        """Check on which share of the domain a network answers like the model, and how well."""
+        advice = "what the network is good for; its neurons are not claimed to be the model's"
+        errors = {IMITATED_ERROR: evidence.fresh_error} | (
+            {IMITATED_CORNERS: evidence.trial_error} if evidence.is_box else {}
+        )
+        return [
+            at_least(
+                IMITATED_SHARE,
+                evidence.certificate.coverage,
+                self.nearly_all,
+                "what fresh points of the domain prove; raise the budget, or coverage=",
+                weak=self.fewest_right,
+            ),
+            *(
+                at_most(name, self.unseen_error * error, self.partly_explained, advice, weak=math.inf)
+                for name, error in errors.items()
+            ),
+        ]
+
     def _decided(self, evidence: Evidence) -> tuple[Outcome, str]:
         if evidence.coarseness and evidence.limit > self.largest_noise:
             return Outcome.NOT_IDENTIFIED, evidence.coarseness
+        if self.is_imitation(evidence):
+            return self._imitating(evidence)
         if not evidence.explains or evidence.missed or evidence.missed_trials:
             return self._unexplained(evidence)
         if evidence.limit > self.largest_noise:
@@ -140,9 +185,24 @@ class ClaimRules:
 
     def certificate(self, evidence: Evidence) -> Certificate:
         """Give what of the certificate may be claimed: nothing about parameters of a network that misses answers."""
-        if evidence.explains and not (evidence.missed or evidence.missed_trials):
+        is_right = evidence.explains and not (evidence.missed or evidence.missed_trials)
+        if is_right and not self.is_imitation(evidence):
             return evidence.certificate
         return replace(evidence.certificate, radius=math.inf, isolation=0.0)
+
+    def _imitating(self, evidence: Evidence) -> tuple[Outcome, str]:
+        certificate = evidence.certificate
+        if certificate.rms_error > self.partly_explained or certificate.coverage < self.fewest_right:
+            return Outcome.NOT_IDENTIFIED, _unknown_kind(evidence)
+        error, at_corners = self.unseen_error * evidence.fresh_error, self.unseen_error * evidence.trial_error
+        where = "of the domain" if evidence.is_box else "of the domain as it is sampled"
+        corners = f", and up to {at_corners:.1e} at vertices and faces of the box" if at_corners > error else ""
+        return Outcome.PARTLY_IDENTIFIED, (
+            f"a network of {evidence.network} answers like the model to {error:.1e} of the spread on at least "
+            f"{percent(certificate.coverage)} {where} {_confidence(evidence)}{corners}; its root mean square error at "
+            f"{certificate.fresh_queries} fresh points is {certificate.rms_error:.1e}. It was fitted from random "
+            "starts: its neurons and its activation are not claimed to be the model's."
+        )
 
     def _unexplained(self, evidence: Evidence) -> tuple[Outcome, str]:
         error, floor = evidence.certificate.rms_error, evidence.floor

@@ -40,7 +40,9 @@ from unweave.identification.routes import (
 )
 from unweave.identification.saturation.route import SaturationWalk, is_affine_far_out, is_constant_far_out
 from unweave.identification.session import Probing, Progress, Session
+from unweave.identification.students.route import StudentFit, Unexplained
 from unweave.networks.network import Network
+from unweave.networks.parameters import is_shallow
 from unweave.numerics.least_squares import ending_after
 from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.numerics.subspace_power import SubspacePower
@@ -167,6 +169,7 @@ class Identifier:
             KinkWalk(suits=is_straight_after_all),
             KinkWalk(suits=hides_kinks),
             PlateauWalk(suits=is_constant_at_the_centre, search=LowestLayerSearch(homes=0)),
+            StudentFit(suits=Unexplained(), largest_error=self.rules.partly_explained),
         )
 
     def __call__(
@@ -211,6 +214,8 @@ class Identifier:
             return replace(trail, route=trail.layer_route).result(Outcome.PARTLY_IDENTIFIED, first.reason)
         if best is not None:
             return self._judged(replace(trail, route=trail.best_route), best)
+        if trail.imitation is not None:
+            return self._judged(trail, trail.imitation)
         if isinstance(trail.failure, OracleError):
             raise trail.failure
         if trail.survey.steps is not None:
@@ -222,13 +227,23 @@ class Identifier:
         """Judge the best network by fresh answers, and say what a user should know about it."""
         session, probe = trail.survey.session, trail.survey.probe
         spreads = probe.spreads
-        best = examined.relative_to(spreads).candidate.with_delivered_radius()
-        examined = replace(examined, candidate=best)
-        session.diagnostics += [*best.start.checks, *network_quality(best.network, best.certificate)]
-        contradiction = self._contradiction(best.network, trail.survey)
-        evidence = examined.evidence(probe, largest_noise=self.rules.largest_noise, contradiction=contradiction)
+        # An imitation is claimed by its error alone, which has to be in the right unit.
+        judged = (
+            examined.relative_to(spreads, misjudged=0.0) if examined.is_imitation else examined.relative_to(spreads)
+        )
+        best = judged.candidate.with_delivered_radius()
+        judged = replace(judged, candidate=best)
+        contradiction = "" if examined.is_imitation else self._contradiction(best.network, trail.survey)
+        evidence = judged.evidence(probe, largest_noise=self.rules.largest_noise, contradiction=contradiction)
         outcome, reason = self.rules(evidence)
-        session.diagnostics.append(self.rules.right_share_check(evidence))
+        if outcome is Outcome.NOT_IDENTIFIED and trail.imitation not in (None, examined):
+            return self._judged(replace(trail, route=trail.imitation_route), trail.imitation)
+        is_imitation = self.rules.is_imitation(evidence)
+        if is_imitation:
+            session.diagnostics += self.rules.imitation_checks(evidence)
+        else:
+            session.diagnostics += [*best.start.checks, *network_quality(best.network, best.certificate)]
+            session.diagnostics.append(self.rules.right_share_check(evidence))
         if not best.explains and session.oracle.ledger.left < best.network.parameters:
             session.notes.append("The budget was used up before anything else could be tried: raise it.")
         if outcome is Outcome.NOT_IDENTIFIED:
@@ -236,9 +251,9 @@ class Identifier:
         if np.any(np.isinf(spreads)):
             session.notes += reasons.rounded_constants(spreads, probe.digits.unit, probe.may_hide_changes)
         network = best.delivered(self.activation)
-        if network.skip is not None and network.layers[0].activation.reflected_slope != 0.0:
+        if network.skip is not None and network.layers[0].activation.reflected_slope != 0.0 and not is_imitation:
             session.notes.append(reasons.affine_part())
-        return trail.result(outcome, reason, network, self.rules.certificate(evidence))
+        return trail.result(outcome, reason, network, self.rules.certificate(evidence), is_imitation=is_imitation)
 
     def _contradiction(self, network: Network, survey: Survey) -> str:
         """Say how the network contradicts what the user has given; empty if it does not."""
@@ -261,6 +276,7 @@ class Trail:
         free_queries: what a route may cost, without a budget, before it has seen a neuron.
         known: what later routes may build on.
         best: the network that meets fresh answers best, as its examination has left it.
+        imitation: a network that only answers like the model, which is shown where no other may be.
         settled: a network whose outcome is known already.
         failure: why the first route that failed did.
         spent: what the oracle said when the budget ended before there was any network.
@@ -269,6 +285,7 @@ class Trail:
         route: the route that was taken last.
         best_route: the one that led to the best network.
         layer_route: the one that led to the first layer.
+        imitation_route: the one that led to the imitation.
     """
 
     survey: Survey
@@ -276,6 +293,7 @@ class Trail:
     free_queries: int = 10_000
     known: Known = field(default_factory=Known)
     best: Examined | None = None
+    imitation: Examined | None = None
     settled: Settled | None = None
     failure: str | OracleError = ""
     spent: BudgetExhausted | None = None
@@ -284,6 +302,7 @@ class Trail:
     route: str = ""
     best_route: str = ""
     layer_route: str = ""
+    imitation_route: str = ""
 
     def after(self, route: Route, refiner: Refiner) -> "Trail":
         """Try another route, if it suits and is still needed.
@@ -340,6 +359,7 @@ class Trail:
             found.first_layer or self.known.first_layer,
             (*self.known.tried, name),
             self.known.misses or (examined is not None and not examined.is_right),
+            self._nearest(examined),
         )
         trail = replace(
             self,
@@ -352,12 +372,28 @@ class Trail:
         )
         return trail._judging(found, examined)
 
+    def _nearest(self, examined: Examined | None) -> Network | None:
+        """Give the better network of the best so far and another one, if it is shallow and in standard coordinates."""
+        either = [each for each in (self.best, examined) if each is not None]
+        if not either:
+            return None
+        candidate = min(either, key=lambda each: each.error).candidate
+        is_standard = candidate.units is self.survey.probe.oracle
+        return candidate.network if is_standard and is_shallow(candidate.network) else None
+
     def _examined(self, candidate: Candidate, refiner: Refiner) -> Examined:
         """Try a network where it could still be wrong, unless it is known to be."""
-        if not candidate.explains:
-            return self.examination.of_known_fault(candidate, refiner)
+        is_student, examination = candidate.start.is_student, self.examination
+        if not candidate.explains and not is_student:
+            return examination.of_known_fault(candidate, refiner)
         with self.survey.session.stage("examining the network"):
-            return self.examination(candidate, refiner)
+            if candidate.explains:
+                examined = examination(candidate, refiner)
+                if not examined.is_imitation:
+                    return examined
+                # Fresh answers that have changed it were given up, and others are there now.
+                candidate = examined.candidate
+            return examination.of_imitation(candidate, refiner)
 
     def _judging(self, found: Found, examined: Examined | None) -> "Trail":
         """Keep the better network, and say whether another route is needed."""
@@ -367,6 +403,8 @@ class Trail:
             return replace(self, end="an earlier route has settled the outcome.")
         if examined is None:
             return self
+        if examined.is_imitation:
+            return replace(self, imitation=examined, imitation_route=self.route)
         end = "the network of an earlier route explains the answers." if examined.is_right else ""
         if self.best is not None and not end and examined.error >= self.best.error:
             return self
@@ -378,6 +416,8 @@ class Trail:
         reason: str,
         network: Network | None = None,
         certificate: Certificate | None = None,
+        *,
+        is_imitation: bool = False,
     ) -> Result:
         """End with this outcome; without a network, with the first layer if there is one."""
         first = self.known.first_layer
@@ -391,6 +431,7 @@ class Trail:
             route=self.route,
             routes=self.choices,
             first_layer=first.layer if first is not None and network is None else None,
+            is_imitation=is_imitation,
         )
 
 

@@ -29,11 +29,13 @@ class Start:
         network: in standard coordinates.
         misfit: how far its neurons are from the profiles that they were read from, relative.
         checks: the assumptions of the way it was found.
+        is_student: whether it was fitted from random starts: nothing but the answers speaks for its neurons.
     """
 
     network: Network
     misfit: float
     checks: tuple[Diagnostic, ...] = ()
+    is_student: bool = False
 
 
 @dataclass(frozen=True)
