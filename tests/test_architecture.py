@@ -38,7 +38,7 @@ METHODS = ("identification", "learn", "explore", "reproduce")
 # Where a module needs two users: the shared floor, and what lies beside the methods.
 SHARED = ("numerics", "samples.hermite", "identification", "learn", "explore")
 # Modules beside the methods that are doors, or parts of one.
-DOORS = {"identification.identifier", "identification.examination"}
+DOORS = {"identification.identifier", "identification.examination", "identification.trail"}
 # Shared folders that a method imports from its neighbours' parent.
 COMMON_FOLDERS = {"identification.walks", "samples.hermite"}
 

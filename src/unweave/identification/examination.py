@@ -124,8 +124,8 @@ class Examined:
             constants=reasons.constants(same) if (same := same_outputs(probe)) else "",
             twins=twin_distance(network, probe.answers.points, candidate.limit),
             is_student=candidate.start.is_student,
-            fresh_error=_relative_error(candidate, spreads, probe.answers.fresh_points, probe.answers.fresh_values),
-            trial_error=_relative_error(candidate, spreads, *probe.answers.trials_in_domain),
+            fresh_errors=candidate.student_errors(probe.answers.fresh_points, probe.answers.fresh_values, spreads),
+            trial_error=max(candidate.student_errors(*probe.answers.trials_in_domain, spreads), default=0.0),
         )
 
 
@@ -335,15 +335,6 @@ def hidden_shift(network: Network, size: float) -> float:
 
 def _errors(candidate: Candidate, points: Points, values: Values) -> Values:
     return np.abs(values - candidate.network(points))
-
-
-def _relative_error(
-    candidate: Candidate, spreads: Float64[np.ndarray, "outputs"], points: Points, values: Values
-) -> float:
-    """Give the largest error of a student, relative to the spread of its output; others are in units of their own."""
-    if not candidate.start.is_student:
-        return 0.0
-    return float(np.max(_errors(candidate, points, values) * candidate.units.size / spreads, initial=0.0))
 
 
 def same_outputs(probe: Probe) -> dict[int, float]:

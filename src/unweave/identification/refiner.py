@@ -79,6 +79,15 @@ class Candidate:
         factor = error_in_oracle_units(self.network.layers[0], self.units)
         return replace(self, certificate=replace(self.certificate, radius=factor * self.certificate.radius))
 
+    def student_errors(
+        self, points: Points, values: Values, spreads: Float64[np.ndarray, "outputs"]
+    ) -> tuple[float, ...]:
+        """Give errors of a student, per point, relative to the spread of the output where it is largest; else none."""
+        if not self.start.is_student:
+            return ()
+        errors = np.abs(values - self.network(points)) * self.units.size / spreads
+        return tuple(np.max(errors, axis=1).tolist())
+
     @property
     def is_smooth(self) -> bool:
         """Whether its hidden activations have three derivatives everywhere."""

@@ -48,6 +48,8 @@ class ProjectedFit:
         activation: of the neurons.
         largest_step: change of a weight or bias in one step, in standard units; chosen: neurons that jump farther have
             left the domain.
+        gone: size of a neuron's values, relative to the largest, up to which it has left the domain; chosen, far below
+            rounding.
         ridge: keeps coefficients finite where columns depend on each other; a few digits above rounding.
         least_share: every number is damped by at least this share of what the most important one is damped by.
         near: residual below which steps are solved orthogonally: with normal equations, at half the digits, fits of
@@ -58,6 +60,7 @@ class ProjectedFit:
     values: Values
     activation: Activation
     largest_step: float = 5.0
+    gone: float = 1e-30
     ridge: float = 1e-14
     least_share: float = 1e-10
     near: float = 1e-3
@@ -67,9 +70,11 @@ class ProjectedFit:
         lifted = lift(self.points)
         arguments = lifted @ point.T
         columns = np.hstack([self.activation(arguments), lifted])
-        sizes = np.maximum(np.linalg.norm(columns, axis=0), np.finfo(float).tiny)
+        sizes = np.max(np.abs(columns), axis=0)
         if not np.all(np.isfinite(sizes)):
             return Projected(arguments, columns, columns[:0].T, np.full_like(self.values, np.nan), columns)
+        # A neuron that has left the domain takes no part, instead of one with an enormous output weight.
+        sizes[sizes <= self.gone * np.max(sizes)] = np.inf
         damped = np.vstack([columns / sizes, self.ridge * np.eye(len(sizes))])
         factor, triangle = np.linalg.qr(damped)
         basis = factor[: len(lifted)]
