@@ -77,9 +77,9 @@ def test_the_assertion_on_imitations_can_fail() -> None:
 
 def test_a_smooth_function_that_is_no_network_is_answered_alike() -> None:
     def function(x: np.ndarray) -> np.ndarray:
-        return (np.exp(-x[:, :1]) * np.cos(2.0 * x[:, 1:])) / (2.0 + x[:, :1] * x[:, 1:])
+        return np.exp(0.5 * x[:, :1]) + x[:, :1] * x[:, 1:]
 
-    found = unweave.identify(function, inputs=2, domain=Box(-1.0, 1.0), activation="erf")
+    found = unweave.identify(function, inputs=2, domain=Box(-1.0, 1.0), activation="tanh")
     assert_answers_alike(found, function, Box(-1.0, 1.0), 2)
 
 
