@@ -151,7 +151,8 @@ class ClaimRules:
         error, share = self.imitated(evidence)
         errors = {IMITATED_ERROR: error}
         if evidence.is_box:
-            errors[IMITATED_CORNERS] = self.unseen_error * evidence.trial_error
+            # No claim at vertices is stronger than that on most of the domain.
+            errors[IMITATED_CORNERS] = max(error, self.unseen_error * evidence.trial_error)
         advice = "what the network is good for; its neurons are not claimed to be the model's"
         return [
             at_least(
