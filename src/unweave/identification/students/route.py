@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from unweave.activations import Activation, base_of, simplest_activations
-from unweave.exceptions import BudgetExhausted
+from unweave.exceptions import BudgetExhausted, OracleError
 from unweave.identification import reasons
 from unweave.identification.found import Found
 from unweave.identification.refiner import Candidate, Refiner, Start
@@ -91,11 +91,24 @@ class StudentFit:
     asks_far = False
 
     def __call__(self, survey: Survey, known: Known, refiner: Refiner) -> Found:
-        """Fit students, and judge the best one."""
+        """Fit students, and judge the best one.
+
+        Raises:
+            OracleError: if the model fails, unless an earlier route has found a network, which is not lost for that.
+        """
+        try:
+            return self._found(survey, known, refiner)
+        except OracleError as failure:
+            if known.network is None:
+                raise
+            return Found(str(failure))
+
+    def _found(self, survey: Survey, known: Known, refiner: Refiner) -> Found:
         students: list[Student] = []
         with survey.session.stage("fitting students"), suppress(BudgetExhausted):
             # What was learnt before the budget ended is judged all the same.
-            students.extend(self._students(survey, known))
+            for student in self._students(survey, known):
+                students.append(student)
         if not students:
             return Found(reasons.no_students())
         with survey.session.stage("refining"), suppress(BudgetExhausted):

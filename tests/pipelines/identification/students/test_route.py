@@ -6,8 +6,13 @@ import pytest
 import unweave
 from unweave.activations import GAUSSIAN, RELU, SIN, TANH, Activation
 from unweave.certificates.claims import IMITATED_ERROR, IMITATED_SHARE
+from unweave.identification.refiner import Refiner
+from unweave.identification.routes import Known, Survey
+from unweave.identification.session import Probing, Session
+from unweave.identification.students.route import StudentFit, Unexplained
 from unweave.networks.network import Network
 from unweave.networks.symmetries import match
+from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.oracles.oracle import Box, CallableOracle, Domain, Everywhere
 from unweave.reports.json import as_document
 from unweave.result import Outcome, RouteEnd
@@ -88,6 +93,26 @@ def test_an_activation_that_it_is_not_is_not_identified() -> None:
     found = unweave.identify(truth, activation="tanh")
     assert not found.is_identified
     assert found.network is None or found.is_imitation
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_model_that_fails_takes_no_earlier_network_away(is_known: bool, seed: int) -> None:
+    truth = planted(1, TANH, inputs=2, neurons=5)
+    is_failing = False
+
+    def function(x: np.ndarray) -> np.ndarray:
+        return np.full((len(x), 1), np.nan) if is_failing else truth(x)
+
+    session = Session(CallableOracle(function, inputs=2), np.random.default_rng(seed))
+    survey = Survey(session, Probing()(session))
+    refiner = Refiner(survey.probe.answers, LevenbergMarquardt(), survey.probe.scale.noise)
+    route = StudentFit(suits=Unexplained(), largest_error=1e-5)
+    is_failing = True
+    if is_known:
+        assert "finite" in route(survey, Known(network=truth), refiner).reason
+    else:
+        with pytest.raises(unweave.OracleError):
+            route(survey, Known(), refiner)
 
 
 @pytest.mark.parametrize("budget", [300, 600, 900])
