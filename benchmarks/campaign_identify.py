@@ -20,7 +20,7 @@ from campaign_disturbed import badly_behaved, few_digits, rounded
 from campaign_planted import Plant, Truth
 from campaigns import Family, Judged, Verdict
 from unweave import Everywhere, Outcome
-from unweave.certificates.claims import RIGHT_SHARE
+from unweave.certificates.claims import IMITATED_CORNERS, IMITATED_ERROR, IMITATED_SHARE, RIGHT_SHARE
 from unweave.networks.network import Network
 
 POINTS = 100_000
@@ -72,6 +72,8 @@ def verdict(found: unweave.Result, truth: Truth, rng: np.random.Generator) -> Ju
         values, spread = np.where(is_constant, answers, values), np.where(is_constant, 0.0, spread)
     spread = np.where(spread > 0, spread, np.maximum(np.max(np.abs(values), axis=0), np.finfo(float).tiny))
     errors = np.max(np.abs(found.network(points) - values) / spread, axis=1)
+    if found.is_imitation:
+        return imitation_verdict(found, errors, rounding=1e-15 * float(np.max(np.abs(values) / spread)) + 1e-14)
     allowed = allowance(found, truth, standard, values, spread)
     share = float(np.mean(errors > allowed))
     worst = f"largest error {np.max(errors):.1e} in {share:.1e}, {found.reason[:160]}"
@@ -85,6 +87,20 @@ def verdict(found: unweave.Result, truth: Truth, rng: np.random.Generator) -> Ju
     claimed = claimed_share(found)
     if claimed is not None and 1.0 - share < claimed - 0.01:
         return Judged(Verdict.WRONG, f"right on {1 - share:.3f} of the domain, claimed {claimed:.3f}; {worst}")
+    return Judged(Verdict.PARTLY_RIGHT, found.reason[:200])
+
+
+def imitation_verdict(found: unweave.Result, errors: np.ndarray, *, rounding: float) -> Judged:
+    """Compare a network that only answers like the model with what is claimed: its error, on a share of the domain."""
+    certificate, claims = found.certificate, {check.name: check.value for check in found.diagnostics}
+    if found.outcome is Outcome.IDENTIFIED or certificate is None or certificate.is_isolated:
+        return Judged(Verdict.WRONG, f"parameters of an imitation are claimed: {found.reason[:160]}")
+    claimed, allowed = claims[IMITATED_SHARE], claims[IMITATED_ERROR]
+    right = float(np.mean(errors[:POINTS] <= allowed + ROUNDING * rounding))
+    # All vertices that a box of this size has were asked.
+    at_vertices = float(np.max(errors[POINTS:], initial=0.0))
+    if right < claimed or at_vertices > claims.get(IMITATED_CORNERS, 0.0) + ROUNDING * rounding:
+        return Judged(Verdict.WRONG, f"alike on {right:.4f}, at vertices to {at_vertices:.1e}; {found.reason[:200]}")
     return Judged(Verdict.PARTLY_RIGHT, found.reason[:200])
 
 

@@ -38,7 +38,11 @@ METHODS = ("identification", "learn", "explore", "reproduce")
 # Where a module needs two users: the shared floor, and what lies beside the methods.
 SHARED = ("numerics", "samples.hermite", "identification", "learn", "explore")
 # Modules beside the methods that are doors or parts of one, and the door: together they are one user.
-DOORS = {"identification.identifier": "identification", "identification.examination": "identification"}
+DOORS = {
+    "identification.identifier": "identification",
+    "identification.examination": "identification",
+    "identification.trail": "identification",
+}
 # Shared folders that a method imports from its neighbours' parent.
 COMMON_FOLDERS = {"identification.walks", "samples.hermite"}
 

@@ -134,6 +134,8 @@ class Result(Generic[AnyNetwork, AnyCertificate]):
         first_layer: the first hidden layer of a network that is not shallow, where a walk has found it:
             directions exactly, lengths and biases as well as the reason says.
         equivalent_activations: other names under which the same network can be written.
+        is_imitation: whether the network only answers like the model, as well as the reason says: its neurons and its
+            activation are not claimed to be the model's.
     """
 
     outcome: Outcome
@@ -147,6 +149,7 @@ class Result(Generic[AnyNetwork, AnyCertificate]):
     routes: tuple[RouteChoice, ...] = ()
     first_layer: "Layer | None" = None
     equivalent_activations: tuple[str, ...] = ()
+    is_imitation: bool = False
 
     @property
     def is_identified(self) -> bool:

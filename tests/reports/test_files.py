@@ -242,6 +242,7 @@ WRONG_FIELDS = [
     for value in (None, 3.5, {"a": "b"}, [[1]], True)
     # Null means that there is none.
     if not (value is None and key in ("network", "certificate", "first_layer"))
+    if not (value is True and key == "is_imitation")
 ]
 
 

@@ -3,24 +3,20 @@
 A network is called identified if it explains fresh answers, was tried wherever something could hide, and its parameters
 are pinned down. Every other network is partly identified, with the part that is, or not identified.
 
-Beside the claim stand the assumptions of the theory that can be computed from the network, each with its number,
-threshold and advice. Most bounds of the theory are far from sharp: a weak verdict is information, and only fresh
-answers decide. Section and theorem numbers refer to [fiedler].
+Beside the claim stand the assumptions that can be computed from the network (`quality.py`), which decide about none.
 """
 
 import math
 from dataclasses import dataclass, replace
 
-import numpy as np
-from jaxtyping import Float64
-
-from unweave.activations import hermite_polynomials
 from unweave.certificates.certify import Certificate, coverage_of, right_share
 from unweave.networks.network import Network
-from unweave.networks.parameters import is_shallow
 from unweave.result import Diagnostic, Outcome, at_least, at_most, percent
 
 RIGHT_SHARE = "share of the domain on which the network is right, at least"
+IMITATED_SHARE = "share of the domain on which the network answers like the model, at least"
+IMITATED_ERROR = "error of its answers there, relative to the spread, at most"
+IMITATED_CORNERS = "error of its answers at vertices of the box, relative to the spread, at most"
 
 
 @dataclass(frozen=True)
@@ -47,6 +43,9 @@ class Evidence:
         contradiction: how the network contradicts what the user has said; empty if it does not.
         constants: what is said of outputs that were always the same, beside others; empty if there are none.
         twins: distance of two neurons, relative to their weights, below which answers show one between them; or 0.
+        is_student: whether the network was fitted from random starts, so that only answers speak for its neurons.
+        fresh_errors: of such a network at fresh points, relative to the spread of the output where it is largest.
+        trial_error: the largest at vertices and faces of a box.
     """
 
     network: str
@@ -68,6 +67,9 @@ class Evidence:
     contradiction: str = ""
     constants: str = ""
     twins: float = 0.0
+    is_student: bool = False
+    fresh_errors: tuple[float, ...] = ()
+    trial_error: float = 0.0
 
     @property
     def right_share(self) -> float:
@@ -94,6 +96,9 @@ class ClaimRules:
         fewest_right: share of the domain that a network must be right on, at least, to be called partly identified.
         nearly_all: share of the domain from which on nothing is said to be weak about it: what is proved where no more
             was asked for (`Examination.coverage`).
+        unseen_error: error that is claimed of a network that only answers like the model, in units of the largest that
+            was seen. Where the tail of the errors is heavy, a few percent of the domain lie above the largest of
+            300, and next to nothing above twice that.
     """
 
     largest_noise: float = 0.1
@@ -101,6 +106,7 @@ class ClaimRules:
     partly_explained: float = 1e-5
     fewest_right: float = 0.5
     nearly_all: float = 0.95
+    unseen_error: float = 2.0
 
     def __call__(self, evidence: Evidence) -> tuple[Outcome, str]:
         """Decide the outcome, and say why in one paragraph."""
@@ -117,9 +123,53 @@ class ClaimRules:
             weak=self.fewest_right,
         )
 
+    def is_imitation(self, evidence: Evidence) -> bool:
+        """Whether nothing may be claimed about the neurons of a network, but that it answers like the model.
+
+        So it is with every network from random starts whose neurons the answers do not pin down, and all of them.
+        """
+        certificate = evidence.certificate
+        is_pinned_down = certificate.is_isolated and certificate.radius < self.largest_radius
+        is_right = evidence.explains and not (evidence.missed or evidence.missed_trials)
+        return evidence.is_student and not (is_right and is_pinned_down and evidence.is_complete)
+
+    def imitated(self, evidence: Evidence) -> tuple[float, float]:
+        """Say to which error a network answers like the model, and on which share of the domain, at least.
+
+        Either the largest error that was seen, with a margin, on what fresh points without larger ones prove; or, for a
+        network that misses some of them by far, the error up to which networks are shown, on what the others prove.
+        """
+        certificate, errors = evidence.certificate, evidence.fresh_errors
+        if certificate.rms_error <= self.partly_explained:
+            return self.unseen_error * max(errors), certificate.coverage
+        missed = sum(error > self.partly_explained for error in errors)
+        share = right_share(len(errors), missed, confidence=certificate.confidence, candidates=certificate.candidates)
+        return self.partly_explained, share
+
+    def imitation_checks(self, evidence: Evidence) -> list[Diagnostic]:
+        """Check on which share of the domain a network answers like the model, and how well."""
+        error, share = self.imitated(evidence)
+        errors = {IMITATED_ERROR: error}
+        if evidence.is_box:
+            # No claim at vertices is stronger than that on most of the domain.
+            errors[IMITATED_CORNERS] = max(error, self.unseen_error * evidence.trial_error)
+        advice = "what the network is good for; its neurons are not claimed to be the model's"
+        return [
+            at_least(
+                IMITATED_SHARE,
+                share,
+                self.nearly_all,
+                "what fresh points of the domain prove; raise the budget, or coverage=",
+                weak=self.fewest_right,
+            ),
+            *(at_most(name, each, self.partly_explained, advice, weak=math.inf) for name, each in errors.items()),
+        ]
+
     def _decided(self, evidence: Evidence) -> tuple[Outcome, str]:
         if evidence.coarseness and evidence.limit > self.largest_noise:
             return Outcome.NOT_IDENTIFIED, evidence.coarseness
+        if self.is_imitation(evidence):
+            return self._imitating(evidence)
         if not evidence.explains or evidence.missed or evidence.missed_trials:
             return self._unexplained(evidence)
         if evidence.limit > self.largest_noise:
@@ -140,9 +190,24 @@ class ClaimRules:
 
     def certificate(self, evidence: Evidence) -> Certificate:
         """Give what of the certificate may be claimed: nothing about parameters of a network that misses answers."""
-        if evidence.explains and not (evidence.missed or evidence.missed_trials):
+        is_right = evidence.explains and not (evidence.missed or evidence.missed_trials)
+        if is_right and not self.is_imitation(evidence):
             return evidence.certificate
         return replace(evidence.certificate, radius=math.inf, isolation=0.0)
+
+    def _imitating(self, evidence: Evidence) -> tuple[Outcome, str]:
+        certificate, (error, share) = evidence.certificate, self.imitated(evidence)
+        if share < (self.fewest_right if certificate.rms_error <= self.partly_explained else self.nearly_all):
+            return Outcome.NOT_IDENTIFIED, _unknown_kind(evidence)
+        where = "of the domain" if evidence.is_box else "of the domain as it is sampled"
+        at_corners = self.unseen_error * evidence.trial_error
+        corners = f", and up to {at_corners:.1e} at vertices and faces of the box" if at_corners > error else ""
+        return Outcome.PARTLY_IDENTIFIED, (
+            f"a network of {evidence.network} answers like the model to {error:.1e} of the spread on at least "
+            f"{percent(share)} {where} {_confidence(evidence)}{corners}; its root mean square error at "
+            f"{certificate.fresh_queries} fresh points is {certificate.rms_error:.1e}. It was fitted from random "
+            "starts: its neurons and its activation are not claimed to be the model's."
+        )
 
     def _unexplained(self, evidence: Evidence) -> tuple[Outcome, str]:
         error, floor = evidence.certificate.rms_error, evidence.floor
@@ -258,132 +323,6 @@ def _unknown_kind(evidence: Evidence) -> str:
         f"{evidence.misfit:.1e}. Neurons are missing that the search has not met, the activation is not among the "
         f"known ones, {shape}, or the answers are too noisy for its size."
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class QualityRules:
-    """Limits beyond which a diagnostic of a recovered network is weak: they warn, and decide about no claim.
-
-    Args:
-        highest_degree: of the Hermite expansions. Chosen: the size of the high part matters, not its digits.
-        high_degree: where the part begins that low-degree polynomials lack.
-        smallest_slope: inverse of the largest derivative; chosen, as the theory asks for a finite one only.
-        smallest_content: of high degree, and of what tells neurons apart, relative to the largest. Chosen: squares
-            of parts that are 1e-4 of it.
-        largest_condition: of the shift problem, with which half of the digits of float64 are left.
-        misfits: error on fresh answers, in units of the noise, from which on the fit is doubtful, and failed. Chosen.
-        radii: of the parameters, the same. At 1 a neuron is not known at all.
-    """
-
-    highest_degree: int = 40
-    high_degree: int = 4
-    smallest_slope: float = 1e-6
-    smallest_content: float = 1e-8
-    largest_condition: float = 1e8
-    misfits: tuple[float, float] = (10.0, 100.0)
-    radii: tuple[float, float] = (1e-3, 1.0)
-
-
-QUALITY_RULES = QualityRules()
-
-
-def network_quality(network: Network, certificate: Certificate) -> list[Diagnostic]:
-    """Check the assumptions behind a recovered network on the network itself."""
-    # The Hermite content of what upper layers see has no such closed form.
-    is_excitable = is_shallow(network) and network.layers[0].activation.is_smooth
-    return [
-        *(excitation(network) if is_excitable else []),
-        *goodness_of_fit(certificate),
-        *conditioning(certificate),
-    ]
-
-
-def excitation(network: Network) -> list[Diagnostic]:
-    """Hermite content of the neurons under Gaussian points: SNM2, SNM3 and the shift problem (3.98, F12).
-
-    Uses the recovered scales, biases and output weights in standard coordinates.
-    """
-    hidden, output = network.layers
-    if hidden.neurons == 0:
-        return []
-    lengths = np.linalg.norm(hidden.weights, axis=1)
-    pull = np.linalg.norm(output.weights, axis=0)
-    cosines = np.clip((hidden.weights @ hidden.weights.T) / np.outer(lengths, lengths), -1.0, 1.0)
-    slopes = hermite_table(network, order=1) * pull[:, None]
-    bends = hermite_table(network, order=2) * (pull * lengths**2)[:, None]
-    moment, shifts = _second_moment(bends, cosines), _second_moment(slopes, cosines)
-    lower = np.linalg.cholesky(cosines**2 + 1e-13 * np.eye(len(cosines)))
-    learnability = float(np.linalg.eigvalsh(lower.T @ moment @ lower)[0])
-    spread = np.linalg.eigvalsh(shifts)
-    size = max(float(np.max(np.sum(bends**2, axis=1))), np.finfo(float).tiny)
-    return [
-        at_least(
-            "largest derivative of the activation is bounded",
-            1.0 / max(hidden.activation.supremum(order) for order in (1, 2, 3)),
-            QUALITY_RULES.smallest_slope,
-            "the theory needs three bounded derivatives",
-        ),
-        at_least(
-            "curvature of degree four and more, weakest neuron",
-            float(np.min(np.sum(bends[:, QUALITY_RULES.high_degree :] ** 2, axis=1))) / size,
-            QUALITY_RULES.smallest_content,
-            "a neuron too close to a cubic polynomial on this domain: widen the domain",
-            weak=0.0,
-        ),
-        at_least(
-            "learnability of the recovered network, relative",
-            learnability / size,
-            QUALITY_RULES.smallest_content,
-            "some neurons bend alike on this domain: expect them to be exact only after refinement",
-            weak=-np.inf,
-        ),
-        at_most(
-            "condition number of the shift problem",
-            float(spread[-1] / spread[0]) if spread[0] > 1e-300 * spread[-1] else np.inf,
-            QUALITY_RULES.largest_condition,
-            "neurons are hard to tell apart by their biases: the joint refinement has to do it",
-            weak=np.inf,
-        ),
-    ]
-
-
-def hermite_table(network: Network, *, order: int) -> Float64[np.ndarray, "neurons degrees"]:
-    """Hermite coefficients of ``g^(order)(|w| t + b)`` for every neuron of a shallow network."""
-    hidden = network.layers[0]
-    lengths = np.linalg.norm(hidden.weights, axis=1)
-    t = np.linspace(-12.0, 12.0, 769)
-    density = np.exp(-0.5 * t**2) / np.sqrt(2 * np.pi) * (t[1] - t[0])
-    values = hidden.activation(lengths[:, None] * t + hidden.biases[:, None], order)
-    return (values * density) @ hermite_polynomials(t, QUALITY_RULES.highest_degree).T
-
-
-def _second_moment(table: np.ndarray, cosines: np.ndarray) -> Float64[np.ndarray, "neurons neurons"]:
-    """``E[q_k q_l] = sum_r mu_r(q_k) mu_r(q_l) <u_k, u_l>^r`` (Lemma 3.8)."""
-    total, power = np.zeros_like(cosines), np.ones_like(cosines)
-    for column in table.T:
-        total += np.outer(column, column) * power
-        power = power * cosines
-    return total
-
-
-def goodness_of_fit(certificate: Certificate) -> list[Diagnostic]:
-    """The decisive check: answers that no fit has seen."""
-    return [
-        at_most(
-            "error on fresh answers, relative to the noise",
-            certificate.rms_error / certificate.noise if certificate.noise > 0 else 0.0,
-            QUALITY_RULES.misfits[0],
-            "something is left that the network does not explain",
-            weak=QUALITY_RULES.misfits[1],
-        )
-    ]
-
-
-def conditioning(certificate: Certificate) -> list[Diagnostic]:
-    """Whether the answers pin the parameters down."""
-    advice = "ask more answers, or accept that the weakest neurons are only roughly known"
-    radius, weak = QUALITY_RULES.radii
-    return [at_most("relative radius of the parameters", certificate.radius, radius, advice, weak=weak)]
 
 
 def in_words(network: Network) -> str:

@@ -57,6 +57,11 @@ class Examined:
         return self.candidate.explains and self.is_passed
 
     @property
+    def is_imitation(self) -> bool:
+        """Whether it was fitted from random starts and is not the network itself."""
+        return self.candidate.start.is_student and not self.is_right
+
+    @property
     def error(self) -> float:
         """Root mean square error of fresh answers, relative to their spread."""
         return self.candidate.certificate.rms_error
@@ -118,6 +123,9 @@ class Examined:
             contradiction=contradiction,
             constants=reasons.constants(same) if (same := same_outputs(probe)) else "",
             twins=twin_distance(network, probe.answers.points, candidate.limit),
+            is_student=candidate.start.is_student,
+            fresh_errors=candidate.student_errors(probe.answers.fresh_points, probe.answers.fresh_values, spreads),
+            trial_error=max(candidate.student_errors(*probe.answers.trials_in_domain, spreads), default=0.0),
         )
 
 
@@ -173,6 +181,18 @@ class Examination:
         fresh = refiner.answers.fresh_points, refiner.answers.fresh_values
         missed = np.count_nonzero(refiner.missed(candidate.network, *fresh))
         return Examined(candidate, missed=int(missed), is_complete=False)
+
+    def of_imitation(self, candidate: Candidate, refiner: Refiner) -> Examined:
+        """Ask how far a network that only answers alike is from fresh answers, and at vertices and faces of a box."""
+        answers, is_complete = refiner.answers, True
+        try:
+            if answers.is_box:
+                answers.ask_trials()
+            answers.ask_fresh(self.wanted(answers))
+        except BudgetExhausted:
+            is_complete = False
+        missed = np.count_nonzero(refiner.missed(candidate.network, answers.fresh_points, answers.fresh_values))
+        return Examined(self._certified(candidate, refiner), missed=int(missed), is_complete=is_complete)
 
     def wanted(self, answers: AnswerPool) -> int:
         """Say how many fresh answers the claim needs."""

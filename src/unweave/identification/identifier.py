@@ -12,21 +12,20 @@ import numpy as np
 from unweave.activations import IDENTITY, QUADRATIC, Activation, activation_named
 from unweave.arrays import limited_threads, threads_for
 from unweave.certificates.certify import RULES, Certificate, fresh_needed
-from unweave.certificates.claims import ClaimRules, network_quality
+from unweave.certificates.claims import ClaimRules
+from unweave.certificates.quality import network_quality
 from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
 from unweave.identification import reasons
 from unweave.identification.examination import Examination, Examined
-from unweave.identification.found import Found, Settled
 from unweave.identification.hessians.route import HessianRoute
 from unweave.identification.kinks.route import KinkWalk
 from unweave.identification.peeling.route import LayerPeeling
 from unweave.identification.plateaus.route import PlateauWalk
 from unweave.identification.plateaus.search import LowestLayerSearch
 from unweave.identification.poles.route import HasSteepNeurons, PoleWalk, is_level_in_parts, was_not_explained
-from unweave.identification.refiner import Candidate, Refiner
+from unweave.identification.refiner import Refiner
 from unweave.identification.relu_layers.route import KinksBend, TwoLayerKinkWalk
 from unweave.identification.routes import (
-    Known,
     Route,
     Survey,
     has_kinks,
@@ -41,15 +40,15 @@ from unweave.identification.routes import (
 )
 from unweave.identification.saturation.route import SaturationWalk, is_affine_far_out, is_constant_far_out
 from unweave.identification.session import Probing, Progress, Session
+from unweave.identification.students.route import StudentFit, Unexplained
+from unweave.identification.trail import Trail
 from unweave.networks.network import Network
 from unweave.numerics.least_squares import ending_after
 from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.numerics.subspace_power import SubspacePower
 from unweave.oracles.oracle import Domain, Oracle
 from unweave.oracles.views import as_oracle
-from unweave.result import Outcome, Result, RouteChoice, RouteEnd
-
-SPENT = "the budget was spent before."
+from unweave.result import Outcome, Result
 
 
 def identify(
@@ -171,6 +170,7 @@ class Identifier:
             KinkWalk(suits=is_straight_after_all),
             KinkWalk(suits=hides_kinks),
             PlateauWalk(suits=is_constant_at_the_centre, search=LowestLayerSearch(homes=0)),
+            StudentFit(suits=Unexplained(), largest_error=self.rules.partly_explained),
         )
 
     def __call__(
@@ -196,7 +196,7 @@ class Identifier:
                 trail = trail.after(route, refiner)
             return self._result(trail)
 
-    def _result(self, trail: "Trail") -> Result:
+    def _result(self, trail: Trail) -> Result:
         """Judge what the routes have found.
 
         Raises:
@@ -215,6 +215,8 @@ class Identifier:
             return replace(trail, route=trail.layer_route).result(Outcome.PARTLY_IDENTIFIED, first.reason)
         if best is not None:
             return self._judged(replace(trail, route=trail.best_route), best)
+        if trail.imitation is not None:
+            return self._judged(trail, trail.imitation)
         if isinstance(trail.failure, OracleError):
             raise trail.failure
         if trail.survey.steps is not None:
@@ -222,17 +224,27 @@ class Identifier:
             return trail.result(Outcome.NOT_IDENTIFIED, trail.survey.steps.reason + said)
         return trail.result(Outcome.NOT_IDENTIFIED, trail.failure or "no way to the neurons of this function is known.")
 
-    def _judged(self, trail: "Trail", examined: Examined) -> Result:
+    def _judged(self, trail: Trail, examined: Examined) -> Result:
         """Judge the best network by fresh answers, and say what a user should know about it."""
         session, probe = trail.survey.session, trail.survey.probe
         spreads = probe.spreads
-        best = examined.relative_to(spreads).candidate.with_delivered_radius()
-        examined = replace(examined, candidate=best)
-        session.diagnostics += [*best.start.checks, *network_quality(best.network, best.certificate)]
-        contradiction = self._contradiction(best.network, trail.survey)
-        evidence = examined.evidence(probe, largest_noise=self.rules.largest_noise, contradiction=contradiction)
+        # An imitation is claimed by its error alone, which has to be in the right unit.
+        judged = (
+            examined.relative_to(spreads, misjudged=0.0) if examined.is_imitation else examined.relative_to(spreads)
+        )
+        best = judged.candidate.with_delivered_radius()
+        judged = replace(judged, candidate=best)
+        contradiction = "" if examined.is_imitation else self._contradiction(best.network, trail.survey)
+        evidence = judged.evidence(probe, largest_noise=self.rules.largest_noise, contradiction=contradiction)
         outcome, reason = self.rules(evidence)
-        session.diagnostics.append(self.rules.right_share_check(evidence))
+        if outcome is Outcome.NOT_IDENTIFIED and trail.imitation not in (None, examined):
+            return self._judged(replace(trail, route=trail.imitation_route), trail.imitation)
+        is_imitation = self.rules.is_imitation(evidence)
+        if is_imitation:
+            session.diagnostics += self.rules.imitation_checks(evidence)
+        else:
+            session.diagnostics += [*best.start.checks, *network_quality(best.network, best.certificate)]
+            session.diagnostics.append(self.rules.right_share_check(evidence))
         if not best.explains and session.oracle.ledger.left < best.network.parameters:
             session.notes.append("The budget was used up before anything else could be tried: raise it.")
         if outcome is Outcome.NOT_IDENTIFIED:
@@ -240,9 +252,9 @@ class Identifier:
         if np.any(np.isinf(spreads)):
             session.notes += reasons.rounded_constants(spreads, probe.digits.unit, probe.may_hide_changes)
         network = best.delivered(self.activation)
-        if network.skip is not None and network.layers[0].activation.reflected_slope != 0.0:
+        if network.skip is not None and network.layers[0].activation.reflected_slope != 0.0 and not is_imitation:
             session.notes.append(reasons.affine_part())
-        return trail.result(outcome, reason, network, self.rules.certificate(evidence))
+        return trail.result(outcome, reason, network, self.rules.certificate(evidence), is_imitation=is_imitation)
 
     def _contradiction(self, network: Network, survey: Survey) -> str:
         """Say how the network contradicts what the user has given; empty if it does not."""
@@ -253,152 +265,3 @@ class Identifier:
             hides_bends = survey.is_in_box or not survey.has_fine_answers
             said.append(reasons.other_activation(network, self.activation, hides_bends=hides_bends))
         return " ".join(said).strip()
-
-
-@dataclass(frozen=True)
-class Trail:
-    """What the routes tried so far have found.
-
-    Args:
-        survey: what is known of the function.
-        examination: how networks are tried that explain the answers.
-        free_queries: what a route may cost, without a budget, before it has seen a neuron.
-        known: what later routes may build on.
-        best: the network that meets fresh answers best, as its examination has left it.
-        settled: a network whose outcome is known already.
-        failure: why the first route that failed did.
-        spent: what the oracle said when the budget ended before there was any network.
-        end: why no other route is tried; empty if others may be.
-        choices: which routes were taken, and why.
-        route: the route that was taken last.
-        best_route: the one that led to the best network.
-        layer_route: the one that led to the first layer.
-    """
-
-    survey: Survey
-    examination: Examination = field(default_factory=Examination)
-    free_queries: int = 10_000
-    known: Known = field(default_factory=Known)
-    best: Examined | None = None
-    settled: Settled | None = None
-    failure: str | OracleError = ""
-    spent: BudgetExhausted | None = None
-    end: str = ""
-    choices: tuple[RouteChoice, ...] = ()
-    route: str = ""
-    best_route: str = ""
-    layer_route: str = ""
-
-    def after(self, route: Route, refiner: Refiner) -> "Trail":
-        """Try another route, if it suits and is still needed.
-
-        Raises:
-            OracleError: if the model fails where every model must answer.
-        """
-        if self.end:
-            return self._leaving(route, self.end)
-        try:
-            decision = route.suits(self.survey, self.known)
-        except BudgetExhausted as problem:
-            # Nothing is shown that was not compared with all that could explain more.
-            return replace(self, spent=problem, end=SPENT)._leaving(route, SPENT)
-        except OracleError as problem:
-            # A look at the answers has failed, far out for example; a route with other looks may not.
-            return replace(self, failure=self.failure or problem)._leaving(route, str(problem))
-        if not decision.is_taken:
-            return self._leaving(route, decision.because)
-        self.survey.session.notes.append(f"Route: {route.name}, because {decision.because}")
-        # What one route has spent in vain is no reason not to try another.
-        self.survey.session.oracle.ledger.allow(self.free_queries)
-        try:
-            found = route(self.survey, self.known, refiner)
-        except (BudgetExhausted, OracleError) as problem:
-            found = Found(stopped=problem)
-        return self._having(found, route, decision.because, refiner)
-
-    def _leaving(self, route: Route, because: str) -> "Trail":
-        return replace(self, choices=(*self.choices, RouteChoice(route.name, RouteEnd.NOT_TAKEN, because)))
-
-    def _having(self, found: Found, route: Route, because: str, refiner: Refiner) -> "Trail":
-        """Add what a route has found, and put its failure into words."""
-        session, name = self.survey.session, route.name
-        examined = self._examined(found.candidate, refiner) if found.candidate is not None else None
-        session.diagnostics += found.checks
-        session.notes += found.notes
-        reason, failure = found.reason, "" if found.is_tentative else found.reason
-        if examined is not None and not examined.is_right:
-            reason = "the best network does not explain the answers."
-        if isinstance(found.stopped, OracleError):
-            if not route.asks_far:
-                raise found.stopped
-            reason, failure = str(found.stopped), found.stopped
-            session.notes.append(
-                f"The model does not answer far from the centre, so no {name} was made: {found.stopped}"
-            )
-        elif found.stopped is not None:
-            reason = str(found.stopped)
-            failure = reason if found.stopped.is_default else failure
-        elif found.reason:
-            session.notes.append(f"The {name} ended without a network: {reason}")
-        known = Known(
-            found.first_layer or self.known.first_layer,
-            (*self.known.tried, name),
-            self.known.misses or (examined is not None and not examined.is_right),
-        )
-        trail = replace(
-            self,
-            known=known,
-            settled=found.settled,
-            failure=self.failure or failure,
-            choices=(*self.choices, RouteChoice(name, _end_of(found), because, reason)),
-            route=name,
-            layer_route=name if found.first_layer is not None else self.layer_route,
-        )
-        return trail._judging(found, examined)
-
-    def _examined(self, candidate: Candidate, refiner: Refiner) -> Examined:
-        """Try a network where it could still be wrong, unless it is known to be."""
-        if not candidate.explains:
-            return self.examination.of_known_fault(candidate, refiner)
-        with self.survey.session.stage("examining the network"):
-            return self.examination(candidate, refiner)
-
-    def _judging(self, found: Found, examined: Examined | None) -> "Trail":
-        """Keep the better network, and say whether another route is needed."""
-        if isinstance(found.stopped, BudgetExhausted) and not found.stopped.is_default:
-            return replace(self, end=SPENT, spent=found.stopped if self.best is None else None)
-        if found.settled is not None:
-            return replace(self, end="an earlier route has settled the outcome.")
-        if examined is None:
-            return self
-        end = "the network of an earlier route explains the answers." if examined.is_right else ""
-        if self.best is not None and not end and examined.error >= self.best.error:
-            return self
-        return replace(self, best=examined, best_route=self.route, end=end)
-
-    def result(
-        self,
-        outcome: Outcome,
-        reason: str,
-        network: Network | None = None,
-        certificate: Certificate | None = None,
-    ) -> Result:
-        """End with this outcome; without a network, with the first layer if there is one."""
-        first = self.known.first_layer
-        if network is not None and self.survey.probe.gives_logits:
-            reason = f"{reason} {reasons.gives_logits()}"
-        return self.survey.session.finish(
-            outcome,
-            reason,
-            network,
-            certificate,
-            route=self.route,
-            routes=self.choices,
-            first_layer=first.layer if first is not None and network is None else None,
-        )
-
-
-def _end_of(found: Found) -> RouteEnd:
-    if found.candidate is not None or found.settled is not None:
-        return RouteEnd.NETWORK
-    return RouteEnd.NOTHING if found.first_layer is None else RouteEnd.FIRST_LAYER

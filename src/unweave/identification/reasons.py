@@ -343,6 +343,19 @@ def hidden_bends(rms_error: float, noise: float, places: int) -> str:
     )
 
 
+def no_students() -> str:
+    """Why there was no fit from random starts."""
+    return "the budget was too small for fits from random starts."
+
+
+def poor_students(error: float, neurons: int, largest: float) -> str:
+    """Why no fit from random starts is shown."""
+    return (
+        f"the best fit from random starts, of {counted(neurons)}, misses answers by {error:.1e} of their spread; above "
+        f"{largest:.0e} none is shown."
+    )
+
+
 def other_activation(network: Network, given: Activation, *, hides_bends: bool) -> str:
     """Say how a network contradicts the activation that was given; empty if it does not.
 

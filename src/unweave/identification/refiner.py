@@ -29,11 +29,13 @@ class Start:
         network: in standard coordinates.
         misfit: how far its neurons are from the profiles that they were read from, relative.
         checks: the assumptions of the way it was found.
+        is_student: whether it was fitted from random starts: nothing but the answers speaks for its neurons.
     """
 
     network: Network
     misfit: float
     checks: tuple[Diagnostic, ...] = ()
+    is_student: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,15 @@ class Candidate:
         """Give the same candidate with a radius that holds for the parameters in the oracle's units."""
         factor = error_in_oracle_units(self.network.layers[0], self.units)
         return replace(self, certificate=replace(self.certificate, radius=factor * self.certificate.radius))
+
+    def student_errors(
+        self, points: Points, values: Values, spreads: Float64[np.ndarray, "outputs"]
+    ) -> tuple[float, ...]:
+        """Give errors of a student, per point, relative to the spread of the output where it is largest; else none."""
+        if not self.start.is_student:
+            return ()
+        errors = np.abs(values - self.network(points)) * self.units.size / spreads
+        return tuple(np.max(errors, axis=1).tolist())
 
     @property
     def is_smooth(self) -> bool:

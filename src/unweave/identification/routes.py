@@ -20,6 +20,7 @@ from unweave.identification.refiner import Refiner
 from unweave.identification.session import BendLook, Flatness, Probe, Session
 from unweave.identification.steps import PlateauLook, Steps
 from unweave.identification.walks.lines import TailBehaviour, Tails, measure_tails
+from unweave.networks.network import Network
 from unweave.oracles.oracle import Box
 from unweave.result import at_most
 
@@ -204,11 +205,13 @@ class Known:
         first_layer: the first layer of a network that is not shallow.
         tried: the names of the routes that were taken.
         misses: whether a network was found that misses some of the places where it was tried.
+        network: the shallow network that meets fresh answers best so far, in standard coordinates.
     """
 
     first_layer: FirstLayer | None = None
     tried: tuple[str, ...] = ()
     misses: bool = False
+    network: Network | None = None
 
     def closes(self, survey: Survey) -> str:
         """Say why no route that needs slopes is left; empty if one may be."""

@@ -285,9 +285,11 @@ class Session:
         route: str = "",
         routes: tuple[RouteChoice, ...] = (),
         first_layer: Layer | None = None,
+        is_imitation: bool = False,
     ) -> Result:
         """Put the result together with the record."""
-        names = equivalent_names(network.layers[0].activation) if network is not None and network.widths[0] > 0 else ()
+        has_neurons = network is not None and network.widths[0] > 0 and not is_imitation
+        names = equivalent_names(network.layers[0].activation) if network is not None and has_neurons else ()
         if outcome is Outcome.NOT_IDENTIFIED and self._rounding:
             reason = f"{reason} {self._rounding}"
         return Result(
@@ -302,6 +304,7 @@ class Session:
             route=route,
             routes=routes,
             first_layer=first_layer,
+            is_imitation=is_imitation,
         )
 
 

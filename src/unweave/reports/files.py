@@ -286,6 +286,8 @@ def _result(document: Document, folder: Path, files: Files) -> Result:
         certificate=None if certificate is None else certificate_of(certificate),
         diagnostics=tuple(diagnostic_of(each) for each in field_of(document, "diagnostics", list)),
         equivalent_activations=tuple_of(document, "equivalent_activations", str),
+        # Runs of before have no imitations.
+        is_imitation=field_of({"is_imitation": False} | document, "is_imitation", bool),
         notes=tuple_of(document, "notes", str),
         cost=cost_of(field_of(document, "cost", dict)),
         route=field_of(document, "route", str),

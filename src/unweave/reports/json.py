@@ -24,6 +24,7 @@ def as_document(found: "Result") -> Document:
         "route": found.route,
         "routes": [for_json(vars(each)) for each in found.routes],
         "network": None if found.network is None else network_document(found.network),
+        "is_imitation": found.is_imitation,
         "first_layer": None if found.first_layer is None else layer_document(found.first_layer),
         "equivalent_activations": list(found.equivalent_activations),
         "certificate": None if found.certificate is None else certificate_document(found.certificate),

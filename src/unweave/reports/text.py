@@ -42,6 +42,10 @@ def report(found: "Result") -> RenderableType:
     """Everything that a user may want to know about a result, most important first."""
     parts: list[RenderableType] = [outcome(found)]
     if found.network is not None:
+        if found.is_imitation:
+            parts.append(
+                Text("The network below answers like the model. Its neurons are not claimed to be the model's.")
+            )
         parts += network_tables(found.network, found.equivalent_activations)
     if found.first_layer is not None:
         parts.append(first_layer_table(found.first_layer))
@@ -67,6 +71,7 @@ def summary(found: "Result") -> str:
     network = "none" if found.network is None else architecture(found.network)
     if found.network is not None:
         network += f", {found.network.parameters:,} parameters"
+        network = f"answers alike: {network}" if found.is_imitation else network
     elif found.first_layer is not None:
         network = f"only its first layer, {found.first_layer.inputs} -> {_layer(found.first_layer)}"
     claims = [] if found.certificate is None else found.certificate.statements()

@@ -9,7 +9,8 @@ import pytest
 from helpers.plants import in_own_units
 from unweave.activations import IDENTITY, RELU, SIGMOID, TANH, Activation
 from unweave.certificates.certify import Certificate
-from unweave.certificates.claims import ClaimRules, Evidence, in_words, network_quality, size_in_words
+from unweave.certificates.claims import ClaimRules, Evidence, in_words, size_in_words
+from unweave.certificates.quality import network_quality
 from unweave.exceptions import InvalidInput
 from unweave.identification.answers import AnswerPool
 from unweave.identification.refiner import Candidate, Refiner, Start, weakest_neuron, without_neuron

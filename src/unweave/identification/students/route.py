@@ -1,0 +1,228 @@
+"""A last way to a shallow network: students that learn to answer alike, with every activation that may be it.
+
+With few inputs there may be more neurons than Hessians tell apart, and along one input there is nothing but overlapping
+neurons. A student that is grown wide enough, fitted and thinned out often is the network itself: then it explains all
+answers to rounding, and is judged as any other network. If not, it may still answer like the model: that is claimed,
+and nothing about its neurons.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from unweave.activations import Activation, base_of, simplest_activations
+from unweave.exceptions import BudgetExhausted, OracleError
+from unweave.identification import reasons
+from unweave.identification.found import Found
+from unweave.identification.refiner import Candidate, Refiner, Start
+from unweave.identification.routes import Condition, Decision, Known, Survey, leave, take
+from unweave.identification.students.growth import Growth, Student
+from unweave.identification.students.lessons import LessonRules, Lessons
+from unweave.networks.network import Network
+from unweave.numerics.least_squares import is_over
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unexplained:
+    """Suit functions of few inputs that nothing else explains.
+
+    Args:
+        most_inputs: with more, students need more parameters than can be fitted from random starts in seconds, and
+            Hessians tell 65 neurons apart.
+    """
+
+    most_inputs: int = 12
+
+    def __call__(self, survey: Survey, known: Known) -> Decision:
+        """Decide without any query."""
+        if why := known.closes(survey):
+            return leave(why)
+        if known.first_layer is not None:
+            return leave("a first layer is known, which says more than a network that only answers alike.")
+        if not survey.has_fine_answers:
+            return leave("the answers are too noisy for fits from random starts.")
+        if survey.session.oracle.inputs > self.most_inputs:
+            return leave(f"fits from random starts are made for at most {self.most_inputs} inputs.")
+        if survey.activation is not None and not survey.activation.is_curved:
+            return leave(f"{survey.activation} does not bend, so that such fits do not find its neurons.")
+        if survey.has_kinks and known.network is not None:
+            # Neurons of ELU, few in many inputs, look alike; but no kinks are found along them.
+            return leave("the function has kinks, which students have not.")
+        return take("nothing else explains the answers, and there are few inputs.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudentFit:
+    """Settings of the fits from random starts.
+
+    Args:
+        suits: when it is taken.
+        largest_error: of a student that is shown though it is not the network itself, relative to the spread.
+        lessons: which answers students learn from.
+        growth: how students are started, grown and thinned.
+        completed: neurons that the best network of earlier routes is grown by, one time after the other.
+        widths: that students are grown through.
+        kept: how many activations go on from each of these widths.
+        promising: error at each width above which the answers are not those of a small smooth network: functions with
+            jumps, and noise, stay above.
+        breaths: how often the best students are thinned; in between they are grown again.
+        grown_again: their width then, in units of that before; chosen.
+        last_widths: that the best student is grown through if it is not good enough to be shown, and how many weights
+            and biases it may have: fits of more take seconds.
+
+    Heuristic: measured on planted networks of 1 to 10 inputs with 3 to 12 neurons.
+    """
+
+    suits: Condition
+    largest_error: float
+    lessons: LessonRules = field(default_factory=LessonRules)
+    growth: Growth = field(default_factory=Growth)
+    completed: tuple[int, ...] = (1, 2, 4)
+    widths: tuple[int, ...] = (8, 13, 20)
+    kept: tuple[int, ...] = (4, 3, 2)
+    promising: tuple[float, ...] = (0.5, 0.2, 0.02)
+    breaths: int = 2
+    grown_again: float = 1.5
+    last_widths: tuple[int, ...] = (28, 40, 56)
+    last_numbers: int = 220
+    name = "student fit"
+    asks_far = False
+
+    def __call__(self, survey: Survey, known: Known, refiner: Refiner) -> Found:
+        """Fit students, and judge the best one.
+
+        Raises:
+            OracleError: if the model fails, unless an earlier route has found a network, which is not lost for that.
+        """
+        try:
+            return self._found(survey, known, refiner)
+        except OracleError as failure:
+            if known.network is None:
+                raise
+            return Found(str(failure))
+
+    def _found(self, survey: Survey, known: Known, refiner: Refiner) -> Found:
+        students: list[Student] = []
+        with survey.session.stage("fitting students"), suppress(BudgetExhausted):
+            # What was learnt before the budget ended is judged all the same.
+            for student in self._students(survey, known):
+                students.append(student)
+        if not students:
+            return Found(reasons.no_students())
+        with survey.session.stage("refining"), suppress(BudgetExhausted):
+            candidate = self._judged(survey, students, refiner)
+            if candidate is not None:
+                return Found(candidate=candidate)
+        best = min(students, key=_error)
+        return Found(reasons.poor_students(best.error, len(best.neurons), self.largest_error))
+
+    def _students(self, survey: Survey, known: Known) -> Iterator[Student]:
+        """Give students that go on from a network, others of every width, then the best thinned, and wider."""
+        rng = survey.session.rng_fit.spawn(1)[0]
+        lessons = Lessons(self.lessons, survey.probe, rng)
+        best: list[Student] = []
+        for student in self._completing(known.network, lessons, rng):
+            yield student
+            if student.is_exact:
+                return
+            best = [student]
+        for student in self._growing(survey, lessons, rng):
+            yield student
+            best = sorted([*best, student], key=_error)[: self.kept[-1]]
+        if not best or best[0].error > self.promising[-1] or is_over():
+            return
+        survey.session.saw(len(best[0].neurons))
+        for student in tuple(best):
+            for thinned in self._breathing(student, lessons, rng):
+                yield thinned
+                best[0] = min(best[0], thinned, key=_error)
+                if thinned.is_exact:
+                    return
+        yield from self._widening(best[0], lessons, rng)
+
+    def _completing(self, network: Network | None, lessons: Lessons, rng: np.random.Generator) -> Iterator[Student]:
+        """Go on from the best network of earlier routes, which may lack a few neurons only."""
+        if network is None or network.widths[0] == 0 or not network.layers[0].activation.is_curved:
+            return
+        student = self.growth.continued(network, lessons.of_width(network.widths[0] + sum(self.completed)))
+        for more in self.completed:
+            width = len(student.neurons) + more
+            student = self.growth.grown(student, width, lessons.of_width(width), rng)
+            if student.error > self.promising[-1] or is_over():
+                return
+            if student.fits:
+                student = self.growth.thinned(student, lessons.of_width(width))
+                yield student
+                return
+        yield student
+
+    def _growing(self, survey: Survey, lessons: Lessons, rng: np.random.Generator) -> Iterator[Student]:
+        """Grow students of every activation, and go on with the best, until one may be the network or none can be."""
+        students: list[Student] = []
+        for width, kept, promising in zip(self.widths, self.kept, self.promising, strict=True):
+            lesson = lessons.of_width(width)
+            if students:
+                students = [self.growth.grown(each, width, lesson, rng) for each in students]
+            else:
+                students = [self.growth.started(each, width, lesson, rng) for each in _activations(survey)]
+            students = sorted(students, key=_error)[:kept]
+            yield from students
+            if students[0].error > promising or students[0].is_exact or is_over():
+                return
+            if students[0].fits:
+                lessons.adopt_others()
+
+    def _breathing(self, student: Student, lessons: Lessons, rng: np.random.Generator) -> Iterator[Student]:
+        """Thin a student, then grow it and thin it again."""
+        for breath in range(self.breaths):
+            if is_over():
+                return
+            width = int(self.grown_again * len(student.neurons)) + 1 if breath else len(student.neurons)
+            lesson = lessons.of_width(width)
+            if breath:
+                student = self.growth.grown(student, width, lesson, rng)
+            student = self.growth.thinned(student, lesson)
+            yield student
+            if student.fits:
+                lessons.adopt_others()
+
+    def _widening(self, student: Student, lessons: Lessons, rng: np.random.Generator) -> Iterator[Student]:
+        """Grow a student until it is good enough to be shown."""
+        for width in self.last_widths:
+            is_large = width * student.neurons.shape[1] > self.last_numbers
+            if student.error <= self.largest_error or width <= len(student.neurons) or is_large or is_over():
+                return
+            student = self.growth.grown(student, width, lessons.of_width(width), rng)
+            yield student
+
+    def _judged(self, survey: Survey, students: Sequence[Student], refiner: Refiner) -> Candidate | None:
+        """Refine the smallest student that may be the network, or judge the best as it is; None if both are poor."""
+        likely = [student for student in students if student.is_exact]
+        if likely:
+            candidate = refiner.best([_start(min(likely, key=lambda student: len(student.neurons)))])
+            if candidate.explains:
+                return candidate
+        best = min(students, key=_error)
+        if best.error > self.largest_error:
+            return None
+        survey.session.saw(len(best.neurons))
+        start = _start(best)
+        refiner.answers.prepare_fresh(start.network.parameters)
+        return refiner.judged(start)
+
+
+def _activations(survey: Survey) -> tuple[Activation, ...]:
+    """Give the activations that may be it."""
+    if survey.activation is not None:
+        return (base_of(survey.activation),)
+    return simplest_activations(lambda activation: activation.is_curved)
+
+
+def _error(student: Student) -> float:
+    return student.error
+
+
+def _start(student: Student) -> Start:
+    return Start(student.network(), student.error, is_student=True)

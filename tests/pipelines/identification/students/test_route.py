@@ -1,0 +1,184 @@
+"""The last route: networks that only students recover, networks that answer alike, and functions that are neither."""
+
+import numpy as np
+import pytest
+
+import unweave
+from unweave.activations import GAUSSIAN, RELU, SIN, TANH, Activation
+from unweave.certificates.claims import IMITATED_ERROR, IMITATED_SHARE
+from unweave.identification.refiner import Refiner
+from unweave.identification.routes import Known, Survey
+from unweave.identification.session import Probing, Session
+from unweave.identification.students.route import StudentFit, Unexplained
+from unweave.networks.network import Network
+from unweave.networks.symmetries import match
+from unweave.numerics.network_fit import LevenbergMarquardt
+from unweave.oracles.oracle import Box, CallableOracle, Domain, Everywhere
+from unweave.reports.json import as_document
+from unweave.result import Outcome, RouteEnd
+
+
+def planted(seed: int, activation: Activation, *, inputs: int, neurons: int, outputs: int = 1) -> Network:
+    """Plant weights N(0, 1) / sqrt(inputs), and biases of size one."""
+    rng = np.random.default_rng([seed, inputs, neurons])
+    return Network.shallow(
+        rng.standard_normal((neurons, inputs)) / np.sqrt(inputs),
+        rng.standard_normal(neurons),
+        rng.standard_normal((outputs, neurons)),
+        rng.standard_normal(outputs),
+        activation,
+    )
+
+
+def assert_answers_alike(found: unweave.Result, function: object, domain: Domain, inputs: int) -> None:
+    """The claimed error holds on the claimed share of the domain, and nothing is claimed about parameters."""
+    assert found.is_imitation
+    assert found.outcome is Outcome.PARTLY_IDENTIFIED
+    assert "not claimed to be the model's" in found.reason
+    assert found.certificate is not None
+    assert not found.certificate.is_isolated
+    assert found.equivalent_activations == ()
+    assert as_document(found)["is_imitation"] is True
+    claims = {check.name: check.value for check in found.diagnostics}
+    points = domain.sample_standard(np.random.default_rng(99), 20_000, inputs, 0.0)
+    center, half_width = domain.frame(inputs)
+    values = function(center + half_width * points)  # pyright: ignore[reportCallIssue]
+    assert found.network is not None
+    errors = np.abs(found.network(center + half_width * points) - values) / np.std(values, axis=0)
+    assert np.mean(np.max(errors, axis=1) <= claims[IMITATED_ERROR]) >= claims[IMITATED_SHARE]
+
+
+@pytest.mark.parametrize(
+    ("activation", "inputs", "neurons", "outputs", "domain"),
+    [(SIN, 4, 7, 3, Everywhere()), (GAUSSIAN, 3, 5, 1, Everywhere()), (TANH, 3, 5, 3, Box(-2.0, 2.0))],
+)
+def test_more_neurons_than_hessians_tell_apart_are_identified(
+    activation: Activation, inputs: int, neurons: int, outputs: int, domain: Domain
+) -> None:
+    truth = planted(3, activation, inputs=inputs, neurons=neurons, outputs=outputs)
+    # With the activation given a run takes a second; the campaign tries it without.
+    found = unweave.identify(truth, activation=activation, domain=domain)
+    assert found.route == "student fit", found.reason
+    assert found.is_identified, found.reason
+    assert not found.is_imitation
+    assert found.network is not None
+    assert found.certificate is not None
+    assert match(found.network, truth).largest_error <= found.certificate.radius
+
+
+def test_neurons_that_overlap_along_one_input_are_not_claimed() -> None:
+    truth = planted(0, TANH, inputs=1, neurons=8)
+    found = unweave.identify(truth, domain=Box(-1.0, 1.0), activation="tanh")
+    assert found.route == "student fit", found.reason
+    assert_answers_alike(found, truth, Box(-1.0, 1.0), 1)
+
+
+def test_the_assertion_on_imitations_can_fail() -> None:
+    truth = planted(0, TANH, inputs=1, neurons=8)
+    found = unweave.identify(truth, domain=Box(-1.0, 1.0), activation="tanh")
+    with pytest.raises(AssertionError):
+        assert_answers_alike(found, lambda x: truth(x) + 1e-3 * np.sin(x), Box(-1.0, 1.0), 1)
+
+
+def test_a_smooth_function_that_is_no_network_is_answered_alike() -> None:
+    def function(x: np.ndarray) -> np.ndarray:
+        return np.exp(0.5 * x[:, :1]) + x[:, :1] * x[:, 1:]
+
+    found = unweave.identify(function, inputs=2, domain=Box(-1.0, 1.0), activation="tanh")
+    assert_answers_alike(found, function, Box(-1.0, 1.0), 2)
+
+
+def test_an_activation_that_it_is_not_is_not_identified() -> None:
+    truth = planted(3, SIN, inputs=3, neurons=6, outputs=3)
+    found = unweave.identify(truth, activation="tanh")
+    assert not found.is_identified
+    assert found.network is None or found.is_imitation
+
+
+@pytest.mark.parametrize("is_known", [False, True])
+def test_a_model_that_fails_takes_no_earlier_network_away(is_known: bool, seed: int) -> None:
+    truth = planted(1, TANH, inputs=2, neurons=5)
+    is_failing = False
+
+    def function(x: np.ndarray) -> np.ndarray:
+        return np.full((len(x), 1), np.nan) if is_failing else truth(x)
+
+    session = Session(CallableOracle(function, inputs=2), np.random.default_rng(seed))
+    survey = Survey(session, Probing()(session))
+    refiner = Refiner(survey.probe.answers, LevenbergMarquardt(), survey.probe.scale.noise)
+    route = StudentFit(suits=Unexplained(), largest_error=1e-5)
+    is_failing = True
+    if is_known:
+        assert "finite" in route(survey, Known(network=truth), refiner).reason
+    else:
+        with pytest.raises(unweave.OracleError):
+            route(survey, Known(), refiner)
+
+
+@pytest.mark.parametrize("budget", [300, 600, 900])
+def test_the_budget_is_never_exceeded(budget: int) -> None:
+    truth = planted(3, SIN, inputs=4, neurons=9)
+    oracle = CallableOracle(truth, inputs=4, budget=budget)
+    found = unweave.identify(oracle, activation="sin")
+    assert oracle.ledger.sent <= budget
+    assert found.cost.queries == oracle.ledger.sent
+
+
+def test_the_time_is_kept() -> None:
+    truth = planted(3, SIN, inputs=5, neurons=12)
+    found = unweave.identify(truth, seconds=1.0)
+    # One step of a fit, and the last queries, may come after it.
+    assert sum(found.seconds.values()) < 6.0
+
+
+def test_a_rough_function_is_left_after_the_first_students() -> None:
+    def function(x: np.ndarray) -> np.ndarray:
+        return np.sin(40.0 * x[:, :1]) * np.cos(35.0 * x[:, 1:])
+
+    found = unweave.identify(function, inputs=2, domain=Box(-1.0, 1.0))
+    assert found.outcome is Outcome.NOT_IDENTIFIED
+    student = next(choice for choice in found.routes if choice.route == "student fit")
+    assert student.end is RouteEnd.NOTHING
+    assert found.queries < 5_000
+
+
+@pytest.mark.parametrize(
+    ("function", "settings"),
+    [
+        (lambda x: x[:, :1] * 3.0 - 1.0, {}),
+        (lambda x: np.full((len(x), 1), 7.0), {}),
+        (planted(1, TANH, inputs=3, neurons=2), {"domain": Everywhere()}),
+        (planted(1, RELU, inputs=3, neurons=2), {"activation": "relu"}),
+    ],
+    ids=["affine", "constant", "tanh", "relu"],
+)
+def test_what_others_explain_needs_no_students(function: object, settings: dict) -> None:
+    found = unweave.identify(function, inputs=3, **settings)
+    student = next(choice for choice in found.routes if choice.route == "student fit")
+    assert student.end is RouteEnd.NOT_TAKEN
+
+
+def test_many_inputs_and_noise_leave_it_out() -> None:
+    rng = np.random.default_rng(0)
+    truth = planted(1, SIN, inputs=2, neurons=5)
+
+    def noisy(x: np.ndarray) -> np.ndarray:
+        return truth(x) + 1e-4 * rng.standard_normal((len(x), 1))
+
+    found = unweave.identify(noisy, inputs=2)
+    student = next(choice for choice in found.routes if choice.route == "student fit")
+    assert student.end is RouteEnd.NOT_TAKEN
+    assert "noisy" in student.because
+
+
+def test_far_from_zero_and_with_a_constant_output_it_is_the_same() -> None:
+    truth = planted(3, SIN, inputs=3, neurons=5, outputs=2)
+    domain = Box(1e5 - 2.0, 1e5 + 2.0)
+
+    def function(x: np.ndarray) -> np.ndarray:
+        return np.hstack([truth(x - 1e5), np.full((len(x), 1), 3.0)])
+
+    found = unweave.identify(function, inputs=3, domain=domain, activation="sin")
+    if found.is_imitation:
+        assert np.isinf(found.certificate.radius) if found.certificate is not None else False
+    assert found.outcome is not Outcome.NOT_IDENTIFIED, found.reason
