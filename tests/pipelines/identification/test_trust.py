@@ -293,8 +293,8 @@ class TestStepsOnAnUnboundedDomain:
         "model",
         [
             DecisionTreeRegressor(random_state=0),
-            RandomForestRegressor(10, random_state=0),
-            GradientBoostingRegressor(random_state=0),
+            RandomForestRegressor(3, random_state=0),
+            GradientBoostingRegressor(n_estimators=20, random_state=0),
             KNeighborsRegressor(3),
         ],
         ids=["tree", "forest", "boosting", "neighbours"],

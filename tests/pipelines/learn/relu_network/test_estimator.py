@@ -61,7 +61,7 @@ def test_moments_alone_come_close(seed: int) -> None:
 
 
 def test_more_neurons_than_inputs(seed: int) -> None:
-    truth, points, labels = samples(seed, inputs=3, neurons=5, rows=20_000, largest_bias=1.0)
+    truth, points, labels = samples(seed, inputs=3, neurons=5, rows=10_000, largest_bias=1.0)
     found = fitted(points, labels)
     assert found.outcome_ is Outcome.IDENTIFIED
     assert match(found.network_, truth).largest_error < 1e-12
