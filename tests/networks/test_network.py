@@ -161,9 +161,7 @@ def test_chunks_change_nothing(depth: int, seed: int, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("method", ["__call__", "gradients", "hessians"])
-def test_memory_is_bounded_for_many_points_and_neurons(
-    method: str, seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_memory_is_bounded_for_many_points_and_neurons(method: str, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     chunk = 2**19
     monkeypatch.setattr(networks, "CHUNK_NUMBERS", chunk)
     monkeypatch.setattr("unweave.arrays.CHUNK_NUMBERS", chunk)

@@ -14,7 +14,6 @@ from unweave.learn.quadratic.search import TrustRegion
 from unweave.learn.quadratic.train import DirectTraining
 from unweave.result import Outcome
 
-
 # Conventions do not need the last digits.
 ROUGH = LiftedSemidefinite(steps=20, first_round=20, finish=TrustRegion(steps=2, gap_tol=0.0))
 
@@ -23,7 +22,10 @@ ROUGH = LiftedSemidefinite(steps=20, first_round=20, finish=TrustRegion(steps=2,
 @pytest.mark.parametrize(
     "estimator",
     [
-        *(pytest.param(QuadraticNetworkRegressor(fit_bias=has_bias), marks=pytest.mark.slow) for has_bias in (False, True)),
+        *(
+            pytest.param(QuadraticNetworkRegressor(fit_bias=has_bias), marks=pytest.mark.slow)
+            for has_bias in (False, True)
+        ),
         QuadraticNetworkRegressor(fit_bias=True, solver=DirectTraining(semidefinite=ROUGH)),
     ],
     ids=["defaults", "fit_bias", "few steps"],

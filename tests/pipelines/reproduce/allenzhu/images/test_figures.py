@@ -40,7 +40,7 @@ def one_thread() -> None:
 def tiny(name: str) -> FigureConfiguration:
     depths = (2, 3) if name == "figure-11" else (2,) if name == "figure-4" else None
     return figure_configuration(name).scaled(
-        width=0.125, layers=10, epochs=2, batch=20, images=60, seeds=2, depths=depths, ascent_steps=3
+        width=0.125, layers=10, epochs=1, batch=20, images=60, seeds=2, depths=depths, ascent_steps=3
     )
 
 
