@@ -134,8 +134,8 @@ def two_writers(folder: Path, writes: int) -> Counter[str]:
     return counts
 
 
-def full_disk(folder: Path) -> Counter[str]:
-    """Write with a limit on the size of files, which gives a real error of the system at any byte."""
+def full_disk(folder: Path, step: int) -> Counter[str]:
+    """Write with limits on the size of files, `step` bytes apart, which give a real error of the system at any byte."""
     counts: Counter[str] = Counter(tries=0, torn=0, blocked=0, other=0)
     write_run(folder, planted(1), {"number": 1}, overwrite=True)
     names = set(os.listdir(folder))
@@ -148,7 +148,7 @@ def full_disk(folder: Path) -> Counter[str]:
             return FULL_DISK
         return 0
 
-    for limit in range(0, 1_000, 20):
+    for limit in range(0, 1_000, step):
         _, status = os.waitpid(in_child(lambda limit=limit: write(limit)), 0)
         is_kept = _holds(lambda: read_run(folder).result.queries == 1) and set(os.listdir(folder)) == names
         counts.update(tries=1, other=os.waitstatus_to_exitcode(status) != FULL_DISK, torn=not is_kept)
@@ -253,6 +253,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--kills", type=int, default=500)
     parser.add_argument("--writes", type=int, default=300, help="of each of two writers")
     parser.add_argument("--damages", type=int, default=5_000, help="of every format")
+    parser.add_argument("--disk-step", type=int, default=20, help="bytes between two sizes of a full disk")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(arguments)
     rng = np.random.default_rng(options.seed)
@@ -264,7 +265,7 @@ def main(arguments: list[str] | None = None) -> int:
             "kill -9, writer": kill_writers(place / "writer", options.kills - options.kills // 2, rng),
             "kill -9, command": kill_commands(place / "command", options.kills // 2, rng),
             "two writers": two_writers(place / "two", options.writes),
-            "full disk": full_disk(place / "full"),
+            "full disk": full_disk(place / "full", options.disk_step),
             **{f"damaged {each}": held for each, held in damage(place / "damaged", options.damages, rng).items()},
         }
     for each, held in counts.items():

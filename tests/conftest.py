@@ -3,6 +3,7 @@
 import gc
 import os
 from collections.abc import Iterator
+from importlib.metadata import version
 
 import jaxtyping
 import pytest
@@ -10,6 +11,10 @@ from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 from typechecking import CHECKS, CHECKS_ALL, first_calls_checked, without_checks
+
+# The older code generator of XLA compiles in half the time. Versions that were not tried may have dropped it, and an
+# unknown flag ends the process.
+NEWEST_WITH_OLD_FUSIONS = (0, 10)
 
 if "PYTEST_XDIST_WORKER" in os.environ:
     # Workers share the cores already: threads of linear algebra would only wait for each other.
@@ -23,6 +28,8 @@ if CHECKS != "none":
 if not CHECKS_ALL:
     # Problems of tests are so small that it takes longer to compile them well than to compute them.
     os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+    if tuple(map(int, version("jaxlib").split(".")[:2])) <= NEWEST_WITH_OLD_FUSIONS:
+        os.environ.setdefault("XLA_FLAGS", "--xla_cpu_use_fusion_emitters=false")
 
 SEEDS = int(os.environ.get("UNWEAVE_SEEDS", "1"))
 

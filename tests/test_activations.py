@@ -248,9 +248,9 @@ def hermite_by_quad(activation: Activation, degree: int, *, scale: float, bias: 
 @pytest.mark.parametrize(
     ("scale", "bias", "order"),
     [
-        (1.0, 0.0, 0),
         (1.7, -0.8, 0),
         (-0.6, 0.5, 1),
+        pytest.param(1.0, 0.0, 0, marks=pytest.mark.slow),
         pytest.param(-2.0, 1.0, 0, marks=pytest.mark.slow),
         pytest.param(1.2, 0.4, 1, marks=pytest.mark.slow),
     ],
@@ -290,16 +290,15 @@ def test_supremum_agrees_with_a_bounded_search(activation: Activation, order: in
     if np.isinf(supremum):
         assert far > 1e5
         return
-    searches = [
-        optimize.minimize_scalar(
-            lambda t: -abs(float(activation(np.array([t]), order)[0])),
-            bounds=(left, left + 0.5),
-            method="bounded",
-            options={"xatol": 1e-9},
-        )
-        for left in np.arange(-16.25, 16.0, 0.5)
-    ]
-    found = max(float(far), *(-float(search.fun) for search in searches))
+    grid = np.linspace(-16.25, 16.25, 6_501)
+    top = grid[np.argmax(np.abs(activation(grid, order)))]
+    search = optimize.minimize_scalar(
+        lambda t: -abs(float(activation(np.array([t]), order)[0])),
+        bounds=(top - 0.005, top + 0.005),
+        method="bounded",
+        options={"xatol": 1e-9},
+    )
+    found = max(float(far), -float(search.fun))
     assert supremum == pytest.approx(found, rel=1e-6, abs=1e-12)
 
 

@@ -54,7 +54,8 @@ def module_name(path: Path) -> str:
     return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix("__init__").removesuffix(".")
 
 
-def imports_of(source: str) -> set[str]:
+@cache
+def imports_of(source: str) -> frozenset[str]:
     """Full names of all imported modules, late ones and those for type checkers included."""
     names = set()
     for node in ast.walk(ast.parse(source)):
@@ -63,13 +64,13 @@ def imports_of(source: str) -> set[str]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, "imports are absolute"
             names |= {f"{node.module}.{alias.name}" for alias in node.names}
-    return names
+    return frozenset(names)
 
 
 def import_graph(sources: Mapping[str, str]) -> dict[str, frozenset[str]]:
     """What each module of the package imports of the package."""
 
-    def modules(names: set[str]) -> Iterator[str]:
+    def modules(names: frozenset[str]) -> Iterator[str]:
         for name in names:
             root, _, inside = name.partition(".")
             if root != "unweave":

@@ -52,6 +52,12 @@ def test_it_is_named_what_could_hide_where_nothing_was_tried(change: dict[str, o
         ({"missed": 3}, Outcome.PARTLY_IDENTIFIED, "right on at least 97.4%"),
         ({"missed_trials": 3}, Outcome.PARTLY_IDENTIFIED, "What is missing there"),
         ({"missed": 280}, Outcome.NOT_IDENTIFIED, "no network of the known kinds"),
+        ({"missed": 3, "is_constant": True}, Outcome.PARTLY_IDENTIFIED, "right on at least 97.4%"),
+        (
+            {"missed": 3, "is_constant": True, "is_rounded": True},
+            Outcome.NOT_IDENTIFIED,
+            "constant up to rounding, but 3 others are not",
+        ),
         ({"limit": 0.2, "floor": 0.05}, Outcome.NOT_IDENTIFIED, "nothing is identified above 0.1"),
         ({"certificate": replace(CERTIFICATE, radius=1.5)}, Outcome.PARTLY_IDENTIFIED, "within a relative 1.5e+00"),
         ({"certificate": replace(CERTIFICATE, radius=np.inf)}, Outcome.PARTLY_IDENTIFIED, "not pinned down"),

@@ -1,6 +1,7 @@
 """The base install identifies networks; what it has not says how it is installed, before any work."""
 
 import importlib
+import json
 import subprocess
 import sys
 import tomllib
@@ -28,6 +29,25 @@ found = unweave.identify(lambda points: np.tanh(points @ weights.T) @ [1.0, -2.0
 print(found.outcome.value)
 """
 COMMAND = "from unweave.cli import run; sys.exit(run(sys.argv[1:]))\n"
+# Many commands, one after the other in one process: how each of them ends, and what it says.
+COMMANDS = """
+import contextlib, io, json
+from unweave.cli import run
+told = []
+for arguments in json.loads(sys.argv[1]):
+    with contextlib.redirect_stderr(io.StringIO()) as said:
+        told.append((run(arguments), said.getvalue()))
+print(json.dumps(told))
+"""
+NEEDING = [
+    ("jax", ["landscape", "--neurons", "2:3", "--inputs", "2"]),
+    ("plots", ["landscape", "--neurons", "2:3", "--inputs", "2", "--picture", "curve.png"]),
+    ("learn", ["learn", "relu", "no-such-file.csv", "--target", "y"]),
+    ("learn", ["learn", "halfspaces", "no-such-file.csv", "--target", "y"]),
+    ("learn", ["learn", "halfspaces", "no-such-file.csv", "--target", "y", "--picture", "found.png"]),
+    ("torch", ["correction"]),
+    ("onnx", ["identify", "model.onnx"]),
+]
 
 
 def start(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -39,33 +59,26 @@ def test_identify_loads_no_optional_package() -> None:
     assert done.stdout.splitlines() == ["identified", "[]"], done.stderr
 
 
-def test_identify_works_without_optional_packages() -> None:
-    done = start(WITHOUT + IDENTIFY)
-    assert done.stdout.strip() == "identified", done.stderr
-
-
-def test_the_demo_works_without_optional_packages() -> None:
-    done = start(WITHOUT + COMMAND, "demo", "--inputs", "4", "--neurons", "3")
+def test_identify_and_the_demo_work_without_optional_packages() -> None:
+    done = start(WITHOUT + IDENTIFY + COMMAND, "demo", "--inputs", "4", "--neurons", "3")
+    assert done.stdout.splitlines()[0] == "identified", done.stderr
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    ("extra", "arguments"),
-    [
-        ("jax", ["landscape", "--neurons", "2:3", "--inputs", "2"]),
-        ("plots", ["landscape", "--neurons", "2:3", "--inputs", "2", "--picture", "curve.png"]),
-        ("learn", ["learn", "relu", "no-such-file.csv", "--target", "y"]),
-        ("learn", ["learn", "halfspaces", "no-such-file.csv", "--target", "y"]),
-        ("learn", ["learn", "halfspaces", "no-such-file.csv", "--target", "y", "--picture", "found.png"]),
-        ("torch", ["correction"]),
-        ("onnx", ["identify", "model.onnx"]),
-    ],
-)
-def test_commands_say_which_extra_they_need(extra: str, arguments: list[str]) -> None:
-    done = start(WITHOUT + COMMAND, *arguments)
-    assert done.returncode == 2
-    assert f"pip install 'unweave[{extra}]'" in " ".join(done.stderr.split())
-    assert "Traceback" not in done.stderr
+@pytest.fixture(scope="module")
+def told() -> list[tuple[int, str]]:
+    """How the commands end where nothing optional is installed."""
+    done = start(WITHOUT + COMMANDS, json.dumps([arguments for _, arguments in NEEDING]))
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(("number", "extra"), [(number, extra) for number, (extra, _) in enumerate(NEEDING)])
+def test_commands_say_which_extra_they_need(number: int, extra: str, told: list[tuple[int, str]]) -> None:
+    code, said = told[number]
+    assert code == 2
+    assert f"pip install 'unweave[{extra}]'" in " ".join(said.split())
+    assert "Traceback" not in said
 
 
 def test_correction_asks_for_its_picture_before_it_trains(tmp_path: Path) -> None:

@@ -138,10 +138,20 @@ def giving_nan(model: Model, limit: float) -> Model:
     return lambda points: np.where(np.any(np.abs(points) > limit, axis=1, keepdims=True), np.nan, model(points))
 
 
-@pytest.mark.parametrize("limited", [raising, giving_nan])
-@pytest.mark.parametrize("activation", [TANH, SOFTPLUS])
 # Beyond 1000 the first look fails, beyond 1e8 only the walk does.
-@pytest.mark.parametrize("limit", [1e3, 1e8])
+@pytest.mark.parametrize(
+    ("limited", "activation", "limit"),
+    [
+        (raising, TANH, 1e3),
+        (giving_nan, SOFTPLUS, 1e3),
+        (raising, SOFTPLUS, 1e8),
+        (giving_nan, TANH, 1e8),
+        pytest.param(raising, SOFTPLUS, 1e3, marks=pytest.mark.slow),
+        pytest.param(giving_nan, TANH, 1e3, marks=pytest.mark.slow),
+        pytest.param(raising, TANH, 1e8, marks=pytest.mark.slow),
+        pytest.param(giving_nan, SOFTPLUS, 1e8, marks=pytest.mark.slow),
+    ],
+)
 def test_a_model_that_does_not_answer_far_away_is_identified_nearby(
     limited: Callable[[Model, float], Model], activation: Activation, limit: float, seed: int
 ) -> None:

@@ -288,24 +288,30 @@ class TestClaims:
         assert found.reason.startswith("5 neurons were given")
 
 
+STEPS: dict[str, RegressorMixin] = {
+    "tree": DecisionTreeRegressor(random_state=0),
+    "forest": RandomForestRegressor(3, random_state=0),
+    "boosting": GradientBoostingRegressor(n_estimators=20, random_state=0),
+    "neighbours": KNeighborsRegressor(3),
+}
+
+
 class TestStepsOnAnUnboundedDomain:
     @pytest.mark.parametrize(
-        "model",
+        ("inputs", "kind"),
         [
-            DecisionTreeRegressor(random_state=0),
-            RandomForestRegressor(10, random_state=0),
-            GradientBoostingRegressor(random_state=0),
-            KNeighborsRegressor(3),
+            *((2, kind) for kind in STEPS),
+            (11, "tree"),
+            *(pytest.param(6, kind, marks=pytest.mark.slow) for kind in STEPS),
+            *(pytest.param(11, kind, marks=pytest.mark.slow) for kind in STEPS if kind != "tree"),
         ],
-        ids=["tree", "forest", "boosting", "neighbours"],
     )
-    @pytest.mark.parametrize("inputs", [2, pytest.param(6, marks=pytest.mark.slow), 11])
-    def test_they_end_within_5000_queries(self, model: RegressorMixin, inputs: int) -> None:
+    def test_they_end_within_5000_queries(self, inputs: int, kind: str) -> None:
         """They have as many hyperplanes as there is budget for, and each costs hundreds of queries to read."""
         rng = np.random.default_rng(inputs)
         points = rng.standard_normal((300, inputs))
         labels = np.sin(points[:, 0]) + points[:, 1] * points[:, -1]
-        found = unweave.identify(clone(model).fit(points, labels).predict, inputs=inputs)
+        found = unweave.identify(clone(STEPS[kind]).fit(points, labels).predict, inputs=inputs)
         assert found.outcome is Outcome.NOT_IDENTIFIED
         assert found.queries <= 5_000
         assert "steps" in found.reason

@@ -29,7 +29,7 @@ HONEST = {Verdict.RIGHT, Verdict.PARTLY_RIGHT, Verdict.HONEST_NO}
         # One half space was found as its complement, beside another one that no sample is in: the judge was wrong.
         ("half spaces", "binary column", 217178334),
         # Two half spaces, each on one line of a binary input, were taken for one.
-        ("half spaces", "binary column", 920000002),
+        pytest.param("half spaces", "binary column", 920000002, marks=pytest.mark.slow),
         ("half spaces", "binary column", 920000006),
         # A fifth of the labels was wrong deep inside of a half space, none next to it, and was called noise.
         ("half spaces", "no union", 920000002),

@@ -8,8 +8,15 @@ from unweave.exceptions import InvalidInput
 from unweave.reports.pictures.halfspaces import draw_halfspaces
 
 
-@pytest.mark.parametrize("inputs", [2, 3])
-@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize(
+    ("inputs", "sign"),
+    [
+        (2, 1.0),
+        (3, -1.0),
+        pytest.param(2, -1.0, marks=pytest.mark.slow),
+        pytest.param(3, 1.0, marks=pytest.mark.slow),
+    ],
+)
 def test_pictures_are_written(inputs: int, sign: float, tmp_path: Path, seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows, points = planted_rows(rng, inputs, inputs), rng.standard_normal((300, inputs))

@@ -82,7 +82,7 @@ class Killed(Exception):
     pass
 
 
-@pytest.mark.parametrize("last", [1, 5, 12])
+@pytest.mark.parametrize("last", [5, *(pytest.param(last, marks=pytest.mark.slow) for last in (1, 12))])
 def test_a_killed_run_goes_on_to_the_same_table(last: int, whole: Measured, tmp_path: Path) -> None:
     def kill(_: str, done: int) -> None:
         if done >= last:

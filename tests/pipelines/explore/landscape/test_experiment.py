@@ -189,11 +189,11 @@ def test_the_transition_is_where_parameters_outnumber_samples(seed: int) -> None
 
 def test_labels_of_random_signs_need_outputs_of_both_signs(seed: int) -> None:
     # With outputs fixed at ones the answers are positive, and the negative labels stay as they are.
-    design = LandscapeDesign(QUADRATIC, samples=20, planted=2, starts=1, has_random_labels=True)
+    design = replace(SMALL, activation=QUADRATIC, has_random_labels=True)
     ones = replace(design, starts_at_ones=True, trains_outputs=False)
     runs = ones.runs(neurons=12, inputs=8, rng=np.random.default_rng([seed, 12, 8]))
     floor = np.mean(np.minimum(runs.labels, 0.0) ** 2, axis=1) / 2
-    assert np.all(explore(ones, neurons=12, inputs=8, seed=seed).losses[:, 0] >= floor - 1e-12)
+    assert np.all(explore(ones, neurons=12, inputs=8, seed=seed).losses.ravel() >= floor - 1e-12)
     assert explore(design, neurons=12, inputs=8, seed=seed).run_share == 1.0
 
 

@@ -322,6 +322,19 @@ def test_parallel_hyperplanes_of_rounded_answers_are_no_layer(rows: int) -> None
     assert "rounded" in found.reason
 
 
+def test_parallel_hyperplanes_of_outputs_rounded_to_different_digits_are_no_layer() -> None:
+    """Steps of 1/4 and of 1/3 in float32: multiples of no one number, but with few digits."""
+    direction = np.random.default_rng(2).standard_normal(3)
+
+    def rounded(points: np.ndarray) -> np.ndarray:
+        places = points @ direction
+        return np.column_stack([0.25 * (places > 0.2), (places > -0.3).astype(np.float32) / np.float32(3.0)])
+
+    found = unweave.identify(rounded, inputs=3)
+    assert found.first_layer is None
+    assert "rounded" in found.reason
+
+
 def test_parallel_hyperplanes_of_other_answers_are_a_layer() -> None:
     direction = np.random.default_rng(2).standard_normal(6)
     found = unweave.identify(lambda points: (points @ direction > 0.2) + 0.7 * (points @ direction > -0.3), inputs=6)

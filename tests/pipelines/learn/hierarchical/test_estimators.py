@@ -10,7 +10,7 @@ from unweave.networks.quadratic.teacher import make_teacher
 from unweave.reproduce.allenzhu.traces import feature_errors
 from unweave.result import Outcome
 
-FEW = JointLevenbergMarquardt(steps=5, restarts=1, decay=1e-4)
+FEW = JointLevenbergMarquardt(steps=2, restarts=1, decay=1e-4)
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ def random_samples(seed: int, samples: int = 40, inputs: int = 6) -> tuple[np.nd
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.usefixtures("without_type_checks")
 def test_scikit_learn_accepts_the_estimator() -> None:
-    check_estimator(OverparameterizedRegressor(solver=GramLevenbergMarquardt(steps=15), random_state=0))
+    check_estimator(OverparameterizedRegressor(solver=GramLevenbergMarquardt(steps=5), random_state=0))
 
 
 @pytest.mark.parametrize("activation", ["softplus(10.0)", "tanh", "gelu", "silu", "sigmoid", "quadratic"])

@@ -9,18 +9,32 @@ from sklearn.utils.estimator_checks import check_estimator
 from squares import planted_rank, random_labels
 from unweave.exceptions import InvalidInput, NotIdentified
 from unweave.learn.quadratic.estimator import QuadraticNetworkRegressor
+from unweave.learn.quadratic.lifted import LiftedSemidefinite
 from unweave.learn.quadratic.search import TrustRegion
 from unweave.learn.quadratic.train import DirectTraining
 from unweave.result import Outcome
 
+# Conventions do not need the last digits.
+ROUGH = LiftedSemidefinite(steps=20, first_round=20, finish=TrustRegion(steps=2, gap_tol=0.0))
+
 
 @pytest.mark.usefixtures("without_type_checks")
-@pytest.mark.parametrize("fit_bias", [pytest.param(False, marks=pytest.mark.slow), True])
-def test_scikit_learn_accepts_the_estimator(fit_bias: bool) -> None:
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        *(
+            pytest.param(QuadraticNetworkRegressor(fit_bias=has_bias), marks=pytest.mark.slow)
+            for has_bias in (False, True)
+        ),
+        QuadraticNetworkRegressor(fit_bias=True, solver=DirectTraining(semidefinite=ROUGH)),
+    ],
+    ids=["defaults", "fit_bias", "few steps"],
+)
+def test_scikit_learn_accepts_the_estimator(estimator: QuadraticNetworkRegressor) -> None:
     with warnings.catch_warnings():
         # Checks of packages that are not installed are skipped with a warning.
         warnings.simplefilter("ignore", SkipTestWarning)
-        check_estimator(QuadraticNetworkRegressor(fit_bias=fit_bias))
+        check_estimator(estimator)
 
 
 def test_random_labels_are_fitted_with_a_certificate(seed: int) -> None:

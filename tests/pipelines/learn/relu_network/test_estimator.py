@@ -61,7 +61,7 @@ def test_moments_alone_come_close(seed: int) -> None:
 
 
 def test_more_neurons_than_inputs(seed: int) -> None:
-    truth, points, labels = samples(seed, inputs=3, neurons=5, rows=20_000, largest_bias=1.0)
+    truth, points, labels = samples(seed, inputs=3, neurons=5, rows=10_000, largest_bias=1.0)
     found = fitted(points, labels)
     assert found.outcome_ is Outcome.IDENTIFIED
     assert match(found.network_, truth).largest_error < 1e-12
@@ -138,8 +138,15 @@ def test_noisy_labels_give_the_rate_of_least_squares(seed: int) -> None:
     assert found.certificate_.rms_error == pytest.approx(0.3, abs=5 * found.certificate_.error_bar)
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.3])
-@pytest.mark.parametrize("given", [2, 6])
+@pytest.mark.parametrize(
+    ("given", "noise"),
+    [
+        (2, 0.3),
+        (6, 0.0),
+        pytest.param(2, 0.0, marks=pytest.mark.slow),
+        pytest.param(6, 0.3, marks=pytest.mark.slow),
+    ],
+)
 def test_a_wrong_number_of_neurons_is_told(seed: int, given: int, noise: float) -> None:
     _, points, labels = samples(seed, inputs=5, rows=4_000, noise=noise)
     found = fitted(points, labels, neurons=given)
@@ -149,7 +156,7 @@ def test_a_wrong_number_of_neurons_is_told(seed: int, given: int, noise: float) 
         found.result_.require()
 
 
-@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize("noise", [pytest.param(0.0, marks=pytest.mark.slow), 0.1])
 def test_other_activations_are_not_mistaken(seed: int, noise: float) -> None:
     rng = np.random.default_rng(seed)
     other = general_network(rng, inputs=5, neurons=3, activation=activation_named("tanh"))

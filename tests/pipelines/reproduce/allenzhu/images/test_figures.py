@@ -2,7 +2,9 @@
 
 import json
 import shutil
-from dataclasses import replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -38,16 +40,41 @@ def one_thread() -> None:
 def tiny(name: str) -> FigureConfiguration:
     depths = (2, 3) if name == "figure-11" else (2,) if name == "figure-4" else None
     return figure_configuration(name).scaled(
-        width=0.125, layers=10, epochs=2, batch=20, images=60, seeds=2, depths=depths, ascent_steps=3
+        width=0.125, layers=10, epochs=1, batch=20, images=60, seeds=2, depths=depths, ascent_steps=3
     )
 
 
+@dataclass(frozen=True)
+class Trained:
+    """A figure whose networks were trained once for all tests: its folder, which no test changes, and what it told."""
+
+    folder: Path
+    run: FigureRun
+    told: tuple[str, ...]
+
+    def weights(self, name: str) -> dict[str, np.ndarray]:
+        return load_file(min(self.folder.glob(f"{name}*.safetensors")))
+
+    def copied_to(self, folder: Path) -> Path:
+        return Path(shutil.copytree(self.folder, folder))
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory, seed: int) -> Callable[[str], Trained]:
+    @cache
+    def train(name: str) -> Trained:
+        folder, told = tmp_path_factory.mktemp(name), []
+        run = run_figure(tiny(name), digit_images(), folder, seed=seed, on_progress=lambda what, _: told.append(what))
+        return Trained(folder, run, tuple(told))
+
+    return train
+
+
 @pytest.mark.parametrize("name", DRAWN)
-def test_figures_run_and_are_drawn(name: str, tmp_path: Path, seed: int) -> None:
-    told: list[str] = []
-    run = run_figure(tiny(name), digit_images(), tmp_path, seed=seed, on_progress=lambda what, _: told.append(what))
+def test_figures_run_and_are_drawn(name: str, trained: Callable[[str], Trained], tmp_path: Path) -> None:
+    run = trained(name).run
     assert run.is_complete
-    assert told
+    assert trained(name).told
     written = run.save(tmp_path / "out")
     saved = json.loads(written[0].read_text())
     assert (saved["number"], saved["label"], saved["is_complete"], saved["published"]) == (name, "miniature", True, [])
@@ -56,28 +83,26 @@ def test_figures_run_and_are_drawn(name: str, tmp_path: Path, seed: int) -> None
     assert picture.stat().st_size > 5_000
 
 
-def test_the_first_phase_moves_the_first_layer_only(tmp_path: Path, seed: int) -> None:
-    result = run_figure(tiny("figure-2"), digit_images(), tmp_path, seed=seed).result
+def test_the_first_phase_moves_the_first_layer_only(trained: Callable[[str], Trained]) -> None:
+    result = trained("figure-2").run.result
     assert isinstance(result, FilterPhases)
     moved = [np.abs(result.alone - result.random).max(), np.abs(result.together - result.alone).max()]
     assert min(moved) > 0
-    first, whole = (sorted(tmp_path.glob(f"{name}*.safetensors")) for name in ("first-layer", "all-layers"))
-    before, after = load_file(first[0]), load_file(whole[0])
+    before, after = (trained("figure-2").weights(name) for name in ("first-layer", "all-layers"))
     changed = {name for name in before if not np.array_equal(before[name], after[name])}
     assert not any(name.startswith("linear") for name in changed), "the read-out keeps its random weights"
     assert any(name.startswith("layers.4") for name in changed)
 
 
-def test_every_unit_is_visualised(tmp_path: Path, seed: int) -> None:
-    result = run_figure(tiny("figure-1"), digit_images(), tmp_path, seed=seed).result
+def test_every_unit_is_visualised(trained: Callable[[str], Trained]) -> None:
+    result = trained("figure-1").run.result
     assert isinstance(result, UnitFeatures)
     assert [each.unit for each in result.features] == ["stem", "blocks.0", "blocks.1", "blocks.2"]
     assert [len(each.images) for each in result.features] == [2, 2, 4, 8]
 
 
-@pytest.mark.slow
-def test_features_before_and_after_are_of_the_same_channels(tmp_path: Path, seed: int) -> None:
-    result = run_figure(tiny("figure-11"), digit_images(), tmp_path, seed=seed).result
+def test_features_before_and_after_are_of_the_same_channels(trained: Callable[[str], Trained]) -> None:
+    result = trained("figure-11").run.result
     assert isinstance(result, CorrectedFeatures)
     assert [each.depth for each in result.units] == [2, 3]
     for each in result.units:
@@ -98,8 +123,8 @@ def test_features_before_correction_repeat_and_leave_torch_alone(tmp_path: Path,
     assert all(np.array_equal(value, found[1][name]) for name, value in found[0].items())
 
 
-def test_methods_have_all_their_models(tmp_path: Path, seed: int) -> None:
-    result = run_figure(tiny("figure-12"), digit_images(), tmp_path, seed=seed).result
+def test_methods_have_all_their_models(trained: Callable[[str], Trained]) -> None:
+    result = trained("figure-12").run.result
     assert isinstance(result, MethodTable)
     assert [row.network for row in result.rows] == ["WRN-10-0.125", "quadratic WRN-10-0.125"]
     assert all(len(row.singles) == 2 and row.best == max(row.singles) for row in result.rows)
@@ -127,12 +152,13 @@ def test_tables_come_from_the_measurement(name: str, tmp_path: Path, seed: int) 
         assert row.train_only.values
 
 
-def test_what_is_trained_is_not_trained_again(tmp_path: Path, seed: int) -> None:
-    first = run_figure(tiny("figure-12"), digit_images(), tmp_path, seed=seed)
-    kept = {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.safetensors")}
-    again = run_figure(tiny("figure-12"), digit_images(), tmp_path, seed=seed)
-    assert again.result == first.result
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.glob("*.safetensors")} == kept
+def test_what_is_trained_is_not_trained_again(trained: Callable[[str], Trained], tmp_path: Path, seed: int) -> None:
+    first = trained("figure-12")
+    folder = first.copied_to(tmp_path / "copy")
+    kept = {path: path.stat().st_mtime_ns for path in folder.glob("*.safetensors")}
+    again = run_figure(tiny("figure-12"), digit_images(), folder, seed=seed)
+    assert again.result == first.run.result
+    assert {path: path.stat().st_mtime_ns for path in folder.glob("*.safetensors")} == kept
     assert len(kept) == 4
 
 
@@ -228,11 +254,11 @@ def test_a_picture_that_cannot_be_written_leaves_with_five(
     assert (tmp_path / "figure.json").exists()
 
 
-def test_spoilt_weights_are_refused(tmp_path: Path, seed: int) -> None:
-    run_figure(tiny("figure-2"), digit_images(), tmp_path, seed=seed)
-    next(tmp_path.glob("first-layer*")).write_bytes(b"spoilt")
+def test_spoilt_weights_are_refused(trained: Callable[[str], Trained], tmp_path: Path, seed: int) -> None:
+    folder = trained("figure-2").copied_to(tmp_path / "copy")
+    next(folder.glob("first-layer*")).write_bytes(b"spoilt")
     with pytest.raises(InvalidInput, match="needs to hold weights"):
-        run_figure(tiny("figure-2"), digit_images(), tmp_path, seed=seed)
+        run_figure(tiny("figure-2"), digit_images(), folder, seed=seed)
 
 
 def test_a_montage_holds_every_image_in_its_place() -> None:
