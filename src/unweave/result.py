@@ -84,11 +84,32 @@ class Cost:
         queries: answers of the model that were asked for.
         samples: labelled points that were read.
         seconds: time per stage, in the order of the stages.
+        stage_queries: queries per stage, as far as they belong to one; the same order.
     """
 
     queries: int = 0
     samples: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
+    stage_queries: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class InputRanges:
+    """Where a model was asked, or where samples lie: one number per input each.
+
+    Args:
+        lower: the smallest value of an input that was asked for, or that a sample has.
+        upper: the largest one.
+        center: the middle of the domain; of samples their mean.
+        scale: half the width of a box; otherwise the standard deviation of points drawn from the domain, or of samples.
+        is_box: whether the domain is a box.
+    """
+
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    center: tuple[float, ...]
+    scale: tuple[float, ...]
+    is_box: bool = False
 
 
 class RouteEnd(Enum):
@@ -134,6 +155,9 @@ class Result(Generic[AnyNetwork, AnyCertificate]):
         first_layer: the first hidden layer of a network that is not shallow, where a walk has found it:
             directions exactly, lengths and biases as well as the reason says.
         equivalent_activations: other names under which the same network can be written.
+        fresh_errors: largest errors over the outputs at fresh points, in units of the spread of the answers, in
+            ascending order; of very many points some hundreds that are evenly spread among them.
+        ranges: where the model was asked, or where the samples lie; None if that was not recorded.
     """
 
     outcome: Outcome
@@ -147,6 +171,8 @@ class Result(Generic[AnyNetwork, AnyCertificate]):
     routes: tuple[RouteChoice, ...] = ()
     first_layer: "Layer | None" = None
     equivalent_activations: tuple[str, ...] = ()
+    fresh_errors: tuple[float, ...] = ()
+    ranges: InputRanges | None = None
 
     @property
     def is_identified(self) -> bool:

@@ -220,10 +220,10 @@ class Identifier:
 
     def _judged(self, trail: "Trail", examined: Examined) -> Result:
         """Judge the best network by fresh answers, and say what a user should know about it."""
-        session, probe = trail.survey.session, trail.survey.probe
-        spreads = probe.spreads
-        best = examined.relative_to(spreads).candidate.with_delivered_radius()
-        examined = replace(examined, candidate=best)
+        session, probe, spreads = trail.survey.session, trail.survey.probe, trail.survey.probe.spreads
+        examined = examined.relative_to(spreads)
+        best = examined.candidate.with_delivered_radius()
+        examined, session.fresh_errors = replace(examined, candidate=best), examined.fresh_errors
         session.diagnostics += [*best.start.checks, *network_quality(best.network, best.certificate)]
         contradiction = self._contradiction(best.network, trail.survey)
         evidence = examined.evidence(probe, largest_noise=self.rules.largest_noise, contradiction=contradiction)

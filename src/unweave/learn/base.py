@@ -9,6 +9,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,9 +19,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unweave.arrays import Points
+from unweave.arrays import Points, spread_of_columns, unit_of_columns
 from unweave.exceptions import InvalidInput
-from unweave.result import Outcome, Result
+from unweave.result import InputRanges, Outcome, Result
 
 Labels = Float64[np.ndarray, "points"]
 # Called with the name of a stage when it begins, and with the number of samples if that is known.
@@ -66,8 +67,11 @@ class NetworkEstimator(BaseEstimator):
     network_: Any
     certificate_: Any
     outcome_: Outcome
+    # Where the samples lie, from the check of the samples on.
+    _ranges: InputRanges
 
     def _keep(self: AnyEstimator, result: Result) -> AnyEstimator:
+        result = replace(result, ranges=self._ranges)
         self.result_ = result
         self.network_, self.certificate_, self.outcome_ = result.network, result.certificate, result.outcome
         return self
@@ -94,6 +98,7 @@ class NetworkRegressor(RegressorMixin, NetworkEstimator):
         """
         with _wrong_use():
             X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=fewest)
+        self._ranges = ranges_of_samples(np.asarray(X))
         return np.asarray(X), np.asarray(y, dtype=np.float64)
 
 
@@ -138,6 +143,7 @@ class BinaryClassifier(ClassifierMixin, NetworkEstimator):
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
             raise InvalidInput("Classifier can't train when only one class is present: give samples of two classes.")
+        self._ranges = ranges_of_samples(np.asarray(X))
         return np.asarray(X), y == self.classes_[1]
 
 
@@ -148,6 +154,15 @@ def _wrong_use() -> Iterator[None]:
         yield
     except ValueError as error:
         raise InvalidInput(str(error)) from error
+
+
+def ranges_of_samples(points: Points) -> InputRanges:
+    """Say where samples lie."""
+    # Sums of the largest floats are none any more: means are taken in units.
+    unit = unit_of_columns(points)
+    means = unit * np.mean(points / unit, axis=0)
+    parts = (np.min(points, axis=0), np.max(points, axis=0), means, spread_of_columns(points))
+    return InputRanges(*(tuple(part.tolist()) for part in parts))
 
 
 def seed_of(random_state: Any) -> int:

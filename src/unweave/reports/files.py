@@ -32,8 +32,10 @@ from unweave.reports.fields import (
     cost_of,
     diagnostic_of,
     field_of,
+    floats_of,
     member,
     optional,
+    ranges_of,
     route_choice_of,
     tuple_of,
 )
@@ -44,6 +46,9 @@ from unweave.writing import FORMAT, FORMAT_VERSION, Document, as_json, envelope,
 
 # The format of version 1: such folders are recognised, so that they are named as old and may be overwritten.
 OLD_FORMAT = "unweave-run"
+# The version before the present one is read, too: it knew no queries of stages, errors at fresh points and ranges.
+VERSION_WITHOUT_RANGES = 2
+READ_VERSIONS = (VERSION_WITHOUT_RANGES, FORMAT_VERSION)
 NETWORK, RESULT, SETTINGS = "network.safetensors", "result.json", "settings.json"
 FIRST_LAYER = "first_layer.safetensors"
 FILES = (SETTINGS, RESULT, NETWORK, FIRST_LAYER)
@@ -250,9 +255,9 @@ def _document(folder: Path, files: Files, name: str, kind: str) -> Document:
             "`unweave identify --out` or `unweave learn ... --out` has written."
         )
     document = _parsed(folder / name, files[name])
-    if document.get("format_version") != FORMAT_VERSION:
-        found = document.get("format_version")
-        raise _unreadable(folder / name, f"its format version is {found!r}, this Unweave reads {FORMAT_VERSION}.")
+    if (found := document.get("format_version")) not in READ_VERSIONS:
+        known = " and ".join(map(str, READ_VERSIONS))
+        raise _unreadable(folder / name, f"its format version is {found!r}, this Unweave reads {known}.")
     if document.get("kind") != kind:
         raise _unreadable(folder / name, f"its kind needs to be {kind!r}, got {document.get('kind')!r}.")
     try:
@@ -277,7 +282,9 @@ def _refuse(constant: str) -> None:
 
 
 def _result(document: Document, folder: Path, files: Files) -> Result:
-    certificate = optional(document, "certificate")
+    if document["format_version"] == VERSION_WITHOUT_RANGES:
+        document = {"fresh_errors": [], "ranges": None} | document
+    certificate, ranges = optional(document, "certificate"), optional(document, "ranges")
     first_layer = _first_layer(optional(document, "first_layer"), folder, files)
     return Result(
         outcome=member(document, "outcome", Outcome),
@@ -291,6 +298,8 @@ def _result(document: Document, folder: Path, files: Files) -> Result:
         route=field_of(document, "route", str),
         routes=tuple(route_choice_of(each) for each in field_of(document, "routes", list)),
         first_layer=None if first_layer is None else first_layer.layers[0],
+        fresh_errors=floats_of(document, "fresh_errors"),
+        ranges=None if ranges is None else ranges_of(ranges),
     )
 
 
