@@ -4,8 +4,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from os import PathLike
+from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, overload, runtime_checkable
 
 from unweave.exceptions import NotIdentified
 
@@ -197,8 +199,28 @@ class Result(Generic[AnyNetwork, AnyCertificate]):
     def __repr__(self) -> str:
         return _reports().summary(self)
 
-    def report(self) -> str:
-        """Write everything that is known as text: network, certificate, assumptions that were checked, cost, notes."""
+    @overload
+    def report(self) -> str: ...
+
+    @overload
+    def report(self, path: "str | PathLike[str]") -> Path: ...
+
+    def report(self, path: "str | PathLike[str] | None" = None) -> str | Path:
+        """Write everything that is known: network, certificate, assumptions that were checked, cost, notes.
+
+        Args:
+            path: where to write it as one HTML file, which needs nothing else; as text if omitted.
+
+        Returns:
+            The text, or the path of the file.
+
+        Raises:
+            NotWritten: if the file can't be written.
+        """
+        if path is not None:
+            from unweave.reports.html.results import write_report
+
+            return write_report(self, Path(path))
         reports = _reports()
         return reports.as_text(reports.report(self))
 

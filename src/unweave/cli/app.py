@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from unweave import __version__
-from unweave.cli import demo, explore, identify, learn, reproduce, verify
+from unweave.cli import demo, explore, identify, learn, report, reproduce, verify
 from unweave.cli.console import (
     EXIT_CODES,
     IDENTIFIED,
@@ -35,6 +35,7 @@ app.command(epilog=EXIT_CODES)(explore.landscape)
 app.command(epilog=EXIT_CODES)(explore.correction)
 app.command(epilog=EXIT_CODES)(reproduce.reproduce)
 app.command(epilog=EXIT_CODES)(verify.verify)
+app.command(epilog=EXIT_CODES)(report.report)
 
 
 def run(arguments: list[str] | None = None) -> int:

@@ -67,12 +67,10 @@ class NetworkEstimator(BaseEstimator):
     network_: Any
     certificate_: Any
     outcome_: Outcome
-    # Where the samples lie, from the check of the samples on.
-    _ranges: InputRanges
 
-    def _keep(self: AnyEstimator, result: Result) -> AnyEstimator:
-        result = replace(result, ranges=self._ranges)
-        self.result_ = result
+    def _keep(self: AnyEstimator, result: Result, points: Points | None = None) -> AnyEstimator:
+        """Keep a result, with the ranges of the samples that are in memory."""
+        self.result_ = result = result if points is None else replace(result, ranges=ranges_of_samples(points))
         self.network_, self.certificate_, self.outcome_ = result.network, result.certificate, result.outcome
         return self
 
@@ -98,7 +96,6 @@ class NetworkRegressor(RegressorMixin, NetworkEstimator):
         """
         with _wrong_use():
             X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=fewest)
-        self._ranges = ranges_of_samples(np.asarray(X))
         return np.asarray(X), np.asarray(y, dtype=np.float64)
 
 
@@ -143,7 +140,6 @@ class BinaryClassifier(ClassifierMixin, NetworkEstimator):
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
             raise InvalidInput("Classifier can't train when only one class is present: give samples of two classes.")
-        self._ranges = ranges_of_samples(np.asarray(X))
         return np.asarray(X), y == self.classes_[1]
 
 
@@ -161,8 +157,12 @@ def ranges_of_samples(points: Points) -> InputRanges:
     # Sums of the largest floats are none any more: means are taken in units.
     unit = unit_of_columns(points)
     means = unit * np.mean(points / unit, axis=0)
-    parts = (np.min(points, axis=0), np.max(points, axis=0), means, spread_of_columns(points))
-    return InputRanges(*(tuple(part.tolist()) for part in parts))
+    return InputRanges(
+        lower=tuple(np.min(points, axis=0).tolist()),
+        upper=tuple(np.max(points, axis=0).tolist()),
+        center=tuple(means.tolist()),
+        scale=tuple(spread_of_columns(points).tolist()),
+    )
 
 
 def seed_of(random_state: Any) -> int:
