@@ -121,7 +121,7 @@ def _table(depths: list[Document], names: dict[str, str], factor: float, decimal
         return "–" if value is None else _cell(value, factor, decimals)
 
     rows = [(words, *(entry(row, name) for row in depths)) for name, words in names.items()]
-    headers = ("", *(f"depth {row['depth']}" for row in depths))
+    headers = ("mean ± error", *(f"depth {row['depth']}" for row in depths))
     return table("Means over seeds with standard errors", headers, rows, numbers=range(1, len(depths) + 1))
 
 

@@ -109,7 +109,7 @@ def table(
     )
     # It can be scrolled with the keyboard, and says what it is when it is reached.
     looks = "scroll long" if is_long else "scroll"
-    return element("div", {"class": looks, "tabindex": "0", "role": "region", "aria-label": caption}, made)
+    return element("div", {"class": looks, "tabindex": "0", "role": "group", "aria-label": caption}, made)
 
 
 def details(summary: str, *body: Element) -> Element:

@@ -167,7 +167,7 @@ def _cost(found: Result) -> Section:
     if not queries:
         rows = [(name, bar(each / time if time else 0.0), f"{each:.2f}", percent(each / time if time else 0.0))
                 for name, each in seconds.items()]  # fmt: skip
-        made = table("Time of every stage", ("stage", "", "seconds", "share"), rows, numbers=(2, 3), kind="bars")
+        made = table("Time of every stage", ("stage", "drawn", "seconds", "share"), rows, numbers=(2, 3), kind="bars")
         return Section("cost", "Cost", (total, made))
     most = max(found.queries, 1)
     parts = [
@@ -178,7 +178,7 @@ def _cost(found: Result) -> Section:
     between = found.queries - sum(queries.values())
     if between > 0:
         parts.append(("between stages", bar(between / most), f"{between:,}", percent(between / most), ""))
-    headers = ("stage", "", "queries", "share", "seconds")
+    headers = ("stage", "drawn", "queries", "share", "seconds")
     made = table("Queries and time of every stage", headers, parts, numbers=(2, 3, 4), kind="bars")
     return Section("cost", "Queries over the stages", (total, made))
 
