@@ -23,7 +23,6 @@ from unweave.exceptions import NotWritten, OracleError, UnweaveError
 app = typer.Typer(
     help="Recover a neural network from its answers.",
     epilog=EXIT_CODES,
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},

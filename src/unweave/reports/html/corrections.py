@@ -31,7 +31,7 @@ def correction_page(document: Document, origin: Origin) -> Page:
     depths = document["depths"]
     sentences = [sentence for depth in depths for sentence in depth["sentences"]]
     missing = document["missing"]
-    is_complete = "All trainings are done." if not missing else f"{len(missing)} trainings are missing."
+    is_complete = "All trainings are done." if not missing else f"Trainings that are missing: {len(missing)}."
     figures = [
         ("units", str(len(document["units"]))),
         ("seeds", str(len(document["seeds"]))),
@@ -100,7 +100,7 @@ def _scores(document: Document) -> Section:
         drawing = plot(
             f"{score.capitalize()} over depth",
             "; ".join(f"{each.name}: {', '.join(f'{value:.3f}' for _, value in each.points)}" for each in series) + ".",
-            Axis("depth", depths[0]["depth"], depths[-1]["depth"]),
+            Axis("depth", depths[0]["depth"], depths[-1]["depth"], is_whole=True),
             Axis(score, low - margin, high + margin),
             series,
         )

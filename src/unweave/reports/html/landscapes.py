@@ -69,7 +69,7 @@ def _drawing(document: Document) -> Element:
     return plot(
         "Global minima over sizes",
         f"Share of networks all of whose runs reach a global minimum: {told}.",
-        Axis(varied, min(sizes) - margin, max(sizes) + margin),
+        Axis(varied, min(sizes) - margin, max(sizes) + margin, is_whole=True),
         Axis("share", 0.0, 1.0, is_percent=True),
         series,
     )

@@ -6,9 +6,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import PurePath
 from typing import Any
+from xml.etree.ElementTree import Element
 
 from unweave.reports.html.elements import Section, element, facts, paragraph, table
-from unweave.reports.html.page import pieces
+from unweave.reports.html.page import pieces, sections
 from unweave.writing import Document
 
 # Options whose names on the command line are others than those of the settings.
@@ -61,12 +62,13 @@ class Origin:
 
     def sections(self) -> tuple[Section, ...]:
         """Say how to repeat it, and with which versions it was made."""
-        return (
+        versions = self._versions()
+        return sections(
             Section("repeat", "How to repeat it", self._repeat()),
-            Section("versions", "Versions and checksums", self._versions()),
+            Section("versions", "Versions and checksums", versions) if versions else None,
         )
 
-    def _repeat(self) -> tuple:
+    def _repeat(self) -> tuple[Element, ...]:
         given = [(name, _written(value)) for name, value in self.settings.items() if value is not None]
         if not given and not self.command:
             said = "This report was written from Python: the call that gave the result repeats it, with the same seed."
@@ -77,7 +79,7 @@ class Origin:
             table("Settings", ("setting", "value"), given) if given else None,
         )
 
-    def _versions(self) -> tuple:
+    def _versions(self) -> tuple[Element, ...]:
         versions = self.environment.get("versions", {})
         rows = [(str(name), str(version)) for name, version in versions.items()]
         rows += [(name, str(self.environment[name])) for name in ("platform", "date") if name in self.environment]

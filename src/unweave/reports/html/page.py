@@ -7,7 +7,6 @@ page must not do is refused twice, by escaping and by the browser.
 import base64
 import hashlib
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -109,8 +108,3 @@ def sections(*parts: Section | None) -> tuple[Section, ...]:
 def pieces(*parts: Element | None) -> tuple[Element, ...]:
     """Leave out what a section does not have."""
     return tuple(part for part in parts if part is not None)
-
-
-def words(names: Sequence[str]) -> str:
-    """Put names into a row with commas and an "and"."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

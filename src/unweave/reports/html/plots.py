@@ -22,6 +22,7 @@ class Axis:
         last: the number at its end.
         is_log: whether decades are as long as each other.
         is_percent: whether numbers are shares.
+        is_whole: whether only whole numbers mean something.
     """
 
     label: str
@@ -29,6 +30,7 @@ class Axis:
     last: float
     is_log: bool = False
     is_percent: bool = False
+    is_whole: bool = False
 
     def share(self, value: float) -> float:
         """Where a number is, from 0 to 1."""
@@ -47,6 +49,7 @@ class Axis:
         raw = (self.last - self.first) / 5
         step = 10 ** math.floor(math.log10(raw))
         step *= next(times for times in (1, 2, 5, 10) if times * step >= raw)
+        step = max(step, 1.0) if self.is_whole else step
         return [
             (step * place, f"{step * place:.10g}")
             for place in range(math.ceil(self.first / step - 1e-9), math.floor(self.last / step + 1e-9) + 1)
