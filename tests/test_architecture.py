@@ -26,6 +26,7 @@ ORDER = (
     {"networks", "numerics", "oracles", "result", "samples"},
     {"certificates"},
     {"identification", "learn", "explore"},
+    {"exposure"},
     {"reports"},
     {"reproduce"},
     {"cli"},

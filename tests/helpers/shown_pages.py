@@ -6,9 +6,13 @@ import numpy as np
 
 from shown_reports import CERTIFICATE, identification, planted
 from unweave.activations import RELU
+from unweave.exposure.answers import FORMS
+from unweave.exposure.result import Audit, Exposure
 from unweave.networks.planted import general_network
 from unweave.networks.quadratic.teacher import make_teacher
+from unweave.reports.audit import as_document
 from unweave.reports.files import environment
+from unweave.reports.html.audits import audit_page
 from unweave.reports.html.corrections import correction_page
 from unweave.reports.html.landscapes import landscape_page
 from unweave.reports.html.origin import Origin
@@ -97,6 +101,17 @@ def correction_document() -> dict:
     }  # fmt: skip
 
 
+def audit_of_everything() -> Audit:
+    """An audit with every outcome, and hostile words."""
+    named = [Exposure(form.name, form.shows, form.defence, None, HOSTILE) for form in FORMS]
+    ends = (Outcome.IDENTIFIED, Outcome.PARTLY_IDENTIFIED, Outcome.NOT_IDENTIFIED)
+    found = [
+        replace(each, outcome=end, queries=100 * place, parameters=7, error=1e-5, radius=np.inf)
+        for place, (each, end) in enumerate(zip(named, ends, strict=False), start=1)
+    ]
+    return Audit((*found, *named[len(ends) :]), 64, rate=0.5, price_per_1000=2.0)
+
+
 def pages() -> dict[str, Page]:
     """One page of every kind."""
     rng = np.random.default_rng(0)
@@ -113,5 +128,6 @@ def pages() -> dict[str, Page]:
         "quadratic": result_page(Result(Outcome.IDENTIFIED, "known.", quadratic, cost=Cost(samples=8)), plain_origin()),
         "wide": result_page(replace(whole_result(), network=deep, ranges=None), plain_origin()),
         "landscape": landscape_page(landscape_document(), plain_origin()),
+        "audit": audit_page(as_document(audit_of_everything()), plain_origin()),
         "correction": correction_page(correction_document(), plain_origin()),
     }

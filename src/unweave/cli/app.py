@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from unweave import __version__
-from unweave.cli import demo, explore, identify, learn, report, reproduce, verify
+from unweave.cli import audit, demo, explore, identify, learn, report, reproduce, verify
 from unweave.cli.console import (
     EXIT_CODES,
     IDENTIFIED,
@@ -29,6 +29,7 @@ app = typer.Typer(
 )
 app.command(epilog=EXIT_CODES)(demo.demo)
 app.command(epilog=EXIT_CODES)(identify.identify)
+app.command(epilog=EXIT_CODES)(audit.audit)
 app.add_typer(learn.app, name="learn")
 app.command(epilog=EXIT_CODES)(explore.landscape)
 app.command(epilog=EXIT_CODES)(explore.correction)

@@ -53,7 +53,7 @@ NETWORK, RESULT, SETTINGS = "network.safetensors", "result.json", "settings.json
 FIRST_LAYER = "first_layer.safetensors"
 FILES = (SETTINGS, RESULT, NETWORK, FIRST_LAYER)
 # Documents of folders that hold no result, by their kinds.
-MEASUREMENTS = {"landscape": "landscape.json"}
+MEASUREMENTS = {"audit": "audit.json", "landscape": "landscape.json"}
 # What `unweave report --html` writes beside the other files; it goes when another run comes.
 REPORT = "report.html"
 # How documents begin.

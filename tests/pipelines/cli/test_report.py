@@ -1,7 +1,7 @@
 """`unweave report`: of every command that writes a folder, and of everything that is none."""
 
 import json
-import re
+import os
 import shlex
 import subprocess
 import sys
@@ -174,9 +174,9 @@ def test_the_command_of_a_report_repeats_the_run(folder: Path, command: str) -> 
     assert settings[0] == settings[1]
 
 
-def test_completion_is_offered() -> None:
-    shown = subprocess.run(
-        [sys.executable, "-c", "from unweave.cli import run; raise SystemExit(run())", "--show-completion", "bash"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    assert re.search("_UNWEAVE_COMPLETE|complete", shown.stdout)
+def test_shells_complete_commands() -> None:
+    """What the script asks that `--install-completion` gives to bash."""
+    asked = {"_UNWEAVE_COMPLETE": "complete_bash", "COMP_WORDS": "unweave ide", "COMP_CWORD": "1"}
+    command = [sys.executable, "-c", "from unweave.cli import run; raise SystemExit(run())"]
+    shown = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True, check=False)
+    assert shown.stdout.split() == ["identify"]

@@ -43,6 +43,8 @@ COMMANDS: dict[str, tuple[str, int]] = {
     "learn lowest-layer": ("learn lowest-layer layer.csv --target y --out run", 0),
     "learn halfspaces": ("learn halfspaces half.csv --target y --neurons 2 --out run", 0),
     "learn hierarchical": ("learn hierarchical deep.csv --target y --widths 2,1 --out run", 0),
+    "audit": ("audit secret.safetensors --forms float32,top-1 --rate 10 --price-per-1000 2", 0),
+    "audit, cut short": ("audit secret.safetensors --budget 120", 4),
     "landscape": ("landscape --neurons 1:2 --inputs 2 --samples 4 --planted 2", 0),
     "correction": (
         "correction --model correction_models:small_convolutions --data images.npz --seeds 1 --epochs 1 "

@@ -9,7 +9,7 @@ from unweave.reports.html.page import Page, pieces, sections
 from unweave.reports.html.plots import Axis, Series, plot
 from unweave.writing import Document
 
-# Scores of a depth in the document, and what they are called.
+# Scores of a depth, and what they are called.
 SCORES = {
     "train_only": "only these units, trained alone",
     "joint": "added one after the other, all trained",
@@ -27,7 +27,7 @@ CORRELATIONS = {
 
 
 def correction_page(document: Document, origin: Origin) -> Page:
-    """Put the report together, from the document that the command writes."""
+    """Put the report together, from what the command writes as JSON."""
     depths = document["depths"]
     sentences = [sentence for depth in depths for sentence in depth["sentences"]]
     missing = document["missing"]

@@ -11,7 +11,7 @@ from unweave.writing import Document
 
 
 def landscape_page(document: Document, origin: Origin) -> Page:
-    """Put the report of a landscape together, from the document that the command writes."""
+    """Put the report of a landscape together, from what the command writes as JSON."""
     varied, points = document["varied"], document["points"]
     figures = [
         ("sizes", str(len(points))),

@@ -8,6 +8,7 @@ from unweave.explore.feature_correction.result import NUMBERS
 from unweave.explore.feature_correction.store import CONFIGURATION
 from unweave.folders import read_file
 from unweave.reports.files import MEASUREMENTS, read_document, read_run
+from unweave.reports.html.audits import audit_page
 from unweave.reports.html.corrections import correction_page
 from unweave.reports.html.landscapes import landscape_page
 from unweave.reports.html.origin import Origin
@@ -16,7 +17,7 @@ from unweave.reports.html.results import result_page
 from unweave.reports.measurements import read_measurement
 from unweave.writing import Document
 
-PAGES = {"landscape": landscape_page}
+PAGES = {"landscape": landscape_page, "audit": audit_page}
 
 
 def page_of(folder: Path) -> Page:
