@@ -9,6 +9,7 @@ import html5lib
 import numpy as np
 import pytest
 
+from browsers import opened_browser
 from shown_pages import HOSTILE, landscape_document, pages, plain_origin, whole_result
 from unweave.networks.planted import general_network
 from unweave.reports.html.elements import element
@@ -128,3 +129,13 @@ def test_a_crossing_outside_of_the_range_is_none() -> None:
 
 def test_commands_of_runs_are_told() -> None:
     assert "unweave identify models.py:predict --inputs 6 --seed 7 --box -1.0 1.0" in PAGES["whole"]
+
+
+@pytest.mark.parametrize(("said", "kind"), [("", pytest.skip.Exception), ("1", pytest.fail.Exception)])
+def test_a_missing_browser_skips_tests_of_users_and_fails_those_of_ci(
+    said: str, kind: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("UNWEAVE_NEEDS_BROWSER", said)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(kind, match="there is no chromium"), opened_browser():
+        pass

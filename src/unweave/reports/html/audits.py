@@ -10,8 +10,8 @@ from unweave.reports.html.plots import bar
 from unweave.result import number
 from unweave.writing import Document
 
-# What is identified is exposed: good news for who asks, bad news for who is audited.
-BADGES = {"identified": "poor", "partly identified": "fair", "not identified": "good", None: "none"}
+# What is identified is exposed. What is not has no good colour: it is no proof of safety.
+BADGES = {"identified": "poor", "partly identified": "fair"}
 
 
 def audit_page(document: Document, origin: Origin) -> Page:
@@ -19,8 +19,9 @@ def audit_page(document: Document, origin: Origin) -> Page:
     exposures = document["exposures"]
     identified = [each for each in exposures if each["outcome"] == "identified"]
     tried = [each for each in exposures if each["outcome"] is not None]
-    looks = "poor" if identified else "good" if document["is_complete"] else "fair"
-    badge = element("span", {"class": f"badge {looks}"}, "exposed" if identified else "not given away")
+    # The verdict begins with its short form and a colon.
+    word, _, sentence = document["verdict"].partition(": ")
+    badge = element("span", {"class": f"badge {'poor' if identified else 'fair'}"}, word)
     figures = [
         ("forms that give it away", f"{len(identified)} of {len(tried)}"),
         ("queries of the audit", f"{document['queries']:,}"),
@@ -29,7 +30,7 @@ def audit_page(document: Document, origin: Origin) -> Page:
             f"{min(each['queries'] for each in identified):,} queries" if identified else "none",
         ),
     ]
-    lead = element("p", {"class": "lead"}, badge, " ", document["verdict"])
+    lead = element("p", {"class": "lead"}, badge, " ", f"{sentence[:1].upper()}{sentence[1:]}")
     return Page(
         title=origin.name,
         kind="How exposed is this model?",
@@ -64,7 +65,7 @@ def _answers(document: Document) -> tuple[Element, ...]:
     rows = []
     for each in exposures:
         ended = each["outcome"] or "not tried"
-        mark = element("span", {"class": f"badge {BADGES[each['outcome']]}"}, ended)
+        mark = element("span", {"class": f"badge {BADGES.get(each['outcome'], 'none')}"}, ended)
         row = [each["form"], bar(each["queries"] / most), mark, f"{each['queries']:,}", _number(each["radius"])]
         row += [_duration(each["waiting_seconds"])] if has_rate else []
         row += [f"{each['price']:,.2f}"] if has_price else []
@@ -83,7 +84,9 @@ def _defences(document: Document) -> tuple[Element, ...]:
 
 def _reasons(exposures: list[Document]) -> Element:
     rows = [(each["form"], each["shows"], each["reason"]) for each in exposures]
-    return table("Reasons", ("answers", "what is seen", "what Unweave says"), rows, is_caption_hidden=True)
+    return table(
+        "Reasons", ("answers", "what is seen", "what Unweave says"), rows, kind="wordy", is_caption_hidden=True
+    )
 
 
 def _references(document: Document) -> Element:
