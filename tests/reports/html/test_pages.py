@@ -11,11 +11,15 @@ import pytest
 
 from browsers import opened_browser
 from shown_pages import HOSTILE, landscape_document, pages, plain_origin, whole_result
+from unweave.activations import IDENTITY, RELU, STEP, Activation
+from unweave.networks.network import Network
 from unweave.networks.planted import general_network
 from unweave.reports.html.elements import element
 from unweave.reports.html.landscapes import landscape_page
+from unweave.reports.html.origin import Origin
 from unweave.reports.html.page import embedded
 from unweave.reports.html.results import result_page
+from unweave.result import Cost, InputRanges, Outcome, Result
 
 PAGES = {name: page.as_html() for name, page in pages().items()}
 XHTML = "{http://www.w3.org/1999/xhtml}"
@@ -139,3 +143,37 @@ def test_a_missing_browser_skips_tests_of_users_and_fails_those_of_ci(
     monkeypatch.setenv("PATH", "")
     with pytest.raises(kind, match="there is no chromium"), opened_browser():
         pass
+
+
+def shallow(weights: np.ndarray, biases: np.ndarray, activation: Activation) -> Network:
+    return Network.shallow(weights, biases, np.ones((1, len(biases))), np.zeros(1), activation)
+
+
+HUGE = shallow(1e200 * np.ones((2, 3)), np.array([1e300, -1e300]), RELU)
+FLAT = shallow(np.zeros((1, 3)), np.zeros(1), STEP)
+AFFINE = Network.shallow(np.empty((0, 3)), np.empty(0), np.empty((2, 0)), np.zeros(2), IDENTITY, np.ones((2, 3)))
+EXTREMES = {
+    "nothing at all": Result(Outcome.NOT_IDENTIFIED, ""),
+    "no neurons, no errors": Result(Outcome.PARTLY_IDENTIFIED, "affine.", AFFINE, fresh_errors=(0.0, 0.0)),
+    "huge numbers": Result(Outcome.IDENTIFIED, "huge.", HUGE, fresh_errors=(1e-300, 1e300, np.inf), cost=Cost(5)),
+    "a constant column": Result(
+        Outcome.IDENTIFIED, "one row.", FLAT, cost=Cost(samples=1), ranges=InputRanges(*((5.0,) * 3,) * 3, (0.0,) * 3)
+    ),
+    "a box far from zero": Result(
+        Outcome.IDENTIFIED,
+        "far.",
+        FLAT,
+        cost=Cost(9),
+        ranges=InputRanges((99_999.0,) * 3, (1e5 + 1,) * 3, (1e5,) * 3, (1.0,) * 3, True),
+    ),
+    "a layer alone": Result(Outcome.PARTLY_IDENTIFIED, "alone.", Network((FLAT.layers[0],))),
+}
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+def test_whatever_a_result_holds_has_a_page(name: str) -> None:
+    text = result_page(EXTREMES[name], Origin("A model")).as_html()
+    parsed(text)
+    assert not re.search(
+        r'"[^"]*\bnan\b[^"]*"', " ".join(re.findall(r'(?:points|x|y|width|height|cx|cy)="[^"]*"', text))
+    )

@@ -1,11 +1,13 @@
 """The profile of each neuron: what it does with its argument, over the arguments that it meets in the domain."""
 
+import math
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 import numpy as np
 from jaxtyping import Float64
 
+from unweave.arrays import spread_of_columns
 from unweave.networks.network import Layer, Network
 from unweave.reports.html.elements import element, paragraph, svg
 from unweave.result import InputRanges, number
@@ -88,8 +90,10 @@ def profiles_of(network: Network, ranges: InputRanges | None) -> list[Profile]:
 
 def _profile(layer: Layer, above: Layer, place: int, neuron: int, arguments: Float64[np.ndarray, "points"]) -> Profile:
     low, high = (float(each) for each in np.quantile(arguments, [0.005, 0.995]))
-    if not high > low:
-        low, high = low - 1.0, high + 1.0
+    largest = max(abs(low), abs(high))
+    if not high - low > 1e-6 * largest:
+        # Constant, or so nearly that rounding is all that a curve would show.
+        low, high = low - max(1.0, 0.1 * largest), high + max(1.0, 0.1 * largest)
     grid = np.linspace(low, high, CURVE_POINTS)
     pull = float(np.max(np.abs(above.weights[:, neuron]), initial=0.0))
     return Profile(
@@ -99,8 +103,8 @@ def _profile(layer: Layer, above: Layer, place: int, neuron: int, arguments: Flo
         values=layer.activation(grid),
         counts=np.histogram(arguments, bins=BINS, range=(low, high))[0].astype(np.float64),
         bias=float(layer.biases[neuron]),
-        weight_size=float(np.linalg.norm(layer.weights[neuron])),
-        spread=pull * float(np.std(layer.activation(arguments))),
+        weight_size=math.hypot(*layer.weights[neuron]),
+        spread=pull * float(spread_of_columns(layer.activation(arguments)[:, None])[0]),
     )
 
 
