@@ -26,13 +26,14 @@ ORDER = (
     {"networks", "numerics", "oracles", "result", "samples"},
     {"certificates"},
     {"identification", "learn", "explore"},
+    {"exposure"},
     {"reports"},
     {"reproduce"},
     {"cli"},
 )
 # The one import upwards: `found.report()` and `repr(found)` put a result into words. Users look for these on the
 # result, and reports need to know networks, which lie beside it; so it is imported when it is called.
-UPWARDS = {("result", "reports.text")}
+UPWARDS = {("result", "reports.text"), ("result", "reports.html.results")}
 # Folders that hold methods, one folder each.
 METHODS = ("identification", "learn", "explore", "reproduce")
 # Where a module needs two users: the shared floor, and what lies beside the methods.

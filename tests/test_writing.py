@@ -33,4 +33,4 @@ def test_a_number_that_is_not_finite_is_no_json() -> None:
 
 
 def test_documents_begin_with_their_envelope() -> None:
-    assert writing.envelope("demo") == {"format": "unweave", "format_version": 2, "kind": "demo"}
+    assert writing.envelope("demo") == {"format": "unweave", "format_version": 3, "kind": "demo"}

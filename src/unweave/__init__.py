@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from unweave.explore.feature_correction.entry import measure_feature_correction
     from unweave.explore.feature_correction.recipes import Recipe
     from unweave.explore.feature_correction.result import FeatureCorrection
+    from unweave.exposure.entry import audit
+    from unweave.exposure.result import Audit, Exposure
     from unweave.identification.identifier import identify
     from unweave.identification.plateaus.entry import identify_lowest_layer
     from unweave.networks.network import Layer, Network
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from unweave.networks.symmetries import Match, canonical, match
     from unweave.oracles.oracle import Box, CallableOracle, Everywhere, Oracle
     from unweave.reports.files import SavedRun, read_run, write_run
-    from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict
+    from unweave.result import Cost, Diagnostic, InputRanges, Outcome, Result, Verdict
     from unweave.samples.sources import ArraySource, ChunkSource, NpySource
     from unweave.samples.sums import DaskCluster
     from unweave.samples.tables import CsvSource, ParquetSource
@@ -66,6 +68,8 @@ else:
             "explore.feature_correction.entry": ["measure_feature_correction"],
             "explore.feature_correction.recipes": ["Recipe"],
             "explore.feature_correction.result": ["FeatureCorrection"],
+            "exposure.entry": ["audit"],
+            "exposure.result": ["Audit", "Exposure"],
             "identification.identifier": ["identify"],
             "identification.plateaus.entry": ["identify_lowest_layer"],
             "networks.network": ["Layer", "Network"],
@@ -73,7 +77,7 @@ else:
             "networks.symmetries": ["Match", "canonical", "match"],
             "oracles.oracle": ["Box", "CallableOracle", "Everywhere", "Oracle"],
             "reports.files": ["SavedRun", "read_run", "write_run"],
-            "result": ["Cost", "Diagnostic", "Outcome", "Result", "Verdict"],
+            "result": ["Cost", "Diagnostic", "InputRanges", "Outcome", "Result", "Verdict"],
             "samples.sources": ["ArraySource", "ChunkSource", "NpySource"],
             "samples.sums": ["DaskCluster"],
             "samples.tables": ["CsvSource", "ParquetSource"],
@@ -83,6 +87,7 @@ else:
 __all__ = [
     "Activation",
     "ArraySource",
+    "Audit",
     "BadAnswer",
     "Box",
     "BudgetExhausted",
@@ -94,7 +99,9 @@ __all__ = [
     "DaskCluster",
     "Diagnostic",
     "Everywhere",
+    "Exposure",
     "FeatureCorrection",
+    "InputRanges",
     "InputWarning",
     "InvalidInput",
     "Layer",
@@ -117,6 +124,7 @@ __all__ = [
     "UnweaveError",
     "Verdict",
     "activation_named",
+    "audit",
     "canonical",
     "identify",
     "identify_lowest_layer",

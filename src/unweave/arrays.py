@@ -94,6 +94,19 @@ def unit_of_columns(values: np.ndarray) -> Float64[np.ndarray, "columns"]:
     return np.ldexp(1.0, exponents - 1)
 
 
+def kept_errors(errors: Float64[np.ndarray, "points outputs"], *, most: int = 500) -> tuple[float, ...]:
+    """Give the largest error over the outputs at every point, in ascending order; evenly spread ones if there are many.
+
+    Args:
+        errors: in absolute value.
+        most: that are kept: enough to draw how they are distributed, little beside the parameters of a network.
+    """
+    largest = np.sort(np.max(errors, axis=1))
+    if len(largest) > most:
+        largest = largest[np.linspace(0, len(largest) - 1, most).round().astype(int)]
+    return tuple(largest.tolist())
+
+
 @lru_cache(maxsize=64)
 def upper_triangle(inputs: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Row indices, column indices and isometry weights of the packed layout."""

@@ -4,8 +4,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
+from os import PathLike
+from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, overload, runtime_checkable
 
 from unweave.exceptions import NotIdentified
 
@@ -84,11 +86,32 @@ class Cost:
         queries: answers of the model that were asked for.
         samples: labelled points that were read.
         seconds: time per stage, in the order of the stages.
+        stage_queries: queries per stage, as far as they belong to one; the same order.
     """
 
     queries: int = 0
     samples: int = 0
     seconds: dict[str, float] = field(default_factory=dict)
+    stage_queries: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class InputRanges:
+    """Where a model was asked, or where samples lie: one number per input each.
+
+    Args:
+        lower: the smallest value of an input that was asked for, or that a sample has.
+        upper: the largest one.
+        center: the middle of the domain; of samples their mean.
+        scale: half the width of a box; otherwise the standard deviation of points drawn from the domain, or of samples.
+        is_box: whether the domain is a box.
+    """
+
+    lower: tuple[float, ...]
+    upper: tuple[float, ...]
+    center: tuple[float, ...]
+    scale: tuple[float, ...]
+    is_box: bool = False
 
 
 class RouteEnd(Enum):
@@ -136,6 +159,9 @@ class Result(Generic[AnyNetwork, AnyCertificate]):
         equivalent_activations: other names under which the same network can be written.
         is_imitation: whether the network only answers like the model, as well as the reason says: its neurons and its
             activation are not claimed to be the model's.
+        fresh_errors: largest errors over the outputs at fresh points, in units of the spread of the answers, in
+            ascending order; of very many points some hundreds that are evenly spread among them.
+        ranges: where the model was asked, or where the samples lie; None if that was not recorded.
     """
 
     outcome: Outcome
@@ -150,6 +176,8 @@ class Result(Generic[AnyNetwork, AnyCertificate]):
     first_layer: "Layer | None" = None
     equivalent_activations: tuple[str, ...] = ()
     is_imitation: bool = False
+    fresh_errors: tuple[float, ...] = ()
+    ranges: InputRanges | None = None
 
     @property
     def is_identified(self) -> bool:
@@ -174,8 +202,28 @@ class Result(Generic[AnyNetwork, AnyCertificate]):
     def __repr__(self) -> str:
         return _reports().summary(self)
 
-    def report(self) -> str:
-        """Write everything that is known as text: network, certificate, assumptions that were checked, cost, notes."""
+    @overload
+    def report(self) -> str: ...
+
+    @overload
+    def report(self, path: "str | PathLike[str]") -> Path: ...
+
+    def report(self, path: "str | PathLike[str] | None" = None) -> str | Path:
+        """Write everything that is known: network, certificate, assumptions that were checked, cost, notes.
+
+        Args:
+            path: where to write it as one HTML file, which needs nothing else; as text if omitted.
+
+        Returns:
+            The text, or the path of the file.
+
+        Raises:
+            NotWritten: if the file can't be written.
+        """
+        if path is not None:
+            from unweave.reports.html.results import write_report
+
+            return write_report(self, Path(path))
         reports = _reports()
         return reports.as_text(reports.report(self))
 

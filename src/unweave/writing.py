@@ -12,8 +12,9 @@ from enum import Enum
 from typing import Any
 
 FORMAT = "unweave"
-# Version 2 holds the parameters of networks, the kind of certificates, and the cost as one value.
-FORMAT_VERSION = 2
+# Version 2 holds the parameters of networks, the kind of certificates, and the cost as one value; version 3 queries per
+# stage, errors at fresh points, and where the model was asked.
+FORMAT_VERSION = 3
 NOT_FINITE = ("inf", "-inf", "nan")
 
 Document = dict[str, Any]

@@ -25,7 +25,7 @@ from unweave.networks.quadratic.teacher import make_teacher
 from unweave.reports.fields import CERTIFICATES
 from unweave.reports.files import check_folder, read_network, read_run, write_run
 from unweave.reports.json import as_document, network_document
-from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict
+from unweave.result import Cost, Diagnostic, InputRanges, Outcome, Result, Verdict
 from unweave.seals import checksum, sealed
 from unweave.writing import FORMAT, as_json, json_number
 
@@ -53,7 +53,11 @@ def identification(network: Network | None) -> Result:
         ),
         equivalent_activations=("sigmoid",) if network else (),
         notes=("a note",),
-        cost=Cost(queries=123, seconds={"probing the answers": 0.25, "refining": np.float64(1.5)}),
+        cost=Cost(
+            123, seconds={"probing the answers": 0.25, "refining": np.float64(1.5)}, stage_queries={"refining": 9}
+        ),
+        fresh_errors=(1e-16, np.inf),
+        ranges=InputRanges((-3.0, -1.0), (np.float64(2.0), 1.0), (0.0, 0.0), (1.0, 0.5)),
     )
 
 
@@ -89,7 +93,17 @@ def test_what_is_read_is_what_was_written(tmp_path: Path, has_network: bool) -> 
     run = read_run(write_run(tmp_path / "a" / "run", found, SETTINGS))
     read = run.result
     assert run.settings == SETTINGS
-    for name in ("outcome", "reason", "queries", "equivalent_activations", "notes", "seconds", "certificate"):
+    for name in (
+        "outcome",
+        "reason",
+        "queries",
+        "equivalent_activations",
+        "notes",
+        "cost",
+        "fresh_errors",
+        "ranges",
+        "certificate",
+    ):
         assert getattr(read, name) == getattr(found, name)
     assert str(read.diagnostics) == str(found.diagnostics)
     if found.network is None:
@@ -222,7 +236,7 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
         ("[1, 2]", "format"),
         ("{}", "format"),
         ('{"format": "unweave", "format_version": 99}', "format version is 99"),
-        ('{"format": "unweave-run", "format_version": 1}', "format version is 1, this Unweave reads 2"),
+        ('{"format": "unweave-run", "format_version": 1}', "format version is 1, this Unweave reads 2 and 3"),
         ('{"format": "unweave", "format_version": 2, "kind": "landscape"}', "kind needs to be"),
         ('{"format": "unweave", "format_version": 2, "queries": NaN}', "NaN is not JSON"),
         ("[" * 100_000, "recursion"),
@@ -241,7 +255,7 @@ WRONG_FIELDS = [
     for key in sorted(set(as_document(identification(None))) - {"format", "format_version"})
     for value in (None, 3.5, {"a": "b"}, [[1]], True)
     # Null means that there is none.
-    if not (value is None and key in ("network", "certificate", "first_layer"))
+    if not (value is None and key in ("network", "certificate", "first_layer", "ranges"))
     if not (value is True and key == "is_imitation")
 ]
 
@@ -380,3 +394,17 @@ def test_a_torn_file_of_an_earlier_version_does_not_block(tmp_path: Path, length
 
 def test_the_format_has_a_name() -> None:
     assert as_document(identification(None))["format"] == FORMAT == "unweave"
+
+
+def test_a_run_of_version_2_is_read(folder: Path) -> None:
+    document = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+    settings = json.loads((folder / "settings.json").read_text(encoding="utf-8"))
+    for name in ("fresh_errors", "ranges"):
+        del document[name]
+    del document["cost"]["stage_queries"]
+    (folder / "result.json").write_text(json.dumps(sealed(document | {"format_version": 2})), encoding="utf-8")
+    (folder / "settings.json").write_text(json.dumps(sealed(settings | {"format_version": 2})), encoding="utf-8")
+    told(folder)
+    read = read_run(folder).result
+    assert (read.fresh_errors, read.ranges, read.cost.stage_queries) == ((), None, {})
+    assert read.queries == 123

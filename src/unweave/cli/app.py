@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from unweave import __version__
-from unweave.cli import demo, explore, identify, learn, reproduce, verify
+from unweave.cli import audit, demo, explore, identify, learn, report, reproduce, verify
 from unweave.cli.console import (
     EXIT_CODES,
     IDENTIFIED,
@@ -23,18 +23,19 @@ from unweave.exceptions import NotWritten, OracleError, UnweaveError
 app = typer.Typer(
     help="Recover a neural network from its answers.",
     epilog=EXIT_CODES,
-    add_completion=False,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command(epilog=EXIT_CODES)(demo.demo)
 app.command(epilog=EXIT_CODES)(identify.identify)
+app.command(epilog=EXIT_CODES)(audit.audit)
 app.add_typer(learn.app, name="learn")
 app.command(epilog=EXIT_CODES)(explore.landscape)
 app.command(epilog=EXIT_CODES)(explore.correction)
 app.command(epilog=EXIT_CODES)(reproduce.reproduce)
 app.command(epilog=EXIT_CODES)(verify.verify)
+app.command(epilog=EXIT_CODES)(report.report)
 
 
 def run(arguments: list[str] | None = None) -> int:

@@ -11,9 +11,11 @@ import typer
 
 from unweave.cli.console import (
     AsJson,
+    Overwrite,
     Quiet,
     Seed,
     check_kept,
+    check_out,
     check_picture,
     leave_when_measured,
     named_object,
@@ -49,12 +51,15 @@ def landscape(
     random_labels: Annotated[bool, typer.Option("--random-labels", help="Random labels, no planted network.")] = False,
     picture: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the curve.")] = None,
     seed: Seed = 0,
+    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write the curve and its settings here.")] = None,
+    overwrite: Overwrite = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Count how often random starts reach a global minimum, and find the size at which they begin to."""
     many, few = _sizes(neurons, inputs)
     check_picture(picture)
+    check_out(out, overwrite=overwrite)
     with progress(is_shown=not quiet, unit="sizes done") as tell:
         tell("compiling", 0)
         from unweave.activations import activation_named
@@ -85,6 +90,12 @@ def _deliver_curve(curve: "LandscapeCurve", picture: Path | None, *, as_json: bo
         show_json(as_document(curve))
     else:
         show(report(curve))
+    if out is not None:
+        from unweave.reports.measurements import write_measurement
+
+        asked = {"neurons": neurons, "inputs": inputs, "activation": activation, "samples": samples, "planted": planted}
+        asked |= {"starts": starts, "search": search.value, "random_labels": random_labels, "seed": seed}
+        write_measurement(out, as_document(curve), {"command": "landscape"} | asked, overwrite=overwrite)
     if picture is not None:
         from unweave.reports.pictures.landscape import draw_landscape
 

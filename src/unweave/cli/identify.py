@@ -111,11 +111,11 @@ def _identify(
     """Check everything that can be checked before a query is spent, then ask."""
     import unweave
 
-    domain = _domain(settings["scale"], settings["center"], settings["box"])
+    domain = domain_of(settings["scale"], settings["center"], settings["box"])
     # What a model prints must not get between the results.
     with redirect_stdout(sys.stderr):
-        model = _load_target(settings["target"])
-        inputs, outputs = _sizes(model, settings["inputs"], settings["outputs"])
+        model = load_target(settings["target"])
+        inputs, outputs = checked_sizes(model, settings["inputs"], settings["outputs"])
         check_out(out, overwrite=overwrite)
         return unweave.identify(
             model,
@@ -134,7 +134,12 @@ def _identify(
         )
 
 
-def _domain(scale: float | None, center: float | None, box: list[float] | None) -> "Domain | None":
+def domain_of(scale: float | None, center: float | None, box: list[float] | None) -> "Domain | None":
+    """Give the domain that options describe; None if they do not.
+
+    Raises:
+        InvalidInput: if they contradict each other.
+    """
     if scale is None and center is None and box is None:
         return None
     from unweave.oracles.oracle import Box, Everywhere
@@ -146,8 +151,13 @@ def _domain(scale: float | None, center: float | None, box: list[float] | None) 
     return Box(*box)
 
 
-def _load_target(target: str) -> Any:
-    """The path of an ONNX file, the network of a file, or the model that ``module:name`` or ``file.py:name`` names."""
+def load_target(target: str) -> Any:
+    """Give the path of an ONNX file, the network of a file, or what ``module:name`` or ``file.py:name`` names.
+
+    Raises:
+        InvalidInput: if it is nothing of this kind.
+        UnreadableFile: if a file holds no network.
+    """
     from unweave.oracles.models.kinds import FILES
 
     if Path(target).suffix in FILES:
@@ -191,8 +201,12 @@ def _checked_target(target: str, value: Any) -> Any:
     return answer
 
 
-def _sizes(model: object, inputs: int | None, outputs: int | None) -> tuple[int | None, int | None]:
-    """Check the sizes that were given against those that the model knows."""
+def checked_sizes(model: object, inputs: int | None, outputs: int | None) -> tuple[int | None, int | None]:
+    """Check the sizes that were given against those that the model knows.
+
+    Raises:
+        InvalidInput: if they differ, or are missing.
+    """
     from unweave.networks.network import Network
     from unweave.oracles.models.kinds import knows_inputs
     from unweave.oracles.oracle import Oracle

@@ -14,7 +14,7 @@ import numpy as np
 import scipy  # its parts are loaded when first used
 from jaxtyping import Bool, Float64
 
-from unweave.arrays import Points, Values, root_mean_square
+from unweave.arrays import Points, Values, kept_errors, root_mean_square
 from unweave.certificates.certify import RULES, fresh_needed, judged_by
 from unweave.certificates.claims import Evidence, in_words
 from unweave.certificates.large_jacobians import SINGULAR_RULES
@@ -38,6 +38,7 @@ class Examined:
         missed_trials: vertices and points of faces, or far ones, and points on kinks that it misses.
         is_complete: whether the budget was enough for all of it.
         reach: how far from the centre it was tried, in units of the domain's reach.
+        fresh_errors: some of its errors at fresh points, for reports; nothing is decided by them.
     """
 
     candidate: Candidate
@@ -45,6 +46,7 @@ class Examined:
     missed_trials: int = 0
     is_complete: bool = True
     reach: float = 0.0
+    fresh_errors: tuple[float, ...] = ()
 
     @property
     def is_passed(self) -> bool:
@@ -84,7 +86,8 @@ class Examined:
         }
         certificate = replace(candidate.certificate, **errors)
         floor, limit = times * candidate.floor, times * candidate.limit
-        return replace(self, candidate=replace(candidate, certificate=certificate, floor=floor, limit=limit))
+        candidate = replace(candidate, certificate=certificate, floor=floor, limit=limit)
+        return replace(self, candidate=candidate, fresh_errors=tuple(times * error for error in self.fresh_errors))
 
     def evidence(
         self, probe: Probe, *, largest_noise: float, contradiction: str, constant_slope: float = 1e-12
@@ -180,7 +183,8 @@ class Examination:
             refiner = in_units_of(candidate, refiner)
         fresh = refiner.answers.fresh_points, refiner.answers.fresh_values
         missed = np.count_nonzero(refiner.missed(candidate.network, *fresh))
-        return Examined(candidate, missed=int(missed), is_complete=False)
+        errors = kept_errors(_errors(candidate, *fresh))
+        return Examined(candidate, missed=int(missed), is_complete=False, fresh_errors=errors)
 
     def of_imitation(self, candidate: Candidate, refiner: Refiner) -> Examined:
         """Ask how far a network that only answers alike is from fresh answers, and at vertices and faces of a box."""
@@ -220,6 +224,7 @@ class Examination:
             int(np.count_nonzero(tried)),
             is_complete,
             answers.reach if self._can_judge_far(candidate) else 0.0,
+            kept_errors(_errors(candidate, answers.fresh_points, answers.fresh_values)),
         )
 
     def _missed_trials(self, candidate: Candidate, refiner: Refiner) -> Bool[np.ndarray, "points"]:

@@ -226,13 +226,13 @@ class Identifier:
 
     def _judged(self, trail: Trail, examined: Examined) -> Result:
         """Judge the best network by fresh answers, and say what a user should know about it."""
-        session, probe = trail.survey.session, trail.survey.probe
-        spreads = probe.spreads
+        session, probe, spreads = trail.survey.session, trail.survey.probe, trail.survey.probe.spreads
         # An imitation is claimed by its error alone, which has to be in the right unit.
         judged = (
             examined.relative_to(spreads, misjudged=0.0) if examined.is_imitation else examined.relative_to(spreads)
         )
         best = judged.candidate.with_delivered_radius()
+        session.fresh_errors = judged.fresh_errors
         judged = replace(judged, candidate=best)
         contradiction = "" if examined.is_imitation else self._contradiction(best.network, trail.survey)
         evidence = judged.evidence(probe, largest_noise=self.rules.largest_noise, contradiction=contradiction)

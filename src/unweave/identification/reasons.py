@@ -119,7 +119,7 @@ def gives_logits() -> str:
     )
 
 
-def steps(places: int, *, levels: int, point: Vector, height: float, shown: int = 4) -> str:
+def steps(places: int, *, levels: int, point: Vector, height: float, are_whole: bool = False, shown: int = 4) -> str:
     """Why a function that is constant in parts can't be followed to its neurons.
 
     Args:
@@ -127,13 +127,20 @@ def steps(places: int, *, levels: int, point: Vector, height: float, shown: int 
         levels: different answers that were seen.
         point: where they jump.
         height: by how much.
+        are_whole: whether all answers are whole numbers.
         shown: inputs of it that are written out; chosen.
     """
+    labels = (
+        "the answers are whole numbers, as class labels are: ask for scores or probabilities instead, such as "
+        "decision_function or predict_proba give. In numbers: "
+        if are_whole
+        else ""
+    )
     where = ", ".join(f"{value:.4g}" for value in point[:shown]) + (", ..." if len(point) > shown else "")
     return (
-        f"the answers are constant around all of {places} random places, {levels} different ones were seen, and at "
-        f"({where}) they jump by {height:.3g} with none in between: a function of steps, such as labels, a tree, a "
-        "forest, boosting, nearest neighbours or rounded answers. No slopes lead to its neurons."
+        f"{labels}the answers are constant around all of {places} random places, {levels} different ones were seen, "
+        f"and at ({where}) they jump by {height:.3g} with none in between: a function of steps, such as labels, a "
+        "tree, a forest, boosting, nearest neighbours or rounded answers. No slopes lead to its neurons."
     )
 
 

@@ -1,8 +1,7 @@
 """One identification while it runs: the oracle, the randomness, the record, and what the first answers say."""
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 
@@ -15,6 +14,7 @@ from unweave.certificates.certify import Certificate
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
 from unweave.identification.answers import AnswerPool, Asking
+from unweave.identification.record import Record
 from unweave.identification.rounding import RoundingLook
 from unweave.networks.network import Layer, Network
 from unweave.oracles.oracle import Oracle
@@ -31,7 +31,8 @@ from unweave.oracles.views import (
     rounding_error,
     standardise,
 )
-from unweave.result import Cost, Diagnostic, Outcome, Result, RouteChoice, at_most
+from unweave.oracles.watched import WatchedOracle
+from unweave.result import Diagnostic, Outcome, Result, RouteChoice, at_most
 
 
 @dataclass(frozen=True)
@@ -237,17 +238,17 @@ class Probe:
 
 
 class Session:
-    """The oracle of an identification, its random streams, and its record: time, notes and diagnostics."""
+    """The oracle of an identification, its random streams, and its record: time, queries, notes and diagnostics."""
 
     def __init__(self, oracle: Oracle, rng: np.random.Generator, progress: Progress | None = None) -> None:
-        self.oracle = oracle
+        self._record = Record(oracle, progress or (lambda *_: None))
+        self.oracle = WatchedOracle(oracle, self._record.watch)
         # One stream per purpose, so that more Hessians do not change the fresh points.
         self.rng_probe, self.rng_hessians, self.rng_power, self.rng_fit, self.rng_fresh, self.rng_walk = rng.spawn(6)
         self.diagnostics: list[Diagnostic] = []
         self.notes: list[str] = []
         self._rounding = ""
-        self._progress = progress or (lambda *_: None)
-        self._seconds: dict[str, float] = {}
+        self.fresh_errors: tuple[float, ...] = ()
 
     def saw(self, neurons: int, *, queries_per_parameter: int = 50) -> None:
         """Allow as many queries more as reading so many neurons may cost, where the user has given no budget.
@@ -264,16 +265,9 @@ class Session:
         """Record how answers were rounded, which is said if the network is not identified."""
         self._rounding = said
 
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Time a stage, and report its beginning and end."""
-        self._progress(name, self.oracle.ledger.sent)
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self._seconds[name] = self._seconds.get(name, 0.0) + time.perf_counter() - start
-            self._progress(name, self.oracle.ledger.sent)
+    def stage(self, name: str) -> AbstractContextManager[None]:
+        """Time a stage, count its queries, and report its beginning and end."""
+        return self._record.stage(name)
 
     def finish(
         self,
@@ -300,11 +294,13 @@ class Session:
             diagnostics=tuple(self.diagnostics),
             equivalent_activations=names,
             notes=tuple(self.notes),
-            cost=Cost(queries=self.oracle.ledger.sent, seconds=dict(self._seconds)),
+            cost=self._record.cost,
             route=route,
             routes=routes,
             first_layer=first_layer,
             is_imitation=is_imitation,
+            fresh_errors=self.fresh_errors if certificate is not None else (),
+            ranges=self._record.ranges,
         )
 
 

@@ -88,17 +88,21 @@ class Steps:
         levels: different answers at them, and wherever else was asked.
         point: where answers jump, in the oracle's own inputs.
         height: by how much.
+        are_whole: whether all answers are whole numbers, as labels are.
     """
 
     places: int
     levels: int
     point: Vector
     height: float
+    are_whole: bool = False
 
     @property
     def reason(self) -> str:
         """Why no slopes lead to neurons."""
-        return reasons.steps(self.places, levels=self.levels, point=self.point, height=self.height)
+        return reasons.steps(
+            self.places, levels=self.levels, point=self.point, height=self.height, are_whole=self.are_whole
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -199,7 +203,10 @@ class PlateauLook:
             jump = self.jumps(oracle.query, points[-1], last, tolerance=tolerance, finest=finest)
             if jump is not None:
                 place, change = oracle.center + oracle.half_width * jump.point, oracle.size * jump.change
-                return Steps(self.places, _different(values, tolerance), place, float(np.max(np.abs(change))))
+                raw = oracle.offset + oracle.size * values
+                are_whole = bool(np.allclose(raw, np.rint(raw), rtol=1e-12, atol=1e-9))
+                levels, height = _different(values, tolerance), float(np.max(np.abs(change)))
+                return Steps(self.places, levels, place, height, are_whole)
         return None
 
 

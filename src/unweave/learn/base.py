@@ -9,6 +9,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,9 +19,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unweave.arrays import Points
+from unweave.arrays import Points, spread_of_columns, unit_of_columns
 from unweave.exceptions import InvalidInput
-from unweave.result import Outcome, Result
+from unweave.result import InputRanges, Outcome, Result
 
 Labels = Float64[np.ndarray, "points"]
 # Called with the name of a stage when it begins, and with the number of samples if that is known.
@@ -67,8 +68,9 @@ class NetworkEstimator(BaseEstimator):
     certificate_: Any
     outcome_: Outcome
 
-    def _keep(self: AnyEstimator, result: Result) -> AnyEstimator:
-        self.result_ = result
+    def _keep(self: AnyEstimator, result: Result, points: Points | None = None) -> AnyEstimator:
+        """Keep a result, with the ranges of the samples that are in memory."""
+        self.result_ = result = result if points is None else replace(result, ranges=ranges_of_samples(points))
         self.network_, self.certificate_, self.outcome_ = result.network, result.certificate, result.outcome
         return self
 
@@ -148,6 +150,19 @@ def _wrong_use() -> Iterator[None]:
         yield
     except ValueError as error:
         raise InvalidInput(str(error)) from error
+
+
+def ranges_of_samples(points: Points) -> InputRanges:
+    """Say where samples lie."""
+    # Sums of the largest floats are none any more: means are taken in units.
+    unit = unit_of_columns(points)
+    means = unit * np.mean(points / unit, axis=0)
+    return InputRanges(
+        lower=tuple(np.min(points, axis=0).tolist()),
+        upper=tuple(np.max(points, axis=0).tolist()),
+        center=tuple(means.tolist()),
+        scale=tuple(spread_of_columns(points).tolist()),
+    )
 
 
 def seed_of(random_state: Any) -> int:

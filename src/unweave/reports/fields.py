@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 from unweave.exceptions import InvalidInput
-from unweave.result import Cost, Diagnostic, Evidence, RouteChoice, RouteEnd, Verdict
+from unweave.result import Cost, Diagnostic, Evidence, InputRanges, RouteChoice, RouteEnd, Verdict
 from unweave.writing import NOT_FINITE, Document
 
 Kind = TypeVar("Kind")
@@ -62,6 +62,12 @@ def tuple_of(document: Document, name: str, kind: type[Kind]) -> tuple[Kind, ...
     return tuple(values)
 
 
+def floats_of(document: Document, name: str) -> tuple[float, ...]:
+    """A list of numbers, or of names of those that are not finite."""
+    values = field_of(document, name, list)
+    return tuple(float_of({name: value}, name) for value in values)
+
+
 def member(document: Document, name: str, kind: type[Member]) -> Member:
     """A member of an enumeration, by its value."""
     try:
@@ -98,11 +104,20 @@ def route_choice_of(document: object) -> RouteChoice:
 def cost_of(document: Document) -> Cost:
     """What a result has cost."""
     seconds = field_of(document, "seconds", dict)
+    # Version 2 did not tell.
+    queries = field_of(document, "stage_queries", dict) if "stage_queries" in document else {}
     return Cost(
         queries=field_of(document, "queries", int),
         samples=field_of(document, "samples", int),
         seconds={stage: float_of(seconds, stage) for stage in seconds},
+        stage_queries={stage: field_of(queries, stage, int) for stage in queries},
     )
+
+
+def ranges_of(document: Document) -> InputRanges:
+    """Where a model was asked."""
+    parts = (floats_of(document, name) for name in ("lower", "upper", "center", "scale"))
+    return InputRanges(*parts, is_box=field_of(document, "is_box", bool))
 
 
 def certificate_of(document: Document) -> Evidence:

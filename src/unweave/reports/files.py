@@ -15,7 +15,7 @@ import json
 import os
 import platform
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -24,7 +24,7 @@ from typing import Any
 
 from unweave import __version__
 from unweave.exceptions import InvalidInput, UnreadableFile
-from unweave.folders import PREFIX, names_in, read_files, write_files
+from unweave.folders import PREFIX, names_in, read_file, read_files, write_files
 from unweave.networks.network import Network
 from unweave.networks.quadratic.densenet import QuadraticDenseNet
 from unweave.reports.fields import (
@@ -32,8 +32,10 @@ from unweave.reports.fields import (
     cost_of,
     diagnostic_of,
     field_of,
+    floats_of,
     member,
     optional,
+    ranges_of,
     route_choice_of,
     tuple_of,
 )
@@ -44,9 +46,16 @@ from unweave.writing import FORMAT, FORMAT_VERSION, Document, as_json, envelope,
 
 # The format of version 1: such folders are recognised, so that they are named as old and may be overwritten.
 OLD_FORMAT = "unweave-run"
+# The version before the present one is read, too: it knew no queries of stages, errors at fresh points and ranges.
+VERSION_WITHOUT_RANGES = 2
+READ_VERSIONS = (VERSION_WITHOUT_RANGES, FORMAT_VERSION)
 NETWORK, RESULT, SETTINGS = "network.safetensors", "result.json", "settings.json"
 FIRST_LAYER = "first_layer.safetensors"
 FILES = (SETTINGS, RESULT, NETWORK, FIRST_LAYER)
+# Documents of folders that hold no result, by their kinds.
+MEASUREMENTS = {"audit": "audit.json", "landscape": "landscape.json"}
+# What `unweave report --html` writes beside the other files; it goes when another run comes.
+REPORT = "report.html"
 # How documents begin.
 BEGINNING = b'{\n  "format": "unweave'
 # Packages that results depend on; some are optional extras.
@@ -68,11 +77,13 @@ class SavedRun:
         result: with its network and its certificate.
         settings: what the run was asked to do, seed included.
         environment: versions, platform and date.
+        files: checksums of the other files, by their names.
     """
 
     result: Result
     settings: Document
     environment: Document
+    files: dict[str, str] = field(default_factory=dict)
 
 
 def check_folder(folder: str | Path, *, overwrite: bool = False) -> Path:
@@ -113,6 +124,18 @@ def write_run(folder: str | Path, found: Result, settings: Mapping[str, Any], *,
     for name, network in ((NETWORK, found.network), (FIRST_LAYER, first_layer)):
         if network is not None:
             contents[name] = network.as_bytes()
+    return write_with_settings(folder, contents, settings, overwrite=overwrite)
+
+
+def write_with_settings(
+    folder: str | Path, contents: dict[str, bytes], settings: Mapping[str, Any], *, overwrite: bool
+) -> Path:
+    """Write the files of a run with its settings, and remove those of the run before, its report included.
+
+    Raises:
+        InvalidInput: if the folder can't be used, or the settings can't be written as JSON.
+        NotWritten: if the disk is full, or the folder turns out to be protected.
+    """
     files = {name: checksum(data) for name, data in contents.items()}
     try:
         asked = {"settings": for_json(settings), "environment": environment(), "files": files}
@@ -128,7 +151,7 @@ def write_run(folder: str | Path, found: Result, settings: Mapping[str, Any], *,
         if held:
             _check_earlier(folder, set(held), files, overwrite=overwrite)
 
-    write_files(folder, contents, removed=FILES, check=check_again)
+    write_files(folder, contents, removed=(*FILES, *MEASUREMENTS.values(), REPORT), check=check_again)
     return folder
 
 
@@ -152,16 +175,31 @@ def read_run(folder: str | Path) -> SavedRun:
         UnreadableFile: if the folder, or a file in it, is not what `write_run` writes, or damaged.
     """
     folder = Path(folder)
-    files = _read_files(folder)
-    settings, result = _documents(folder, files)
+    files = files_of(folder)
+    settings, result = documents_of(folder, files)
     try:
         found = _result(result, folder, files)
     except InvalidInput as error:
         raise _unreadable(folder / RESULT, str(error)) from error
     try:
-        return SavedRun(found, field_of(settings, "settings", dict), field_of(settings, "environment", dict))
+        asked, surroundings = (field_of(settings, name, dict) for name in ("settings", "environment"))
+        return SavedRun(found, asked, surroundings, field_of(settings, "files", dict))
     except InvalidInput as error:
         raise _unreadable(folder / SETTINGS, str(error)) from error
+
+
+def read_document(path: str | Path, *, kind: str) -> Document:
+    """Read one document of Unweave from a file, and compare it with its checksum.
+
+    Raises:
+        UnreadableFile: if it is something else, or damaged.
+    """
+    path = Path(path)
+    try:
+        data = read_file(path)
+    except OSError as error:
+        raise UnreadableFile(f"{path} can't be read: {error}.") from error
+    return _document(path.parent, {path.name: data}, path.name, kind)
 
 
 def network_of_run(folder: str | Path) -> AnyNetwork | None:
@@ -171,8 +209,8 @@ def network_of_run(folder: str | Path) -> AnyNetwork | None:
         UnreadableFile: if the folder, or a file in it, is not what a run writes, or damaged.
     """
     folder = Path(folder)
-    files = _read_files(folder)
-    _, result = _documents(folder, files)
+    files = files_of(folder)
+    _, result = documents_of(folder, files)
     try:
         return _network(optional(result, "network"), folder, files)
     except InvalidInput as error:
@@ -197,19 +235,27 @@ def read_network(path: str | Path) -> AnyNetwork | None:
             raise error from None
 
 
-def _read_files(folder: Path) -> Files:
-    """The files of a run, all of the same one."""
+def files_of(folder: Path, names: tuple[str, ...] = FILES) -> Files:
+    """Read the files of a run, all of the same one.
+
+    Raises:
+        UnreadableFile: if there is no such folder, or it can't be read.
+    """
     if not folder.is_dir():
         raise UnreadableFile(f"no run at {folder}: there is no such folder, check the path.")
     try:
-        return read_files(folder, FILES)
+        return read_files(folder, names)
     except OSError as error:
         raise UnreadableFile(f"{folder} can't be read as a run of Unweave: {error}.") from error
 
 
-def _documents(folder: Path, files: Files) -> tuple[Document, Document]:
-    """Settings and result."""
-    settings, result = _document(folder, files, SETTINGS, "settings"), _document(folder, files, RESULT, RESULT_KIND)
+def documents_of(folder: Path, files: Files, name: str = RESULT, kind: str = RESULT_KIND) -> tuple[Document, Document]:
+    """Read the settings, and the result or another document, which must belong together.
+
+    Raises:
+        UnreadableFile: if they do not, or one of them is damaged or missing.
+    """
+    settings, result = _document(folder, files, SETTINGS, "settings"), _document(folder, files, name, kind)
     told = settings.get("files")
     if not isinstance(told, dict):
         raise _unreadable(folder / SETTINGS, "it has no checksums of the other files.")
@@ -250,9 +296,9 @@ def _document(folder: Path, files: Files, name: str, kind: str) -> Document:
             "`unweave identify --out` or `unweave learn ... --out` has written."
         )
     document = _parsed(folder / name, files[name])
-    if document.get("format_version") != FORMAT_VERSION:
-        found = document.get("format_version")
-        raise _unreadable(folder / name, f"its format version is {found!r}, this Unweave reads {FORMAT_VERSION}.")
+    if (found := document.get("format_version")) not in READ_VERSIONS:
+        known = " and ".join(map(str, READ_VERSIONS))
+        raise _unreadable(folder / name, f"its format version is {found!r}, this Unweave reads {known}.")
     if document.get("kind") != kind:
         raise _unreadable(folder / name, f"its kind needs to be {kind!r}, got {document.get('kind')!r}.")
     try:
@@ -277,7 +323,9 @@ def _refuse(constant: str) -> None:
 
 
 def _result(document: Document, folder: Path, files: Files) -> Result:
-    certificate = optional(document, "certificate")
+    if document["format_version"] == VERSION_WITHOUT_RANGES:
+        document = {"fresh_errors": [], "ranges": None} | document
+    certificate, ranges = optional(document, "certificate"), optional(document, "ranges")
     first_layer = _first_layer(optional(document, "first_layer"), folder, files)
     return Result(
         outcome=member(document, "outcome", Outcome),
@@ -293,6 +341,8 @@ def _result(document: Document, folder: Path, files: Files) -> Result:
         route=field_of(document, "route", str),
         routes=tuple(route_choice_of(each) for each in field_of(document, "routes", list)),
         first_layer=None if first_layer is None else first_layer.layers[0],
+        fresh_errors=floats_of(document, "fresh_errors"),
+        ranges=None if ranges is None else ranges_of(ranges),
     )
 
 

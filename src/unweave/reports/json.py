@@ -31,6 +31,8 @@ def as_document(found: "Result") -> Document:
         "diagnostics": [for_json(vars(each)) for each in found.diagnostics],
         "cost": for_json(vars(found.cost)),
         "notes": list(found.notes),
+        "fresh_errors": for_json(found.fresh_errors),
+        "ranges": None if found.ranges is None else for_json(vars(found.ranges)),
     }
 
 

@@ -133,7 +133,7 @@ def test_answers_that_change_between_all_neighbours_are_not_asked_for_plateaus(s
 
 def test_a_session_holds_the_oracle_the_streams_and_the_record(seed: int) -> None:
     survey, _, _ = started(seed)
-    record = {"diagnostics", "notes", "_progress", "_seconds", "_rounding"}
+    record = {"diagnostics", "notes", "fresh_errors", "_record", "_rounding"}
     assert {name for name in vars(survey.session) if not name.startswith("rng_")} == {"oracle"} | record
 
 

@@ -113,7 +113,7 @@ class _Hierarchical(NetworkEstimator):
         diagnostics = diagnostics_of(fit.network, points, labels, student.parameters)
         self.fit_ = fit
         cost = Cost(samples=len(points), seconds=stages.seconds)
-        return self._keep(Result(outcome, reason, fit.network, certificate, diagnostics, cost))
+        return self._keep(Result(outcome, reason, fit.network, certificate, diagnostics, cost), points)
 
     def _train(self, student: Student, points: Points, labels: PerPoint, training: _Training) -> HierarchicalFit:
         """Take the better one of squares that add and squares that subtract, unless their signs are mixed anyway."""

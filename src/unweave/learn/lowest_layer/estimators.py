@@ -55,7 +55,7 @@ class LowestLayerRegressor(NetworkRegressor):
         self.layer_ = found.layer
         self.weights_ = np.zeros((0, points.shape[1])) if found.layer is None else found.layer.directions
         self.thresholds_ = np.zeros(0) if found.layer is None else found.layer.thresholds
-        return self._keep(found.result)
+        return self._keep(found.result, points)
 
     def predict(self, X: Any) -> Labels:
         """Answer with the label of every sample."""
@@ -109,7 +109,7 @@ class _HalfspaceClassifier(BinaryClassifier):
         sign = 1.0 if self._is_union else -1.0
         self.layer_ = found.layer
         self.normals_, self.offsets_ = sign * found.layer.directions, sign * found.layer.thresholds
-        return self._keep(found.result)
+        return self._keep(found.result, points)
 
     def decision_function(self, X: Any) -> Labels:
         """Answer with the distance to the boundary where one half space decides; positive for the second class."""

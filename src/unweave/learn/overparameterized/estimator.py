@@ -134,7 +134,8 @@ class OverparameterizedRegressor(NetworkRegressor):
                 diagnostics=diagnostics,
                 cost=Cost(samples=len(points), seconds=stages.seconds),
                 notes=_notes(self.fit_bias),
-            )
+            ),
+            points,
         )
 
     def _neurons(self, samples: int, inputs: int) -> int:

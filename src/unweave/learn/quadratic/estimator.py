@@ -96,17 +96,17 @@ class QuadraticNetworkRegressor(NetworkRegressor):
         points, labels = self._check_samples(X, y, fewest=1)
         check_sizes(points, labels)
         frame = Frame.of(points, labels, has_biases=self.fit_bias)
-        points = np.column_stack([points, np.ones(len(points))]) if self.fit_bias else points
+        lifted = np.column_stack([points, np.ones(len(points))]) if self.fit_bias else points
         rng = np.random.default_rng(seed_of(self.random_state))
         stages = Stages()
-        choices = [QuadraticProblem(points, labels, v) for v in self._choices(points.shape[1], labels)]
+        choices = [QuadraticProblem(lifted, labels, v) for v in self._choices(lifted.shape[1], labels)]
         fits = [self._train(frame, problem, rng, stages) for problem in choices]
         # One sign is more to say than both, if it fits; the choices come in that order.
         best = next((fit for fit in fits if fit.certificate.is_zero), fits[-1])
         self.output_weights_ = best.problem.output_weights
         self.trained_ = best.trained
         self.matrix_ = best.problem.matrix_of(best.trained.weights)
-        return self._keep(_result(best, fits, self._network(best), stages))
+        return self._keep(_result(best, fits, self._network(best), stages), points)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float64
 from scipy.stats import chi2
 
-from unweave.arrays import Vector, as_float64
+from unweave.arrays import Vector, as_float64, kept_errors
 from unweave.exceptions import InputWarning, InvalidInput
 from unweave.learn.base import NetworkRegressor, Progress, Stages, check_neurons, seed_of
 from unweave.learn.relu_network.candidates import Candidate, CandidateRules, Finisher, Rows, in_inputs
@@ -291,15 +291,15 @@ def _result(
     case = Case(best, certificate, look.gaussianity.diagnostics(), learner.neurons, learner.claims)
     outcome, reason = verdict(case)
     choices = equivalent_signs(best.network) if best.is_exact and best.network.skip is None and best.neurons else None
-    network = problem.in_inputs(best.network)
     result = Result(
         outcome=outcome,
         reason=reason,
-        network=network,
+        network=problem.in_inputs(best.network),
         certificate=certificate,
         diagnostics=(*case.gaussian, *case.diagnostics()),
         cost=Cost(samples=problem.samples, seconds=dict(stages.seconds)),
         notes=tuple(notes(case)),
+        fresh_errors=kept_errors(np.abs(held_out.residuals(best.network))[:, None]),
     )
     scaled = replace(best.errors, output_weights=problem.spread * best.errors.output_weights)
     start, doubt = problem.in_inputs(best.start), doubt_of_inputs(case)

@@ -1,0 +1,162 @@
+"""`unweave audit`: how exposed is a model?"""
+
+import sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from unweave.cli.console import (
+    AsJson,
+    Out,
+    Overwrite,
+    Quiet,
+    Seed,
+    Tell,
+    check_out,
+    leave_when_measured,
+    progress,
+    show,
+    show_json,
+)
+from unweave.cli.identify import checked_sizes, domain_of, load_target
+from unweave.exceptions import InvalidInput, NotWritten
+
+if TYPE_CHECKING:
+    from unweave.exposure.result import Audit
+
+
+def audit(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="MODEL",
+            help="An ONNX file, a saved network file, or module:name or file.py:name of a function, a torch module or "
+            "a fitted scikit-learn estimator. Its answers should be scores (logits), not probabilities.",
+        ),
+    ],
+    inputs: Annotated[int | None, typer.Option(min=1, help="Number of inputs; files and models know it.")] = None,
+    outputs: Annotated[int | None, typer.Option(min=1, help="Number of outputs; learnt if omitted.")] = None,
+    output: Annotated[str | None, typer.Option(help="Name of the output of an ONNX file that has several.")] = None,
+    forms: Annotated[
+        str | None,
+        typer.Option(help="Forms of answers with commas between, such as '4 decimals,top-1'; all if omitted."),
+    ] = None,
+    budget: Annotated[int | None, typer.Option(min=1, help="Largest number of queries of the whole audit.")] = None,
+    rate: Annotated[float | None, typer.Option(help="Queries per second that the service allows.")] = None,
+    price_per_1000: Annotated[
+        float | None, typer.Option("--price-per-1000", help="What a thousand queries cost.")
+    ] = None,
+    max_seconds: Annotated[float | None, typer.Option(help="End after this time with what is done.")] = None,
+    seed: Seed = 0,
+    scale: Annotated[float | None, typer.Option(help="How far from the center the function is interesting.")] = None,
+    center: Annotated[float | None, typer.Option(help="Where the function is interesting.")] = None,
+    box: Annotated[
+        tuple[float, float] | None, typer.Option(metavar="LOWER UPPER", help="Ask only between these bounds.")
+    ] = None,
+    html: Annotated[
+        Path | None, typer.Option(metavar="PATH", help="Write one HTML file that needs nothing else.")
+    ] = None,
+    out: Out = None,
+    overwrite: Overwrite = False,
+    as_json: AsJson = False,
+    quiet: Quiet = False,
+) -> None:
+    """Find out what the answers of a model give away, in every form in which a service may give them.
+
+    It leaves with 0 if every form was tried to its end, whatever was found, and with 4 if budget or time ended before.
+    """
+    settings: dict[str, Any] = {
+        "command": "audit",
+        "target": target,
+        "inputs": inputs,
+        "outputs": outputs,
+        "output": output,
+        "forms": forms,
+        "budget": budget,
+        "rate": rate,
+        "price_per_1000": price_per_1000,
+        "max_seconds": max_seconds,
+        "seed": seed,
+        "scale": scale,
+        "center": center,
+        "box": None if box is None else list(box),
+    }
+    _check_html(html)
+    with progress(is_shown=not quiet) as tell:
+        tell("loading", 0)
+        found = _audited(settings, out, overwrite=overwrite, tell=tell)
+    _deliver(found, settings, html=html, out=out, overwrite=overwrite, as_json=as_json, quiet=quiet)
+    leave_when_measured(is_complete=found.is_complete)
+
+
+def _check_html(html: Path | None) -> None:
+    """Refuse a place that no file can be written to, before anything is spent."""
+    if html is not None and (html.is_dir() or not html.absolute().parent.is_dir()):
+        raise InvalidInput(f"--html needs a file in a folder that is there, got {html}: name another.")
+
+
+def _audited(settings: dict[str, Any], out: Path | None, *, overwrite: bool, tell: Tell) -> "Audit":
+    """Check everything that can be checked before a query is spent, then ask."""
+    import unweave
+
+    domain = domain_of(settings["scale"], settings["center"], settings["box"])
+    forms = settings["forms"]
+    # What a model prints must not get between the results.
+    with redirect_stdout(sys.stderr):
+        model = load_target(settings["target"])
+        inputs, outputs = checked_sizes(model, settings["inputs"], settings["outputs"])
+        check_out(out, overwrite=overwrite)
+        return unweave.audit(
+            model,
+            inputs=inputs,
+            outputs=outputs,
+            output=settings["output"],
+            domain=domain,
+            forms=None if forms is None else [name.strip() for name in forms.split(",")],
+            budget=settings["budget"],
+            seconds=settings["max_seconds"],
+            rate=settings["rate"],
+            price_per_1000=settings["price_per_1000"],
+            seed=settings["seed"],
+            progress=tell,
+        )
+
+
+def _deliver(
+    found: "Audit",
+    settings: dict[str, Any],
+    *,
+    html: Path | None,
+    out: Path | None,
+    overwrite: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    from unweave.reports.audit import as_document, report, verdict
+
+    document = as_document(found)
+    if as_json:
+        show_json(document)
+    else:
+        show(verdict(found) if quiet else report(found))
+    # After the report, so that a full disk does not cost the result.
+    if out is not None:
+        from unweave.reports.measurements import write_measurement
+
+        try:
+            write_measurement(out, document, settings, overwrite=overwrite)
+        except InvalidInput as error:
+            # It was checked before the first query: somebody has changed it since.
+            raise NotWritten(str(error)) from error
+    if html is not None:
+        from unweave.folders import write_file
+        from unweave.reports.files import environment
+        from unweave.reports.html.audits import audit_page
+        from unweave.reports.html.origin import Origin
+
+        write_file(html, audit_page(document, Origin.of_run(settings, environment(), {})).as_html())
+    if not (quiet or as_json):
+        for place in (each for each in (out, html) if each is not None):
+            typer.echo(f"The audit is in {place}", err=True)

@@ -1,0 +1,1 @@
+"""How exposed a model is: what somebody learns of it who gets its answers in one form or another."""

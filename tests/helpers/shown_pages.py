@@ -1,0 +1,133 @@
+"""Pages of every kind of result, with hostile names in them, for tests of markup and of the browser."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from shown_reports import CERTIFICATE, identification, planted
+from unweave.activations import RELU
+from unweave.exposure.answers import FORMS
+from unweave.exposure.result import Audit, Exposure
+from unweave.networks.planted import general_network
+from unweave.networks.quadratic.teacher import make_teacher
+from unweave.reports.audit import as_document
+from unweave.reports.files import environment
+from unweave.reports.html.audits import audit_page
+from unweave.reports.html.corrections import correction_page
+from unweave.reports.html.landscapes import landscape_page
+from unweave.reports.html.origin import Origin
+from unweave.reports.html.page import Page
+from unweave.reports.html.results import result_page
+from unweave.result import Cost, Diagnostic, InputRanges, Outcome, Result, RouteChoice, RouteEnd, Verdict
+from unweave.writing import envelope
+
+HOSTILE = "</script><script>window.hacked=1</script><img src=x onerror='window.hacked=1'>\"'&\x00\ud800"
+FORMULA = '=HYPERLINK("http://example.org";"x")'
+
+
+def hostile_origin(inputs: int) -> Origin:
+    columns = ",".join([HOSTILE.replace(",", ""), FORMULA, *(f"x{place}" for place in range(inputs - 2))])
+    settings = {"learner": HOSTILE, "files": [HOSTILE], "target": HOSTILE, "inputs": columns, "seed": 7}
+    sums = {HOSTILE: "0" * 64, "result.json": "f" * 64}
+    return Origin.of_run(settings, {"versions": {HOSTILE: HOSTILE}, "date": HOSTILE, "platform": HOSTILE}, sums)
+
+
+def plain_origin() -> Origin:
+    settings = {"target": "models.py:predict", "inputs": 6, "seed": 7, "box": [-1.0, 1.0], "budget": None}
+    return Origin.of_run(settings, environment(), {"result.json": "f" * 64})
+
+
+def whole_result() -> Result:
+    """A result that has everything."""
+    ranges = InputRanges((-3e8,) * 6, (2e9,) * 6, (0.0,) * 6, (1.0,) * 6)
+    routes = (
+        RouteChoice("kink walk", RouteEnd.NOT_TAKEN, "no kinks."),
+        RouteChoice("Hessians", RouteEnd.NETWORK, "ok"),
+    )
+    checks = tuple(Diagnostic(each.value, np.nan, 3.0, each, "more") for each in Verdict)
+    cost = Cost(1_234, seconds={"probing": 0.25, "refining": 1.5}, stage_queries={"probing": 200, "refining": 1_000})
+    reason = "5 neurons. Whatever changes the answers by less than 1.0e-12 of their spread on average could still hide."
+    return replace(
+        identification(network=planted(), diagnostics=checks),
+        reason=reason,
+        cost=cost,
+        routes=routes,
+        ranges=ranges,
+        fresh_errors=tuple(np.geomspace(1e-17, 1e-14, 67).tolist()),
+    )
+
+
+def hostile_result() -> Result:
+    """A result whose every text is markup."""
+    check = Diagnostic(HOSTILE, 1.0, 2.0, Verdict.FAIL, HOSTILE)
+    choice = RouteChoice(HOSTILE, RouteEnd.NOTHING, HOSTILE, HOSTILE)
+    return replace(
+        whole_result(),
+        reason=HOSTILE,
+        notes=(HOSTILE,),
+        diagnostics=(check,),
+        routes=(choice,),
+        route=HOSTILE,
+        equivalent_activations=(HOSTILE,),
+        cost=Cost(samples=9, seconds={HOSTILE: 1.0}),
+    )
+
+
+def landscape_document() -> dict:
+    points = [
+        {"neurons": size, "inputs": 4, "runs": 16, "global": 4 * size, "networks": 4, "clean": size, "seconds": 0.5}
+        for size in range(1, 5)
+    ]
+    return envelope("landscape") | {"varied": "neurons", "crossing": 2.2, "crossing_error": 0.3, "points": points}
+
+
+def correction_document() -> dict:
+    scores = {"values": [0.9, 0.92], "mean": 0.91, "standard_error": 0.01}
+    none = {"values": [], "mean": None, "standard_error": None}
+    named = (
+        "train_only", "joint", "layerwise", "train_all", "with_start", "with_train_all", "with_random",
+        "with_layerwise", "alignment", "unexplained", "freezing_gap", "layerwise_gap",
+    )  # fmt: skip
+    depths = [
+        {"depth": depth, "unit": HOSTILE, "verdict": "needed and local", "layerwise_verdict": "not needed",
+         "sentences": [HOSTILE], "fixed": {"0": scores, "1": scores} if depth > 1 else {"0": scores}}
+        | dict.fromkeys(named, scores)
+        for depth in (1, 2)
+    ]  # fmt: skip
+    depths[0]["joint"] = none
+    return envelope("feature correction") | {
+        "score": "accuracy", "units": ["a", HOSTILE], "seeds": [0, 1], "windows": [0, 1], "full": scores,
+        "depths": depths, "missing": [HOSTILE], "notes": [HOSTILE], "seconds": 12.5,
+    }  # fmt: skip
+
+
+def audit_of_everything() -> Audit:
+    """An audit with every outcome, and hostile words."""
+    named = [Exposure(form.name, form.shows, form.defence, None, HOSTILE) for form in FORMS]
+    ends = (Outcome.IDENTIFIED, Outcome.PARTLY_IDENTIFIED, Outcome.NOT_IDENTIFIED)
+    found = [
+        replace(each, outcome=end, queries=100 * place, parameters=7, error=1e-5, radius=np.inf)
+        for place, (each, end) in enumerate(zip(named, ends, strict=False), start=1)
+    ]
+    return Audit((*found, *named[len(ends) :]), 64, rate=0.5, price_per_1000=2.0)
+
+
+def pages() -> dict[str, Page]:
+    """One page of every kind."""
+    rng = np.random.default_rng(0)
+    quadratic = make_teacher(rng, inputs=4, widths=(2, 1), level_weights=(1.0, 0.3))
+    deep = general_network(rng, inputs=30, neurons=80, outputs=3, activation=RELU)
+    layer = Result(Outcome.PARTLY_IDENTIFIED, "deep.", first_layer=planted().layers[0], route="saturation walk")
+    loose = replace(CERTIFICATE, radius=np.inf, isolation=0.0)
+    return {
+        "whole": result_page(whole_result(), plain_origin()),
+        "hostile": result_page(hostile_result(), hostile_origin(6)),
+        "not identified": result_page(Result(Outcome.NOT_IDENTIFIED, "no."), plain_origin()),
+        "not pinned down": result_page(replace(whole_result(), certificate=loose), Origin("A model")),
+        "first layer": result_page(layer, plain_origin()),
+        "quadratic": result_page(Result(Outcome.IDENTIFIED, "known.", quadratic, cost=Cost(samples=8)), plain_origin()),
+        "wide": result_page(replace(whole_result(), network=deep, ranges=None), plain_origin()),
+        "landscape": landscape_page(landscape_document(), plain_origin()),
+        "audit": audit_page(as_document(audit_of_everything()), plain_origin()),
+        "correction": correction_page(correction_document(), plain_origin()),
+    }

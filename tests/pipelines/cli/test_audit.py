@@ -1,0 +1,62 @@
+"""`unweave audit`: exit codes, tables, JSON, HTML and folders."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from unweave.cli import run
+from unweave.networks.planted import general_network
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    general_network(np.random.default_rng(0), inputs=5, neurons=3).save("secret.safetensors")
+    return tmp_path
+
+
+def done(command: str) -> int:
+    return run(command.split())
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_table_tells_queries_time_price_and_catalogues(capsys: pytest.CaptureFixture) -> None:
+    assert done("audit secret.safetensors --forms float32,top-1 --rate 10 --price-per-1000 2") == 0
+    shown = capsys.readouterr().out
+    for words in ("float32", "identified", "time at the rate limit", "price", "ML05:2023", "AML.T0024.002", "defence"):
+        assert words in shown
+
+
+def test_a_folder_a_page_and_json_tell_the_same(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    assert done("audit secret.safetensors --forms float32 --out run --html page.html --json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert json.loads((folder / "run" / "audit.json").read_text()) == document
+    assert done("report run --html") == 0
+    for page in ("page.html", "run/report.html"):
+        text = (folder / page).read_text(encoding="utf-8")
+        assert document["verdict"].partition(": ")[2][1:] in text
+        assert "unweave audit secret.safetensors --forms float32" in text
+
+
+def test_a_budget_that_ends_leaves_with_4_and_is_never_exceeded(capsys: pytest.CaptureFixture, folder: Path) -> None:
+    assert done("audit secret.safetensors --budget 200 --json") == 4
+    assert json.loads(capsys.readouterr().out)["queries"] <= 200
+    assert not list(folder.glob("run*"))
+
+
+@pytest.mark.parametrize(
+    "options",
+    ["--budget 10", "--forms nothing", "--rate 0", "--html nowhere/page.html", "--html .", "--box 1 0", "--inputs 7"],
+)
+@pytest.mark.usefixtures("folder")
+def test_wrong_use_leaves_with_2(options: str, capsys: pytest.CaptureFixture) -> None:
+    assert done(f"audit secret.safetensors {options}") == 2
+    assert capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_results_that_cannot_be_written_leave_with_5(capsys: pytest.CaptureFixture) -> None:
+    assert done("audit secret.safetensors --forms top-1 --html /dev/full") == 5
+    assert "top-1" in capsys.readouterr().out, "the result is shown all the same"
