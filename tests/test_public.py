@@ -21,9 +21,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROO
 
 NAMES = """
     Activation ArraySource BadAnswer Box BudgetExhausted CallableOracle Certificate ChunkSource Cost CsvSource
-    DaskCluster Diagnostic Everywhere FeatureCorrection InputWarning InvalidInput Layer Match MissingExtra Network
-    NotIdentified NotWritten NpySource Oracle OracleError OracleFailed Outcome ParquetSource Recipe Result SavedRun
-    UnreadableFile UnweaveError Verdict activation_named canonical identify identify_lowest_layer match
+    DaskCluster Diagnostic Everywhere FeatureCorrection HttpOracle InputWarning InvalidInput Journal Layer Match
+    MissingExtra Network NotIdentified NotWritten NpySource Oracle OracleError OracleFailed Outcome ParquetSource Recipe
+    Result SavedRun Transport TransportFailed UnreadableFile UnweaveError Verdict activation_named canonical identify identify_lowest_layer match
     measure_feature_correction read_run write_run
 """
 ESTIMATORS = """
@@ -49,7 +49,7 @@ ADVANCED = {
 # What the docstring of a function or method begins with. Classes and properties say what they are.
 VERBS = """
     Add Answer Ask Begin Bring Compute Cut Draw Find Learn List Look Make Measure Move Read Recover Return Shrink State
-    Take Tell Train Write Yield
+    Give Take Tell Train Write Yield
 """
 IMPORT = re.compile(r"^ *((?:from +unweave[\w.]* +import|import +unweave)\b.*)$", re.MULTILINE)
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         NotWritten,
         OracleError,
         OracleFailed,
+        TransportFailed,
         UnreadableFile,
         UnweaveError,
     )
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
     from unweave.identification.plateaus.entry import identify_lowest_layer
     from unweave.networks.network import Layer, Network
     from unweave.networks.symmetries import Match, canonical, match
+    from unweave.oracles.http.client import Transport
+    from unweave.oracles.http.oracle import HttpOracle
+    from unweave.oracles.journal.oracle import Journal
     from unweave.oracles.oracle import Box, CallableOracle, Everywhere, Oracle
     from unweave.reports.files import SavedRun, read_run, write_run
     from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict
@@ -59,6 +63,7 @@ else:
                 "NotWritten",
                 "OracleError",
                 "OracleFailed",
+                "TransportFailed",
                 "UnreadableFile",
                 "UnweaveError",
             ],
@@ -69,6 +74,9 @@ else:
             "identification.plateaus.entry": ["identify_lowest_layer"],
             "networks.network": ["Layer", "Network"],
             "networks.symmetries": ["Match", "canonical", "match"],
+            "oracles.http.client": ["Transport"],
+            "oracles.http.oracle": ["HttpOracle"],
+            "oracles.journal.oracle": ["Journal"],
             "oracles.oracle": ["Box", "CallableOracle", "Everywhere", "Oracle"],
             "reports.files": ["SavedRun", "read_run", "write_run"],
             "result": ["Cost", "Diagnostic", "Outcome", "Result", "Verdict"],
@@ -93,8 +101,10 @@ __all__ = [
     "Diagnostic",
     "Everywhere",
     "FeatureCorrection",
+    "HttpOracle",
     "InputWarning",
     "InvalidInput",
+    "Journal",
     "Layer",
     "Match",
     "MissingExtra",
@@ -110,6 +120,8 @@ __all__ = [
     "Recipe",
     "Result",
     "SavedRun",
+    "Transport",
+    "TransportFailed",
     "UnreadableFile",
     "UnweaveError",
     "Verdict",

@@ -39,6 +39,10 @@ class BadAnswer(OracleError):
     """The black box returned an answer of the wrong shape or type, or one that is not finite."""
 
 
+class TransportFailed(UnweaveError):
+    """The server of a model could not be asked, or answered with a refusal: that says nothing about the model."""
+
+
 class BudgetExhausted(UnweaveError):
     """A stage asked for more queries than the budget has left. The batch was not sent."""
 

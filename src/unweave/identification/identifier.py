@@ -5,6 +5,7 @@ one is tried; a network is judged by fresh answers, so that none is given that i
 """
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,8 +45,9 @@ from unweave.networks.network import Network
 from unweave.numerics.least_squares import ending_after
 from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.numerics.subspace_power import SubspacePower
+from unweave.oracles.entry import as_oracle
+from unweave.oracles.journal.oracle import Journal
 from unweave.oracles.oracle import Domain, Oracle
-from unweave.oracles.views import as_oracle
 from unweave.result import Outcome, Result, RouteChoice, RouteEnd
 
 SPENT = "the budget was spent before."
@@ -65,6 +67,7 @@ def identify(
     coverage: float | None = None,
     seconds: float | None = None,
     seed: int = 0,
+    journal: str | Path | Journal | None = None,
     progress: Progress | None = None,
 ) -> Result[Network, Certificate]:
     """Recover the network behind a black box from its answers.
@@ -83,6 +86,7 @@ def identify(
         coverage: share of the domain that the claim is to cover; 0.99 in a box and 0.95 elsewhere if omitted.
         seconds: the time after which the run ends with the best that was found; no limit if omitted.
         seed: the same seed gives the same queries and the same result.
+        journal: file in which every answer is kept before it is used; the same call goes on there after it was ended.
         progress: called with the name of the stage and the queries so far.
 
     Returns:
@@ -117,7 +121,9 @@ def identify(
             f"identify needs {needed:,} fresh points for coverage={coverage!r} with confidence={confidence!r}, which "
             f"is more than {Examination.most_fresh:,}: ask for less."
         )
-    oracle = as_oracle(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output)
+    oracle = as_oracle(
+        model, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output, journal=journal
+    )
     examination = Examination(confidence=confidence, coverage=coverage)
     identifier = Identifier(activation=activation, neurons=neurons, examination=examination)
     return identifier(oracle, seconds=seconds, seed=seed, progress=progress)
