@@ -22,9 +22,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROO
 NAMES = """
     Activation ArraySource BadAnswer Box BudgetExhausted CallableOracle Certificate ChunkSource Cost CsvSource
     DaskCluster Diagnostic Everywhere FeatureCorrection HttpOracle InputWarning InvalidInput Journal Layer Match
-    MissingExtra Network NotIdentified NotWritten NpySource Oracle OracleError OracleFailed Outcome ParquetSource Recipe
-    Result SavedRun Transport TransportFailed UnreadableFile UnweaveError Verdict activation_named canonical identify identify_lowest_layer match
-    measure_feature_correction read_run write_run
+    MissingExtra Network NotIdentified NotWritten NpySource Oracle OracleError OracleFailed Outcome ParquetSource
+    Recipe Result SavedRun Transport TransportFailed UnreadableFile UnweaveError Verdict activation_named canonical
+    identify identify_lowest_layer match measure_feature_correction read_run write_run
 """
 ESTIMATORS = """
     ConjugateGradients DirectTraining GramLevenbergMarquardt HalfspaceIntersectionClassifier

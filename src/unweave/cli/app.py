@@ -18,7 +18,7 @@ from unweave.cli.console import (
     WRONG_USE,
     complain,
 )
-from unweave.exceptions import NotWritten, OracleError, UnweaveError
+from unweave.exceptions import NotWritten, OracleError, TransportFailed, UnweaveError
 
 app = typer.Typer(
     help="Recover a neural network from its answers.",
@@ -58,7 +58,7 @@ def run(arguments: list[str] | None = None) -> int:
 def _code_of(error: UnweaveError) -> int:
     if isinstance(error, NotWritten):
         return NOT_WRITTEN
-    return MODEL_FAILED if isinstance(error, OracleError) else WRONG_USE
+    return MODEL_FAILED if isinstance(error, OracleError | TransportFailed) else WRONG_USE
 
 
 def _show_version(is_wanted: bool) -> bool:

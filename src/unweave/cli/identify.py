@@ -1,33 +1,24 @@
 """`unweave identify`: a model in, a network out."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unweave.cli.console import (
-    AsJson,
-    Out,
-    Overwrite,
-    Quiet,
-    Seed,
-    check_out,
-    deliver,
-    leave_with,
-    named_object,
-    progress,
-    show,
-)
-from unweave.exceptions import InvalidInput, OracleFailed
+from unweave.cli.console import AsJson, Out, Overwrite, Quiet, Seed, deliver, leave_with, progress, show
+from unweave.cli.resume import goes_on, journal_of, telling_what_is_kept
+from unweave.cli.targets import domain_of, headers_of, oracle_of_target, shown_target
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from unweave.oracles.oracle import Domain
+    from unweave.oracles.oracle import Oracle
     from unweave.result import Result
+
+SERVER = "Servers"
 
 
 def identify(
@@ -35,13 +26,15 @@ def identify(
         str,
         typer.Argument(
             metavar="TARGET",
-            help="An ONNX file, a saved network file, or module:name (found from the current directory) or "
-            "file.py:name of a function, a torch module or a fitted scikit-learn estimator.",
+            help="An ONNX file, a saved network file, the address of a server, or module:name (found from the current "
+            "directory) or file.py:name of a function, a torch module or a fitted scikit-learn estimator.",
         ),
     ],
     inputs: Annotated[int | None, typer.Option(min=1, help="Number of inputs; files and models know it.")] = None,
     outputs: Annotated[int | None, typer.Option(min=1, help="Number of outputs; learnt if omitted.")] = None,
-    output: Annotated[str | None, typer.Option(help="Name of the output of an ONNX file that has several.")] = None,
+    output: Annotated[
+        str | None, typer.Option(help="Name of the output of an ONNX file or a server that has several.")
+    ] = None,
     activation: Annotated[str | None, typer.Option(help="Hidden activation; found if omitted.")] = None,
     neurons: Annotated[int | None, typer.Option(min=1, help="Hidden neurons; found if omitted.")] = None,
     budget: Annotated[int | None, typer.Option(min=1, help="Largest number of queries.")] = None,
@@ -51,13 +44,62 @@ def identify(
     ] = None,
     max_seconds: Annotated[float | None, typer.Option(help="End after this time with the best that was found.")] = None,
     seed: Seed = 0,
-    scale: Annotated[float | None, typer.Option(help="How far from the center the function is interesting.")] = None,
-    center: Annotated[float | None, typer.Option(help="Where the function is interesting.")] = None,
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBERS", help="How far from the center the function is interesting; one, or one per input."
+        ),
+    ] = None,
+    center: Annotated[
+        str | None, typer.Option(metavar="NUMBERS", help="Where the function is interesting; one, or one per input.")
+    ] = None,
     box: Annotated[
-        tuple[float, float] | None, typer.Option(metavar="LOWER UPPER", help="Ask only between these bounds.")
+        tuple[str, str] | None,
+        typer.Option(metavar="LOWER UPPER", help="Ask only between these bounds; each one number, or one per input."),
     ] = None,
     out: Out = None,
     overwrite: Overwrite = False,
+    journal: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep answers here, where several runs find them; in FOLDER if omitted."),
+    ] = None,
+    is_forgetful: Annotated[
+        bool, typer.Option("--no-journal", help="Keep no answers: a run that is ended can't go on then.")
+    ] = False,
+    header: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="'NAME: VALUE'",
+            help="Header of every request; $NAME is taken from the environment. Written nowhere.",
+            rich_help_panel=SERVER,
+        ),
+    ] = None,
+    request: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JSON",
+            help="What an API takes that speaks no Open Inference Protocol; $points stands for the list of points.",
+            rich_help_panel=SERVER,
+        ),
+    ] = None,
+    answer: Annotated[
+        str | None,
+        typer.Option(metavar="JSONPATH", help="Where its answers are, such as $.scores[*].", rich_help_panel=SERVER),
+    ] = None,
+    is_binary: Annotated[
+        bool | None,
+        typer.Option("--binary/--no-binary", help="Send tensors as bytes, or as JSON.", rich_help_panel=SERVER),
+    ] = None,
+    rate: Annotated[float | None, typer.Option(help="Requests per second.", rich_help_panel=SERVER)] = None,
+    max_batch: Annotated[
+        int | None, typer.Option(min=1, help="Points in a request; 1000 if omitted.", rich_help_panel=SERVER)
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, help="Requests at once; 4 if omitted.", rich_help_panel=SERVER)
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds for a request; 30 if omitted.", rich_help_panel=SERVER)
+    ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say of every route why it was taken or not.")] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -67,7 +109,7 @@ def identify(
     A function gets an array of one row per point and returns one row of answers per point.
     """
     settings: dict[str, Any] = {
-        "target": target,
+        "target": shown_target(target),
         "inputs": inputs,
         "outputs": outputs,
         "output": output,
@@ -81,10 +123,25 @@ def identify(
         "scale": scale,
         "center": center,
         "box": None if box is None else list(box),
+        "journal": None if journal is None else str(journal),
+        "headers": sorted(headers_of(header or [])),
+        "request": request,
+        "answer": answer,
+        "is_binary": is_binary,
+        "rate": rate,
+        "max_batch": max_batch,
+        "concurrency": concurrency,
+        "timeout": timeout,
     }
-    with progress(is_shown=not quiet) as tell:
+    headers, overwrite = headers_of(header or []), overwrite or goes_on(out, settings)
+    domain = domain_of(scale, center, box)
+    # What a model prints must not get between the results.
+    with progress(is_shown=not quiet) as tell, redirect_stdout(sys.stderr):
         tell("loading", 0)
-        found = _identify(settings, out, overwrite=overwrite, tell=tell)
+        place = journal_of(out, journal, settings, overwrite=overwrite, is_kept=not is_forgetful)
+        oracle = oracle_of_target(target, settings, headers=headers, domain=domain, journal=place)
+        with telling_what_is_kept(oracle):
+            found = _identify(oracle, settings, tell)
     deliver(found, settings, out=out, overwrite=overwrite, as_json=as_json, quiet=quiet)
     if explain:
         show(_routes(found), on_stderr=as_json)
@@ -105,102 +162,16 @@ def _routes(found: "Result") -> "Table":
     return table
 
 
-def _identify(
-    settings: dict[str, Any], out: Path | None, *, overwrite: bool, tell: Callable[[str, int], None]
-) -> "Result":
-    """Check everything that can be checked before a query is spent, then ask."""
+def _identify(oracle: "Oracle", settings: Mapping[str, Any], tell: Callable[[str, int], None]) -> "Result":
     import unweave
 
-    domain = _domain(settings["scale"], settings["center"], settings["box"])
-    # What a model prints must not get between the results.
-    with redirect_stdout(sys.stderr):
-        model = _load_target(settings["target"])
-        inputs, outputs = _sizes(model, settings["inputs"], settings["outputs"])
-        check_out(out, overwrite=overwrite)
-        return unweave.identify(
-            model,
-            inputs=inputs,
-            outputs=outputs,
-            output=settings["output"],
-            activation=settings["activation"],
-            neurons=settings["neurons"],
-            domain=domain,
-            budget=settings["budget"],
-            confidence=settings["confidence"],
-            coverage=settings["coverage"],
-            seconds=settings["max_seconds"],
-            seed=settings["seed"],
-            progress=tell,
-        )
-
-
-def _domain(scale: float | None, center: float | None, box: list[float] | None) -> "Domain | None":
-    if scale is None and center is None and box is None:
-        return None
-    from unweave.oracles.oracle import Box, Everywhere
-
-    if box is None:
-        return Everywhere(1.0 if scale is None else scale, 0.0 if center is None else center)
-    if scale is not None or center is not None:
-        raise InvalidInput("a box says where to ask already: leave --scale and --center out, or leave --box out.")
-    return Box(*box)
-
-
-def _load_target(target: str) -> Any:
-    """The path of an ONNX file, the network of a file, or the model that ``module:name`` or ``file.py:name`` names."""
-    from unweave.oracles.models.kinds import FILES
-
-    if Path(target).suffix in FILES:
-        return Path(target)
-    if target.endswith(".safetensors") or Path(target).exists():
-        import unweave
-        from unweave.reports.files import read_network
-
-        network = read_network(target)
-        if network is None:
-            raise InvalidInput(f"the run {target} holds no network: name another.")
-        is_layered = isinstance(network, unweave.Network)
-        return network if is_layered else unweave.CallableOracle(network, inputs=network.inputs)
-    if ":" not in target:
-        raise InvalidInput(
-            "TARGET needs to be module:function, file.py:function, an ONNX file (.onnx) or the path of a saved network "
-            f"(.safetensors), got {target!r}."
-        )
-    return _checked_target(target, named_object(target, name="TARGET"))
-
-
-def _checked_target(target: str, value: Any) -> Any:
-    from unweave.networks.network import Network
-    from unweave.oracles.models.kinds import knows_inputs
-    from unweave.oracles.oracle import Oracle
-
-    if isinstance(value, Network | Oracle) or knows_inputs(value):
-        return value
-    if isinstance(value, type):
-        raise InvalidInput(f"TARGET {target!r} is a class: name a function, or an instance that can be called.")
-    if not callable(value):
-        raise InvalidInput(f"TARGET {target!r} needs to be callable, got an object of type {type(value).__name__}.")
-
-    def answer(points: object) -> object:
-        try:
-            return value(points)
-        except SystemExit as error:
-            # Otherwise the model would choose our exit code.
-            raise OracleFailed(f"the oracle left the program with sys.exit({error.code!r}).") from error
-
-    return answer
-
-
-def _sizes(model: object, inputs: int | None, outputs: int | None) -> tuple[int | None, int | None]:
-    """Check the sizes that were given against those that the model knows."""
-    from unweave.networks.network import Network
-    from unweave.oracles.models.kinds import knows_inputs
-    from unweave.oracles.oracle import Oracle
-
-    if isinstance(model, Network):
-        for name, given, needed in (("inputs", inputs, model.inputs), ("outputs", outputs, model.outputs)):
-            if given not in (None, needed):
-                raise InvalidInput(f"the network has {needed} {name}, but --{name} says {given}: leave it out.")
-    elif inputs is None and not isinstance(model, Oracle | Path) and not knows_inputs(model):
-        raise InvalidInput("identify needs --inputs, the number of inputs of the function.")
-    return inputs, outputs
+    return unweave.identify(
+        oracle,
+        activation=settings["activation"],
+        neurons=settings["neurons"],
+        confidence=settings["confidence"],
+        coverage=settings["coverage"],
+        seconds=settings["max_seconds"],
+        seed=settings["seed"],
+        progress=tell,
+    )

@@ -47,18 +47,18 @@ def _oracle_of(
     budget: int | None,
     output: str | None,
 ) -> Oracle:
-    if output is not None and not isinstance(model, str | Path):
+    is_named = isinstance(model, str | Path)
+    if output is not None and not is_named:
         raise InvalidInput(f"only ONNX files and servers have outputs with names, got output={output!r}: leave it out.")
     if isinstance(model, Oracle):
         if any(setting is not None for setting in (inputs, outputs, domain, budget)):
             raise InvalidInput("an Oracle carries its own inputs, outputs, domain and budget: leave them out.")
         return model
+    known = None
     if not isinstance(model, FunctionType):
         from unweave.oracles.models.kinds import oracle_of_model
 
         known = oracle_of_model(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output)
-        if known is not None:
-            return known
-    if inputs is None:
+    if known is None and inputs is None:
         raise InvalidInput("identify needs inputs=, the number of inputs of the model.")
-    return CallableOracle(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget)
+    return known or CallableOracle(model, inputs=inputs or 0, outputs=outputs, domain=domain, budget=budget)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import httpx
 
@@ -71,12 +71,13 @@ class Transport:
             if isinstance(count, bool) or not isinstance(count, int) or count < 1:
                 raise InvalidInput(f"asking a server needs {name} to be a whole number of at least 1, got {count!r}.")
         for name in ("rate", "timeout", "first_wait", "longest_wait", "longest_pause"):
-            number = getattr(self, name)
-            if not (number is None and name == "rate") and not 0.0 < number < float("inf"):
+            number: Any = getattr(self, name)
+            is_left_out = number is None and name == "rate"
+            if not is_left_out and not (isinstance(number, int | float) and 0.0 < number < float("inf")):
                 raise InvalidInput(f"asking a server needs {name} to be a positive number, got {number!r}.")
 
     def wait_before(self, attempt: int) -> float:
-        """Seconds to wait before an attempt, the second one being number 1."""
+        """Draw the seconds to wait before an attempt, the second one being number 1."""
         return min(self.longest_wait, self.first_wait * 2.0 ** (attempt - 1)) * random.uniform(0.5, 1.0)
 
 
@@ -173,7 +174,7 @@ class Client:
             TransportFailed: if that is not possible.
             TooLarge: if the server takes less at once.
         """
-        problem, garbled = "", 0
+        problem, garbled, attempt = "", 0, 0
         for attempt in range(self._transport.attempts):
             if attempt:
                 self._pace.sleep(self._transport.wait_before(attempt))
