@@ -186,9 +186,7 @@ def main(arguments: list[str] | None = None) -> int:
         if "failing" in parts:
             runs = options.runs or 50
             identified, ratios = fail_runs(runs)
-            say(
-                f"failing   {identified} of {runs} identified, requests {np.mean(ratios):.3f}, largest {max(ratios):.2f}"
-            )
+            say(f"failing   {identified} of {runs} identified, requests {np.mean(ratios):.3f}, most {max(ratios):.2f}")
             is_bad |= identified < runs or float(np.mean(ratios)) > MOST_REQUESTS
         if "overhead" in parts:
             inputs, neurons = map(int, options.shape.split("-"))

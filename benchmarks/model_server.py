@@ -17,6 +17,13 @@ DROPPED, SLOW, CUT, GARBLED, SHAPE, NAN = "dropped", "slow", "cut", "garbled", "
 Fault = int | str | None
 
 
+class _QuietServer(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, *_: object) -> None:
+        """Say nothing of clients that are gone."""
+
+
 class ModelServer:
     """Answers at ``/v2/models/secret`` (Open Inference Protocol), and at ``/predict`` (rows in, scores out).
 
@@ -47,8 +54,7 @@ class ModelServer:
         self.largest, self.seconds, self.slow_seconds, self.extensions = largest, seconds, slow_seconds, extensions
         self.requests, self.asked, self.seen_headers = 0, Counter[bytes](), []
         self.lock = Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler_of(self))
-        self._server.daemon_threads = True
+        self._server = _QuietServer(("127.0.0.1", 0), _handler_of(self))
 
     @property
     def address(self) -> str:

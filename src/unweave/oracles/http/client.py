@@ -6,6 +6,7 @@ What fails on the way says nothing about the model: it is repeated, or ends the 
 import random
 import threading
 import time
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -139,6 +140,7 @@ class Client:
         self.server, self.traffic = server, Traffic()
         self._secrets, self._transport, self._pace = secrets, transport, Pace(transport.rate)
         self._client = httpx.Client(headers=dict(headers), timeout=transport.timeout, auth=auth)
+        weakref.finalize(self, self._client.close)
         self._has_answered, self._lock = False, threading.Lock()
         secrets.hide_in_log("httpx")
 

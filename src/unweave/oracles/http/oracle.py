@@ -1,5 +1,6 @@
 """Ask a model behind an address, several requests at a time, in as many points at once as the server takes."""
 
+import weakref
 from collections import deque
 from collections.abc import Iterator, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -78,6 +79,7 @@ class HttpOracle(Oracle):
         self.fingerprint = fingerprint
         self._points = min(self._transport.max_batch, self._dialect.most_points or self._transport.max_batch)
         self._pool = ThreadPoolExecutor(self._transport.concurrency, thread_name_prefix="unweave-http")
+        weakref.finalize(self, self._pool.shutdown, wait=False)
 
     @property
     def traffic(self) -> str:
@@ -177,7 +179,9 @@ class HttpOracle(Oracle):
         count = rows.stop - rows.start
         if count == 1:
             raise TransportFailed(f"{self._client.server} takes not even one point at once (status 413).")
-        self._points = min(self._points, (count + 1) // 2)
+        # Others that were under way at the same time may have told it already.
+        if count <= self._points:
+            self._points = (count + 1) // 2
         return self._slices(rows)
 
 

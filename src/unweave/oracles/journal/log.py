@@ -2,6 +2,7 @@
 
 import sqlite3
 import time
+import weakref
 from collections.abc import Iterable
 from itertools import groupby
 from operator import itemgetter
@@ -21,6 +22,7 @@ class AskedPoints:
 
     def __init__(self) -> None:
         self._connection = sqlite3.connect("", isolation_level=None)
+        weakref.finalize(self, self._connection.close)
         for setting in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{ASKED_MEMORY}"):
             self._connection.execute(f"PRAGMA {setting}")
         self._connection.execute("CREATE TABLE asked (key INTEGER PRIMARY KEY, first INTEGER NOT NULL)")

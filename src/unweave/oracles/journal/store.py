@@ -6,6 +6,7 @@ log is written while a model is asked.
 """
 
 import sqlite3
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -104,6 +105,7 @@ class JournalFile:
         place = f"file:{quote(str(self.path.absolute()))}?mode={'ro' if is_read else 'rwc'}"
         try:
             self.connection = sqlite3.connect(place, timeout=WAIT_SECONDS, isolation_level=None, uri=True)
+            weakref.finalize(self, self.connection.close)
             self._prepare(is_forced=is_forced, is_read=is_read)
         except sqlite3.OperationalError as error:
             raise InvalidInput(f"the journal {path} can't be opened: {error}; name another place.") from error
@@ -111,14 +113,23 @@ class JournalFile:
             raise UnreadableFile(f"{path} is no journal of Unweave, or damaged: {error}.") from error
 
     def _prepare(self, *, is_forced: bool, is_read: bool) -> None:
-        if not is_read:
-            self.connection.execute("PRAGMA journal_mode = WAL")
-            self.connection.execute(f"PRAGMA synchronous = {'FULL' if is_forced else 'NORMAL'}")
-            # Two runs may begin at once: the second one waits, and finds the tables of the first.
-            with self.writing() as connection:
-                if self._number("SELECT count(*) FROM sqlite_master") == 0:
-                    for statement in TABLES:
-                        connection.execute(statement)
+        if self._has_tables():
+            # Before anything is changed. A run that was killed at its very beginning has left none.
+            self._check_kind()
+        if is_read:
+            return
+        self.connection.execute("PRAGMA journal_mode = WAL")
+        self.connection.execute(f"PRAGMA synchronous = {'FULL' if is_forced else 'NORMAL'}")
+        # Two runs may begin at once: the second one waits, and finds the tables of the first.
+        with self.writing() as connection:
+            for statement in () if self._has_tables() else TABLES:
+                connection.execute(statement)
+        self._check_kind()
+
+    def _has_tables(self) -> bool:
+        return self._number("SELECT count(*) FROM sqlite_master") > 0
+
+    def _check_kind(self) -> None:
         if self._number("PRAGMA application_id") != APPLICATION:
             raise UnreadableFile(f"{self.path} is a database of something else, not a journal of Unweave.")
         version = self._number("PRAGMA user_version")
@@ -167,6 +178,8 @@ class JournalFile:
 
     def models(self) -> list[HeldModel]:
         """List the models whose answers it holds."""
+        if not self._has_tables():
+            return []
         rows = self.connection.execute("SELECT id, name, fingerprint, inputs FROM models ORDER BY id")
         return [HeldModel(*row) for row in rows]
 
