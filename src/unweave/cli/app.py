@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from unweave import __version__
-from unweave.cli import demo, explore, identify, learn, reproduce, verify
+from unweave.cli import demo, explore, identify, journal, learn, reproduce, verify
 from unweave.cli.console import (
     EXIT_CODES,
     IDENTIFIED,
@@ -31,6 +31,7 @@ app = typer.Typer(
 app.command(epilog=EXIT_CODES)(demo.demo)
 app.command(epilog=EXIT_CODES)(identify.identify)
 app.add_typer(learn.app, name="learn")
+app.add_typer(journal.app, name="journal")
 app.command(epilog=EXIT_CODES)(explore.landscape)
 app.command(epilog=EXIT_CODES)(explore.correction)
 app.command(epilog=EXIT_CODES)(reproduce.reproduce)

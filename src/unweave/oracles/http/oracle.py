@@ -198,6 +198,8 @@ def _client_of(address: str, headers: Mapping[str, str], transport: Transport) -
         raise InvalidInput(f"{shown} is no address that can be asked: {secrets.hide(str(error))}.") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InvalidInput(f"{shown} is no address of a server: it needs to begin with http:// or https://.")
-    auth = None if parts.username is None else (unquote(parts.username), unquote(parts.password or ""))
+    auth = None
+    if parts.username is not None and "authorization" not in {name.lower() for name in resolved}:
+        auth = unquote(parts.username), unquote(parts.password or "")
     plain = urlunsplit(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment=""))
     return plain, Client(shown, resolved, secrets, transport, auth=auth)

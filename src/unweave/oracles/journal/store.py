@@ -20,8 +20,8 @@ from unweave.arrays import Points
 from unweave.exceptions import InvalidInput, NotWritten, UnreadableFile
 
 NAME = "journal.sqlite"
-# SQLite keeps what was written last in files of these names beside it, until the last process closes it.
-FILES = (NAME, f"{NAME}-wal", f"{NAME}-shm")
+# SQLite keeps what was written last in two files beside it, until the last process closes it; tables are exports.
+FILES = (NAME, f"{NAME}-wal", f"{NAME}-shm", "journal.csv", "journal.parquet")
 # What tells a file of ours from another one ("Unwv"), and the version of the tables in it.
 APPLICATION, VERSION = 0x556E7776, 1
 # How long one run waits for another that writes to the same file.
