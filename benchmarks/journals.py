@@ -52,8 +52,10 @@ def in_child(work: Callable[[], object]) -> int:
     if child == 0:
         code = 1
         try:
-            with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+            with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as said:
                 code = int(work() or 0)  # type: ignore[call-overload]
+            if code:
+                os.write(2, said.getvalue().encode())
         finally:
             os._exit(code)
     return child
@@ -81,6 +83,17 @@ def contents(folder: Path) -> tuple[object, ...]:
         found.diagnostics,
         as_document(found)["network"],
     )
+
+
+def is_same(folder: Path, whole: Path, status: int) -> bool:
+    """Whether a run has found what the other one has; what differs is printed."""
+    if status != 0:
+        say(f"{folder.name}: the second run ended with {os.waitstatus_to_exitcode(status)}")
+        return False
+    differing = [(one, other) for one, other in zip(contents(folder), contents(whole), strict=True) if one != other]
+    if differing:
+        say(f"{folder.name}: {differing}")
+    return not differing
 
 
 def kill_runs(place: Path, kills: int, rng: np.random.Generator) -> Counter[str]:
@@ -119,7 +132,7 @@ def kill_runs(place: Path, kills: int, rng: np.random.Generator) -> Counter[str]
             lost = sum((before - kept).values())
             counts.update(kills=1, begun=bool(kept), in_flight=lost, too_many=lost > 8 + 10 * CONCURRENCY)
             # Nothing but the probe, which is asked at every start, is asked beside what is added to the journal.
-            counts.update(again=max(0, probes - 8), different=status != 0 or contents(folder) != contents(whole))
+            counts.update(again=max(0, probes - 8), different=not is_same(folder, whole, status))
     return counts
 
 

@@ -23,8 +23,8 @@ Read = TypeVar("Read")
 # The server, or what stands before it, asks to try again: too many requests, not ready, or a way that was cut.
 AGAIN = frozenset({408, 429, 502, 503, 504})
 TOO_LARGE = 413
-# Characters of an answer that a message quotes.
-QUOTED = 300
+# Characters that a message quotes from the beginning, and from the end of an answer.
+QUOTED = 150
 
 
 class TooLarge(Exception):
@@ -236,7 +236,9 @@ class Client:
         if response.status_code == TOO_LARGE:
             raise TooLarge
         if response.status_code != httpx.codes.OK:
-            said = " ".join(self._secrets.hide(response.text).split())[:QUOTED]
+            said = " ".join(self._secrets.hide(response.text).split())
+            # What matters stands at the beginning of a message, and at the end of a traceback.
+            said = said if len(said) <= 2 * QUOTED else f"{said[:QUOTED]} ... {said[-QUOTED:]}"
             hint = HINTS.get(response.status_code, "")
             raise TransportFailed(
                 f"{self.server} answered with status {response.status_code} {response.reason_phrase}: "

@@ -5,6 +5,7 @@ killed leaves all of a request or nothing. The index is made from the log when a
 log is written while a model is asked.
 """
 
+import os
 import sqlite3
 import weakref
 from collections.abc import Iterator
@@ -102,7 +103,9 @@ class JournalFile:
         self.path = Path(path)
         if is_read and not self.path.is_file():
             raise UnreadableFile(f"there is no journal at {path}: check the path.")
-        place = f"file:{quote(str(self.path.absolute()))}?mode={'ro' if is_read else 'rwc'}"
+        # Also for reading: a run that was killed may have left its last answers to be put into place.
+        mode = "rwc" if not is_read else "rw" if os.access(self.path.absolute().parent, os.W_OK) else "ro"
+        place = f"file:{quote(str(self.path.absolute()))}?mode={mode}"
         try:
             self.connection = sqlite3.connect(place, timeout=WAIT_SECONDS, isolation_level=None, uri=True)
             weakref.finalize(self, self.connection.close)
