@@ -142,6 +142,8 @@ def identify(
         oracle = oracle_of_target(target, settings, headers=headers, domain=domain, journal=place)
         with telling_what_is_kept(oracle):
             found = _identify(oracle, settings, tell)
+    if oracle.traffic and not (quiet or as_json):
+        typer.echo(f"{oracle.traffic}.", err=True)
     deliver(found, settings, out=out, overwrite=overwrite, as_json=as_json, quiet=quiet)
     if explain:
         show(_routes(found), on_stderr=as_json)

@@ -236,6 +236,11 @@ class Oracle(ABC):
         # What a journal keeps the answers under, and a checksum of the model where there is one.
         self.name, self.fingerprint = type(self).__name__, ""
 
+    @property
+    def traffic(self) -> str:
+        """What was sent on which way, in words for users; empty if there is nothing to say."""
+        return ""
+
     @abstractmethod
     def _answer(self, points: Points) -> object:
         """Ask the black box for one batch; return whatever it says."""

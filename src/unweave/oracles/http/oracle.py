@@ -83,10 +83,10 @@ class HttpOracle(Oracle):
 
     @property
     def traffic(self) -> str:
-        """What was sent, in words."""
+        """How many requests were sent, in words."""
         sent = self._client.traffic
-        again = f", {sent.repeated} of them repeated ({sent.repeated_points} points)" if sent.repeated else ""
-        return f"{sent.requests} requests{again}"
+        again = f", {sent.repeated:,} of them repeated ({sent.repeated_points:,} points)" if sent.repeated else ""
+        return f"{sent.requests:,} requests were sent{again}"
 
     def _described(self, inputs: int | None, output: str | None, is_binary: bool | None) -> tuple[Dialect, int, str]:
         """Ask the server what the model is."""

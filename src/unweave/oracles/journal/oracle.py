@@ -100,6 +100,12 @@ class JournalOracle(Oracle):
         model = file.model_of(self.name, fingerprint=self.fingerprint, inputs=self.inputs)
         self.log, self._is_compared = ModelLog(file, model), False
 
+    @property
+    def traffic(self) -> str:
+        """How many answers were read, and what was sent for the others."""
+        read = f"{self.ledger.replayed:,} of {self.ledger.sent:,} answers were read from {self.log.file.path}"
+        return "; ".join(said for said in (read if self.ledger.replayed else "", self._oracle.traffic) if said)
+
     def query(self, points: Points) -> Values:
         """Give the answers at `points`, read or asked; all are counted.
 
