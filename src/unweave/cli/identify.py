@@ -1,20 +1,22 @@
 """`unweave identify`: a model in, a network out."""
 
 import sys
-from collections.abc import Callable, Mapping
-from contextlib import redirect_stdout
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unweave.cli.console import AsJson, Out, Overwrite, Quiet, Seed, deliver, leave_with, progress, show
+from unweave.cli.console import AsJson, Out, Overwrite, Quiet, Seed, Tell, deliver, leave_with, progress, show
+from unweave.cli.dry_run import look_at, show_prospect
 from unweave.cli.resume import goes_on, journal_of, telling_what_is_kept
 from unweave.cli.targets import domain_of, headers_of, oracle_of_target, shown_target
 
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from unweave.oracles.journal.oracle import Journal
     from unweave.oracles.oracle import Oracle
     from unweave.result import Result
 
@@ -56,6 +58,22 @@ def identify(
     box: Annotated[
         tuple[str, str] | None,
         typer.Option(metavar="LOWER UPPER", help="Ask only between these bounds; each one number, or one per input."),
+    ] = None,
+    like: Annotated[
+        Path | None,
+        typer.Option(metavar="TABLE", help="Typical rows, CSV or Parquet: where inputs lie, and their units."),
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Columns of the table that are the inputs; all if omitted.")
+    ] = None,
+    is_inside: Annotated[
+        bool, typer.Option("--inside", help="Ask nothing outside of the ranges of these rows.")
+    ] = False,
+    is_dry: Annotated[
+        bool, typer.Option("--dry-run", help="Estimate queries, requests, time and price from at most 50 queries.")
+    ] = False,
+    price: Annotated[
+        float | None, typer.Option("--price-per-1000", min=0.0, help="Price of a thousand queries, for --dry-run.")
     ] = None,
     out: Out = None,
     overwrite: Overwrite = False,
@@ -123,6 +141,9 @@ def identify(
         "scale": scale,
         "center": center,
         "box": None if box is None else list(box),
+        "like": None if like is None else str(like),
+        "columns": columns,
+        "inside": is_inside,
         "journal": None if journal is None else str(journal),
         "headers": sorted(headers_of(header or [])),
         "request": request,
@@ -133,15 +154,16 @@ def identify(
         "concurrency": concurrency,
         "timeout": timeout,
     }
-    headers, overwrite = headers_of(header or []), overwrite or goes_on(out, settings)
-    domain = domain_of(scale, center, box)
-    # What a model prints must not get between the results.
-    with progress(is_shown=not quiet) as tell, redirect_stdout(sys.stderr):
-        tell("loading", 0)
-        place = journal_of(out, journal, settings, overwrite=overwrite, is_kept=not is_forgetful)
-        oracle = oracle_of_target(target, settings, headers=headers, domain=domain, journal=place)
-        with telling_what_is_kept(oracle):
-            found = _identify(oracle, settings, tell)
+    overwrite = overwrite or goes_on(out, settings)
+    place = journal_of(out, journal, settings, overwrite=overwrite, is_kept=not is_forgetful)
+    model = {"target": target, "settings": settings, "headers": headers_of(header or []), "journal": place}
+    if is_dry:
+        with _asked(**model, is_shown=not quiet) as (oracle, _):
+            prospect = look_at(oracle, neurons=neurons, seed=seed, rate=rate, price=price)
+        show_prospect(prospect, as_json=as_json)
+        return
+    with _asked(**model, is_shown=not quiet) as (oracle, tell):
+        found = _identify(oracle, settings, tell)
     if oracle.traffic and not (quiet or as_json):
         typer.echo(f"{oracle.traffic}.", err=True)
     deliver(found, settings, out=out, overwrite=overwrite, as_json=as_json, quiet=quiet)
@@ -164,7 +186,26 @@ def _routes(found: "Result") -> "Table":
     return table
 
 
-def _identify(oracle: "Oracle", settings: Mapping[str, Any], tell: Callable[[str, int], None]) -> "Result":
+@contextmanager
+def _asked(
+    *,
+    target: str,
+    settings: Mapping[str, Any],
+    headers: Mapping[str, str],
+    journal: "Journal | None",
+    is_shown: bool,
+) -> Iterator[tuple["Oracle", Tell]]:
+    """Open a model, show how far it is, and say what was kept if it ends early."""
+    # What a model prints must not get between the results.
+    with progress(is_shown=is_shown) as tell, redirect_stdout(sys.stderr):
+        tell("loading", 0)
+        domain = domain_of(settings)
+        oracle = oracle_of_target(target, settings, headers=headers, domain=domain, journal=journal)
+        with telling_what_is_kept(oracle):
+            yield oracle, tell
+
+
+def _identify(oracle: "Oracle", settings: Mapping[str, Any], tell: Tell) -> "Result":
     import unweave
 
     return unweave.identify(

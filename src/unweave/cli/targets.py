@@ -88,12 +88,22 @@ def oracle_of_target(
     )
 
 
-def domain_of(scale: str | None, center: str | None, box: tuple[str, str] | None) -> "Domain | None":
-    """Read where a model may be asked: one number for all inputs, or one for each with commas between.
+def domain_of(settings: Mapping[str, Any]) -> "Domain | None":
+    """Read where a model may be asked: one number for all inputs, one for each with commas between, or typical rows.
 
     Raises:
         InvalidInput: if these are no numbers, or contradict each other.
     """
+    scale, center, box, like = (settings[name] for name in ("scale", "center", "box", "like"))
+    if like is not None:
+        if (scale, center, box) != (None, None, None):
+            raise InvalidInput("--like says where to ask already: leave --scale, --center and --box out.")
+        from unweave.cli.ranges import domain_like
+
+        names = tuple((settings["columns"] or "").split(",")) if settings["columns"] else ()
+        return domain_like(Path(like), names, inputs=settings["inputs"], is_inside=settings["inside"])
+    if settings["inside"]:
+        raise InvalidInput("--inside needs the typical rows whose ranges it means: give --like, or say it with --box.")
     if scale is None and center is None and box is None:
         return None
     from unweave.oracles.oracle import Box, Everywhere

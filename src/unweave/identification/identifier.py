@@ -16,6 +16,7 @@ from unweave.certificates.certify import RULES, Certificate, fresh_needed
 from unweave.certificates.claims import ClaimRules, network_quality
 from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
 from unweave.identification import reasons
+from unweave.identification.estimate import budget_needed
 from unweave.identification.examination import Examination, Examined
 from unweave.identification.found import Found, Settled
 from unweave.identification.hessians.route import HessianRoute
@@ -47,7 +48,7 @@ from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.numerics.subspace_power import SubspacePower
 from unweave.oracles.entry import as_oracle
 from unweave.oracles.journal.oracle import Journal
-from unweave.oracles.oracle import Domain, Oracle
+from unweave.oracles.oracle import Box, Domain, Oracle
 from unweave.result import Outcome, Result, RouteChoice, RouteEnd
 
 SPENT = "the budget was spent before."
@@ -126,7 +127,12 @@ def identify(
     )
     examination = Examination(confidence=confidence, coverage=coverage)
     identifier = Identifier(activation=activation, neurons=neurons, examination=examination)
-    return identifier(oracle, seconds=seconds, seed=seed, progress=progress)
+    found = identifier(oracle, seconds=seconds, seed=seed, progress=progress)
+    if found.is_identified or not oracle.ledger.refused:
+        return found
+    is_in_box = isinstance(oracle.domain, Box)
+    plan = budget_needed(inputs=oracle.inputs, is_in_box=is_in_box, neurons=neurons, spent=oracle.ledger.sent)
+    return replace(found, reason=f"{found.reason} {plan}")
 
 
 @dataclass(frozen=True)

@@ -147,6 +147,7 @@ class Ledger:
         grid: what the answers themselves say about their rounding.
         allowance: the largest number for now, where the user has given no budget; None for no limit.
         deadline: when the last query may be sent, by `time.monotonic`; None for any time.
+        refused: queries that the user's budget had no room for when it ended.
     """
 
     budget: int | None = None
@@ -157,6 +158,7 @@ class Ledger:
     grid: ValueGrid = field(default_factory=ValueGrid)
     allowance: int | None = None
     deadline: float | None = None
+    refused: int = 0
 
     @property
     def answer_digits(self) -> float:
@@ -183,6 +185,7 @@ class Ledger:
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise TimeExhausted
         if self.limit is not None and queries > self.left:
+            self.refused = queries if self.budget is not None else 0
             raise BudgetExhausted(
                 needed=queries, left=int(self.left), budget=self.limit, is_default=self.budget is None
             )
@@ -235,6 +238,11 @@ class Oracle(ABC):
         self.ledger, self._batch = Ledger(budget=budget), batch
         # What a journal keeps the answers under, and a checksum of the model where there is one.
         self.name, self.fingerprint = type(self).__name__, ""
+
+    @property
+    def points_at_once(self) -> int:
+        """The largest number of points that are sent together."""
+        return self._batch
 
     @property
     def traffic(self) -> str:

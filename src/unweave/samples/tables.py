@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from unweave.exceptions import InvalidInput
+from unweave.extras import need
 from unweave.samples.sources import CHUNK_ROWS, Chunk, Piece, Source
 
 PARQUET, CSV = (".parquet", ".pq"), (".csv", ".txt")
@@ -30,14 +31,13 @@ class Columns:
 
     def chunk(self, batch: Any) -> Chunk:
         """Points and labels of a batch of pyarrow."""
-        points = np.stack([self._numbers(batch, name) for name in self.inputs], axis=1)
-        return points, self._numbers(batch, self.label)
+        points = np.stack([self.numbers(batch, name) for name in self.inputs], axis=1)
+        return points, self.numbers(batch, self.label)
 
-    def _numbers(self, batch: Any, name: str) -> np.ndarray:
-        """A column as float64; an empty cell becomes NaN, which is refused where rows are summed."""
+    def numbers(self, batch: Any, name: str) -> np.ndarray:
+        """Give a column as float64; an empty cell becomes NaN, which is refused where rows are summed."""
         try:
-            column = batch.column(name).to_numpy(zero_copy_only=False)
-            return np.asarray(column, dtype=np.float64)
+            return np.asarray(batch.column(name), dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise InvalidInput(f"column {name} of {self.path} needs numbers: {error}.") from error
 
@@ -237,6 +237,32 @@ def table_source(paths: tuple[Path, ...], *, label: str, inputs: tuple[str, ...]
     kind = ParquetSource if endings <= set(PARQUET) else CsvSource
     source = kind(paths, label, inputs)
     return source, len(source.columns(paths[0]).inputs)
+
+
+def read_columns(path: Path, columns: tuple[str, ...]) -> tuple[tuple[str, ...], np.ndarray]:
+    """Read columns of numbers into memory, all of them if none are named, with their names.
+
+    Raises:
+        InvalidInput: if the file can't be read, a column is missing, or holds something else than finite numbers.
+    """
+    need("pyarrow", purpose=f"reading {path}")
+    if path.suffix.lower() not in (*PARQUET, *CSV):
+        raise InvalidInput(f"a table needs a name that ends in {', '.join((*PARQUET, *CSV))}, got {path}.")
+    is_parquet = path.suffix.lower() in PARQUET
+    with _readable(path, kind="a Parquet file" if is_parquet else "a file of comma separated values"):
+        table = _open_parquet(path).read() if is_parquet else _open_csv(path).read_all()
+    names = tuple(table.column_names)
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise InvalidInput(f"{path} has more than one column {', '.join(repeated)}: rename or remove them.")
+    missing = [name for name in columns if name not in names]
+    if missing:
+        raise InvalidInput(f"{path} has no column {', '.join(missing)}: its columns are {', '.join(names)}.")
+    chosen = Columns(path, columns or names, "")
+    rows = np.stack([chosen.numbers(table, name) for name in chosen.inputs], axis=1)
+    if len(rows) == 0 or not np.all(np.isfinite(rows)):
+        raise InvalidInput(f"{path} needs rows of finite numbers, but has {'none' if len(rows) == 0 else 'others'}.")
+    return chosen.inputs, rows
 
 
 def _open_csv(path: Path) -> Any:

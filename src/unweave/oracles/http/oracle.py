@@ -82,6 +82,11 @@ class HttpOracle(Oracle):
         weakref.finalize(self, self._pool.shutdown, wait=False)
 
     @property
+    def points_at_once(self) -> int:
+        """The largest number of points in a request, as far as the server has told it."""
+        return self._points
+
+    @property
     def traffic(self) -> str:
         """How many requests were sent, in words."""
         sent = self._client.traffic

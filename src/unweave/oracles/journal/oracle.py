@@ -95,10 +95,16 @@ class JournalOracle(Oracle):
         super().__init__(inputs=oracle.inputs, outputs=oracle.outputs, domain=oracle.domain)
         self._oracle, self.ledger, self._probe = oracle, oracle.ledger, probe or ModelProbe()
         self.name, self.fingerprint = journal.model or oracle.name, oracle.fingerprint
+        self.is_remote = oracle.is_remote
         is_forced = oracle.is_remote if journal.is_forced is None else journal.is_forced
         file = JournalFile(journal.path, is_forced=is_forced)
         model = file.model_of(self.name, fingerprint=self.fingerprint, inputs=self.inputs)
         self.log, self._is_compared = ModelLog(file, model), False
+
+    @property
+    def points_at_once(self) -> int:
+        """The largest number of points that the oracle sends together."""
+        return self._oracle.points_at_once
 
     @property
     def traffic(self) -> str:
