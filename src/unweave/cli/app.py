@@ -3,12 +3,15 @@
 Results go to stdout (one JSON document with `--json`), progress and errors to stderr.
 """
 
+import logging
+import sys
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from unweave import __version__
-from unweave.cli import demo, explore, identify, journal, learn, reproduce, verify
+from unweave.cli import demo, doctor, explore, identify, journal, learn, reproduce, verify
 from unweave.cli.console import (
     EXIT_CODES,
     IDENTIFIED,
@@ -36,6 +39,16 @@ app.command(epilog=EXIT_CODES)(explore.landscape)
 app.command(epilog=EXIT_CODES)(explore.correction)
 app.command(epilog=EXIT_CODES)(reproduce.reproduce)
 app.command(epilog=EXIT_CODES)(verify.verify)
+app.command(epilog=EXIT_CODES)(doctor.doctor)
+
+
+class LogLevel(StrEnum):
+    """Levels of `logging`."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -74,5 +87,12 @@ def main(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
+    log_level: Annotated[
+        LogLevel, typer.Option(help="Write what the library notes to stderr, from this level on.")
+    ] = LogLevel.WARNING,
 ) -> None:
     """Recover a neural network from its answers."""
+    del version
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    # Of this library only: what others log of requests may hold too much.
+    logging.getLogger("unweave").setLevel(log_level.value.upper())

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unweave.cli.console import AsJson, Out, Overwrite, Quiet, Seed, Tell, deliver, leave_with, progress, show
+from unweave.cli.console import AsJson, Out, Overwrite, Quiet, Seed, Tell, deliver, leave_with, show
 from unweave.cli.dry_run import look_at, show_prospect
+from unweave.cli.progress import query_progress
 from unweave.cli.resume import goes_on, journal_of, telling_what_is_kept
 from unweave.cli.targets import domain_of, headers_of, oracle_of_target, shown_target
 
@@ -28,8 +29,9 @@ def identify(
         str,
         typer.Argument(
             metavar="TARGET",
-            help="An ONNX file, a saved network file, the address of a server, or module:name (found from the current "
-            "directory) or file.py:name of a function, a torch module or a fitted scikit-learn estimator.",
+            help="An ONNX file, a saved network file, a table of recorded answers, the address of a server, or "
+            "module:name (found from the current directory) or file.py:name of a function, a torch module or a fitted "
+            "scikit-learn estimator.",
         ),
     ],
     inputs: Annotated[int | None, typer.Option(min=1, help="Number of inputs; files and models know it.")] = None,
@@ -64,7 +66,10 @@ def identify(
         typer.Option(metavar="TABLE", help="Typical rows, CSV or Parquet: where inputs lie, and their units."),
     ] = None,
     columns: Annotated[
-        str | None, typer.Option(metavar="NAMES", help="Columns of the table that are the inputs; all if omitted.")
+        str | None,
+        typer.Option(
+            metavar="NAMES", help="Columns of a table that are the inputs; all (of answers: x0, x1, ...) if omitted."
+        ),
     ] = None,
     is_inside: Annotated[
         bool, typer.Option("--inside", help="Ask nothing outside of the ranges of these rows.")
@@ -197,12 +202,12 @@ def _asked(
 ) -> Iterator[tuple["Oracle", Tell]]:
     """Open a model, show how far it is, and say what was kept if it ends early."""
     # What a model prints must not get between the results.
-    with progress(is_shown=is_shown) as tell, redirect_stdout(sys.stderr):
-        tell("loading", 0)
+    with query_progress(is_shown=is_shown) as progress, redirect_stdout(sys.stderr):
         domain = domain_of(settings)
         oracle = oracle_of_target(target, settings, headers=headers, domain=domain, journal=journal)
+        progress.watch(oracle, neurons=settings["neurons"])
         with telling_what_is_kept(oracle):
-            yield oracle, tell
+            yield oracle, progress.tell
 
 
 def _identify(oracle: "Oracle", settings: Mapping[str, Any], tell: Tell) -> "Result":

@@ -24,9 +24,12 @@ def domain_like(path: Path, columns: tuple[str, ...], *, inputs: int | None, is_
     import numpy as np
 
     from unweave.oracles.oracle import Box, Everywhere
-    from unweave.samples.tables import read_columns
+    from unweave.samples.tables import column_names, read_columns
 
-    names, rows = read_columns(path, columns)
+    names = columns or column_names(path)
+    rows = read_columns(path, names)
+    if len(rows) == 0:
+        raise InvalidInput(f"--like needs typical rows, but {path} has none.")
     if inputs is not None and len(names) != inputs:
         raise InvalidInput(
             f"--like needs one column per input, {inputs} in all, but {path} has {len(names)}: name the inputs with "

@@ -85,7 +85,8 @@ def telling_what_is_kept(oracle: "Oracle") -> Iterator[None]:
         yield
     except (KeyboardInterrupt, OracleError, TransportFailed):
         said = kept_answers(oracle)
-        typer.echo(f"{said} Run the same command again to go on." if said else NOT_KEPT, err=True)
+        if not oracle.is_recorded:
+            typer.echo(f"{said} Run the same command again to go on." if said else NOT_KEPT, err=True)
         raise
 
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 # Options that only servers have, as they are called in Python.
 SERVER_OPTIONS = ("headers", "request", "answer", "is_binary", "rate", "max_batch", "concurrency", "timeout")
+# Endings of tables of recorded answers.
+TABLES = (".csv", ".parquet", ".pq")
 TRANSPORT_OPTIONS = ("rate", "max_batch", "concurrency", "timeout")
 
 
@@ -69,13 +71,16 @@ def oracle_of_target(
     """
     from unweave.oracles.entry import as_oracle
 
-    model = _server_of(target, settings, headers, domain) if is_address(target) else _load_target(target)
     if is_address(target):
-        return as_oracle(model, inputs=None, outputs=None, domain=None, budget=None, journal=journal)
+        server = _server_of(target, settings, headers, domain)
+        return as_oracle(server, inputs=None, outputs=None, domain=None, budget=None, journal=journal)
     given = [name for name in SERVER_OPTIONS if (headers if name == "headers" else settings[name]) not in (None, {})]
     if given:
         option = {"headers": "header", "is_binary": "binary"}.get(given[0], given[0]).replace("_", "-")
         raise InvalidInput(f"--{option} belongs to a server, but TARGET {target!r} is none: leave it out.")
+    if Path(target).suffix.lower() in TABLES:
+        return _table_of(target, settings, domain)
+    model = _load_target(target)
     inputs, outputs = _sizes(model, settings["inputs"], settings["outputs"])
     return as_oracle(
         model,
@@ -100,8 +105,9 @@ def domain_of(settings: Mapping[str, Any]) -> "Domain | None":
             raise InvalidInput("--like says where to ask already: leave --scale, --center and --box out.")
         from unweave.cli.ranges import domain_like
 
-        names = tuple((settings["columns"] or "").split(",")) if settings["columns"] else ()
-        return domain_like(Path(like), names, inputs=settings["inputs"], is_inside=settings["inside"])
+        return domain_like(
+            Path(like), column_list(settings["columns"]), inputs=settings["inputs"], is_inside=settings["inside"]
+        )
     if settings["inside"]:
         raise InvalidInput("--inside needs the typical rows whose ranges it means: give --like, or say it with --box.")
     if scale is None and center is None and box is None:
@@ -145,6 +151,24 @@ def _server_of(
     )
 
 
+def _table_of(target: str, settings: Mapping[str, Any], domain: "Domain | None") -> "Oracle":
+    from unweave.oracles.models.recorded_answers import RecordedAnswers
+
+    return RecordedAnswers(
+        Path(target),
+        columns=column_list(settings["columns"]),
+        inputs=settings["inputs"],
+        outputs=settings["outputs"],
+        domain=domain,
+        budget=settings["budget"],
+    )
+
+
+def column_list(words: str | None) -> tuple[str, ...]:
+    """Read names of columns with commas between; none if nothing was written."""
+    return tuple(words.split(",")) if words else ()
+
+
 def _load_target(target: str) -> Any:
     """The path of an ONNX file, the network of a file, or the model that ``module:name`` or ``file.py:name`` names."""
     from unweave.oracles.models.kinds import FILES
@@ -162,8 +186,8 @@ def _load_target(target: str) -> Any:
         return network if is_layered else unweave.CallableOracle(network, inputs=network.inputs)
     if ":" not in target:
         raise InvalidInput(
-            "TARGET needs to be module:function, file.py:function, an ONNX file (.onnx), the address of a server "
-            f"(http://...) or the path of a saved network (.safetensors), got {target!r}."
+            "TARGET needs to be module:function, file.py:function, an ONNX file (.onnx), a table of answers (.csv, "
+            f".parquet), an address (http://...) or the path of a saved network (.safetensors), got {target!r}."
         )
     return _checked_target(target, named_object(target, name="TARGET"))
 

@@ -27,7 +27,7 @@ def as_oracle(
         journal: a `Journal`, or the path of one, if answers are to be kept.
     """
     oracle = _oracle_of(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output)
-    if journal is None:
+    if journal is None or oracle.is_recorded:
         return oracle
     from unweave.oracles.journal.oracle import Journal, JournalOracle
 

@@ -213,6 +213,8 @@ class Oracle(ABC):
 
     # Whether the model is asked on another machine: its answers take long, and may have a price.
     is_remote = False
+    # Whether its answers are on disk already: a journal would keep them twice.
+    is_recorded = False
 
     def __init__(
         self,

@@ -4,7 +4,7 @@ Tables are read in batches of rows; this needs pyarrow (``pip install 'unweave[d
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -239,30 +239,45 @@ def table_source(paths: tuple[Path, ...], *, label: str, inputs: tuple[str, ...]
     return source, len(source.columns(paths[0]).inputs)
 
 
-def read_columns(path: Path, columns: tuple[str, ...]) -> tuple[tuple[str, ...], np.ndarray]:
-    """Read columns of numbers into memory, all of them if none are named, with their names.
+def column_names(path: Path) -> tuple[str, ...]:
+    """Read the names of the columns of a table, Parquet or CSV by its ending.
 
     Raises:
-        InvalidInput: if the file can't be read, a column is missing, or holds something else than finite numbers.
+        InvalidInput: if it can't be read, or two columns have the same name.
+        MissingExtra: without pyarrow.
     """
-    need("pyarrow", purpose=f"reading {path}")
-    if path.suffix.lower() not in (*PARQUET, *CSV):
-        raise InvalidInput(f"a table needs a name that ends in {', '.join((*PARQUET, *CSV))}, got {path}.")
-    is_parquet = path.suffix.lower() in PARQUET
-    with _readable(path, kind="a Parquet file" if is_parquet else "a file of comma separated values"):
-        table = _open_parquet(path).read() if is_parquet else _open_csv(path).read_all()
-    names = tuple(table.column_names)
+    names = tuple(_whole_table(path).column_names)
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise InvalidInput(f"{path} has more than one column {', '.join(repeated)}: rename or remove them.")
+    return names
+
+
+def read_columns(path: Path, columns: Sequence[str]) -> np.ndarray:
+    """Read columns of numbers into memory, one row per line of the table.
+
+    Raises:
+        InvalidInput: if a column is missing, or holds something else than finite numbers.
+    """
+    names = column_names(path)
     missing = [name for name in columns if name not in names]
     if missing:
         raise InvalidInput(f"{path} has no column {', '.join(missing)}: its columns are {', '.join(names)}.")
-    chosen = Columns(path, columns or names, "")
-    rows = np.stack([chosen.numbers(table, name) for name in chosen.inputs], axis=1)
-    if len(rows) == 0 or not np.all(np.isfinite(rows)):
-        raise InvalidInput(f"{path} needs rows of finite numbers, but has {'none' if len(rows) == 0 else 'others'}.")
-    return chosen.inputs, rows
+    table, chosen = _whole_table(path), Columns(path, tuple(columns), "")
+    rows = np.stack([chosen.numbers(table, name) for name in columns], axis=1)
+    if not np.all(np.isfinite(rows)):
+        raise InvalidInput(f"{path} needs finite numbers in {', '.join(columns)}, but some are missing or infinite.")
+    return rows
+
+
+def _whole_table(path: Path) -> Any:
+    need("pyarrow", purpose=f"reading {path}")
+    endings = (*PARQUET, *CSV)
+    if path.suffix.lower() not in endings:
+        raise InvalidInput(f"a table needs a name that ends in {', '.join(endings)}, got {path}.")
+    is_parquet = path.suffix.lower() in PARQUET
+    with _readable(path, kind="a Parquet file" if is_parquet else "a file of comma separated values"):
+        return _open_parquet(path).read() if is_parquet else _open_csv(path).read_all()
 
 
 def _open_csv(path: Path) -> Any:

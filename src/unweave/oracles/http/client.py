@@ -3,6 +3,7 @@
 What fails on the way says nothing about the model: it is repeated, or ends the run with `TransportFailed`.
 """
 
+import logging
 import random
 import threading
 import time
@@ -19,6 +20,7 @@ from unweave.exceptions import InvalidInput, TransportFailed
 from unweave.oracles.http.secrets import Secrets
 
 Read = TypeVar("Read")
+logger = logging.getLogger(__name__)
 
 # The server, or what stands before it, asks to try again: too many requests, not ready, or a way that was cut.
 AGAIN = frozenset({408, 429, 502, 503, 504})
@@ -179,6 +181,7 @@ class Client:
         problem, garbled, attempt = "", 0, 0
         for attempt in range(self._transport.attempts):
             if attempt:
+                logger.info("%s: attempt %d has failed: %s", self.server, attempt, self._secrets.hide(problem))
                 self._pace.sleep(self._transport.wait_before(attempt))
             if self._pace.stopped.is_set():
                 raise TransportFailed(f"the run was ended before {self.server} had answered.")
@@ -190,6 +193,7 @@ class Client:
                 problem = self._trouble(error)
                 continue
             self._has_answered = True
+            logger.debug("%s: status %d for %d points", self.server, response.status_code, points)
             if response.status_code in AGAIN:
                 problem = f"it answers with status {response.status_code}"
                 self._pause(response)

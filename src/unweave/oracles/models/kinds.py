@@ -11,7 +11,8 @@ from unweave.seals import checksum
 # Files that hold pickled objects: reading one runs whatever code it names.
 PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".joblib")
 # Files of models that `oracle_of_file` knows, or refuses by name.
-FILES = (".onnx", *PICKLES)
+TABLES = (".csv", ".parquet", ".pq")
+FILES = (".onnx", *PICKLES, *TABLES)
 # How addresses of servers begin.
 ADDRESSES = ("http://", "https://")
 
@@ -61,14 +62,15 @@ def oracle_of_model(
     known = _keras_inputs(model)
     if known is not None and callable(model):
         check_size("inputs", inputs, known)
-        return CallableOracle(model, inputs=known, **settings)
+        # It answers in a tensor of its backend; this way in an array, and as it does outside of training.
+        return CallableOracle(getattr(model, "predict_on_batch", model), inputs=known, **settings)
     return None
 
 
 def oracle_of_file(
     path: Path, *, inputs: int | None = None, output: str | None = None, **settings: Unpack[OracleSettings]
 ) -> Oracle:
-    """Give the oracle that asks the model of a file, an ONNX model or a network that `Network.save` has written.
+    """Give the oracle that asks the model of a file: ONNX, a network of `Network.save`, a table of recorded answers.
 
     Args:
         path: of the file.
@@ -84,6 +86,10 @@ def oracle_of_file(
         from unweave.oracles.models.onnx_file import OnnxOracle
 
         return OnnxOracle(path, output=output, inputs=inputs, **settings)
+    if path.suffix in TABLES:
+        from unweave.oracles.models.recorded_answers import RecordedAnswers
+
+        return RecordedAnswers(path, inputs=inputs, **settings)
     if output is not None:
         raise InvalidInput(f"only ONNX files have outputs with names, got output={output!r} for {path}: leave it out.")
     if path.suffix in PICKLES:
