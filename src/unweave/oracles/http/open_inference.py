@@ -104,7 +104,7 @@ class OpenInference:
 
 
 def _tensor(chosen: Mapping[str, Any], outputs: Mapping[str, Any], binary: bytes) -> np.ndarray:
-    """Read one output: its numbers stand in the document, or behind it in the order of the outputs."""
+    """Read one output: its numbers stand in the JSON, or behind it in the order of the outputs."""
     name, datatype = chosen["name"], chosen["datatype"]
     if datatype not in TYPES:
         raise TransportFailed(f"the output {name} has the type {datatype}, but answers must be real numbers.")
