@@ -140,6 +140,21 @@ def test_a_model_that_has_changed_is_refused(path: Path, points: np.ndarray, noi
     assert changed.count == 0
 
 
+@pytest.mark.parametrize("value", [np.nan, np.inf, 0.0])
+def test_models_that_answer_nothing_but_this_are_told_from_others(value: float) -> None:
+    probe, same = ModelProbe(), np.full((PROBE, 1), value)
+    assert probe.is_same(same, same)
+    assert not probe.is_same(same, np.ones((PROBE, 1)))
+    assert not probe.is_same(np.ones((PROBE, 1)), same)
+
+
+def test_rounding_in_the_last_digits_is_no_change() -> None:
+    answers = np.random.default_rng(0).standard_normal((ModelProbe.points, 2)).repeat(2, axis=0)
+    answers = np.tile(answers[::2], (2, 1)).astype(np.float32)
+    assert ModelProbe().is_same(answers, answers * np.float32(1 + 2**-22))
+    assert not ModelProbe().is_same(answers, answers * np.float32(1 + 2**-10))
+
+
 def test_another_content_and_other_inputs_are_refused_before_any_query(path: Path) -> None:
     oracle: Oracle = CallableOracle(Recorder(), inputs=3)
     oracle.fingerprint = "1"

@@ -72,10 +72,15 @@ class ModelProbe:
         both = np.stack([before, now]).astype(np.float64)
         repeated = both.reshape(2, self.repeats, self.points, -1)
         with np.errstate(invalid="ignore"):
-            noise = np.nanmax(np.ptp(repeated, axis=1), initial=0.0)
+            noise = _largest_number(np.ptp(repeated, axis=1))
         coarsest = max(np.finfo(each.dtype).eps if each.dtype.kind == "f" else 0.0 for each in (before, now))
-        allowed = self.noise_factor * noise + self.rounding * coarsest * np.nanmax(np.abs(both), initial=0.0)
+        allowed = self.noise_factor * noise + self.rounding * coarsest * _largest_number(np.abs(both))
         return bool(np.allclose(both[0], both[1], rtol=0.0, atol=allowed, equal_nan=True))
+
+
+def _largest_number(values: np.ndarray) -> float:
+    """The largest that is finite; zero if none is."""
+    return float(np.max(values, where=np.isfinite(values), initial=0.0))
 
 
 class JournalOracle(Oracle):
