@@ -21,9 +21,10 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROO
 
 NAMES = """
     Activation ArraySource Audit BadAnswer Box BudgetExhausted CallableOracle Certificate ChunkSource Cost CsvSource
-    DaskCluster Diagnostic Everywhere Exposure FeatureCorrection InputRanges InputWarning InvalidInput Layer Match
-    MissingExtra Network NotIdentified NotWritten NpySource Oracle OracleError OracleFailed Outcome ParquetSource
-    QuadraticDenseNet Recipe Result SavedRun UnreadableFile UnweaveError Verdict activation_named audit canonical
+    DaskCluster Diagnostic Everywhere Exposure FeatureCorrection HttpOracle InputRanges InputWarning InvalidInput
+    Journal Layer Match MissingExtra Network NotIdentified NotWritten NpySource Oracle OracleError OracleFailed
+    Outcome ParquetSource QuadraticDenseNet Recipe Result SavedRun Transport TransportFailed UnreadableFile
+    UnweaveError Verdict activation_named audit canonical
     identify identify_lowest_layer match measure_feature_correction read_run write_run
 """
 ESTIMATORS = """
@@ -49,8 +50,8 @@ ADVANCED = {
 }
 # What the docstring of a public name, and of whatever it has that is public, begins with.
 VERBS = """
-    Add Allow Answer Ask Begin Bring Compare Compute Count Cut Describe Draw Find Hold Learn Limit List Look Make
-    Measure Move Name Read Recover Remember Report Return Shrink State Take Tell Train Warn Write Yield
+    Add Allow Answer Ask Begin Bring Compare Compute Count Cut Describe Draw Find Give Hold Learn Limit List Look
+    Make Measure Move Name Read Recover Remember Report Return Shrink State Take Tell Train Warn Write Yield
 """
 IMPORT = re.compile(r"^ *((?:from +unweave[\w.]* +import|import +unweave)\b.*)$", re.MULTILINE)
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
         NotWritten,
         OracleError,
         OracleFailed,
+        TransportFailed,
         UnreadableFile,
         UnweaveError,
     )
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     from unweave.networks.network import Layer, Network
     from unweave.networks.quadratic.densenet import QuadraticDenseNet
     from unweave.networks.symmetries import Match, canonical, match
+    from unweave.oracles.http.client import Transport
+    from unweave.oracles.http.oracle import HttpOracle
+    from unweave.oracles.journal.oracle import Journal
     from unweave.oracles.oracle import Box, CallableOracle, Everywhere, Oracle
     from unweave.reports.files import SavedRun, read_run, write_run
     from unweave.result import Cost, Diagnostic, InputRanges, Outcome, Result, Verdict
@@ -62,6 +66,7 @@ else:
                 "NotWritten",
                 "OracleError",
                 "OracleFailed",
+                "TransportFailed",
                 "UnreadableFile",
                 "UnweaveError",
             ],
@@ -75,6 +80,9 @@ else:
             "networks.network": ["Layer", "Network"],
             "networks.quadratic.densenet": ["QuadraticDenseNet"],
             "networks.symmetries": ["Match", "canonical", "match"],
+            "oracles.http.client": ["Transport"],
+            "oracles.http.oracle": ["HttpOracle"],
+            "oracles.journal.oracle": ["Journal"],
             "oracles.oracle": ["Box", "CallableOracle", "Everywhere", "Oracle"],
             "reports.files": ["SavedRun", "read_run", "write_run"],
             "result": ["Cost", "Diagnostic", "InputRanges", "Outcome", "Result", "Verdict"],
@@ -101,9 +109,11 @@ __all__ = [
     "Everywhere",
     "Exposure",
     "FeatureCorrection",
+    "HttpOracle",
     "InputRanges",
     "InputWarning",
     "InvalidInput",
+    "Journal",
     "Layer",
     "Match",
     "MissingExtra",
@@ -120,6 +130,8 @@ __all__ = [
     "Recipe",
     "Result",
     "SavedRun",
+    "Transport",
+    "TransportFailed",
     "UnreadableFile",
     "UnweaveError",
     "Verdict",

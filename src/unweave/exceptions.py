@@ -39,6 +39,10 @@ class BadAnswer(OracleError):
     """Report that the black box returned an answer of the wrong shape or type, or one that is not finite."""
 
 
+class TransportFailed(UnweaveError):
+    """The server of a model could not be asked, or answered with a refusal: that says nothing about the model."""
+
+
 class BudgetExhausted(UnweaveError):
     """Report that a stage needs more queries than the budget has left. The batch was not sent."""
 
@@ -46,8 +50,7 @@ class BudgetExhausted(UnweaveError):
         which = "default budget (in proportion to what was explained so far)" if is_default else "budget"
         super().__init__(
             f"the next step needs {needed} queries but only {left} of the {which} of {budget} are left: "
-            f"{'give a budget of' if is_default else 'raise the budget by'} at least "
-            f"{budget + needed - left if is_default else needed - left}."
+            f"{'give a budget' if is_default else 'raise it'}."
         )
         self.needed = needed
         self.left = left

@@ -14,6 +14,8 @@ EXTRAS = {
     "PIL": "plots",
     "onnx": "onnx",
     "onnxruntime": "onnx",
+    "httpx": "http",
+    "jsonpath": "http",
 }
 
 

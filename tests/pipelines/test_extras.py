@@ -14,10 +14,10 @@ from unweave.extras import EXTRAS, need
 
 PROJECT = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
 # Where the name of a package differs from that of its distribution.
-DISTRIBUTIONS = {"sklearn": "scikit-learn", "PIL": "matplotlib"}
+DISTRIBUTIONS = {"sklearn": "scikit-learn", "PIL": "matplotlib", "jsonpath": "python-jsonpath"}
 OPTIONAL = (
     *("jax", "jaxlib", "optax", "sklearn", "matplotlib", "torch", "pyarrow", "distributed", "onnx", "onnxruntime"),
-    "beartype",
+    *("beartype", "httpx", "jsonpath"),
 )
 
 # Optional packages that can't be imported, as if they were not there.
@@ -47,6 +47,7 @@ NEEDING = [
     ("learn", ["learn", "halfspaces", "no-such-file.csv", "--target", "y", "--picture", "found.png"]),
     ("torch", ["correction"]),
     ("onnx", ["identify", "model.onnx"]),
+    ("http", ["identify", "http://127.0.0.1:9/v2/models/m"]),
 ]
 
 

@@ -3,12 +3,15 @@
 Results go to stdout (one JSON document with `--json`), progress and errors to stderr.
 """
 
+import logging
+import sys
+from enum import StrEnum
 from typing import Annotated
 
 import typer
 
 from unweave import __version__
-from unweave.cli import audit, demo, explore, identify, learn, report, reproduce, verify
+from unweave.cli import audit, demo, doctor, explore, identify, journal, learn, report, reproduce, verify
 from unweave.cli.console import (
     EXIT_CODES,
     IDENTIFIED,
@@ -18,7 +21,7 @@ from unweave.cli.console import (
     WRONG_USE,
     complain,
 )
-from unweave.exceptions import NotWritten, OracleError, UnweaveError
+from unweave.exceptions import NotWritten, OracleError, TransportFailed, UnweaveError
 
 app = typer.Typer(
     help="Recover a neural network from its answers.",
@@ -31,11 +34,22 @@ app.command(epilog=EXIT_CODES)(demo.demo)
 app.command(epilog=EXIT_CODES)(identify.identify)
 app.command(epilog=EXIT_CODES)(audit.audit)
 app.add_typer(learn.app, name="learn")
+app.add_typer(journal.app, name="journal")
 app.command(epilog=EXIT_CODES)(explore.landscape)
 app.command(epilog=EXIT_CODES)(explore.correction)
 app.command(epilog=EXIT_CODES)(reproduce.reproduce)
 app.command(epilog=EXIT_CODES)(verify.verify)
 app.command(epilog=EXIT_CODES)(report.report)
+app.command(epilog=EXIT_CODES)(doctor.doctor)
+
+
+class LogLevel(StrEnum):
+    """Levels of `logging`."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
 
 
 def run(arguments: list[str] | None = None) -> int:
@@ -59,7 +73,7 @@ def run(arguments: list[str] | None = None) -> int:
 def _code_of(error: UnweaveError) -> int:
     if isinstance(error, NotWritten):
         return NOT_WRITTEN
-    return MODEL_FAILED if isinstance(error, OracleError) else WRONG_USE
+    return MODEL_FAILED if isinstance(error, OracleError | TransportFailed) else WRONG_USE
 
 
 def _show_version(is_wanted: bool) -> bool:
@@ -74,5 +88,12 @@ def main(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
+    log_level: Annotated[
+        LogLevel, typer.Option(help="Write what the library notes to stderr, from this level on.")
+    ] = LogLevel.WARNING,
 ) -> None:
     """Recover a neural network from its answers."""
+    del version
+    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr)
+    # Of this library only: what others log of requests may hold too much.
+    logging.getLogger("unweave").setLevel(log_level.value.upper())

@@ -1,7 +1,8 @@
 """`unweave audit`: how exposed is a model?"""
 
 import sys
-from contextlib import redirect_stdout
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,11 +21,13 @@ from unweave.cli.console import (
     show,
     show_json,
 )
-from unweave.cli.identify import checked_sizes, domain_of, load_target
+from unweave.cli.resume import telling_what_is_kept
+from unweave.cli.targets import SERVER_OPTIONS, domain_of, headers_of, oracle_of_target, shown_target
 from unweave.exceptions import InvalidInput, NotWritten
 
 if TYPE_CHECKING:
     from unweave.exposure.result import Audit
+    from unweave.oracles.oracle import Oracle
 
 
 def audit(
@@ -32,8 +35,9 @@ def audit(
         str,
         typer.Argument(
             metavar="MODEL",
-            help="An ONNX file, a saved network file, or module:name or file.py:name of a function, a torch module or "
-            "a fitted scikit-learn estimator. Its answers should be scores (logits), not probabilities.",
+            help="An ONNX file, a saved network file, the address of a server, or module:name or file.py:name of a "
+            "function, a torch module or a fitted scikit-learn estimator. Its answers should be scores (logits), not "
+            "probabilities.",
         ),
     ],
     inputs: Annotated[int | None, typer.Option(min=1, help="Number of inputs; files and models know it.")] = None,
@@ -50,10 +54,29 @@ def audit(
     ] = None,
     max_seconds: Annotated[float | None, typer.Option(help="End after this time with what is done.")] = None,
     seed: Seed = 0,
-    scale: Annotated[float | None, typer.Option(help="How far from the center the function is interesting.")] = None,
-    center: Annotated[float | None, typer.Option(help="Where the function is interesting.")] = None,
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBERS", help="How far from the center the function is interesting; one, or one per input."
+        ),
+    ] = None,
+    center: Annotated[
+        str | None, typer.Option(metavar="NUMBERS", help="Where the function is interesting; one, or one per input.")
+    ] = None,
     box: Annotated[
-        tuple[float, float] | None, typer.Option(metavar="LOWER UPPER", help="Ask only between these bounds.")
+        tuple[str, str] | None,
+        typer.Option(metavar="LOWER UPPER", help="Ask only between these bounds; each one number, or one per input."),
+    ] = None,
+    header: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="'NAME: VALUE'",
+            help="Header of every request; $NAME is taken from the environment. Written nowhere.",
+        ),
+    ] = None,
+    journal: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep answers here: an audit that is ended goes on with them."),
     ] = None,
     html: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Write one HTML file that needs nothing else.")
@@ -69,7 +92,7 @@ def audit(
     """
     settings: dict[str, Any] = {
         "command": "audit",
-        "target": target,
+        "target": shown_target(target),
         "inputs": inputs,
         "outputs": outputs,
         "output": output,
@@ -86,7 +109,9 @@ def audit(
     _check_html(html)
     with progress(is_shown=not quiet) as tell:
         tell("loading", 0)
-        found = _audited(settings, out, overwrite=overwrite, tell=tell)
+        check_out(out, overwrite=overwrite)
+        with _opened(target, settings, headers=headers_of(header or []), journal=journal) as oracle:
+            found = _audited(oracle, settings, tell=tell)
     _deliver(found, settings, html=html, out=out, overwrite=overwrite, as_json=as_json, quiet=quiet)
     leave_when_measured(is_complete=found.is_complete)
 
@@ -97,31 +122,42 @@ def _check_html(html: Path | None) -> None:
         raise InvalidInput(f"--html needs a file in a folder that is there, got {html}: name another.")
 
 
-def _audited(settings: dict[str, Any], out: Path | None, *, overwrite: bool, tell: Tell) -> "Audit":
-    """Check everything that can be checked before a query is spent, then ask."""
-    import unweave
+@contextmanager
+def _opened(
+    target: str, settings: Mapping[str, Any], *, headers: Mapping[str, str], journal: Path | None
+) -> Iterator["Oracle"]:
+    """Open the model, and say what was kept if the audit ends early."""
+    from unweave.oracles.journal.oracle import Journal
 
-    domain = domain_of(settings["scale"], settings["center"], settings["box"])
-    forms = settings["forms"]
+    # Options of `identify` that an audit does not have; its rate is that of the service, not of the requests.
+    asked = {**dict.fromkeys((*SERVER_OPTIONS, "like", "columns", "inside")), **settings, "rate": None}
+    name = f"{settings['target']} {settings['output'] or ''}".strip()
     # What a model prints must not get between the results.
     with redirect_stdout(sys.stderr):
-        model = load_target(settings["target"])
-        inputs, outputs = checked_sizes(model, settings["inputs"], settings["outputs"])
-        check_out(out, overwrite=overwrite)
-        return unweave.audit(
-            model,
-            inputs=inputs,
-            outputs=outputs,
-            output=settings["output"],
-            domain=domain,
-            forms=None if forms is None else [name.strip() for name in forms.split(",")],
-            budget=settings["budget"],
-            seconds=settings["max_seconds"],
-            rate=settings["rate"],
-            price_per_1000=settings["price_per_1000"],
-            seed=settings["seed"],
-            progress=tell,
+        oracle = oracle_of_target(
+            target,
+            asked,
+            headers=headers,
+            domain=domain_of(asked),
+            journal=None if journal is None else Journal(journal, model=name),
         )
+        with telling_what_is_kept(oracle):
+            yield oracle
+
+
+def _audited(oracle: "Oracle", settings: Mapping[str, Any], *, tell: Tell) -> "Audit":
+    import unweave
+
+    forms = settings["forms"]
+    return unweave.audit(
+        oracle,
+        forms=None if forms is None else [name.strip() for name in forms.split(",")],
+        seconds=settings["max_seconds"],
+        rate=settings["rate"],
+        price_per_1000=settings["price_per_1000"],
+        seed=settings["seed"],
+        progress=tell,
+    )
 
 
 def _deliver(

@@ -81,6 +81,13 @@ def landscape(
         }
         curve = sweep(design, neurons=many, inputs=few, **settings)
     _deliver_curve(curve, picture, as_json=as_json)
+    if out is not None:
+        from unweave.reports.landscape import as_document
+        from unweave.reports.measurements import write_measurement
+
+        asked = {"neurons": neurons, "inputs": inputs, "activation": activation, "samples": samples, "planted": planted}
+        asked |= {"starts": starts, "search": search.value, "random_labels": random_labels, "seed": seed}
+        write_measurement(out, as_document(curve), {"command": "landscape"} | asked, overwrite=overwrite)
 
 
 def _deliver_curve(curve: "LandscapeCurve", picture: Path | None, *, as_json: bool) -> None:
@@ -90,12 +97,6 @@ def _deliver_curve(curve: "LandscapeCurve", picture: Path | None, *, as_json: bo
         show_json(as_document(curve))
     else:
         show(report(curve))
-    if out is not None:
-        from unweave.reports.measurements import write_measurement
-
-        asked = {"neurons": neurons, "inputs": inputs, "activation": activation, "samples": samples, "planted": planted}
-        asked |= {"starts": starts, "search": search.value, "random_labels": random_labels, "seed": seed}
-        write_measurement(out, as_document(curve), {"command": "landscape"} | asked, overwrite=overwrite)
     if picture is not None:
         from unweave.reports.pictures.landscape import draw_landscape
 

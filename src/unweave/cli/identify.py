@@ -1,33 +1,27 @@
 """`unweave identify`: a model in, a network out."""
 
 import sys
-from collections.abc import Callable
-from contextlib import redirect_stdout
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unweave.cli.console import (
-    AsJson,
-    Out,
-    Overwrite,
-    Quiet,
-    Seed,
-    check_out,
-    deliver,
-    leave_with,
-    named_object,
-    progress,
-    show,
-)
-from unweave.exceptions import InvalidInput, OracleFailed
+from unweave.cli.console import AsJson, Out, Overwrite, Quiet, Seed, Tell, deliver, leave_with, show
+from unweave.cli.dry_run import look_at, show_prospect
+from unweave.cli.progress import query_progress
+from unweave.cli.resume import goes_on, journal_of, telling_what_is_kept
+from unweave.cli.targets import domain_of, headers_of, oracle_of_target, shown_target
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from unweave.oracles.oracle import Domain
+    from unweave.oracles.journal.oracle import Journal
+    from unweave.oracles.oracle import Oracle
     from unweave.result import Result
+
+SERVER = "Servers"
 
 
 def identify(
@@ -35,13 +29,16 @@ def identify(
         str,
         typer.Argument(
             metavar="TARGET",
-            help="An ONNX file, a saved network file, or module:name (found from the current directory) or "
-            "file.py:name of a function, a torch module or a fitted scikit-learn estimator.",
+            help="An ONNX file, a saved network file, a table of recorded answers, the address of a server, or "
+            "module:name (found from the current directory) or file.py:name of a function, a torch module or a fitted "
+            "scikit-learn estimator.",
         ),
     ],
     inputs: Annotated[int | None, typer.Option(min=1, help="Number of inputs; files and models know it.")] = None,
     outputs: Annotated[int | None, typer.Option(min=1, help="Number of outputs; learnt if omitted.")] = None,
-    output: Annotated[str | None, typer.Option(help="Name of the output of an ONNX file that has several.")] = None,
+    output: Annotated[
+        str | None, typer.Option(help="Name of the output of an ONNX file or a server that has several.")
+    ] = None,
     activation: Annotated[str | None, typer.Option(help="Hidden activation; found if omitted.")] = None,
     neurons: Annotated[int | None, typer.Option(min=1, help="Hidden neurons; found if omitted.")] = None,
     budget: Annotated[int | None, typer.Option(min=1, help="Largest number of queries.")] = None,
@@ -51,13 +48,81 @@ def identify(
     ] = None,
     max_seconds: Annotated[float | None, typer.Option(help="End after this time with the best that was found.")] = None,
     seed: Seed = 0,
-    scale: Annotated[float | None, typer.Option(help="How far from the center the function is interesting.")] = None,
-    center: Annotated[float | None, typer.Option(help="Where the function is interesting.")] = None,
+    scale: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NUMBERS", help="How far from the center the function is interesting; one, or one per input."
+        ),
+    ] = None,
+    center: Annotated[
+        str | None, typer.Option(metavar="NUMBERS", help="Where the function is interesting; one, or one per input.")
+    ] = None,
     box: Annotated[
-        tuple[float, float] | None, typer.Option(metavar="LOWER UPPER", help="Ask only between these bounds.")
+        tuple[str, str] | None,
+        typer.Option(metavar="LOWER UPPER", help="Ask only between these bounds; each one number, or one per input."),
+    ] = None,
+    like: Annotated[
+        Path | None,
+        typer.Option(metavar="TABLE", help="Typical rows, CSV or Parquet: where inputs lie, and their units."),
+    ] = None,
+    columns: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES", help="Columns of a table that are the inputs; all (of answers: x0, x1, ...) if omitted."
+        ),
+    ] = None,
+    is_inside: Annotated[
+        bool, typer.Option("--inside", help="Ask nothing outside of the ranges of these rows.")
+    ] = False,
+    is_dry: Annotated[
+        bool, typer.Option("--dry-run", help="Estimate queries, requests, time and price from at most 50 queries.")
+    ] = False,
+    price: Annotated[
+        float | None, typer.Option("--price-per-1000", min=0.0, help="Price of a thousand queries, for --dry-run.")
     ] = None,
     out: Out = None,
     overwrite: Overwrite = False,
+    journal: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Keep answers here, where several runs find them; in FOLDER if omitted."),
+    ] = None,
+    is_forgetful: Annotated[
+        bool, typer.Option("--no-journal", help="Keep no answers: a run that is ended can't go on then.")
+    ] = False,
+    header: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="'NAME: VALUE'",
+            help="Header of every request; $NAME is taken from the environment. Written nowhere.",
+            rich_help_panel=SERVER,
+        ),
+    ] = None,
+    request: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JSON",
+            help="What an API takes that speaks no Open Inference Protocol; $points stands for the list of points.",
+            rich_help_panel=SERVER,
+        ),
+    ] = None,
+    answer: Annotated[
+        str | None,
+        typer.Option(metavar="JSONPATH", help="Where its answers are, such as $.scores[*].", rich_help_panel=SERVER),
+    ] = None,
+    is_binary: Annotated[
+        bool | None,
+        typer.Option("--binary/--no-binary", help="Send tensors as bytes, or as JSON.", rich_help_panel=SERVER),
+    ] = None,
+    rate: Annotated[float | None, typer.Option(help="Requests per second.", rich_help_panel=SERVER)] = None,
+    max_batch: Annotated[
+        int | None, typer.Option(min=1, help="Points in a request; 1000 if omitted.", rich_help_panel=SERVER)
+    ] = None,
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, help="Requests at once; 4 if omitted.", rich_help_panel=SERVER)
+    ] = None,
+    timeout: Annotated[
+        float | None, typer.Option(help="Seconds for a request; 30 if omitted.", rich_help_panel=SERVER)
+    ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say of every route why it was taken or not.")] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -67,7 +132,7 @@ def identify(
     A function gets an array of one row per point and returns one row of answers per point.
     """
     settings: dict[str, Any] = {
-        "target": target,
+        "target": shown_target(target),
         "inputs": inputs,
         "outputs": outputs,
         "output": output,
@@ -81,10 +146,31 @@ def identify(
         "scale": scale,
         "center": center,
         "box": None if box is None else list(box),
+        "like": None if like is None else str(like),
+        "columns": columns,
+        "inside": is_inside,
+        "journal": None if journal is None else str(journal),
+        "headers": sorted(headers_of(header or [])),
+        "request": request,
+        "answer": answer,
+        "is_binary": is_binary,
+        "rate": rate,
+        "max_batch": max_batch,
+        "concurrency": concurrency,
+        "timeout": timeout,
     }
-    with progress(is_shown=not quiet) as tell:
-        tell("loading", 0)
-        found = _identify(settings, out, overwrite=overwrite, tell=tell)
+    overwrite = overwrite or goes_on(out, settings)
+    place = journal_of(out, journal, settings, overwrite=overwrite, is_kept=not is_forgetful)
+    model = {"target": target, "settings": settings, "headers": headers_of(header or []), "journal": place}
+    if is_dry:
+        with _asked(**model, is_shown=not quiet) as (oracle, _):
+            prospect = look_at(oracle, neurons=neurons, seed=seed, rate=rate, price=price)
+        show_prospect(prospect, as_json=as_json)
+        return
+    with _asked(**model, is_shown=not quiet) as (oracle, tell):
+        found = _identify(oracle, settings, tell)
+    if oracle.traffic and not (quiet or as_json):
+        typer.echo(f"{oracle.traffic}.", err=True)
     deliver(found, settings, out=out, overwrite=overwrite, as_json=as_json, quiet=quiet)
     if explain:
         show(_routes(found), on_stderr=as_json)
@@ -105,116 +191,35 @@ def _routes(found: "Result") -> "Table":
     return table
 
 
-def _identify(
-    settings: dict[str, Any], out: Path | None, *, overwrite: bool, tell: Callable[[str, int], None]
-) -> "Result":
-    """Check everything that can be checked before a query is spent, then ask."""
+@contextmanager
+def _asked(
+    *,
+    target: str,
+    settings: Mapping[str, Any],
+    headers: Mapping[str, str],
+    journal: "Journal | None",
+    is_shown: bool,
+) -> Iterator[tuple["Oracle", Tell]]:
+    """Open a model, show how far it is, and say what was kept if it ends early."""
+    # What a model prints must not get between the results.
+    with query_progress(is_shown=is_shown) as progress, redirect_stdout(sys.stderr):
+        domain = domain_of(settings)
+        oracle = oracle_of_target(target, settings, headers=headers, domain=domain, journal=journal)
+        progress.watch(oracle, neurons=settings["neurons"])
+        with telling_what_is_kept(oracle):
+            yield oracle, progress.tell
+
+
+def _identify(oracle: "Oracle", settings: Mapping[str, Any], tell: Tell) -> "Result":
     import unweave
 
-    domain = domain_of(settings["scale"], settings["center"], settings["box"])
-    # What a model prints must not get between the results.
-    with redirect_stdout(sys.stderr):
-        model = load_target(settings["target"])
-        inputs, outputs = checked_sizes(model, settings["inputs"], settings["outputs"])
-        check_out(out, overwrite=overwrite)
-        return unweave.identify(
-            model,
-            inputs=inputs,
-            outputs=outputs,
-            output=settings["output"],
-            activation=settings["activation"],
-            neurons=settings["neurons"],
-            domain=domain,
-            budget=settings["budget"],
-            confidence=settings["confidence"],
-            coverage=settings["coverage"],
-            seconds=settings["max_seconds"],
-            seed=settings["seed"],
-            progress=tell,
-        )
-
-
-def domain_of(scale: float | None, center: float | None, box: list[float] | None) -> "Domain | None":
-    """Give the domain that options describe; None if they do not.
-
-    Raises:
-        InvalidInput: if they contradict each other.
-    """
-    if scale is None and center is None and box is None:
-        return None
-    from unweave.oracles.oracle import Box, Everywhere
-
-    if box is None:
-        return Everywhere(1.0 if scale is None else scale, 0.0 if center is None else center)
-    if scale is not None or center is not None:
-        raise InvalidInput("a box says where to ask already: leave --scale and --center out, or leave --box out.")
-    return Box(*box)
-
-
-def load_target(target: str) -> Any:
-    """Give the path of an ONNX file, the network of a file, or what ``module:name`` or ``file.py:name`` names.
-
-    Raises:
-        InvalidInput: if it is nothing of this kind.
-        UnreadableFile: if a file holds no network.
-    """
-    from unweave.oracles.models.kinds import FILES
-
-    if Path(target).suffix in FILES:
-        return Path(target)
-    if target.endswith(".safetensors") or Path(target).exists():
-        import unweave
-        from unweave.reports.files import read_network
-
-        network = read_network(target)
-        if network is None:
-            raise InvalidInput(f"the run {target} holds no network: name another.")
-        is_layered = isinstance(network, unweave.Network)
-        return network if is_layered else unweave.CallableOracle(network, inputs=network.inputs)
-    if ":" not in target:
-        raise InvalidInput(
-            "TARGET needs to be module:function, file.py:function, an ONNX file (.onnx) or the path of a saved network "
-            f"(.safetensors), got {target!r}."
-        )
-    return _checked_target(target, named_object(target, name="TARGET"))
-
-
-def _checked_target(target: str, value: Any) -> Any:
-    from unweave.networks.network import Network
-    from unweave.oracles.models.kinds import knows_inputs
-    from unweave.oracles.oracle import Oracle
-
-    if isinstance(value, Network | Oracle) or knows_inputs(value):
-        return value
-    if isinstance(value, type):
-        raise InvalidInput(f"TARGET {target!r} is a class: name a function, or an instance that can be called.")
-    if not callable(value):
-        raise InvalidInput(f"TARGET {target!r} needs to be callable, got an object of type {type(value).__name__}.")
-
-    def answer(points: object) -> object:
-        try:
-            return value(points)
-        except SystemExit as error:
-            # Otherwise the model would choose our exit code.
-            raise OracleFailed(f"the oracle left the program with sys.exit({error.code!r}).") from error
-
-    return answer
-
-
-def checked_sizes(model: object, inputs: int | None, outputs: int | None) -> tuple[int | None, int | None]:
-    """Check the sizes that were given against those that the model knows.
-
-    Raises:
-        InvalidInput: if they differ, or are missing.
-    """
-    from unweave.networks.network import Network
-    from unweave.oracles.models.kinds import knows_inputs
-    from unweave.oracles.oracle import Oracle
-
-    if isinstance(model, Network):
-        for name, given, needed in (("inputs", inputs, model.inputs), ("outputs", outputs, model.outputs)):
-            if given not in (None, needed):
-                raise InvalidInput(f"the network has {needed} {name}, but --{name} says {given}: leave it out.")
-    elif inputs is None and not isinstance(model, Oracle | Path) and not knows_inputs(model):
-        raise InvalidInput("identify needs --inputs, the number of inputs of the function.")
-    return inputs, outputs
+    return unweave.identify(
+        oracle,
+        activation=settings["activation"],
+        neurons=settings["neurons"],
+        confidence=settings["confidence"],
+        coverage=settings["coverage"],
+        seconds=settings["max_seconds"],
+        seed=settings["seed"],
+        progress=tell,
+    )

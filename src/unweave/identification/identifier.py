@@ -5,6 +5,7 @@ one is tried; a network is judged by fresh answers, so that none is given that i
 """
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from unweave.certificates.claims import ClaimRules
 from unweave.certificates.quality import network_quality
 from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
 from unweave.identification import reasons
+from unweave.identification.estimate import budget_needed
 from unweave.identification.examination import Examination, Examined
 from unweave.identification.hessians.route import HessianRoute
 from unweave.identification.kinks.route import KinkWalk
@@ -46,8 +48,9 @@ from unweave.networks.network import Network
 from unweave.numerics.least_squares import ending_after
 from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.numerics.subspace_power import SubspacePower
-from unweave.oracles.oracle import Domain, Oracle
-from unweave.oracles.views import as_oracle
+from unweave.oracles.entry import as_oracle
+from unweave.oracles.journal.oracle import Journal
+from unweave.oracles.oracle import Box, Domain, Oracle
 from unweave.result import Outcome, Result
 
 
@@ -65,6 +68,7 @@ def identify(
     coverage: float | None = None,
     seconds: float | None = None,
     seed: int = 0,
+    journal: str | Path | Journal | None = None,
     progress: Progress | None = None,
 ) -> Result[Network, Certificate]:
     """Recover the network behind a black box from its answers.
@@ -83,6 +87,7 @@ def identify(
         coverage: share of the domain that the claim is to cover; 0.99 in a box and 0.95 elsewhere if omitted.
         seconds: the time after which the run ends with the best that was found; no limit if omitted.
         seed: the same seed gives the same queries and the same result.
+        journal: file in which every answer is kept before it is used; the same call goes on there after it was ended.
         progress: called with the name of the stage and the queries so far.
 
     Returns:
@@ -117,10 +122,17 @@ def identify(
             f"identify needs {needed:,} fresh points for coverage={coverage!r} with confidence={confidence!r}, which "
             f"is more than {Examination.most_fresh:,}: ask for less."
         )
-    oracle = as_oracle(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output)
+    oracle = as_oracle(
+        model, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output, journal=journal
+    )
     examination = Examination(confidence=confidence, coverage=coverage)
     identifier = Identifier(activation=activation, neurons=neurons, examination=examination)
-    return identifier(oracle, seconds=seconds, seed=seed, progress=progress)
+    found = identifier(oracle, seconds=seconds, seed=seed, progress=progress)
+    if found.is_identified or not oracle.ledger.refused:
+        return found
+    is_in_box = isinstance(oracle.domain, Box)
+    plan = budget_needed(inputs=oracle.inputs, is_in_box=is_in_box, neurons=neurons, spent=oracle.ledger.sent)
+    return replace(found, reason=f"{found.reason} {plan}")
 
 
 @dataclass(frozen=True)

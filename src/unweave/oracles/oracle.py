@@ -1,25 +1,31 @@
-"""The only way to the secret: batched queries, counted and bounded, where they may be asked, and how exact they are.
+"""The only way to the secret: batched queries, counted and bounded, and where they may be asked.
 
 A new kind of black box is a subclass that implements `_answer` for one batch. Counting, the
 budget, the checks of points and answers and the splitting of large batches are done here, once.
-
-How exact answers are is read off the answers themselves. The type of an array says little: numbers that were computed
-in float32 or float16 often arrive as float64, and others were rounded to decimals. Numbers of full precision have
-random last digits, so that a few answers tell.
 """
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TypedDict, Unpack
 
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from unweave.arrays import Points, Values, Vector, as_float64, significant_bits
-from unweave.exceptions import BadAnswer, BudgetExhausted, InvalidInput, OracleError, OracleFailed, TimeExhausted
+from unweave.arrays import Points, Values, Vector, as_float64
+from unweave.exceptions import (
+    BadAnswer,
+    BudgetExhausted,
+    InvalidInput,
+    NotWritten,
+    OracleError,
+    OracleFailed,
+    TimeExhausted,
+    TransportFailed,
+)
+from unweave.oracles.value_grid import ValueGrid
 
 # Coordinates beyond this leave no room for calculations with them.
 FARTHEST = 1e100
@@ -128,88 +134,6 @@ def _per_input(value: float | Vector, inputs: int, name: str) -> Float64[np.ndar
     return np.full(inputs, array)
 
 
-@dataclass(frozen=True)
-class ValueGrid:
-    """What the answers so far say about how they were rounded.
-
-    Args:
-        bits: the largest number of significant binary digits that a value needs.
-        kept: some different values, none of them zero.
-        most_bits: that values on a grid may need: eight zeros at the end of every value are no chance.
-        most_kept: values that tell a grid; chosen.
-        fewest: different ones that do.
-        full_share: of the values that need all digits of the grid: a half of those rounded to binary digits do.
-        finest: spacings below this share of the largest value are rounding.
-        multiple: differences are multiples of a spacing up to this share of it.
-    """
-
-    bits: int = 0
-    kept: Float64[np.ndarray, "values"] = field(default_factory=lambda: np.empty(0))
-    most_bits: int = 44
-    most_kept: int = 64
-    fewest: int = 8
-    full_share: float = 0.2
-    finest: float = 1e-8
-    multiple: float = 1e-3
-
-    def having(self, values: np.ndarray) -> "ValueGrid":
-        """Add finite answers."""
-        if len(self.kept) >= self.most_kept and self.bits > self.most_bits:
-            return self
-        values, kept = np.unique(values[values != 0.0]), self.kept
-        if len(values) == 0:
-            return self
-        if len(kept) < self.most_kept:
-            chosen = values[:: max(1, len(values) // self.most_kept)]
-            kept = np.concatenate([kept, np.setdiff1d(chosen, kept)])[: self.most_kept]
-        return replace(self, bits=max(self.bits, int(np.max(significant_bits(values)))), kept=kept)
-
-    @cached_property
-    def digits(self) -> float:
-        """The relative rounding, as `np.finfo(...).eps`, of values with few binary digits; zero if there is none.
-
-        Values that are multiples of one number need all digits only where they are largest, and have no relative
-        rounding.
-        """
-        if self.bits > self.most_bits or len(self.kept) < self.fewest:
-            return 0.0
-        is_full = significant_bits(self.kept) >= self.bits
-        exponents = np.frexp(self.kept)[1]
-        is_relative = len(np.unique(exponents[is_full])) > 1 and np.mean(is_full) >= self.full_share
-        return 2.0 ** (1 - self.bits) if is_relative else 0.0
-
-    @cached_property
-    def step(self) -> float:
-        """The number that all values so far are multiples of, as decimals are; zero if there is none."""
-        return 0.0 if len(self.kept) < self.fewest or self.digits else self._spacing()
-
-    @property
-    def is_staircase(self) -> bool:
-        """Whether the few values so far are neighbouring multiples of one number, as rounding makes them."""
-        heights = np.diff(np.sort(self.kept))
-        return len(heights) > 0 and self._spacing() > (1.0 - self.multiple) * float(np.min(heights))
-
-    def _spacing(self) -> float:
-        largest = float(np.max(np.abs(self.kept)))
-        smallest, spacing = self.finest * largest, largest
-        for value in np.abs(self.kept):
-            spacing = _common(spacing, float(value), smallest)
-            if not spacing > smallest:
-                return 0.0
-            # Subtraction leaves errors that the next value would multiply.
-            spacing = largest / np.rint(largest / spacing)
-        multiples = self.kept / spacing
-        return float(spacing) if np.all(np.abs(multiples - np.rint(multiples)) < self.multiple) else 0.0
-
-
-def _common(one: float, other: float, smallest: float) -> float:
-    """Give the largest number that two numbers are multiples of, or one below the smallest that counts."""
-    while other > smallest:
-        # The remainder nearest to zero: a multiple may be missed by rounding on either side.
-        one, other = other, abs(one - other * np.rint(one / other))
-    return one
-
-
 @dataclass
 class Ledger:
     """How many queries were sent, and how many may be. The only mutable state of a run.
@@ -218,19 +142,23 @@ class Ledger:
         budget: the largest number that the user allows; None for no limit.
         sent: rows that were sent, answered or not: what a service charges for.
         answered: rows that came back.
+        replayed: rows among them that came from a journal: they count, so that a run that goes on decides as before.
         type_digits: relative rounding of the answers' type, the coarsest seen.
         grid: what the answers themselves say about their rounding.
         allowance: the largest number for now, where the user has given no budget; None for no limit.
         deadline: when the last query may be sent, by `time.monotonic`; None for any time.
+        refused: queries that the user's budget had no room for when it ended.
     """
 
     budget: int | None = None
     sent: int = 0
     answered: int = 0
+    replayed: int = 0
     type_digits: float = 2.0**-52
     grid: ValueGrid = field(default_factory=ValueGrid)
     allowance: int | None = None
     deadline: float | None = None
+    refused: int = 0
 
     @property
     def answer_digits(self) -> float:
@@ -257,6 +185,7 @@ class Ledger:
         if self.deadline is not None and time.monotonic() > self.deadline:
             raise TimeExhausted
         if self.limit is not None and queries > self.left:
+            self.refused = queries if self.budget is not None else 0
             raise BudgetExhausted(
                 needed=queries, left=int(self.left), budget=self.limit, is_default=self.budget is None
             )
@@ -282,6 +211,11 @@ class Oracle(ABC):
         batch: the largest number of points sent at once.
     """
 
+    # Whether the model is asked on another machine: its answers take long, and may have a price.
+    is_remote = False
+    # Whether its answers are on disk already: a journal would keep them twice.
+    is_recorded = False
+
     def __init__(
         self,
         *,
@@ -304,10 +238,28 @@ class Oracle(ABC):
         self.domain = domain if domain is not None else Everywhere()
         self.domain.frame(self.inputs)
         self.ledger, self._batch = Ledger(budget=budget), batch
+        # What a journal keeps the answers under, and a checksum of the model where there is one.
+        self.name, self.fingerprint = type(self).__name__, ""
+
+    @property
+    def points_at_once(self) -> int:
+        """The largest number of points that are sent together."""
+        return self._batch
+
+    @property
+    def traffic(self) -> str:
+        """What was sent on which way, in words for users; empty if there is nothing to say."""
+        return ""
 
     @abstractmethod
     def _answer(self, points: Points) -> object:
         """Ask the black box for one batch; return whatever it says."""
+
+    def pieces(self, points: Points) -> Iterator[tuple[slice, object]]:
+        """Yield what the black box says, without counting it, in the parts in which it arrives: rows and answers."""
+        for first in range(0, len(points), self._batch):
+            rows = slice(first, min(first + self._batch, len(points)))
+            yield rows, self._answer(points[rows])
 
     def query(self, points: Points) -> Values:
         """Ask for the answers at `points`; every point is counted when it is sent, whatever comes of it.
@@ -334,20 +286,43 @@ class Oracle(ABC):
     def _one_batch(self, points: Points) -> Values:
         # A service charges for what it was sent, also if it fails.
         self.ledger.sent += len(points)
-        try:
+        with self._failing_as_oracle():
             raw = self._answer(points)
-        except (OracleError, BudgetExhausted):
-            # From an oracle that is asked through this one.
+        self.ledger.answered += len(points)
+        return self._checked(raw, len(points))
+
+    @contextmanager
+    def _failing_as_oracle(self) -> Iterator[None]:
+        """Turn whatever the black box raises into `OracleFailed`, which says how many queries were answered."""
+        try:
+            yield
+        except (OracleError, BudgetExhausted, TransportFailed, NotWritten):
+            # From an oracle that is asked through this one, from the way to it, or from its journal.
             raise
         except Exception as error:
             raise OracleFailed(
                 f"the oracle raised {type(error).__name__}: {error} (after {self.ledger.answered} answered queries).",
                 queries=self.ledger.sent,
             ) from error
-        self.ledger.answered += len(points)
-        return self._checked(raw, len(points))
 
     def _checked(self, raw: object, points: int) -> Values:
+        values = self._as_rows(raw, points)
+        is_float = values.dtype.kind == "f"
+        if is_float:
+            self.ledger.type_digits = max(self.ledger.type_digits, float(np.finfo(values.dtype).eps))
+        values = values.astype(np.float64)
+        if not np.all(np.isfinite(values)):
+            row = int(np.argmin(np.all(np.isfinite(values), axis=1)))
+            raise self._bad(
+                f"answers must be finite, got {values[row]} at point {row} of a batch of {points}: "
+                "restrict the domain to where the model is defined"
+            )
+        if is_float:
+            self.ledger.grid = self.ledger.grid.having(values)
+        return values
+
+    def _as_rows(self, raw: object, points: int) -> np.ndarray:
+        """Give answers in their own type, one row per point, or say what is wrong with their shape."""
         try:
             values = np.asarray(raw)
         except Exception as error:
@@ -365,18 +340,6 @@ class Oracle(ABC):
             self.outputs = values.shape[1]
         if values.shape[1] != self.outputs:
             raise self._bad(f"{points} points need answers of shape {wanted}, got {shape}")
-        is_float = values.dtype.kind == "f"
-        if is_float:
-            self.ledger.type_digits = max(self.ledger.type_digits, float(np.finfo(values.dtype).eps))
-        values = values.astype(np.float64)
-        if not np.all(np.isfinite(values)):
-            row = int(np.argmin(np.all(np.isfinite(values), axis=1)))
-            raise self._bad(
-                f"answers must be finite, got {values[row]} at point {row} of a batch of {points}: "
-                "restrict the domain to where the model is defined"
-            )
-        if is_float:
-            self.ledger.grid = self.ledger.grid.having(values)
         return values
 
     def _bad(self, problem: str) -> BadAnswer:
@@ -394,6 +357,8 @@ class CallableOracle(Oracle):
             raise InvalidInput(f"CallableOracle needs a callable, got {type(function).__name__}.")
         super().__init__(inputs=inputs, **settings)
         self._function = function
+        named = function if hasattr(function, "__qualname__") else type(function)
+        self.name = f"{named.__module__}.{named.__qualname__}"
 
     def _answer(self, points: Points) -> object:
         # A copy, so that a model that works in place can't change our points.

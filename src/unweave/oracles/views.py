@@ -6,9 +6,7 @@ All measurements are made in standard coordinates, so that no later stage needs 
 """
 
 from dataclasses import dataclass, replace
-from pathlib import Path
-from types import FunctionType
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float64
@@ -18,37 +16,10 @@ from unweave.activations import IDENTITY
 from unweave.arrays import Points, Values, Vector, spread_of_columns, unit_of_columns
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Layer, Network
-from unweave.oracles.oracle import Box, CallableOracle, Domain, Oracle
+from unweave.oracles.oracle import Box, Oracle
 
 # Standard deviation of rounding, in units of what is rounded to: that of a uniform error, ``sqrt(1 / 12)``.
 ROUNDING_DEVIATION = 0.29
-
-
-def as_oracle(
-    model: Any,
-    *,
-    inputs: int | None,
-    outputs: int | None,
-    domain: Domain | None,
-    budget: int | None,
-    output: str | None = None,
-) -> Oracle:
-    """Give the oracle that a model is, or one that asks it; wrong settings raise `InvalidInput`."""
-    if output is not None and not isinstance(model, str | Path):
-        raise InvalidInput(f"only outputs of ONNX files have names, got output={output!r}: leave it out.")
-    if isinstance(model, Oracle):
-        if any(setting is not None for setting in (inputs, outputs, domain, budget)):
-            raise InvalidInput("an Oracle carries its own inputs, outputs, domain and budget: leave them out.")
-        return model
-    if not isinstance(model, FunctionType):
-        from unweave.oracles.models.kinds import oracle_of_model
-
-        known = oracle_of_model(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output)
-        if known is not None:
-            return known
-    if inputs is None:
-        raise InvalidInput("identify needs inputs=, the number of inputs of the model.")
-    return CallableOracle(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget)
 
 
 @runtime_checkable

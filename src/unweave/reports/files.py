@@ -5,7 +5,8 @@ A run folder holds
 * `result.json`: outcome, reason, parameters, certificate, diagnostics, cost and notes (`docs/result.schema.json`);
 * `settings.json`: every setting and the seed, versions, platform and date, and checksums of all files of the run;
 * `network.safetensors`: the network, if there is one, for `Network.load` (or `QuadraticDenseNet.load`);
-* `first_layer.safetensors`: the first layer, where only that was found.
+* `first_layer.safetensors`: the first layer, where only that was found;
+* `journal.sqlite`: every answer of the model, from the first query on.
 
 They are written together (`unweave.folders`): a reader sees all files of one run, or of the one before. Every file
 holds a checksum of itself, so that damage is noticed.
@@ -27,6 +28,7 @@ from unweave.exceptions import InvalidInput, UnreadableFile
 from unweave.folders import PREFIX, names_in, read_file, read_files, write_files
 from unweave.networks.network import Network
 from unweave.networks.quadratic.densenet import QuadraticDenseNet
+from unweave.oracles.journal.store import FILES as ANSWERS
 from unweave.reports.fields import (
     certificate_of,
     cost_of,
@@ -56,6 +58,8 @@ FILES = (SETTINGS, RESULT, NETWORK, FIRST_LAYER)
 MEASUREMENTS = {"audit": "audit.json", "landscape": "landscape.json"}
 # What `unweave report --html` writes beside the other files; it goes when another run comes.
 REPORT = "report.html"
+# Answers of a run that goes on: they are there before anything else is, and stay.
+JOURNAL_FILES = frozenset(ANSWERS)
 # How documents begin.
 BEGINNING = b'{\n  "format": "unweave'
 # Packages that results depend on; some are optional extras.
@@ -97,7 +101,7 @@ def check_folder(folder: str | Path, *, overwrite: bool = False) -> Path:
     if not (existing.is_dir() and os.access(existing, os.R_OK | os.W_OK | os.X_OK)):
         problem = "protected" if existing.is_dir() else "not a folder"
         raise InvalidInput(f"a run needs a folder that can be written, but {existing} is {problem}: name another.")
-    if folder.exists() and (names := names_in(folder)):
+    if folder.exists() and (names := names_in(folder) - JOURNAL_FILES):
         try:
             files = read_files(folder, (SETTINGS, RESULT))
         except OSError:
@@ -148,8 +152,8 @@ def write_with_settings(
         """Refuse what another writer has put there since, now that none is at work."""
         held = {each.name: each for each in folder.iterdir() if not each.name.startswith(PREFIX)}
         files = {name: held[name].read_bytes() for name in (SETTINGS, RESULT) if name in held and held[name].is_file()}
-        if held:
-            _check_earlier(folder, set(held), files, overwrite=overwrite)
+        if names := set(held) - JOURNAL_FILES:
+            _check_earlier(folder, names, files, overwrite=overwrite)
 
     write_files(folder, contents, removed=(*FILES, *MEASUREMENTS.values(), REPORT), check=check_again)
     return folder

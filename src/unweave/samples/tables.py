@@ -4,7 +4,7 @@ Tables are read in batches of rows; this needs pyarrow (``pip install 'unweave[d
 """
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from unweave.exceptions import InvalidInput
+from unweave.extras import need
 from unweave.samples.sources import CHUNK_ROWS, Chunk, Piece, Source
 
 PARQUET, CSV = (".parquet", ".pq"), (".csv", ".txt")
@@ -30,14 +31,13 @@ class Columns:
 
     def chunk(self, batch: Any) -> Chunk:
         """Points and labels of a batch of pyarrow."""
-        points = np.stack([self._numbers(batch, name) for name in self.inputs], axis=1)
-        return points, self._numbers(batch, self.label)
+        points = np.stack([self.numbers(batch, name) for name in self.inputs], axis=1)
+        return points, self.numbers(batch, self.label)
 
-    def _numbers(self, batch: Any, name: str) -> np.ndarray:
-        """A column as float64; an empty cell becomes NaN, which is refused where rows are summed."""
+    def numbers(self, batch: Any, name: str) -> np.ndarray:
+        """Give a column as float64; an empty cell becomes NaN, which is refused where rows are summed."""
         try:
-            column = batch.column(name).to_numpy(zero_copy_only=False)
-            return np.asarray(column, dtype=np.float64)
+            return np.asarray(batch.column(name), dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise InvalidInput(f"column {name} of {self.path} needs numbers: {error}.") from error
 
@@ -237,6 +237,47 @@ def table_source(paths: tuple[Path, ...], *, label: str, inputs: tuple[str, ...]
     kind = ParquetSource if endings <= set(PARQUET) else CsvSource
     source = kind(paths, label, inputs)
     return source, len(source.columns(paths[0]).inputs)
+
+
+def column_names(path: Path) -> tuple[str, ...]:
+    """Read the names of the columns of a table, Parquet or CSV by its ending.
+
+    Raises:
+        InvalidInput: if it can't be read, or two columns have the same name.
+        MissingExtra: without pyarrow.
+    """
+    names = tuple(_whole_table(path).column_names)
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise InvalidInput(f"{path} has more than one column {', '.join(repeated)}: rename or remove them.")
+    return names
+
+
+def read_columns(path: Path, columns: Sequence[str]) -> np.ndarray:
+    """Read columns of numbers into memory, one row per line of the table.
+
+    Raises:
+        InvalidInput: if a column is missing, or holds something else than finite numbers.
+    """
+    names = column_names(path)
+    missing = [name for name in columns if name not in names]
+    if missing:
+        raise InvalidInput(f"{path} has no column {', '.join(missing)}: its columns are {', '.join(names)}.")
+    table, chosen = _whole_table(path), Columns(path, tuple(columns), "")
+    rows = np.stack([chosen.numbers(table, name) for name in columns], axis=1)
+    if not np.all(np.isfinite(rows)):
+        raise InvalidInput(f"{path} needs finite numbers in {', '.join(columns)}, but some are missing or infinite.")
+    return rows
+
+
+def _whole_table(path: Path) -> Any:
+    need("pyarrow", purpose=f"reading {path}")
+    endings = (*PARQUET, *CSV)
+    if path.suffix.lower() not in endings:
+        raise InvalidInput(f"a table needs a name that ends in {', '.join(endings)}, got {path}.")
+    is_parquet = path.suffix.lower() in PARQUET
+    with _readable(path, kind="a Parquet file" if is_parquet else "a file of comma separated values"):
+        return _open_parquet(path).read() if is_parquet else _open_csv(path).read_all()
 
 
 def _open_csv(path: Path) -> Any:

@@ -22,11 +22,11 @@ from torch import nn
 from unweave.activations import TANH
 from unweave.exceptions import BadAnswer, InvalidInput, MissingExtra, UnreadableFile
 from unweave.networks.network import Network
+from unweave.oracles.entry import as_oracle
 from unweave.oracles.models.onnx_file import OnnxOracle
 from unweave.oracles.models.sklearn_estimator import SklearnOracle
 from unweave.oracles.models.torch_module import TorchOracle
 from unweave.oracles.oracle import Box, CallableOracle, Everywhere, Oracle
-from unweave.oracles.views import as_oracle
 
 
 def oracle_of(model: object, **given: Any) -> Oracle:
@@ -287,7 +287,7 @@ class TestFiles:
     def test_only_outputs_of_onnx_files_have_names(self) -> None:
         network = Network.shallow(np.ones((2, 3)), np.ones(2), np.ones((1, 2)), np.zeros(1), TANH)
         for model in (nn.Linear(2, 2), network, CallableOracle(network, inputs=3), lambda points: points):
-            with pytest.raises(InvalidInput, match="only outputs of ONNX files have names"):
+            with pytest.raises(InvalidInput, match="outputs with names"):
                 oracle_of(model, output="probabilities")
 
     def test_sizes_that_contradict_a_network_are_refused_before_any_query(self) -> None:

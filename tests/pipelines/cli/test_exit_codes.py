@@ -70,7 +70,8 @@ def test_a_full_disk_leaves_with_5_after_the_report(
     captured = capsys.readouterr()
     assert captured.out.startswith("identified: all is known.")
     assert "NotWritten: the results could not be written to run: [Errno 28]" in " ".join(captured.err.split())
-    assert not Path("run").exists(), "nothing is left of a run that could not be written"
+    names = {each.name for each in Path("run").iterdir()}
+    assert names <= {"journal.sqlite", "journal.sqlite-wal", "journal.sqlite-shm"}, "only answers are left of it"
 
 
 def test_a_folder_that_changes_while_the_model_is_asked_leaves_with_5(
@@ -81,7 +82,7 @@ def test_a_folder_that_changes_while_the_model_is_asked_leaves_with_5(
         return Result(Outcome.IDENTIFIED, "all is known.", secret, cost=Cost(queries=9))
 
     monkeypatch.setattr(unweave, "identify", identify)
-    assert run(["identify", "secret.safetensors", "--out", "run"]) == 5
+    assert run(["identify", "secret.safetensors", "--out", "run", "--no-journal"]) == 5
     captured = capsys.readouterr()
     assert captured.out.startswith("identified: all is known.")
     assert "NotWritten: " in captured.err
@@ -146,5 +147,6 @@ def test_an_interruption_leaves_with_130(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert (out, err) == (b"", b"Interrupted.\n")
-    assert not (tmp_path / "run").exists()
+    kept = b"0 answers are saved in run/journal.sqlite. Run the same command again to go on.\n"
+    assert (out, err) == (b"", kept + b"Interrupted.\n")
+    assert {each.name for each in (tmp_path / "run").iterdir()} == {"journal.sqlite"}

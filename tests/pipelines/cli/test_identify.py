@@ -253,9 +253,21 @@ def test_a_run_folder_holds_every_setting_and_can_be_verified(capsys: pytest.Cap
         "coverage": None,
         "max_seconds": None,
         "seed": 4,
-        "scale": 1.5,
-        "center": -0.1,
+        "scale": "1.5",
+        "center": "-0.1",
         "box": None,
+        "like": None,
+        "columns": None,
+        "inside": False,
+        "journal": None,
+        "headers": [],
+        "request": None,
+        "answer": None,
+        "is_binary": None,
+        "rate": None,
+        "max_batch": None,
+        "concurrency": None,
+        "timeout": None,
     }
     assert written.result.network is not None
     assert str(written.result.network.activations[0]) == "sigmoid"

@@ -34,6 +34,7 @@ COMMANDS: dict[str, tuple[str, int]] = {
     "demo, not identified": ("demo --inputs 5 --neurons 3 --activation quadratic", 1),
     "identify": ("identify secret.safetensors --out run", 0),
     "identify, not identified": ("identify secret.safetensors --budget 60", 1),
+    "identify, dry run": ("identify secret.safetensors --dry-run --price-per-1000 2", 0),
     "verify": ("verify secret.safetensors --against secret.safetensors", 0),
     "verify, other shape": ("verify secret.safetensors --against wider.safetensors", 1),
     "verify, quadratic": ("verify deep.safetensors --against deep.safetensors", 0),

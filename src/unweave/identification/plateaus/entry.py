@@ -12,8 +12,9 @@ from unweave.identification.plateaus.search import LowestLayerSearch
 from unweave.identification.session import Progress, Session
 from unweave.identification.walks.lines import remembered
 from unweave.networks.network import Network
+from unweave.oracles.entry import as_oracle
 from unweave.oracles.oracle import Box, Domain, Oracle
-from unweave.oracles.views import StandardOracle, answer_rounding, as_oracle
+from unweave.oracles.views import StandardOracle, answer_rounding
 from unweave.result import Outcome, Result, RouteChoice, RouteEnd
 
 ASKED_FOR = "the lowest layer was asked for."

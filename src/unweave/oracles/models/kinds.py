@@ -6,11 +6,15 @@ from typing import Any, Unpack
 from unweave.exceptions import InvalidInput, UnreadableFile
 from unweave.networks.network import Network
 from unweave.oracles.oracle import CallableOracle, Oracle, OracleSettings
+from unweave.seals import checksum
 
 # Files that hold pickled objects: reading one runs whatever code it names.
 PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".joblib")
 # Files of models that `oracle_of_file` knows, or refuses by name.
-FILES = (".onnx", *PICKLES)
+TABLES = (".csv", ".parquet", ".pq")
+FILES = (".onnx", *PICKLES, *TABLES)
+# How addresses of servers begin.
+ADDRESSES = ("http://", "https://")
 
 
 def knows_inputs(model: object) -> bool:
@@ -28,16 +32,21 @@ def oracle_of_model(
     """Give the oracle that asks a model of a known kind; None for anything else.
 
     Args:
-        model: a network, a module, an estimator, or the path of a file.
+        model: a network, a module, an estimator, the path of a file, or the address of a server.
         inputs: number of inputs, where the model does not say it.
-        output: name of the output of an ONNX model that is asked, if it has several.
+        output: name of the output that is asked, if an ONNX model or a server has several.
         settings: of the oracle.
 
     Raises:
         InvalidInput: if the model can't be asked, or contradicts what is given.
         UnreadableFile: for a path at which there is no model.
         MissingExtra: if a package that it needs is not installed.
+        TransportFailed: if a server can't be asked what its model is.
     """
+    if isinstance(model, str) and model.startswith(ADDRESSES):
+        from unweave.oracles.http.oracle import HttpOracle
+
+        return HttpOracle(model, inputs=inputs, output=output, **settings)
     if isinstance(model, str | Path):
         return oracle_of_file(Path(model), inputs=inputs, output=output, **settings)
     if isinstance(model, Network):
@@ -53,14 +62,15 @@ def oracle_of_model(
     known = _keras_inputs(model)
     if known is not None and callable(model):
         check_size("inputs", inputs, known)
-        return CallableOracle(model, inputs=known, **settings)
+        # It answers in a tensor of its backend; this way in an array, and as it does outside of training.
+        return CallableOracle(getattr(model, "predict_on_batch", model), inputs=known, **settings)
     return None
 
 
 def oracle_of_file(
     path: Path, *, inputs: int | None = None, output: str | None = None, **settings: Unpack[OracleSettings]
 ) -> Oracle:
-    """Give the oracle that asks the model of a file, an ONNX model or a network that `Network.save` has written.
+    """Give the oracle that asks the model of a file: ONNX, a network of `Network.save`, a table of recorded answers.
 
     Args:
         path: of the file.
@@ -76,8 +86,12 @@ def oracle_of_file(
         from unweave.oracles.models.onnx_file import OnnxOracle
 
         return OnnxOracle(path, output=output, inputs=inputs, **settings)
+    if path.suffix in TABLES:
+        from unweave.oracles.models.recorded_answers import RecordedAnswers
+
+        return RecordedAnswers(path, inputs=inputs, **settings)
     if output is not None:
-        raise InvalidInput(f"only outputs of ONNX files have names, got output={output!r} for {path}: leave it out.")
+        raise InvalidInput(f"only ONNX files have outputs with names, got output={output!r} for {path}: leave it out.")
     if path.suffix in PICKLES:
         raise InvalidInput(
             f"{path} may hold pickled objects, and reading it would run whatever code it names: load it in a file of "
@@ -85,7 +99,9 @@ def oracle_of_file(
         )
     if not path.exists():
         raise UnreadableFile(f"there is no model at {path}: check the path.")
-    return _oracle_of_network(Network.load(path), inputs=inputs, **settings)
+    oracle = _oracle_of_network(Network.load(path), inputs=inputs, **settings)
+    oracle.name, oracle.fingerprint = str(path.resolve()), checksum(path.read_bytes())
+    return oracle
 
 
 def _oracle_of_network(network: Network, *, inputs: int | None, **settings: Unpack[OracleSettings]) -> Oracle:

@@ -11,6 +11,7 @@ from unweave.exceptions import InvalidInput, UnreadableFile
 from unweave.extras import need
 from unweave.oracles.models.kinds import check_size
 from unweave.oracles.oracle import Oracle, OracleSettings
+from unweave.seals import checksum
 
 TYPES = {"tensor(float)": np.float32, "tensor(double)": np.float64, "tensor(float16)": np.float16}
 # Dictionaries from class to probability, as converted scikit-learn classifiers give them.
@@ -49,6 +50,8 @@ class OnnxOracle(Oracle):
         if fixed is not None:
             settings["batch"] = fixed
         super().__init__(inputs=prod(self._shape), **settings)
+        self.name = f"{Path(path).resolve()} {self._output}"
+        self.fingerprint = checksum(Path(path).read_bytes())
 
     def _answer(self, points: Points) -> object:
         rows = len(points)

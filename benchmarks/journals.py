@@ -1,0 +1,215 @@
+"""What journals stand and cost: kill -9 at random moments, servers that fail, and a million answers.
+
+    python benchmarks/journals.py                                  # all of it, some minutes
+    python benchmarks/journals.py kills --kills 100
+    python benchmarks/journals.py failing --runs 50
+    python benchmarks/journals.py overhead --shape 50-1000 --runs 5
+
+* kills: `unweave identify ADDRESS --out run` is killed and run again. Printed are answers that were in the journal and
+  were asked again, answers that were lost (in flight at the kill: at most a request per connection), and results that
+  differ in a bit from those of a run that was left alone.
+* failing: a fifth of all requests fails. Printed are runs that are identified, and requests per request without faults.
+* overhead: the same runs with and without a journal. Printed are CPU seconds, their ratio, and the largest memory.
+
+The exit code is 1 if an answer was asked again or more were lost than were in flight, a result differs, a run is not
+identified, more than 1.3 times the requests were sent, or the journal takes more than a tenth of the time.
+"""
+
+import io
+import os
+import resource
+import signal
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+
+import numpy as np
+
+from command_line import parser_of, say
+from model_server import DROPPED, SLOW, ModelServer, random_faults
+from unweave import HttpOracle, Journal, Network, Transport, identify, read_run
+from unweave.cli import run
+from unweave.networks.planted import general_network
+from unweave.oracles.journal.store import NAME, JournalFile
+from unweave.reports.json import as_document
+
+# Requests under way at a kill.
+CONCURRENCY = 2
+# What fails: refusals, connections that are cut, and now and then an answer that never comes.
+FAULTS = (*(429, 503, DROPPED) * 6, SLOW)
+# Times as many requests as without faults that are allowed: a fifth that fails makes 1.25 of them.
+MOST_REQUESTS = 1.3
+MOST_OVERHEAD = 0.1
+
+
+def in_child(work: Callable[[], object]) -> int:
+    """Start work in a copy of this process, so that nothing is imported again."""
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()) as said:
+                code = int(work() or 0)  # type: ignore[call-overload]
+            if code:
+                os.write(2, said.getvalue().encode())
+        finally:
+            os._exit(code)
+    return child
+
+
+def journalled(folder: Path) -> Counter[bytes]:
+    """Points that the journal of a run holds, and how often; none if there is no journal yet."""
+    if not (folder / NAME).exists():
+        return Counter()
+    file = JournalFile(folder / NAME, is_read=True)
+    requests = (request for model in file.models() for request in file.requests(model) if not request.is_probe)
+    found = Counter(point.tobytes() for request in requests for point in request.points)
+    file.connection.close()
+    return found
+
+
+def contents(folder: Path) -> tuple[object, ...]:
+    """What a run has found, as far as it does not depend on the clock."""
+    found = read_run(folder).result
+    return (
+        found.outcome,
+        found.reason,
+        found.queries,
+        found.certificate,
+        found.diagnostics,
+        as_document(found)["network"],
+    )
+
+
+def is_same(folder: Path, whole: Path, status: int) -> bool:
+    """Whether a run has found what the other one has; what differs is printed."""
+    if status != 0:
+        say(f"{folder.name}: the second run ended with {os.waitstatus_to_exitcode(status)}")
+        return False
+    differing = [(one, other) for one, other in zip(contents(folder), contents(whole), strict=True) if one != other]
+    if differing:
+        say(f"{folder.name}: {differing}")
+    return not differing
+
+
+def kill_runs(place: Path, kills: int, rng: np.random.Generator) -> Counter[str]:
+    """Kill a run, look at its journal, run it again, and compare with one that was left alone."""
+    secret = general_network(np.random.default_rng(3), inputs=5, neurons=3)
+    counts: Counter[str] = Counter(kills=0, begun=0, again=0, in_flight=0, too_many=0, different=0)
+    with ModelServer(secret, inputs=5, seconds=0.002).running() as server:
+
+        def command(folder: Path) -> int:
+            address = f"{server.address}/v2/models/secret"
+            options = ["--out", str(folder), "--max-batch", "10", "--concurrency", str(CONCURRENCY), "--quiet"]
+            return run(["identify", address, *options])
+
+        # Here, so that copies of this process import nothing; the second one tells how long a run takes.
+        whole = place / "whole"
+        with redirect_stdout(io.StringIO()):
+            command(whole)
+        began = time.perf_counter()
+        _, status = os.waitpid(in_child(lambda: command(place / "timed")), 0)
+        seconds = time.perf_counter() - began
+        if status != 0:
+            raise RuntimeError(f"a run that is left alone ends with {os.waitstatus_to_exitcode(status)}")
+        for kill in range(kills):
+            folder = place / str(kill)
+            server.asked.clear()
+            child = in_child(lambda folder=folder: command(folder))
+            time.sleep(seconds * float(rng.uniform(0.0, 1.0)))
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            # What is under way still arrives.
+            time.sleep(0.05)
+            before, kept = Counter(server.asked), journalled(folder)
+            _, status = os.waitpid(in_child(lambda folder=folder: command(folder)), 0)
+            after = server.asked - before
+            probes = sum((after - (journalled(folder) - kept)).values())
+            lost = sum((before - kept).values())
+            counts.update(kills=1, begun=bool(kept), in_flight=lost, too_many=lost > 8 + 10 * CONCURRENCY)
+            # Nothing but the probe, which is asked at every start, is asked beside what is added to the journal.
+            counts.update(again=max(0, probes - 8), different=not is_same(folder, whole, status))
+    return counts
+
+
+def fail_runs(runs: int) -> tuple[int, list[float]]:
+    """Identify networks behind a server that fails a fifth of the time: how many, and requests per needed one."""
+    identified, ratios = 0, []
+    transport = Transport(first_wait=0.01, longest_wait=0.1, timeout=2.0)
+    for seed in range(runs):
+        secret = general_network(np.random.default_rng(seed), inputs=5, neurons=3)
+        sent = []
+        for fault in (lambda _: None, random_faults(0.2, FAULTS, seed)):
+            with ModelServer(secret, inputs=5, fault=fault).running() as server:
+                oracle = HttpOracle(f"{server.address}/v2/models/secret", transport=transport)
+                found = identify(oracle)
+                sent.append(server.requests)
+        identified += found.is_identified
+        ratios.append(sent[1] / sent[0])
+    return identified, ratios
+
+
+def measure_overhead(place: Path, shape: tuple[int, int], runs: int) -> tuple[int, dict[str, tuple[float, float]]]:
+    """Identify one network with several seeds, with and without a journal: answers, CPU seconds and memory in MB."""
+    secret = general_network(np.random.default_rng(0), inputs=shape[0], neurons=shape[1])
+    found: dict[str, tuple[float, float]] = {}
+    answers = 0
+    for name in ("without", "with"):
+        reading, writing = os.pipe()
+
+        def work(name: str = name, writing: int = writing) -> int:
+            journal = Journal(place / NAME, model="secret") if name == "with" else None
+            queries = sum(
+                identify(secret_of(secret), inputs=shape[0], seed=seed, journal=journal).queries for seed in range(runs)
+            )
+            used = resource.getrusage(resource.RUSAGE_SELF)
+            os.write(writing, f"{queries} {used.ru_utime + used.ru_stime} {used.ru_maxrss / 1024}".encode())
+            return 0
+
+        os.waitpid(in_child(work), 0)
+        words = os.read(reading, 100).decode().split()
+        answers, found[name] = int(words[0]), (float(words[1]), float(words[2]))
+    return answers, found
+
+
+def secret_of(network: Network) -> Callable[[np.ndarray], np.ndarray]:
+    """Hide a network behind a function."""
+    return lambda points: network(points)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the parts that are named, all if none is."""
+    parser = parser_of(__doc__)
+    parser.add_argument("parts", nargs="*", choices=["kills", "failing", "overhead", []])
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--runs", type=int, default=None, help="of failing (50) and of overhead (5)")
+    parser.add_argument("--shape", default="50-1000", help="inputs and neurons of overhead")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args(arguments)
+    parts, is_bad = options.parts or ["kills", "failing", "overhead"], False
+    with tempfile.TemporaryDirectory() as name:
+        if "kills" in parts:
+            counts = kill_runs(Path(name), options.kills, np.random.default_rng(options.seed))
+            say("kills     " + "  ".join(f"{word} {number}" for word, number in counts.items()))
+            is_bad |= bool(counts["again"] or counts["too_many"] or counts["different"])
+        if "failing" in parts:
+            runs = options.runs or 50
+            identified, ratios = fail_runs(runs)
+            say(f"failing   {identified} of {runs} identified, requests {np.mean(ratios):.3f}, most {max(ratios):.2f}")
+            is_bad |= identified < runs or float(np.mean(ratios)) > MOST_REQUESTS
+        if "overhead" in parts:
+            inputs, neurons = map(int, options.shape.split("-"))
+            answers, found = measure_overhead(Path(name), (inputs, neurons), options.runs or 5)
+            share = found["with"][0] / found["without"][0] - 1.0
+            told = ", ".join(f"{each} {cpu:.1f} CPU s {memory:.0f} MB" for each, (cpu, memory) in found.items())
+            say(f"overhead  {answers:,} answers: {told}: {100 * share:.1f} %")
+            is_bad |= answers >= 1_000_000 and share > MOST_OVERHEAD
+    return 1 if is_bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

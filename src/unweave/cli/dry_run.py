@@ -1,0 +1,119 @@
+"""What an identification would cost, after at most 50 queries: `unweave identify TARGET --dry-run`."""
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from unweave.cli.console import show, show_json
+from unweave.writing import envelope
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from unweave.identification.estimate import Effort
+    from unweave.oracles.oracle import Oracle
+
+
+@dataclass(frozen=True)
+class Prospect:
+    """What is known of a model after a look at it.
+
+    Args:
+        inputs, outputs: of the model.
+        queries: that the look has taken.
+        answers: what kind of answers they are, in words.
+        efforts: what an identification takes, for one width or several.
+        seconds_per_request: at the given rate, or as measured; None for a model in this process.
+        price: of a thousand queries; None if nobody has said it.
+    """
+
+    inputs: int
+    outputs: int
+    queries: int
+    answers: str
+    efforts: "tuple[Effort, ...]"
+    seconds_per_request: float | None
+    price: float | None
+
+
+def look_at(oracle: "Oracle", *, neurons: int | None, seed: int, rate: float | None, price: float | None) -> Prospect:
+    """Ask what an identification asks first, and estimate the rest; a journal keeps these answers for it."""
+    import numpy as np
+
+    from unweave.identification.estimate import estimate
+    from unweave.identification.session import Session
+    from unweave.oracles.oracle import Box
+    from unweave.oracles.views import NoiseLook, are_probabilities
+
+    began = time.perf_counter()
+    noise = NoiseLook()(oracle, Session(oracle, np.random.default_rng(seed)).rng_probe)
+    # The look asks twice, and once more where there may be kinks.
+    measured = (time.perf_counter() - began) / 2
+    digits = -np.log10(oracle.ledger.answer_digits)
+    kind = "probabilities" if are_probabilities(noise.values) else "numbers"
+    exactness = f"of about {digits:.0f} digits" if noise.is_deterministic else "that change when they are asked again"
+    is_in_box = isinstance(oracle.domain, Box)
+    efforts = estimate(inputs=oracle.inputs, is_in_box=is_in_box, neurons=neurons, max_batch=oracle.points_at_once)
+    return Prospect(
+        inputs=oracle.inputs,
+        outputs=noise.values.shape[1],
+        queries=oracle.ledger.sent,
+        answers=f"{kind} {exactness}",
+        efforts=efforts,
+        seconds_per_request=max(measured, 1.0 / rate if rate else 0.0) if oracle.is_remote else None,
+        price=price,
+    )
+
+
+def show_prospect(prospect: Prospect, *, as_json: bool) -> None:
+    """Print an estimate on stdout."""
+    if as_json:
+        show_json(_document(prospect))
+        return
+    show(
+        f"{prospect.inputs} inputs, {prospect.outputs} outputs, {prospect.answers}. "
+        f"{prospect.queries} queries were asked; nothing was identified."
+    )
+    show(_table(prospect))
+
+
+def _table(prospect: Prospect) -> "Table":
+    from rich.table import Table
+
+    table = Table(title="One hidden layer takes about; deeper networks take more", title_justify="left")
+    timed = ("requests", "time") if prospect.seconds_per_request is not None else ()
+    priced = ("price",) if prospect.price is not None else ()
+    for column in ("neurons", "queries", *timed, *priced):
+        table.add_column(column, justify="right")
+    for effort in prospect.efforts:
+        cells = [f"{effort.neurons:,}", str(effort.queries)]
+        if prospect.seconds_per_request is not None:
+            seconds = effort.requests.times(prospect.seconds_per_request)
+            cells += [str(effort.requests), " to ".join(dict.fromkeys(map(_duration, seconds)))]
+        if prospect.price is not None:
+            cells.append(" to ".join(f"{each:,.2f}" for each in effort.queries.times(prospect.price / 1000)))
+        table.add_row(*cells)
+    return table
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s" if seconds >= 1 else "1 s"
+
+
+def _document(prospect: Prospect) -> dict[str, Any]:
+    pace = prospect.seconds_per_request
+    efforts = [
+        {
+            "neurons": effort.neurons,
+            "queries": [effort.queries.least, effort.queries.most],
+            "requests": [effort.requests.least, effort.requests.most],
+            "seconds": None if pace is None else list(effort.requests.times(pace)),
+            "price": None if prospect.price is None else list(effort.queries.times(prospect.price / 1000)),
+        }
+        for effort in prospect.efforts
+    ]
+    told = {"inputs": prospect.inputs, "outputs": prospect.outputs, "queries": prospect.queries}
+    return envelope("estimate") | told | {"answers": prospect.answers, "efforts": efforts}

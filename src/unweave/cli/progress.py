@@ -1,0 +1,113 @@
+"""How far an identification is: live on a terminal, a line every few seconds elsewhere, with the time that is left."""
+
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import typer
+from rich.console import Console
+
+if TYPE_CHECKING:
+    from unweave.oracles.oracle import Oracle
+
+# Seconds between lines where stderr is no terminal.
+LINE_SECONDS = 5.0
+
+
+@dataclass
+class Progress:
+    """What is known of a run while it goes on.
+
+    Args:
+        stage: that it is in.
+        oracle: whose ledger counts; None before it is there.
+        most: queries that it takes at most, as far as that is known.
+        began: when it began, by `time.monotonic`.
+    """
+
+    stage: str = "loading"
+    oracle: "Oracle | None" = None
+    most: int | None = None
+    began: float = field(default_factory=time.monotonic)
+
+    def tell(self, stage: str, _: int) -> None:
+        """Take the name of a stage; queries are read off the ledger."""
+        self.stage = stage
+
+    def watch(self, oracle: "Oracle", *, neurons: int | None) -> None:
+        """Count the queries of an oracle; the end is known where a budget or the number of neurons is."""
+        from unweave.identification.estimate import estimate
+        from unweave.oracles.oracle import Box
+
+        is_in_box = isinstance(oracle.domain, Box)
+        (effort, *_) = estimate(inputs=oracle.inputs, is_in_box=is_in_box, neurons=neurons)
+        limits = (oracle.ledger.budget, effort.queries.most if neurons is not None else None)
+        self.oracle, self.most = oracle, min((each for each in limits if each is not None), default=None)
+
+    @property
+    def words(self) -> str:
+        """Stage, queries, time and what is left of it."""
+        elapsed = time.monotonic() - self.began
+        sent = 0 if self.oracle is None else self.oracle.ledger.sent
+        new = sent if self.oracle is None else sent - self.oracle.ledger.replayed
+        said = f"{self.stage:<24} {sent:>9,} queries  {_clock(elapsed)}"
+        if self.most is None or new == 0 or sent >= self.most:
+            return said
+        # What is read from a journal takes no time.
+        return f"{said}, at most {_clock(elapsed / new * (self.most - sent))} left"
+
+
+def _clock(seconds: float) -> str:
+    minutes, seconds = divmod(int(seconds), 60)
+    return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
+
+
+@contextmanager
+def query_progress(*, is_shown: bool) -> Iterator[Progress]:
+    """Show progress on stderr while this context lasts."""
+    progress, console = Progress(), Console(stderr=True)
+    if not is_shown:
+        yield progress
+    elif sys.stderr.isatty() and not console.is_dumb_terminal:
+        with _live(progress, console):
+            yield progress
+    else:
+        with _lines(progress):
+            yield progress
+
+
+@contextmanager
+def _live(progress: Progress, console: Console) -> Iterator[None]:
+    from rich.live import Live
+    from rich.spinner import Spinner
+
+    class Line(Spinner):
+        """A spinner whose words are those of the moment."""
+
+        def render(self, time: float) -> object:  # type: ignore[override]
+            self.update(text=progress.words)
+            return super().render(time)
+
+    with Live(Line("dots"), console=console, transient=True, refresh_per_second=8):
+        yield
+
+
+@contextmanager
+def _lines(progress: Progress) -> Iterator[None]:
+    ended = threading.Event()
+
+    def write() -> None:
+        while not ended.wait(LINE_SECONDS):
+            typer.echo(progress.words, err=True)
+
+    thread = threading.Thread(target=write, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

@@ -1,0 +1,103 @@
+"""Runs that go on: where a command keeps the answers that it gets, and what is said of them when it ends."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from unweave.cli.console import check_out
+from unweave.exceptions import InvalidInput, OracleError, TransportFailed, UnreadableFile
+
+if TYPE_CHECKING:
+    from unweave.oracles.journal.oracle import Journal
+    from unweave.oracles.oracle import Oracle
+
+# Settings that say how far a run goes, or how fast: with other ones it is still the same run, and goes on.
+GOING_ON = (
+    *("budget", "max_seconds", "confidence", "coverage", "journal", "headers"),
+    *("rate", "max_batch", "concurrency", "timeout"),
+)
+
+
+def journal_of(
+    out: Path | None, journal: Path | None, settings: Mapping[str, Any], *, overwrite: bool, is_kept: bool
+) -> "Journal | None":
+    """Say where the answers of a run are kept: in a file of the user, or in the folder of the run, which is made.
+
+    Args:
+        out: folder of the run.
+        journal: file that the user has named.
+        settings: of the run, as they will be written.
+        overwrite: whether an earlier run may be replaced.
+        is_kept: whether answers are to be kept at all.
+
+    Raises:
+        InvalidInput: if the folder can't be used, or holds answers of another model.
+    """
+    from unweave.oracles.journal.oracle import Journal
+    from unweave.oracles.journal.store import NAME
+
+    check_out(out, overwrite=overwrite)
+    if not is_kept and journal is not None:
+        raise InvalidInput("--journal says where answers are kept, --no-journal that they are not: leave one out.")
+    if not is_kept or (out is None and journal is None):
+        return None
+    name = f"{settings['target']} {settings['output'] or ''}".strip()
+    if journal is not None:
+        return Journal(journal, model=name)
+    assert out is not None
+    out.mkdir(parents=True, exist_ok=True)
+    if (out / NAME).exists() and not overwrite:
+        _check_model(out / NAME, name)
+    return Journal(out / NAME, model=name)
+
+
+def goes_on(out: Path | None, settings: Mapping[str, Any]) -> bool:
+    """Whether a folder holds an earlier run of the same question, with its answers: it goes on, and is replaced."""
+    from unweave.oracles.journal.store import NAME
+    from unweave.reports.files import read_run
+
+    if out is None or not (out / NAME).exists():
+        return False
+    try:
+        earlier = read_run(out).settings
+    except UnreadableFile:
+        return False
+    return all(earlier.get(name) == value for name, value in settings.items() if name not in GOING_ON)
+
+
+def _check_model(path: Path, name: str) -> None:
+    from unweave.oracles.journal.store import JournalFile
+
+    held = [each.name for each in JournalFile(path, is_read=True).models()]
+    if held and name not in held:
+        raise InvalidInput(
+            f"{path} holds answers of {' and '.join(held)}, not of {name}: name another folder, or say --overwrite."
+        )
+
+
+@contextmanager
+def telling_what_is_kept(oracle: "Oracle") -> Iterator[None]:
+    """Say, if a run is interrupted or its model fails, what was saved and how to go on."""
+    try:
+        yield
+    except (KeyboardInterrupt, OracleError, TransportFailed):
+        said = kept_answers(oracle)
+        if not oracle.is_recorded:
+            typer.echo(f"{said} Run the same command again to go on." if said else NOT_KEPT, err=True)
+        raise
+
+
+NOT_KEPT = "No answers were saved: with --out or --journal the same command goes on where it ended."
+
+
+def kept_answers(oracle: "Oracle") -> str:
+    """Say how many answers are in the journal of an oracle; empty without one."""
+    from unweave.oracles.journal.oracle import JournalOracle
+
+    if not isinstance(oracle, JournalOracle):
+        return ""
+    count = oracle.log.file.count(oracle.log.model)
+    return f"{count:,} answers are saved in {oracle.log.file.path}."

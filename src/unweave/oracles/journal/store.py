@@ -1,0 +1,234 @@
+"""One SQLite file of answers: a log of requests that only grows, and an index of the points in it.
+
+A request is written in one transaction, with its points, its answers in their own type, and its time; a process that is
+killed leaves all of a request or nothing. The index is made from the log when a run opens the file, so that only the
+log is written while a model is asked.
+"""
+
+import os
+import sqlite3
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+
+from unweave.arrays import Points
+from unweave.exceptions import InvalidInput, NotWritten, UnreadableFile
+
+NAME = "journal.sqlite"
+# SQLite keeps what was written last in two files beside it, until the last process closes it; tables are exports.
+FILES = (NAME, f"{NAME}-wal", f"{NAME}-shm", "journal.csv", "journal.parquet")
+# What tells a file of ours from another one ("Unwv"), and the version of the tables in it.
+APPLICATION, VERSION = 0x556E7776, 1
+# How long one run waits for another that writes to the same file.
+WAIT_SECONDS = 60.0
+# Points that are put into the index at once: enough to sort them, few enough for any memory.
+INDEXED_TOGETHER = 50_000
+
+TABLES = (
+    """CREATE TABLE models (
+        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, fingerprint TEXT NOT NULL, inputs INTEGER NOT NULL
+    )""",
+    """CREATE TABLE requests (
+        id INTEGER PRIMARY KEY, model INTEGER NOT NULL REFERENCES models, is_probe INTEGER NOT NULL,
+        time REAL NOT NULL, points BLOB NOT NULL, answers BLOB NOT NULL, type TEXT NOT NULL, outputs INTEGER NOT NULL
+    )""",
+    """CREATE TABLE places (
+        model INTEGER NOT NULL, key INTEGER NOT NULL, request INTEGER NOT NULL, row INTEGER NOT NULL,
+        PRIMARY KEY (model, key, request, row)
+    ) WITHOUT ROWID""",
+    "CREATE TABLE indexed (request INTEGER NOT NULL)",
+    "INSERT INTO indexed VALUES (0)",
+    f"PRAGMA application_id = {APPLICATION}",
+    f"PRAGMA user_version = {VERSION}",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """Points that were sent together, and what came back.
+
+    Args:
+        number: its place in the log.
+        time: when it was written, in seconds since 1970.
+        points: that were asked.
+        answers: one row per point, in the type in which they came.
+        is_probe: whether it was asked to see that the model is still the same.
+    """
+
+    number: int
+    time: float
+    points: Points
+    answers: np.ndarray
+    is_probe: bool
+
+
+@dataclass(frozen=True)
+class HeldModel:
+    """A model whose answers a journal holds.
+
+    Args:
+        number: its place in the file.
+        name: under which its answers are kept.
+        fingerprint: checksum of the model, where there is one.
+        inputs: numbers in a point.
+    """
+
+    number: int
+    name: str
+    fingerprint: str
+    inputs: int
+
+
+class JournalFile:
+    """An open file of answers.
+
+    Args:
+        path: of the file; it is made if there is none.
+        is_forced: whether answers are forced to the disk, so that they survive a power cut, too. That takes some
+            milliseconds per request; without it they survive the end of the process, however it ends.
+        is_read: whether it is only read; it has to be there then.
+
+    Raises:
+        UnreadableFile: if it is something else, or damaged.
+        InvalidInput: if it can't be opened.
+    """
+
+    def __init__(self, path: str | Path, *, is_forced: bool = False, is_read: bool = False) -> None:
+        self.path = Path(path)
+        if is_read and not self.path.is_file():
+            raise UnreadableFile(f"there is no journal at {path}: check the path.")
+        # Also for reading: a run that was killed may have left its last answers to be put into place.
+        mode = "rwc" if not is_read else "rw" if os.access(self.path.absolute().parent, os.W_OK) else "ro"
+        place = f"file:{quote(str(self.path.absolute()))}?mode={mode}"
+        try:
+            self.connection = sqlite3.connect(place, timeout=WAIT_SECONDS, isolation_level=None, uri=True)
+            weakref.finalize(self, self.connection.close)
+            self._prepare(is_forced=is_forced, is_read=is_read)
+        except sqlite3.OperationalError as error:
+            raise InvalidInput(f"the journal {path} can't be opened: {error}; name another place.") from error
+        except sqlite3.DatabaseError as error:
+            raise UnreadableFile(f"{path} is no journal of Unweave, or damaged: {error}.") from error
+
+    def _prepare(self, *, is_forced: bool, is_read: bool) -> None:
+        if self._has_tables():
+            # Before anything is changed. A run that was killed at its very beginning has left none.
+            self._check_kind()
+        if is_read:
+            return
+        self.connection.execute("PRAGMA journal_mode = WAL")
+        self.connection.execute(f"PRAGMA synchronous = {'FULL' if is_forced else 'NORMAL'}")
+        # Two runs may begin at once: the second one waits, and finds the tables of the first.
+        with self.writing() as connection:
+            for statement in () if self._has_tables() else TABLES:
+                connection.execute(statement)
+        self._check_kind()
+
+    def _has_tables(self) -> bool:
+        return self._number("SELECT count(*) FROM sqlite_master") > 0
+
+    def _check_kind(self) -> None:
+        if self._number("PRAGMA application_id") != APPLICATION:
+            raise UnreadableFile(f"{self.path} is a database of something else, not a journal of Unweave.")
+        version = self._number("PRAGMA user_version")
+        if version != VERSION:
+            raise UnreadableFile(f"{self.path} is a journal of version {version}, this Unweave reads {VERSION}.")
+
+    def _number(self, question: str) -> int:
+        return self.connection.execute(question).fetchone()[0]
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """Make one transaction: all of it is in the file afterwards, or nothing.
+
+        Raises:
+            NotWritten: if the disk is full, or the file was damaged since it was opened.
+        """
+        try:
+            self.connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self.connection
+                self.connection.execute("COMMIT")
+            except BaseException:
+                if self.connection.in_transaction:
+                    self.connection.execute("ROLLBACK")
+                raise
+        except sqlite3.OperationalError as error:
+            raise NotWritten(f"answers could not be written to the journal {self.path}: {error}.") from error
+
+    def model_of(self, name: str, *, fingerprint: str, inputs: int) -> HeldModel:
+        """Find a model by its name, or begin its log; the index is brought up to date.
+
+        Raises:
+            InvalidInput: if there are answers of a model of that name with other inputs or another checksum.
+        """
+        with self.writing() as connection:
+            row = "INSERT OR IGNORE INTO models (name, fingerprint, inputs) VALUES (?, ?, ?)"
+            connection.execute(row, (name, fingerprint, inputs))
+        model = next(each for each in self.models() if each.name == name)
+        if model.inputs != inputs:
+            raise self.changed(model, f"had {model.inputs} inputs, this one has {inputs}")
+        if model.fingerprint != fingerprint:
+            raise self.changed(model, "had another content")
+        while self._index_more():
+            pass
+        return model
+
+    def models(self) -> list[HeldModel]:
+        """List the models whose answers it holds."""
+        if not self._has_tables():
+            return []
+        rows = self.connection.execute("SELECT id, name, fingerprint, inputs FROM models ORDER BY id")
+        return [HeldModel(*row) for row in rows]
+
+    def changed(self, model: HeldModel, how: str) -> InvalidInput:
+        """Make the error that refuses a model which is not the one that has answered before."""
+        return InvalidInput(
+            f"the journal {self.path} holds answers of a model {model.name!r} that {how}: answers of two models can't "
+            "be used together. Name another journal or run folder, or remove this one."
+        )
+
+    def requests(self, model: HeldModel, *, condition: str = "1") -> Iterator[Request]:
+        """Yield the requests of a model in the order in which they were written."""
+        columns = "SELECT id, time, points, answers, type, outputs, is_probe FROM requests"
+        rows = self.connection.execute(f"{columns} WHERE model = ? AND {condition} ORDER BY id", (model.number,))
+        for number, time, points, answers, kind, outputs, is_probe in rows:
+            asked = np.frombuffer(points, dtype="<f8").reshape(-1, model.inputs)
+            yield Request(number, time, asked, np.frombuffer(answers, dtype=kind).reshape(-1, outputs), bool(is_probe))
+
+    def count(self, model: HeldModel) -> int:
+        """Count the answers of a model that are in the log, probes not among them."""
+        question = "SELECT coalesce(sum(length(points)), 0) FROM requests WHERE model = ? AND is_probe = 0"
+        return self.connection.execute(question, (model.number,)).fetchone()[0] // (8 * model.inputs)
+
+    def _index_more(self) -> bool:
+        """Put some points of the log into the index; whether there may be more of them."""
+        with self.writing() as connection:
+            (last,) = connection.execute("SELECT request FROM indexed").fetchone()
+            rows = connection.execute(
+                "SELECT requests.id, model, is_probe, points, inputs FROM requests JOIN models ON models.id = model "
+                "WHERE requests.id > ? ORDER BY requests.id",
+                (last,),
+            )
+            places: list[tuple[int, int, int, int]] = []
+            for number, model, is_probe, points, inputs in rows:
+                last = number
+                if not is_probe:
+                    places += [(model, key, number, row) for row, key in enumerate(keys_of(points, 8 * inputs))]
+                if len(places) >= INDEXED_TOGETHER:
+                    break
+            # In the order of the index, which is written in long stretches then.
+            connection.executemany("INSERT INTO places VALUES (?, ?, ?, ?)", sorted(places))
+            connection.execute("UPDATE indexed SET request = ?", (last,))
+        return len(places) >= INDEXED_TOGETHER
+
+
+def keys_of(points: bytes, width: int) -> list[int]:
+    """Give a checksum of every point, of so many bytes each, that SQLite holds as a number."""
+    digests = [blake2b(points[first : first + width], digest_size=8).digest() for first in range(0, len(points), width)]
+    return np.frombuffer(b"".join(digests), dtype="<i8").tolist()
