@@ -21,7 +21,7 @@ from command_line import parser_of, say
 from unweave.exceptions import InvalidInput
 from unweave.learn.lowest_layer.fit import FoundLayer, fit_lowest_layer
 from unweave.learn.lowest_layer.labels import read_labels
-from unweave.learn.lowest_layer.starts import Start, moment_start, quiet_start
+from unweave.learn.lowest_layer.starts import LayerStart, moment_start, quiet_start
 from unweave.learn.lowest_layer.units import unit_named
 from unweave.result import Outcome
 
@@ -96,7 +96,7 @@ def chosen_cells(args: argparse.Namespace) -> Iterator[tuple[str, str, float]]:
             yield name, upper, threshold
 
 
-def start_figures(rows: np.ndarray, threshold: float, start: Callable[[], Start]) -> list[float]:
+def start_figures(rows: np.ndarray, threshold: float, start: Callable[[], LayerStart]) -> list[float]:
     """Median and worst angle, number of rows and error of the threshold of a start."""
     try:
         units = start().units

@@ -1,6 +1,6 @@
 """`unweave learn ...`: one command per estimator, made from a table of their options.
 
-An estimator's options are the fields of a class, its help is the docstring; `Request` holds what all of them share.
+An estimator's options are the fields of a class, its help is the docstring; `LearnRequest` holds what they share.
 """
 
 import inspect
@@ -45,7 +45,7 @@ Biases = Annotated[bool, typer.Option("--bias/--no-bias", help="Whether neurons 
 
 
 @dataclass(frozen=True)
-class Request:
+class LearnRequest:
     """What every estimator is asked: samples, seed, and where the result goes."""
 
     files: Annotated[
@@ -104,13 +104,13 @@ class Learner:
         """What the estimator is given."""
         return dict(vars(self))
 
-    def learn(self, request: Request, tell: Tell) -> ResultWithPicture:
+    def learn(self, request: LearnRequest, tell: Tell) -> ResultWithPicture:
         """Fit the estimator to the samples."""
         tell("learning", 0)
         return ResultWithPicture(fitted(self.estimator(), self.settings(), request, *request.samples()).result_)
 
 
-def fitted(name: str, settings: dict[str, Any], request: Request, points: "Points", labels: Any) -> Any:
+def fitted(name: str, settings: dict[str, Any], request: LearnRequest, points: "Points", labels: Any) -> Any:
     """An estimator with these settings, fitted to these samples."""
     import unweave.learn
 
@@ -130,7 +130,7 @@ class Relu(Learner):
         str | None, typer.Option(metavar="ADDRESS", help="Sum moments on this Dask cluster, such as tcp://host:8786.")
     ] = None
 
-    def learn(self, request: Request, tell: Tell) -> ResultWithPicture:
+    def learn(self, request: LearnRequest, tell: Tell) -> ResultWithPicture:
         """Learn from files that need not fit into memory."""
         tell("loading", 0)
         import numpy as np
@@ -197,7 +197,7 @@ class Halfspaces(Learner):
         """What the estimator is given."""
         return {"neurons": self.neurons}
 
-    def learn(self, request: Request, tell: Tell) -> ResultWithPicture:
+    def learn(self, request: LearnRequest, tell: Tell) -> ResultWithPicture:
         """Fit the estimator, and prepare a picture of what it found."""
         check_picture(self.picture)
         tell("learning", 0)
@@ -257,7 +257,7 @@ LEARNERS: dict[str, type[Learner]] = {
 }
 
 
-def _learn(name: str, learner: Learner, request: Request) -> None:
+def _learn(name: str, learner: Learner, request: LearnRequest) -> None:
     """Learn, deliver the result and leave with its exit code."""
     need("sklearn", purpose="learning from samples")
     check_out(request.out, overwrite=request.overwrite)
@@ -284,10 +284,10 @@ def _command(name: str, options: type[Learner]) -> Callable[..., None]:
     """A function with one parameter per option, from which Typer makes a command."""
 
     def command(**given: Any) -> None:
-        request = Request(**{each.name: given.pop(each.name) for each in fields(Request)})
+        request = LearnRequest(**{each.name: given.pop(each.name) for each in fields(LearnRequest)})
         _learn(name, options(**given), request)
 
-    shared = _parameters(Request)
+    shared = _parameters(LearnRequest)
     names = [each.name for each in shared]
     samples, others = shared[: names.index("seed")], shared[names.index("seed") :]
     parameters = [*samples, *_parameters(options), *others]

@@ -95,7 +95,8 @@ def polish(
 
     ``1 - Phi`` is a sum of squares that vanishes at the atoms of the span, so the steps converge
     quadratically there. A start that has converged, or has used up its steps, leaves the block of
-    those in flight and the next one takes its place.
+    those in flight and the next one takes its place. Hundreds of starts move at once, with a damping each and on the
+    sphere, hence apart from `numerics.least_squares`.
     """
     span = _Span(columns, is_complement=is_complement, inputs=starts.shape[1])
     points, damping = np.array(starts), np.full(len(starts), rules.first_damping)

@@ -26,7 +26,7 @@ Chunk = tuple[Any, Any]
 CHUNK_ROWS = 2**16
 
 
-class Piece(ABC):
+class SourcePiece(ABC):
     """A part of a source that can be read anywhere."""
 
     @abstractmethod
@@ -38,7 +38,7 @@ class Source(ABC):
     """Samples that can be read from the start, once per pass."""
 
     @abstractmethod
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[SourcePiece]:
         """Yield all pieces in order."""
 
     def chunks(self) -> Iterator[Chunk]:
@@ -48,7 +48,7 @@ class Source(ABC):
 
 
 @dataclass(frozen=True, eq=False)
-class HeldPiece(Piece):
+class HeldPiece(SourcePiece):
     """Rows that are in memory already."""
 
     points: Any
@@ -74,7 +74,7 @@ class ArraySource(Source):
     def __post_init__(self) -> None:
         _check_rows(self.points.shape, self.labels.shape, self.chunk_rows)
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[SourcePiece]:
         """Cut the arrays into slices."""
         for first in range(0, len(self.points), self.chunk_rows):
             rows = slice(first, first + self.chunk_rows)
@@ -82,7 +82,7 @@ class ArraySource(Source):
 
 
 @dataclass(frozen=True)
-class NpyPiece(Piece):
+class NpyPiece(SourcePiece):
     """Some rows of two `.npy` files."""
 
     points: Path
@@ -109,7 +109,7 @@ class NpySource(Source):
     def __post_init__(self) -> None:
         _check_rows(_mapped(self.points).shape, _mapped(self.labels).shape, self.chunk_rows)
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[SourcePiece]:
         """Yield ranges of rows."""
         for first in range(0, len(_mapped(self.points)), self.chunk_rows):
             yield NpyPiece(self.points, self.labels, slice(first, first + self.chunk_rows))
@@ -127,7 +127,7 @@ class ChunkSource(Source):
     chunks_from: Callable[[], Iterable[Chunk]] | Iterable[Chunk]
     _spent: list[bool] = field(default_factory=list, init=False, repr=False, compare=False)
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[SourcePiece]:
         """Yield one piece per chunk.
 
         Raises:
@@ -183,7 +183,7 @@ def _mapped(path: Path) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class PartPiece(Piece):
+class PartPiece(SourcePiece):
     """The rows of a piece that belong to one part.
 
     Args:
@@ -193,7 +193,7 @@ class PartPiece(Piece):
         is_held_out: which part this is.
     """
 
-    piece: Piece
+    piece: SourcePiece
     share: float
     key: tuple[int, int]
     is_held_out: bool
@@ -228,7 +228,7 @@ class Part(Source):
         if not 0.0 < self.share < 1.0:
             raise InvalidInput(f"the share of held out rows needs to be between 0 and 1, got {self.share}.")
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[SourcePiece]:
         """The pieces of the source without the rows of the other part."""
         for place, piece in zip(count(), self.source.pieces()):
             part = PartPiece(piece, self.share, (self.seed, place), self.is_held_out)

@@ -19,7 +19,7 @@ from jaxtyping import Float64, Int
 
 from unweave.arrays import Points
 from unweave.exceptions import InvalidInput
-from unweave.samples.sources import Chunk, HeldPiece, Labels, Piece, Source, check_chunk
+from unweave.samples.sources import Chunk, HeldPiece, Labels, Source, SourcePiece, check_chunk
 
 Moments = TypeVar("Moments")
 Part = TypeVar("Part")
@@ -236,7 +236,7 @@ class Engine(ABC):
     """Something that can sum a statistic over pieces of samples."""
 
     @abstractmethod
-    def total(self, pieces: Iterator[Piece], statistic: Statistic[Moments]) -> Sums[Moments]:
+    def total(self, pieces: Iterator[SourcePiece], statistic: Statistic[Moments]) -> Sums[Moments]:
         """Add up the sums over all rows of all pieces."""
 
 
@@ -244,7 +244,7 @@ class Engine(ABC):
 class ThisProcess(Engine):
     """One piece after the other, here; matrix products use the threads that BLAS is allowed."""
 
-    def total(self, pieces: Iterator[Piece], statistic: Statistic[Moments]) -> Sums[Moments]:
+    def total(self, pieces: Iterator[SourcePiece], statistic: Statistic[Moments]) -> Sums[Moments]:
         """Add up the sums over all rows of all pieces."""
         sums = Sums.empty(statistic)
         for piece in pieces:
@@ -274,7 +274,7 @@ class DaskCluster(Engine):
         if self.window < 1:
             raise InvalidInput(f"at least one piece must be on its way, got window={self.window}.")
 
-    def total(self, pieces: Iterator[Piece], statistic: Statistic[Moments]) -> Sums[Moments]:
+    def total(self, pieces: Iterator[SourcePiece], statistic: Statistic[Moments]) -> Sums[Moments]:
         """Add up the sums over all rows of all pieces."""
         total = self.client.submit(Sums.empty, statistic, pure=False)
         while batch := list(islice(pieces, self.window)):
@@ -285,7 +285,7 @@ class DaskCluster(Engine):
             total = newest
         return total.result()
 
-    def _sent(self, piece: Piece) -> Any:
+    def _sent(self, piece: SourcePiece) -> Any:
         """Rows travel as data of the cluster; a path travels with the task."""
         return self.client.scatter(piece, hash=False) if isinstance(piece, HeldPiece) else piece
 
@@ -310,7 +310,7 @@ def accumulate(source: Source, statistic: Statistic[Moments], *, engine: Engine 
     return (engine or ThisProcess()).total(source.pieces(), statistic)
 
 
-def partial_sums(piece: Piece, statistic: Statistic[Moments]) -> Sums[Moments]:
+def partial_sums(piece: SourcePiece, statistic: Statistic[Moments]) -> Sums[Moments]:
     """The sums over one piece."""
     return ThisProcess().total(iter([piece]), statistic)
 

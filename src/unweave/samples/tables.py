@@ -16,7 +16,7 @@ import numpy as np
 
 from unweave.exceptions import InvalidInput
 from unweave.extras import need
-from unweave.samples.sources import CHUNK_ROWS, Chunk, Piece, Source
+from unweave.samples.sources import CHUNK_ROWS, Chunk, Source, SourcePiece
 
 PARQUET, CSV = (".parquet", ".pq"), (".csv", ".txt")
 
@@ -113,7 +113,7 @@ class TableSource(Source):
 
 
 @dataclass(frozen=True)
-class ParquetPiece(Piece):
+class ParquetPiece(SourcePiece):
     """One row group of a file, which is the unit that Parquet reads on its own."""
 
     columns: Columns
@@ -152,7 +152,7 @@ class ParquetSource(TableSource):
     def _names(self, path: Path) -> tuple[str, ...]:
         return tuple(_open_parquet(path).schema_arrow.names)
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[SourcePiece]:
         """Yield one piece per row group."""
         for path in self.paths:
             columns = self.columns(path)
@@ -188,7 +188,7 @@ def _open_parquet(path: Path) -> Any:
 
 
 @dataclass(frozen=True)
-class CsvPiece(Piece):
+class CsvPiece(SourcePiece):
     """One file, read from its start."""
 
     columns: Columns
@@ -212,7 +212,7 @@ class CsvSource(TableSource):
     def _names(self, path: Path) -> tuple[str, ...]:
         return tuple(_open_csv(path).schema.names)
 
-    def pieces(self) -> Iterator[Piece]:
+    def pieces(self) -> Iterator[SourcePiece]:
         """Yield one piece per file."""
         yield from (CsvPiece(self.columns(path)) for path in self.paths)
 

@@ -6,7 +6,7 @@ import pytest
 from squares import both_signs, random_labels
 from unweave.activations import QUADRATIC
 from unweave.exceptions import InvalidInput
-from unweave.learn.quadratic.problem import QuadraticProblem, Whitening, best_step, real_roots
+from unweave.learn.quadratic.problem import QuadraticProblem, WhiteUnits, best_step, real_roots
 from unweave.networks.network import Network
 
 MIXED = np.array([1.0, -0.5, 2.0, 0.0, -1.5])
@@ -119,7 +119,7 @@ def test_a_line_that_leads_nowhere_is_not_followed() -> None:
 def test_whitening_keeps_predictions_and_whitens(seed: int) -> None:
     problem, weights, _ = problem_and_weights(seed)
     problem = replace(problem, points=problem.points * np.array([1.0, 100.0, 0.01, 3.0]))
-    whitening = Whitening.of(problem)
+    whitening = WhiteUnits.of(problem)
     inside = whitening.problem.at(whitening.inside(weights))
     assert np.allclose(inside.residuals * whitening.unit, problem.at(weights).residuals, rtol=1e-9, atol=1e-6)
     assert np.allclose(whitening.outside(whitening.inside(weights)), weights)
@@ -130,7 +130,7 @@ def test_whitening_keeps_predictions_and_whitens(seed: int) -> None:
 
 def test_whitening_leaves_out_directions_that_points_lack(seed: int) -> None:
     problem = random_labels(seed, samples=3, inputs=6)
-    whitening = Whitening.of(problem)
+    whitening = WhiteUnits.of(problem)
     assert whitening.problem.inputs == problem.span == 3
     weights = whitening.outside(np.ones((12, 3)))
     outside = np.linalg.svd(problem.points)[2][3:]

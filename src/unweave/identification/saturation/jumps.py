@@ -276,7 +276,7 @@ def fit_jumps(
     *,
     steps: int = 12,
 ) -> list[Jump]:
-    """Fit places and rates of profiles from a first guess by Gauss-Newton, with linear coefficients projected out."""
+    """Fit all profiles at once by undamped Gauss-Newton in place and rate, too small for `numerics.least_squares`."""
     tiny, offsets, means = np.finfo(float).tiny, positions - places[:, None], np.mean(values, axis=1)
     centred, moved = values - means[:, None], np.stack([np.zeros_like(places), np.log(rates)], axis=1)
     is_going = np.ones(len(places), dtype=bool)

@@ -10,7 +10,14 @@ from unweave.learn.lowest_layer.evidence import LowestLayerEvidence
 from unweave.learn.lowest_layer.fit import FoundLayer, fit_lowest_layer
 from unweave.learn.lowest_layer.halfspaces import HalfspaceUnion
 from unweave.learn.lowest_layer.units import unit_named
-from unweave.learn.lowest_layer.upper import UPPER_RULES, Upper, UpperPolynomial, UpperRules, fit_polynomial, fit_table
+from unweave.learn.lowest_layer.upper import (
+    UPPER_RULES,
+    Upper,
+    UpperFitRules,
+    UpperPolynomial,
+    fit_polynomial,
+    fit_table,
+)
 
 AnyHalfspaces = TypeVar("AnyHalfspaces", bound="_HalfspaceClassifier")
 
@@ -74,7 +81,9 @@ class LowestLayerRegressor(NetworkRegressor):
         return tags
 
 
-def _fit_upper(found: FoundLayer, points: np.ndarray, labels: np.ndarray, *, rules: UpperRules = UPPER_RULES) -> Upper:
+def _fit_upper(
+    found: FoundLayer, points: np.ndarray, labels: np.ndarray, *, rules: UpperFitRules = UPPER_RULES
+) -> Upper:
     if found.layer is None:
         return UpperPolynomial(((),), np.array([np.mean(labels)]))
     hidden, labels = found.layer.values(points[: rules.samples]), labels[: rules.samples]

@@ -19,7 +19,7 @@ from unweave.learn.lowest_layer.labels import LABEL_RULES, Labels, ReadLabels, r
 from unweave.learn.lowest_layer.layer import OrientedUnits, ThresholdLayer
 from unweave.learn.lowest_layer.local_relu import RegressedUnits, exact_residual
 from unweave.learn.lowest_layer.polish import POLISH_RULES, Polished, angles_farther_out, polish
-from unweave.learn.lowest_layer.starts import START_RULES, Start, moment_start, quiet_start
+from unweave.learn.lowest_layer.starts import START_RULES, LayerStart, moment_start, quiet_start
 from unweave.learn.lowest_layer.units import monic_coefficients
 from unweave.networks.network import Network
 from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict, at_least, at_most
@@ -56,7 +56,7 @@ class _Judged:
     """A polished candidate with its evidence."""
 
     polished: Polished
-    start: Start
+    start: LayerStart
     angles: PerNeuron
     faces: FaceEvidence | None
     residual: float
@@ -169,7 +169,7 @@ def _starts(
     neurons: int | None,
     stages: Stages,
     failures: list[str],
-) -> Iterator[Start]:
+) -> Iterator[LayerStart]:
     """Make starts in the order in which they are worth trying; reasons of those that fail are kept."""
     for make in _start_makers(samples, read, unit, rng):
         tried = [neurons]
@@ -188,8 +188,8 @@ def _starts(
 
 def _start_makers(
     samples: _Samples, read: ReadLabels, unit: Activation, rng: np.random.Generator
-) -> list[Callable[[int | None], Start]]:
-    makers: list[Callable[[int | None], Start]] = []
+) -> list[Callable[[int | None], LayerStart]]:
+    makers: list[Callable[[int | None], LayerStart]] = []
     if read.is_active is not None:
         is_active = read.is_active
         makers.append(lambda neurons: quiet_start(samples.points, is_active, rng, neurons=neurons))
@@ -202,7 +202,7 @@ def _judge(
     fitted: _Samples,
     held: _Samples,
     read: ReadLabels,
-    start: Start,
+    start: LayerStart,
     polished: Polished,
     unit: Activation,
     checks: list[Diagnostic],
@@ -250,7 +250,7 @@ def _regression_angles(
     return evidence.calibration * np.hypot(limits, angles_farther_out(fitted.points, fitted.labels, polished))
 
 
-def _moment_angles(start: Start, polished: Polished, unit: Activation, evidence: LowestLayerEvidence) -> PerNeuron:
+def _moment_angles(start: LayerStart, polished: Polished, unit: Activation, evidence: LowestLayerEvidence) -> PerNeuron:
     bias = np.maximum(start.bias_angles, _predicted_bias(polished.units, unit))
     angles = evidence.calibration * np.hypot(start.noise_angles, bias)
     # Nothing tells the direction of one neuron from a mean of several: no second one to compare orders with.
@@ -280,7 +280,7 @@ def _activity(labels: Labels, read: ReadLabels) -> np.ndarray:
     return labels > read.level
 
 
-def _start_diagnostics(start: Start, *, is_polished: bool) -> list[Diagnostic]:
+def _start_diagnostics(start: LayerStart, *, is_polished: bool) -> list[Diagnostic]:
     # Polished directions are judged by their own evidence, so that a poor start is a warning only.
     weak = -np.inf if is_polished else None
     return [

@@ -20,7 +20,7 @@ from unweave.learn.lowest_layer.halfspace_fits import UnionRules, fit_union
 from unweave.learn.lowest_layer.layer import OrientedUnits, ThresholdLayer
 from unweave.learn.lowest_layer.polish import PolishRules, polish_faces
 from unweave.learn.lowest_layer.slices import Slices
-from unweave.learn.lowest_layer.starts import StartRules, quiet_start
+from unweave.learn.lowest_layer.starts import LayerStartRules, quiet_start
 from unweave.networks.network import Network
 from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict
 from unweave.samples.hermite.inputs import Coordinates, GaussianityCheck, InputMoments, lines_for
@@ -89,7 +89,7 @@ class HalfspaceUnion:
 
     evidence: LowestLayerEvidence
     fewest_of_a_class: int = 30
-    starts: StartRules = field(default_factory=StartRules)
+    starts: LayerStartRules = field(default_factory=LayerStartRules)
     polish: PolishRules = field(default_factory=PolishRules)
     union: UnionRules = field(default_factory=UnionRules)
 

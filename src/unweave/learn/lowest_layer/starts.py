@@ -32,7 +32,7 @@ HIGHEST_ORDER = 4
 
 
 @dataclass(frozen=True, kw_only=True)
-class StartRules:
+class LayerStartRules:
     """How many directions the moment of order 2 shows, and which orders find them.
 
     Args:
@@ -50,7 +50,7 @@ class StartRules:
     thresholds: ThresholdRules = field(default_factory=ThresholdRules)
 
 
-START_RULES = StartRules()
+START_RULES = LayerStartRules()
 
 
 def hermite_cumulants(moments: HermiteMoments) -> HermiteMoments:
@@ -105,7 +105,7 @@ def _products(ratios: list[np.ndarray], order: int) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Start:
+class LayerStart:
     """Directions from tensors, with what speaks for them.
 
     Args:
@@ -145,8 +145,8 @@ def quiet_start(
     rng: np.random.Generator,
     *,
     neurons: int | None,
-    rules: StartRules = START_RULES,
-) -> Start:
+    rules: LayerStartRules = START_RULES,
+) -> LayerStart:
     """Directions from the cumulants of the quiet samples, which fill ``<w_i, x> < t_i`` for all i.
 
     What stands above the units does not matter here, and products of units leave no bias if directions are orthogonal.
@@ -183,8 +183,8 @@ def moment_start(
     rng: np.random.Generator,
     *,
     neurons: int | None,
-    rules: StartRules = START_RULES,
-) -> Start:
+    rules: LayerStartRules = START_RULES,
+) -> LayerStart:
     """Find directions from the Hermite moments of the labels, as in [goel, Sec. 2.1].
 
     Args:
@@ -216,10 +216,10 @@ def _start(
     rng: np.random.Generator,
     *,
     neurons: int | None,
-    rules: StartRules,
+    rules: LayerStartRules,
     read: Read,
     orient: Callable[[HermiteMoments, Atoms], OrientedUnits],
-) -> Start:
+) -> LayerStart:
     source, everywhere = ArraySource(points, labels), Coordinates.identity(points.shape[1])
     low = accumulate(source, LabelMoments(everywhere, 2)).finalise().of(read)
     basis, ratio, most_neurons = _subspace(low, neurons, rules)
@@ -233,7 +233,7 @@ def _start(
     even, odd = (fit_directions(_tensors(half), fit.directions).directions for half in (inside.even, inside.odd))
     others = [found.directions for k, found in powered.items() if k != best] or [powered[best].directions]
     units = orient(inside.whole, fit.directions)
-    return Start(
+    return LayerStart(
         source="",
         order=best,
         units=replace(units, directions=units.directions @ basis.T),
@@ -248,7 +248,7 @@ def _start(
 
 
 def _subspace(
-    low: Halved[HermiteMoments], neurons: int | None, rules: StartRules
+    low: Halved[HermiteMoments], neurons: int | None, rules: LayerStartRules
 ) -> tuple[Float64[np.ndarray, "inputs rank"], float, int]:
     """Leading eigenvectors of order 2 of the sign that dominates, the last eigenvalue, and how many may count."""
     second = low.whole.tensor(2)

@@ -57,7 +57,7 @@ Upper = Callable[[Hidden], Labels]
 
 
 @dataclass(frozen=True, kw_only=True)
-class UpperRules:
+class UpperFitRules:
     """How the upper part is fitted, which decides predictions and no claim.
 
     Args:
@@ -75,10 +75,12 @@ class UpperRules:
     rank_tol: float = 1e-12
 
 
-UPPER_RULES = UpperRules()
+UPPER_RULES = UpperFitRules()
 
 
-def fit_polynomial(hidden: Hidden, labels: Labels, *, degree: int, rules: UpperRules = UPPER_RULES) -> UpperPolynomial:
+def fit_polynomial(
+    hidden: Hidden, labels: Labels, *, degree: int, rules: UpperFitRules = UPPER_RULES
+) -> UpperPolynomial:
     """Least squares on all products of up to `degree` units that are active often enough.
 
     Args:
@@ -102,7 +104,7 @@ def fit_polynomial(hidden: Hidden, labels: Labels, *, degree: int, rules: UpperR
     return UpperPolynomial(tuple(terms), coefficients)
 
 
-def fit_table(hidden: Hidden, labels: Labels, *, rules: UpperRules = UPPER_RULES) -> UpperTable:
+def fit_table(hidden: Hidden, labels: Labels, *, rules: UpperFitRules = UPPER_RULES) -> UpperTable:
     """The mean label of every pattern of steps, and least squares on single steps for the others."""
     patterns, inverse, counts = np.unique(hidden > 0, axis=0, return_inverse=True, return_counts=True)
     means = np.bincount(inverse.ravel(), weights=labels) / counts

@@ -6,7 +6,7 @@ import numpy as np
 
 from unweave.exceptions import InvalidInput
 from unweave.learn.overparameterized.jacobian import TrainingPoint, jacobian_spectrum, largest_curvature
-from unweave.learn.overparameterized.newton import Fit
+from unweave.learn.overparameterized.newton import TrainingFit
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class GradientDescent:
         if self.step is not None and not (np.isfinite(self.step) and self.step > 0):
             raise InvalidInput(f"GradientDescent.step needs to be positive and finite, got {self.step}.")
 
-    def __call__(self, start: TrainingPoint) -> Fit:
+    def __call__(self, start: TrainingPoint) -> TrainingFit:
         """Train from a start.
 
         A fixed step that is too long for the loss ahead is still halved for good, since otherwise the training
@@ -57,7 +57,7 @@ class GradientDescent:
             point = trial
             losses.append(point.loss)
             length *= self.growth if self.is_adaptive else 1.0
-        return Fit(point, np.array(losses), losses[-1] <= self.loss_tol)
+        return TrainingFit(point, np.array(losses), losses[-1] <= self.loss_tol)
 
     def first_step(self, start: TrainingPoint) -> float:
         """Return the step length at the start."""
@@ -93,7 +93,7 @@ class ConvergenceRate:
         ]
 
 
-def convergence_rate(fit: Fit, step: float) -> ConvergenceRate:
+def convergence_rate(fit: TrainingFit, step: float) -> ConvergenceRate:
     """The rate of a descent whose step was fixed.
 
     Args:

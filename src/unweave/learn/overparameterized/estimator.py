@@ -15,11 +15,11 @@ from unweave.learn.overparameterized.certificates import certify_local_convergen
 from unweave.learn.overparameterized.conditions import RULES, network_conditions, sample_conditions
 from unweave.learn.overparameterized.descent import GradientDescent
 from unweave.learn.overparameterized.jacobian import SingularValues, TrainingPoint, jacobian_spectrum
-from unweave.learn.overparameterized.newton import Fit, GramLevenbergMarquardt
+from unweave.learn.overparameterized.newton import GramLevenbergMarquardt, TrainingFit
 from unweave.networks.network import Network
 from unweave.result import Cost, Outcome, Result
 
-Solver = Callable[[TrainingPoint], Fit]
+Solver = Callable[[TrainingPoint], TrainingFit]
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class OverparameterizedRegressor(NetworkRegressor):
 
     def _best(
         self, units: "_Units", activation: Activation, neurons: int, rng: np.random.Generator
-    ) -> tuple[TrainingPoint, Fit]:
+    ) -> tuple[TrainingPoint, TrainingFit]:
         """The first start that ends at a global minimum, or the one with the lowest loss."""
         if self.starts < 1:
             raise InvalidInput(f"OverparameterizedRegressor.starts needs to be at least 1, got {self.starts}.")

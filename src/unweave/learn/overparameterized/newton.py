@@ -19,7 +19,7 @@ DAMPING = Policy(largest_damping=1e10).always_damped(first=1e-2, least=1e-15)
 
 
 @dataclass(frozen=True, eq=False)
-class Fit:
+class TrainingFit:
     """A training that has ended.
 
     Args:
@@ -54,7 +54,7 @@ class GramLevenbergMarquardt:
     damping: float = 1e-2
     equation_limit: int = 6_000
 
-    def __call__(self, start: TrainingPoint) -> Fit:
+    def __call__(self, start: TrainingPoint) -> TrainingFit:
         """Train from a start.
 
         Raises:
@@ -71,7 +71,7 @@ class GramLevenbergMarquardt:
             )
         policy = replace(DAMPING, attempts=self.steps, first_damping=self.damping)
         found = minimise(GramProblem(), start, policy, target=self.loss_tol, is_solved=_is_exact)
-        return Fit(found.point, np.array(found.losses), found.stop is Stop.SOLVED)
+        return TrainingFit(found.point, np.array(found.losses), found.stop is Stop.SOLVED)
 
 
 def _is_exact(point: TrainingPoint) -> bool:

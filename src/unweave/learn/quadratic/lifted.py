@@ -14,7 +14,7 @@ from scipy.sparse.linalg import LinearOperator, lsmr
 
 from unweave.arrays import Atoms, pack_squares, unpack
 from unweave.learn.quadratic.optimality import OptimalityTest, SpectrumRules
-from unweave.learn.quadratic.problem import Labels, Matrix, OutputWeights, QuadraticProblem, Whitening
+from unweave.learn.quadratic.problem import Labels, Matrix, OutputWeights, QuadraticProblem, WhiteUnits
 from unweave.learn.quadratic.search import TrustRegion
 
 
@@ -186,7 +186,7 @@ class LiftedSemidefinite:
         if len(problem.positive) == 0:
             fit = self(problem.mirrored())
             return replace(fit, matrix=-fit.matrix)
-        whitening = Whitening.of(replace(problem, output_weights=np.ones(problem.inputs)))
+        whitening = WhiteUnits.of(replace(problem, output_weights=np.ones(problem.inputs)))
         fit = self._fitted(whitening.problem)
         matrix = whitening.unit * whitening.forth.T @ fit.matrix @ whitening.forth
         return replace(fit, matrix=matrix, loss=whitening.unit**2 * fit.loss, gap=whitening.unit**2 * fit.gap)

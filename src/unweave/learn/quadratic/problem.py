@@ -234,7 +234,7 @@ class QuadraticProblem:
 
 
 @dataclass(frozen=True, eq=False)
-class Whitening:
+class WhiteUnits:
     """Units in which points have the identity as second moments, without directions that they lack, and labels rms 1.
 
     ``x = back z`` and ``w' = w back / sqrt(unit)``: the set of networks is the same, training is much faster.
@@ -252,7 +252,7 @@ class Whitening:
     unit: float
 
     @classmethod
-    def of(cls, problem: QuadraticProblem) -> "Whitening":
+    def of(cls, problem: QuadraticProblem) -> "WhiteUnits":
         """Whiten the points of a problem; means are kept, because squares have no bias to make up for them."""
         left, values, right = np.linalg.svd(problem.points, full_matrices=False)
         kept = values > max(problem.points.shape) * np.finfo(float).eps * values[0]

@@ -9,7 +9,7 @@ from unweave.arrays import Atoms
 from unweave.exceptions import InvalidInput
 from unweave.learn.quadratic.lifted import LiftedLeastSquares, LiftedSemidefinite, factorise
 from unweave.learn.quadratic.optimality import OptimalityTest
-from unweave.learn.quadratic.problem import QuadraticProblem, Whitening
+from unweave.learn.quadratic.problem import QuadraticProblem, WhiteUnits
 from unweave.learn.quadratic.search import Ending, TrainedWeights, TrustRegion
 
 
@@ -89,7 +89,7 @@ def search(
     """Run a local search in units in which the samples are white, which leaves the set of networks as it is."""
     if start is not None and start.shape != (problem.neurons, problem.inputs):
         raise InvalidInput(f"start needs shape {(problem.neurons, problem.inputs)}, got {start.shape}.")
-    whitening = Whitening.of(problem)
+    whitening = WhiteUnits.of(problem)
     inside = random_start(whitening.problem, rng) if start is None else whitening.inside(start)
     trained = solver(inside, OptimalityTest.of(whitening.problem), rng)
     weights, square = whitening.outside(trained.weights), whitening.unit**2

@@ -12,7 +12,7 @@ import scipy.linalg
 from jaxtyping import Float64
 
 from unweave.arrays import pack, pack_squares, unpack
-from unweave.learn.quadratic.problem import Matrix, QuadraticProblem, Whitening
+from unweave.learn.quadratic.problem import Matrix, QuadraticProblem, WhiteUnits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +60,7 @@ class Uniqueness:
 
 def semidefinite_uniqueness(problem: QuadraticProblem, matrix: Matrix, *, rules: UniquenessRules) -> Uniqueness:
     """Look for a proof that no other semidefinite matrix has the values of this one at the points."""
-    whitening = Whitening.of(problem)
+    whitening = WhiteUnits.of(problem)
     if whitening.problem.inputs < problem.inputs:
         # Anything can be added in directions that the points lack.
         return Uniqueness(int(np.linalg.matrix_rank(matrix, hermitian=True)), 0.0, 0.0, False)

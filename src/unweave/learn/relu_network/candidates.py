@@ -125,7 +125,7 @@ class Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class JudgedNetwork:
     """A finished network and what rows that no fit has seen say about it.
 
     Args:
@@ -203,7 +203,7 @@ class Finisher:
     rare: RareNeurons
     rules: CandidateRules
 
-    def screened(self, start: Network, rng: np.random.Generator) -> Candidate:
+    def screened(self, start: Network, rng: np.random.Generator) -> JudgedNetwork:
         """The same as a call for starts that deserve it; for others what some of the rows say about them."""
         most = self.rules.screening_rows
         if len(self.fitted.labels) <= most:
@@ -214,13 +214,13 @@ class Finisher:
         is_promising = candidate.is_good or candidate.exact_share > 0.5
         return self.completed(candidate, rng) if is_promising else candidate
 
-    def completed(self, candidate: Candidate, rng: np.random.Generator) -> Candidate:
+    def completed(self, candidate: JudgedNetwork, rng: np.random.Generator) -> JudgedNetwork:
         """A candidate fitted to all rows, if it was fitted to some."""
         if candidate.rows == len(self.fitted.labels) or candidate.neurons == 0:
             return candidate
         return replace(self(candidate.network, rng), start=candidate.start)
 
-    def __call__(self, start: Network, rng: np.random.Generator) -> Candidate:
+    def __call__(self, start: Network, rng: np.random.Generator) -> JudgedNetwork:
         """The best network near a start; without neurons that do not stand out, if it is as good without them."""
         candidate = self._once(start, rng)
         if np.all(candidate.is_seen) or not np.any(candidate.is_seen):
@@ -228,7 +228,7 @@ class Finisher:
         fewer = replace(self._once(_with_neurons(candidate.network, candidate.is_seen), rng), start=candidate.start)
         return fewer if fewer.is_good else candidate
 
-    def _once(self, start: Network, rng: np.random.Generator) -> Candidate:
+    def _once(self, start: Network, rng: np.random.Generator) -> JudgedNetwork:
         points, values = self.fitted.points, self.fitted.values
         finished = self.finish(start, points, values)
         if 0.5 < finished.exact_share < 1.0:
@@ -248,7 +248,9 @@ class Finisher:
                 return replace(self._once(_with_neurons(finished.network, kept), rng), start=start)
         return self.judged(start, _signed(finished, self.finish.exact_sign_tol), finished, rng)
 
-    def judged(self, start: Network, network: Network, finished: FinishedRelu, rng: np.random.Generator) -> Candidate:
+    def judged(
+        self, start: Network, network: Network, finished: FinishedRelu, rng: np.random.Generator
+    ) -> JudgedNetwork:
         """What unseen rows say about a network."""
         size = max(root_mean_square(self.fitted.labels), np.finfo(float).tiny)
         left = self.fitted.residuals(network)
@@ -263,7 +265,7 @@ class Finisher:
         )
         share = float(np.mean(np.abs(left) <= self.finish.exact * size))
         open_signs = _open_signs(network, finished, is_exact=is_exact, relative_tol=self.finish.exact_sign_tol)
-        return Candidate(
+        return JudgedNetwork(
             start=start,
             network=network,
             finished=finished,

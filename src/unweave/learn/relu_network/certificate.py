@@ -7,7 +7,7 @@ from jaxtyping import Int
 
 from unweave.arrays import root_mean_square
 from unweave.certificates.certify import RULES, Certificate, certify, coverage_of
-from unweave.learn.relu_network.candidates import Candidate, Rows, in_inputs
+from unweave.learn.relu_network.candidates import JudgedNetwork, Rows, in_inputs
 from unweave.learn.relu_network.evidence import exact_resolution, weakest_bend
 from unweave.samples.hermite.inputs import Coordinates
 
@@ -111,7 +111,7 @@ class ReluEvidence:
 
     def certificate_of(
         self,
-        candidate: Candidate,
+        candidate: JudgedNetwork,
         *,
         fitted: Rows,
         held_out: Rows,
@@ -152,12 +152,12 @@ class ReluEvidence:
             largest_standard_error=0.0 if candidate.is_exact else _largest_standard_error(candidate, coordinates),
         )
 
-    def _resolution(self, candidate: Candidate, fitted: Rows) -> float:
+    def _resolution(self, candidate: JudgedNetwork, fitted: Rows) -> float:
         if candidate.structure is not None:
             return candidate.rules.residuals.resolution
         return exact_resolution(candidate.network, fitted.points, confidence=RULES.confidence, band=self.density_band)
 
-    def _parameter_claim(self, candidate: Candidate, fitted: Rows, held_out: Rows) -> Certificate:
+    def _parameter_claim(self, candidate: JudgedNetwork, fitted: Rows, held_out: Rows) -> Certificate:
         used = self._telling(candidate, fitted)
         return certify(
             candidate.network,
@@ -168,7 +168,7 @@ class ReluEvidence:
             noise=float(np.finfo(float).eps),
         )
 
-    def _telling(self, candidate: Candidate, fitted: Rows) -> Int[np.ndarray, "used"]:
+    def _telling(self, candidate: JudgedNetwork, fitted: Rows) -> Int[np.ndarray, "used"]:
         """The first rows, and for every neuron the first ones on that side of its kink that has fewer."""
         network = candidate.network
         is_active = network.layers[0].preactivations(fitted.points) > 0.0
@@ -178,7 +178,7 @@ class ReluEvidence:
         return np.unique(np.concatenate([first, *(np.flatnonzero(side)[:needed] for side in is_rare.T)]))
 
 
-def _largest_standard_error(candidate: Candidate, coordinates: Coordinates) -> float:
+def _largest_standard_error(candidate: JudgedNetwork, coordinates: Coordinates) -> float:
     """Of directions and biases as they are, of output weights relative to the largest."""
     errors, outgoing = candidate.errors, in_inputs(candidate.network, coordinates).layers[1].weights
     scale = max(float(np.max(np.abs(outgoing), initial=0.0)), np.finfo(float).tiny)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from unweave.learn.relu_network.candidates import Candidate
+from unweave.learn.relu_network.candidates import JudgedNetwork
 from unweave.learn.relu_network.certificate import ReluCertificate
 from unweave.learn.relu_network.evidence import ResidualStructure
 from unweave.result import Diagnostic, Outcome, Verdict, at_least, at_most
@@ -55,7 +55,7 @@ class Case:
         rules: limits beyond which a claim is not made.
     """
 
-    candidate: Candidate
+    candidate: JudgedNetwork
     certificate: ReluCertificate
     gaussian: list[Diagnostic]
     given: int | None

@@ -15,7 +15,7 @@ from scipy.stats import chi2
 from unweave.arrays import Vector, as_float64, kept_errors
 from unweave.exceptions import InputWarning, InvalidInput
 from unweave.learn.base import NetworkRegressor, Progress, Stages, check_neurons, seed_of
-from unweave.learn.relu_network.candidates import Candidate, CandidateRules, Finisher, Rows, in_inputs
+from unweave.learn.relu_network.candidates import CandidateRules, Finisher, JudgedNetwork, Rows, in_inputs
 from unweave.learn.relu_network.certificate import ReluCertificate, ReluEvidence
 from unweave.learn.relu_network.claims import Case, ReluClaims, doubt_of_inputs, notes, too_few, verdict
 from unweave.learn.relu_network.evidence import StandardErrors
@@ -148,7 +148,7 @@ class ReluLearner:
 
     def _best(
         self, problem: "_Problem", look: FirstLook, finisher: Finisher, rng: np.random.Generator, stages: Stages
-    ) -> Candidate:
+    ) -> JudgedNetwork:
         """The first candidate that nothing speaks against; otherwise the one with the least unseen error."""
         moments = look.moments.whole
         affine = affine_network(moments.entries(1), moments.entries(0))
@@ -159,7 +159,7 @@ class ReluLearner:
                 without_neurons = finisher.judged(scaled, finished.network, finished, rng)
                 if without_neurons.is_exact:
                     return without_neurons
-        tried: list[Candidate] = []
+        tried: list[JudgedNetwork] = []
         plans = list(attempts(look, neurons=self.neurons, rules=self.starts))
         if self.neurons is not None:
             # If the given number is wrong, what the samples show tells so.
@@ -189,7 +189,7 @@ class ReluLearner:
         """Whether there are enough rows for a fit of so many neurons."""
         return len(finisher.fitted.labels) >= self.rows_per_number * (neurons + 1) * (inputs + 1)
 
-    def _with_hidden(self, best: Candidate, finisher: Finisher, rng: np.random.Generator) -> Candidate:
+    def _with_hidden(self, best: JudgedNetwork, finisher: Finisher, rng: np.random.Generator) -> JudgedNetwork:
         """Neurons that noise hides from the test of residuals, but not from a fit of one neuron more."""
         for _ in range(self.most_further):
             if best.is_exact or not self._has_rows_for(best.neurons + 1, best.network.inputs, finisher):
@@ -207,7 +207,7 @@ class ReluLearner:
             best = candidate
         return best
 
-    def _extended(self, best: Candidate, finisher: Finisher, rng: np.random.Generator) -> Candidate:
+    def _extended(self, best: JudgedNetwork, finisher: Finisher, rng: np.random.Generator) -> JudgedNetwork:
         """Neurons that moments did not show, added one by one as long as unseen rows are better explained."""
         for _ in range(self.most_further):
             if best.structure is None or best.structure.is_noise:
@@ -276,7 +276,7 @@ def _result(
     learner: ReluLearner,
     problem: _Problem,
     look: FirstLook,
-    best: Candidate,
+    best: JudgedNetwork,
     finisher: Finisher,
     held_out: Rows,
     stages: Stages,

@@ -176,7 +176,10 @@ def _heights(curves: np.ndarray, weighted: np.ndarray) -> PerNeuron:
 
 
 def _stepped(biases: np.ndarray, weighted: np.ndarray, orders: Sequence[int], rules: ScalarRules) -> PerNeuron:
-    """Gauss-Newton in the bias with the height eliminated; each step is kept only if the misfit does not grow."""
+    """Take Gauss-Newton steps in the bias with the height eliminated; each is kept only if the misfit does not grow.
+
+    One unknown for each of many neurons at once, undamped, hence apart from `numerics.least_squares`.
+    """
 
     def misfit(at: np.ndarray) -> np.ndarray:
         curves = _curves(at, orders)

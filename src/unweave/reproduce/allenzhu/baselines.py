@@ -69,7 +69,7 @@ class MethodError:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class MethodComparison:
     """The table of all methods on equal data."""
 
     rows: tuple[MethodError, ...]
@@ -93,7 +93,7 @@ def compare_methods(
     fresh_labels: Float64[np.ndarray, "fresh"],
     *,
     methods: Mapping[str, Method] | None = None,
-) -> Comparison:
+) -> MethodComparison:
     """Train every method on the same samples, and judge all on the same fresh ones.
 
     Args:
@@ -112,7 +112,7 @@ def compare_methods(
         seconds = time.perf_counter() - start
         error = float(np.mean((predictor(fresh_points) - fresh_labels) ** 2)) / variance
         rows.append(MethodError(name, error, seconds))
-    return Comparison(tuple(rows), len(samples.points), samples.wiring.inputs)
+    return MethodComparison(tuple(rows), len(samples.points), samples.wiring.inputs)
 
 
 def all_methods(wiring: Wiring) -> dict[str, Method]:

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from unweave.reproduce.allenzhu.baselines import Comparison
+from unweave.reproduce.allenzhu.baselines import MethodComparison
 from unweave.reproduce.allenzhu.traces import CorrectionLaw, FeatureTrace
 
 INK, ACCENT, QUIET = "#1f2933", "#c2410c", "#64748b"
@@ -15,7 +15,7 @@ COLOURS = ("#c2410c", "#1d4ed8", "#0f766e", "#7c3aed", "#a16207", "#be185d")
 SMALLEST_DRAWN_ERROR = 1e-15
 
 
-def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
+def draw_comparison(comparisons: Sequence[MethodComparison]) -> Figure:
     """Relative errors of all methods, one row per method; every dot is one set of samples, the bar is the median."""
     names = [row.method for row in comparisons[0].rows]
     errors = {name: [max(each.error(name), SMALLEST_DRAWN_ERROR) for each in comparisons] for name in names}

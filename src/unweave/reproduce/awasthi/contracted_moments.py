@@ -23,7 +23,7 @@ UNIT_TOL = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
-class Slices:
+class TensorSlices:
     """The tensors ``T_k(., .., ., v, .., v)`` for several directions v and all orders up to some.
 
     Args:
@@ -64,7 +64,7 @@ class Slices:
 
 
 @dataclass(frozen=True, eq=False)
-class ContractedMoments(CoordinateStatistic[Slices]):
+class ContractedMoments(CoordinateStatistic[TensorSlices]):
     """Moments contracted with powers of directions until some modes are left open.
 
     With two open modes these are the matrices of simultaneous diagonalisation, ``T_3(., ., v)`` up to
@@ -111,10 +111,10 @@ class ContractedMoments(CoordinateStatistic[Slices]):
         products = features @ weights.reshape(self._degrees * len(self.directions), len(labels)).T
         return (products.reshape(len(features), self._degrees, len(self.directions)).transpose(0, 2, 1),)
 
-    def moments_from(self, sums: Arrays, rows: HalfRows) -> Slices:
+    def moments_from(self, sums: Arrays, rows: HalfRows) -> TensorSlices:
         """Means, from which slices are put together when asked for."""
         known = None if self.control is None else self.control.moments_in(self.coordinates, rows)
-        return Slices(self.directions, self.open_modes, sums[0] / rows.sum(), known)
+        return TensorSlices(self.directions, self.open_modes, sums[0] / rows.sum(), known)
 
     @property
     def _degrees(self) -> int:

@@ -27,7 +27,7 @@ ATTACK_TRIALS = {Attacker.L2: 2, Attacker.LINF: 1}
 
 
 @dataclass(frozen=True)
-class Cost:
+class ExperimentCost:
     """Of one experiment.
 
     Attributes:
@@ -39,7 +39,7 @@ class Cost:
     gpu_hours: float
 
 
-def cost_of(configuration: FigureConfiguration, dataset: str = "CIFAR-10") -> Cost:
+def cost_of(configuration: FigureConfiguration, dataset: str = "CIFAR-10") -> ExperimentCost:
     """The cost of an experiment on one of the published datasets, or on as many of its images as it takes."""
     classes = CIFAR_CLASSES[dataset]
     images = min(configuration.images or CIFAR_IMAGES[0], CIFAR_IMAGES[0])
@@ -51,7 +51,7 @@ def cost_of(configuration: FigureConfiguration, dataset: str = "CIFAR-10") -> Co
         work = sum(multiplications(network.blueprint, classes=classes, depth=length) for length in lengths)
         trainings += len(lengths) * len(network.recipes)
         hours += timed * epochs * images * work * _passes(configuration.attacker)
-    return Cost(trainings, hours)
+    return ExperimentCost(trainings, hours)
 
 
 def multiplications(
