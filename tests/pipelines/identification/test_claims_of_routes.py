@@ -117,7 +117,7 @@ def test_float32_is_seen_in_an_array_of_float64(activation: Function, seed: int)
     np.testing.assert_allclose(found.network(points), network(points), atol=1e-5)
 
 
-@pytest.mark.parametrize("case", [1, 29, *(pytest.param(case, marks=pytest.mark.slow) for case in (2, 7))])
+@pytest.mark.parametrize("case", [2, 29, *(pytest.param(case, marks=pytest.mark.slow) for case in (1, 7))])
 def test_rows_of_a_second_layer_are_not_called_lowest(case: int) -> None:
     """audit A5: networks whose second layer is mostly off, so that it bends the answers at the edges of plateaus."""
     layers = drawn(case, 16, 2, 2, 1)
