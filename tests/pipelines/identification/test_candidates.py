@@ -64,7 +64,7 @@ def test_candidates_are_those_of_the_table_that_nothing_simpler_replaces() -> No
 @pytest.mark.parametrize("domain", [None, Box(-2.0, 2.0)], ids=["everywhere", "box"])
 @pytest.mark.parametrize("activation", [MISH, ELU, SELU, SILU, GELU, SOFTPLUS, ERF], ids=repr)
 def test_close_relatives_are_told_apart_by_their_answers(activation: Activation, domain: Box | None) -> None:
-    truth = general_network(np.random.default_rng(100), inputs=4, neurons=2, activation=activation)
+    truth = general_network(np.random.default_rng(100), inputs=6, neurons=3, activation=activation)
     found = identify(truth, domain=domain, seed=100)
     assert found.outcome is Outcome.IDENTIFIED
     assert found.network is not None

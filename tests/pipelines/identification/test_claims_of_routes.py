@@ -117,7 +117,7 @@ def test_float32_is_seen_in_an_array_of_float64(activation: Function, seed: int)
     np.testing.assert_allclose(found.network(points), network(points), atol=1e-5)
 
 
-@pytest.mark.parametrize("case", [1, 29, *(pytest.param(case, marks=pytest.mark.slow) for case in (2, 7))])
+@pytest.mark.parametrize("case", [2, 29, *(pytest.param(case, marks=pytest.mark.slow) for case in (1, 7))])
 def test_rows_of_a_second_layer_are_not_called_lowest(case: int) -> None:
     """audit A5: networks whose second layer is mostly off, so that it bends the answers at the edges of plateaus."""
     layers = drawn(case, 16, 2, 2, 1)
@@ -142,18 +142,18 @@ def test_rounded_answers_in_a_box_are_asked_inside_it(seed: int) -> None:
 def test_parallel_neurons_of_one_layer_are_not_called_deep(kind: str, seed: int) -> None:
     """Their slabs overlap far out, and a sum of two profiles looks like one that upper layers have bent."""
     rng = np.random.default_rng([seed, 7])
-    directions = rng.standard_normal((6, 3))
+    directions = rng.standard_normal((8, 4))
     weights = {
-        "pairs": directions[np.arange(6) // 2],
-        "axes": rng.standard_normal((6, 1)) * np.eye(3)[np.arange(6) // 2],
-        "one direction": rng.standard_normal((6, 1)) * directions[:1],
+        "pairs": directions[np.arange(8) // 2],
+        "axes": rng.standard_normal((8, 1)) * np.eye(4)[np.arange(8) // 2],
+        "one direction": rng.standard_normal((8, 1)) * directions[:1],
     }[kind]
-    layers = [(weights, rng.standard_normal(6)), (rng.standard_normal((1, 6)), np.zeros(1))]
-    found = unweave.identify(function_of(layers, np.tanh), inputs=3, seed=seed)
+    layers = [(weights, rng.standard_normal(8)), (rng.standard_normal((1, 8)), np.zeros(1))]
+    found = unweave.identify(function_of(layers, np.tanh), inputs=4, seed=seed)
     assert found.first_layer is None
     if found.outcome is Outcome.IDENTIFIED:
         assert found.network is not None
-        assert found.network.widths == (6,)
+        assert found.network.widths == (8,)
 
 
 def test_two_neurons_that_look_like_one_are_allowed_for(seed: int) -> None:

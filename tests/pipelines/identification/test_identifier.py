@@ -332,8 +332,8 @@ class TestHonestFailures:
         assert "quadratic" in found.reason
 
     def test_unknown_activation(self, seed: int) -> None:
-        weights = np.random.default_rng(seed).standard_normal((2, 3)) / 2
-        found = unweave.identify(lambda points: np.arctan(points @ weights.T + 0.2).sum(axis=1), inputs=3, seed=seed)
+        weights = np.random.default_rng(seed).standard_normal((2, 4)) / 2
+        found = unweave.identify(lambda points: np.arctan(points @ weights.T + 0.2).sum(axis=1), inputs=4, seed=seed)
         assert found.outcome is unweave.Outcome.NOT_IDENTIFIED
         assert "not among the known ones" in found.reason
         with pytest.raises(NotIdentified, match="known kinds"):
