@@ -13,7 +13,7 @@ from unweave.exceptions import InvalidInput
 def sigmoid_derivatives(t: Array) -> tuple[Array, Array, Array, Array]:
     """The sigmoid and its first three derivatives."""
     s = special.expit(t)
-    slope = special.expit(t) * special.expit(-t)
+    slope = s * special.expit(-t)
     return s, slope, slope * (1 - 2 * s), slope * (1 - 6 * slope)
 
 
@@ -24,8 +24,9 @@ def normal_density(t: Array) -> Array:
 
 def tanh_slope(t: Array) -> Array:
     """The derivative of tanh."""
-    # 1 - tanh^2 cancels in the tails; the product of two sigmoids does not.
-    return 4.0 * special.expit(2 * t) * special.expit(-2 * t)
+    # 1 - tanh^2 cancels in the tails; the product of two sigmoids does not, written with one exponential.
+    decay = np.exp(-2.0 * np.abs(t))
+    return 4.0 * decay / (1.0 + decay) ** 2
 
 
 def silu_derivative(t: Array, order: int) -> Array:

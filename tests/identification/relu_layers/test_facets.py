@@ -151,3 +151,16 @@ def test_a_box_is_refused(seed: int) -> None:
     session = Session(oracle, np.random.default_rng(seed))
     with pytest.raises(StageFailed, match="box"):
         UNPOLISHED(session, Probing()(session))
+
+
+def test_neurons_whose_change_is_not_seen_stay_as_they_were(seed: int) -> None:
+    """The function is constant, whatever the network says of it."""
+    truth = planted(seed, 8, 5, 5, 1)
+    _, probe = started(truth, seed)
+    network, terms = rough(in_standard(truth, probe), seed, error=1e-7)
+    constant = CallableOracle(lambda points: np.ones((len(points), 1)), inputs=8)
+    read = Facets()(
+        replace(probe, oracle=replace(probe.oracle, oracle=constant)), network, terms, np.random.default_rng(seed)
+    )
+    assert np.array_equal(read.normals, terms.normals)
+    assert np.array_equal(read.errors, terms.errors)

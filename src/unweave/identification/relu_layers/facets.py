@@ -86,10 +86,10 @@ class Facets:
         doubts = np.array(
             [2.0 * root_mean_square(error[:-1] / step) for error, step in zip(errors, steps, strict=True)]
         )
-        changes = gradients[1:] - gradients[0]
-        left, sizes, right = np.linalg.svd(changes, full_matrices=False)
-        forward = np.sign(np.sum(right[:, 0] * first.weights[neurons], axis=1))
-        normals, jumps = forward[:, None] * right[:, 0], (forward * sizes[:, 0])[:, None] * left[:, :, 0]
+        left, sizes, right = np.linalg.svd(gradients[1:] - gradients[0], full_matrices=False)
+        changes = np.maximum(sizes[:, 0], np.finfo(float).tiny)
+        forward = np.sign(np.sum(right[:, 0] * first.weights[neurons], axis=1))[:, None]
+        normals, pulls = forward * right[:, 0], forward * left[:, :, 0]
         middles = 0.5 * (points[1:] + points[0])
         apart = (
             values[1:]
@@ -97,12 +97,12 @@ class Facets:
             + np.einsum("noi,ni->no", gradients[1:], middles - points[1:])
             - np.einsum("oi,ni->no", gradients[0], middles - points[0])
         )
-        distances = np.sum(apart * jumps, axis=1) / sizes[:, 0] ** 2
+        distances = np.sum(apart * pulls, axis=1) / changes
         return Hyperplanes(
             normals=normals,
             offsets=distances - np.sum(normals * middles, axis=1),
-            jumps=jumps,
-            errors=np.hypot(doubts[1:], doubts[0]) * np.sqrt(first.inputs) / sizes[:, 0],
+            jumps=changes[:, None] * pulls,
+            errors=np.hypot(doubts[1:], doubts[0]) * np.sqrt(first.inputs) / changes,
             unresolved=0,
             kinks=tuple(neurons),
         )
