@@ -8,7 +8,7 @@ and nothing about its neurons.
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -69,8 +69,11 @@ class StudentFit:
             jumps, and noise, stay above.
         breaths: how often the best students are thinned; in between they are grown again.
         grown_again: their width then, in units of that before; chosen.
-        last_widths: that the best student is grown through if it is not good enough to be shown, and how many weights
-            and biases it may have: fits of more take seconds.
+        most_work: multiplications of all fits together after which students are not thinned any more: some 15 CPU
+            seconds.
+        completing_share: of that, what may be spent on thinning a network of an earlier route that was grown; chosen.
+        most_numbers: weights and biases of a student, at most.
+        last_widths: that the best student is grown through if it is not good enough to be shown.
 
     Heuristic: measured on planted networks of 1 to 10 inputs with 3 to 12 neurons.
     """
@@ -85,8 +88,10 @@ class StudentFit:
     promising: tuple[float, ...] = (0.5, 0.2, 0.02)
     breaths: int = 2
     grown_again: float = 1.5
+    most_work: float = 1.2e10
+    completing_share: float = 0.25
+    most_numbers: int = 220
     last_widths: tuple[int, ...] = (28, 40, 56)
-    last_numbers: int = 220
     name = "student fit"
     asks_far = False
 
@@ -119,23 +124,25 @@ class StudentFit:
         return Found(reasons.poor_students(best.error, len(best.neurons), self.largest_error))
 
     def _students(self, survey: Survey, known: Known) -> Iterator[Student]:
-        """Give students that go on from a network, others of every width, then the best thinned, and wider."""
+        """Give students that complete a network, others of every width, then the best thinned, and wider."""
         rng = survey.session.rng_fit.spawn(1)[0]
         lessons = Lessons(self.lessons, survey.probe, rng)
         best: list[Student] = []
-        for student in self._completing(known.network, lessons, rng):
-            yield student
-            if student.is_exact:
-                return
-            best = [student]
-        for student in self._growing(survey, lessons, rng):
-            yield student
-            best = sorted([*best, student], key=_error)[: self.kept[-1]]
+        work = 0.0
+        for students in (self._completing(known.network, lessons, rng), self._growing(survey, lessons, rng)):
+            for student in students:
+                yield student
+                if student.is_exact:
+                    best = [student]
+                    break
+                best, work = sorted([*best, student], key=_error)[: self.kept[-1]], work + student.work
+            if best and best[0].is_exact:
+                break
         if not best or best[0].error > self.promising[-1] or is_over():
             return
         survey.session.saw(len(best[0].neurons))
         for student in tuple(best):
-            for thinned in self._breathing(student, lessons, rng):
+            for thinned in self._breathing(student, lessons, rng, most_work=(self.most_work - work) / len(best)):
                 yield thinned
                 best[0] = min(best[0], thinned, key=_error)
                 if thinned.is_exact:
@@ -146,6 +153,8 @@ class StudentFit:
         """Go on from the best network of earlier routes, which may lack a few neurons only."""
         if network is None or network.widths[0] == 0 or not network.layers[0].activation.is_curved:
             return
+        if (network.widths[0] + sum(self.completed)) * (network.inputs + 1) > self.most_numbers:
+            return
         student = self.growth.continued(network, lessons.of_width(network.widths[0] + sum(self.completed)))
         for more in self.completed:
             width = len(student.neurons) + more
@@ -153,37 +162,45 @@ class StudentFit:
             if student.error > self.promising[-1] or is_over():
                 return
             if student.fits:
-                student = self.growth.thinned(student, lessons.of_width(width))
-                yield student
-                return
-        yield student
+                break
+        lesson = lessons.of_width(len(student.neurons))
+        yield self.growth.thinned(student, lesson, most_work=self.completing_share * self.most_work)
 
     def _growing(self, survey: Survey, lessons: Lessons, rng: np.random.Generator) -> Iterator[Student]:
         """Grow students of every activation, and go on with the best, until one may be the network or none can be."""
         students: list[Student] = []
         for width, kept, promising in zip(self.widths, self.kept, self.promising, strict=True):
+            if width * (survey.probe.oracle.inputs + 1) > self.most_numbers:
+                return
             lesson = lessons.of_width(width)
             if students:
                 students = [self.growth.grown(each, width, lesson, rng) for each in students]
             else:
                 students = [self.growth.started(each, width, lesson, rng) for each in _activations(survey)]
+            work = sum(student.work for student in students)
             students = sorted(students, key=_error)[:kept]
+            # The work of those that are left behind counts, too.
+            students[0] = replace(students[0], work=work - sum(student.work for student in students[1:]))
             yield from students
             if students[0].error > promising or students[0].is_exact or is_over():
                 return
             if students[0].fits:
                 lessons.adopt_others()
 
-    def _breathing(self, student: Student, lessons: Lessons, rng: np.random.Generator) -> Iterator[Student]:
-        """Thin a student, then grow it and thin it again."""
+    def _breathing(
+        self, student: Student, lessons: Lessons, rng: np.random.Generator, *, most_work: float
+    ) -> Iterator[Student]:
+        """Thin a student, then grow it and thin it again, as long as work is left."""
         for breath in range(self.breaths):
-            if is_over():
+            if is_over() or most_work <= 0.0:
                 return
             width = int(self.grown_again * len(student.neurons)) + 1 if breath else len(student.neurons)
             lesson = lessons.of_width(width)
             if breath:
                 student = self.growth.grown(student, width, lesson, rng)
-            student = self.growth.thinned(student, lesson)
+                most_work -= student.work
+            student = self.growth.thinned(student, lesson, most_work=most_work)
+            most_work -= student.work
             yield student
             if student.fits:
                 lessons.adopt_others()
@@ -191,7 +208,7 @@ class StudentFit:
     def _widening(self, student: Student, lessons: Lessons, rng: np.random.Generator) -> Iterator[Student]:
         """Grow a student until it is good enough to be shown."""
         for width in self.last_widths:
-            is_large = width * student.neurons.shape[1] > self.last_numbers
+            is_large = width * student.neurons.shape[1] > self.most_numbers
             if student.error <= self.largest_error or width <= len(student.neurons) or is_large or is_over():
                 return
             student = self.growth.grown(student, width, lessons.of_width(width), rng)
