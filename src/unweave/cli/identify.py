@@ -216,5 +216,5 @@ def checked_sizes(model: object, inputs: int | None, outputs: int | None) -> tup
             if given not in (None, needed):
                 raise InvalidInput(f"the network has {needed} {name}, but --{name} says {given}: leave it out.")
     elif inputs is None and not isinstance(model, Oracle | Path) and not knows_inputs(model):
-        raise InvalidInput("identify needs --inputs, the number of inputs of the function.")
+        raise InvalidInput("a function needs --inputs, the number of its inputs.")
     return inputs, outputs
