@@ -216,4 +216,4 @@ def test_the_wheel_holds_every_package_and_its_types(tmp_path: Path) -> None:
     shipped = set(zipfile.ZipFile(wheel).namelist())
     written = {str(path.relative_to(SOURCE)) for path in (SOURCE / "unweave").rglob("*.py")}
     assert {name for name in shipped if name.endswith(".py")} == written
-    assert "unweave/py.typed" in shipped
+    assert {"unweave/py.typed", "unweave/reports/html/report.css", "unweave/reports/html/report.js"} <= shipped

@@ -32,7 +32,7 @@ def test_every_query_belongs_to_the_innermost_stage() -> None:
 
 
 def test_ranges_are_those_of_answered_points() -> None:
-    oracle = CallableOracle(answer, inputs=2, domain=Box([-1.0, 0.0], [1.0, 4.0]))
+    oracle = CallableOracle(answer, inputs=2, domain=Box(np.array([-1.0, 0.0]), np.array([1.0, 4.0])))
     record = Record(oracle, lambda *_: None)
     watched = WatchedOracle(oracle, record.watch)
     assert record.ranges is None

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 from scipy import special
@@ -40,12 +39,8 @@ class FirstAnswers:
         return bool(np.all(self.values == np.rint(self.values)))
 
 
-class Show(Protocol):
-    """Turn a batch of answers into what is shown of it."""
-
-    def __call__(self, values: Values, first: FirstAnswers) -> np.ndarray:
-        """Show a batch."""
-        ...
+# Turns a batch of answers into what is shown of it.
+Show = Callable[[Values, FirstAnswers], np.ndarray]
 
 
 def as_they_are(values: Values, first: FirstAnswers) -> np.ndarray:  # noqa: ARG001

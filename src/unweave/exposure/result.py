@@ -156,9 +156,10 @@ class Audit:
         if self.identified:
             cheapest = min(self.identified, key=lambda each: each.queries)
             forms = ", ".join(each.form for each in self.identified)
+            tried = sum(each.outcome is not None for each in self.exposures)
             more = f"; a copy of the function, without certain parameters, comes from {copies}" if copies else ""
             return (
-                f"Exposed: {len(self.identified)} of {len(self.exposures)} forms of answers give the network away "
+                f"Exposed: {len(self.identified)} of {tried} forms of answers give the network away "
                 f"({forms}), the cheapest after {cheapest.queries:,} queries{self._at_cost(cheapest.queries)}{more}."
             )
         if copies:

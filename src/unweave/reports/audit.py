@@ -52,7 +52,7 @@ def outcome_of(exposure: "Exposure") -> str:
 
 def cost_headers(found: "Audit") -> tuple[str, ...]:
     """Name the columns of time and price that are known."""
-    time = () if found.rate is None else ("time at the rate limit",)
+    time = () if found.rate is None else ("time",)
     return time if found.price_per_1000 is None else (*time, "price")
 
 

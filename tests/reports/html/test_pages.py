@@ -16,7 +16,7 @@ from unweave.networks.network import Network
 from unweave.networks.planted import general_network
 from unweave.reports.html.elements import element
 from unweave.reports.html.landscapes import landscape_page
-from unweave.reports.html.origin import Origin
+from unweave.reports.html.origin import Origin, command_of
 from unweave.reports.html.page import embedded
 from unweave.reports.html.results import result_page
 from unweave.result import Cost, InputRanges, Outcome, Result
@@ -177,3 +177,24 @@ def test_whatever_a_result_holds_has_a_page(name: str) -> None:
     assert not re.search(
         r'"[^"]*\bnan\b[^"]*"', " ".join(re.findall(r'(?:points|x|y|width|height|cx|cy)="[^"]*"', text))
     )
+
+
+@pytest.mark.parametrize(
+    ("settings", "command"),
+    [
+        ({}, ""),
+        ({"seed": 3}, ""),
+        ({"target": "a b.onnx", "inputs": None, "box": [0, 1]}, "unweave identify 'a b.onnx' --box 0 1"),
+        (
+            {"target": "m:f", "names": [], "quick": True, "slow": False, "most": 0},
+            "unweave identify m:f --quick --most 0",
+        ),
+        (
+            {"learner": "halfspaces", "files": ["s.csv"], "union": False},
+            "unweave learn halfspaces s.csv --intersection",
+        ),
+        ({"command": "audit", "target": "$(rm -rf)", "rate": 2.0}, "unweave audit '$(rm -rf)' --rate 2.0"),
+    ],
+)
+def test_commands_are_written_from_settings(settings: dict, command: str) -> None:
+    assert command_of(settings) == command

@@ -103,11 +103,13 @@ def command_of(settings: Mapping[str, Any]) -> str:
         return ""
     for name, value in left.items():
         option = f"--{name.replace('_', '-')}"
+        if value in (None, "", []):
+            continue
         if name in SWITCHES:
             words.append(SWITCHES[name][0 if value else 1])
         elif value is True:
             words.append(option)
-        elif value not in (None, False, ""):
+        elif value is not False:
             words += [option, *(map(str, value) if isinstance(value, list) else [str(value)])]
     return shlex.join(words)
 

@@ -4,10 +4,8 @@ import json
 from pathlib import Path
 
 from unweave.exceptions import UnreadableFile
-from unweave.explore.feature_correction.result import NUMBERS
-from unweave.explore.feature_correction.store import CONFIGURATION
 from unweave.folders import read_file
-from unweave.reports.files import MEASUREMENTS, read_document, read_run
+from unweave.reports.files import MEASUREMENTS, SETTINGS, read_document, read_run
 from unweave.reports.html.audits import audit_page
 from unweave.reports.html.corrections import correction_page
 from unweave.reports.html.landscapes import landscape_page
@@ -28,9 +26,8 @@ def page_of(folder: Path) -> Page:
     """
     if not folder.is_dir():
         raise UnreadableFile(f"no run at {folder}: there is no such folder, check the path.")
-    if (folder / NUMBERS).exists():
-        document = read_document(folder / NUMBERS, kind="feature correction")
-        return correction_page(document, Origin(folder.name, settings=_configuration(folder)))
+    if not (folder / SETTINGS).exists() and (page := _correction(folder)) is not None:
+        return page
     if any((folder / name).exists() for name in MEASUREMENTS.values()):
         held = read_measurement(folder)
         origin = Origin.of_run(held.settings, held.environment, held.files)
@@ -39,10 +36,22 @@ def page_of(folder: Path) -> Page:
     return result_page(run.result, Origin.of_run(run.settings, run.environment, run.files))
 
 
-def _configuration(folder: Path) -> Document:
-    """Read the settings of a measurement of feature correction; none if they can't be read."""
+def _correction(folder: Path) -> Page | None:
+    """Make the page of a measurement of feature correction; None if the folder holds none."""
+    # Imported here, because its statistics take longer than the page.
+    from unweave.explore.feature_correction.result import NUMBERS
+    from unweave.explore.feature_correction.store import CONFIGURATION
+
+    if not (folder / NUMBERS).exists():
+        return None
+    document = read_document(folder / NUMBERS, kind="feature correction")
+    return correction_page(document, Origin(folder.name, settings=_object_in(folder / CONFIGURATION)))
+
+
+def _object_in(path: Path) -> Document:
+    """Read settings from a file; none if they can't be read."""
     try:
-        held = json.loads(read_file(folder / CONFIGURATION))
+        held = json.loads(read_file(path))
     except (OSError, ValueError, RecursionError):
         return {}
     return held if isinstance(held, dict) else {}
