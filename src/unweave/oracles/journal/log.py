@@ -56,16 +56,17 @@ class ModelLog:
 
     def __init__(self, file: JournalFile, model: HeldModel) -> None:
         self.file, self.model = file, model
-        self._held, self._asked = file.count(model), AskedPoints()
+        # Answers of earlier runs that this one has not met yet.
+        self._unmet, self._asked = file.count(model), AskedPoints()
 
     def lookup(self, points: Points) -> tuple[Bool[np.ndarray, "points"], list[tuple[np.ndarray, np.ndarray]]]:
         """Find the answers that are there: which points have one, and rows with their answers."""
-        data, width = points.tobytes(), 8 * self.model.inputs
-        keys = keys_of(data, width)
-        occurrences = self._asked.occurrences(keys)
         is_held, found = np.zeros(len(points), dtype=bool), []
-        if self._held == 0:
+        if self._unmet == 0:
+            # A new run, or one that has caught up with what was asked before: nothing need be counted any more.
             return is_held, found
+        keys = keys_of(points.tobytes(), 8 * self.model.inputs)
+        occurrences = self._asked.occurrences(keys)
         places = (self._place(*asked) for asked in zip(keys, occurrences, strict=True))
         there = sorted((request, row, asked) for asked, (request, row) in enumerate(places) if request)
         for number, group in groupby(there, key=itemgetter(0)):
@@ -75,6 +76,7 @@ class ModelLog:
             same = np.all(request.points[rows].view(np.int64) == points[asked].view(np.int64), axis=1)
             is_held[asked[same]] = True
             found.append((asked[same], request.answers[rows[same]]))
+        self._unmet -= int(np.count_nonzero(is_held))
         return is_held, found
 
     def _place(self, key: int, occurrence: int) -> tuple[int, int]:
