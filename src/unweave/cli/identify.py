@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -162,13 +163,14 @@ def identify(
     }
     overwrite = overwrite or goes_on(out, journal, settings)
     place = journal_of(out, journal, settings, overwrite=overwrite, is_kept=not is_forgetful)
-    model = {"target": target, "settings": settings, "headers": headers_of(header or []), "journal": place, "out": out}
+    headers = headers_of(header or [])
+    asked = partial(_asked, target, settings, headers=headers, journal=place, out=out, is_shown=not quiet)
     if is_dry:
-        with _asked(**model, is_shown=not quiet) as (oracle, _):
+        with asked() as (oracle, _):
             prospect = look_at(oracle, neurons=neurons, seed=seed, rate=rate, price=price)
         show_prospect(prospect, as_json=as_json)
         return
-    with _asked(**model, is_shown=not quiet) as (oracle, tell):
+    with asked() as (oracle, tell):
         found = _identify(oracle, settings, tell)
     if oracle.traffic and not (quiet or as_json):
         typer.echo(f"{oracle.traffic}.", err=True)
@@ -194,9 +196,9 @@ def _routes(found: "Result") -> "Table":
 
 @contextmanager
 def _asked(
-    *,
     target: str,
     settings: Mapping[str, Any],
+    *,
     headers: Mapping[str, str],
     journal: "Journal | None",
     out: Path | None,

@@ -42,8 +42,9 @@ class AskedPoints:
         (first,) = self._connection.execute("SELECT first FROM asked WHERE key = ?", (key,)).fetchone()
         if first == number:
             return 0
-        counted = "INSERT INTO repeats VALUES (?, 1) ON CONFLICT (key) DO UPDATE SET times = times + 1 RETURNING times"
-        return self._connection.execute(counted, (key,)).fetchone()[0]
+        counted = "INSERT INTO repeats VALUES (?, 1) ON CONFLICT (key) DO UPDATE SET times = times + 1"
+        self._connection.execute(counted, (key,))
+        return self._connection.execute("SELECT times FROM repeats WHERE key = ?", (key,)).fetchone()[0]
 
 
 class ModelLog:
