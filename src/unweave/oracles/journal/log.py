@@ -1,7 +1,6 @@
 """The answers of one model in a journal: what it has answered before, and what is added."""
 
 import sqlite3
-import time
 import weakref
 from collections.abc import Iterable
 from itertools import groupby
@@ -91,14 +90,7 @@ class ModelLog:
         Raises:
             NotWritten: if that is not possible.
         """
-        written = answers.astype(answers.dtype.newbyteorder("<"), copy=False)
-        columns = "(model, is_probe, time, points, answers, type, outputs) VALUES (?, ?, ?, ?, ?, ?, ?)"
-        values = (
-            *(self.model.number, is_probe, time.time(), points.tobytes(), written.tobytes()),
-            *(written.dtype.str, answers.shape[1]),
-        )
-        with self.file.writing() as connection:
-            connection.execute(f"INSERT INTO requests {columns}", values)
+        self.file.append(self.model, points, answers, is_probe=is_probe)
 
     def probes(self) -> Iterable[Request]:
         """Yield what was asked to see that the model is still the same."""
