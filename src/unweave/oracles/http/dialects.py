@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import httpx
 import numpy as np
@@ -25,6 +25,7 @@ class Body:
     headers: dict[str, str] = field(default_factory=lambda: {"Content-Type": "application/json"})
 
 
+@runtime_checkable
 class Dialect(Protocol):
     """How a server is talked to."""
 
