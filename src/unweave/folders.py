@@ -87,7 +87,7 @@ def write_files(
         NotWritten: if that is not possible; what was there before is then still there.
     """
     folder = Path(folder)
-    with writing_to(folder), _made(folder):
+    with writing_to(folder), made(folder):
         _write(folder, contents, removed, check)
     return tuple(folder / name for name in contents)
 
@@ -244,8 +244,8 @@ def _undone(folder: Path, journal: Journal, key: str) -> Iterator[None]:
 
 
 @contextmanager
-def _made(folder: Path) -> Iterator[None]:
-    """Make a folder with its parents, and remove those that are still empty if it fails."""
+def made(folder: Path) -> Iterator[None]:
+    """Make a folder with its parents, and remove those that are still empty if what is done inside fails."""
     new = [each for each in (folder, *folder.parents) if not each.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -2,7 +2,8 @@
 
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,6 +14,7 @@ from unweave.cli.dry_run import look_at, show_prospect
 from unweave.cli.progress import query_progress
 from unweave.cli.resume import goes_on, journal_of, telling_what_is_kept
 from unweave.cli.targets import domain_of, headers_of, oracle_of_target, shown_target
+from unweave.folders import made
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -159,15 +161,16 @@ def identify(
         "concurrency": concurrency,
         "timeout": timeout,
     }
-    overwrite = overwrite or goes_on(out, settings)
+    overwrite = overwrite or goes_on(out, journal, settings)
     place = journal_of(out, journal, settings, overwrite=overwrite, is_kept=not is_forgetful)
-    model = {"target": target, "settings": settings, "headers": headers_of(header or []), "journal": place}
+    headers = headers_of(header or [])
+    asked = partial(_asked, target, settings, headers=headers, journal=place, out=out, is_shown=not quiet)
     if is_dry:
-        with _asked(**model, is_shown=not quiet) as (oracle, _):
+        with asked() as (oracle, _):
             prospect = look_at(oracle, neurons=neurons, seed=seed, rate=rate, price=price)
         show_prospect(prospect, as_json=as_json)
         return
-    with _asked(**model, is_shown=not quiet) as (oracle, tell):
+    with asked() as (oracle, tell):
         found = _identify(oracle, settings, tell)
     if oracle.traffic and not (quiet or as_json):
         typer.echo(f"{oracle.traffic}.", err=True)
@@ -193,16 +196,18 @@ def _routes(found: "Result") -> "Table":
 
 @contextmanager
 def _asked(
-    *,
     target: str,
     settings: Mapping[str, Any],
+    *,
     headers: Mapping[str, str],
     journal: "Journal | None",
+    out: Path | None,
     is_shown: bool,
 ) -> Iterator[tuple["Oracle", Tell]]:
     """Open a model, show how far it is, and say what was kept if it ends early."""
     # What a model prints must not get between the results.
-    with query_progress(is_shown=is_shown) as progress, redirect_stdout(sys.stderr):
+    folder = made(out) if out is not None and journal is not None else nullcontext()
+    with query_progress(is_shown=is_shown) as progress, redirect_stdout(sys.stderr), folder:
         domain = domain_of(settings)
         oracle = oracle_of_target(target, settings, headers=headers, domain=domain, journal=journal)
         progress.watch(oracle, neurons=settings["neurons"])

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from unweave.cli.console import EXIT_CODES
+from unweave.cli.console import EXIT_CODES, AsJson, show_json
+from unweave.writing import envelope
 
 app = typer.Typer(help="Look at the answers that runs have kept.", no_args_is_help=True)
 
@@ -18,6 +19,7 @@ def export(
         Path | None, typer.Option(metavar="FILE", help="Where to, .csv or .parquet; beside the journal if omitted.")
     ] = None,
     model: Annotated[str | None, typer.Option(help="Whose answers, if there are those of several models.")] = None,
+    as_json: AsJson = False,
 ) -> None:
     """Write every question and its answer, with time and request, as a table: the audit log of a run."""
     from unweave.oracles.journal.export import CSV, PARQUET, export_answers
@@ -26,4 +28,7 @@ def export(
     file = journal / NAME if journal.is_dir() else journal
     table = out or file.with_suffix(PARQUET if is_parquet else CSV)
     count = export_answers(file, table, model=model)
-    typer.echo(f"{count:,} answers are in {table}")
+    if as_json:
+        show_json(envelope("export") | {"table": str(table), "answers": count})
+    else:
+        typer.echo(f"{count:,} answers are in {table}")

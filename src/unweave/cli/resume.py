@@ -24,7 +24,7 @@ GOING_ON = (
 def journal_of(
     out: Path | None, journal: Path | None, settings: Mapping[str, Any], *, overwrite: bool, is_kept: bool
 ) -> "Journal | None":
-    """Say where the answers of a run are kept: in a file of the user, or in the folder of the run, which is made.
+    """Say where the answers of a run are kept: in a file of the user, or in the folder of the run.
 
     Args:
         out: folder of the run.
@@ -47,19 +47,18 @@ def journal_of(
     name = f"{settings['target']} {settings['output'] or ''}".strip()
     if journal is not None:
         return Journal(journal, model=name)
-    assert out is not None
-    out.mkdir(parents=True, exist_ok=True)
-    if (out / NAME).exists() and not overwrite:
-        _check_model(out / NAME, name)
-    return Journal(out / NAME, model=name)
+    path = Path(out or "", NAME)
+    if path.exists() and not overwrite:
+        _check_model(path, name)
+    return Journal(path, model=name)
 
 
-def goes_on(out: Path | None, settings: Mapping[str, Any]) -> bool:
+def goes_on(out: Path | None, journal: Path | None, settings: Mapping[str, Any]) -> bool:
     """Whether a folder holds an earlier run of the same question, with its answers: it goes on, and is replaced."""
     from unweave.oracles.journal.store import NAME
     from unweave.reports.files import read_run
 
-    if out is None or not (out / NAME).exists():
+    if out is None or not (journal or out / NAME).exists():
         return False
     try:
         earlier = read_run(out).settings

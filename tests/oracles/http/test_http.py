@@ -20,6 +20,7 @@ from unweave.oracles.http.client import Client, Transport, retry_after
 from unweave.oracles.http.open_inference import OpenInference, dialect_of
 from unweave.oracles.http.oracle import HttpOracle
 from unweave.oracles.http.secrets import Secrets, shown_address
+from unweave.oracles.http.template import template_of
 
 POINTS = np.random.default_rng(0).standard_normal((25, 3))
 QUICK = Transport(first_wait=0.001, longest_wait=0.01, timeout=5.0)
@@ -291,6 +292,26 @@ class TestMetadata:
             200, content=head + values.tobytes(), headers={"Inference-Header-Content-Length": str(len(head))}
         )
         np.testing.assert_array_equal(OpenInference("x", "FP64", (1,), output="b").read(response, 2), [[2.0], [3.0]])
+
+
+@pytest.mark.parametrize(
+    ("document", "answer", "rows"),
+    [
+        ({"p": [{"s": [1, 2]}, {"s": [3, 4]}]}, "$.p[*].s", [[1, 2], [3, 4]]),
+        ({"p": [[1], [2]]}, "$.p", [[1], [2]]),
+        ({"p": 5}, "$.p", [[5]]),
+        ({"p": [None]}, "$.p[*]", [[np.nan]]),
+    ],
+)
+def test_answers_are_found_wherever_they_are(document: dict[str, Any], answer: str, rows: list[list[float]]) -> None:
+    read = template_of('{"rows": $points}', answer).read(httpx.Response(200, json=document), len(rows))
+    np.testing.assert_array_equal(read, rows)
+
+
+@pytest.mark.parametrize("document", [{"p": ["a", "b"]}, {"p": [[1], [2, 3]]}, {"p": [1, 2, 3]}, {"p": {"q": 1}}])
+def test_answers_that_are_no_rows_of_numbers_end_the_run(document: dict[str, Any]) -> None:
+    with pytest.raises(TransportFailed, match=r"the answer at \$\.p needs"):
+        template_of('{"rows": $points}', "$.p").read(httpx.Response(200, json=document), 2)
 
 
 class TestSecrets:

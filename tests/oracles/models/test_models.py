@@ -313,6 +313,23 @@ def test_a_model_that_says_its_inputs_as_keras_does() -> None:
         oracle_of(Model(), inputs=3)
 
 
+def test_a_model_of_keras_that_computes_with_torch_answers_in_arrays() -> None:
+    class Model(nn.Module):
+        input_shape = (None, 4)
+
+        def predict_on_batch(self, points: np.ndarray) -> np.ndarray:
+            return 2.0 * points
+
+    np.testing.assert_array_equal(oracle_of(Model()).query(some_points(4)), 2.0 * some_points(4))
+
+
+def test_compiled_functions_of_jax_are_asked() -> None:
+    import jax
+
+    oracle = oracle_of(jax.jit(lambda points: points + 1.0), inputs=3)
+    np.testing.assert_allclose(oracle.query(some_points(3)), some_points(3) + 1.0, rtol=1e-6)
+
+
 def test_no_framework_is_loaded_to_ask_a_callable(monkeypatch: pytest.MonkeyPatch) -> None:
     for package in ("torch", "sklearn", "onnxruntime"):
         monkeypatch.setitem(sys.modules, package, types.ModuleType(package))

@@ -135,6 +135,15 @@ def test_a_shared_journal_serves_several_runs() -> None:
     identified("--journal", "shared.sqlite", out="two")
     assert asked() == 0
     assert not Path("two", NAME).exists()
+    # The same command again goes on there, too.
+    identified("--journal", "shared.sqlite", out="two")
+
+
+def test_wrong_use_leaves_no_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    for target in ("nothing.onnx", "models.py:nothing", "http://127.0.0.1:9/v2/models/m", "http://127.0.0.1:9/other"):
+        assert run(["identify", target, "--inputs", str(INPUTS), "--out", "deep/run"]) in (2, 3)
+        assert not Path("deep").exists()
+    assert "Traceback" not in capsys.readouterr().err
 
 
 def test_a_model_that_has_changed_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

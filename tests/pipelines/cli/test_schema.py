@@ -35,6 +35,8 @@ COMMANDS: dict[str, tuple[str, int]] = {
     "identify": ("identify secret.safetensors --out run", 0),
     "identify, not identified": ("identify secret.safetensors --budget 60", 1),
     "identify, dry run": ("identify secret.safetensors --dry-run --price-per-1000 2", 0),
+    "journal": ("journal export answers.sqlite", 0),
+    "doctor": ("doctor", 0),
     "verify": ("verify secret.safetensors --against secret.safetensors", 0),
     "verify, other shape": ("verify secret.safetensors --against wider.safetensors", 1),
     "verify, quadratic": ("verify deep.safetensors --against deep.safetensors", 0),
@@ -92,6 +94,7 @@ def files(written: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Pat
 def write_all() -> None:
     rng = np.random.default_rng(0)
     general_network(rng, inputs=5, neurons=3).save("secret.safetensors")
+    unweave.identify("secret.safetensors", journal="answers.sqlite")
     general_network(rng, inputs=5, neurons=4).save("wider.safetensors")
     teacher = make_teacher(np.random.default_rng(2), inputs=6, widths=(2, 1), level_weights=(1.0, 0.3))
     teacher.save("deep.safetensors")

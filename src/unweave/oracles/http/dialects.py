@@ -2,7 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import httpx
 import numpy as np
@@ -25,6 +25,7 @@ class Body:
     headers: dict[str, str] = field(default_factory=lambda: {"Content-Type": "application/json"})
 
 
+@runtime_checkable
 class Dialect(Protocol):
     """How a server is talked to."""
 
@@ -64,6 +65,9 @@ def numbers_of(values: object, *, points: int, where: str) -> np.ndarray:
         numbers = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
         raise TransportFailed(f"{where} needs numbers, one row per point, but the server gives others.") from None
+    if numbers.ndim == 0 and points == 1:
+        # Some give a single answer without a list around it.
+        return numbers.reshape(1, 1)
     if numbers.ndim == 0 or len(numbers) != points:
         rows = "one number" if numbers.ndim == 0 else f"{len(numbers)}"
         raise TransportFailed(

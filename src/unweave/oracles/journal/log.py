@@ -1,7 +1,6 @@
 """The answers of one model in a journal: what it has answered before, and what is added."""
 
 import sqlite3
-import time
 import weakref
 from collections.abc import Iterable
 from itertools import groupby
@@ -42,8 +41,9 @@ class AskedPoints:
         (first,) = self._connection.execute("SELECT first FROM asked WHERE key = ?", (key,)).fetchone()
         if first == number:
             return 0
-        counted = "INSERT INTO repeats VALUES (?, 1) ON CONFLICT (key) DO UPDATE SET times = times + 1 RETURNING times"
-        return self._connection.execute(counted, (key,)).fetchone()[0]
+        counted = "INSERT INTO repeats VALUES (?, 1) ON CONFLICT (key) DO UPDATE SET times = times + 1"
+        self._connection.execute(counted, (key,))
+        return self._connection.execute("SELECT times FROM repeats WHERE key = ?", (key,)).fetchone()[0]
 
 
 class ModelLog:
@@ -56,16 +56,17 @@ class ModelLog:
 
     def __init__(self, file: JournalFile, model: HeldModel) -> None:
         self.file, self.model = file, model
-        self._held, self._asked = file.count(model), AskedPoints()
+        # Answers of earlier runs that this one has not met yet.
+        self._unmet, self._asked = file.count(model), AskedPoints()
 
     def lookup(self, points: Points) -> tuple[Bool[np.ndarray, "points"], list[tuple[np.ndarray, np.ndarray]]]:
         """Find the answers that are there: which points have one, and rows with their answers."""
-        data, width = points.tobytes(), 8 * self.model.inputs
-        keys = keys_of(data, width)
-        occurrences = self._asked.occurrences(keys)
         is_held, found = np.zeros(len(points), dtype=bool), []
-        if self._held == 0:
+        if self._unmet == 0:
+            # A new run, or one that has caught up with what was asked before: nothing need be counted any more.
             return is_held, found
+        keys = keys_of(points.tobytes(), 8 * self.model.inputs)
+        occurrences = self._asked.occurrences(keys)
         places = (self._place(*asked) for asked in zip(keys, occurrences, strict=True))
         there = sorted((request, row, asked) for asked, (request, row) in enumerate(places) if request)
         for number, group in groupby(there, key=itemgetter(0)):
@@ -75,6 +76,7 @@ class ModelLog:
             same = np.all(request.points[rows].view(np.int64) == points[asked].view(np.int64), axis=1)
             is_held[asked[same]] = True
             found.append((asked[same], request.answers[rows[same]]))
+        self._unmet -= int(np.count_nonzero(is_held))
         return is_held, found
 
     def _place(self, key: int, occurrence: int) -> tuple[int, int]:
@@ -88,14 +90,7 @@ class ModelLog:
         Raises:
             NotWritten: if that is not possible.
         """
-        written = answers.astype(answers.dtype.newbyteorder("<"), copy=False)
-        columns = "(model, is_probe, time, points, answers, type, outputs) VALUES (?, ?, ?, ?, ?, ?, ?)"
-        values = (
-            *(self.model.number, is_probe, time.time(), points.tobytes(), written.tobytes()),
-            *(written.dtype.str, answers.shape[1]),
-        )
-        with self.file.writing() as connection:
-            connection.execute(f"INSERT INTO requests {columns}", values)
+        self.file.append(self.model, points, answers, is_probe=is_probe)
 
     def probes(self) -> Iterable[Request]:
         """Yield what was asked to see that the model is still the same."""

@@ -7,6 +7,7 @@ log is written while a model is asked.
 
 import os
 import sqlite3
+import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,7 +30,12 @@ APPLICATION, VERSION = 0x556E7776, 1
 WAIT_SECONDS = 60.0
 # Points that are put into the index at once: enough to sort them, few enough for any memory.
 INDEXED_TOGETHER = 50_000
+# Pages that wait in the log of SQLite before they are moved to the file: 16 MB at a time.
+MOVED_TOGETHER = 4_000
 
+WRITTEN = (
+    """INSERT INTO requests (model, is_probe, time, points, answers, type, outputs) VALUES (?, ?, ?, ?, ?, ?, ?)"""
+)
 TABLES = (
     """CREATE TABLE models (
         id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, fingerprint TEXT NOT NULL, inputs INTEGER NOT NULL
@@ -123,6 +129,7 @@ class JournalFile:
             return
         self.connection.execute("PRAGMA journal_mode = WAL")
         self.connection.execute(f"PRAGMA synchronous = {'FULL' if is_forced else 'NORMAL'}")
+        self.connection.execute(f"PRAGMA wal_autocheckpoint = {MOVED_TOGETHER}")
         # Two runs may begin at once: the second one waits, and finds the tables of the first.
         with self.writing() as connection:
             for statement in () if self._has_tables() else TABLES:
@@ -149,7 +156,7 @@ class JournalFile:
         Raises:
             NotWritten: if the disk is full, or the file was damaged since it was opened.
         """
-        try:
+        with self._failing_as_not_written():
             self.connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self.connection
@@ -158,8 +165,25 @@ class JournalFile:
                 if self.connection.in_transaction:
                     self.connection.execute("ROLLBACK")
                 raise
+
+    @contextmanager
+    def _failing_as_not_written(self) -> Iterator[None]:
+        try:
+            yield
         except sqlite3.OperationalError as error:
             raise NotWritten(f"answers could not be written to the journal {self.path}: {error}.") from error
+
+    def append(self, model: HeldModel, points: Points, answers: np.ndarray, *, is_probe: bool) -> None:
+        """Write a request; it is in the file when this returns.
+
+        Raises:
+            NotWritten: if that is not possible.
+        """
+        written = answers.astype(answers.dtype.newbyteorder("<"), copy=False)
+        values = (model.number, is_probe, time.time(), points.tobytes(), written.tobytes(), written.dtype.str)
+        with self._failing_as_not_written():
+            # One statement is a transaction of its own.
+            self.connection.execute(WRITTEN, (*values, answers.shape[1]))
 
     def model_of(self, name: str, *, fingerprint: str, inputs: int) -> HeldModel:
         """Find a model by its name, or begin its log; the index is brought up to date.
@@ -197,9 +221,9 @@ class JournalFile:
         """Yield the requests of a model in the order in which they were written."""
         columns = "SELECT id, time, points, answers, type, outputs, is_probe FROM requests"
         rows = self.connection.execute(f"{columns} WHERE model = ? AND {condition} ORDER BY id", (model.number,))
-        for number, time, points, answers, kind, outputs, is_probe in rows:
+        for number, when, points, answers, kind, outputs, is_probe in rows:
             asked = np.frombuffer(points, dtype="<f8").reshape(-1, model.inputs)
-            yield Request(number, time, asked, np.frombuffer(answers, dtype=kind).reshape(-1, outputs), bool(is_probe))
+            yield Request(number, when, asked, np.frombuffer(answers, dtype=kind).reshape(-1, outputs), bool(is_probe))
 
     def count(self, model: HeldModel) -> int:
         """Count the answers of a model that are in the log, probes not among them."""

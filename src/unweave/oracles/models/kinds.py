@@ -51,6 +51,12 @@ def oracle_of_model(
         return oracle_of_file(Path(model), inputs=inputs, output=output, **settings)
     if isinstance(model, Network):
         return _oracle_of_network(model, inputs=inputs, **settings)
+    known = _keras_inputs(model)
+    if known is not None and callable(model):
+        # Before torch, which may be what Keras computes with. It answers in a tensor; this way in an array, and as it
+        # does outside of training.
+        check_size("inputs", inputs, known)
+        return CallableOracle(getattr(model, "predict_on_batch", model), inputs=known, **settings)
     if _is_torch(model):
         from unweave.oracles.models.torch_module import TorchOracle
 
@@ -59,11 +65,6 @@ def oracle_of_model(
         from unweave.oracles.models.sklearn_estimator import SklearnOracle
 
         return SklearnOracle(model, inputs=inputs, **settings)
-    known = _keras_inputs(model)
-    if known is not None and callable(model):
-        check_size("inputs", inputs, known)
-        # It answers in a tensor of its backend; this way in an array, and as it does outside of training.
-        return CallableOracle(getattr(model, "predict_on_batch", model), inputs=known, **settings)
     return None
 
 
