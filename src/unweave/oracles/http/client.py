@@ -25,6 +25,14 @@ logger = logging.getLogger(__name__)
 # The server, or what stands before it, asks to try again: too many requests, not ready, or a way that was cut.
 AGAIN = frozenset({408, 429, 502, 503, 504})
 TOO_LARGE = 413
+# What may help against a refusal.
+HINTS = {
+    400: " If it refuses points outside of a range, give a box.",
+    401: " Give a header such as 'Authorization: Bearer $TOKEN'.",
+    403: " Give a header such as 'Authorization: Bearer $TOKEN'.",
+    404: " Check the address.",
+    422: " If it refuses points outside of a range, give a box.",
+}
 # Characters that a message quotes from the beginning, and from the end of an answer.
 QUOTED = 150
 
@@ -248,15 +256,6 @@ class Client:
                 f"{self.server} answered with status {response.status_code} {response.reason_phrase}: "
                 f"{said or 'nothing more'}.{hint} That says nothing about the model."
             )
-
-
-HINTS = {
-    400: " If it refuses points outside of a range, give a box.",
-    401: " Give a header such as 'Authorization: Bearer $TOKEN'.",
-    403: " Give a header such as 'Authorization: Bearer $TOKEN'.",
-    404: " Check the address.",
-    422: " If it refuses points outside of a range, give a box.",
-}
 
 
 def retry_after(value: str) -> float:

@@ -141,26 +141,32 @@ class HttpOracle(Oracle):
         waiting = deque(self._slices(slice(0, len(points))))
         running: dict[Future[np.ndarray], slice] = {}
         failure: BaseException | None = None
-        while running or (waiting and failure is None):
-            try:
-                while waiting and failure is None and len(running) < self._transport.concurrency:
-                    rows = waiting.popleft()
-                    running[self._pool.submit(self._ask, points[rows])] = rows
-                done, _ = wait(running, return_when=FIRST_COMPLETED)
-            except KeyboardInterrupt as interruption:
-                if failure is not None:
-                    raise
-                failure = interruption
+        try:
+            while running or (waiting and failure is None):
+                try:
+                    while waiting and failure is None and len(running) < self._transport.concurrency:
+                        rows = waiting.popleft()
+                        running[self._pool.submit(self._ask, points[rows])] = rows
+                    done, _ = wait(running, return_when=FIRST_COMPLETED)
+                except KeyboardInterrupt as interruption:
+                    if failure is not None:
+                        raise
+                    failure = interruption
+                    self._client.stop()
+                    continue
+                for future in done:
+                    rows, problem = running.pop(future), future.exception()
+                    if problem is None:
+                        yield rows, future.result()
+                    elif isinstance(problem, TooLarge):
+                        waiting.extendleft(reversed(self._smaller(rows)))
+                    else:
+                        failure = failure or problem
+                        self._client.stop()
+        finally:
+            if running:
+                # Whoever takes the answers was interrupted: nothing is repeated for them any more.
                 self._client.stop()
-                continue
-            for future in done:
-                rows, problem = running.pop(future), future.exception()
-                if problem is None:
-                    yield rows, future.result()
-                elif isinstance(problem, TooLarge):
-                    waiting.extendleft(reversed(self._smaller(rows)))
-                else:
-                    failure = failure or problem
         if failure is not None:
             raise failure
 
