@@ -51,7 +51,7 @@ ADVANCED = {
 # What the docstring of a public name, and of whatever it has that is public, begins with.
 VERBS = """
     Add Allow Answer Ask Begin Bring Compare Compute Count Cut Describe Draw Find Give Hold Learn Limit List Look
-    Make Measure Move Name Read Recover Remember Report Return Shrink State Take Tell Train Warn Write Yield
+    Make Measure Move Name Read Recover Remember Report Return Say Shrink State Take Tell Train Warn Write Yield
 """
 IMPORT = re.compile(r"^ *((?:from +unweave[\w.]* +import|import +unweave)\b.*)$", re.MULTILINE)
 

@@ -40,7 +40,7 @@ class BadAnswer(OracleError):
 
 
 class TransportFailed(UnweaveError):
-    """The server of a model could not be asked, or answered with a refusal: that says nothing about the model."""
+    """Report that the server of a model could not be asked, or refused: that says nothing about the model."""
 
 
 class BudgetExhausted(UnweaveError):

@@ -97,7 +97,7 @@ class Cost:
 
 @dataclass(frozen=True)
 class InputRanges:
-    """Where a model was asked, or where samples lie: one number per input each.
+    """Hold where a model was asked, or where samples lie: one number per input each.
 
     Args:
         lower: the smallest value of an input that was asked for, or that a sample has.

@@ -71,7 +71,7 @@ COPIED = 1e-2
 
 @dataclass(frozen=True)
 class Exposure:
-    """What one form of answers gives away.
+    """Tell what one form of answers gives away.
 
     Args:
         form: its name.
@@ -101,18 +101,18 @@ class Exposure:
 
     @property
     def is_identified(self) -> bool:
-        """Whether the network was given away."""
+        """Tell whether the network was given away."""
         return self.outcome is Outcome.IDENTIFIED
 
     @property
     def is_copied(self) -> bool:
-        """Whether a network was found that meets fresh answers, of which not everything is certain."""
+        """Tell whether a network was found that meets fresh answers, of which not everything is certain."""
         return self.outcome is Outcome.PARTLY_IDENTIFIED and self.error is not None and self.error < COPIED
 
 
 @dataclass(frozen=True)
 class Audit:
-    """How exposed a model is.
+    """Tell how exposed a model is.
 
     Args:
         exposures: one per form of answers, in the order of the table.
@@ -128,17 +128,17 @@ class Audit:
 
     @property
     def queries(self) -> int:
-        """All queries of the audit."""
+        """Count all queries of the audit."""
         return self.looked + sum(each.queries for each in self.exposures)
 
     @property
     def is_complete(self) -> bool:
-        """Whether every form was tried to its end."""
+        """Tell whether every form was tried to its end."""
         return not any(each.is_cut_short for each in self.exposures)
 
     @property
     def identified(self) -> tuple[Exposure, ...]:
-        """Forms of answers that give the network away."""
+        """List the forms of answers that give the network away."""
         return tuple(each for each in self.exposures if each.is_identified)
 
     def waiting(self, queries: int) -> float | None:
@@ -151,7 +151,7 @@ class Audit:
 
     @property
     def verdict(self) -> str:
-        """What was found, in one sentence."""
+        """Say what was found, in one sentence."""
         copies = ", ".join(each.form for each in self.exposures if each.is_copied)
         if self.identified:
             cheapest = min(self.identified, key=lambda each: each.queries)
@@ -173,7 +173,7 @@ class Audit:
 
     @property
     def defences(self) -> tuple[tuple[str, str], ...]:
-        """What each defence buys against this identification, as pairs of a name and a sentence."""
+        """Say what each defence buys against this identification, as pairs of a name and a sentence."""
         full = next((each for each in self.exposures if not each.defence), None)
         told = [(each.defence, _bought(each, full)) for each in self.exposures if each.defence]
         if self.identified:

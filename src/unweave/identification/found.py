@@ -49,6 +49,7 @@ class Found:
 
     Args:
         reason: why there is no network; empty if there is one.
+        is_conclusive: whether no network is determined by the answers, so that no other route is tried.
         is_tentative: whether other routes say more about a function that this one has not explained.
         candidate: a refined network with its certificate.
         settled: a network whose outcome is known already.
@@ -59,6 +60,7 @@ class Found:
     """
 
     reason: str = ""
+    is_conclusive: bool = False
     is_tentative: bool = False
     candidate: Candidate | None = None
     settled: Settled | None = None

@@ -151,6 +151,8 @@ class Trail:
             return replace(self, end=SPENT, spent=found.stopped if self.best is None else None)
         if found.settled is not None:
             return replace(self, end="an earlier route has settled the outcome.")
+        if found.is_conclusive:
+            return replace(self, end="an earlier route has shown that the answers determine no neurons.")
         if examined is None:
             return self
         if examined.is_imitation:

@@ -243,12 +243,12 @@ class Oracle(ABC):
 
     @property
     def points_at_once(self) -> int:
-        """The largest number of points that are sent together."""
+        """Give the largest number of points that are sent together."""
         return self._batch
 
     @property
     def traffic(self) -> str:
-        """What was sent on which way, in words for users; empty if there is nothing to say."""
+        """Say what was sent on which way, in words for users; empty if there is nothing to say."""
         return ""
 
     @abstractmethod

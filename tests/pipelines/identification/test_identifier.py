@@ -312,6 +312,9 @@ class TestHonestFailures:
             assert found.certificate is not None
             assert unweave.match(found.network, truth).largest_error <= found.certificate.radius
             return
+        if found.is_imitation:
+            assert "answers like the model" in found.reason
+            return
         assert found.network is None
         assert "shallow" in found.reason
         assert (found.outcome is unweave.Outcome.PARTLY_IDENTIFIED) == (found.first_layer is not None)
@@ -322,6 +325,10 @@ class TestHonestFailures:
     def test_too_many_neurons_for_second_derivatives(self, neurons: int, seed: int) -> None:
         truth = general_network(np.random.default_rng(seed), inputs=5, neurons=neurons)
         found = unweave.identify(truth, domain=unweave.Box(-2.0, 2.0), seed=seed)
+        if found.network is not None:
+            # Students may have found it, or a network that only answers alike.
+            assert found.is_imitation or found.network.widths == (neurons,)
+            return
         assert found.outcome is unweave.Outcome.NOT_IDENTIFIED
         assert "more neurons than second derivatives can separate" in found.reason
 
@@ -332,8 +339,8 @@ class TestHonestFailures:
         assert "quadratic" in found.reason
 
     def test_unknown_activation(self, seed: int) -> None:
-        weights = np.random.default_rng(seed).standard_normal((2, 4)) / 2
-        found = unweave.identify(lambda points: np.arctan(points @ weights.T + 0.2).sum(axis=1), inputs=4, seed=seed)
+        weights = np.random.default_rng(seed).standard_normal((2, 14)) / 4
+        found = unweave.identify(lambda points: np.arctan(points @ weights.T + 0.2).sum(axis=1), inputs=14, seed=seed)
         assert found.outcome is unweave.Outcome.NOT_IDENTIFIED
         assert "not among the known ones" in found.reason
         with pytest.raises(NotIdentified, match="known kinds"):

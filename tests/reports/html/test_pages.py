@@ -194,6 +194,10 @@ def test_whatever_a_result_holds_has_a_page(name: str) -> None:
             "unweave learn halfspaces s.csv --intersection",
         ),
         ({"command": "audit", "target": "$(rm -rf)", "rate": 2.0}, "unweave audit '$(rm -rf)' --rate 2.0"),
+        (
+            {"target": "http://a/v2/models/m", "headers": ["X-Api-Key"], "is_binary": False},
+            "unweave identify http://a/v2/models/m --header 'X-Api-Key: $X_API_KEY' --no-binary",
+        ),
     ],
 )
 def test_commands_are_written_from_settings(settings: dict, command: str) -> None:

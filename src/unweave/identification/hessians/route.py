@@ -42,6 +42,10 @@ class OneSided:
     rounds: int = 3
 
 
+class NothingDetermined(StageFailed):
+    """The Hessians show that the answers determine no neurons."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class HessianRoute:
     """Settings of the way through second derivatives.
@@ -82,7 +86,7 @@ class HessianRoute:
         try:
             return self._found(survey, refiner)
         except StageFailed as failure:
-            return Found(str(failure))
+            return Found(str(failure), is_conclusive=isinstance(failure, NothingDetermined))
 
     def _found(self, survey: Survey, refiner: Refiner) -> Found:
         session, probe = survey.session, survey.probe
@@ -188,7 +192,9 @@ class HessianRoute:
 
     def _check_directions(self, span: Span, directions: Directions) -> None:
         if len(directions.atoms) < max(1.0, self.fewest_atoms * directions.rank):
-            raise StageFailed(reasons.missing_directions(span.subspace.gap, directions))
+            is_quadratic = len(directions.atoms) == 0 and directions.rank == 1
+            problem = NothingDetermined if is_quadratic else StageFailed
+            raise problem(reasons.missing_directions(span.subspace.gap, directions))
 
 
 def _error(candidate: Candidate) -> float:

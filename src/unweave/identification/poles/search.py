@@ -33,6 +33,7 @@ class PoleSearch:
         poles: how neurons are read there.
         steps: how their weights are read.
         first_chords: without a neuron, after which the search ends: steep networks show some on most chords.
+        first_queries: without a neuron, after which it ends, too: rough functions take many on every chord; chosen.
         chords: the largest number of them.
         quiet: chords in a row without another neuron or a smaller error, after which the search ends.
         progress: share of the largest error that counts as a smaller one.
@@ -57,6 +58,7 @@ class PoleSearch:
     poles: PoleReading = field(default_factory=PoleReading)
     steps: SlabSteps = field(default_factory=SlabSteps)
     first_chords: int = 6
+    first_queries: int = 300
     chords: int = 40
     quiet: int = 6
     progress: float = 0.5
@@ -152,12 +154,14 @@ class _Search:
 
     def _walk(self) -> None:
         settings, session, quiet, best = self._settings, self._survey.session, 0, (0, np.inf)
+        before = session.oracle.ledger.sent
         for number in range(1, settings.chords + 1):
             with session.stage("reading poles"):
                 model = self._model()
                 if not self._neurons or not np.all(model.met):
                     self._next_chord(self._with_corners(model, is_stuck=quiet > 0))
-                    if number >= settings.first_chords and self._neurons == 0:
+                    is_long = session.oracle.ledger.sent - before >= settings.first_queries
+                    if self._neurons == 0 and (is_long or number >= settings.first_chords):
                         raise StageFailed(reasons.no_poles(number))
                     error = float(np.max(model.errors))
                     quiet = 0 if self._neurons > best[0] or error < settings.progress * best[1] else quiet + 1

@@ -47,7 +47,7 @@ class Garbled(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Transport:
-    """How requests are sent.
+    """Describe how requests are sent.
 
     Args:
         rate: requests per second, repeated ones included; as many as are answered if omitted.

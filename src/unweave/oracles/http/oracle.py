@@ -83,12 +83,12 @@ class HttpOracle(Oracle):
 
     @property
     def points_at_once(self) -> int:
-        """The largest number of points in a request, as far as the server has told it."""
+        """Give the largest number of points in a request, as far as the server has told it."""
         return self._points
 
     @property
     def traffic(self) -> str:
-        """How many requests were sent, in words."""
+        """Say how many requests were sent, in words."""
         sent = self._client.traffic
         again = f", {sent.repeated:,} of them repeated ({sent.repeated_points:,} points)" if sent.repeated else ""
         return f"{sent.requests:,} requests were sent{again}"

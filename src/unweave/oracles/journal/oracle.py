@@ -20,7 +20,7 @@ from unweave.oracles.oracle import Domain, Oracle
 
 @dataclass(frozen=True)
 class Journal:
-    """Where answers are kept.
+    """Name where answers are kept.
 
     Args:
         path: of the file, which is made if there is none; several runs may use it, at the same time, too.

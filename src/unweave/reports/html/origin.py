@@ -13,7 +13,11 @@ from unweave.reports.html.page import pieces, sections
 from unweave.writing import Document
 
 # Options whose names on the command line are others than those of the settings.
-SWITCHES = {"fit_bias": ("--bias", "--no-bias"), "union": ("--union", "--intersection")}
+SWITCHES = {
+    "fit_bias": ("--bias", "--no-bias"),
+    "union": ("--union", "--intersection"),
+    "is_binary": ("--binary", "--no-binary"),
+}
 # Longer names are cut: they are names, and a page stays small.
 LONGEST_NAME = 160
 
@@ -105,7 +109,11 @@ def command_of(settings: Mapping[str, Any]) -> str:
         option = f"--{name.replace('_', '-')}"
         if value in (None, "", []):
             continue
-        if name in SWITCHES:
+        if name == "headers":
+            # Their values were written nowhere: variables of the environment take their place.
+            for header in value:
+                words += ["--header", f"{header}: ${header.upper().replace('-', '_')}"]
+        elif name in SWITCHES:
             words.append(SWITCHES[name][0 if value else 1])
         elif value is True:
             words.append(option)
