@@ -85,14 +85,14 @@ class StudentFit:
     lessons: LessonRules = field(default_factory=LessonRules)
     growth: Growth = field(default_factory=Growth)
     completed: tuple[int, ...] = (1, 2, 4)
-    widths: tuple[int, ...] = (8, 13, 20, 28)
-    kept: tuple[int, ...] = (8, 6, 3, 2)
-    promising: tuple[float, ...] = (0.5, 0.3, 0.15, 0.02)
+    widths: tuple[int, ...] = (13, 20, 28)
+    kept: tuple[int, ...] = (7, 3, 2)
+    promising: tuple[float, ...] = (0.3, 0.15, 0.02)
     close: float = 1e-4
     few: int = 3
     breaths: int = 2
     grown_again: float = 1.5
-    most_work: float = 2.5e10
+    most_work: float = 5e10
     completing_share: float = 0.25
     most_numbers: int = 220
     last_widths: tuple[int, ...] = (28, 40, 56)
@@ -190,7 +190,7 @@ class StudentFit:
                 return
             if students[0].error <= self.close and kept <= self.few:
                 return
-            if students[0].fits:
+            if students[0].is_overfitted:
                 lessons.adopt_others()
 
     def _breathing(
@@ -208,7 +208,7 @@ class StudentFit:
             student = self.growth.thinned(student, lesson, most_work=most_work)
             most_work -= student.work
             yield student
-            if student.fits:
+            if student.is_overfitted:
                 lessons.adopt_others()
 
     def _widening(self, student: Student, lessons: Lessons, rng: np.random.Generator) -> Iterator[Student]:
@@ -219,6 +219,8 @@ class StudentFit:
                 return
             student = self.growth.grown(student, width, lessons.of_width(width), rng)
             yield student
+            if student.is_overfitted:
+                lessons.adopt_others()
 
     def _judged(self, survey: Survey, students: Sequence[Student], refiner: Refiner) -> Candidate | None:
         """Refine the smallest student that may be the network, or judge the best as it is; None if both are poor."""
