@@ -74,6 +74,11 @@ class Student:
         return self.residual <= self.exact
 
     @property
+    def is_overfitted(self) -> bool:
+        """Whether others are met far worse than the answers that it learnt from: those were too few."""
+        return self.error > 10.0 * max(self.residual, self.exact)
+
+    @property
     def is_exact(self) -> bool:
         """Whether others are met as well, so that it may be the network itself; at single points rounding is larger."""
         return self.fits and self.error <= 100.0 * self.exact
@@ -109,7 +114,7 @@ class Growth:
         starts: random starts of a new student; the best goes on.
         start_steps: steps that tell which start is best.
         steps: of a fit.
-        tries: random neurons that a student is grown by, more than once; the better one goes on.
+        tries: how often random neurons are drawn that a student is grown by; the best draw goes on.
         thin_steps: steps after a neuron was taken away.
         candidates: neurons that are tried one after the other before nothing more is taken away.
         kept_share: residual after a removal, in units of the lowest so far, up to which it is kept.
@@ -119,14 +124,14 @@ class Growth:
     Heuristic: measured on planted networks of 1 to 10 inputs, for the CPU time to an exact student.
     """
 
-    starts: int = 4
+    starts: int = 3
     start_steps: int = 40
     steps: int = 150
-    tries: int = 2
+    tries: int = 1
     thin_steps: int = 120
     candidates: int = 4
     kept_share: float = 3.0
-    step_work: float = 3e5
+    step_work: float = 6e6
     damping: Policy = DAMPING
 
     def started(self, activation: Activation, width: int, lesson: Lesson, rng: np.random.Generator) -> Student:

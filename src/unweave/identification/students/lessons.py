@@ -14,7 +14,9 @@ class LessonRules:
     """How many answers students learn from, and where they are asked.
 
     Args:
-        surplus: numbers in the answers per parameter of a student: with half as many, students met them and no others.
+        surplus: numbers in the answers per parameter of a student, and answers per weight and bias: with half as many,
+            students met them and no others. Several outputs tell more of output weights than of neurons.
+        more: factor of both where students met them and no others all the same.
         fewest: answers that a student learns from, at least: fewer do not reach into the tails of one input.
         others: answers that compare students.
         widened: points of a box are drawn from one this much larger and moved to its faces, where fits are worst; not
@@ -26,7 +28,8 @@ class LessonRules:
         exact: residual, in units of the noise, of a student that may be the network itself, and the least one.
     """
 
-    surplus: float = 5.0
+    surplus: tuple[float, float] = (5.0, 3.5)
+    more: float = 1.5
     fewest: int = 300
     others: int = 100
     widened: float = 1.1
@@ -46,7 +49,7 @@ class Lessons:
     def __init__(self, rules: LessonRules, probe: Probe, rng: np.random.Generator) -> None:
         self._rules, self._probe, self._rng = rules, probe, rng
         self._others: tuple[Points, Values] | None = None
-        self._asked = 0
+        self._asked, self._more = 0, 1.0
 
     def of_width(self, width: int) -> Lesson:
         """Ask what students of so many neurons still need.
@@ -55,7 +58,10 @@ class Lessons:
             BudgetExhausted: if the budget does not allow it.
         """
         rules, oracle = self._rules, self._probe.oracle
-        wanted = max(rules.fewest, int(rules.surplus * width * (oracle.inputs + 1 + oracle.outputs) / oracle.outputs))
+        numbers, answers = rules.surplus
+        hidden = width * (oracle.inputs + 1)
+        by_numbers = numbers * (hidden + width * oracle.outputs) / oracle.outputs
+        wanted = max(rules.fewest, int(self._more * max(by_numbers, answers * hidden)))
         if self._others is None:
             points = oracle.sample(self._rng, rules.others)
             self._others = points, oracle.query(points)
@@ -65,10 +71,10 @@ class Lessons:
         return Lesson(*self._known(), *self._others, rules.exactness(self._probe.scale.noise))
 
     def adopt_others(self) -> None:
-        """Let students learn from the answers that have compared them, because one has met all but these."""
+        """Let students learn from the answers that have compared them, and from more, because one has missed these."""
         if self._others is not None:
             self._probe.answers.keep(*self._others, are_spread=True)
-            self._others = None
+            self._others, self._more = None, self._rules.more * self._more
 
     def _known(self) -> tuple[Points, Values]:
         """Give the answers that were paid for, in the domain."""

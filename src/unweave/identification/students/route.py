@@ -64,9 +64,11 @@ class StudentFit:
         growth: how students are started, grown and thinned.
         completed: neurons that the best network of earlier routes is grown by, one time after the other.
         widths: that students are grown through.
-        kept: how many activations go on from each of these widths.
+        kept: how many activations go on from each of these widths: too narrow for the function, students miss it alike
+            with the right activation and with others. With half as many, sin and Gaussian were left behind.
         promising: error at each width above which the answers are not those of a small smooth network: functions with
             jumps, and noise, stay above.
+        close: error of a student, one of `few`, that is not grown further before it is thinned; chosen.
         breaths: how often the best students are thinned; in between they are grown again.
         grown_again: their width then, in units of that before; chosen.
         most_work: multiplications of all fits together after which students are not thinned any more: some 15 CPU
@@ -83,12 +85,14 @@ class StudentFit:
     lessons: LessonRules = field(default_factory=LessonRules)
     growth: Growth = field(default_factory=Growth)
     completed: tuple[int, ...] = (1, 2, 4)
-    widths: tuple[int, ...] = (8, 13, 20)
-    kept: tuple[int, ...] = (4, 3, 2)
-    promising: tuple[float, ...] = (0.5, 0.2, 0.02)
+    widths: tuple[int, ...] = (13, 20, 28)
+    kept: tuple[int, ...] = (7, 3, 2)
+    promising: tuple[float, ...] = (0.3, 0.15, 0.02)
+    close: float = 1e-4
+    few: int = 3
     breaths: int = 2
     grown_again: float = 1.5
-    most_work: float = 1.2e10
+    most_work: float = 5e10
     completing_share: float = 0.25
     most_numbers: int = 220
     last_widths: tuple[int, ...] = (28, 40, 56)
@@ -184,7 +188,9 @@ class StudentFit:
             yield from students
             if students[0].error > promising or students[0].is_exact or is_over():
                 return
-            if students[0].fits:
+            if students[0].error <= self.close and kept <= self.few:
+                return
+            if students[0].is_overfitted:
                 lessons.adopt_others()
 
     def _breathing(
@@ -202,7 +208,7 @@ class StudentFit:
             student = self.growth.thinned(student, lesson, most_work=most_work)
             most_work -= student.work
             yield student
-            if student.fits:
+            if student.is_overfitted:
                 lessons.adopt_others()
 
     def _widening(self, student: Student, lessons: Lessons, rng: np.random.Generator) -> Iterator[Student]:
@@ -213,6 +219,8 @@ class StudentFit:
                 return
             student = self.growth.grown(student, width, lessons.of_width(width), rng)
             yield student
+            if student.is_overfitted:
+                lessons.adopt_others()
 
     def _judged(self, survey: Survey, students: Sequence[Student], refiner: Refiner) -> Candidate | None:
         """Refine the smallest student that may be the network, or judge the best as it is; None if both are poor."""
