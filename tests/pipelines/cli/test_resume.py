@@ -238,7 +238,9 @@ def test_options_of_servers_are_refused_elsewhere(option: list[str], capsys: pyt
 
 def test_ctrl_c_waits_for_what_is_under_way_and_says_how_to_go_on(server: ModelServer) -> None:
     server.seconds = 0.2
-    command = [sys.executable, "-c", "from unweave.cli import run; raise SystemExit(run())"]
+    # Whoever starts tests in the background may ignore interruptions, which children inherit.
+    heed = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    command = [sys.executable, "-c", heed + "from unweave.cli import run; raise SystemExit(run())"]
     options = ["identify", f"{server.address}/v2/models/secret", "--out", "run", "--max-batch", "5"]
     with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, env=os.environ, text=True) as process:
         while server.requests < 6:
