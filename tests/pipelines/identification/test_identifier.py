@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import unweave
-from assertions import assert_recovered
+from assertions import assert_answers_alike, assert_recovered
 from plants import Counted
 from unweave.activations import (
     ERF,
@@ -296,7 +296,7 @@ class TestHonestFailures:
 
     @pytest.mark.parametrize("width", [1, pytest.param(3, marks=pytest.mark.slow), 8])
     def test_deep_network(self, width: int, seed: int) -> None:
-        """The network within its radius, or at most the first layer: then its directions are the planted ones."""
+        """The network within its radius, or the first layer with the planted directions, or one that answers alike."""
         rng = np.random.default_rng(seed)
         first, second = rng.standard_normal((width, 5)) / 2, rng.standard_normal((4, width))
         truth = Network(
@@ -312,31 +312,44 @@ class TestHonestFailures:
             assert found.certificate is not None
             assert unweave.match(found.network, truth).largest_error <= found.certificate.radius
             return
+        if found.is_imitation:
+            assert_answers_alike(found, truth, unweave.Everywhere(), 5)
+            return
         assert found.network is None
         assert "shallow" in found.reason
         assert (found.outcome is unweave.Outcome.PARTLY_IDENTIFIED) == (found.first_layer is not None)
         if found.first_layer is not None:
             assert_are_among(found.first_layer.weights, first)
 
-    @pytest.mark.parametrize("neurons", [10, 11, 14, 30])
+    @pytest.mark.parametrize("neurons", [14, 30])
     def test_too_many_neurons_for_second_derivatives(self, neurons: int, seed: int) -> None:
-        truth = general_network(np.random.default_rng(seed), inputs=5, neurons=neurons)
-        found = unweave.identify(truth, domain=unweave.Box(-2.0, 2.0), seed=seed)
+        truth, domain = general_network(np.random.default_rng(seed), inputs=5, neurons=neurons), unweave.Box(-2.0, 2.0)
+        found = unweave.identify(truth, domain=domain, seed=seed)
+        assert not found.is_identified
+        if found.is_imitation:
+            assert_answers_alike(found, truth, domain, 5)
+            return
         assert found.outcome is unweave.Outcome.NOT_IDENTIFIED
         assert "more neurons than second derivatives can separate" in found.reason
 
     def test_quadratic_function(self, seed: int) -> None:
         weights = np.random.default_rng(seed).standard_normal((4, 5))
-        found = unweave.identify(lambda points: ((points @ weights.T + 1) ** 2).sum(axis=1), inputs=5, seed=seed)
-        assert found.outcome is unweave.Outcome.NOT_IDENTIFIED
-        assert "quadratic" in found.reason
+
+        def function(points: np.ndarray) -> np.ndarray:
+            return ((points @ weights.T + 1) ** 2).sum(axis=1)
+
+        found = unweave.identify(function, inputs=5, seed=seed)
+        assert_answers_alike(found, function, unweave.Everywhere(), 5)
 
     def test_unknown_activation(self, seed: int) -> None:
         weights = np.random.default_rng(seed).standard_normal((2, 4)) / 2
-        found = unweave.identify(lambda points: np.arctan(points @ weights.T + 0.2).sum(axis=1), inputs=4, seed=seed)
-        assert found.outcome is unweave.Outcome.NOT_IDENTIFIED
-        assert "not among the known ones" in found.reason
-        with pytest.raises(NotIdentified, match="known kinds"):
+
+        def function(points: np.ndarray) -> np.ndarray:
+            return np.arctan(points @ weights.T + 0.2).sum(axis=1)
+
+        found = unweave.identify(function, inputs=4, seed=seed)
+        assert_answers_alike(found, function, unweave.Everywhere(), 4)
+        with pytest.raises(NotIdentified, match="answers like the model"):
             found.require()
 
     @pytest.mark.parametrize("budget", [1, 20, 39, 100, 300])
