@@ -1,9 +1,15 @@
 """What several tests say about a recovered truth; `test_assertions.py` sees them fail."""
 
+from collections.abc import Callable
+
 import numpy as np
 
 import unweave
+from unweave.certificates.claims import IMITATED_ERROR, IMITATED_SHARE
 from unweave.networks.network import Network
+from unweave.oracles.oracle import Domain
+from unweave.reports.json import as_document
+from unweave.result import Outcome
 
 # Errors of parameters that were recovered from exact answers.
 EXACT = 1e-8
@@ -41,3 +47,23 @@ def assert_recovered(found: unweave.Result, truth: Network, *, atol: float = EXA
     assert error <= atol
     assert error <= found.certificate.radius
     assert route is None or found.route == route
+
+
+def assert_answers_alike(
+    found: unweave.Result, function: Callable[[np.ndarray], np.ndarray], domain: Domain, inputs: int
+) -> None:
+    """The claimed error holds on the claimed share of the domain, and nothing is claimed about parameters."""
+    assert found.is_imitation
+    assert found.outcome is Outcome.PARTLY_IDENTIFIED
+    assert "not claimed to be the model's" in found.reason
+    assert found.certificate is not None
+    assert not found.certificate.is_isolated
+    assert found.equivalent_activations == ()
+    assert as_document(found)["is_imitation"] is True
+    claims = {check.name: check.value for check in found.diagnostics}
+    points = domain.sample_standard(np.random.default_rng(99), 20_000, inputs, 0.0)
+    center, half_width = domain.frame(inputs)
+    values = function(center + half_width * points).reshape(len(points), -1)
+    assert found.network is not None
+    errors = np.abs(found.network(center + half_width * points) - values) / np.std(values, axis=0)
+    assert np.mean(np.max(errors, axis=1) <= claims[IMITATED_ERROR]) >= claims[IMITATED_SHARE]

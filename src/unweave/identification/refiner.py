@@ -82,11 +82,17 @@ class Candidate:
     def student_errors(
         self, points: Points, values: Values, spreads: Float64[np.ndarray, "outputs"]
     ) -> tuple[float, ...]:
-        """Give errors of a student, per point, relative to the spread of the output where it is largest; else none."""
+        """Give errors of a student, per point, relative to the spread of the output where it is largest; else none.
+
+        They are those of the network that is delivered, which has fewer digits where the domain is far from zero.
+        """
         if not self.start.is_student:
             return ()
-        errors = np.abs(values - self.network(points)) * self.units.size / spreads
-        return tuple(np.max(errors, axis=1).tolist())
+        units = self.units
+        answers = self.delivered(None)(units.center + units.half_width * points)
+        # Answers that are constant up to rounding have no spread.
+        sizes = np.where(np.isinf(spreads), units.size, spreads)
+        return tuple(np.max(np.abs(units.offset + units.size * values - answers) / sizes, axis=1).tolist())
 
     @property
     def is_smooth(self) -> bool:

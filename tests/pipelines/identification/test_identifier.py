@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import unweave
-from assertions import assert_recovered
+from assertions import assert_answers_alike, assert_recovered
 from plants import Counted
 from unweave.activations import (
     ERF,
@@ -296,7 +296,7 @@ class TestHonestFailures:
 
     @pytest.mark.parametrize("width", [1, pytest.param(3, marks=pytest.mark.slow), 8])
     def test_deep_network(self, width: int, seed: int) -> None:
-        """The network within its radius, or at most the first layer: then its directions are the planted ones."""
+        """The network within its radius, or the first layer with the planted directions, or one that answers alike."""
         rng = np.random.default_rng(seed)
         first, second = rng.standard_normal((width, 5)) / 2, rng.standard_normal((4, width))
         truth = Network(
@@ -313,7 +313,7 @@ class TestHonestFailures:
             assert unweave.match(found.network, truth).largest_error <= found.certificate.radius
             return
         if found.is_imitation:
-            assert "answers like the model" in found.reason
+            assert_answers_alike(found, truth, unweave.Everywhere(), 5)
             return
         assert found.network is None
         assert "shallow" in found.reason
@@ -321,13 +321,16 @@ class TestHonestFailures:
         if found.first_layer is not None:
             assert_are_among(found.first_layer.weights, first)
 
-    @pytest.mark.parametrize("neurons", [10, 11, 14, 30])
+    @pytest.mark.parametrize("neurons", [14, 30])
     def test_too_many_neurons_for_second_derivatives(self, neurons: int, seed: int) -> None:
-        truth = general_network(np.random.default_rng(seed), inputs=5, neurons=neurons)
-        found = unweave.identify(truth, domain=unweave.Box(-2.0, 2.0), seed=seed)
-        if found.network is not None:
-            # Students may have found it, or a network that only answers alike.
-            assert found.is_imitation or found.network.widths == (neurons,)
+        truth, domain = general_network(np.random.default_rng(seed), inputs=5, neurons=neurons), unweave.Box(-2.0, 2.0)
+        found = unweave.identify(truth, domain=domain, seed=seed)
+        if found.is_identified:
+            assert found.network is not None
+            assert found.network.widths == (neurons,)
+            return
+        if found.is_imitation:
+            assert_answers_alike(found, truth, domain, 5)
             return
         assert found.outcome is unweave.Outcome.NOT_IDENTIFIED
         assert "more neurons than second derivatives can separate" in found.reason

@@ -41,8 +41,8 @@ class Lesson:
 
     points: Points
     values: Values
-    other_points: Points
-    other_values: Values
+    other_points: Float64[np.ndarray, "others inputs"]
+    other_values: Float64[np.ndarray, "others outputs"]
     exact: float
 
 

@@ -72,7 +72,8 @@ class ProjectedFit:
         columns = np.hstack([self.activation(arguments), lifted])
         sizes = np.max(np.abs(columns), axis=0)
         if not np.all(np.isfinite(sizes)):
-            return Projected(arguments, columns, columns[:0].T, np.full_like(self.values, np.nan), columns)
+            unknown = np.full((len(sizes), self.values.shape[1]), np.nan)
+            return Projected(arguments, columns, unknown, np.full_like(self.values, np.nan), columns)
         # A neuron that has left the domain takes no part, instead of one with an enormous output weight.
         sizes[sizes <= self.gone * np.max(sizes)] = np.inf
         damped = np.vstack([columns / sizes, self.ridge * np.eye(len(sizes))])

@@ -43,11 +43,13 @@ class Unexplained:
             return leave("a first layer is known, which says more than a network that only answers alike.")
         if not survey.has_fine_answers:
             return leave("the answers are too noisy for fits from random starts.")
+        if np.any(np.isinf(survey.probe.spreads)):
+            return leave("answers are constant up to rounding, so that errors have no unit.")
         if survey.session.oracle.inputs > self.most_inputs:
             return leave(f"fits from random starts are made for at most {self.most_inputs} inputs.")
         if survey.activation is not None and not survey.activation.is_curved:
             return leave(f"{survey.activation} does not bend, so that such fits do not find its neurons.")
-        if survey.has_kinks and known.network is not None:
+        if survey.has_kinks and (known.network is not None or not survey.may_walk):
             # Neurons of ELU, few in many inputs, look alike; but no kinks are found along them.
             return leave("the function has kinks, which students have not.")
         return take("nothing else explains the answers, and there are few inputs.")
