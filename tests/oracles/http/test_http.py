@@ -93,8 +93,8 @@ def test_batches_shrink_to_what_the_server_takes() -> None:
         np.testing.assert_array_equal(oracle.query(POINTS), model(POINTS))
         refused = server.requests
         np.testing.assert_array_equal(oracle.query(POINTS), model(POINTS))
-        # The second time it is known.
-        assert server.requests - refused == 4
+        # The second time it is known; requests that were refused at the same time may have halved it once more.
+        assert server.requests - refused in (4, 5)
         assert oracle.ledger.sent == 50
 
 
