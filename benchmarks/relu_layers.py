@@ -23,9 +23,10 @@ import unweave
 from command_line import say, seeds_parser_of
 from unweave.activations import IDENTITY, RELU, Activation, activation_named
 from unweave.exceptions import StageFailed
+from unweave.identification.probing import Probing
 from unweave.identification.relu_layers.route import KinksBend
 from unweave.identification.relu_layers.search import ReluLayers, TwoLayerSearch
-from unweave.identification.session import Probing, Session
+from unweave.identification.session import Session
 from unweave.networks.network import Layer, Network
 from unweave.oracles.oracle import CallableOracle
 from unweave.oracles.views import StandardOracle, in_oracle_units, layer_in_oracle_units

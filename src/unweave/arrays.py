@@ -51,6 +51,13 @@ def as_float64(value: Any, *, name: str, ndim: int) -> np.ndarray:
     return array
 
 
+def frozen(array: np.ndarray) -> np.ndarray:
+    """Copy an array into one that can't be written to."""
+    copy = np.array(array, order="C")
+    copy.setflags(write=False)
+    return copy
+
+
 @runtime_checkable
 class Dataclass(Protocol):
     """Any dataclass."""

@@ -7,7 +7,8 @@ import pytest
 
 from plants import shallow_and_points
 from unweave.activations import RELU, TANH, Activation
-from unweave.identification.examination import leverages, twin_distance
+from unweave.identification.examination import twin_distance
+from unweave.identification.leverages import leverages
 from unweave.networks.network import Network
 from unweave.networks.parameters import ParameterVector
 from unweave.networks.planted import general_network

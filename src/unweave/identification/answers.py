@@ -5,11 +5,12 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64, Int
 
-from unweave.activations import IDENTITY, Activation
+from unweave.activations import Activation
 from unweave.arrays import PerPoint, PointMask, Points, Values, Vector, root_mean_square
 from unweave.exceptions import BudgetExhausted, OracleError
 from unweave.identification.corners import VERTICES, climb, face_points, points_beyond, points_on, vertices
-from unweave.networks.network import Layer, Network
+from unweave.identification.term_sizes import term_sizes
+from unweave.networks.network import Network
 from unweave.oracles.oracle import Box
 from unweave.oracles.views import ROUNDING_DEVIATION, StandardOracle
 
@@ -384,28 +385,6 @@ class AnswerPool:
 
     def _sizes(self, network: Network, points: Points, answers: Values) -> tuple[Values, Values]:
         """Sizes of the terms that a network adds up, and of the answers before they were centred."""
-        *hidden, output = network.layers
-        values = points
-        for layer in hidden:
-            values = layer.activation(layer.preactivations(values))
-        sizes = np.abs(values)
-        if len(hidden) == 1 and hidden[0].activation.is_smooth:
-            sizes = np.maximum(sizes, argument_sizes(hidden[0], points))
-        terms = sizes @ np.abs(output.weights.T)
-        if output.activation != IDENTITY:
-            arguments = output.preactivations(values)
-            terms = np.abs(output.activation(arguments, 1)) * terms + np.abs(output.activation(arguments))
-        if network.skip is not None:
-            terms = terms + np.abs(points) @ np.abs(network.skip.T)
         # The oracle's own rounding is that of its answers before they were centred.
         centre = np.abs(self.oracle.offset / self.oracle.size)
-        return terms + np.abs(output.biases) + centre, np.abs(answers) + centre
-
-
-def argument_sizes(layer: Layer, points: Points) -> Float64[np.ndarray, "points neurons"]:
-    """How much the values of neurons change if their arguments change by as much as the terms that these add up.
-
-    A steep neuron adds up large terms to a small argument, and multiplies their rounding in its slab.
-    """
-    added = np.abs(points) @ np.abs(layer.weights.T) + np.abs(layer.biases)
-    return np.abs(layer.activation(layer.preactivations(points), 1)) * added
+        return term_sizes(network, points) + centre, np.abs(answers) + centre

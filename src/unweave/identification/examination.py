@@ -11,21 +11,20 @@ has something missing.
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy  # its parts are loaded when first used
 from jaxtyping import Bool, Float64
 
 from unweave.arrays import Points, Values, kept_errors, root_mean_square
 from unweave.certificates.certify import RULES, fresh_needed, judged_by
 from unweave.certificates.claims import Evidence, in_words
-from unweave.certificates.large_jacobians import SINGULAR_RULES
 from unweave.exceptions import BudgetExhausted, TimeExhausted
-from unweave.identification import reasons
+from unweave.identification import answer_reasons
 from unweave.identification.answers import AnswerPool
 from unweave.identification.corners import VERTICES
+from unweave.identification.leverages import leverages
+from unweave.identification.probing import Probe
 from unweave.identification.refiner import Candidate, Refiner, reach_of_parameters
-from unweave.identification.session import Probe
 from unweave.networks.network import Network
-from unweave.networks.parameters import ParameterVector, is_shallow, shallow_jacobian
+from unweave.networks.parameters import ParameterVector, is_shallow
 
 
 @dataclass(frozen=True)
@@ -104,7 +103,9 @@ class Examined:
         candidate, network = self.candidate, self.candidate.network
         spreads = probe.spreads
         is_coarse = probe.digits.are_cause(candidate.floor, spreads)
-        said = reasons.too_coarse(probe.digits.unit, spreads, candidate.limit, largest_noise) if is_coarse else ""
+        said = (
+            answer_reasons.too_coarse(probe.digits.unit, spreads, candidate.limit, largest_noise) if is_coarse else ""
+        )
         slope = 0.0 if network.skip is None else float(np.max(np.abs(network.skip), initial=0.0))
         return Evidence(
             network=in_words(network),
@@ -124,7 +125,7 @@ class Examined:
             misfit=candidate.start.misfit,
             is_shallow=is_shallow(network),
             contradiction=contradiction,
-            constants=reasons.constants(same) if (same := same_outputs(probe)) else "",
+            constants=answer_reasons.constants(same) if (same := same_outputs(probe)) else "",
             twins=twin_distance(network, probe.answers.points, candidate.limit),
             is_student=candidate.start.is_student,
             fresh_errors=candidate.student_errors(probe.answers.fresh_points, probe.answers.fresh_values, spreads),
@@ -381,23 +382,3 @@ def in_units_of(candidate: Candidate, refiner: Refiner) -> Refiner:
         answers=refiner.answers.in_units(theirs, (ours.offset - theirs.offset) / theirs.size, size),
         noise=refiner.noise * root_mean_square(size),
     )
-
-
-def leverages(
-    network: Network, points: Points, at: Float64[np.ndarray, "places inputs"]
-) -> Float64[np.ndarray, "places"] | None:
-    """Say how much errors of fitted answers move the values of a shallow network elsewhere; None if they are too few.
-
-    Independent errors of one standard deviation at the points that were fitted move values by this many of them: the
-    square root of what statistics calls the leverage, for the output where it is largest.
-    """
-    if network.parameters > SINGULAR_RULES.estimated_from or len(points) * network.outputs < network.parameters:
-        return None
-    if len(at) == 0:
-        return np.zeros(0)
-    triangle = np.asarray(np.linalg.qr(shallow_jacobian(network, points), mode="r"))
-    rows = shallow_jacobian(network, at)[: len(at) * network.outputs]
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        moved = scipy.linalg.solve_triangular(triangle, rows.T, trans="T", check_finite=False)
-        lengths = np.linalg.norm(moved, axis=0).reshape(len(at), network.outputs)
-    return np.nan_to_num(np.max(lengths, axis=1), nan=np.inf)

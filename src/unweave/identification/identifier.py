@@ -16,7 +16,7 @@ from unweave.certificates.certify import RULES, Certificate, fresh_needed
 from unweave.certificates.claims import ClaimRules
 from unweave.certificates.quality import network_quality
 from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
-from unweave.identification import reasons
+from unweave.identification import answer_reasons, reasons
 from unweave.identification.estimate import budget_needed
 from unweave.identification.examination import Examination, Examined
 from unweave.identification.hessians.route import HessianRoute
@@ -25,6 +25,7 @@ from unweave.identification.peeling.route import LayerPeeling
 from unweave.identification.plateaus.route import PlateauWalk
 from unweave.identification.plateaus.search import LowestLayerSearch
 from unweave.identification.poles.route import HasSteepNeurons, PoleWalk, is_level_in_parts, was_not_explained
+from unweave.identification.probing import Probing
 from unweave.identification.refiner import Refiner
 from unweave.identification.relu_layers.route import KinksBend, TwoLayerKinkWalk
 from unweave.identification.routes import (
@@ -41,7 +42,7 @@ from unweave.identification.routes import (
     plateaus_end_in_bends,
 )
 from unweave.identification.saturation.route import SaturationWalk, is_affine_far_out, is_constant_far_out
-from unweave.identification.session import Probing, Progress, Session
+from unweave.identification.session import Progress, Session
 from unweave.identification.students.route import StudentFit, Unexplained
 from unweave.identification.trail import Trail
 from unweave.networks.network import Network
@@ -262,7 +263,7 @@ class Identifier:
         if outcome is Outcome.NOT_IDENTIFIED:
             return trail.result(outcome, reason)
         if np.any(np.isinf(spreads)):
-            session.notes += reasons.rounded_constants(spreads, probe.digits.unit, probe.may_hide_changes)
+            session.notes += answer_reasons.rounded_constants(spreads, probe.digits.unit, probe.may_hide_changes)
         network = best.delivered(self.activation)
         if network.skip is not None and network.layers[0].activation.reflected_slope != 0.0 and not is_imitation:
             session.notes.append(reasons.affine_part())

@@ -1,122 +1,14 @@
-"""What is said at the end of a run: the outcome and its reason, in words and numbers."""
+"""What is said at the end of a run, of networks and of ways to them: the reasons in words and numbers."""
 
 import numpy as np
 
 from unweave.activations import STEP, Activation, base_of
-from unweave.arrays import Vector, significant_bits
+from unweave.arrays import Vector
 from unweave.certificates.claims import counted
 from unweave.networks.network import Layer, Network
 from unweave.networks.signs import KinkExplanation
 from unweave.numerics.subspace_power import Directions
-from unweave.oracles.oracle import ValueGrid
-from unweave.oracles.views import NoiseFloor
 from unweave.result import percent
-
-
-def changing_answers(noise: NoiseFloor, spread: float) -> str:
-    """Why an oracle that answers at random can't be identified."""
-    return (
-        f"the answers change between calls: asking the same points again moved them by {noise.repeat_spread:.3g}, "
-        f"while they spread by {spread:.3g}. A network that answers at random (dropout, sampling, a model with a "
-        "memory) can't be identified: query it in evaluation mode, or average its answers."
-    )
-
-
-def too_rough(level: float, largest: float, *, is_repeatable: bool) -> str:
-    """Why a function that is as rough as noise can't be identified."""
-    why = (
-        "Asking the same point again gives the same answer, so that the function itself is rough: it changes within a "
-        "thousandth of the domain, or its answers are rounded."
-        if is_repeatable
-        else "Average the answers, or query the model in evaluation mode."
-    )
-    return (
-        "the answers are too rough or noisy: between neighbouring points, a thousandth of the domain apart, they "
-        f"differ by {level:.1e} of their spread in a way that no smooth or piecewise linear function does, and nothing "
-        f"is identified above {largest:g}. {why}"
-    )
-
-
-def too_coarse(unit: np.ndarray, spread: np.ndarray, error: float, largest: float) -> str:
-    """Why answers with few digits can't be identified.
-
-    Args:
-        unit: what answers are rounded to, per output.
-        spread: standard deviation of the answers, per output.
-        error: of an answer, relative to the spread.
-        largest: the error above which nothing is identified.
-    """
-    worst = int(np.argmax(unit / spread))
-    whose = "their spread" if len(unit) == 1 else f"the spread of output {worst + 1}"
-    return (
-        f"the answers are rounded to {unit[worst]:.2g}, which is {unit[worst] / spread[worst]:.2g} of {whose} "
-        f"({spread[worst]:.2g}): an error of {error:.1e} would have to be excused, which may be as much as a neuron; "
-        f"nothing is identified above {largest:g}. Ask for more digits, or for answers without their offset."
-    )
-
-
-def rounded_digits(digits: float, error: float) -> str:
-    """What is said of answers that have few binary digits."""
-    bits = 1 - round(np.log2(digits))
-    kind = {8: ", as those of bfloat16", 11: ", as those of float16", 24: ", as those of float32"}.get(bits, "")
-    return (
-        f"The answers are rounded to {bits} binary digits{kind}: an error of {error:.1e} of their spread. Ask for more "
-        "digits if that is possible."
-    )
-
-
-def rounded_to_multiples(step: float, error: float) -> str:
-    """What is said of answers that are multiples of one number."""
-    return (
-        f"All answers are multiples of {step:.3g} and change by one of them wherever they were seen to change: they "
-        f"are rounded, with an error of {error:.1e} of their spread, or those of steps of equal height. Ask for more "
-        "digits if that is possible."
-    )
-
-
-def rounded_constants(spreads: np.ndarray, unit: np.ndarray, are_rounded: np.ndarray) -> list[str]:
-    """What is said of outputs that are constant up to rounding, beside others that are not.
-
-    Args:
-        spreads: standard deviation of the answers, per output; infinite if they are constant up to rounding.
-        unit: what answers are rounded to.
-        are_rounded: whether that may hide that they are not constant.
-    """
-    if np.all(np.isinf(spreads)):
-        return []
-    return [
-        f"Output {output + 1} is constant up to rounding to {unit[output]:.2g}. Its errors are relative to its size, "
-        "since its answers have no spread."
-        for output in np.flatnonzero(np.isinf(spreads) & are_rounded)
-    ]
-
-
-def constants(outputs: dict[int, float], *, most_bits: int = ValueGrid.most_bits) -> str:
-    """What is said of outputs that were always the same: a number of few digits may be what a function was rounded to.
-
-    Args:
-        outputs: their numbers from zero, and what they were.
-        most_bits: binary digits above which a number was not rounded, as for grids of answers.
-    """
-    said = []
-    for output, value in outputs.items():
-        bits = int(significant_bits(np.array([value]))[0])
-        if bits <= most_bits:
-            last = 0.5 * 2.0 ** (int(np.frexp(value)[1]) - bits)
-            by = f" by up to {last:.2g}" if value else ""
-            said.append(
-                f"Output {output + 1} was {value:g} wherever it was asked: weights into it are zero, unless rounding"
-                f"{by} hides that it changes."
-            )
-    return " ".join(said)
-
-
-def gives_logits() -> str:
-    """What a network of a model that answers with probabilities gives."""
-    return (
-        "The answers are probabilities that sum to one: the network gives the logits behind them, shifted so that they "
-        "sum to zero (softmax does not see the shift). Apply softmax to its outputs to get the answers."
-    )
 
 
 def steps(places: int, *, levels: int, point: Vector, height: float, are_whole: bool = False, shown: int = 4) -> str:

@@ -16,8 +16,9 @@ from unweave.activations import RELU, STEP, Activation
 from unweave.arrays import Points
 from unweave.exceptions import OracleError
 from unweave.identification.found import FirstLayer, Found
+from unweave.identification.probing import BendLook, Flatness, Probe
 from unweave.identification.refiner import Refiner
-from unweave.identification.session import BendLook, Flatness, Probe, Session
+from unweave.identification.session import Session
 from unweave.identification.steps import PlateauLook, Steps
 from unweave.identification.walks.lines import TailBehaviour, Tails, measure_tails
 from unweave.networks.network import Network

@@ -13,7 +13,7 @@ from jaxtyping import Float64
 from unweave.arrays import PointMask, Points, Values, Vector
 from unweave.exceptions import OracleError
 from unweave.identification import reasons
-from unweave.identification.session import Probe
+from unweave.identification.probing import Probe
 from unweave.identification.walks.lines import Ask
 from unweave.oracles.oracle import Box
 

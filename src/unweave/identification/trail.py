@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from unweave.certificates.certify import Certificate
 from unweave.exceptions import BudgetExhausted, OracleError
-from unweave.identification import reasons
+from unweave.identification import answer_reasons
 from unweave.identification.examination import Examination, Examined
 from unweave.identification.found import Found, Settled
 from unweave.identification.refiner import Candidate, Refiner
@@ -174,7 +174,7 @@ class Trail:
         """End with this outcome; without a network, with the first layer if there is one."""
         first = self.known.first_layer
         if network is not None and self.survey.probe.gives_logits:
-            reason = f"{reason} {reasons.gives_logits()}"
+            reason = f"{reason} {answer_reasons.gives_logits()}"
         return self.survey.session.finish(
             outcome,
             reason,

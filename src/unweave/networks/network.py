@@ -25,6 +25,7 @@ from unweave.arrays import (
     Points,
     Values,
     as_float64,
+    frozen,
     in_chunks,
     pack,
     pack_squares,
@@ -74,8 +75,8 @@ class Layer:
                 f"Layer.activation needs an Activation, got {self.activation!r}: "
                 "use unweave.activations.activation_named to find one by name."
             )
-        object.__setattr__(self, "weights", _frozen(weights))
-        object.__setattr__(self, "biases", _frozen(biases))
+        object.__setattr__(self, "weights", frozen(weights))
+        object.__setattr__(self, "biases", frozen(biases))
 
     @property
     def inputs(self) -> int:
@@ -127,7 +128,7 @@ class Network:
             if skip.shape != (self.outputs, self.inputs):
                 needed = (self.outputs, self.inputs)
                 raise InvalidInput(f"Network.skip needs shape {needed} (outputs, inputs), got {skip.shape}.")
-            object.__setattr__(self, "skip", _frozen(skip))
+            object.__setattr__(self, "skip", frozen(skip))
 
     @classmethod
     def shallow(
@@ -373,12 +374,6 @@ class Network:
         if self.skip is not None:
             jet[1] = jet[1] + directions @ self.skip.T
         return jet[order]
-
-
-def _frozen(array: Array) -> Array:
-    copy = np.array(array, order="C")
-    copy.setflags(write=False)
-    return copy
 
 
 def _add_squares(hessians: Array, curvatures: Array, jacobian: Array) -> None:

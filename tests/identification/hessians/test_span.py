@@ -8,7 +8,8 @@ import pytest
 from unweave.activations import TANH
 from unweave.exceptions import BudgetExhausted
 from unweave.identification.hessians.span import Span, SpanSearch
-from unweave.identification.session import Probing, Session
+from unweave.identification.probing import Probing
+from unweave.identification.session import Session
 from unweave.networks.planted import general_network
 from unweave.numerics.finite_differences import hessian_queries, measure_hessians
 from unweave.oracles.oracle import Box, CallableOracle

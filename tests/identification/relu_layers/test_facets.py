@@ -9,9 +9,10 @@ import pytest
 import unweave
 from unweave.activations import RELU, Activation, leaky_relu
 from unweave.exceptions import StageFailed
+from unweave.identification.probing import Probe, Probing
 from unweave.identification.relu_layers.facets import Facets
 from unweave.identification.relu_layers.search import ReluLayers, TwoLayerSearch
-from unweave.identification.session import Probe, Probing, Session
+from unweave.identification.session import Session
 from unweave.identification.walks.kinked_terms import KinkedTerms
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import deep_network

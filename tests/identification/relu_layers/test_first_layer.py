@@ -6,8 +6,9 @@ import pytest
 from helpers.plants import planter
 from unweave.activations import RELU, Activation, leaky_relu
 from unweave.exceptions import StageFailed
+from unweave.identification.probing import Probe, Probing
 from unweave.identification.relu_layers.first_layer import Bend, FirstReluLayer, FirstReluLayerSearch, SignRules, orient
-from unweave.identification.session import Probe, Probing, Session
+from unweave.identification.session import Session
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import deep_network, general_network
 from unweave.oracles.oracle import CallableOracle

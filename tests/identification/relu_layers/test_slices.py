@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 
 from unweave.activations import RELU
+from unweave.identification.probing import Probing
 from unweave.identification.relu_layers.crossings import Accuracy
 from unweave.identification.relu_layers.first_layer import FirstReluLayerSearch
 from unweave.identification.relu_layers.slices import SliceLook
-from unweave.identification.session import Probing, Session
+from unweave.identification.session import Session
 from unweave.identification.walks.kinks import KinkedLine, KinkSearch
 from unweave.identification.walks.lines import far_line
 from unweave.networks.network import Layer, Network

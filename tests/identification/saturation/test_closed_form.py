@@ -8,10 +8,11 @@ import pytest
 import unweave
 from unweave.activations import ERF, SIGMOID, TANH, Activation
 from unweave.identification.identifier import Identifier
+from unweave.identification.probing import Probing
 from unweave.identification.refiner import Candidate, Refiner, Start
 from unweave.identification.routes import Survey
 from unweave.identification.saturation.closed_form import FarClosedForm
-from unweave.identification.session import Probing, Session
+from unweave.identification.session import Session
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
 from unweave.oracles.oracle import Box, CallableOracle, Domain, Everywhere

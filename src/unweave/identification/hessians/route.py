@@ -17,9 +17,10 @@ from unweave.identification import reasons
 from unweave.identification.found import Found
 from unweave.identification.hessians.span import Span, SpanSearch, active_frame
 from unweave.identification.hessians.starts import ProfileStarts
+from unweave.identification.probing import FunctionScale, Probe
 from unweave.identification.refiner import Candidate, Refiner, Start
 from unweave.identification.routes import Condition, Known, Survey
-from unweave.identification.session import FunctionScale, Probe, Session
+from unweave.identification.session import Session
 from unweave.networks.network import Network
 from unweave.numerics.finite_differences import HessianSample, hessian_queries, measure_hessians
 from unweave.numerics.subspace_power import Directions, SubspacePower

@@ -8,7 +8,7 @@ from jaxtyping import Float64
 
 from unweave.arrays import packed_size, unpack
 from unweave.exceptions import BudgetExhausted, StageFailed
-from unweave.identification.session import FunctionScale
+from unweave.identification.probing import FunctionScale
 from unweave.networks.network import Network
 from unweave.numerics.finite_differences import HessianSample, measure_hessians
 from unweave.numerics.matrix_subspace import MatrixSubspace, rank_at_gap, span_of_hessians

@@ -20,9 +20,10 @@ from unweave.identification.peeling.output_guesses import OutputGuess, as_output
 from unweave.identification.peeling.peeled_oracle import PeeledOracle
 from unweave.identification.peeling.upper_layers import UpperLayers, UpperStart
 from unweave.identification.peeling.wide_starts import WideStarts
+from unweave.identification.probing import Probe
 from unweave.identification.refiner import Candidate, Refiner, Start
 from unweave.identification.routes import Condition, Known, Survey
-from unweave.identification.session import Probe, Session
+from unweave.identification.session import Session
 from unweave.networks.network import Layer, Network
 from unweave.numerics.subspace_power import SubspacePower
 from unweave.oracles.views import StandardOracle, layer_in_oracle_units

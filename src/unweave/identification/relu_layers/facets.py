@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.arrays import Points, Values, Vector, root_mean_square
-from unweave.identification.session import Probe
+from unweave.identification.probing import Probe
 from unweave.identification.walks.cells import measure_gradients, safe_steps
 from unweave.identification.walks.hyperplanes import Hyperplanes
 from unweave.identification.walks.kinked_terms import KinkedTerms

@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float64, Int
 from unweave.activations import RELU, Activation, leaky_relu
 from unweave.arrays import Points, Vector
 from unweave.exceptions import StageFailed
+from unweave.identification.probing import Probe
 from unweave.identification.relu_layers.crossings import (
     Accuracy,
     CrossingRules,
@@ -22,7 +23,7 @@ from unweave.identification.relu_layers.crossings import (
     locate_nearby,
 )
 from unweave.identification.relu_layers.slices import SliceLook
-from unweave.identification.session import Probe, Session
+from unweave.identification.session import Session
 from unweave.identification.walks.hyperplanes import Hyperplanes, Side, hyperplanes_between, measure_sides
 from unweave.identification.walks.kinked_terms import KinkedTerms
 from unweave.identification.walks.kinks import KinkedLine, KinkSearch

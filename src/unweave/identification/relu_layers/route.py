@@ -7,11 +7,12 @@ from jaxtyping import Float64
 
 from unweave.exceptions import BudgetExhausted, OracleError, StageFailed
 from unweave.identification.found import FirstLayer, Found, Settled
+from unweave.identification.probing import Probe
 from unweave.identification.refiner import Refiner, Start
 from unweave.identification.relu_layers.first_layer import FirstReluLayerSearch
 from unweave.identification.relu_layers.search import TwoLayerSearch
 from unweave.identification.routes import Condition, Decision, Known, Survey, leave, take
-from unweave.identification.session import Probe, Session
+from unweave.identification.session import Session
 from unweave.identification.walks.kinks import KinkedLine, KinkSearch
 from unweave.identification.walks.lines import far_line
 from unweave.oracles.views import in_oracle_units, layer_in_oracle_units

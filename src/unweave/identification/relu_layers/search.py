@@ -14,11 +14,12 @@ from unweave.activations import RELU
 from unweave.arrays import Points, Values
 from unweave.certificates.claims import counted
 from unweave.exceptions import BudgetExhausted, StageFailed
+from unweave.identification.probing import Probe
 from unweave.identification.refiner import Candidate
 from unweave.identification.relu_layers.facets import Facets
 from unweave.identification.relu_layers.first_layer import FirstReluLayer, FirstReluLayerSearch
 from unweave.identification.relu_layers.upper_layer import UpperReluLayer, UpperRules, join
-from unweave.identification.session import Probe, Session
+from unweave.identification.session import Session
 from unweave.networks.network import Layer, Network
 from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.oracles.oracle import Box

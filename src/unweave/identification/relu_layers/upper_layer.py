@@ -15,9 +15,10 @@ from jaxtyping import Float64
 from unweave.activations import RELU
 from unweave.arrays import Points, Values, Vector
 from unweave.exceptions import StageFailed
+from unweave.identification.probing import Probe, Probing
 from unweave.identification.refiner import Candidate, Refiner, Start
 from unweave.identification.relu_layers.peeled_oracle import PeeledReluOracle
-from unweave.identification.session import Probe, Probing, Session
+from unweave.identification.session import Session
 from unweave.identification.walks.hyperplanes import hyperplanes_between, measure_sides
 from unweave.identification.walks.kinked_terms import KinkedTerms, refined_with_signs
 from unweave.identification.walks.kinks import KinkSearch

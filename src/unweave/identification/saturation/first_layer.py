@@ -14,9 +14,10 @@ from jaxtyping import Float64
 
 from unweave.activations import TANH, Activation
 from unweave.arrays import Points, Values, Vector
+from unweave.identification.probing import Probe
 from unweave.identification.saturation.jumps import Jump, JumpSearch
 from unweave.identification.saturation.tails import TailRules, read_tail
-from unweave.identification.session import Probe, Session
+from unweave.identification.session import Session
 from unweave.identification.walks.lines import Ask, Line, Search, far_line, run_searches
 from unweave.networks.network import Layer
 from unweave.result import Diagnostic, at_most

@@ -16,6 +16,7 @@ from unweave.arrays import Points, Values
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
 from unweave.identification.found import FirstLayer, Found
+from unweave.identification.probing import Probe
 from unweave.identification.refiner import Refiner, Start
 from unweave.identification.routes import SATURATION, Condition, Decision, Known, Survey, leave, take
 from unweave.identification.saturation.closed_form import FarClosedForm
@@ -30,7 +31,7 @@ from unweave.identification.saturation.neurons import (
     network_of,
     with_affine_part,
 )
-from unweave.identification.session import Probe, Session
+from unweave.identification.session import Session
 from unweave.identification.walks.lines import TailBehaviour, Tails, far_line
 from unweave.networks.network import Network
 from unweave.oracles.views import layer_in_oracle_units

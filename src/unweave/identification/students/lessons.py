@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from unweave.arrays import Points, Values
-from unweave.identification.session import Probe
+from unweave.identification.probing import Probe
 from unweave.identification.students.growth import Lesson
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from unweave.arrays import PerPoint, Points, Values, Vector
-from unweave.identification.session import Probe
+from unweave.identification.probing import Probe
 from unweave.oracles.oracle import Box, Domain
 
 

@@ -9,10 +9,11 @@ import unweave
 from unweave.activations import RELU, Activation, leaky_relu
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification.identifier import Identifier
+from unweave.identification.probing import Probe, Probing
 from unweave.identification.relu_layers.route import KinksBend
 from unweave.identification.relu_layers.search import ReluLayers, TwoLayerSearch
 from unweave.identification.relu_layers.upper_layer import UpperReluLayer, UpperRules
-from unweave.identification.session import Probe, Probing, Session
+from unweave.identification.session import Session
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import deep_network, general_network
 from unweave.numerics.network_fit import LevenbergMarquardt

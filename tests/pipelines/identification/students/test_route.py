@@ -6,9 +6,10 @@ import pytest
 import unweave
 from assertions import assert_answers_alike
 from unweave.activations import GAUSSIAN, RELU, SIN, TANH, Activation
+from unweave.identification.probing import Probing
 from unweave.identification.refiner import Refiner
 from unweave.identification.routes import Known, Survey
-from unweave.identification.session import Probing, Session
+from unweave.identification.session import Session
 from unweave.identification.students.route import StudentFit, Unexplained
 from unweave.networks.network import Network
 from unweave.networks.symmetries import match

@@ -1,0 +1,30 @@
+"""How far the errors of fitted answers reach: what a fit may miss elsewhere without being wrong."""
+
+import numpy as np
+import scipy  # its parts are loaded when first used
+from jaxtyping import Float64
+
+from unweave.arrays import Points
+from unweave.certificates.large_jacobians import SINGULAR_RULES
+from unweave.networks.network import Network
+from unweave.networks.parameters import shallow_jacobian
+
+
+def leverages(
+    network: Network, points: Points, at: Float64[np.ndarray, "places inputs"]
+) -> Float64[np.ndarray, "places"] | None:
+    """Say how much errors of fitted answers move the values of a shallow network elsewhere; None if they are too few.
+
+    Independent errors of one standard deviation at the points that were fitted move values by this many of them: the
+    square root of what statistics calls the leverage, for the output where it is largest.
+    """
+    if network.parameters > SINGULAR_RULES.estimated_from or len(points) * network.outputs < network.parameters:
+        return None
+    if len(at) == 0:
+        return np.zeros(0)
+    triangle = np.asarray(np.linalg.qr(shallow_jacobian(network, points), mode="r"))
+    rows = shallow_jacobian(network, at)[: len(at) * network.outputs]
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        moved = scipy.linalg.solve_triangular(triangle, rows.T, trans="T", check_finite=False)
+        lengths = np.linalg.norm(moved, axis=0).reshape(len(at), network.outputs)
+    return np.nan_to_num(np.max(lengths, axis=1), nan=np.inf)
