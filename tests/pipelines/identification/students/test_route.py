@@ -17,6 +17,8 @@ from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.oracles.oracle import Box, CallableOracle, Domain, Everywhere
 from unweave.result import Outcome, RouteEnd
 
+pytestmark = pytest.mark.whole_students
+
 
 def planted(seed: int, activation: Activation, *, inputs: int, neurons: int, outputs: int = 1) -> Network:
     """Plant weights N(0, 1) / sqrt(inputs), and biases of size one."""
@@ -32,7 +34,11 @@ def planted(seed: int, activation: Activation, *, inputs: int, neurons: int, out
 
 @pytest.mark.parametrize(
     ("activation", "inputs", "neurons", "outputs", "domain"),
-    [(SIN, 4, 7, 3, Everywhere()), (GAUSSIAN, 3, 5, 1, Everywhere()), (TANH, 3, 5, 3, Box(-2.0, 2.0))],
+    [
+        (SIN, 4, 7, 3, Everywhere()),
+        pytest.param(GAUSSIAN, 3, 5, 1, Everywhere(), marks=pytest.mark.slow),
+        pytest.param(TANH, 3, 5, 3, Box(-2.0, 2.0), marks=pytest.mark.slow),
+    ],
 )
 def test_more_neurons_than_hessians_tell_apart_are_identified(
     activation: Activation, inputs: int, neurons: int, outputs: int, domain: Domain
@@ -48,16 +54,21 @@ def test_more_neurons_than_hessians_tell_apart_are_identified(
     assert match(found.network, truth).largest_error <= found.certificate.radius
 
 
-def test_neurons_that_overlap_along_one_input_are_not_claimed() -> None:
+@pytest.fixture(scope="module")
+def overlapping() -> tuple[Network, unweave.Result]:
+    """A network whose neurons overlap along one input, and what was found."""
     truth = planted(0, TANH, inputs=1, neurons=8)
-    found = unweave.identify(truth, domain=Box(-1.0, 1.0), activation="tanh")
+    return truth, unweave.identify(truth, domain=Box(-1.0, 1.0), activation="tanh")
+
+
+def test_neurons_that_overlap_along_one_input_are_not_claimed(overlapping: tuple[Network, unweave.Result]) -> None:
+    truth, found = overlapping
     assert found.route == "student fit", found.reason
     assert_answers_alike(found, truth, Box(-1.0, 1.0), 1)
 
 
-def test_the_assertion_on_imitations_can_fail() -> None:
-    truth = planted(0, TANH, inputs=1, neurons=8)
-    found = unweave.identify(truth, domain=Box(-1.0, 1.0), activation="tanh")
+def test_the_assertion_on_imitations_can_fail(overlapping: tuple[Network, unweave.Result]) -> None:
+    truth, found = overlapping
     with pytest.raises(AssertionError):
         assert_answers_alike(found, lambda x: truth(x) + 1e-3 * np.sin(x), Box(-1.0, 1.0), 1)
 
@@ -70,6 +81,7 @@ def test_a_smooth_function_that_is_no_network_is_answered_alike() -> None:
     assert_answers_alike(found, function, Box(-1.0, 1.0), 2)
 
 
+@pytest.mark.slow
 def test_an_activation_that_it_is_not_is_not_identified() -> None:
     truth = planted(3, SIN, inputs=3, neurons=6, outputs=3)
     found = unweave.identify(truth, activation="tanh")
@@ -117,7 +129,7 @@ def test_a_rough_function_is_left_after_the_first_students() -> None:
     def function(x: np.ndarray) -> np.ndarray:
         return np.sin(40.0 * x[:, :1]) * np.cos(35.0 * x[:, 1:])
 
-    found = unweave.identify(function, inputs=2, domain=Box(-1.0, 1.0))
+    found = unweave.identify(function, inputs=2, domain=Box(-1.0, 1.0), activation="tanh")
     assert found.outcome is Outcome.NOT_IDENTIFIED
     student = next(choice for choice in found.routes if choice.route == "student fit")
     assert student.end is RouteEnd.NOTHING
