@@ -6,6 +6,7 @@ python benchmarks/trained_networks.py --widths 10 --solvers lbfgs --iterations 2
 python benchmarks/trained_networks.py --widths 10 --solvers lbfgs --iterations 1000 --alpha 1.0
 python benchmarks/trained_networks.py --widths 5 10 --solvers lbfgs --raw
 python benchmarks/trained_networks.py --widths 5 10 --solvers lbfgs --raw --box
+python benchmarks/trained_networks.py --data diabetes --widths 10 --solvers lbfgs --states 5 --first 1000
 """
 
 import time
@@ -36,6 +37,7 @@ def main() -> None:
     parser.add_argument("--data", nargs="+", choices=DATA, default=list(DATA))
     parser.add_argument("--widths", nargs="+", type=int, default=[5, 10, 20, 40])
     parser.add_argument("--states", type=int, default=3, help="values of random_state")
+    parser.add_argument("--first", type=int, default=0, help="the first of them")
     parser.add_argument("--solvers", nargs="+", choices=SOLVERS, default=list(SOLVERS))
     parser.add_argument("--iterations", type=int, default=200, help="of the training")
     parser.add_argument("--alpha", type=float, default=1e-4, help="penalty on large weights")
@@ -65,7 +67,7 @@ def main() -> None:
                 )
                 for width in settings.widths
                 for solver in settings.solvers
-                for state in range(settings.states)
+                for state in range(settings.first, settings.first + settings.states)
             ]
             rows = [recovered(fitted(model, points, target), domain) for model in models]
             report(f"{data}, {activation}{', in the box of the data' if settings.box else ''}", rows)
