@@ -285,6 +285,11 @@ class AnswerPool:
         return isinstance(self.oracle.oracle.domain, Box)
 
     @property
+    def are_corners_tried(self) -> bool:
+        """Whether no vertex and no point of a face is left that should be tried in a box."""
+        return self._waiting_trials is not None and len(self._waiting_trials) == 0
+
+    @property
     def trials_in_domain(self) -> tuple[Points, Values]:
         """Trial points that lie where the certificate speaks of, with their answers: those of a box."""
         count = len(self.trial_points) if self.is_box else 0

@@ -129,6 +129,7 @@ class Examined:
             is_student=candidate.start.is_student,
             fresh_errors=candidate.student_errors(probe.answers.fresh_points, probe.answers.fresh_values, spreads),
             trial_error=max(candidate.student_errors(*probe.answers.trials_in_domain, spreads), default=0.0),
+            are_corners_tried=probe.answers.are_corners_tried,
         )
 
 
