@@ -311,9 +311,8 @@ class Examination:
         answers.adopt_trials(self._missed_trials(candidate, refiner))
         seen = answers.fresh_points, answers.fresh_values
         if examined.missed:
-            answers.give_up_fresh()
             try:
-                answers.ask_fresh(len(seen[0]))
+                answers.renew_fresh()
             except BudgetExhausted:
                 return None
         again = refiner.again(candidate, candidate.network)
