@@ -97,9 +97,9 @@ def imitation_verdict(found: unweave.Result, errors: np.ndarray, *, rounding: fl
         return Judged(Verdict.WRONG, f"parameters of an imitation are claimed: {found.reason[:160]}")
     claimed, allowed = claims[IMITATED_SHARE], claims[IMITATED_ERROR]
     right = float(np.mean(errors[:POINTS] <= allowed + ROUNDING * rounding))
-    # All vertices that a box of this size has were asked.
+    # If anything is claimed about vertices, all that a box of this size has were asked.
     at_vertices = float(np.max(errors[POINTS:], initial=0.0))
-    if right < claimed or at_vertices > claims.get(IMITATED_CORNERS, 0.0) + ROUNDING * rounding:
+    if right < claimed or at_vertices > claims.get(IMITATED_CORNERS, np.inf) + ROUNDING * rounding:
         return Judged(Verdict.WRONG, f"alike on {right:.4f}, at vertices to {at_vertices:.1e}; {found.reason[:200]}")
     return Judged(Verdict.PARTLY_RIGHT, found.reason[:200])
 

@@ -162,3 +162,11 @@ def test_a_student_that_misses_a_corner_is_claimed_for_the_rest() -> None:
         IMITATED_ERROR: RULES.partly_explained,
         IMITATED_CORNERS: 0.8,
     }
+
+
+def test_nothing_is_claimed_about_vertices_that_were_not_all_asked() -> None:
+    cut_short = replace(IMITATION, is_box=True, trial_error=0.0, are_corners_tried=False)
+    outcome, reason = RULES(cut_short)
+    assert outcome is Outcome.PARTLY_IDENTIFIED
+    assert "to an unknown error at vertices and faces of the box" in reason
+    assert IMITATED_CORNERS not in {check.name for check in RULES.imitation_checks(cut_short)}

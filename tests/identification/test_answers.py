@@ -8,11 +8,12 @@ import pytest
 
 from helpers.plants import in_own_units
 from unweave.activations import RELU
+from unweave.exceptions import BudgetExhausted
 from unweave.identification.answers import AnswerPool
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
 from unweave.oracles.oracle import Box, CallableOracle
-from unweave.oracles.views import AnswerDigits, standardise
+from unweave.oracles.views import AnswerDigits, StandardOracle, standardise
 
 
 def answers_of(network: Network, *, box: Box | None) -> AnswerPool:
@@ -93,3 +94,22 @@ class TestSpreadOfAnswers:
         answers = fresh_answers(lambda x: 3.0 + 2.0**-51 * np.stack([x[:, 0] > 0, np.rint(9 * x[:, 1])], 1), first=2)
         digits = AnswerDigits(unit=np.full(2, 2.0**-51), scatter=np.zeros(2))
         assert np.isinf(digits.spreads(*answers.unseen)).tolist() == [True, False]
+
+
+@pytest.mark.parametrize("budget", [60, 75, 90])
+def test_fresh_answers_judge_until_others_are_there(budget: int) -> None:
+    oracle = CallableOracle(np.sin, inputs=1, outputs=1, domain=Box(-1.0, 1.0), budget=budget)
+    unit = StandardOracle(oracle, np.zeros(1), np.ones(1), np.zeros(1), np.ones(1))
+    answers = AnswerPool(unit, np.random.default_rng(1), np.random.default_rng(2))
+    answers.ask_fresh(40)
+    first = answers.fresh_points
+    if budget < 80:
+        with pytest.raises(BudgetExhausted):
+            answers.renew_fresh()
+        np.testing.assert_array_equal(answers.fresh_points[:40], first)
+        assert len(answers.points) == 0
+    else:
+        answers.renew_fresh()
+        np.testing.assert_array_equal(answers.points, first)
+        assert len(answers.fresh_points) == 40
+        assert not np.any(np.isin(answers.fresh_points, first))

@@ -5,14 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from plants import shallow_and_points
+from plants import in_own_units, shallow_and_points
 from unweave.activations import RELU, TANH, Activation
-from unweave.identification.examination import twin_distance
+from unweave.identification.answers import AnswerPool
+from unweave.identification.examination import Examination, twin_distance
 from unweave.identification.leverages import leverages
+from unweave.identification.refiner import Refiner, Start
 from unweave.networks.network import Network
 from unweave.networks.parameters import ParameterVector
 from unweave.networks.planted import general_network
 from unweave.numerics.network_fit import LevenbergMarquardt
+from unweave.oracles.oracle import Box
 
 
 @pytest.mark.parametrize("activation", [TANH, RELU])
@@ -53,3 +56,18 @@ def test_twins_nearer_than_said_change_values_by_less_than_the_limit(limit: floa
 def test_only_smooth_networks_of_one_layer_have_twins() -> None:
     network = general_network(np.random.default_rng(5), inputs=4, neurons=6, activation=RELU)
     assert twin_distance(network, np.zeros((3, 4)), 1e-14) == 0.0
+
+
+def test_what_a_network_misses_is_still_known_when_fits_have_seen_it() -> None:
+    """Fresh answers that a network misses are fitted afterwards; none of them is right for that."""
+    planted = general_network(np.random.default_rng(8), inputs=3, neurons=3, activation=TANH)
+    unit = in_own_units(
+        lambda x: planted(x) + 1e-3 * np.sin(3.0 * x[:, :1] * x[:, 1:2]), inputs=3, domain=Box(-1.0, 1.0)
+    )
+    refiner = Refiner(AnswerPool(unit, *np.random.default_rng(9).spawn(2)), LevenbergMarquardt(), noise=1e-15)
+    candidate = refiner(Start(planted, 0.0))
+    before = Examination().of_known_fault(candidate, refiner)
+    assert not candidate.explains
+    assert refiner.finds_missed(candidate, batch=50)
+    after = Examination().of_known_fault(candidate, refiner)
+    assert after.missed == before.missed == candidate.certificate.fresh_queries

@@ -46,6 +46,7 @@ class Evidence:
         is_student: whether the network was fitted from random starts, so that only answers speak for its neurons.
         fresh_errors: of such a network at fresh points, relative to the spread of the output where it is largest.
         trial_error: the largest at vertices and faces of a box.
+        are_corners_tried: whether all of these were asked that should be.
     """
 
     network: str
@@ -70,6 +71,7 @@ class Evidence:
     is_student: bool = False
     fresh_errors: tuple[float, ...] = ()
     trial_error: float = 0.0
+    are_corners_tried: bool = True
 
     @property
     def right_share(self) -> float:
@@ -153,7 +155,7 @@ class ClaimRules:
         """Check on which share of the domain a network answers like the model, and how well."""
         error, share = self.imitated(evidence)
         errors = {IMITATED_ERROR: error}
-        if evidence.is_box:
+        if evidence.is_box and evidence.are_corners_tried:
             # No claim at vertices is stronger than that on most of the domain.
             errors[IMITATED_CORNERS] = max(error, self.unseen_error * evidence.trial_error)
         advice = "what the network is good for; its neurons are not claimed to be the model's"
@@ -205,6 +207,8 @@ class ClaimRules:
         where = "of the domain" if evidence.is_box else "of the domain as it is sampled"
         at_corners = self.unseen_error * evidence.trial_error
         corners = f", and up to {at_corners:.1e} at vertices and faces of the box" if at_corners > error else ""
+        if evidence.is_box and not evidence.are_corners_tried:
+            corners = ", and to an unknown error at vertices and faces of the box, which were not all asked"
         return Outcome.PARTLY_IDENTIFIED, (
             f"a network of {evidence.network} answers like the model to {error:.1e} of the spread on at least "
             f"{percent(share)} {where} {_confidence(evidence)}{corners}; its root mean square error at "

@@ -198,6 +198,19 @@ class AnswerPool:
         self.keep(self.fresh_points, self.fresh_values, are_spread=True)
         self.fresh_points, self.fresh_values = self.fresh_points[:0], self.fresh_values[:0]
 
+    def renew_fresh(self) -> None:
+        """Let fits see the fresh answers, once as many others were asked.
+
+        Raises:
+            BudgetExhausted: if the budget does not allow that; the fresh answers stay what they are.
+        """
+        count = len(self.fresh_points)
+        self.ask_fresh(2 * count)
+        others = self.fresh_points[count:], self.fresh_values[count:]
+        self.fresh_points, self.fresh_values = self.fresh_points[:count], self.fresh_values[:count]
+        self.give_up_fresh()
+        self.fresh_points, self.fresh_values = others
+
     def ask_trials(self, most: int | None = None) -> bool:
         """Ask where something may hide, in several calls; say whether there was any left.
 
@@ -284,6 +297,11 @@ class AnswerPool:
     def is_box(self) -> bool:
         """Whether the domain is a box."""
         return isinstance(self.oracle.oracle.domain, Box)
+
+    @property
+    def are_corners_tried(self) -> bool:
+        """Whether no vertex and no point of a face is left that should be tried in a box."""
+        return self._waiting_trials is not None and len(self._waiting_trials) == 0
 
     @property
     def trials_in_domain(self) -> tuple[Points, Values]:

@@ -130,6 +130,7 @@ class Examined:
             is_student=candidate.start.is_student,
             fresh_errors=candidate.student_errors(probe.answers.fresh_points, probe.answers.fresh_values, spreads),
             trial_error=max(candidate.student_errors(*probe.answers.trials_in_domain, spreads), default=0.0),
+            are_corners_tried=probe.answers.are_corners_tried,
         )
 
 
@@ -179,13 +180,12 @@ class Examination:
         return examined
 
     def of_known_fault(self, candidate: Candidate, refiner: Refiner) -> Examined:
-        """Count what a network misses that is known not to explain the answers, without another query."""
+        """Say what a network misses that is known not to explain the answers, without another query."""
         if candidate.units is not refiner.answers.oracle:
             refiner = in_units_of(candidate, refiner)
-        fresh = refiner.answers.fresh_points, refiner.answers.fresh_values
-        missed = np.count_nonzero(refiner.missed(candidate.network, *fresh))
-        errors = kept_errors(_errors(candidate, *fresh))
-        return Examined(candidate, missed=int(missed), is_complete=False, fresh_errors=errors)
+        errors = kept_errors(_errors(candidate, refiner.answers.fresh_points, refiner.answers.fresh_values))
+        # Fresh answers may have been given up since they have judged it, and no network is right on what was not asked.
+        return Examined(candidate, missed=candidate.missed, is_complete=False, fresh_errors=errors)
 
     def of_imitation(self, candidate: Candidate, refiner: Refiner) -> Examined:
         """Ask how far a network that only answers alike is from fresh answers, and at vertices and faces of a box."""
@@ -312,9 +312,8 @@ class Examination:
         answers.adopt_trials(self._missed_trials(candidate, refiner))
         seen = answers.fresh_points, answers.fresh_values
         if examined.missed:
-            answers.give_up_fresh()
             try:
-                answers.ask_fresh(len(seen[0]))
+                answers.renew_fresh()
             except BudgetExhausted:
                 return None
         again = refiner.again(candidate, candidate.network)

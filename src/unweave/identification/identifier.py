@@ -247,7 +247,8 @@ class Identifier:
         best = judged.candidate.with_delivered_radius()
         session.fresh_errors = judged.fresh_errors
         judged = replace(judged, candidate=best)
-        contradiction = "" if examined.is_imitation else self._contradiction(best.network, trail.survey)
+        # What a network does not explain may be the neurons that were given.
+        contradiction = self._contradiction(best.network, trail.survey) if examined.is_right else ""
         evidence = judged.evidence(probe, largest_noise=self.rules.largest_noise, contradiction=contradiction)
         outcome, reason = self.rules(evidence)
         if outcome is Outcome.NOT_IDENTIFIED and trail.imitation not in (None, examined):

@@ -45,6 +45,7 @@ class Candidate:
     Args:
         refinement: the network after refinement.
         certificate: what fresh answers say about it.
+        missed: how many of these it misses. They may be fitted afterwards, and then the pool has others or none.
         floor: the smallest residual that a right network can have.
         limit: the largest residual of a network that explains the answers.
         skip_tol: relative size up to which the affine part may be zero.
@@ -55,6 +56,7 @@ class Candidate:
 
     refinement: Refinement
     certificate: Certificate
+    missed: int
     floor: float
     limit: float
     skip_tol: float
@@ -237,7 +239,8 @@ class Refiner:
         floor = self.floor(refinement.network)
         radius = float(np.clip(self.skip_margin * certificate.radius, 1e-9, self.largest_skip))
         skip_tol = radius if certificate.is_isolated else self.loose_skip
-        return Candidate(refinement, certificate, floor, self.limit(floor), skip_tol, start, answers.oracle)
+        missed, limit = self._missed_fresh(refinement.network), self.limit(floor)
+        return Candidate(refinement, certificate, missed, floor, limit, skip_tol, start, answers.oracle)
 
     def solved(
         self, start: Start, network: Network, claim: ParameterClaim, *, error_margin: float, amplification: float
@@ -260,7 +263,14 @@ class Refiner:
         refinement = Refinement(network, certificate.rms_error, 0, True, (certificate.rms_error,))
         radius = float(np.clip(self.skip_margin * claim.radius, 1e-9, self.largest_skip))
         limit = max(self.limit(floor), self.explained_noise * amplification * floor)
-        return Candidate(refinement, certificate, floor, limit, radius, start, answers.oracle, is_closed_form=True)
+        missed = self._missed_fresh(network)
+        return Candidate(
+            refinement, certificate, missed, floor, limit, radius, start, answers.oracle, is_closed_form=True
+        )
+
+    def _missed_fresh(self, network: Network) -> int:
+        """Count the fresh answers that a network misses."""
+        return int(np.count_nonzero(self.missed(network, self.answers.fresh_points, self.answers.fresh_values)))
 
     def certified(self, network: Network) -> Certificate:
         """Say what the answers, fitted and fresh, tell about a network."""

@@ -287,6 +287,15 @@ class TestClaims:
         found = unweave.identify(truth, neurons=5)
         assert found.reason.startswith("5 neurons were given")
 
+    def test_a_network_that_explains_nothing_contradicts_no_hint(self) -> None:
+        """The other neurons do change the answers: they were not found."""
+        rng = np.random.default_rng(12)
+        weights, biases = 3.0 * rng.standard_normal((2, 12)).T, rng.uniform(-3.0, 3.0, 12)
+        truth = Network.shallow(weights, biases, rng.standard_normal((1, 12)), np.zeros(1), TANH)
+        found = unweave.identify(truth, neurons=12, domain=Box(-1.0, 1.0), budget=1_500)
+        assert found.outcome is Outcome.NOT_IDENTIFIED
+        assert found.reason.startswith("no network of the known kinds")
+
 
 STEPS: dict[str, RegressorMixin] = {
     "tree": DecisionTreeRegressor(random_state=0),
