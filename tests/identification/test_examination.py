@@ -9,8 +9,8 @@ from plants import in_own_units, shallow_and_points
 from unweave.activations import RELU, TANH, Activation
 from unweave.identification.answers import AnswerPool
 from unweave.identification.examination import Examination, twin_distance
-from unweave.identification.leverages import leverages
 from unweave.identification.refiner import Refiner, Start
+from unweave.identification.telling_points import leverages
 from unweave.networks.network import Network
 from unweave.networks.parameters import ParameterVector
 from unweave.networks.planted import general_network

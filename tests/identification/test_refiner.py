@@ -8,6 +8,7 @@ import pytest
 from helpers.plants import in_own_units
 from unweave.activations import RELU, TANH, Activation
 from unweave.identification.answers import AnswerPool, Asking
+from unweave.identification.floors import Floors
 from unweave.identification.refiner import Refiner
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import general_network
@@ -141,9 +142,8 @@ def test_a_network_that_has_run_away_is_not_excused_by_its_rounding(seed: int) -
     answers.prepare(truth.parameters)
     hidden, output = truth.layers
     spread = float(np.sqrt(np.mean(answers.fresh_values**2)))
-    floors = [
-        answers.floor(Network((hidden, Layer(factor * output.weights, output.biases, output.activation))), 0.0)
-        for factor in (1.0, 1e4, 1e15)
-    ]
+    grown = [replace(output, weights=factor * output.weights) for factor in (1.0, 1e4, 1e15)]
+    fresh = answers.fresh_points, answers.fresh_values
+    floors = [Floors(answers.oracle, 0.0).on_average(Network((hidden, each)), *fresh) for each in grown]
     assert floors[0] < 1e-14 * max(spread, 1.0) < floors[1] < Refiner.largest_rounding * spread
     assert floors[2] == pytest.approx(Refiner.largest_rounding * spread, rel=1e-9)

@@ -6,13 +6,13 @@ import numpy as np
 from jaxtyping import Float64, Int
 
 from unweave.activations import Activation
-from unweave.arrays import PerPoint, PointMask, Points, Values, Vector, root_mean_square
+from unweave.arrays import PerPoint, PointMask, Points, Values, Vector
 from unweave.exceptions import BudgetExhausted, OracleError
 from unweave.identification.corners import VERTICES, climb, face_points, points_beyond, points_on, vertices
-from unweave.identification.term_sizes import term_sizes
+from unweave.identification.telling_points import most_telling
 from unweave.networks.network import Network
 from unweave.oracles.oracle import Box
-from unweave.oracles.views import ROUNDING_DEVIATION, StandardOracle
+from unweave.oracles.views import StandardOracle
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,8 @@ class Asking:
             and least squares is ill-conditioned.
         long_neurons: quantile of the lengths of weights that sets the stretch: a tenth may be longer.
         at_once: numbers in one batch of fresh points: 32 MB.
-        sample: places that tell which share of the answers will show a neuron bend, to one percent.
+        sample: places that tell which share of the answers will show a neuron bend, to one percent, and among which
+            those are chosen that tell most.
         same_hyperplane: difference up to which hyperplanes were asked around before; a wrong guess costs answers only.
     """
 
@@ -382,27 +383,20 @@ class AnswerPool:
             self._excited.append((normal, offset))
         return seen
 
-    def ask_more(self, parameters: int) -> None:
-        """Ask once more as many answers as there are parameters: the fit needs a better foundation."""
-        self.ask(int(np.ceil(parameters / self.oracle.outputs)))
+    def _candidates(self, network: Network) -> Points:
+        """Draw places that may tell more about a network; in a box in the corners that its kinks cut off, too."""
+        sample, hidden = self._sample(self._asking.sample), network.layers[0]
+        if not self.is_box or not hidden.activation.homogeneity or not hidden.neurons:
+            return sample
+        each = self._asking.sample // hidden.neurons
+        sides = np.where(hidden.biases < 0.0, 1.0, -1.0)
+        lifted = zip(sides[:, None] * hidden.weights, sides * hidden.biases, strict=True)
+        return np.concatenate([sample, *(points_beyond(*neuron, each, self._rng_fit) for neuron in lifted)])
 
-    def floor(self, network: Network, noise: float, *, largest_rounding: float = 1e-8) -> float:
-        """The smallest residual that a right network can have: the noise, or its own rounding."""
-        terms, sizes = self._sizes(network, self.fresh_points, self.fresh_values)
-        terms = np.finfo(float).eps * root_mean_square(terms)
-        rounded = ROUNDING_DEVIATION * self.oracle.oracle.ledger.answer_digits * root_mean_square(sizes)
-        return float(max(noise, rounded, min(terms, largest_rounding * root_mean_square(sizes))))
-
-    def floors(
-        self, network: Network, points: Points, values: Values, noise: float, *, largest_rounding: float = 1e-8
-    ) -> PerPoint:
-        """The same at every single point: far from the centre of the domain terms are larger."""
-        terms, sizes = (np.max(each, axis=1) for each in self._sizes(network, points, values))
-        rounded = ROUNDING_DEVIATION * self.oracle.oracle.ledger.answer_digits * sizes
-        return np.maximum(np.maximum(noise, rounded), np.minimum(np.finfo(float).eps * terms, largest_rounding * sizes))
-
-    def _sizes(self, network: Network, points: Points, answers: Values) -> tuple[Values, Values]:
-        """Sizes of the terms that a network adds up, and of the answers before they were centred."""
-        # The oracle's own rounding is that of its answers before they were centred.
-        centre = np.abs(self.oracle.offset / self.oracle.size)
-        return term_sizes(network, points) + centre, np.abs(answers) + centre
+    def ask_more(self, network: Network) -> None:
+        """Ask once more as many answers as there are parameters, half of them where the fit knows least."""
+        count = int(np.ceil(network.parameters / self.oracle.outputs))
+        telling = most_telling(network, self.points, self._candidates(network), count // 2)
+        if len(telling):
+            self.keep(telling, self.oracle.query(telling), are_spread=False)
+        self.ask(count - len(telling))

@@ -20,9 +20,9 @@ from unweave.exceptions import BudgetExhausted, TimeExhausted
 from unweave.identification import answer_reasons
 from unweave.identification.answers import AnswerPool
 from unweave.identification.corners import VERTICES
-from unweave.identification.leverages import leverages
 from unweave.identification.probing import Probe
 from unweave.identification.refiner import Candidate, Refiner, reach_of_parameters
+from unweave.identification.telling_points import leverages
 from unweave.networks.network import Network
 from unweave.networks.parameters import ParameterVector, is_shallow
 

@@ -12,6 +12,7 @@ from unweave.arrays import Points, Values, root_mean_square, threads_for
 from unweave.certificates.certify import Certificate, ParameterClaim, certify, certify_by
 from unweave.exceptions import BudgetExhausted
 from unweave.identification.answers import AnswerPool
+from unweave.identification.floors import Floors
 from unweave.networks.network import Layer, Network
 from unweave.networks.parameters import is_shallow
 from unweave.networks.signs import absorb_skip
@@ -132,6 +133,8 @@ class Refiner:
         largest_skip: relative size from which on an affine part is not zero; chosen: with more, signs tell nothing.
         large_fits: of networks that are larger; chosen.
         loose_skip: the same relative to its units, where there is no radius; fresh answers judge the choice.
+        overfitted: residual, in units of the error at fresh answers, up to which these are too different from the
+            fitted ones to be told by them; chosen.
     """
 
     answers: AnswerPool
@@ -147,10 +150,11 @@ class Refiner:
     largest_fit: int = 1_000
     largest_skip: float = 0.5
     large_fits: int = 2
+    overfitted: float = 0.01
 
     def floor(self, network: Network) -> float:
         """Give the smallest residual that this network can have if it is right."""
-        return self.answers.floor(network, self.noise, largest_rounding=self.largest_rounding)
+        return self._floors.on_average(network, self.answers.fresh_points, self.answers.fresh_values)
 
     def missed(
         self,
@@ -179,7 +183,11 @@ class Refiner:
 
     def floors(self, network: Network, points: Points, values: Values) -> Float64[np.ndarray, "points"]:
         """Give the smallest error that this network can have at every single point if it is right."""
-        return self.answers.floors(network, points, values, self.noise, largest_rounding=self.largest_rounding)
+        return self._floors.at_each(network, points, values)
+
+    @property
+    def _floors(self) -> Floors:
+        return Floors(self.answers.oracle, self.noise, self.largest_rounding)
 
     def limit(self, floor: float) -> float:
         """Give the largest residual of a network that explains the answers."""
@@ -207,14 +215,19 @@ class Refiner:
         self.prepare(start.network)
         with threads_for(start.network.parameters):
             candidate = self._once(start)
-            if candidate.fits and not candidate.explains:
+            if self._meets_no_others(candidate):
                 # The fitted answers were too few, too close together, or not where neurons bend.
                 with suppress(BudgetExhausted):
                     if is_shallow(candidate.network):
                         self.answers.excite(candidate.network)
-                    self.answers.ask_more(start.network.parameters)
+                    self.answers.ask_more(candidate.network)
                     candidate = self._once(replace(start, network=candidate.network))
         return candidate
+
+    def _meets_no_others(self, candidate: Candidate) -> bool:
+        fresh_error = candidate.certificate.rms_error
+        is_met = candidate.fits or candidate.refinement.residual <= self.overfitted * fresh_error
+        return is_met and not candidate.explains
 
     def prepare(self, network: Network) -> None:
         """Ask what a fit of this network, and its certificate, still need.

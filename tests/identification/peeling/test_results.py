@@ -13,6 +13,7 @@ from unweave.certificates.claims import ClaimRules, Evidence, in_words, size_in_
 from unweave.certificates.quality import network_quality
 from unweave.exceptions import InvalidInput
 from unweave.identification.answers import AnswerPool
+from unweave.identification.floors import Floors
 from unweave.identification.refiner import Candidate, Refiner, Start, weakest_neuron, without_neuron
 from unweave.networks.network import Layer, Network
 from unweave.networks.parameters import ParameterVector
@@ -74,10 +75,11 @@ def test_the_floor_is_the_rounding_of_the_network(output: Activation, seed: int)
     answers.prepare(truth.parameters)
     # The same network with its neurons in another order rounds differently.
     rounding = answers.fresh_values - canonical(truth)(answers.fresh_points)
-    floor = answers.floor(truth, 0.0)
+    fresh = answers.fresh_points, answers.fresh_values
+    floor = Floors(answers.oracle, 0.0).on_average(truth, *fresh)
     assert np.sqrt(np.mean(rounding**2)) < 3 * floor
     assert floor < 1e-14
-    assert answers.floor(truth, 1e-6) == 1e-6
+    assert Floors(answers.oracle, 1e-6).on_average(truth, *fresh) == 1e-6
 
 
 @pytest.mark.parametrize("layer", [0, 1])

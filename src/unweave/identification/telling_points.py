@@ -1,4 +1,4 @@
-"""How far the errors of fitted answers reach: what a fit may miss elsewhere without being wrong."""
+"""How far the errors of fitted answers reach, and which other answers would tell most about a network."""
 
 import numpy as np
 import scipy  # its parts are loaded when first used
@@ -7,7 +7,7 @@ from jaxtyping import Float64
 from unweave.arrays import Points
 from unweave.certificates.large_jacobians import SINGULAR_RULES
 from unweave.networks.network import Network
-from unweave.networks.parameters import shallow_jacobian
+from unweave.networks.parameters import is_shallow, shallow_jacobian
 
 
 def leverages(
@@ -28,3 +28,15 @@ def leverages(
         moved = scipy.linalg.solve_triangular(triangle, rows.T, trans="T", check_finite=False)
         lengths = np.linalg.norm(moved, axis=0).reshape(len(at), network.outputs)
     return np.nan_to_num(np.max(lengths, axis=1), nan=np.inf)
+
+
+def most_telling(
+    network: Network, points: Points, candidates: Float64[np.ndarray, "candidates inputs"], count: int
+) -> Float64[np.ndarray, "chosen inputs"]:
+    """Choose candidates where a shallow network is least determined by the points that it was fitted to.
+
+    They lie where one neuron bends and others do not, as between two kinks that are nearly the same.
+    """
+    if not is_shallow(network) or (spread := leverages(network, points, candidates)) is None:
+        return candidates[:0]
+    return candidates[np.argsort(-spread, kind="stable")[:count]]
