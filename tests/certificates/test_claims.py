@@ -170,3 +170,12 @@ def test_nothing_is_claimed_about_vertices_that_were_not_all_asked() -> None:
     assert outcome is Outcome.PARTLY_IDENTIFIED
     assert "to an unknown error at vertices and faces of the box" in reason
     assert IMITATED_CORNERS not in {check.name for check in RULES.imitation_checks(cut_short)}
+
+
+def test_a_small_residual_is_said_of_the_answers_that_show_it() -> None:
+    """Sixteen answers in the middle of a box do not speak for its corners."""
+    weak = replace(EVIDENCE, certificate=replace(CERTIFICATE, rms_error=1e-8, fresh_queries=16), explains=False)
+    outcome, reason = RULES(weak)
+    assert outcome is Outcome.PARTLY_IDENTIFIED
+    assert "16 fresh answers are reproduced to 1.00e-08" in reason
+    assert reason.endswith("may be larger at other places.")

@@ -227,9 +227,9 @@ class ClaimRules:
             )
         if not evidence.explains and error <= self.partly_explained:
             return Outcome.PARTLY_IDENTIFIED, (
-                f"{evidence.network}: fresh answers are reproduced to {error:.2e} of their spread, but the "
-                f"noise is {floor:.1e}: something {error / floor:.1e} times larger is left unexplained, such as a "
-                "neuron with a tiny output weight."
+                f"{evidence.network}: {evidence.certificate.fresh_queries} fresh answers are reproduced to {error:.2e} "
+                f"of their spread, but the noise is {floor:.1e}: something {error / floor:.1e} times larger is left "
+                "unexplained there, such as a neuron with a tiny output weight, and may be larger at other places."
             )
         if evidence.limit <= self.largest_noise and evidence.right_share >= self.fewest_right:
             return Outcome.PARTLY_IDENTIFIED, (
