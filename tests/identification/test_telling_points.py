@@ -4,7 +4,7 @@ import numpy as np
 
 from unweave.activations import RELU
 from unweave.identification.telling_points import leverages, most_telling
-from unweave.networks.network import Layer, Network
+from unweave.networks.network import Network
 from unweave.networks.planted import deep_network
 
 
@@ -35,8 +35,7 @@ def test_between_two_kinks_that_few_answers_tell_apart(seed: int) -> None:
 
 def test_none_are_chosen_for_deep_networks_and_for_too_few_answers(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    deep = deep_network(rng, inputs=4, widths=(4, 3), outputs=1)
-    assert isinstance(deep.layers[1], Layer)
+    deep = deep_network(rng, shape=(4, 4, 3, 1))
     candidates = rng.standard_normal((50, 4))
     assert most_telling(deep, rng.standard_normal((100, 4)), candidates, 5).shape == (0, 4)
     assert most_telling(nearly_parallel(), rng.standard_normal((3, 4)), candidates, 5).shape == (0, 4)
