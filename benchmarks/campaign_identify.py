@@ -112,7 +112,10 @@ def has_bumps(truth: Truth) -> bool:
 def allowance(
     found: unweave.Result, truth: Truth, points: np.ndarray, values: np.ndarray, spread: np.ndarray
 ) -> np.ndarray:
-    """Errors that the certificate allows: those it has seen, and those of parameters within their radius."""
+    """Errors that the certificate allows: those it has seen, and those of parameters within their radius.
+
+    Where a network is claimed to be right on a share of the domain, it has seen errors that are not right.
+    """
     network, certificate = found.network, found.certificate
     assert network is not None
     rounding = 1e-15 * np.max(np.abs(values) / spread, axis=1) + 1e-14
@@ -132,6 +135,8 @@ def allowance(
     rounding += 1e-16 * far * float(np.sum(slopes * lengths))
     radius *= min(1.0, 1.0 / (far * float(np.max(half_width))))
     by_radius = 3.0 * radius * lifted * float(np.sum(slopes * lengths)) if len(network.layers) == 2 else radius * lifted
+    if found.outcome is Outcome.PARTLY_IDENTIFIED and claimed_share(found) is not None:
+        return 2.0 * ROUNDING * (certificate.noise + rounding) + by_radius
     return ROUNDING * (max(certificate.largest_error, certificate.noise) + rounding) + by_radius
 
 
