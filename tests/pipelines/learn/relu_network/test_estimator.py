@@ -286,7 +286,8 @@ def test_identified_needs_rows_that_would_have_shown_a_missing_neuron(
         assert found.network_.widths[0] == 6
         assert found.certificate_.noticeable <= found.certificate_.weakest
     else:
-        assert "95 %" in found.result_.reason
+        # A neuron as strong could hide with 95 %, or the residual itself says that one is missing.
+        assert "95 %" in found.result_.reason or "may be missing" in found.result_.reason
 
 
 @pytest.mark.parametrize(("largest_pull", "is_claimed"), [(1e3, True), (0.1, False)])
