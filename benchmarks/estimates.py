@@ -17,8 +17,8 @@ from unweave import Box, CallableOracle, identify
 from unweave.activations import RELU, TANH
 from unweave.identification.estimate import estimate
 from unweave.networks.planted import general_network
+from unweave.oracles.oracle import MAX_BATCH
 
-MAX_BATCH = 1000
 SHAPES = ("5-3", "5-20", "10-10", "20-10", "20-40", "50-25")
 
 

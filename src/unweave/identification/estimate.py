@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from math import ceil
 
+from unweave.oracles.oracle import MAX_BATCH
+
 # Widths that an estimate is made for where nobody knows it.
 TYPICAL_WIDTHS = (10, 100, 1000)
 
@@ -74,7 +76,9 @@ UNBOUNDED = EffortRule(queries=220, per_neuron=15.0, per_weight=3.8, requests=30
 IN_A_BOX = EffortRule(queries=300, per_neuron=30.0, per_weight=15.0, requests=6, requests_per_neuron=25.0, widest=3.0)
 
 
-def estimate(*, inputs: int, is_in_box: bool, neurons: int | None = None, max_batch: int = 1000) -> tuple[Effort, ...]:
+def estimate(
+    *, inputs: int, is_in_box: bool, neurons: int | None = None, max_batch: int = MAX_BATCH
+) -> tuple[Effort, ...]:
     """Estimate what an identification takes, for the width that is known or for some typical ones."""
     rule = IN_A_BOX if is_in_box else UNBOUNDED
     widths = TYPICAL_WIDTHS if neurons is None else (neurons,)

@@ -33,6 +33,9 @@ FARTHEST = 1e100
 NARROWEST = 2e-10
 # Inputs that are certainly a mistake: a matrix with as many rows and columns fits into no memory.
 MOST_INPUTS = 1_000_000
+# Points in a request to a server, where nobody says otherwise: some hundred kilobytes of JSON at 20 inputs, below the
+# megabyte that nginx takes by default.
+MAX_BATCH = 1000
 
 
 def _bound(value: object, kind: str, name: str) -> np.ndarray:
