@@ -17,6 +17,7 @@ from unweave.certificates.claims import ClaimRules
 from unweave.certificates.quality import network_quality
 from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
 from unweave.identification import reasons
+from unweave.identification.call import recording_settings
 from unweave.identification.estimate import budget_needed
 from unweave.identification.examination import Examination, Examined
 from unweave.identification.hessians.route import HessianRoute
@@ -54,6 +55,7 @@ from unweave.oracles.oracle import Box, Domain, Oracle
 from unweave.result import Outcome, Result
 
 
+@recording_settings
 def identify(
     model: Any,
     *,
