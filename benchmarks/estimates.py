@@ -6,8 +6,8 @@
 
 General networks have slopes of about one and no more neurons than Hessians tell apart; steep ones are saturated at most
 places of a box, as training leaves them; those for students have more neurons than Hessians tell apart, or one input.
-Printed per network are the route, queries and requests, and the estimated ranges; at the end of a kind the share that
-lies inside, of those that were identified.
+Printed per network are the route, queries and requests, and the estimated ranges of its kind; at the end of a kind the
+share that lies inside, of those that were identified by the route that the estimate is for.
 """
 
 import sys
@@ -21,7 +21,8 @@ from campaign_planted import random_network
 from command_line import say, seeds_parser_of
 from unweave import Box, CallableOracle, Network, identify
 from unweave.activations import GAUSSIAN, RELU, SIGMOID, SIN, TANH, Activation
-from unweave.identification.estimate import Effort, estimate
+from unweave.identification.estimate import CROWDED, IN_A_BOX, STEEP, UNBOUNDED, EffortRule
+from unweave.identification.routes import POLE_WALK, STUDENT_FIT
 from unweave.networks.planted import general_network
 from unweave.oracles.oracle import MAX_BATCH
 
@@ -67,33 +68,33 @@ def for_students(rng: np.random.Generator, inputs: int, neurons: int) -> Iterato
         yield random_network(rng, activation.name, inputs=inputs, neurons=neurons), box
 
 
+# How networks are planted, in which sizes, and what is estimated of them where the general rules do not hold.
 KINDS = {
-    "general": (general, GENERAL_SHAPES),
-    "steep": (steep, STEEP_SHAPES),
-    "students": (for_students, STUDENT_SHAPES),
+    "general": (general, GENERAL_SHAPES, None),
+    "steep": (steep, STEEP_SHAPES, STEEP),
+    "students": (for_students, STUDENT_SHAPES, CROWDED),
 }
 
+# That such networks are found by, for most of the queries.
+ROUTES = {STEEP.network: POLE_WALK, CROWDED.network: STUDENT_FIT}
 
-def measured(secret: Network, box: Box | None) -> list[bool] | None:
-    """Identify a network and print what it took; whether the estimates hold, or None if it was not identified."""
+
+def measured(secret: Network, box: Box | None, rule: EffortRule) -> list[bool] | None:
+    """Identify a network and print what it took; whether the estimates hold, or None if nothing was estimated of it."""
     oracle = Counted(secret, inputs=secret.inputs, domain=box)
     began = process_time()
     found = identify(oracle)
     seconds = process_time() - began
-    effort = _effort(secret, box)
+    effort = rule(inputs=secret.inputs, neurons=secret.widths[0], max_batch=MAX_BATCH)
     pairs = ((found.queries, effort.queries), (oracle.requests, effort.requests))
     place = "everywhere" if box is None else "in a box"
     shape = f"{secret.inputs}-{secret.widths[0]}"
     said = "  ".join(f"{number:6} ({span})" for number, span in pairs)
     named = f"{secret.activations[0]!s:8} {shape:6} {place:10} {found.outcome.value:17} {found.route:15}"
     say(f"{named} {said}  {seconds:.1f} s")
-    return [span.least <= number <= span.most for number, span in pairs] if found.is_identified else None
-
-
-def _effort(secret: Network, box: Box | None) -> Effort:
-    width = secret.widths[0]
-    (effort,) = estimate(inputs=secret.inputs, is_in_box=box is not None, neurons=width, max_batch=MAX_BATCH)
-    return effort
+    if not found.is_identified or ROUTES.get(rule.network, found.route) != found.route:
+        return None
+    return [span.least <= number <= span.most for number, span in pairs]
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -103,12 +104,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--shapes", nargs="*", help="of every kind; some of its own if omitted")
     options = parser.parse_args(arguments)
     for kind in options.kinds:
-        plant, shapes = KINDS[kind]
+        plant, shapes, rule = KINDS[kind]
         kept: list[list[bool]] = []
         for shape, seed in product(options.shapes or shapes, range(options.first, options.first + options.seeds)):
             inputs, neurons = map(int, shape.split("-"))
             secrets = plant(np.random.default_rng([seed, inputs, neurons]), inputs, neurons)
-            kept += [held for secret, box in secrets if (held := measured(secret, box)) is not None]
+            for secret, box in secrets:
+                held = measured(secret, box, rule or (UNBOUNDED if box is None else IN_A_BOX))
+                kept += [] if held is None else [held]
         shares = np.mean(kept, axis=0) if kept else np.zeros(2)
         say(
             f"{kind}: inside the estimate {shares[0]:.0%} (queries), {shares[1]:.0%} (requests) of {len(kept)} networks"
