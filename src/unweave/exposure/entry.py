@@ -12,6 +12,7 @@ from unweave.exposure.answers import FORMS, AnswerForm, FirstAnswers
 from unweave.exposure.result import Audit, Exposure
 from unweave.identification.identifier import identify
 from unweave.identification.session import Progress
+from unweave.networks.network import Network
 from unweave.oracles.entry import as_oracle
 from unweave.oracles.exposed import ExposedOracle
 from unweave.oracles.oracle import MAX_BATCH, Domain, Oracle
@@ -140,6 +141,9 @@ def _exposed(
 
 def _line(form: AnswerForm, shown: ExposedOracle, found: Result, seconds: float) -> Exposure:
     certificate, network = found.certificate, found.network
+    if network is not None and _is_constant(network):
+        # Labels that are all the same have shown nothing of the function.
+        certificate = network = None
     return Exposure(
         form=form.name,
         shows=form.shows,
@@ -154,3 +158,7 @@ def _line(form: AnswerForm, shown: ExposedOracle, found: Result, seconds: float)
         radius=None if certificate is None or network is None else certificate.radius,
         is_cut_short=shown.was_refused and not found.is_identified,
     )
+
+
+def _is_constant(network: Network) -> bool:
+    return sum(network.widths) == 0 and (network.skip is None or not np.any(network.skip))

@@ -83,7 +83,7 @@ class Exposure:
         queries: that were spent.
         requests: that they are sent in, by somebody who fills each as far as the service takes it.
         seconds: that it took to compute.
-        parameters: that were found; 0 without a network.
+        parameters: that were found; 0 without a network, and for one that is constant.
         error: root mean square error of the network on fresh answers, in units of their spread; None without one.
         radius: largest relative error of a parameter; None or infinite if the answers do not pin them down.
         is_cut_short: whether budget or time ended before it was through.

@@ -109,6 +109,14 @@ def test_a_model_of_labels_or_probabilities_is_not_asked_for_them_again() -> Non
     assert found.verdict.startswith("Not given away")
 
 
+def test_labels_that_are_all_the_same_are_no_copy() -> None:
+    found = unweave.audit(lambda points: TRUTH(points)[:, :1] - 1e3, inputs=5, forms=["top-1"])
+    (labels,) = found.exposures
+    assert "constant" in labels.reason
+    assert not labels.is_copied
+    assert "copy" not in found.verdict
+
+
 def test_rounding_far_from_zero_is_seen() -> None:
     """Box far from zero, and answers with a large offset."""
     found = unweave.audit(
