@@ -1,13 +1,13 @@
 """How every run ends, whatever the door: one result, with the evidence for it, and how its numbers are written."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from os import PathLike
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, overload, runtime_checkable
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, overload, runtime_checkable
 
 from unweave.exceptions import NotIdentified
 
@@ -162,6 +162,8 @@ class Result(Generic[AnyNetwork, AnyCertificate]):
         fresh_errors: largest errors over the outputs at fresh points, in units of the spread of the answers, in
             ascending order; of very many points some hundreds that are evenly spread among them.
         ranges: where the model was asked, or where the samples lie; None if that was not recorded.
+        settings: what was asked for, as JSON can hold it: arguments of the call that differ from their defaults, or
+            options of the command, without anything secret; empty if that was not recorded.
     """
 
     outcome: Outcome
@@ -178,6 +180,7 @@ class Result(Generic[AnyNetwork, AnyCertificate]):
     is_imitation: bool = False
     fresh_errors: tuple[float, ...] = ()
     ranges: InputRanges | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def is_identified(self) -> bool:

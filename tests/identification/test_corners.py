@@ -3,7 +3,15 @@
 import numpy as np
 import pytest
 
-from unweave.identification.corners import VERTICES, climb, face_points, points_beyond, points_on, vertices
+from unweave.identification.corners import (
+    VERTICES,
+    climb,
+    face_points,
+    points_beyond,
+    points_beyond_each,
+    points_on,
+    vertices,
+)
 
 
 @pytest.mark.parametrize("inputs", [1, 3, 12])
@@ -88,3 +96,14 @@ def test_a_climb_ends_at_once_where_nothing_rises() -> None:
 
     climb(height, np.ones((4, 100)), np.zeros(4), flips=64, rounds=3, rng=np.random.default_rng(0))
     assert asked == [4 * 64]
+
+
+def test_points_beyond_each_kink_are_in_its_smaller_part(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    weights, biases = rng.standard_normal((3, 4)), np.array([-0.8, 0.8, 50.0])
+    points = points_beyond_each(weights, biases, 300, rng)
+    # The third one is met nowhere in the box.
+    assert points.shape == (200, 4)
+    assert np.max(np.abs(points)) <= 1.0
+    assert np.all(points[:100] @ weights[0] + biases[0] > -1e-12)
+    assert np.all(points[100:] @ weights[1] + biases[1] < 1e-12)

@@ -1,13 +1,24 @@
 import pytest
 
-from unweave.identification.estimate import TYPICAL_WIDTHS, Span, budget_needed, estimate
+from unweave.identification.estimate import (
+    CROWDED,
+    IN_A_BOX,
+    STEEP,
+    TYPICAL_WIDTHS,
+    UNBOUNDED,
+    EffortRule,
+    Span,
+    budget_needed,
+    estimate,
+)
+from unweave.identification.students.route import Unexplained
 
 
-@pytest.mark.parametrize("is_in_box", [False, True])
-def test_more_inputs_and_more_neurons_take_more(is_in_box: bool) -> None:
-    (small,) = estimate(inputs=5, is_in_box=is_in_box, neurons=3)
-    (wide,) = estimate(inputs=5, is_in_box=is_in_box, neurons=30)
-    (long,) = estimate(inputs=50, is_in_box=is_in_box, neurons=3)
+@pytest.mark.parametrize("rule", [UNBOUNDED, IN_A_BOX, STEEP, CROWDED], ids=lambda rule: rule.network)
+def test_more_inputs_and_more_neurons_take_more(rule: EffortRule) -> None:
+    small = rule(inputs=5, neurons=3, max_batch=100)
+    wide = rule(inputs=5, neurons=30, max_batch=100)
+    long = rule(inputs=50, neurons=3, max_batch=100)
     for larger in (wide, long):
         assert larger.queries.least > small.queries.least
         assert larger.queries.most > small.queries.most
@@ -30,11 +41,69 @@ def test_without_a_width_there_are_typical_ones() -> None:
     assert tuple(effort.neurons for effort in estimate(inputs=5, is_in_box=False)) == TYPICAL_WIDTHS
 
 
+@pytest.mark.parametrize(
+    ("inputs", "is_in_box", "neurons", "kinds"),
+    [
+        (5, False, 10, ["ordinary"]),
+        (5, True, 9, ["ordinary", "steep"]),
+        (5, True, 10, ["ordinary", "steep", "crowded"]),
+        # Nothing was measured there.
+        (5, True, 13, ["ordinary", "steep"]),
+        (5, True, 21, ["ordinary"]),
+        (13, True, 12, ["ordinary", "steep"]),
+        # Along one input no neuron is far away from the others.
+        (1, True, 1, ["ordinary", "steep", "crowded"]),
+        (1, False, 1, ["ordinary", "steep", "crowded"]),
+    ],
+)
+def test_every_kind_that_it_may_be_has_an_estimate(
+    inputs: int, is_in_box: bool, neurons: int, kinds: list[str]
+) -> None:
+    efforts = estimate(inputs=inputs, is_in_box=is_in_box, neurons=neurons)
+    assert [effort.network for effort in efforts] == kinds
+    assert all(effort.meaning for effort in efforts)
+
+
+def test_fits_from_random_starts_are_estimated_where_they_are_made() -> None:
+    assert CROWDED.most_inputs == Unexplained.most_inputs
+
+
+def test_kinds_that_earlier_routes_find_are_ruled_out() -> None:
+    def said(route: str) -> str:
+        return budget_needed(inputs=3, is_in_box=True, neurons=8, spent=300, tried=["kink walk", route])
+
+    assert "8 ordinary neurons" in said("Hessians")
+    assert "8 steep neurons" in said("Hessians")
+    assert "ordinary" not in said("pole walk")
+    assert "8 steep neurons" in said("pole walk")
+    assert "steep" not in said("student fit")
+    assert "8 crowded neurons" in said("student fit")
+
+
+def test_routes_that_stay_near_the_centre_take_as_many_queries_on_all_of_space() -> None:
+    """Waves and bumps have no tails that could be read far away."""
+    said = [
+        budget_needed(inputs=3, is_in_box=False, neurons=4, spent=437, tried=[route])
+        for route in ("saturation walk", "Hessians", "student fit")
+    ]
+    assert "4 ordinary neurons (up to 84 more)" in said[0]
+    assert "4 ordinary neurons (160 to 1,400 more)" in said[1]
+    assert "4 crowded neurons (260 to 2,000 more)" in said[2]
+    assert "ordinary" not in said[2]
+
+
+def test_what_is_left_of_a_range_is_said() -> None:
+    assert Span(500, 900).above(200) == "300 to 700 more"
+    assert Span(500, 900).above(500) == "up to 400 more"
+    assert Span(500, 900).above(899) == "up to 1 more"
+
+
 def test_what_is_spent_already_is_not_promised() -> None:
     said = budget_needed(inputs=5, is_in_box=False, neurons=None, spent=2_000)
-    assert "for 10 neurons" not in said
-    assert "for 100 neurons" in said
+    assert "for 10 ordinary neurons" not in said
+    assert "for 100 ordinary neurons" in said
     assert "takes more than" in budget_needed(inputs=5, is_in_box=False, neurons=3, spent=100_000)
+    assert "behind 1 input takes" in budget_needed(inputs=1, is_in_box=True, neurons=3, spent=0)
 
 
 def test_ranges_are_written_with_two_digits() -> None:

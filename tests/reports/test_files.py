@@ -257,6 +257,8 @@ WRONG_FIELDS = [
     # Null means that there is none.
     if not (value is None and key in ("network", "certificate", "first_layer", "ranges"))
     if not (value is True and key == "is_imitation")
+    # Settings have any names.
+    if not (isinstance(value, dict) and key == "settings")
 ]
 
 

@@ -22,7 +22,15 @@ from unweave.cli.console import (
     show_json,
 )
 from unweave.cli.resume import telling_what_is_kept
-from unweave.cli.targets import SERVER_OPTIONS, domain_of, headers_of, oracle_of_target, shown_target
+from unweave.cli.targets import (
+    SERVER_OPTIONS,
+    TRANSPORT_OPTIONS,
+    domain_of,
+    headers_of,
+    is_address,
+    oracle_of_target,
+    shown_target,
+)
 from unweave.exceptions import InvalidInput, NotWritten
 
 if TYPE_CHECKING:
@@ -48,7 +56,12 @@ def audit(
         typer.Option(help="Forms of answers with commas between, such as '4 decimals,top-1'; all if omitted."),
     ] = None,
     budget: Annotated[int | None, typer.Option(min=1, help="Largest number of queries of the whole audit.")] = None,
-    rate: Annotated[float | None, typer.Option(help="Queries per second that the service allows.")] = None,
+    rate: Annotated[
+        float | None, typer.Option(help="Requests per second that the service allows; a server is asked no faster.")
+    ] = None,
+    max_batch: Annotated[
+        int | None, typer.Option(min=1, help="Points that the service takes in a request; 1000 if omitted.")
+    ] = None,
     price_per_1000: Annotated[
         float | None, typer.Option("--price-per-1000", help="What a thousand queries cost.")
     ] = None,
@@ -99,6 +112,7 @@ def audit(
         "forms": forms,
         "budget": budget,
         "rate": rate,
+        "max_batch": max_batch,
         "price_per_1000": price_per_1000,
         "max_seconds": max_seconds,
         "seed": seed,
@@ -129,8 +143,11 @@ def _opened(
     """Open the model, and say what was kept if the audit ends early."""
     from unweave.oracles.journal.oracle import Journal
 
-    # Options of `identify` that an audit does not have; its rate is that of the service, not of the requests.
-    asked = {**dict.fromkeys((*SERVER_OPTIONS, "like", "columns", "inside")), **settings, "rate": None}
+    # Options of `identify` that an audit does not have.
+    asked = {**dict.fromkeys((*SERVER_OPTIONS, "like", "columns", "inside")), **settings}
+    if not is_address(target):
+        # They tell how fast somebody else may ask; here nothing is sent.
+        asked |= dict.fromkeys(TRANSPORT_OPTIONS)
     name = f"{settings['target']} {settings['output'] or ''}".strip()
     # What a model prints must not get between the results.
     with redirect_stdout(sys.stderr):
@@ -154,6 +171,7 @@ def _audited(oracle: "Oracle", settings: Mapping[str, Any], *, tell: Tell) -> "A
         forms=None if forms is None else [name.strip() for name in forms.split(",")],
         seconds=settings["max_seconds"],
         rate=settings["rate"],
+        max_batch=settings["max_batch"],
         price_per_1000=settings["price_per_1000"],
         seed=settings["seed"],
         progress=tell,

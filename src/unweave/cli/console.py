@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from io import BytesIO
@@ -141,6 +142,7 @@ def deliver(
     """Show a result, and write it to its folder."""
     from unweave.reports.text import outcome, report
 
+    found = replace(found, settings=settings)
     if as_json:
         from unweave.reports.json import as_document
 

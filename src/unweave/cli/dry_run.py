@@ -75,6 +75,8 @@ def show_prospect(prospect: Prospect, *, as_json: bool) -> None:
         f"{prospect.queries} queries were asked; nothing was identified."
     )
     show(_table(prospect))
+    for network, meaning in dict.fromkeys((each.network, each.meaning) for each in prospect.efforts):
+        show(f"{network}: {meaning}.")
 
 
 def _table(prospect: Prospect) -> "Table":
@@ -83,10 +85,11 @@ def _table(prospect: Prospect) -> "Table":
     table = Table(title="One hidden layer takes about; deeper networks take more", title_justify="left")
     timed = ("requests", "time") if prospect.seconds_per_request is not None else ()
     priced = ("price",) if prospect.price is not None else ()
+    table.add_column("network")
     for column in ("neurons", "queries", *timed, *priced):
         table.add_column(column, justify="right")
     for effort in prospect.efforts:
-        cells = [f"{effort.neurons:,}", str(effort.queries)]
+        cells = [effort.network, f"{effort.neurons:,}", str(effort.queries)]
         if prospect.seconds_per_request is not None:
             seconds = effort.requests.times(prospect.seconds_per_request)
             cells += [str(effort.requests), " to ".join(dict.fromkeys(map(_duration, seconds)))]
@@ -107,6 +110,8 @@ def _document(prospect: Prospect) -> dict[str, Any]:
     pace = prospect.seconds_per_request
     efforts = [
         {
+            "network": effort.network,
+            "meaning": effort.meaning,
             "neurons": effort.neurons,
             "queries": [effort.queries.least, effort.queries.most],
             "requests": [effort.requests.least, effort.requests.most],

@@ -115,7 +115,7 @@ def identify(
         bool | None,
         typer.Option("--binary/--no-binary", help="Send tensors as bytes, or as JSON.", rich_help_panel=SERVER),
     ] = None,
-    rate: Annotated[float | None, typer.Option(help="Requests per second.", rich_help_panel=SERVER)] = None,
+    rate: Annotated[float | None, typer.Option(help="Requests per second, at most.", rich_help_panel=SERVER)] = None,
     max_batch: Annotated[
         int | None, typer.Option(min=1, help="Points in a request; 1000 if omitted.", rich_help_panel=SERVER)
     ] = None,

@@ -44,8 +44,9 @@ class Progress:
         from unweave.oracles.oracle import Box
 
         is_in_box = isinstance(oracle.domain, Box)
-        (effort, *_) = estimate(inputs=oracle.inputs, is_in_box=is_in_box, neurons=neurons)
-        limits = (oracle.ledger.budget, effort.queries.most if neurons is not None else None)
+        efforts = estimate(inputs=oracle.inputs, is_in_box=is_in_box, neurons=neurons)
+        most = max(effort.queries.most for effort in efforts)
+        limits = (oracle.ledger.budget, most if neurons is not None else None)
         self.oracle, self.most = oracle, min((each for each in limits if each is not None), default=None)
 
     @property

@@ -12,9 +12,10 @@ from unweave.exposure.answers import FORMS, AnswerForm, FirstAnswers
 from unweave.exposure.result import Audit, Exposure
 from unweave.identification.identifier import identify
 from unweave.identification.session import Progress
+from unweave.networks.network import Network
 from unweave.oracles.entry import as_oracle
 from unweave.oracles.exposed import ExposedOracle
-from unweave.oracles.oracle import Domain, Oracle
+from unweave.oracles.oracle import MAX_BATCH, Domain, Oracle
 from unweave.result import Result
 
 # Points of a first look: enough for the spread of the answers to a tenth, and little beside any identification.
@@ -33,6 +34,7 @@ def audit(
     budget: int | None = None,
     seconds: float | None = None,
     rate: float | None = None,
+    max_batch: int | None = None,
     price_per_1000: float | None = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -50,7 +52,9 @@ def audit(
         budget: the largest number of queries of the whole audit; never exceeded. Forms are tried in the order of the
             table, so that what shows most is tried first.
         seconds: the time after which no other form is begun, and the present one ends; no limit if omitted.
-        rate: queries per second that the service allows, for the time that an attacker needs.
+        rate: requests per second that the service allows, for the time that an attacker needs.
+        max_batch: queries that the service takes in one request, for the same; if omitted, as many as are sent to a
+            server that is asked, and 1000 for other models.
         price_per_1000: what a thousand queries cost, for the price.
         seed: the same seed gives the same audit.
         progress: called with the name of the stage and the queries so far.
@@ -68,14 +72,20 @@ def audit(
             raise InvalidInput(f"audit needs {name} to be a positive number, got {value!r}.")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InvalidInput(f"audit needs a seed of at least 0, got {seed!r}.")
+    if max_batch is not None and (isinstance(max_batch, bool) or not isinstance(max_batch, int) or max_batch < 1):
+        raise InvalidInput(f"audit needs max_batch to be a whole number of at least 1, got {max_batch!r}.")
     oracle = as_oracle(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output)
     if oracle.ledger.left < LOOKED:
         raise InvalidInput(f"audit needs a budget of more than {LOOKED} queries for a first look, got {budget}.")
     end = math.inf if seconds is None else time.monotonic() + seconds
     before = oracle.ledger.sent
     first = _look(oracle, seed)
-    found = tuple(_exposed(form, oracle, first, seed=seed, end=end, progress=progress) for form in chosen)
-    return Audit(found, oracle.ledger.sent - before - sum(each.queries for each in found), rate, price_per_1000)
+    together = max_batch or (oracle.points_at_once if oracle.is_remote else MAX_BATCH)
+    found = tuple(
+        _exposed(form, oracle, first, max_batch=together, seed=seed, end=end, progress=progress) for form in chosen
+    )
+    looked = oracle.ledger.sent - before - sum(each.queries for each in found)
+    return Audit(found, looked, rate, price_per_1000, together)
 
 
 def _chosen(names: Sequence[str] | None) -> tuple[AnswerForm, ...]:
@@ -99,6 +109,7 @@ def _exposed(
     oracle: Oracle,
     first: FirstAnswers,
     *,
+    max_batch: int,
     seed: int,
     end: float,
     progress: Progress | None,
@@ -112,7 +123,10 @@ def _exposed(
         said = "the budget was spent before." if left < 1 else "the time was over before."
         return Exposure(form.name, form.shows, form.defence, None, said, is_cut_short=True)
     shown = ExposedOracle(
-        oracle, lambda values: form.show(values, first), budget=int(left) if left < math.inf else None
+        oracle,
+        lambda values: form.show(values, first),
+        max_batch=max_batch,
+        budget=int(left) if left < math.inf else None,
     )
     begin = time.perf_counter()
 
@@ -127,6 +141,9 @@ def _exposed(
 
 def _line(form: AnswerForm, shown: ExposedOracle, found: Result, seconds: float) -> Exposure:
     certificate, network = found.certificate, found.network
+    if network is not None and _is_constant(network):
+        # Labels that are all the same have shown nothing of the function.
+        certificate = network = None
     return Exposure(
         form=form.name,
         shows=form.shows,
@@ -134,9 +151,14 @@ def _line(form: AnswerForm, shown: ExposedOracle, found: Result, seconds: float)
         outcome=found.outcome,
         reason=found.reason,
         queries=shown.ledger.sent,
+        requests=shown.requests,
         seconds=seconds,
         parameters=0 if network is None else network.parameters,
         error=None if certificate is None or network is None else certificate.rms_error,
         radius=None if certificate is None or network is None else certificate.radius,
         is_cut_short=shown.was_refused and not found.is_identified,
     )
+
+
+def _is_constant(network: Network) -> bool:
+    return sum(network.widths) == 0 and (network.skip is None or not np.any(network.skip))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from unweave.oracles.oracle import MAX_BATCH
 from unweave.result import Outcome, number
 
 
@@ -80,8 +81,9 @@ class Exposure:
         outcome: of the identification; None if it was not tried.
         reason: why, with the numbers; why it was not tried.
         queries: that were spent.
+        requests: that they are sent in, by somebody who fills each as far as the service takes it.
         seconds: that it took to compute.
-        parameters: that were found; 0 without a network.
+        parameters: that were found; 0 without a network, and for one that is constant.
         error: root mean square error of the network on fresh answers, in units of their spread; None without one.
         radius: largest relative error of a parameter; None or infinite if the answers do not pin them down.
         is_cut_short: whether budget or time ended before it was through.
@@ -93,6 +95,7 @@ class Exposure:
     outcome: Outcome | None
     reason: str
     queries: int = 0
+    requests: int = 0
     seconds: float = 0.0
     parameters: int = 0
     error: float | None = None
@@ -117,14 +120,16 @@ class Audit:
     Args:
         exposures: one per form of answers, in the order of the table.
         looked: queries that were spent on a first look.
-        rate: queries per second that the service allows; None if there is no limit.
+        rate: requests per second that the service allows; None if there is no limit.
         price_per_1000: what a thousand queries cost; None if nothing.
+        max_batch: queries that the service takes in one request.
     """
 
     exposures: tuple[Exposure, ...]
     looked: int
     rate: float | None = None
     price_per_1000: float | None = None
+    max_batch: int = MAX_BATCH
 
     @property
     def queries(self) -> int:
@@ -141,9 +146,9 @@ class Audit:
         """List the forms of answers that give the network away."""
         return tuple(each for each in self.exposures if each.is_identified)
 
-    def waiting(self, queries: int) -> float | None:
-        """Return the seconds that so many queries take at the rate limit; None without one."""
-        return None if self.rate is None else queries / self.rate
+    def waiting(self, requests: int) -> float | None:
+        """Return the seconds that so many requests take at the rate limit; None without one."""
+        return None if self.rate is None else requests / self.rate
 
     def price(self, queries: int) -> float | None:
         """Return what so many queries cost; None without a price."""
@@ -160,7 +165,7 @@ class Audit:
             more = f"; a copy of the function, without certain parameters, comes from {copies}" if copies else ""
             return (
                 f"Exposed: {len(self.identified)} of {tried} forms of answers give the network away "
-                f"({forms}), the cheapest after {cheapest.queries:,} queries{self._at_cost(cheapest.queries)}{more}."
+                f"({forms}), the cheapest after {cheapest.queries:,} queries{self._at_cost(cheapest)}{more}."
             )
         if copies:
             return f"Exposed in part: a copy of the function, without certain parameters, comes from {copies}."
@@ -177,16 +182,18 @@ class Audit:
         full = next((each for each in self.exposures if not each.defence), None)
         told = [(each.defence, _bought(each, full)) for each in self.exposures if each.defence]
         if self.identified:
-            told.append(("rate limit", self._bought_by_waiting(min(each.queries for each in self.identified))))
+            told.append(("rate limit", self._bought_by_waiting(min(each.requests for each in self.identified))))
         return tuple(told)
 
-    def _bought_by_waiting(self, queries: int) -> str:
+    def _bought_by_waiting(self, requests: int) -> str:
+        sent = f"{requests:,} requests of up to {self.max_batch:,} points"
         if self.rate is None:
-            return f"One query per second would stretch the cheapest identification to {duration(queries)}."
-        return f"At {self.rate:g} queries per second the cheapest identification takes {duration(queries / self.rate)}."
+            return f"One request per second would stretch the quickest identification, {sent}, to {duration(requests)}."
+        taken = duration(requests / self.rate)
+        return f"At {self.rate:g} requests per second the quickest identification, {sent}, takes {taken}."
 
-    def _at_cost(self, queries: int) -> str:
-        waiting, price = self.waiting(queries), self.price(queries)
+    def _at_cost(self, cheapest: Exposure) -> str:
+        waiting, price = self.waiting(cheapest.requests), self.price(cheapest.queries)
         told = [] if waiting is None else [f"{duration(waiting)} at the rate limit"]
         told += [] if price is None else [f"a price of {price:,.2f}"]
         return f", {' and '.join(told)}" if told else ""

@@ -8,7 +8,7 @@ from jaxtyping import Float64, Int
 from unweave.activations import Activation
 from unweave.arrays import PerPoint, PointMask, Points, Values, Vector
 from unweave.exceptions import BudgetExhausted, OracleError
-from unweave.identification.corners import VERTICES, climb, face_points, points_beyond, points_on, vertices
+from unweave.identification import corners
 from unweave.identification.telling_points import most_telling
 from unweave.networks.network import Network
 from unweave.oracles.oracle import Box
@@ -222,8 +222,8 @@ class AnswerPool:
             return self._ask_far_trials()
         if self._waiting_trials is None:
             inputs, rng = self.oracle.inputs, self._rng_fresh.spawn(1)[0]
-            faces = face_points(inputs, self._asking.face_points, rng)
-            self._waiting_trials = np.concatenate([vertices(inputs, rng), faces])
+            faces = corners.face_points(inputs, self._asking.face_points, rng)
+            self._waiting_trials = np.concatenate([corners.vertices(inputs, rng), faces])
         points, self._waiting_trials = np.split(self._waiting_trials, [most or len(self._waiting_trials)])
         try:
             return self._try(points)
@@ -245,7 +245,7 @@ class AnswerPool:
 
         Where a box has too many vertices, what hides below the tolerance at random ones is larger at others.
         """
-        if not self.is_box or self.oracle.inputs <= VERTICES.most_inputs or network is self._climbed:
+        if not self.is_box or self.oracle.inputs <= corners.VERTICES.most_inputs or network is self._climbed:
             return False
         self._climbed = network
 
@@ -262,7 +262,7 @@ class AnswerPool:
         starts, values = np.sign(self.trial_points[is_vertex]), self.trial_values[is_vertex]
         heights = np.max(np.abs(values - network(starts)), axis=1)
         worst, rng = np.argsort(-heights)[: asking.climbs], self._rng_fresh.spawn(1)[0]
-        climb(difference, starts[worst], heights[worst], flips=asking.flips, rounds=asking.rounds, rng=rng)
+        corners.climb(difference, starts[worst], heights[worst], flips=asking.flips, rounds=asking.rounds, rng=rng)
         return True
 
     def ask_trials_on_kinks(self, network: Network, radius: float) -> None:
@@ -273,7 +273,7 @@ class AnswerPool:
             normal = weights / max(float(np.linalg.norm(weights)), np.finfo(float).tiny)
             for kink in hidden.activation.kinks:
                 sample = self.oracle.sample(rng, int(np.max(numbers)) + 1)
-                on = points_on(weights, bias - kink, sample, is_box=self.is_box)
+                on = corners.points_on(weights, bias - kink, sample, is_box=self.is_box)
                 reached = numbers < len(on)
                 places.append(on[numbers[reached]] + beside[reached, None] * normal)
         points = np.concatenate(places)
@@ -359,10 +359,10 @@ class AnswerPool:
             if self.is_box:
                 if hidden.activation.homogeneity:
                     side = np.sign(targets[0])
-                    points = points_beyond(side * weights, side * bias, len(targets), self._rng_fit)
+                    points = corners.points_beyond(side * weights, side * bias, len(targets), self._rng_fit)
                 else:
                     sample_on = self.oracle.sample(self._rng_fit, len(targets))
-                    points = points_on(weights, bias - targets, sample_on, is_box=True)
+                    points = corners.points_on(weights, bias - targets, sample_on, is_box=True)
                 if len(points):
                     self.keep(points, self.oracle.query(points), are_spread=False)
                 continue
@@ -388,10 +388,8 @@ class AnswerPool:
         sample, hidden = self._sample(self._asking.sample), network.layers[0]
         if not self.is_box or not hidden.activation.homogeneity or not hidden.neurons:
             return sample
-        each = self._asking.sample // hidden.neurons
-        sides = np.where(hidden.biases < 0.0, 1.0, -1.0)
-        lifted = zip(sides[:, None] * hidden.weights, sides * hidden.biases, strict=True)
-        return np.concatenate([sample, *(points_beyond(*neuron, each, self._rng_fit) for neuron in lifted)])
+        beyond = corners.points_beyond_each(hidden.weights, hidden.biases, self._asking.sample, self._rng_fit)
+        return np.concatenate([sample, beyond])
 
     def ask_more(self, network: Network) -> None:
         """Ask once more as many answers as there are parameters, half of them where the fit knows least."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import PerPoint, Points, Vector
+from unweave.arrays import Atoms, PerNeuron, PerPoint, Points, Vector
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,6 +94,14 @@ def points_beyond(weights: Vector, bias: float, count: int, rng: np.random.Gener
         lengths = np.minimum(height / np.abs(weights), 2.0)
     shares = rng.uniform(0.0, 1.0, (count, 1)) * rng.dirichlet(np.ones(len(weights)), count)
     return vertex - shares * lengths * vertex
+
+
+def points_beyond_each(weights: Atoms, biases: PerNeuron, count: int, rng: np.random.Generator) -> Points:
+    """Draw points of the box in the smaller part of it that each hyperplane cuts off, in equal shares."""
+    sides = np.where(biases < 0.0, 1.0, -1.0)
+    lifted = zip(sides[:, None] * weights, sides * biases, strict=True)
+    each = [points_beyond(row, bias, count // len(biases), rng) for row, bias in lifted]
+    return np.concatenate(each)
 
 
 def points_on(

@@ -17,6 +17,7 @@ from unweave.certificates.claims import ClaimRules
 from unweave.certificates.quality import network_quality
 from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
 from unweave.identification import answer_reasons, reasons
+from unweave.identification.call import recording_settings
 from unweave.identification.estimate import budget_needed
 from unweave.identification.examination import Examination, Examined
 from unweave.identification.hessians.route import HessianRoute
@@ -52,9 +53,10 @@ from unweave.numerics.subspace_power import SubspacePower
 from unweave.oracles.entry import as_oracle
 from unweave.oracles.journal.oracle import Journal
 from unweave.oracles.oracle import Box, Domain, Oracle
-from unweave.result import Outcome, Result
+from unweave.result import Outcome, Result, RouteEnd
 
 
+@recording_settings
 def identify(
     model: Any,
     *,
@@ -131,9 +133,22 @@ def identify(
     found = identifier(oracle, seconds=seconds, seed=seed, progress=progress)
     if found.is_identified or not oracle.ledger.refused:
         return found
-    is_in_box = isinstance(oracle.domain, Box)
-    plan = budget_needed(inputs=oracle.inputs, is_in_box=is_in_box, neurons=neurons, spent=oracle.ledger.sent)
-    return replace(found, reason=f"{found.reason} {plan}")
+    return replace(found, reason=f"{found.reason} {_plan(found, oracle, neurons)}")
+
+
+def _plan(found: Result[Network, Certificate], oracle: Oracle, neurons: int | None) -> str:
+    """Say what a run would have taken whose budget has ended."""
+    if neurons is None and found.network is not None and not found.is_imitation:
+        # There are at least as many.
+        neurons = found.network.widths[0] or None
+    plan = budget_needed(
+        inputs=oracle.inputs,
+        is_in_box=isinstance(oracle.domain, Box),
+        neurons=neurons,
+        spent=oracle.ledger.sent,
+        tried=[each.route for each in found.routes if each.end is not RouteEnd.NOT_TAKEN],
+    )
+    return plan if "budget" in found.reason else f"The budget did not allow all that could be tried. {plan}"
 
 
 @dataclass(frozen=True)

@@ -25,10 +25,12 @@ from unweave.networks.network import Network
 from unweave.oracles.oracle import Box
 from unweave.result import at_most
 
-# A name that two routes know: kinks are walked along far out where this one has not read them.
+# Names that several modules know: kinks are walked along far out where the first one has not read them, for example.
 SATURATION = "saturation walk"
 KINK_WALK = "kink walk"
 POLE_WALK = "pole walk"
+STUDENT_FIT = "student fit"
+HESSIANS = "Hessians"
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypedDict, Unpack
+from typing import Any, TypedDict, Unpack
 
 import numpy as np
 from jaxtyping import Bool, Float64
@@ -33,6 +33,9 @@ FARTHEST = 1e100
 NARROWEST = 2e-10
 # Inputs that are certainly a mistake: a matrix with as many rows and columns fits into no memory.
 MOST_INPUTS = 1_000_000
+# Points in a request to a server, where nobody says otherwise: some hundred kilobytes of JSON at 20 inputs, below the
+# megabyte that nginx takes by default.
+MAX_BATCH = 1000
 
 
 def _bound(value: object, kind: str, name: str) -> np.ndarray:
@@ -349,6 +352,12 @@ class Oracle(ABC):
         )
 
 
+def name_of_object(model: Any) -> str:
+    """Give the name of a function, or of the class of anything else, with its module."""
+    named = model if hasattr(model, "__qualname__") else type(model)
+    return f"{named.__module__}.{named.__qualname__}"
+
+
 class CallableOracle(Oracle):
     """Ask a Python callable that maps (points, inputs) to (points, outputs) or (points,)."""
 
@@ -357,8 +366,7 @@ class CallableOracle(Oracle):
             raise InvalidInput(f"CallableOracle needs a callable, got {type(function).__name__}.")
         super().__init__(inputs=inputs, **settings)
         self._function = function
-        named = function if hasattr(function, "__qualname__") else type(function)
-        self.name = f"{named.__module__}.{named.__qualname__}"
+        self.name = name_of_object(function)
 
     def _answer(self, points: Points) -> object:
         # A copy, so that a model that works in place can't change our points.

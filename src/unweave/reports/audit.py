@@ -51,16 +51,16 @@ def outcome_of(exposure: "Exposure") -> str:
 
 
 def cost_headers(found: "Audit") -> tuple[str, ...]:
-    """Name the columns of time and price that are known."""
-    time = () if found.rate is None else ("time",)
+    """Name the columns of requests, time and price that are known."""
+    time = () if found.rate is None else ("requests", "time")
     return time if found.price_per_1000 is None else (*time, "price")
 
 
 def numbers_of(found: "Audit", exposure: "Exposure") -> tuple[str, ...]:
     """Write the radius of the parameters, and what the queries cost."""
     radius = "-" if exposure.radius is None else number(exposure.radius)
-    waiting, price = found.waiting(exposure.queries), found.price(exposure.queries)
-    told = () if waiting is None else (duration(waiting),)
+    waiting, price = found.waiting(exposure.requests), found.price(exposure.queries)
+    told = () if waiting is None else (f"{exposure.requests:,}", duration(waiting))
     return (radius, *told) if price is None else (radius, *told, f"{price:,.2f}")
 
 
@@ -73,6 +73,7 @@ def as_document(found: "Audit") -> Document:
         "looked": found.looked,
         "rate": found.rate,
         "price_per_1000": found.price_per_1000,
+        "max_batch": found.max_batch,
         "exposures": [_exposure_document(found, each) for each in found.exposures],
         "defences": [list(pair) for pair in found.defences],
         "references": [for_json(vars(each)) for each in REFERENCES],
@@ -80,7 +81,7 @@ def as_document(found: "Audit") -> Document:
 
 
 def _exposure_document(found: "Audit", exposure: "Exposure") -> Document:
-    cost = {"waiting_seconds": found.waiting(exposure.queries), "price": found.price(exposure.queries)}
+    cost = {"waiting_seconds": found.waiting(exposure.requests), "price": found.price(exposure.queries)}
     return for_json(vars(exposure)) | for_json(cost)
 
 

@@ -110,19 +110,22 @@ def check_folder(folder: str | Path, *, overwrite: bool = False) -> Path:
     return folder
 
 
-def write_run(folder: str | Path, found: Result, settings: Mapping[str, Any], *, overwrite: bool = False) -> Path:
+def write_run(
+    folder: str | Path, found: Result, settings: Mapping[str, Any] | None = None, *, overwrite: bool = False
+) -> Path:
     """Write the network, the result and the settings of a run. Other files in the folder are left alone.
 
     Args:
         folder: where to; made if it does not exist.
         found: the result.
-        settings: what the run was asked to do, as JSON can hold it.
+        settings: what the run was asked to do, as JSON can hold it; what the result knows of it if omitted.
         overwrite: whether an earlier run may be replaced.
 
     Raises:
         InvalidInput: if the folder can't be used, or the settings can't be written as JSON.
         NotWritten: if the disk is full, or the folder turns out to be protected.
     """
+    settings = found.settings if settings is None else settings
     contents = {RESULT: as_json(sealed(as_document(found))).encode() + b"\n"}
     first_layer = None if found.first_layer is None else Network((found.first_layer,))
     for name, network in ((NETWORK, found.network), (FIRST_LAYER, first_layer)):
@@ -347,6 +350,8 @@ def _result(document: Document, folder: Path, files: Files) -> Result:
         first_layer=None if first_layer is None else first_layer.layers[0],
         fresh_errors=floats_of(document, "fresh_errors"),
         ranges=None if ranges is None else ranges_of(ranges),
+        # Results of before do not know them; `settings.json` does.
+        settings=field_of({"settings": {}} | document, "settings", dict),
     )
 
 

@@ -33,6 +33,7 @@ def as_document(found: "Result") -> Document:
         "notes": list(found.notes),
         "fresh_errors": for_json(found.fresh_errors),
         "ranges": None if found.ranges is None else for_json(vars(found.ranges)),
+        "settings": for_json(found.settings),
     }
 
 

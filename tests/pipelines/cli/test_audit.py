@@ -1,12 +1,18 @@
 """`unweave audit`: exit codes, tables, JSON, HTML and folders."""
 
 import json
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+sys.path.append(str(Path(__file__).parents[3] / "benchmarks"))
+
+from model_server import ModelServer
 from unweave.cli import run
+from unweave.networks.network import Network
 from unweave.networks.planted import general_network
 
 
@@ -28,6 +34,7 @@ def test_the_table_tells_queries_time_price_and_catalogues(capsys: pytest.Captur
     for words in (
         "float32",
         "identified",
+        "requests",
         "seconds at the rate limit",
         "price",
         "ML05:2023",
@@ -48,6 +55,30 @@ def test_a_folder_a_page_and_json_tell_the_same(folder: Path, capsys: pytest.Cap
         assert "unweave audit secret.safetensors --forms float32" in text
 
 
+@pytest.mark.usefixtures("folder")
+def test_a_server_is_asked_at_the_rate_that_is_reported(capsys: pytest.CaptureFixture) -> None:
+    """`--rate` means requests per second, for those that are sent and for those that are reckoned."""
+    batches: list[int] = []
+    secret = Network.load("secret.safetensors")
+
+    def model(points: np.ndarray) -> np.ndarray:
+        batches.append(len(points))
+        return secret(points)
+
+    began = time.monotonic()
+    with ModelServer(model, inputs=5).running() as server:
+        command = f"audit {server.address}/v2/models/secret --forms float32 --rate 100 --max-batch 50 --json"
+        assert done(command) == 0
+    elapsed = time.monotonic() - began
+    found = json.loads(capsys.readouterr().out)
+    assert found["max_batch"] == 50 == max(batches)
+    (exposure,) = found["exposures"]
+    looked = 2  # requests of the first look at 64 points
+    assert exposure["requests"] == len(batches) - looked
+    assert exposure["waiting_seconds"] == exposure["requests"] / 100
+    assert elapsed > (len(batches) - 1) / 100
+
+
 def test_a_budget_that_ends_leaves_with_4_and_is_never_exceeded(capsys: pytest.CaptureFixture, folder: Path) -> None:
     assert done("audit secret.safetensors --budget 200 --json") == 4
     assert json.loads(capsys.readouterr().out)["queries"] <= 200
@@ -56,7 +87,16 @@ def test_a_budget_that_ends_leaves_with_4_and_is_never_exceeded(capsys: pytest.C
 
 @pytest.mark.parametrize(
     "options",
-    ["--budget 10", "--forms nothing", "--rate 0", "--html nowhere/page.html", "--html .", "--box 1 0", "--inputs 7"],
+    [
+        "--budget 10",
+        "--forms nothing",
+        "--rate 0",
+        "--max-batch 0",
+        "--html nowhere/page.html",
+        "--html .",
+        "--box 1 0",
+        "--inputs 7",
+    ],
 )
 @pytest.mark.usefixtures("folder")
 def test_wrong_use_leaves_with_2(options: str, capsys: pytest.CaptureFixture) -> None:

@@ -118,4 +118,12 @@ def test_a_spent_budget_says_what_the_plan_takes(capsys: pytest.CaptureFixture[s
     identify("--budget", "70", "--neurons", "2", code=1)
     out = " ".join(capsys.readouterr().out.split())
     assert "In all, one hidden layer behind 3 inputs takes about" in out
-    assert "for 2 neurons" in out
+    assert "for 2 ordinary neurons (" in out
+    assert "more)" in out
+
+
+def test_a_dry_run_in_a_box_tells_of_every_kind_of_network(capsys: pytest.CaptureFixture[str]) -> None:
+    identify("--box", "-1", "1", "--neurons", "5", "--dry-run")
+    out = " ".join(capsys.readouterr().out.split())
+    for words in ("ordinary", "steep", "crowded", "fits from random starts, which do not always find them"):
+        assert words in out

@@ -25,7 +25,9 @@ HOSTILE = "<script>window.hacked=1</script>"
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A place with a secret network, where commands are run."""
     monkeypatch.chdir(tmp_path)
-    general_network(np.random.default_rng(0), inputs=5, neurons=3).save("secret.safetensors")
+    secret = general_network(np.random.default_rng(0), inputs=5, neurons=3)
+    secret.save("secret.safetensors")
+    secret.to_onnx("secret.onnx")
     return tmp_path
 
 
@@ -40,13 +42,16 @@ def page_of(path: Path) -> str:
     return text
 
 
-def test_a_newcomer_gets_from_a_model_to_a_report(folder: Path, capsys: pytest.CaptureFixture) -> None:
-    assert done("identify secret.safetensors --seed 7 --out run --quiet") == 0
+@pytest.mark.parametrize("model", ["secret.onnx", "secret.safetensors"])
+def test_a_newcomer_gets_from_a_model_to_a_report(model: str, folder: Path, capsys: pytest.CaptureFixture) -> None:
+    assert done(f"identify {model} --seed 7 --out run --quiet") == 0
     assert done("report run --html") == 0
     assert "run/report.html" in capsys.readouterr().err
     text = page_of(folder / "run" / "report.html")
     assert "give away the network: 5 → 3 tanh → 1 with 22 parameters." in text
-    assert "unweave identify secret.safetensors --confidence 0.95 --seed 7" in text
+    assert f"unweave identify {model} --confidence 0.95 --seed 7" in text
+    network = unweave.read_run(folder / "run").result.network
+    assert unweave.match(network, unweave.Network.load("secret.safetensors")).largest_error < 1e-10
     settings = json.loads((folder / "run" / "settings.json").read_text())
     assert all(checksum in text for checksum in settings["files"].values())
     assert settings["environment"]["versions"]["numpy"] in text

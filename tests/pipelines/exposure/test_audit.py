@@ -28,7 +28,7 @@ class Counted:
 
 def test_fine_answers_give_the_network_away_and_labels_do_not() -> None:
     model = Counted()
-    found = unweave.audit(model, inputs=5, rate=10.0, price_per_1000=2.0)
+    found = unweave.audit(model, inputs=5, rate=10.0, max_batch=20, price_per_1000=2.0)
     outcomes = {each.form: each.outcome for each in found.exposures}
     assert list(outcomes) == [form.name for form in FORMS]
     for form in ("full precision", "float32", "6 decimals", "probabilities"):
@@ -40,12 +40,28 @@ def test_fine_answers_give_the_network_away_and_labels_do_not() -> None:
     assert found.queries == model.points, "every query is counted once"
     full = found.exposures[0]
     assert full.parameters == TRUTH.parameters
-    assert found.waiting(full.queries) == full.queries / 10.0
+    assert full.queries / 20 <= full.requests <= full.queries, "requests are filled with 20 queries at most"
+    assert found.waiting(full.requests) == full.requests / 10.0
     assert found.price(full.queries) == full.queries / 500.0
     assert found.verdict.startswith("Exposed: ")
     assert dict(found.defences)["rounding to float32"].startswith("Does not stop it")
     assert dict(found.defences)["labels only"].startswith("Stopped Unweave")
-    assert "rate limit" in dict(found.defences)
+    assert "requests of up to 20 points" in dict(found.defences)["rate limit"]
+
+
+def test_the_rate_counts_requests_and_batches_fill_them() -> None:
+    """One point per request takes as many requests as queries; what is asked stays the same."""
+    singly, together, as_usual = (
+        unweave.audit(TRUTH, forms=["full precision"], rate=2.0, **settings)
+        for settings in ({"max_batch": 1}, {"max_batch": 10**6}, {})
+    )
+    assert singly.exposures[0].requests == singly.exposures[0].queries == together.exposures[0].queries
+    assert together.exposures[0].requests <= as_usual.exposures[0].requests < singly.exposures[0].requests
+    assert as_usual.max_batch == 1000
+    seconds = duration(singly.exposures[0].queries / 2.0)
+    assert f"{seconds} at the rate limit" in singly.verdict
+    assert seconds in dict(singly.defences)["rate limit"]
+    assert "One request per second" in dict(replace(singly, rate=None).defences)["rate limit"]
 
 
 @pytest.mark.parametrize("budget", [65, 100, 500, 900])
@@ -93,6 +109,14 @@ def test_a_model_of_labels_or_probabilities_is_not_asked_for_them_again() -> Non
     assert found.verdict.startswith("Not given away")
 
 
+def test_labels_that_are_all_the_same_are_no_copy() -> None:
+    found = unweave.audit(lambda points: TRUTH(points)[:, :1] - 1e3, inputs=5, forms=["top-1"])
+    (labels,) = found.exposures
+    assert "constant" in labels.reason
+    assert not labels.is_copied
+    assert "copy" not in found.verdict
+
+
 def test_rounding_far_from_zero_is_seen() -> None:
     """Box far from zero, and answers with a large offset."""
     found = unweave.audit(
@@ -115,6 +139,8 @@ def test_rounding_far_from_zero_is_seen() -> None:
         ({"rate": math.inf}, "rate to be a positive number"),
         ({"price_per_1000": -1.0}, "price_per_1000 to be a positive number"),
         ({"seconds": 0}, "seconds to be a positive number"),
+        ({"max_batch": 0}, "max_batch to be a whole number"),
+        ({"max_batch": 2.5}, "max_batch to be a whole number"),
         ({"seed": -1}, "seed of at least 0"),
         ({"budget": 63}, "budget of more than 64"),
         ({"inputs": None}, "inputs"),

@@ -1,18 +1,21 @@
 """A newcomer's model in, the network out again: torch, scikit-learn and ONNX, in Python and on the command line."""
 
+from functools import partial
 from pathlib import Path
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import torch
 from sklearn.datasets import load_diabetes
 from sklearn.neural_network import MLPRegressor
-from sklearn.pipeline import make_pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 from torch import nn
 
 import unweave
-from unweave.activations import TANH
+from unweave.activations import TANH, activation_named
 from unweave.cli import run
 from unweave.networks.network import Network
 from unweave.reports.files import read_run
@@ -39,6 +42,15 @@ def test_a_torch_model_comes_back_as_one_with_equal_answers(seed: int) -> None:
         np.testing.assert_allclose(found.network.to_torch()(points), module.eval()(points), atol=1e-11)
 
 
+def in_units_of_the_columns(pipeline: Pipeline) -> Network:
+    """Write the network of a pipeline without its scaler, whose units go into the first layer."""
+    scaler, network = (step for _, step in pipeline.steps)
+    weights = network.coefs_[0].T / scaler.scale_
+    biases = network.intercepts_[0] - weights @ scaler.mean_
+    activation = activation_named(network.activation)
+    return Network.shallow(weights, biases, network.coefs_[1].T, network.intercepts_[1], activation)
+
+
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 @pytest.mark.parametrize("activation", ["tanh", "logistic", "relu"])
 def test_a_pipeline_comes_back_as_coefficients_in_its_own_units(activation: str) -> None:
@@ -54,8 +66,36 @@ def test_a_pipeline_comes_back_as_coefficients_in_its_own_units(activation: str)
     # The sigmoid of scikit-learn is found as tanh, which writes the same functions.
     again = found.network.to_sklearn()
     assert again.coefs_[0].shape == (10, 5)
+    if activation == again.activation:
+        truth = in_units_of_the_columns(pipeline)
+        of_coefficients = Network.shallow(
+            again.coefs_[0].T, again.intercepts_[0], again.coefs_[1].T, again.intercepts_[1], truth.activations[0]
+        )
+        assert unweave.match(of_coefficients, truth).largest_error < 1e-8
     predicted = pipeline.predict(points)
     np.testing.assert_allclose(again.predict(points), predicted, atol=1e-9 * float(np.std(predicted)))
+
+
+@pytest.mark.parametrize(("is_double", "largest_error"), [(False, 1e-4), (True, 1e-10)])
+def test_a_jitted_function_of_jax_is_identified_as_flax_gives_one(is_double: bool, largest_error: float) -> None:
+    """Flax keeps parameters apart: ``model.apply(variables, points)``, with kernels of one column per neuron."""
+    rng = np.random.default_rng(0)
+    kernels, biases = (rng.standard_normal((4, 3)), rng.standard_normal((3, 1))), (rng.standard_normal(3), np.zeros(1))
+    truth = Network.shallow(kernels[0].T, biases[0], kernels[1].T, biases[1], TANH)
+
+    def apply(variables: dict[str, dict[str, jax.Array]], points: jax.Array) -> jax.Array:
+        first, last = variables["Dense_0"], variables["Dense_1"]
+        return jnp.tanh(points @ first["kernel"] + first["bias"]) @ last["kernel"] + last["bias"]
+
+    with jax.enable_x64(is_double):
+        variables = {
+            f"Dense_{layer}": {"kernel": jnp.asarray(kernels[layer]), "bias": jnp.asarray(biases[layer])}
+            for layer in (0, 1)
+        }
+        found = unweave.identify(jax.jit(partial(apply, variables)), inputs=4)
+    assert found.is_identified, found.reason
+    assert found.network is not None
+    assert unweave.match(found.network, truth).largest_error < largest_error
 
 
 def test_an_onnx_file_on_the_command_line(seed: int, tmp_path: Path) -> None:

@@ -197,6 +197,18 @@ def test_whatever_a_result_holds_has_a_page(name: str) -> None:
             {"target": "http://a/v2/models/m", "headers": ["X-Api-Key"], "is_binary": False},
             "unweave identify http://a/v2/models/m --header 'X-Api-Key: $X_API_KEY' --no-binary",
         ),
+        (
+            {"call": "identify", "model": "m.onnx", "seed": 3, "activation": "tanh"},
+            "# model: m.onnx\nunweave.identify(model, seed=3, activation='tanh')",
+        ),
+        (
+            {"call": "identify", "model": "a\nb", "oracle": {"inputs": 2, "budget": 9}},
+            "# model: a b, inputs=2, budget=9\nunweave.identify(model)",
+        ),
+        (
+            {"call": "identify", "model": "f", "domain": {"kind": "Box", "lower": [0.0, 1.0], "upper": 2.0}},
+            "# model: f\nunweave.identify(model, domain=unweave.Box(lower=np.array([0.0, 1.0]), upper=2.0))",
+        ),
     ],
 )
 def test_commands_are_written_from_settings(settings: dict, command: str) -> None:

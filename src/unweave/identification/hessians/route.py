@@ -19,7 +19,7 @@ from unweave.identification.hessians.span import Span, SpanSearch, active_frame
 from unweave.identification.hessians.starts import ProfileStarts
 from unweave.identification.probing import FunctionScale, Probe
 from unweave.identification.refiner import Candidate, Refiner, Start
-from unweave.identification.routes import Condition, Known, Survey
+from unweave.identification.routes import HESSIANS, Condition, Known, Survey
 from unweave.identification.session import Session
 from unweave.networks.network import Network
 from unweave.numerics.finite_differences import HessianSample, hessian_queries, measure_hessians
@@ -79,7 +79,7 @@ class HessianRoute:
     one_sided: OneSided = field(default_factory=OneSided)
     clear_profiles: float = 1e-3
     more_hessians: int = 16
-    name = "Hessians"
+    name = HESSIANS
     asks_far = False
 
     def __call__(self, survey: Survey, known: Known, refiner: Refiner) -> Found:  # noqa: ARG002

@@ -6,6 +6,7 @@ import numpy as np
 
 from unweave.certificates.certify import Certificate
 from unweave.exceptions import BudgetExhausted, InvalidInput, StageFailed
+from unweave.identification.call import recording_settings
 from unweave.identification.found import Found
 from unweave.identification.plateaus.route import PlateauWalk, lowest_layer
 from unweave.identification.plateaus.search import LowestLayerSearch
@@ -20,6 +21,7 @@ from unweave.result import Outcome, Result, RouteChoice, RouteEnd
 ASKED_FOR = "the lowest layer was asked for."
 
 
+@recording_settings
 def identify_lowest_layer(
     model: Oracle | Network | Callable[..., object],
     *,

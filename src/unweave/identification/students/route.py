@@ -17,7 +17,7 @@ from unweave.exceptions import BudgetExhausted, OracleError
 from unweave.identification import reasons
 from unweave.identification.found import Found
 from unweave.identification.refiner import Candidate, Refiner, Start
-from unweave.identification.routes import Condition, Decision, Known, Survey, leave, take
+from unweave.identification.routes import STUDENT_FIT, Condition, Decision, Known, Survey, leave, take
 from unweave.identification.students.growth import Growth, Student
 from unweave.identification.students.lessons import LessonRules, Lessons
 from unweave.networks.network import Network
@@ -98,7 +98,7 @@ class StudentFit:
     completing_share: float = 0.25
     most_numbers: int = 220
     last_widths: tuple[int, ...] = (28, 40, 56)
-    name = "student fit"
+    name = STUDENT_FIT
     asks_far = False
 
     def __call__(self, survey: Survey, known: Known, refiner: Refiner) -> Found:

@@ -18,6 +18,7 @@ import httpx
 
 from unweave.exceptions import InvalidInput, TransportFailed
 from unweave.oracles.http.secrets import Secrets
+from unweave.oracles.oracle import MAX_BATCH
 
 Read = TypeVar("Read")
 logger = logging.getLogger(__name__)
@@ -67,7 +68,7 @@ class Transport:
     """
 
     rate: float | None = None
-    max_batch: int = 1000
+    max_batch: int = MAX_BATCH
     concurrency: int = 4
     timeout: float = 30.0
     attempts: int = 8

@@ -51,7 +51,8 @@ def audit_page(document: Document, origin: Origin) -> Page:
 MEANING = (
     "Identified means that Unweave recovered the network with a certificate from these answers alone. Not identified "
     "means that this version of Unweave did not: other methods may, with more queries, or by training a copy that is "
-    "good enough. Times and prices count the queries of an attacker who asks what Unweave asked, one point per query."
+    "good enough. Prices count the queries of an attacker who asks what Unweave asked, one point per query; times "
+    "count the requests, each with as many points as the service takes."
 )
 
 
@@ -60,14 +61,14 @@ def _answers(document: Document) -> tuple[Element, ...]:
     most = max((each["queries"] for each in exposures), default=0) or 1
     has_rate, has_price = document["rate"] is not None, document["price_per_1000"] is not None
     headers = ["answers", "queries, drawn", "outcome", "queries", "parameters within"]
-    headers += ["time at the limit"] if has_rate else []
+    headers += ["requests", "time at the limit"] if has_rate else []
     headers += ["price"] if has_price else []
     rows = []
     for each in exposures:
         ended = each["outcome"] or "not tried"
         mark = element("span", {"class": f"badge {BADGES.get(each['outcome'], 'none')}"}, ended)
         row = [each["form"], bar(each["queries"] / most), mark, f"{each['queries']:,}", _number(each["radius"])]
-        row += [_duration(each["waiting_seconds"])] if has_rate else []
+        row += [f"{each['requests']:,}", _duration(each["waiting_seconds"])] if has_rate else []
         row += [f"{each['price']:,.2f}"] if has_price else []
         rows.append(row)
     shown = table(

@@ -18,6 +18,7 @@ SWITCHES = {
     "union": ("--union", "--intersection"),
     "is_binary": ("--binary", "--no-binary"),
 }
+A_MODEL = "A model"
 # Longer names are cut: they are names, and a page stays small.
 LONGEST_NAME = 160
 
@@ -31,7 +32,7 @@ class Origin:
         settings: what the run was asked to do; empty if that was not recorded.
         environment: versions, platform and date.
         files: checksums of the files of the run, by their names.
-        command: that was given; empty if there was none.
+        command: that was given, or the call in Python; empty if neither is known.
     """
 
     name: str
@@ -41,10 +42,10 @@ class Origin:
     command: str = ""
 
     @classmethod
-    def of_run(cls, settings: Document, environment: Document, files: Mapping[str, str]) -> "Origin":
+    def of_run(cls, settings: Mapping[str, Any], environment: Document, files: Mapping[str, str]) -> "Origin":
         """Say where the run of a folder comes from."""
-        named = settings.get("files") or [settings.get("target", "a model")]
-        name = PurePath(str(named[0])).name if isinstance(named, list) and named else "a model"
+        named = settings.get("files") or [settings.get("target", settings.get("model", A_MODEL))]
+        name = PurePath(str(named[0])).name if isinstance(named, list) and named else A_MODEL
         more = f" and {len(named) - 1} more files" if isinstance(named, list) and len(named) > 1 else ""
         return cls(shortened(name) + more, settings, environment, files, command_of(settings))
 
@@ -95,7 +96,7 @@ class Origin:
 
 
 def command_of(settings: Mapping[str, Any]) -> str:
-    """Write the command that a run was made with; empty if the settings are of no command."""
+    """Write the command or the call that a run was made with; empty if the settings are of neither."""
     left = dict(settings)
     if "learner" in left:
         words = ["unweave", "learn", str(left.pop("learner")), *map(str, left.pop("files", []))]
@@ -104,7 +105,7 @@ def command_of(settings: Mapping[str, Any]) -> str:
     elif "target" in left:
         words = ["unweave", "identify", str(left.pop("target"))]
     else:
-        return ""
+        return call_of(left) if "call" in left else ""
     for name, value in left.items():
         option = f"--{name.replace('_', '-')}"
         if value in (None, "", []):
@@ -122,6 +123,30 @@ def command_of(settings: Mapping[str, Any]) -> str:
     return shlex.join(words)
 
 
+def call_of(settings: Mapping[str, Any]) -> str:
+    """Write the call in Python that a result comes from, and what its model was."""
+    left = dict(settings)
+    door, model = str(left.pop("call")), " ".join(str(left.pop("model", A_MODEL)).split())
+    oracle = left.pop("oracle", {})
+    told = ", ".join([model, *_arguments(oracle)]) if isinstance(oracle, Mapping) else model
+    return f"# model: {told}\nunweave.{door}({', '.join(['model', *_arguments(left)])})"
+
+
+def _arguments(settings: Mapping[str, Any]) -> list[str]:
+    return [f"{name}={_in_python(value)}" for name, value in settings.items()]
+
+
+def _in_python(value: object) -> str:
+    """Write a value as Python does; a domain, which is a dictionary in JSON, as what makes it."""
+    if not isinstance(value, Mapping):
+        return repr(value)
+    left = dict(value)
+    kind = left.pop("kind", "dict")
+    # Bounds of one number per input are arrays.
+    told = {name: f"np.array({each!r})" if isinstance(each, list) else repr(each) for name, each in left.items()}
+    return f"unweave.{kind}({', '.join(f'{name}={each}' for name, each in told.items())})"
+
+
 def _day(date: str) -> str:
     """Write a date for people; as it is if it is none."""
     try:
@@ -136,5 +161,8 @@ def shortened(name: str) -> str:
 
 
 def _written(value: object) -> str:
-    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    if isinstance(value, Mapping):
+        text = ", ".join(_arguments(value)) if "kind" not in value else _in_python(value)
+    else:
+        text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return text if len(text) <= 4 * LONGEST_NAME else text[: 4 * LONGEST_NAME] + " …"

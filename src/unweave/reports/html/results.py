@@ -32,7 +32,7 @@ def write_report(found: Result, path: str | Path, *, origin: Origin | None = Non
     Raises:
         NotWritten: if that is not possible.
     """
-    origin = origin if origin is not None else Origin("A model", environment=environment())
+    origin = origin if origin is not None else Origin.of_run(found.settings, environment(), {})
     write_file(path, result_page(found, origin).as_html())
     return Path(path)
 

@@ -33,7 +33,9 @@ def page_of(folder: Path) -> Page:
         origin = Origin.of_run(held.settings, held.environment, held.files)
         return PAGES[held.document["kind"]](held.document, origin)
     run = read_run(folder)
-    return result_page(run.result, Origin.of_run(run.settings, run.environment, run.files))
+    # A folder that was written from Python may have been given none.
+    settings = run.settings or run.result.settings
+    return result_page(run.result, Origin.of_run(settings, run.environment, run.files))
 
 
 def _correction(folder: Path) -> Page | None:

@@ -6,6 +6,7 @@ import pytest
 import unweave
 from unweave import Box, Outcome
 from unweave.activations import SIGMOID, TANH, Activation
+from unweave.identification.estimate import STEEP
 from unweave.networks.network import Network
 
 
@@ -95,3 +96,23 @@ def test_one_input(seed: int) -> None:
     assert found.is_identified, found.reason
     assert found.network is not None
     assert unweave.match(found.network, truth).largest_error < 1e-6
+
+
+def test_a_spent_budget_says_what_steep_networks_take() -> None:
+    truth = steep(1, inputs=2, neurons=3)
+    enough = unweave.identify(truth, domain=Box(-1, 1)).require().queries
+    found = unweave.identify(truth, domain=Box(-1, 1), neurons=3, budget=400)
+    assert not found.is_identified
+    assert "ordinary" not in found.reason
+    estimated = STEEP(inputs=2, neurons=3, max_batch=1000).queries
+    assert f"{estimated} for 3 steep neurons ({estimated.above(found.queries)})" in found.reason
+    assert estimated.least <= enough <= estimated.most
+
+
+def test_a_spent_budget_speaks_of_the_neurons_that_were_found(seed: int) -> None:
+    truth = steep(seed + 1, inputs=2, neurons=3)
+    enough = unweave.identify(truth, domain=Box(-1, 1), seed=seed).require().queries
+    found = unweave.identify(truth, domain=Box(-1, 1), seed=seed, budget=enough - 50)
+    assert found.outcome is Outcome.PARTLY_IDENTIFIED
+    assert "for 3 steep neurons (" in found.reason
+    assert "for 10" not in found.reason

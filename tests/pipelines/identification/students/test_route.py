@@ -6,6 +6,7 @@ import pytest
 import unweave
 from assertions import assert_answers_alike
 from unweave.activations import GAUSSIAN, RELU, SIN, TANH, Activation
+from unweave.identification.estimate import CROWDED
 from unweave.identification.probing import Probing
 from unweave.identification.refiner import Refiner
 from unweave.identification.routes import Known, Survey
@@ -186,3 +187,16 @@ def test_an_output_that_never_changes_leaves_it_out() -> None:
     student = next(choice for choice in found.routes if choice.route == "student fit")
     assert student.end is RouteEnd.NOT_TAKEN
     assert "constant up to rounding" in student.because
+
+
+@pytest.mark.parametrize("domain", [Everywhere(), Box(-2.0, 2.0)])
+def test_a_spent_budget_says_what_fits_from_random_starts_take(domain: Domain) -> None:
+    truth = planted(3, GAUSSIAN, inputs=3, neurons=5)
+    found = unweave.identify(truth, activation=GAUSSIAN, domain=domain, budget=600)
+    taken = [each.route for each in found.routes if each.end is not RouteEnd.NOT_TAKEN]
+    assert taken[-1] == "student fit"
+    assert not found.is_identified
+    assert "The budget did not allow all that could be tried." in found.reason or "budget is too small" in found.reason
+    estimated = CROWDED(inputs=3, neurons=10, max_batch=1000).queries
+    assert f"{estimated} for 10 crowded neurons ({estimated.above(found.queries)})" in found.reason
+    assert "ordinary" not in found.reason

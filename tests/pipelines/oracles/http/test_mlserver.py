@@ -10,6 +10,7 @@ import socket
 import subprocess
 import time
 from collections.abc import Iterator
+from html import unescape
 from pathlib import Path
 
 import httpx
@@ -132,12 +133,17 @@ def test_a_trained_perceptron_is_recovered_from_its_address(served: tuple[str, P
     assert unweave.match(found.network, truth).largest_error < 1e-8
 
 
-def test_an_onnx_model_is_recovered_on_the_command_line(
+def test_a_newcomer_gets_from_an_address_to_a_report(
     served: tuple[str, Path], secret: unweave.Network, tmp_path: Path
 ) -> None:
     address, _ = served
-    assert run(["identify", f"{address}/v2/models/graph", "--out", str(tmp_path / "run")]) == 0
-    network = unweave.read_run(tmp_path / "run").result.network
+    folder = tmp_path / "run"
+    assert run(["identify", f"{address}/v2/models/graph", "--out", str(folder)]) == 0
+    assert run(["report", str(folder), "--html"]) == 0
+    page = unescape((folder / "report.html").read_text(encoding="utf-8"))
+    assert "give away the network: 4 → 6 tanh → 1" in page
+    assert f"unweave identify {address}/v2/models/graph" in page
+    network = unweave.read_run(folder).result.network
     assert isinstance(network, unweave.Network)
     assert unweave.match(network, secret).largest_error < 1e-8
 
