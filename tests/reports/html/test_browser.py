@@ -163,6 +163,7 @@ def test_no_rule_of_accessibility_is_broken(browser: Any, folder: Path, name: st
         assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
 
 
+@pytest.mark.slow
 def test_the_checker_of_the_w3c_finds_no_error(
     folder: Path, capfd: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -74,6 +74,7 @@ def test_the_assertion_on_imitations_can_fail(overlapping: tuple[Network, unweav
         assert_answers_alike(found, lambda x: truth(x) + 1e-3 * np.sin(x), Box(-1.0, 1.0), 1)
 
 
+@pytest.mark.slow
 def test_a_smooth_function_that_is_no_network_is_answered_alike() -> None:
     def function(x: np.ndarray) -> np.ndarray:
         return np.exp(0.5 * x[:, :1]) + x[:, :1] * x[:, 1:]
