@@ -1,14 +1,13 @@
-"""Students of whole runs are small, but for tests of their own and where ``UNWEAVE_TYPE_CHECKS=all`` asks for all.
+"""Students of whole runs are small, but for tests of their own.
 
 They are the last thing that is tried where nothing explains the answers, and take longer than all the rest. Small ones
-go the same way, and answer like few models.
+go the same way, and answer like few models. The campaigns in `benchmarks/` have them as users do.
 """
 
 from functools import partial
 
 import pytest
 
-from typechecking import CHECKS_ALL
 from unweave.identification import identifier
 from unweave.identification.students.growth import Growth
 from unweave.identification.students.route import StudentFit
@@ -28,5 +27,5 @@ SMALL = partial(
 @pytest.fixture(autouse=True)
 def small_students(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let students be small, unless a test is marked with `whole_students`."""
-    if not CHECKS_ALL and request.node.get_closest_marker("whole_students") is None:
+    if request.node.get_closest_marker("whole_students") is None:
         monkeypatch.setattr(identifier, "StudentFit", SMALL)
