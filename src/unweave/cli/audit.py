@@ -8,19 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from unweave.cli.console import (
-    AsJson,
-    Out,
-    Overwrite,
-    Quiet,
-    Seed,
-    Tell,
-    check_out,
-    leave_when_measured,
-    progress,
-    show,
-    show_json,
-)
+from unweave.cli import console, options
+from unweave.cli.console import AsJson, Out, Overwrite, Quiet, Seed, Tell
 from unweave.cli.resume import telling_what_is_kept
 from unweave.cli.targets import (
     SERVER_OPTIONS,
@@ -48,9 +37,12 @@ def audit(
             "probabilities.",
         ),
     ],
-    inputs: Annotated[int | None, typer.Option(min=1, help="Number of inputs; files and models know it.")] = None,
-    outputs: Annotated[int | None, typer.Option(min=1, help="Number of outputs; learnt if omitted.")] = None,
-    output: Annotated[str | None, typer.Option(help="Name of the output of an ONNX file that has several.")] = None,
+    inputs: options.Inputs = None,
+    outputs: options.Outputs = None,
+    request: options.RequestTemplate = None,
+    answer: options.AnswerPath = None,
+    header: options.Header = None,
+    output: options.OutputName = None,
     forms: Annotated[
         str | None,
         typer.Option(help="Forms of answers with commas between, such as '4 decimals,top-1'; all if omitted."),
@@ -67,26 +59,9 @@ def audit(
     ] = None,
     max_seconds: Annotated[float | None, typer.Option(help="End after this time with what is done.")] = None,
     seed: Seed = 0,
-    scale: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBERS", help="How far from the center the function is interesting; one, or one per input."
-        ),
-    ] = None,
-    center: Annotated[
-        str | None, typer.Option(metavar="NUMBERS", help="Where the function is interesting; one, or one per input.")
-    ] = None,
-    box: Annotated[
-        tuple[str, str] | None,
-        typer.Option(metavar="LOWER UPPER", help="Ask only between these bounds; each one number, or one per input."),
-    ] = None,
-    header: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="'NAME: VALUE'",
-            help="Header of every request; $NAME is taken from the environment. Written nowhere.",
-        ),
-    ] = None,
+    scale: options.Scale = None,
+    center: options.Center = None,
+    box: options.Bounds = None,
     journal: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Keep answers here: an audit that is ended goes on with them."),
@@ -111,6 +86,8 @@ def audit(
         "output": output,
         "forms": forms,
         "budget": budget,
+        "request": request,
+        "answer": answer,
         "rate": rate,
         "max_batch": max_batch,
         "price_per_1000": price_per_1000,
@@ -121,13 +98,13 @@ def audit(
         "box": None if box is None else list(box),
     }
     _check_html(html)
-    with progress(is_shown=not quiet) as tell:
+    with console.progress(is_shown=not quiet) as tell:
         tell("loading", 0)
-        check_out(out, overwrite=overwrite)
+        console.check_out(out, overwrite=overwrite)
         with _opened(target, settings, headers=headers_of(header or []), journal=journal) as oracle:
             found = _audited(oracle, settings, tell=tell)
     _deliver(found, settings, html=html, out=out, overwrite=overwrite, as_json=as_json, quiet=quiet)
-    leave_when_measured(is_complete=found.is_complete)
+    console.leave_when_measured(is_complete=found.is_complete)
 
 
 def _check_html(html: Path | None) -> None:
@@ -192,9 +169,9 @@ def _deliver(
 
     document = as_document(found)
     if as_json:
-        show_json(document)
+        console.show_json(document)
     else:
-        show(verdict(found) if quiet else report(found))
+        console.show(verdict(found) if quiet else report(found))
     # After the report, so that a full disk does not cost the result.
     if out is not None:
         from unweave.reports.measurements import write_measurement

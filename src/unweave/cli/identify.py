@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from unweave.cli import options
 from unweave.cli.console import AsJson, Out, Overwrite, Quiet, Seed, Tell, deliver, leave_with, show
 from unweave.cli.dry_run import look_at, show_prospect
 from unweave.cli.progress import query_progress
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from unweave.oracles.oracle import Oracle
     from unweave.result import Result
 
-SERVER = "Servers"
-
 
 def identify(
     target: Annotated[
@@ -36,11 +35,9 @@ def identify(
             "scikit-learn estimator.",
         ),
     ],
-    inputs: Annotated[int | None, typer.Option(min=1, help="Number of inputs; files and models know it.")] = None,
-    outputs: Annotated[int | None, typer.Option(min=1, help="Number of outputs; learnt if omitted.")] = None,
-    output: Annotated[
-        str | None, typer.Option(help="Name of the output of an ONNX file or a server that has several.")
-    ] = None,
+    inputs: options.Inputs = None,
+    outputs: options.Outputs = None,
+    output: options.OutputName = None,
     activation: Annotated[str | None, typer.Option(help="Hidden activation; found if omitted.")] = None,
     neurons: Annotated[int | None, typer.Option(min=1, help="Hidden neurons; found if omitted.")] = None,
     budget: Annotated[int | None, typer.Option(min=1, help="Largest number of queries.")] = None,
@@ -50,19 +47,9 @@ def identify(
     ] = None,
     max_seconds: Annotated[float | None, typer.Option(help="End after this time with the best that was found.")] = None,
     seed: Seed = 0,
-    scale: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NUMBERS", help="How far from the center the function is interesting; one, or one per input."
-        ),
-    ] = None,
-    center: Annotated[
-        str | None, typer.Option(metavar="NUMBERS", help="Where the function is interesting; one, or one per input.")
-    ] = None,
-    box: Annotated[
-        tuple[str, str] | None,
-        typer.Option(metavar="LOWER UPPER", help="Ask only between these bounds; each one number, or one per input."),
-    ] = None,
+    scale: options.Scale = None,
+    center: options.Center = None,
+    box: options.Bounds = None,
     like: Annotated[
         Path | None,
         typer.Option(metavar="TABLE", help="Typical rows, CSV or Parquet: where inputs lie, and their units."),
@@ -91,39 +78,24 @@ def identify(
     is_forgetful: Annotated[
         bool, typer.Option("--no-journal", help="Keep no answers: a run that is ended can't go on then.")
     ] = False,
-    header: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="'NAME: VALUE'",
-            help="Header of every request; $NAME is taken from the environment. Written nowhere.",
-            rich_help_panel=SERVER,
-        ),
-    ] = None,
-    request: Annotated[
-        str | None,
-        typer.Option(
-            metavar="JSON",
-            help="What an API takes that speaks no Open Inference Protocol; $points stands for the list of points.",
-            rich_help_panel=SERVER,
-        ),
-    ] = None,
-    answer: Annotated[
-        str | None,
-        typer.Option(metavar="JSONPATH", help="Where its answers are, such as $.scores[*].", rich_help_panel=SERVER),
-    ] = None,
+    header: options.Header = None,
+    request: options.RequestTemplate = None,
+    answer: options.AnswerPath = None,
     is_binary: Annotated[
         bool | None,
-        typer.Option("--binary/--no-binary", help="Send tensors as bytes, or as JSON.", rich_help_panel=SERVER),
+        typer.Option("--binary/--no-binary", help="Send tensors as bytes, or as JSON.", rich_help_panel=options.SERVER),
     ] = None,
-    rate: Annotated[float | None, typer.Option(help="Requests per second, at most.", rich_help_panel=SERVER)] = None,
+    rate: Annotated[
+        float | None, typer.Option(help="Requests per second, at most.", rich_help_panel=options.SERVER)
+    ] = None,
     max_batch: Annotated[
-        int | None, typer.Option(min=1, help="Points in a request; 1000 if omitted.", rich_help_panel=SERVER)
+        int | None, typer.Option(min=1, help="Points in a request; 1000 if omitted.", rich_help_panel=options.SERVER)
     ] = None,
     concurrency: Annotated[
-        int | None, typer.Option(min=1, help="Requests at once; 4 if omitted.", rich_help_panel=SERVER)
+        int | None, typer.Option(min=1, help="Requests at once; 4 if omitted.", rich_help_panel=options.SERVER)
     ] = None,
     timeout: Annotated[
-        float | None, typer.Option(help="Seconds for a request; 30 if omitted.", rich_help_panel=SERVER)
+        float | None, typer.Option(help="Seconds for a request; 30 if omitted.", rich_help_panel=options.SERVER)
     ] = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say of every route why it was taken or not.")] = False,
     as_json: AsJson = False,

@@ -1,5 +1,6 @@
 """A plain FastAPI app, as people write one for a model of theirs, is asked by a template: address in, network out."""
 
+import json
 import socket
 import time
 from collections.abc import Iterator
@@ -80,6 +81,13 @@ def test_an_app_is_identified_by_a_template(address: str, tmp_path: Path) -> Non
     assert unweave.match(network, SECRET).largest_error < 1e-8
     for path in folder.iterdir():
         assert KEY.encode() not in path.read_bytes(), path
+
+
+def test_an_app_is_audited_by_a_template(address: str, capsys: pytest.CaptureFixture) -> None:
+    options = ["--forms", "float32", "--max-batch", str(MOST_ROWS), "--json"]
+    assert run(["audit", address, *TEMPLATE, *HEADER, *options]) == 0
+    (exposure,) = json.loads(capsys.readouterr().out)["exposures"]
+    assert exposure["outcome"] == "identified"
 
 
 @pytest.mark.parametrize(

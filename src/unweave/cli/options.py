@@ -1,0 +1,44 @@
+"""Options that several commands have beside TARGET: sizes, where a model may be asked, and servers."""
+
+from typing import Annotated
+
+import typer
+
+# Heading of the options of servers in the help.
+SERVER = "Servers"
+Inputs = Annotated[int | None, typer.Option(min=1, help="Number of inputs; files and models know it.")]
+Outputs = Annotated[int | None, typer.Option(min=1, help="Number of outputs; learnt if omitted.")]
+OutputName = Annotated[
+    str | None, typer.Option(help="Name of the output of an ONNX file or a server that has several.")
+]
+Scale = Annotated[
+    str | None,
+    typer.Option(metavar="NUMBERS", help="How far from the center the function is interesting; one, or one per input."),
+]
+Center = Annotated[
+    str | None, typer.Option(metavar="NUMBERS", help="Where the function is interesting; one, or one per input.")
+]
+Bounds = Annotated[
+    tuple[str, str] | None,
+    typer.Option(metavar="LOWER UPPER", help="Ask only between these bounds; each one number, or one per input."),
+]
+Header = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="'NAME: VALUE'",
+        help="Header of every request; $NAME is taken from the environment. Written nowhere.",
+        rich_help_panel=SERVER,
+    ),
+]
+RequestTemplate = Annotated[
+    str | None,
+    typer.Option(
+        metavar="JSON",
+        help="What an API takes that speaks no Open Inference Protocol; $points stands for the list of points.",
+        rich_help_panel=SERVER,
+    ),
+]
+AnswerPath = Annotated[
+    str | None,
+    typer.Option(metavar="JSONPATH", help="Where its answers are, such as $.scores[*].", rich_help_panel=SERVER),
+]
