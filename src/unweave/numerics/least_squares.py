@@ -195,6 +195,13 @@ class Policy:
         return lowered if lowered >= self.negligible_damping else self.least_damping
 
 
+# Starts are far off: damped from the beginning, and less only slowly where a step leaves more than 0.8 of the loss.
+# Heuristic.
+FROM_AFAR = Policy(growth=4.0, slow_decay=0.4, good_share=0.8, largest_damping=1e6).always_damped(
+    first=1e-3, least=1e-15
+)
+
+
 @dataclass(frozen=True)
 class Solution(Generic[Point, Residuals]):
     """Where a fit ended, and why.

@@ -12,19 +12,11 @@ import numpy as np
 from unweave.arrays import Points, Values
 from unweave.networks.network import Network
 from unweave.networks.parameters import LayeredJacobian
-from unweave.numerics.least_squares import Policy, Solver, normal_solver, scattered
+from unweave.numerics.least_squares import FROM_AFAR, Policy, Solver, normal_solver, scattered
 from unweave.numerics.network_fit import NetworkFit, Refinement
 
-# Starts are far off: damped from the beginning, and less only slowly where a step leaves more than 0.8 of the residual.
-# At solutions without full rank there is always some damping. Heuristic.
-DAMPING = Policy(
-    growth=4.0,
-    slow_decay=0.4,
-    good_share=0.8,
-    largest_damping=1e6,
-    # Over as many steps as a fit is patient for.
-    gain_tol=0.1,
-).always_damped(first=1e-3, least=1e-15)
+# At solutions without full rank there is always some damping. The gain is that of as many steps as a fit is patient for.
+DAMPING = replace(FROM_AFAR, gain_tol=0.1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,18 +13,10 @@ from unweave.activations import Activation
 from unweave.arrays import Points, Values, root_mean_square
 from unweave.identification.students.projection import Neurons, Projected, ProjectedFit, lift
 from unweave.networks.network import Network
-from unweave.numerics.least_squares import Policy, is_over, minimise
+from unweave.numerics.least_squares import FROM_AFAR, Policy, is_over, minimise
 
-# Starts are far off: damped from the beginning, and less only slowly where a step leaves more than 0.8 of the residual.
 # A fit ends when 30 steps have not halved the residual: those that lead to a solution gain far more. Heuristic.
-DAMPING = Policy(
-    growth=4.0,
-    slow_decay=0.4,
-    good_share=0.8,
-    largest_damping=1e6,
-    gain_tol=0.5,
-    patience=30,
-).always_damped(first=1e-2, least=1e-16)
+DAMPING = replace(FROM_AFAR, gain_tol=0.5, patience=30).always_damped(first=1e-2, least=1e-16)
 
 
 @dataclass(frozen=True, eq=False)
