@@ -15,7 +15,7 @@ from unweave.networks.parameters import LayeredJacobian
 from unweave.numerics.least_squares import FROM_AFAR, Policy, Solver, normal_solver, scattered
 from unweave.numerics.network_fit import NetworkFit, Refinement
 
-# At solutions without full rank there is always some damping. The gain is that of as many steps as a fit is patient for.
+# At solutions without full rank there is always some damping. The gain is that over all steps of a fit's patience.
 DAMPING = replace(FROM_AFAR, gain_tol=0.1)
 
 
