@@ -55,7 +55,7 @@ def term_sizes(network: Network, points: Points) -> Values:
     for layer in hidden:
         values = layer.activation(layer.preactivations(values))
     sizes = np.abs(values)
-    if len(hidden) == 1 and hidden[0].activation.is_smooth:
+    if len(hidden) == 1:
         sizes = np.maximum(sizes, argument_sizes(hidden[0], points))
     terms = sizes @ np.abs(output.weights.T)
     if output.activation != IDENTITY:

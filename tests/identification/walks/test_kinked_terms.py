@@ -6,7 +6,7 @@ import pytest
 from unweave.activations import RELU
 from unweave.identification.walks.hyperplanes import Hyperplanes
 from unweave.identification.walks.kinked_terms import KinkedTerms
-from unweave.networks.network import Network
+from unweave.networks.network import Layer, Network
 from unweave.networks.planted import general_network
 
 INPUTS = 4
@@ -155,3 +155,12 @@ def test_of_terms_that_lie_on_each_other_the_best_read_one_counts() -> None:
     terms = KinkedTerms(normals, offsets, np.ones((4, 1)), np.array([1e-6, 1e-9, 1e-9, 1e-6]), np.ones(4))
     assert terms.apart(1e-4).tolist() == [False, True, True, True]
     assert terms.apart(1e-6).tolist() == [True] * 4
+
+
+def test_the_nearest_term_is_that_of_the_same_hyperplane(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    normals, offsets = rng.standard_normal((4, 3)), rng.standard_normal(4)
+    normals /= np.linalg.norm(normals, axis=1, keepdims=True)
+    terms = KinkedTerms(normals, offsets, np.ones((4, 1)), np.zeros(4), np.ones(4))
+    layer = Layer(-2.0 * normals[[2, 0]] + 1e-4, -2.0 * offsets[[2, 0]], RELU)
+    assert [terms.nearest(layer, neuron) for neuron in range(2)] == [2, 0]

@@ -14,13 +14,13 @@ from unweave.arrays import Points, Values, Vector
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification import reasons
 from unweave.identification.answers import AnswerPool
-from unweave.identification.refiner import Candidate, Refiner, Start
+from unweave.identification.refiner import Candidate, Refiner, Start, without_neuron
 from unweave.identification.routes import Survey
 from unweave.identification.walks.hyperplanes import hyperplanes_between, measure_sides
 from unweave.identification.walks.kinked_terms import KinkedTerms, refined_with_signs
 from unweave.identification.walks.kinks import KinkSearch
 from unweave.identification.walks.lines import Line, line_between, random_line
-from unweave.networks.network import Network
+from unweave.networks.network import Layer, Network
 from unweave.result import at_most
 
 
@@ -80,6 +80,12 @@ class BoxWalk:
             the fit of all others.
         clear: error of a normal up to which a kink is believed.
         anchors: places that a model is tried from, the latest ones; chosen, for the time.
+        trimmed: share of the answers that a model is fitted to that most answers are met by; chosen: a neuron that the
+            lines have not met is active at few of them.
+        trimmings: how often these are chosen; chosen.
+        nearly: error of most answers, relative to the spread, from which on more of them are asked; chosen: with many
+            inputs and neurons errors of terms add up to more than `roughly`, and only a fit of all parameters helps.
+        enough: numbers in answers that such a fit needs, per parameter; chosen. The refinement needs more in any case.
         spare: answers that a model must meet beside those that its linear parameters could be fitted to; chosen.
         doubtful: terms that one line has shown which are tried for removal at a time, the latest ones; chosen, for the
             time that functions with hundreds of kinks take.
@@ -95,7 +101,11 @@ class BoxWalk:
     shares: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
     clear: float = 0.05
     anchors: int = 8
+    trimmed: float = 0.7
+    trimmings: int = 10
+    nearly: float = 1e-2
     spare: int = 8
+    enough: float = 1.2
     doubtful: int = 12
 
     def __call__(self, survey: Survey, refiner: Refiner, *, first_answers: int) -> Candidate:
@@ -148,7 +158,7 @@ class _Search:
                             break
                         continue
                 with session.stage("refining"):
-                    self._tried.append(self._refined(model))
+                    self._tried.append(self._refined(self._without_twins(model)))
                 with session.stage("walking along kinks"):
                     if not self._misses_more(self._tried[-1]) or self._failed == self._settings.failures:
                         break
@@ -196,6 +206,8 @@ class _Search:
         """Walk from an answer that is missed to what is explained, or anywhere if that shows nothing new."""
         session, probe, answers = self._survey.session, self._survey.probe, self._answers
         missed = np.flatnonzero(~model.met)
+        if self._asks_enough(model):
+            return
         if self._settings.is_certain(model.network, model.met) and model.error <= self._sharp:
             target = answers.points[session.rng_walk.choice(missed)]
             met = answers.points[model.met]
@@ -209,8 +221,35 @@ class _Search:
             except StageFailed:
                 # The difference bends too often: the model is not right anywhere near.
                 pass
-        if self._random_walk() == 0:
+        try:
+            found = self._random_walk()
+        except StageFailed:
+            # Where neurons with large output weights cancel, rounding looks like kinks: other lines may miss that.
+            if len(self._terms.offsets) == 0:
+                raise
+            found = 0
+        if found == 0:
             self._drop_wrong_terms()
+
+    def _asks_enough(self, model: PartModel) -> bool:
+        """Ask what a fit of all parameters needs, if most answers are nearly met and only such a fit meets them."""
+        settings, network = self._settings, model.network
+        enough = self._enough(network)
+        is_sharp = model.error <= self._sharp and settings.is_certain(network, model.met)
+        if is_sharp or len(model.met) >= enough or not self._is_near(network):
+            return False
+        self._answers.ask(enough - len(model.met))
+        return True
+
+    def _enough(self, network: Network) -> int:
+        """Count the answers that all parameters can be fitted to the best of."""
+        settings = self._settings
+        return int(np.ceil(settings.enough / settings.trimmed * network.parameters / network.outputs))
+
+    def _is_near(self, network: Network) -> bool:
+        """Whether most answers are nearly met, so that a fit of all parameters may lead to what meets them."""
+        most = float(np.quantile(self._errors(network), self._settings.trimmed))
+        return most <= max(self._settings.nearly, self._roughly)
 
     def _drop_wrong_terms(self) -> None:
         """Leave out terms without which more answers are met, the latest first.
@@ -232,9 +271,36 @@ class _Search:
         models = [anchor.model(terms) for anchor in self._anchors[-self._settings.anchors :]]
         # If all kinks are known, and one was measured badly, this is right and the others are not.
         models.append(_linearly_fitted(models[-1], answers.points, answers.values))
+        # If nearly all are known, and most answers do not show the others, this is.
+        models.append(self._linearly_fitted_to_most(models[-1]))
         counts = [int(np.count_nonzero(self._errors(model) <= self._roughly)) for model in models]
         best = int(np.argmax(counts))
         return models[best], counts[best]
+
+    def _without_twins(self, model: PartModel) -> PartModel:
+        """Leave out a term that repeats another one, if all answers are still met.
+
+        Where few answers tell of a neuron a fit turns it a little, and its kink is read once more.
+        """
+        answers = self._answers
+        for first, second in _near_pairs(model.network.layers[0], self._settings.clear):
+            for number in (first, second):
+                network = self._fitted(without_neuron(model.network, number), answers.points, answers.values)
+                if not np.any(self._refiner.missed(network, answers.points, answers.values)):
+                    self._terms = self._terms.without(self._terms.nearest(model.network.layers[0], number))
+                    return self._without_twins(PartModel(network, model.met, float(np.max(self._errors(network)))))
+        return model
+
+    def _linearly_fitted_to_most(self, network: Network) -> Network:
+        """Fit output weights and affine part to most of the answers, those that are met best, again and again."""
+        settings, answers = self._settings, self._answers
+        for _ in range(settings.trimmings):
+            errors = self._errors(network)
+            most = errors <= np.quantile(errors, settings.trimmed)
+            if not settings.is_certain(network, most):
+                break
+            network = _linearly_fitted(network, answers.points[most], answers.values[most])
+        return network
 
     def _model(self) -> PartModel:
         """Fit the terms found so far to the answers that they explain, and to no others."""
@@ -289,6 +355,14 @@ class _Search:
         if not candidate.explains:
             self._failed += 1
         return self._refiner.finds_missed(candidate, batch=self._settings.batch)
+
+
+def _near_pairs(layer: Layer, angle: float) -> list[tuple[int, int]]:
+    """Give pairs of neurons whose hyperplanes differ by at most an angle, up to sign."""
+    rows = np.hstack([layer.weights, layer.biases[:, None]])
+    rows = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    is_near = np.triu(np.abs(rows @ rows.T) >= np.cos(angle), k=1)
+    return [(int(first), int(second)) for first, second in np.argwhere(is_near)]
 
 
 def _linearly_fitted(network: Network, points: Points, values: Values) -> Network:

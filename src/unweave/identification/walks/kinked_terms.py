@@ -12,7 +12,7 @@ from unweave.identification import reasons
 from unweave.identification.refiner import Candidate, Refiner, Start
 from unweave.identification.session import Session
 from unweave.identification.walks.hyperplanes import Hyperplanes, plane_through
-from unweave.networks.network import Network
+from unweave.networks.network import Layer, Network
 from unweave.networks.signs import KinkExplanation, explain_kinks
 
 
@@ -146,6 +146,12 @@ class KinkedTerms:
     def without(self, number: int) -> "KinkedTerms":
         """All terms but one."""
         return with_rows(self, np.arange(len(self.offsets)) != number)
+
+    def nearest(self, layer: Layer, neuron: int) -> int:
+        """Give the number of the term whose hyperplane is nearest to that of a neuron, up to sign."""
+        row = np.append(layer.weights[neuron], layer.biases[neuron])
+        rows = np.hstack([self.normals, self.offsets[:, None]])
+        return int(np.argmax(np.abs(rows @ row) / np.linalg.norm(rows, axis=1)))
 
     def _with(self, normal: np.ndarray, offset: float, jump: np.ndarray, error: float) -> "KinkedTerms":
         signs = np.where(self.normals @ normal < 0, -1.0, 1.0)
