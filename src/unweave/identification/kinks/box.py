@@ -257,7 +257,7 @@ class _Search:
         Two kinks close together can look like one, on a hyperplane that does not exist and that no other line meets.
         """
         met = self._most_met(self._terms)[1]
-        doubtful = np.flatnonzero(self._terms.sightings <= 1)[::-1]
+        doubtful = np.flatnonzero(self._terms.sightings <= 1)[::-1].tolist()
         for number in doubtful[: self._settings.doubtful]:
             others = self._terms.without(number)
             if (more := self._most_met(others)[1]) > met:

@@ -233,7 +233,7 @@ class _Search:
         settings = self._settings
         strengths = np.max(np.abs(found.heights), axis=1)
         met = self._levelled(self._network).met
-        for number in np.argsort(-strengths):
+        for number in np.argsort(-strengths).tolist():
             hidden = self._network.layers[0]
             is_read = found.mismatches[number] <= settings.largest_mismatch
             if not is_read or _is_known(found, number, hidden, tol=settings.same):
@@ -294,7 +294,7 @@ def _errors(network: Network, answers: AnswerPool) -> Float64[np.ndarray, "point
     return np.max(np.abs(answers.values - network(answers.points)), axis=1)
 
 
-def with_neuron(network: Network, weights: Vector, bias: float, height: Vector) -> Network:
+def with_neuron(network: Network, weights: Vector, bias: float, height: Float64[np.ndarray, "outputs"]) -> Network:
     """Add a neuron to a shallow network."""
     hidden, output = network.layers
     return Network.shallow(

@@ -123,7 +123,7 @@ class ParameterVector:
         biases: np.ndarray,
         output_weights: np.ndarray,
         residuals: np.ndarray,
-        points: Points,
+        points: Float[np.ndarray, "points inputs"],
     ) -> Float64[np.ndarray, "parameters"]:
         """``J^T w`` of a shallow network in relative units, from its parts in absolute ones and the residuals w."""
         parts = [
