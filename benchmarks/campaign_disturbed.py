@@ -145,7 +145,9 @@ def badly_behaved(rng: np.random.Generator) -> Truth:
             raise ValueError("too far away")
         return np.where(far[:, None], np.nan, y)
 
-    return Truth(function, network.inputs, any_domain(rng), network, exact=network)
+    # Where nothing farther out can be asked, a neuron that bends at the end of the domain is named as what may hide.
+    hidden = 1.0 if kind in ("raises", "nan") else 0.0
+    return Truth(function, network.inputs, any_domain(rng), network, exact=network, hidden_share=hidden)
 
 
 def piecewise_constant(rng: np.random.Generator) -> Truth:

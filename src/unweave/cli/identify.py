@@ -43,7 +43,7 @@ def identify(
     budget: Annotated[int | None, typer.Option(min=1, help="Largest number of queries.")] = None,
     confidence: Annotated[float, typer.Option(help="Probability that the claim on the coverage holds.")] = 0.95,
     coverage: Annotated[
-        float | None, typer.Option(help="Share of the domain that the claim covers; 0.99 in a box, else 0.95.")
+        float | None, typer.Option(help="Share of the domain that the claim covers; 0.99 in a box, 0.95 elsewhere.")
     ] = None,
     max_seconds: Annotated[float | None, typer.Option(help="End after this time with the best that was found.")] = None,
     seed: Seed = 0,

@@ -141,8 +141,8 @@ class Examination:
     Args:
         confidence: probability of the claim on coverage.
         coverage: share of the domain that the claim is to cover. If omitted, 0.99 in a box, where fresh points are the
-            only evidence against features that vertices do not show, and 0.95 elsewhere, where walks have met almost
-            every hyperplane as well.
+            only evidence against features that vertices do not show, and where the model does not answer farther out;
+            0.95 elsewhere, where walks have met almost every hyperplane as well.
         rounds: how often a network may be refined again on what it has missed.
         asks_far: whether places far from the centre are tried where the domain has no end.
         unseen: errors of parameters at trial points, in units of the largest at fresh points; chosen: in corners and
@@ -199,9 +199,10 @@ class Examination:
         missed = np.count_nonzero(refiner.missed(candidate.network, answers.fresh_points, answers.fresh_values))
         return Examined(self._certified(candidate, refiner), missed=int(missed), is_complete=is_complete)
 
-    def wanted(self, answers: AnswerPool) -> int:
-        """Say how many fresh answers the claim needs."""
-        coverage = self.coverage if self.coverage is not None else 0.99 if answers.is_box else 0.95
+    def wanted(self, answers: AnswerPool, *, is_tried_far: bool = True) -> int:
+        """Say how many fresh answers the claim needs, if places far from the centre were tried or need not be."""
+        is_only_evidence = answers.is_box or not is_tried_far
+        coverage = self.coverage if self.coverage is not None else 0.99 if is_only_evidence else 0.95
         return fresh_needed(coverage, confidence=self.confidence, candidates=max(answers.judged, 1))
 
     def _once(self, candidate: Candidate, refiner: Refiner) -> Examined:
@@ -211,7 +212,7 @@ class Examination:
             if answers.is_box or self.asks_far:
                 answers.ask_trials()
             answers.climb_from_vertices(candidate.network)
-            answers.ask_fresh(self.wanted(answers))
+            answers.ask_fresh(self.wanted(answers, is_tried_far=answers.reach > 0.0 or not self.asks_far))
             answers.ask_trials_on_kinks(candidate.network, self._radius(candidate, answers))
         except BudgetExhausted as problem:
             is_complete = False

@@ -87,7 +87,8 @@ def identify(
         domain: where the model may be asked, `Everywhere(scale=...)` or `Box(lower, upper)`.
         budget: the largest number of queries; never exceeded. If omitted, one that grows with what was explained.
         confidence: probability that the claim on `coverage` holds; more of it costs more fresh queries.
-        coverage: share of the domain that the claim is to cover; 0.99 in a box and 0.95 elsewhere if omitted.
+        coverage: share of the domain that the claim is to cover; if omitted, 0.99 in a box and where
+            the model does not answer farther out, 0.95 elsewhere.
         seconds: the time after which the run ends with the best that was found; no limit if omitted.
         seed: the same seed gives the same queries and the same result.
         journal: file in which every answer is kept before it is used; the same call goes on there after it was ended.

@@ -331,3 +331,18 @@ class TestStepsOnAnUnboundedDomain:
         found = unweave.identify(lambda x: np.all(x @ weights.T < thresholds, axis=1).astype(float), inputs=8)
         assert found.first_layer is not None
         assert found.first_layer.neurons == 6
+
+
+@pytest.mark.parametrize(("reach", "fresh"), [(np.inf, 59), (6.0, 299)])
+def test_where_nothing_farther_out_is_answered_more_fresh_points_are_asked(reach: float, fresh: int) -> None:
+    """An affine function was identified from 59 points, although a neuron bent at the end of the domain."""
+
+    def model(points: np.ndarray) -> np.ndarray:
+        if np.max(np.abs(points)) > reach:
+            raise ValueError("too far away")
+        return points @ np.array([[1.0], [-2.0]])
+
+    found = unweave.identify(model, inputs=2)
+    assert found.is_identified
+    assert found.certificate is not None
+    assert found.certificate.fresh_queries == fresh
