@@ -10,8 +10,8 @@ import warnings
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # its parts are loaded when first used
 from jaxtyping import Bool, Complex128, Float64
-from scipy.interpolate import AAA
 
 from unweave.identification.poles.chords import ChordSamples
 
@@ -100,7 +100,9 @@ class PoleReading:
             with warnings.catch_warnings():
                 # Whether it has converged does not matter: every pole is judged by its residue.
                 warnings.simplefilter("ignore")
-                poles = AAA(samples.positions, values, rtol=tol, max_terms=terms, clean_up=False).poles()
+                poles = scipy.interpolate.AAA(
+                    samples.positions, values, rtol=tol, max_terms=terms, clean_up=False
+                ).poles()
         except (ValueError, np.linalg.LinAlgError):
             # Its factorisations fail for some functions that few terms meet exactly, which have no poles.
             return np.empty(0, dtype=np.complex128)
