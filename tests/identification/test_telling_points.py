@@ -33,6 +33,17 @@ def test_between_two_kinks_that_few_answers_tell_apart(seed: int) -> None:
     assert np.min(least) >= np.sort(others)[-20]
 
 
+def test_neurons_that_no_fitted_answer_shows_are_asked_first(seed: int) -> None:
+    """A triangle with exact zeros ended a run (campaign, uneven weights, 57539559)."""
+    network, rng = nearly_parallel(), np.random.default_rng(seed)
+    points, elsewhere = rng.uniform(-1.0, 1.0, (400, 4)), rng.uniform(-1.0, 1.0, (300, 4))
+    is_active = [network.layers[0].preactivations(each)[:, 2] > 0.0 for each in (points, elsewhere)]
+    spread = leverages(network, points[~is_active[0]], elsewhere)
+    assert spread is not None
+    assert np.all(np.isinf(spread[is_active[1]]))
+    assert np.all(np.isfinite(spread[~is_active[1]]))
+
+
 def test_none_are_chosen_for_deep_networks_and_for_too_few_answers(seed: int) -> None:
     rng = np.random.default_rng(seed)
     deep = deep_network(rng, shape=(4, 4, 3, 1))
