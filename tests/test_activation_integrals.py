@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from scipy import integrate, optimize, special
 
+from known_activations import ALL, BROKEN, KINKED
 from unweave.activations import (
     ELU,
     HARD_SIGMOID,
     HARD_TANH,
-    NAMED,
     QUADRATIC,
     RELU,
     SELU,
@@ -21,17 +21,12 @@ from unweave.activations import (
     Activation,
     elu,
     hermite_polynomials,
-    leaky_relu,
     softplus,
 )
 from unweave.activations.table import SELU_ALPHA, SELU_SCALE
 from unweave.exceptions import InvalidInput
 
-LEAKY = [leaky_relu(0.3), leaky_relu(-0.4), leaky_relu(-1.0)]
-ALL = [*NAMED.values(), softplus(2.5), softplus(0.3), *LEAKY, elu(0.5), elu(SELU_ALPHA)]
 SMOOTH = [activation for activation in ALL if activation.is_smooth]
-BROKEN = [activation for activation in ALL if not activation.is_smooth]
-KINKED = [activation for activation in ALL if activation.is_piecewise_linear]
 
 
 def test_hermite_polynomials_are_orthonormal() -> None:

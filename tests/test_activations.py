@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from known_activations import ALL, BROKEN, KINKED
 from unweave.activations import (
     ELU,
     ERF,
@@ -32,10 +33,6 @@ from unweave.activations.table import SELU_ALPHA, SELU_SCALE
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Network
 
-LEAKY = [leaky_relu(0.3), leaky_relu(-0.4), leaky_relu(-1.0)]
-ALL = [*NAMED.values(), softplus(2.5), softplus(0.3), *LEAKY, elu(0.5), elu(SELU_ALPHA)]
-BROKEN = [activation for activation in ALL if not activation.is_smooth]
-KINKED = [activation for activation in ALL if activation.is_piecewise_linear]
 REFLECTING = [activation for activation in ALL if activation.reflection is not None]
 
 

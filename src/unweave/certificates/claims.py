@@ -283,7 +283,7 @@ def _too_noisy(evidence: Evidence, largest: float) -> str:
     return (
         f"the answers are too rough or noisy: neighbouring answers differ by {evidence.floor:.1e} of their spread in a "
         f"way that no smooth or piecewise linear function does, so that errors up to {evidence.limit:.1e} would have "
-        f"to be excused; nothing is identified above {largest:g}."
+        f"to be allowed; nothing is identified above {largest:g}."
     )
 
 

@@ -89,7 +89,7 @@ def main(
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version.")
     ] = False,
     log_level: Annotated[
-        LogLevel, typer.Option(help="Write what the library notes to stderr, from this level on.")
+        LogLevel, typer.Option(help="Log messages of the library to stderr, from this level on.")
     ] = LogLevel.WARNING,
 ) -> None:
     """Recover a neural network from its answers."""

@@ -64,7 +64,7 @@ def audit(
     box: options.Bounds = None,
     journal: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Keep answers here: an audit that is ended goes on with them."),
+        typer.Option(metavar="FILE", help="Keep answers here, so that an audit that is stopped can be resumed."),
     ] = None,
     html: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Write one HTML file that needs nothing else.")
@@ -76,7 +76,7 @@ def audit(
 ) -> None:
     """Find out what the answers of a model give away, in every form in which a service may give them.
 
-    It leaves with 0 if every form was tried to its end, whatever was found, and with 4 if budget or time ended before.
+    It exits with 0 if every form was tried to its end, whatever was found, and with 4 if budget or time ran out before.
     """
     settings: dict[str, Any] = {
         "command": "audit",

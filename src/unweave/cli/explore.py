@@ -114,9 +114,9 @@ def correction(
     units: Annotated[str | None, typer.Option(help="Names of submodules, lowest first: conv1,conv2.")] = None,
     depths: Annotated[str | None, typer.Option(help="Depths to look at, such as 1,2,4; all if omitted.")] = None,
     windows: Annotated[str | None, typer.Option(help="How many of the frozen units are thawed, such as 0,1,2.")] = None,
-    prox: Annotated[str | None, typer.Option(help="Strengths of the pull of train-all, such as 5e-4,7e-4.")] = None,
+    prox: Annotated[str | None, typer.Option(help="Strengths of the penalty of train-all, such as 5e-4,7e-4.")] = None,
     seeds: Annotated[int | None, typer.Option(min=1, help="Repetitions, 5 if omitted; fewer conclude nothing.")] = None,
-    epochs: Annotated[int | None, typer.Option(min=1, help="Of every training.")] = None,
+    epochs: Annotated[int | None, typer.Option(min=1, help="Epochs of every training.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Keep trainings here, and go on there.")] = None,
     max_seconds: Annotated[float | None, typer.Option(help="Stop after this time, with what is done.")] = None,
     seed: Seed = 0,
@@ -126,7 +126,7 @@ def correction(
     """Measure what freezing lower units costs, and how far joint training moves them.
 
     Without a model it runs an example: a small convolutional network on handwritten digits. The same command with the
-    same folder goes on after it was stopped. It leaves with 0 if all trainings are done, with 4 if some are missing.
+    same folder resumes a run that was stopped. It exits with 0 if all trainings are done, with 4 if some are missing.
     """
     settings: dict[str, Any] = {
         "units": None if units is None else units.split(","),

@@ -61,7 +61,7 @@ def identify(
         ),
     ] = None,
     is_inside: Annotated[
-        bool, typer.Option("--inside", help="Ask nothing outside of the ranges of these rows.")
+        bool, typer.Option("--inside", help="Never ask outside of the ranges of the rows of --like.")
     ] = False,
     is_dry: Annotated[
         bool, typer.Option("--dry-run", help="Estimate queries, requests, time and price from at most 50 queries.")
@@ -76,7 +76,7 @@ def identify(
         typer.Option(metavar="FILE", help="Keep answers here, where several runs find them; in FOLDER if omitted."),
     ] = None,
     is_forgetful: Annotated[
-        bool, typer.Option("--no-journal", help="Keep no answers: a run that is ended can't go on then.")
+        bool, typer.Option("--no-journal", help="Keep no answers: a run that is stopped can't be resumed.")
     ] = False,
     header: options.Header = None,
     request: options.RequestTemplate = None,

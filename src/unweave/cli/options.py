@@ -13,10 +13,10 @@ OutputName = Annotated[
 ]
 Scale = Annotated[
     str | None,
-    typer.Option(metavar="NUMBERS", help="How far from the center the function is interesting; one, or one per input."),
+    typer.Option(metavar="NUMBERS", help="How far inputs usually lie from the center; one number, or one per input."),
 ]
 Center = Annotated[
-    str | None, typer.Option(metavar="NUMBERS", help="Where the function is interesting; one, or one per input.")
+    str | None, typer.Option(metavar="NUMBERS", help="Where inputs usually lie; one number, or one per input.")
 ]
 Bounds = Annotated[
     tuple[str, str] | None,
@@ -34,11 +34,13 @@ RequestTemplate = Annotated[
     str | None,
     typer.Option(
         metavar="JSON",
-        help="What an API takes that speaks no Open Inference Protocol; $points stands for the list of points.",
+        help="Body of a request to an API without the Open Inference Protocol; $points stands for the list of points.",
         rich_help_panel=SERVER,
     ),
 ]
 AnswerPath = Annotated[
     str | None,
-    typer.Option(metavar="JSONPATH", help="Where its answers are, such as $.scores[*].", rich_help_panel=SERVER),
+    typer.Option(
+        metavar="JSONPATH", help="Where the answers are in its response, such as $.scores[*].", rich_help_panel=SERVER
+    ),
 ]

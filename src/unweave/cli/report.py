@@ -20,7 +20,7 @@ def report(
     """Show a run again, or write it as one HTML file that can be sent to somebody else.
 
     Runs of identify, learn, audit, landscape and correction have such a file; text is shown for identify and learn. It
-    leaves with 0 whatever the run has found.
+    exits with 0 whatever the run has found.
     """
     if path is not None and not html:
         raise InvalidInput(f"report writes no file but HTML: say --html {path}, or leave {path} out.")

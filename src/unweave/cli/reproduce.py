@@ -29,14 +29,16 @@ def reproduce(
     is_list: Annotated[bool, typer.Option("--list", help="List what can be reproduced.")] = False,
     data: Annotated[Path | None, typer.Option(metavar="PATH", help="A folder of images, where needed.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Keep trainings here, and go on there.")] = None,
-    width: Annotated[float | None, typer.Option(help="Of the networks, in place of the published.")] = None,
-    layers: Annotated[int | None, typer.Option(help="Of the networks, in place of the published.")] = None,
-    epochs: Annotated[int | None, typer.Option(min=1, help="Of every training, in place of the published.")] = None,
-    batch: Annotated[int | None, typer.Option(min=2, help="Samples per step, in place of the published.")] = None,
-    images: Annotated[int | None, typer.Option(min=2, help="Of training, in place of all.")] = None,
+    width: Annotated[float | None, typer.Option(help="Width of the networks, instead of the published one.")] = None,
+    layers: Annotated[int | None, typer.Option(help="Layers of the networks, instead of the published ones.")] = None,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="Epochs of every training, instead of those published.")
+    ] = None,
+    batch: Annotated[int | None, typer.Option(min=2, help="Samples per step, instead of those published.")] = None,
+    images: Annotated[int | None, typer.Option(min=2, help="Training images to use; all if omitted.")] = None,
     depths: Annotated[str | None, typer.Option(help="Depths to look at, such as 1,2,4.")] = None,
-    prox: Annotated[str | None, typer.Option(help="Strengths of the pull of train-all, such as 5e-4,7e-4.")] = None,
-    seeds: Annotated[int | None, typer.Option(min=1, help="Repetitions, in place of the published.")] = None,
+    prox: Annotated[str | None, typer.Option(help="Strengths of the penalty of train-all, such as 5e-4,7e-4.")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="Repetitions, instead of those published.")] = None,
     two_classes: Annotated[
         bool, typer.Option("--two-classes", help="CIFAR-10 as bird, cat, deer, dog and horse against the rest.")
     ] = False,
@@ -47,7 +49,7 @@ def reproduce(
 ) -> None:
     """Run a published experiment again, at its own size or as a miniature.
 
-    The same command with the same folder goes on after it was stopped. It leaves with 0 if all is done, with 4 if
+    The same command with the same folder resumes a run that was stopped. It exits with 0 if all is done, with 4 if
     some is missing.
     """
     if is_list or name is None:

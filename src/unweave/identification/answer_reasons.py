@@ -1,4 +1,4 @@
-"""What is said of the answers themselves: that they change, are rough, rounded or constant, or are probabilities."""
+"""Reasons that lie in the answers themselves: they change, are rough, rounded or constant, or are probabilities."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from unweave.oracles.views import NoiseFloor
 
 
 def changing_answers(noise: NoiseFloor, spread: float) -> str:
-    """Why an oracle that answers at random can't be identified."""
+    """Say why an oracle that answers at random can't be identified."""
     return (
         f"the answers change between calls: asking the same points again moved them by {noise.repeat_spread:.3g}, "
         f"while they spread by {spread:.3g}. A network that answers at random (dropout, sampling, a model with a "
@@ -17,7 +17,7 @@ def changing_answers(noise: NoiseFloor, spread: float) -> str:
 
 
 def too_rough(level: float, largest: float, *, is_repeatable: bool) -> str:
-    """Why a function that is as rough as noise can't be identified."""
+    """Say why a function that is as rough as noise can't be identified."""
     why = (
         "Asking the same point again gives the same answer, so that the function itself is rough: it changes within a "
         "thousandth of the domain, or its answers are rounded."
@@ -32,7 +32,7 @@ def too_rough(level: float, largest: float, *, is_repeatable: bool) -> str:
 
 
 def too_coarse(unit: np.ndarray, spread: np.ndarray, error: float, largest: float) -> str:
-    """Why answers with few digits can't be identified.
+    """Say why answers with few digits can't be identified.
 
     Args:
         unit: what answers are rounded to, per output.
@@ -44,13 +44,14 @@ def too_coarse(unit: np.ndarray, spread: np.ndarray, error: float, largest: floa
     whose = "their spread" if len(unit) == 1 else f"the spread of output {worst + 1}"
     return (
         f"the answers are rounded to {unit[worst]:.2g}, which is {unit[worst] / spread[worst]:.2g} of {whose} "
-        f"({spread[worst]:.2g}): an error of {error:.1e} would have to be excused, which may be as much as a neuron; "
-        f"nothing is identified above {largest:g}. Ask for more digits, or for answers without their offset."
+        f"({spread[worst]:.2g}): an error of {error:.1e} would have to be allowed, which may be as much as a neuron "
+        f"contributes; nothing is identified above {largest:g}. Ask for more digits, or for answers without their "
+        "offset."
     )
 
 
 def rounded_digits(digits: float, error: float) -> str:
-    """What is said of answers that have few binary digits."""
+    """Tell about answers that have few binary digits."""
     bits = 1 - round(np.log2(digits))
     kind = {8: ", as those of bfloat16", 11: ", as those of float16", 24: ", as those of float32"}.get(bits, "")
     return (
@@ -60,16 +61,16 @@ def rounded_digits(digits: float, error: float) -> str:
 
 
 def rounded_to_multiples(step: float, error: float) -> str:
-    """What is said of answers that are multiples of one number."""
+    """Tell about answers that are multiples of one number."""
     return (
-        f"All answers are multiples of {step:.3g} and change by one of them wherever they were seen to change: they "
-        f"are rounded, with an error of {error:.1e} of their spread, or those of steps of equal height. Ask for more "
-        "digits if that is possible."
+        f"All answers are multiples of {step:.3g} and change by one such step wherever they were seen to change: "
+        f"either they are rounded, with an error of {error:.1e} of their spread, or the function has steps of equal "
+        "height. Ask for more digits if that is possible."
     )
 
 
 def rounded_constants(spreads: np.ndarray, unit: np.ndarray, are_rounded: np.ndarray) -> list[str]:
-    """What is said of outputs that are constant up to rounding, beside others that are not.
+    """Tell about outputs that are constant up to rounding, beside others that are not.
 
     Args:
         spreads: standard deviation of the answers, per output; infinite if they are constant up to rounding.
@@ -86,7 +87,7 @@ def rounded_constants(spreads: np.ndarray, unit: np.ndarray, are_rounded: np.nda
 
 
 def constants(outputs: dict[int, float], *, most_bits: int = ValueGrid.most_bits) -> str:
-    """What is said of outputs that were always the same: a number of few digits may be what a function was rounded to.
+    """Tell about outputs that were always the same: a number of few digits may be what a function was rounded to.
 
     Args:
         outputs: their numbers from zero, and what they were.
@@ -106,7 +107,7 @@ def constants(outputs: dict[int, float], *, most_bits: int = ValueGrid.most_bits
 
 
 def gives_logits() -> str:
-    """What a network of a model that answers with probabilities gives."""
+    """Tell what the network of a model that answers with probabilities gives."""
     return (
         "The answers are probabilities that sum to one: the network gives the logits behind them, shifted so that they "
         "sum to zero (softmax does not see the shift). Apply softmax to its outputs to get the answers."

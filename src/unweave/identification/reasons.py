@@ -1,4 +1,4 @@
-"""What is said at the end of a run, of networks and of ways to them: the reasons in words and numbers."""
+"""The reasons that a run ends with, in words and numbers: texts only, no decisions."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from unweave.result import percent
 
 
 def steps(places: int, *, levels: int, point: Vector, height: float, are_whole: bool = False, shown: int = 4) -> str:
-    """Why a function that is constant in parts can't be followed to its neurons.
+    """Say why a piecewise constant function shows no neurons.
 
     Args:
         places: random ones around which answers are constant.
@@ -30,96 +30,99 @@ def steps(places: int, *, levels: int, point: Vector, height: float, are_whole: 
     )
     where = ", ".join(f"{value:.4g}" for value in point[:shown]) + (", ..." if len(point) > shown else "")
     return (
-        f"{labels}the answers are constant around all of {places} random places, {levels} different ones were seen, "
-        f"and at ({where}) they jump by {height:.3g} with none in between: a function of steps, such as labels, a "
-        "tree, a forest, boosting, nearest neighbours or rounded answers. No slopes lead to its neurons."
+        f"{labels}around each of {places} random points the answers are constant, {levels} different values were seen, "
+        f"and at ({where}) they jump by {height:.3g} with no value in between: a function of steps, such as labels, a "
+        "tree, a forest, boosting, nearest neighbours or rounded answers. It has no slopes that would show neurons."
     )
 
 
 def splits(count: int) -> str:
-    """Why jumps along single inputs are not those of neurons."""
+    """Say why jumps along single inputs are not those of neurons."""
     return (
-        f"the answers are constant in parts, and all {count} hyperplanes at which they jump are along single inputs: "
-        "a function of steps, such as a tree, a forest or boosting, not a layer of neurons."
+        f"the answers are constant in parts, and each of the {count} hyperplanes at which they jump is a threshold on "
+        "a single input: a function of steps, such as a tree, a forest or boosting, not a layer of neurons."
     )
 
 
 def local_steps(count: int, *, share: float) -> str:
-    """Why jumps that end nearby are not those of neurons."""
+    """Say why jumps that end nearby are not those of neurons."""
     return (
-        f"the answers are constant in parts, and {count} hyperplanes at which they jump are seen at {share:.0%} of the "
-        "places that were looked at elsewhere: they end nearby, as in a function of steps, such as nearest neighbours, "
-        "a tree or a forest, not a layer of neurons."
+        f"the answers are constant in parts, and the {count} hyperplanes at which they jump were seen again at only "
+        f"{share:.0%} of the other places where they were looked for: they do not go on, as in a function of steps "
+        "such as nearest neighbours, a tree or a forest; the hyperplanes of a layer of neurons have no end."
     )
 
 
 def vain_steps(asked: int, count: int, *, unread: int) -> str:
-    """Why no more is asked about jumps that are not those of a layer."""
+    """Say why no more is asked about jumps that are not those of a layer."""
     return (
-        f"{asked} queries along the jumps have shown {unread} edges that are not those of hyperplanes and {count} "
-        "hyperplanes, without an end: boundaries are curved, or those of many cells, not a layer of neurons."
+        f"{asked} queries along the jumps have shown {count} hyperplanes and {unread} edges that belong to no "
+        "hyperplane, and more keep coming: the boundaries are curved, or those of many cells, not those of a layer of "
+        "neurons."
     )
 
 
 def mixed_sides(mixed: int, points: int, count: int) -> str:
-    """Why hyperplanes far out are not those of a layer."""
+    """Say why hyperplanes far out are not those of a layer."""
     return (
-        f"{mixed} of {points} fresh answers differ from others on the same side of all {count} hyperplanes that were "
-        "read, and these are not seen near the centre: boundaries are curved, or rows are missing."
+        f"{mixed} of {points} fresh answers differ from others that lie on the same side of all {count} hyperplanes "
+        "that were found, and these hyperplanes are not seen near the centre: boundaries are curved, or neurons are "
+        "missing."
     )
 
 
 def not_constant(unsteady: int, points: int) -> str:
-    """Why jumps are not those of plateaus."""
+    """Say why jumps are not those of plateaus."""
     return (
-        f"the answers jump at hyperplanes, but {unsteady} of {points} fresh ones change nearby: they are constant on "
-        "some plateaus only, and no units are steps."
+        f"the answers jump at hyperplanes, but at {unsteady} of {points} fresh points they also change nearby: they "
+        "are constant in some parts only, so that the neurons are not steps."
     )
 
 
 def no_kinks() -> str:
-    """Why a function that looked piecewise linear has no neurons to show."""
+    """Say why a function that looked piecewise linear has no neurons to show."""
     return (
-        "the function is straight nearby and bent farther away, but no kink on the lines walked could be resolved: "
-        "the kinks are too close together or too weak for the noise."
+        "the function is affine over short distances and not over longer ones, but no kink could be located on the "
+        "lines that were searched: the kinks are too close together, or too weak for the noise."
     )
 
 
 def no_slabs() -> str:
-    """Why a function that is constant far out has no neurons to show there."""
+    """Say why a function that is constant far out has no neurons to show there."""
     return "far from the centre the answers never change, or change smoothly: no neuron switches there."
 
 
 def strange_profiles(jumps: int, read: int, misfit: float) -> str:
-    """Why jumps far out are not those of a shallow network."""
+    """Say why jumps far out are not those of a shallow network."""
     return (
-        f"{read} of {jumps} jumps far from the centre were read as those of single tanh or erf neurons (typical misfit "
-        f"of all {misfit:.1e} of their height): the network is not shallow, its activation is not among the known "
-        "ones, or the answers have too few digits far out."
+        f"only {read} of {jumps} jumps far from the centre have the shape of a single tanh or erf neuron (typical "
+        f"misfit of all: {misfit:.1e} of their height): the network is not shallow, its activation is not among the "
+        "known ones, or the answers have too few digits far out."
     )
 
 
 def no_first_layer(hyperplanes: int, lines: int) -> str:
-    """Why jumps far out tell no first layer."""
+    """Say why jumps far out tell no first layer."""
     if hyperplanes == 0:
-        return f"No hyperplane was met on two of {lines} far lines, so that no neuron of a first layer is known."
+        return f"No hyperplane was crossed by two of {lines} far lines, so that no neuron of a first layer is known."
     return (
-        f"Of {hyperplanes} hyperplanes that were met on two of {lines} far lines not all have tails of tanh, and not "
-        "all have those of erf: the activation of the first layer is not known."
+        f"Of {hyperplanes} hyperplanes that two of {lines} far lines crossed, not all are approached as tanh "
+        "approaches its limits, and not all as erf does: the activation of the first layer is not known."
     )
 
 
 def parallel_neurons(hyperplanes: int, lines: int) -> str:
-    """What is said of networks of one layer whose neurons can't be told apart far out."""
+    """Tell about networks of one layer whose neurons can't be told apart far out."""
     return (
-        f"across each of {hyperplanes} hyperplanes, met on two of {lines} lines far from the centre at least, the "
-        "answers change by the same wherever it is met, as those of one layer do, but not as a single neuron of tanh, "
-        "sigmoid or erf: several neurons are parallel, or it is another activation."
+        f"across each of {hyperplanes} hyperplanes, each crossed by at least two of {lines} lines far from the centre, "
+        "the answers change by the same amount everywhere, as in a network with one hidden layer, but not with the "
+        "shape of a single tanh, sigmoid or erf neuron: several neurons are parallel, or the activation is another "
+        "one."
     )
 
 
 def first_layer(layer: Layer, why: str, *, lines: int, length_error: float, doubts: int) -> str:
-    """What was found of a network that is not shallow.
+    """Tell what was found of a network that is not shallow.
 
     Args:
         layer: the rows.
@@ -131,56 +134,55 @@ def first_layer(layer: Layer, why: str, *, lines: int, length_error: float, doub
     rest = "there may be more" if doubts else "all jumps on the last one were among them"
     return (
         f"{why} Hyperplanes of the first layer were read off on {lines} lines far from the centre: "
-        f"{counted(layer.neurons)}, each met twice at least (parallel ones count once), and {rest}. Their tails are "
-        f"those of {layer.activation}, from which their lengths are known to about "
-        f"{percent(max(2.0 * length_error, 1e-3))}, signs left open; their biases are rough. What is above them is "
+        f"{counted(layer.neurons)}, each crossed at least twice (parallel ones count once), and {rest}. They approach "
+        f"their limits as {layer.activation} does, which gives the norms of their weights to about "
+        f"{percent(max(2.0 * length_error, 1e-3))}; signs are left open, and biases are rough. The layers above are "
         "not identified."
     )
 
 
 def aligned_first_layer(layer: Layer, following: int) -> str:
-    """What was found of a deep network whose upper layers stay unknown."""
+    """Tell what was found of a deep network whose upper layers stay unknown."""
     return (
         f"the network is deep. Its first layer of {counted(layer.neurons)} (parallel ones count once) was read off far "
-        "from the centre, "
-        f"directions, lengths and biases to a few digits, and the second layer has {counted(following)}: that is "
-        "the rank of the gradients above the first. The layers above are not identified."
+        f"from the centre, weights and biases to a few digits, and the second layer has {counted(following)}, as many "
+        "as the rank of the gradients above the first. The layers above are not identified."
     )
 
 
 def lowest_layer(layer: Layer, error: float, *, lines: int, quiet_lines: int, is_complete: bool) -> str:
-    """What was found of thresholded units under unknown upper layers."""
+    """Tell what was found of thresholded units under unknown upper layers."""
     is_step = layer.activation == STEP
     rows = "1 row" if layer.neurons == 1 else f"{layer.neurons} rows"
     missed = "no other one" if is_complete else "no other one, but there may be more"
-    tested = "seen again far away" if is_step else "seen again far away and on the other side of every other one"
+    tested = "seen again far away" if is_step else "seen again far away and on both sides of every other one"
     return (
         f"the answers are constant on plateaus and {'jump' if is_step else 'bend'} at hyperplanes, each of them "
         f"{tested}: a lowest layer of {rows} of {layer.activation}, unit normals and thresholds to about {error:.0e}; "
-        f"the last {quiet_lines} of {lines} lines met {missed}. Lengths are not determined, and what is "
-        "above is not identified."
+        f"the last {quiet_lines} of {lines} lines met {missed}. The norms of the weights are not determined, and the "
+        "layers above are not identified."
     )
 
 
 def staircase(rows: int) -> str:
-    """Why parallel hyperplanes between neighbouring multiples of one number are no layer."""
+    """Say why parallel hyperplanes between neighbouring multiples of one number are no layer."""
     return (
         f"the answers change at {rows} parallel hyperplanes, and have few digits or are neighbouring multiples of one "
-        "number: that may be a function of one direction whose answers were rounded, and then no row is a neuron. Ask "
-        "for answers with more digits."
+        "number: that may be a smooth function of one direction whose answers were rounded, and then no hyperplane "
+        "belongs to a neuron. Ask for answers with more digits."
     )
 
 
 def too_wide(layer: Layer) -> str:
-    """Why nothing above a wide first layer can be asked for."""
+    """Say why nothing above a wide first layer can be asked for."""
     return (
-        f"the first layer has {counted(layer.neurons)} and {layer.inputs} inputs: its values can't be chosen freely, "
-        "so that the layers above can't be asked alone."
+        f"the first layer has {counted(layer.neurons)}, more than the {layer.inputs} inputs: its outputs can't be "
+        "chosen freely, so that the layers above can't be queried on their own."
     )
 
 
 def nothing_above(layer: Layer) -> str:
-    """Why the layers above a first layer stay unknown."""
+    """Say why the layers above a first layer stay unknown."""
     return (
         f"above the first layer of {counted(layer.neurons)} no network was found: its Hessians show no clear number of "
         "neurons, or there are too few outputs to tell the layers apart."
@@ -188,7 +190,7 @@ def nothing_above(layer: Layer) -> str:
 
 
 def strange_kinks(kinks: int, misfit: float) -> str:
-    """Why far kinks are not those of a shallow network."""
+    """Say why far kinks are not those of a shallow network."""
     return (
         f"the function has {kinks} kinks far from the centre, but they are not rounded off like softplus, GELU or SiLU "
         f"(typical misfit {misfit:.1e}): the network is not shallow, or its activation is not among the known ones."
@@ -196,7 +198,7 @@ def strange_kinks(kinks: int, misfit: float) -> str:
 
 
 def open_signs(explained: KinkExplanation) -> str:
-    """What is left open about the signs of a piecewise linear network."""
+    """Tell what is left open about the signs of a piecewise linear network."""
     if explained.solutions == 0:
         return (
             f"{explained.reason} The network carries an affine part (skip): every neuron could be flipped with a "
@@ -210,12 +212,12 @@ def open_signs(explained: KinkExplanation) -> str:
 
 
 def affine_part() -> str:
-    """What is said of a network with an affine part that signs can move around."""
+    """Tell about a network with an affine part that signs can move around."""
     return "This activation leaves the signs of neurons open up to an affine part: the network carries one (skip)."
 
 
 def missing_directions(gap: float, directions: Directions) -> str:
-    """Why the span of the Hessians does not show the neurons."""
+    """Say why the span of the Hessians does not show the neurons."""
     found, rank = len(directions.atoms), directions.rank
     evidence = (
         f"{found} of {rank} directions found in the span of the Hessians (gap of the singular values "
@@ -234,7 +236,7 @@ def missing_directions(gap: float, directions: Directions) -> str:
 
 
 def hidden_bends(rms_error: float, noise: float, places: int) -> str:
-    """Why a function that is flat where it was looked at, and yet not affine, can't be identified."""
+    """Say why a function that is flat where it was looked at, and yet not affine, can't be identified."""
     return (
         f"no curvature was seen at the first {places} points, and yet the best affine function misses fresh answers "
         f"by {rms_error:.2e} of their spread (noise {noise:.1e}): the neurons are saturated or linear there. Choose "
@@ -243,15 +245,15 @@ def hidden_bends(rms_error: float, noise: float, places: int) -> str:
 
 
 def no_students() -> str:
-    """Why there was no fit from random starts."""
+    """Say why there was no fit from random starts."""
     return "the budget was too small for fits from random starts."
 
 
 def poor_students(error: float, neurons: int, largest: float) -> str:
-    """Why no fit from random starts is shown."""
+    """Say why no fit from random starts is shown."""
     return (
-        f"the best fit from random starts, of {counted(neurons)}, misses answers by {error:.1e} of their spread; above "
-        f"{largest:.0e} none is shown."
+        f"the best fit from random starts, with {counted(neurons)}, misses the answers by {error:.1e} of their spread; "
+        f"fits that miss them by more than {largest:.0e} are not shown."
     )
 
 
@@ -268,8 +270,8 @@ def other_activation(network: Network, given: Activation, *, hides_bends: bool) 
     if hides_bends and have_kinks and network.skip is not None:
         # With one of its kinks on the domain, or none, a neuron is a relu and an affine part.
         return (
-            f"{given} was given; what was found is {found} with an affine part, as neurons of {given} are that do not "
-            "bend on the whole domain, or less than the noise."
+            f"{given} was given; what was found is {found} with an affine part: so look neurons of {given} of which "
+            "not all kinks lie in the domain, or not all stand out from the noise."
         )
     if base_of(found) != base_of(given):
         return f"{given} was given, but the answers are not those of a {given} network."
@@ -277,7 +279,7 @@ def other_activation(network: Network, given: Activation, *, hides_bends: bool) 
 
 
 def other_width(found: int, given: int) -> str:
-    """What it means if another number of neurons was found than was given."""
+    """Say what it means if another number of neurons was found than was given."""
     if found < given:
         return (
             f"{counted(given)} were given and {found} are visible. The others do not change the answers: they are dead "
@@ -288,8 +290,8 @@ def other_width(found: int, given: int) -> str:
 
 
 def no_poles(chords: int) -> str:
-    """Why chords of the domain have shown no tanh neuron."""
+    """Say why chords of the domain have shown no tanh neuron."""
     return (
-        f"{chords} chords through the domain show no tanh or sigmoid neuron: none is steep enough there for the "
-        "poles of its answers to be read, or the activation is another one."
+        f"{chords} straight lines through the domain show no tanh or sigmoid neuron: none is steep enough for its "
+        "complex poles to be found from answers on a line, or the activation is another one."
     )

@@ -30,7 +30,7 @@ class Start:
         network: in standard coordinates.
         misfit: how far its neurons are from the profiles that they were read from, relative.
         checks: the assumptions of the way it was found.
-        is_student: whether it was fitted from random starts: nothing but the answers speaks for its neurons.
+        is_student: whether it was fitted from random starts: its answers are the only evidence for its neurons.
     """
 
     network: Network

@@ -262,7 +262,7 @@ def is_constant_at_the_centre(survey: Survey, known: Known) -> Decision:
     if why := known.closes(survey) or _without_plateaus(survey):
         return leave(why)
     if known.first_layer is not None:
-        return leave("a first layer is known.")
+        return leave("a first layer was found already.")
     inputs = survey.session.oracle.inputs
     centre = survey.plateaus.beside_centre * survey.session.rng_walk.standard_normal((1, inputs))
     places = np.repeat(centre, survey.plateaus.places, axis=0)
@@ -281,8 +281,8 @@ def _without_plateaus(survey: Survey) -> str:
 def plateaus_end_in_bends(survey: Survey, known: Known) -> Decision:  # noqa: ARG001
     """Suit functions whose plateaus have ended at ReLU units."""
     if known.first_layer is not None and known.first_layer.standard.activation == RELU:
-        return take("the answers bend where they leave the plateau.")
-    return leave("no plateau was left at a bend.")
+        return take("the answers are constant around some points, and bend where they begin to change.")
+    return leave("no region of constant answers was seen to end in a bend.")
 
 
 def has_kinks(survey: Survey, known: Known) -> Decision:
@@ -293,7 +293,7 @@ def has_kinks(survey: Survey, known: Known) -> Decision:
         return leave("no kinks were seen in the first answers.")
     if not survey.may_walk:
         return leave("walks are switched off.")
-    return take("the function is straight nearby and bent farther away, as kinks make it.")
+    return take("the function is affine over short distances and not over longer ones, as kinks make it.")
 
 
 def has_kinks_far_out(survey: Survey, known: Known) -> Decision:
@@ -301,8 +301,8 @@ def has_kinks_far_out(survey: Survey, known: Known) -> Decision:
     if why := known.closes(survey):
         return leave(why)
     if not survey.bends_far or survey.has_kinks or SATURATION not in known.tried:
-        return leave("no kinks far out were left unread.")
-    return take("far out the answers have kinks that are not rounded off.")
+        return leave("no kinks far from the centre were left unexplained.")
+    return take("far from the centre the answers have sharp kinks.")
 
 
 def is_straight_after_all(survey: Survey, known: Known) -> Decision:
@@ -314,8 +314,8 @@ def is_straight_after_all(survey: Survey, known: Known) -> Decision:
     if not survey.may_walk:
         return leave("walks are switched off.")
     if not survey.look_for_kinks():
-        return leave("the function is not straight nearby.")
-    return take("the Hessians do not explain a function that is straight nearby.")
+        return leave("the function is not affine over short distances.")
+    return take("the Hessians do not explain a function that is affine over short distances.")
 
 
 def hides_kinks(survey: Survey, known: Known) -> Decision:
@@ -328,7 +328,9 @@ def hides_kinks(survey: Survey, known: Known) -> Decision:
         return leave("no network was found that is wrong in corners only, and the function bends at many places.")
     if KINK_WALK in known.tried or not survey.may_walk:
         return leave("kinks were walked along already, or walks are switched off.")
-    return take("the function is straight at most places, and not at others: kinks may be far out or cut off corners.")
+    return take(
+        "the function is affine around most points and not around others: kinks may be far out, or cut off corners."
+    )
 
 
 def has_layers_above(survey: Survey, known: Known) -> Decision:
@@ -336,7 +338,7 @@ def has_layers_above(survey: Survey, known: Known) -> Decision:
     if why := known.closes(survey):
         return leave(why)
     if known.first_layer is None:
-        return leave("no first layer under others was seen.")
+        return leave("no first layer of a deeper network was seen.")
     return take("the jumps far out are not those of single neurons: there are layers above.")
 
 
@@ -347,7 +349,7 @@ def is_smooth(survey: Survey, known: Known) -> Decision:
     if survey.has_kinks and survey.may_walk:
         return leave("the function has kinks, where second derivatives tell nothing.")
     if survey.is_in_box:
-        return take("the domain is a box, which excludes far paths.")
+        return take("the domain is a box, so that the model may not be asked far outside.")
     if survey.near_only:
-        return take("no path was walked.")
+        return take("no walk was tried.")
     return take("no walk has led to a network: far out the answers are not constant or affine, or the walk failed.")

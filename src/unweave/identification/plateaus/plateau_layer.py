@@ -18,7 +18,7 @@ class PlateauLayer:
         errors: expected error of every row.
         lines: number of lines walked.
         quiet_lines: lines at the end that met no other hyperplane.
-        is_complete: whether nothing speaks for another row.
+        is_complete: whether there is no evidence of another row.
         checks: the assumptions that were checked.
         parallel_tol: difference of a cosine from 1 up to which rows have one direction: as for rows that are exact.
     """

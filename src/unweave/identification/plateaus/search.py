@@ -357,7 +357,7 @@ class _Walk:
 
 
 def _result(walk: _Walk, is_far: Bool[np.ndarray, "neurons"], wanted: int) -> PlateauLayer:
-    """The rows that go on everywhere, with what speaks for them."""
+    """The rows that go on everywhere, with the evidence for them."""
     if not walk.facets:
         raise StageFailed(
             f"{walk.lines} lines from a place where the answers are constant met no hyperplane at which they change"

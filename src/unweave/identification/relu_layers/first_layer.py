@@ -380,7 +380,7 @@ class _Progress:
         return np.linalg.qr(self.terms.normals.T, mode="complete")[0].T[neurons:]
 
     def result(self) -> FirstReluLayer:
-        """The layer, with what speaks for it."""
+        """The layer, with the evidence for it."""
         check = at_most(
             "first-layer neurons that the last lines have shown for the first time",
             0.0 if self.is_complete() else 1.0,

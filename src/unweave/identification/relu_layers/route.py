@@ -96,7 +96,7 @@ class KinksBend:
             with survey.session.stage("probing the answers"):
                 is_shallow = self.looks_shallow(survey.session, survey.probe)
         except (OracleError, StageFailed) as problem:
-            return leave(f"the lines that tell could not be walked: {problem}")
+            return leave(f"the lines that would tell could not be searched: {problem}")
         if is_shallow:
             return leave("all parallel lines bend alike, as those through one hidden layer do.")
         return take("kinks bend where they meet others: there is a second layer of them.")

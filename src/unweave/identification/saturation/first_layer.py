@@ -75,12 +75,12 @@ class FarLayer:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing on the last line speaks for another hyperplane."""
+        """Whether nothing on the last line is evidence of another hyperplane."""
         return self.new == 0 and self.unread == 0 and self.met_once == 0
 
     @property
     def checks(self) -> tuple[Diagnostic, ...]:
-        """What speaks for more hyperplanes."""
+        """Evidence that there are more hyperplanes."""
         return (
             at_most(
                 "hyperplanes that the last far line was the second to show",

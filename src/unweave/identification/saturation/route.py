@@ -243,7 +243,7 @@ def is_affine_far_out(survey: Survey, known: Known) -> Decision:
     """Suit smooth functions that are affine far from the centre, between kinks that are rounded off."""
     decision = known_tails(survey, known, TailBehaviour.KINKS)
     if decision.is_taken and survey.has_kinks:
-        return leave("the function has kinks nearby, which are not rounded off.")
+        return leave("the function has sharp kinks near the centre.")
     return decision
 
 

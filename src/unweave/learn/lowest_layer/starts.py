@@ -106,7 +106,7 @@ def _products(ratios: list[np.ndarray], order: int) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False)
 class LayerStart:
-    """Directions from tensors, with what speaks for them.
+    """Directions from tensors, with the evidence for them.
 
     Args:
         source: where the tensors came from.

@@ -1,9 +1,9 @@
 """An oracle whose answers are kept: what was asked before is read, and everything else is on disk before it is used.
 
-Pipelines are deterministic: with the same answers they ask the same questions. A run that was ended, by whatever, is
-gone on with by running it again: it gets the answers that it had, and asks from there on. Answers that are read count
-as sent, so that a budget is divided as it was; the n-th question for a point gets its n-th answer, so that points that
-are asked twice still show the noise.
+Pipelines are deterministic: with the same answers they ask the same questions. A run that was stopped, by whatever, is
+resumed by running it again: it gets the answers that it had, and asks from there on. Answers that are read count as
+sent, so that a budget is divided as it was; the n-th question for a point gets its n-th answer, so that points that are
+asked twice still show the noise.
 """
 
 from dataclasses import dataclass
