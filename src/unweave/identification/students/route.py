@@ -72,9 +72,12 @@ class StudentFit:
             jumps, and noise, stay above.
         close: error of a student, one of `few`, that is not grown further before it is thinned; chosen.
         breaths: how often the best students are thinned; in between they are grown again.
+        hopeful: error of a thinned student above which it is not grown again: on planted networks none that was worse
+            led to the network, or to a student that is shown; functions that no student explains stay above.
+        rivals: error of the next best student, in units of the best, up to which it is thinned, too; chosen.
         grown_again: their width then, in units of that before; chosen.
-        most_work: multiplications of all fits together after which students are not thinned any more: some 15 CPU
-            seconds.
+        most_work: multiplications of all fits together after which students are not thinned any more: some 4 CPU
+            seconds. On planted networks no exact student took more.
         completing_share: of that, what may be spent on thinning a network of an earlier route that was grown; chosen.
         most_numbers: weights and biases of a student, at most.
         last_widths: that the best student is grown through if it is not good enough to be shown.
@@ -89,12 +92,14 @@ class StudentFit:
     completed: tuple[int, ...] = (1, 2, 4)
     widths: tuple[int, ...] = (13, 20, 28)
     kept: tuple[int, ...] = (7, 3, 2)
-    promising: tuple[float, ...] = (0.3, 0.15, 0.02)
+    promising: tuple[float, ...] = (0.3, 0.1, 0.02)
     close: float = 1e-4
     few: int = 3
     breaths: int = 2
+    hopeful: float = 1e-3
+    rivals: float = 10.0
     grown_again: float = 1.5
-    most_work: float = 5e10
+    most_work: float = 3e10
     completing_share: float = 0.25
     most_numbers: int = 220
     last_widths: tuple[int, ...] = (28, 40, 56)
@@ -135,18 +140,21 @@ class StudentFit:
         lessons = Lessons(self.lessons, survey.probe, rng)
         best: list[Student] = []
         work = 0.0
-        for students in (self._completing(known.network, lessons, rng), self._growing(survey, lessons, rng)):
-            for student in students:
-                yield student
-                if student.is_exact:
-                    best = [student]
-                    break
-                best, work = sorted([*best, student], key=_error)[: self.kept[-1]], work + student.work
-            if best and best[0].is_exact:
+        for student in self._completing(known.network, lessons, rng):
+            yield student
+            if student.is_exact:
+                return  # it is thinned already
+            best, work = [student], student.work
+        for student in self._growing(survey, lessons, rng):
+            yield student
+            if student.is_exact:
+                best = [student]
                 break
+            best, work = sorted([*best, student], key=_error)[: self.kept[-1]], work + student.work
         if not best or best[0].error > self.promising[-1] or is_over():
             return
         survey.session.saw(len(best[0].neurons))
+        best = [student for student in best if student.error <= self.rivals * best[0].error]
         for student in tuple(best):
             for thinned in self._breathing(student, lessons, rng, most_work=(self.most_work - work) / len(best)):
                 yield thinned
@@ -161,16 +169,17 @@ class StudentFit:
             return
         if (network.widths[0] + sum(self.completed)) * (network.inputs + 1) > self.most_numbers:
             return
-        student = self.growth.continued(network, lessons.of_width(network.widths[0] + sum(self.completed)))
+        growth = self.growth.patient()
+        student = growth.continued(network, lessons.of_width(network.widths[0] + sum(self.completed)))
         for more in self.completed:
             width = len(student.neurons) + more
-            student = self.growth.grown(student, width, lessons.of_width(width), rng)
+            student = growth.grown(student, width, lessons.of_width(width), rng)
             if student.error > self.promising[-1] or is_over():
                 return
             if student.fits:
                 break
         lesson = lessons.of_width(len(student.neurons))
-        yield self.growth.thinned(student, lesson, most_work=self.completing_share * self.most_work)
+        yield growth.thinned(student, lesson, most_work=self.completing_share * self.most_work)
 
     def _growing(self, survey: Survey, lessons: Lessons, rng: np.random.Generator) -> Iterator[Student]:
         """Grow students of every activation, and go on with the best, until one may be the network or none can be."""
@@ -210,16 +219,21 @@ class StudentFit:
             student = self.growth.thinned(student, lesson, most_work=most_work)
             most_work -= student.work
             yield student
+            if student.error > self.hopeful:
+                return
             if student.is_overfitted:
                 lessons.adopt_others()
 
     def _widening(self, student: Student, lessons: Lessons, rng: np.random.Generator) -> Iterator[Student]:
-        """Grow a student until it is good enough to be shown."""
+        """Grow a student that is nearly good enough to be shown until it is."""
+        if student.error > self.hopeful:
+            return
+        growth = self.growth.patient()
         for width in self.last_widths:
             is_large = width * student.neurons.shape[1] > self.most_numbers
             if student.error <= self.largest_error or width <= len(student.neurons) or is_large or is_over():
                 return
-            student = self.growth.grown(student, width, lessons.of_width(width), rng)
+            student = growth.grown(student, width, lessons.of_width(width), rng)
             yield student
             if student.is_overfitted:
                 lessons.adopt_others()
