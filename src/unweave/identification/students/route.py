@@ -67,7 +67,8 @@ class StudentFit:
         completed: neurons that the best network of earlier routes is grown by, one time after the other.
         widths: that students are grown through.
         kept: how many activations go on from each of these widths: too narrow for the function, students miss it alike
-            with the right activation and with others. With half as many, sin and Gaussian were left behind.
+            with the right activation and with others. With seven, then three, sin and Gaussian were left behind.
+        rounds: how often students are grown from new starts, the next time with the activations that were best.
         promising: error at each width above which the answers are not those of a small smooth network: functions with
             jumps, and noise, stay above.
         close: error of a student, one of `few`, that is not grown further before it is thinned; chosen.
@@ -91,7 +92,8 @@ class StudentFit:
     growth: Growth = field(default_factory=Growth)
     completed: tuple[int, ...] = (1, 2, 4)
     widths: tuple[int, ...] = (13, 20, 28)
-    kept: tuple[int, ...] = (7, 3, 2)
+    kept: tuple[int, ...] = (10, 4, 2)
+    rounds: int = 2
     promising: tuple[float, ...] = (0.3, 0.1, 0.02)
     close: float = 1e-4
     few: int = 3
@@ -138,30 +140,52 @@ class StudentFit:
         """Give students that complete a network, others of every width, then the best thinned, and wider."""
         rng = survey.session.rng_fit.spawn(1)[0]
         lessons = Lessons(self.lessons, survey.probe, rng)
-        best: list[Student] = []
+        best: dict[Activation, Student] = {}
         work = 0.0
         for student in self._completing(known.network, lessons, rng):
             yield student
             if student.is_exact:
                 return  # it is thinned already
-            best, work = [student], student.work
-        for student in self._growing(survey, lessons, rng):
-            yield student
-            if student.is_exact:
-                best = [student]
+            best, work = _with(best, student), student.work
+        activations = _activations(survey)
+        for _ in range(self.rounds):
+            for student in self._round(activations, best, lessons, rng, most_work=self.most_work - work):
+                yield student
+                best, work = _with(best, student), work + student.work
+                if student.is_exact and student.is_thinned:
+                    return
+            ranked = sorted(best.values(), key=_error)
+            if not ranked or ranked[0].error > self.hopeful or ranked[0].error <= self.largest_error or is_over():
                 break
-            best, work = sorted([*best, student], key=_error)[: self.kept[-1]], work + student.work
-        if not best or best[0].error > self.promising[-1] or is_over():
+            survey.session.saw(len(ranked[0].neurons))
+            activations = tuple(student.activation for student in ranked[: self.kept[-2]])
+        if best:
+            yield from self._widening(min(best.values(), key=_error), lessons, rng)
+
+    def _round(
+        self,
+        activations: tuple[Activation, ...],
+        best: dict[Activation, Student],
+        lessons: Lessons,
+        rng: np.random.Generator,
+        *,
+        most_work: float,
+    ) -> Iterator[Student]:
+        """Grow students from new starts, and thin the best of all."""
+        for student in self._growing(activations, lessons, rng):
+            yield student
+            best, most_work = _with(best, student), most_work - student.work
+            if student.is_exact:
+                best = {student.activation: student}
+        ranked = sorted(best.values(), key=_error)[: self.kept[-1]]
+        if not ranked or ranked[0].error > self.promising[-1] or is_over():
             return
-        survey.session.saw(len(best[0].neurons))
-        best = [student for student in best if student.error <= self.rivals * best[0].error]
-        for student in tuple(best):
-            for thinned in self._breathing(student, lessons, rng, most_work=(self.most_work - work) / len(best)):
+        ranked = [student for student in ranked if student.error <= self.rivals * ranked[0].error]
+        for student in ranked:
+            for thinned in self._breathing(student, lessons, rng, most_work=most_work / len(ranked)):
                 yield thinned
-                best[0] = min(best[0], thinned, key=_error)
                 if thinned.is_exact:
                     return
-        yield from self._widening(best[0], lessons, rng)
 
     def _completing(self, network: Network | None, lessons: Lessons, rng: np.random.Generator) -> Iterator[Student]:
         """Go on from the best network of earlier routes, which may lack a few neurons only."""
@@ -181,17 +205,19 @@ class StudentFit:
         lesson = lessons.of_width(len(student.neurons))
         yield growth.thinned(student, lesson, most_work=self.completing_share * self.most_work)
 
-    def _growing(self, survey: Survey, lessons: Lessons, rng: np.random.Generator) -> Iterator[Student]:
-        """Grow students of every activation, and go on with the best, until one may be the network or none can be."""
+    def _growing(
+        self, activations: tuple[Activation, ...], lessons: Lessons, rng: np.random.Generator
+    ) -> Iterator[Student]:
+        """Grow students of these activations, and go on with the best, until one may be the network or none can be."""
         students: list[Student] = []
         for width, kept, promising in zip(self.widths, self.kept, self.promising, strict=True):
-            if width * (survey.probe.oracle.inputs + 1) > self.most_numbers:
+            if width * (lessons.inputs + 1) > self.most_numbers:
                 return
             lesson = lessons.of_width(width)
             if students:
                 students = [self.growth.grown(each, width, lesson, rng) for each in students]
             else:
-                students = [self.growth.started(each, width, lesson, rng) for each in _activations(survey)]
+                students = [self.growth.started(each, width, lesson, rng) for each in activations]
             work = sum(student.work for student in students)
             students = sorted(students, key=_error)[:kept]
             # The work of those that are left behind counts, too.
@@ -259,6 +285,12 @@ def _activations(survey: Survey) -> tuple[Activation, ...]:
     if survey.activation is not None:
         return (base_of(survey.activation),)
     return simplest_activations(lambda activation: activation.is_curved)
+
+
+def _with(best: dict[Activation, Student], student: Student) -> dict[Activation, Student]:
+    """Keep the best student of every activation."""
+    known = best.get(student.activation)
+    return best if known is not None and known.error <= student.error else {**best, student.activation: student}
 
 
 def _error(student: Student) -> float:
