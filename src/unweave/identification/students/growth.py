@@ -15,8 +15,8 @@ from unweave.identification.students.projection import Neurons, Projected, Proje
 from unweave.networks.network import Network
 from unweave.numerics.least_squares import FROM_AFAR, Policy, is_over, minimise
 
-# A fit ends when 15 steps have lowered the residual by less than a quarter: those that lead to a solution gain more on
-# planted networks, and fits that are stuck, which most are, end twice as early as with 30 steps and a half. Heuristic.
+# A fit ends when 15 steps have lowered the residual by less than a quarter: fits that are stuck, which most are, end
+# twice as early as with 30 steps and a half, and as many of 24 planted networks were found (15, and 14). Heuristic.
 DAMPING = replace(FROM_AFAR, gain_tol=0.25, patience=15).always_damped(first=1e-2, least=1e-16)
 # Fits of a network that lacks a few neurons, and of a student that is nearly good enough, are few and may take longer.
 PATIENT = replace(DAMPING, gain_tol=0.5, patience=30)
@@ -109,7 +109,7 @@ class Growth:
 
     Args:
         starts: random starts of a new student; the best goes on.
-        start_steps: steps that tell which start is best: the best after 20 was the best after 40, too.
+        start_steps: steps that tell which start is best: the best after 20 was the best after 40, too, 11 times of 12.
         steps: of a fit.
         tries: how often random neurons are drawn that a student is grown by; the best draw goes on.
         thin_steps: steps after a neuron was taken away.
