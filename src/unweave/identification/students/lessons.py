@@ -51,6 +51,11 @@ class Lessons:
         self._others: tuple[Points, Values] | None = None
         self._asked, self._more = 0, 1.0
 
+    @property
+    def inputs(self) -> int:
+        """Of the model."""
+        return self._probe.oracle.inputs
+
     def of_width(self, width: int) -> Lesson:
         """Ask what students of so many neurons still need.
 

@@ -7,8 +7,10 @@ show what tells neurons apart; and activations with ``g(-z) = g(z) - z`` have no
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import scipy.linalg
 from jaxtyping import Float64
 
 from unweave.activations import Activation
@@ -17,6 +19,8 @@ from unweave.numerics.least_squares import Solver, Step, normal_solver, orthogon
 
 # One row per neuron: its weights, then its bias.
 Neurons = Float64[np.ndarray, "neurons lifted"]
+# LAPACK itself: for so small systems SciPy's checks around it take longer than the solution.
+(_solve_triangle,) = scipy.linalg.get_lapack_funcs(("trtrs",), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +58,8 @@ class ProjectedFit:
         least_share: every number is damped by at least this share of what the most important one is damped by.
         near: residual below which steps are solved orthogonally: with normal equations, at half the digits, fits of
             neurons that nearly replace each other ended at 1e-6 to 1e-8.
+        well_damped: damping from which on normal equations, at half the digits, give the same step to 1e-8: most steps
+            of a fit are damped more, and an orthogonal solution takes three times as long.
     """
 
     points: Points
@@ -64,12 +70,17 @@ class ProjectedFit:
     ridge: float = 1e-14
     least_share: float = 1e-10
     near: float = 1e-3
+    well_damped: float = 1e-8
+
+    @cached_property
+    def lifted(self) -> Float64[np.ndarray, "points lifted"]:
+        """The points with a one at the end."""
+        return lift(self.points)
 
     def residuals(self, point: Neurons, /) -> Projected:
         """Solve for output weights and affine part."""
-        lifted = lift(self.points)
-        arguments = lifted @ point.T
-        columns = np.hstack([self.activation(arguments), lifted])
+        arguments = self.lifted @ point.T
+        columns = np.hstack([self.activation(arguments), self.lifted])
         sizes = np.max(np.abs(columns), axis=0)
         if not np.all(np.isfinite(sizes)):
             unknown = np.full((len(sizes), self.values.shape[1]), np.nan)
@@ -78,8 +89,9 @@ class ProjectedFit:
         sizes[sizes <= self.gone * np.max(sizes)] = np.inf
         damped = np.vstack([columns / sizes, self.ridge * np.eye(len(sizes))])
         factor, triangle = np.linalg.qr(damped)
-        basis = factor[: len(lifted)]
-        scaled = np.linalg.lstsq(triangle, basis.T @ self.values, rcond=1e-15)[0]
+        basis = factor[: len(columns)]
+        # The ridge keeps the triangle regular.
+        scaled, _ = _solve_triangle(triangle, basis.T @ self.values)
         coefficients = scaled / sizes[:, None]
         return Projected(arguments, columns, coefficients, self.values - columns @ coefficients, basis)
 
@@ -89,27 +101,39 @@ class ProjectedFit:
 
     def solver(self, point: Neurons, residuals: Projected, /) -> Solver:
         """Linearise in the neurons, with output weights that follow."""
-        jacobian, missing = self._jacobian(point, residuals), residuals.residuals.ravel()
-        powers = np.einsum("rp,rp->p", jacobian, jacobian)
+        moves = self._moves(residuals)
+        pulls = np.repeat(residuals.coefficients[: len(point)], point.shape[1], axis=0)
+        # The Jacobian has a row per point and output, but outputs differ in their weights alone.
+        gram = (moves.T @ moves) * (pulls @ pulls.T)
+        target = np.einsum("po,po->p", moves.T @ residuals.residuals, pulls)
+        powers = np.diagonal(gram)
         units = powers + self.least_share * float(np.max(powers, initial=0.0)) + np.finfo(float).tiny
+        normal = normal_solver(gram, target, units, ridges=(0.0,))
         if self.loss(residuals) > self.near:
-            return normal_solver(jacobian.T @ jacobian, jacobian.T @ missing, units, ridges=(0.0,))
-        sizes = np.sqrt(units)
-        solve = orthogonal_solver(jacobian / sizes, missing)
-        return lambda damping: solve(damping) / sizes
+            return normal
+        sizes, orthogonal = np.sqrt(units), None
+
+        def solve(damping: float) -> Step:
+            nonlocal orthogonal
+            if damping >= self.well_damped:
+                return normal(damping)
+            if orthogonal is None:
+                jacobian = (moves[:, None, :] * pulls.T[None]).reshape(-1, moves.shape[1])
+                orthogonal = orthogonal_solver(jacobian / sizes, residuals.residuals.ravel())
+            return orthogonal(damping) / sizes
+
+        return solve
 
     def moved(self, point: Neurons, step: Step, /) -> Neurons | None:
         """Change the neurons, unless one would change too much."""
         return point + step.reshape(point.shape) if np.all(np.abs(step) <= self.largest_step) else None
 
-    def _jacobian(self, neurons: Neurons, projected: Projected) -> Float64[np.ndarray, "rows parameters"]:
-        """Derivatives of the values, row by row point and output, without what output weights can make of them."""
-        lifted, count = lift(self.points), len(neurons)
+    def _moves(self, projected: Projected) -> Float64[np.ndarray, "points parameters"]:
+        """Derivatives of the neurons' values, without what output weights can make of them."""
         slopes = self.activation(projected.arguments, 1)
-        moves = (slopes[:, :, None] * lifted[:, None, :]).reshape(len(lifted), -1)
+        moves = (slopes[:, :, None] * self.lifted[:, None, :]).reshape(len(self.lifted), -1)
         moves -= projected.basis @ (projected.basis.T @ moves)
-        pulls = np.repeat(projected.coefficients[:count], neurons.shape[1], axis=0)
-        return (moves[:, None, :] * pulls.T[None]).reshape(-1, moves.shape[1])
+        return moves
 
 
 def lift(points: Points) -> Float64[np.ndarray, "points lifted"]:
