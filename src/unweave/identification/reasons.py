@@ -95,7 +95,7 @@ def no_slabs() -> str:
 def strange_profiles(jumps: int, read: int, misfit: float) -> str:
     """Say why jumps far out are not those of a shallow network."""
     return (
-        f"only {read} of {jumps} jumps far from the centre have the shape of a single tanh or erf neuron (typical "
+        f"{read} of {jumps} jumps far from the centre have the shape of a single tanh or erf neuron (typical "
         f"misfit of all: {misfit:.1e} of their height): the network is not shallow, its activation is not among the "
         "known ones, or the answers have too few digits far out."
     )
@@ -132,11 +132,12 @@ def first_layer(layer: Layer, why: str, *, lines: int, length_error: float, doub
         doubts: jumps and hyperplanes that were not confirmed.
     """
     rest = "there may be more" if doubts else "all jumps on the last one were among them"
+    # Not "the layers above": parallel neurons of one hidden layer may look like a first one under others.
     return (
         f"{why} Hyperplanes of the first layer were read off on {lines} lines far from the centre: "
         f"{counted(layer.neurons)}, each crossed at least twice (parallel ones count once), and {rest}. They approach "
         f"their limits as {layer.activation} does, which gives the norms of their weights to about "
-        f"{percent(max(2.0 * length_error, 1e-3))}; signs are left open, and biases are rough. The layers above are "
+        f"{percent(max(2.0 * length_error, 1e-3))}; signs are left open, and biases are rough. What is above them is "
         "not identified."
     )
 
@@ -159,8 +160,8 @@ def lowest_layer(layer: Layer, error: float, *, lines: int, quiet_lines: int, is
     return (
         f"the answers are constant on plateaus and {'jump' if is_step else 'bend'} at hyperplanes, each of them "
         f"{tested}: a lowest layer of {rows} of {layer.activation}, unit normals and thresholds to about {error:.0e}; "
-        f"the last {quiet_lines} of {lines} lines met {missed}. The norms of the weights are not determined, and the "
-        "layers above are not identified."
+        f"the last {quiet_lines} of {lines} lines met {missed}. The norms of the weights are not determined, and what "
+        "is above them is not identified."
     )
 
 

@@ -243,7 +243,9 @@ class StudentFit:
             if breath:
                 student = self.growth.grown(student, width, lesson, rng)
                 most_work -= student.work
-            student = self.growth.thinned(student, lesson, most_work=most_work)
+            # Fits that may end exactly creep along before they do.
+            growth = self.growth.patient() if student.error <= self.hopeful else self.growth
+            student = growth.thinned(student, lesson, most_work=most_work)
             most_work -= student.work
             yield student
             if student.error > self.hopeful:
