@@ -206,8 +206,11 @@ def rounding_error(oracle: Oracle, magnitude: Float64[np.ndarray, "outputs"]) ->
 
 
 def last_digits(oracle: Oracle, values: Values) -> Float64[np.ndarray, "outputs"]:
-    """Give the unit of the last digit of the largest answers, as far as digits are known."""
-    return oracle.ledger.answer_digits * unit_of_columns(values)
+    """Give the unit of the last digit of the largest answers, as far as digits are known.
+
+    Zero has none: answers that were all zero do not tell how small others may be.
+    """
+    return oracle.ledger.answer_digits * np.where(np.any(values, axis=0), unit_of_columns(values), 0.0)
 
 
 def constant_outputs(

@@ -103,6 +103,20 @@ class TestRoughFunctions:
         found = unweave.identify(lambda x: np.exp(-((1e3 * x + 300) ** 2)), inputs=1, domain=Box(-1, 1))
         assert not found.is_identified
 
+    @pytest.mark.parametrize("size", [1e-14, 1e-17, 1e-30])
+    def test_an_output_that_is_zero_at_first_may_be_small_elsewhere(self, size: float) -> None:
+        """Of size 1e-17 it was "identified" as zero, though four vertices and one point in 67 show that it is not."""
+        rng = np.random.default_rng(7)
+        truth = Network.shallow(rng.standard_normal((4, 3)), 0.2 * np.ones(4), np.ones((1, 4)), np.zeros(1), RELU)
+
+        def model(points: np.ndarray) -> np.ndarray:
+            return np.hstack([truth(points), size * np.maximum(points[:, :1] - 0.97, 0.0)])
+
+        found = unweave.identify(model, inputs=3, domain=Box(-1, 1), seed=3)
+        assert found.outcome is Outcome.NOT_IDENTIFIED
+        assert "times less" in found.reason
+        assert "neighbouring answers" not in found.reason
+
 
 class TestLimits:
     def test_a_small_budget_buys_a_small_word(self) -> None:
