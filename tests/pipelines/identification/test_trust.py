@@ -118,6 +118,20 @@ class TestRoughFunctions:
         assert "neighbouring answers" not in found.reason
 
 
+@pytest.mark.parametrize(("upper", "seed"), [((1e-2, 1e3), 5), ((1e-3, 1e3, 1.0), 11)])
+def test_the_radius_holds_for_large_biases_if_inputs_have_different_units(upper: tuple[float, ...], seed: int) -> None:
+    """Biases were off by 3.7e-8 and 9.9e-8, and the radii 2.9e-8 and 7.6e-8."""
+    rng, reach = np.random.default_rng(seed + 500), np.array(upper)
+    weights = rng.standard_normal((4, len(reach)))
+    biases = -np.sum(weights * reach * (2.0 * rng.random(weights.shape) - 1.0), axis=1)
+    truth = Network.shallow(weights, biases, rng.uniform(0.5, 1.5, (1, 4)), np.full(1, 0.1), RELU)
+    found = unweave.identify(truth, domain=Box(-reach, reach), seed=seed)
+    assert found.is_identified
+    assert found.network is not None
+    assert found.certificate is not None
+    assert unweave.match(found.network, truth).largest_error <= found.certificate.radius
+
+
 class TestLimits:
     def test_a_small_budget_buys_a_small_word(self) -> None:
         rng = np.random.default_rng(3)
