@@ -59,6 +59,8 @@ def test_it_is_named_what_could_hide_where_nothing_was_tried(change: dict[str, o
             "constant up to rounding, but 3 others are not",
         ),
         ({"limit": 0.2, "floor": 0.05}, Outcome.NOT_IDENTIFIED, "nothing is identified above 0.1"),
+        ({"limit": 0.2, "unit_excess": 1e13}, Outcome.NOT_IDENTIFIED, "changes 1.0e+13 times less"),
+        ({"limit": 3.0, "unit_excess": 5.0}, Outcome.NOT_IDENTIFIED, "too rough or noisy"),
         ({"certificate": replace(CERTIFICATE, radius=1.5)}, Outcome.PARTLY_IDENTIFIED, "within a relative 1.5e+00"),
         ({"certificate": replace(CERTIFICATE, radius=np.inf)}, Outcome.PARTLY_IDENTIFIED, "not pinned down"),
         (

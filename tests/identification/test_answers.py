@@ -13,7 +13,7 @@ from unweave.identification.answers import AnswerPool
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
 from unweave.oracles.oracle import Box, CallableOracle
-from unweave.oracles.views import AnswerDigits, StandardOracle, standardise
+from unweave.oracles.views import AnswerDigits, StandardOracle, last_digits, standardise
 
 
 def answers_of(network: Network, *, box: Box | None) -> AnswerPool:
@@ -94,6 +94,15 @@ class TestSpreadOfAnswers:
         answers = fresh_answers(lambda x: 3.0 + 2.0**-51 * np.stack([x[:, 0] > 0, np.rint(9 * x[:, 1])], 1), first=2)
         digits = AnswerDigits(unit=np.full(2, 2.0**-51), scatter=np.zeros(2))
         assert np.isinf(digits.spreads(*answers.unseen)).tolist() == [True, False]
+
+    def test_zero_has_no_last_digit(self) -> None:
+        """Answers of 1e-17 that were zero at first were taken for the rounding of a constant."""
+        answers = fresh_answers(lambda x: 1e-17 * np.maximum(x, 0.0), first=20)
+        oracle = answers.oracle.oracle
+        unit = last_digits(oracle, oracle.query(np.full((20, 2), -0.5)))
+        assert unit.tolist() == [0.0, 0.0]
+        spreads = AnswerDigits(unit=unit, scatter=np.zeros(2)).spreads(*answers.unseen)
+        np.testing.assert_allclose(spreads, np.std(answers.fresh_values, axis=0))
 
 
 @pytest.mark.parametrize("budget", [60, 75, 90])

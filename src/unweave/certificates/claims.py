@@ -47,6 +47,7 @@ class Evidence:
         fresh_errors: of such a network at fresh points, relative to the spread of the output where it is largest.
         trial_error: the largest at vertices and faces of a box.
         are_corners_tried: whether all of these were asked that should be.
+        unit_excess: how many times the spread of an output the unit was that its errors were measured in.
     """
 
     network: str
@@ -72,6 +73,7 @@ class Evidence:
     fresh_errors: tuple[float, ...] = ()
     trial_error: float = 0.0
     are_corners_tried: bool = True
+    unit_excess: float = 1.0
 
     @property
     def right_share(self) -> float:
@@ -280,6 +282,13 @@ def _misses(evidence: Evidence) -> str:
 
 
 def _too_noisy(evidence: Evidence, largest: float) -> str:
+    if evidence.limit <= largest * evidence.unit_excess:
+        return (
+            f"an output changes {evidence.unit_excess:.1e} times less than the unit that its errors were measured in, "
+            "which the first answers have told: they were all the same, or far from most others. Errors "
+            f"up to {evidence.limit:.1e} of its spread would have to be excused; nothing is identified above "
+            f"{largest:g}. Ask for the other outputs alone, or in a domain where it changes."
+        )
     return (
         f"the answers are too rough or noisy: neighbouring answers differ by {evidence.floor:.1e} of their spread in a "
         f"way that no smooth or piecewise linear function does, so that errors up to {evidence.limit:.1e} would have "

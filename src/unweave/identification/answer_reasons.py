@@ -74,7 +74,7 @@ def rounded_constants(spreads: np.ndarray, unit: np.ndarray, are_rounded: np.nda
 
     Args:
         spreads: standard deviation of the answers, per output; infinite if they are constant up to rounding.
-        unit: what answers are rounded to.
+        unit: what answers are rounded to; 0 if they were all zero.
         are_rounded: whether that may hide that they are not constant.
     """
     if np.all(np.isinf(spreads)):
@@ -82,7 +82,7 @@ def rounded_constants(spreads: np.ndarray, unit: np.ndarray, are_rounded: np.nda
     return [
         f"Output {output + 1} is constant up to rounding to {unit[output]:.2g}. Its errors are relative to its size, "
         "since its answers have no spread."
-        for output in np.flatnonzero(np.isinf(spreads) & are_rounded)
+        for output in np.flatnonzero(np.isinf(spreads) & are_rounded & (unit > 0.0))
     ]
 
 

@@ -38,6 +38,8 @@ class Examined:
         is_complete: whether the budget was enough for all of it.
         reach: how far from the centre it was tried, in units of the domain's reach.
         fresh_errors: some of its errors at fresh points, for reports; nothing is decided by them.
+        unit_excess: how many times the spread of an output its unit was, by which errors are larger than they were
+            measured; 1 if units are right.
     """
 
     candidate: Candidate
@@ -46,6 +48,7 @@ class Examined:
     is_complete: bool = True
     reach: float = 0.0
     fresh_errors: tuple[float, ...] = ()
+    unit_excess: float = 1.0
 
     @property
     def is_passed(self) -> bool:
@@ -86,7 +89,8 @@ class Examined:
         certificate = replace(candidate.certificate, **errors)
         floor, limit = times * candidate.floor, times * candidate.limit
         candidate = replace(candidate, certificate=certificate, floor=floor, limit=limit)
-        return replace(self, candidate=candidate, fresh_errors=tuple(times * error for error in self.fresh_errors))
+        fresh_errors = tuple(times * error for error in self.fresh_errors)
+        return replace(self, candidate=candidate, fresh_errors=fresh_errors, unit_excess=times)
 
     def evidence(
         self, probe: Probe, *, largest_noise: float, contradiction: str, constant_slope: float = 1e-12
@@ -131,6 +135,7 @@ class Examined:
             fresh_errors=candidate.student_errors(probe.answers.fresh_points, probe.answers.fresh_values, spreads),
             trial_error=max(candidate.student_errors(*probe.answers.trials_in_domain, spreads), default=0.0),
             are_corners_tried=probe.answers.are_corners_tried,
+            unit_excess=self.unit_excess,
         )
 
 

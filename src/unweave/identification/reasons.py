@@ -250,6 +250,14 @@ def no_students() -> str:
     return "the budget was too small for fits from random starts."
 
 
+def unjudged_students(error: float, neurons: int) -> str:
+    """Why a fit from random starts is not shown that may be good."""
+    return (
+        f"the best fit from random starts, of {counted(neurons)}, misses answers that it was not fitted to by "
+        f"{error:.1e} of their spread, but budget or time ended before it could be judged."
+    )
+
+
 def poor_students(error: float, neurons: int, largest: float) -> str:
     """Say why no fit from random starts is shown."""
     return (

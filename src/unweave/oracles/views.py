@@ -118,17 +118,20 @@ def error_in_oracle_units(layer: Layer, oracle: StandardOracle) -> float:
     """How many times larger a relative error of a first layer's parameters may be in the oracle's inputs.
 
     Errors are relative to the lengths of weights. A bias there is the difference of one in standard coordinates and of
-    all weights times the centre: far from zero, both are larger than what is left, and so are their errors.
+    all weights times the centre: far from zero, both are larger than what is left, and so are their errors. Where the
+    scale of a neuron is free, it is set by the length of its weights: if inputs have different units, an error of one
+    weight changes that length, and with it the bias, in proportion to its size.
     """
     if layer.neurons == 0:
         return 1.0
-    lengths, delivered = (
-        np.linalg.norm(each.weights, axis=1) for each in (layer, layer_in_oracle_units(layer, oracle))
-    )
-    of_biases = 1.0 + float(np.linalg.norm(oracle.center / oracle.half_width))
+    ours = layer_in_oracle_units(layer, oracle)
+    lengths, delivered = (np.linalg.norm(each.weights, axis=1) for each in (layer, ours))
+    of_weights, of_biases = 1.0 / oracle.half_width, 1.0 + float(np.linalg.norm(oracle.center / oracle.half_width))
+    has_free_scale = layer.activation.homogeneity is not None and np.ptp(oracle.half_width) > 0.0
     with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = float(np.max(np.where(lengths > 0.0, lengths / delivered, 0.0)))
-    return max(1.0, ratio * max(of_biases, float(1.0 / np.min(oracle.half_width))))
+        shifts = np.linalg.norm(of_weights) * np.abs(ours.biases) / delivered if has_free_scale else 0.0
+        factors = lengths / delivered * np.maximum(of_biases + shifts, np.max(of_weights))
+        return max(1.0, float(np.max(np.where(lengths > 0.0, factors, 0.0))))
 
 
 def in_oracle_units(network: Network, oracle: StandardOracle) -> Network:
@@ -206,8 +209,11 @@ def rounding_error(oracle: Oracle, magnitude: Float64[np.ndarray, "outputs"]) ->
 
 
 def last_digits(oracle: Oracle, values: Values) -> Float64[np.ndarray, "outputs"]:
-    """Give the unit of the last digit of the largest answers, as far as digits are known."""
-    return oracle.ledger.answer_digits * unit_of_columns(values)
+    """Give the unit of the last digit of the largest answers, as far as digits are known.
+
+    Zero has none: answers that were all zero do not tell how small others may be.
+    """
+    return oracle.ledger.answer_digits * np.where(np.any(values, axis=0), unit_of_columns(values), 0.0)
 
 
 def constant_outputs(

@@ -103,6 +103,34 @@ class TestRoughFunctions:
         found = unweave.identify(lambda x: np.exp(-((1e3 * x + 300) ** 2)), inputs=1, domain=Box(-1, 1))
         assert not found.is_identified
 
+    @pytest.mark.parametrize("size", [1e-14, 1e-17, 1e-30])
+    def test_an_output_that_is_zero_at_first_may_be_small_elsewhere(self, size: float) -> None:
+        """Of size 1e-17 it was "identified" as zero, though four vertices and one point in 67 show that it is not."""
+        rng = np.random.default_rng(7)
+        truth = Network.shallow(rng.standard_normal((4, 3)), 0.2 * np.ones(4), np.ones((1, 4)), np.zeros(1), RELU)
+
+        def model(points: np.ndarray) -> np.ndarray:
+            return np.hstack([truth(points), size * np.maximum(points[:, :1] - 0.97, 0.0)])
+
+        found = unweave.identify(model, inputs=3, domain=Box(-1, 1), seed=3)
+        assert found.outcome is Outcome.NOT_IDENTIFIED
+        assert "times less" in found.reason
+        assert "neighbouring answers" not in found.reason
+
+
+@pytest.mark.parametrize(("upper", "seed"), [((1e-2, 1e3), 5), ((1e-3, 1e3, 1.0), 11)])
+def test_the_radius_holds_for_large_biases_if_inputs_have_different_units(upper: tuple[float, ...], seed: int) -> None:
+    """Biases were off by 3.7e-8 and 9.9e-8, and the radii 2.9e-8 and 7.6e-8."""
+    rng, reach = np.random.default_rng(seed + 500), np.array(upper)
+    weights = rng.standard_normal((4, len(reach)))
+    biases = -np.sum(weights * reach * (2.0 * rng.random(weights.shape) - 1.0), axis=1)
+    truth = Network.shallow(weights, biases, rng.uniform(0.5, 1.5, (1, 4)), np.full(1, 0.1), RELU)
+    found = unweave.identify(truth, domain=Box(-reach, reach), seed=seed)
+    assert found.is_identified
+    assert found.network is not None
+    assert found.certificate is not None
+    assert unweave.match(found.network, truth).largest_error <= found.certificate.radius
+
 
 class TestLimits:
     def test_a_small_budget_buys_a_small_word(self) -> None:

@@ -135,6 +135,8 @@ class StudentFit:
             if candidate is not None:
                 return Found(candidate=candidate)
         best = min(students, key=_error)
+        if best.error <= self.largest_error:
+            return Found(reasons.unjudged_students(best.error, len(best.neurons)))
         return Found(reasons.poor_students(best.error, len(best.neurons), self.largest_error))
 
     def _students(self, survey: Survey, known: Known) -> Iterator[Student]:

@@ -111,6 +111,16 @@ def test_a_model_that_fails_takes_no_earlier_network_away(is_known: bool, seed: 
             route(survey, Known(), refiner)
 
 
+def test_a_good_student_that_is_not_judged_is_not_called_poor() -> None:
+    """It was said that 5.1e-12 is above 1e-05."""
+    session = Session(CallableOracle(np.arctan, inputs=1, domain=Box(-1.0, 1.0), budget=410), np.random.default_rng(0))
+    survey = Survey(session, Probing()(session))
+    refiner = Refiner(survey.probe.answers, LevenbergMarquardt(), survey.probe.scale.noise)
+    found = StudentFit(suits=Unexplained(), largest_error=1e-5)(survey, Known(), refiner)
+    assert found.candidate is None
+    assert "before it could be judged" in found.reason
+
+
 @pytest.mark.parametrize("budget", [300, 600, 900])
 def test_the_budget_is_never_exceeded(budget: int) -> None:
     truth = planted(3, SIN, inputs=4, neurons=9)
