@@ -44,9 +44,6 @@ from unweave.numerics.least_squares import (
     scattered,
 )
 
-# Numbers of a block of a Jacobian of which only the normal equations are needed: 1 MB, which stays in a core's cache.
-BLOCK_NUMBERS = 2**17
-
 
 @dataclass(frozen=True)
 class Refinement:
@@ -170,17 +167,18 @@ class LevenbergMarquardt:
     def _shallow(self, network: Network, points: Points, values: Values, *, floor: float) -> Refinement:
         def solver_at(current: Network, residuals: Values) -> Solver:
             nonlocal near, preconditioner
+            right = with_gauge(current, residuals)
             if current.parameters > self.dense_limit:
                 change = np.max(np.abs(ParameterVector(near).step_to(current)))
                 if preconditioner is None or change > self.matrix_free.renewed:
                     near = current
                     preconditioner = HermitePreconditioner(near, points, rules=self.matrix_free.preconditioner)
-                right = with_gauge(current, residuals)
                 return self._matrix_free_solver(current, points, right, preconditioner, floor=floor)
+            jacobian = shallow_jacobian(current, points)
             if is_orthogonal:
-                return orthogonal_solver(shallow_jacobian(current, points), with_gauge(current, residuals))
-            gram, target = _normal_equations(current, points, residuals)
-            return normal_solver(gram, target, float(np.max(np.diag(gram))))
+                return orthogonal_solver(jacobian, right)
+            gram = jacobian.T @ jacobian
+            return normal_solver(gram, jacobian.T @ right, float(np.max(np.diag(gram))))
 
         near, preconditioner = network, None
         is_orthogonal = network.parameters <= self.orthogonal_limit
@@ -229,20 +227,6 @@ class LevenbergMarquardt:
 
         problem = NetworkFit(points, values, solver_at, _largest_steps(network, layers, self.largest_step))
         return problem.refined(network, replace(DEEP, attempts=self.deep_steps), floor=floor)
-
-
-def _normal_equations(
-    network: Network, points: Points, residuals: Values
-) -> tuple[Float64[np.ndarray, "parameters parameters"], Step]:
-    """``J^T J`` and ``J^T r`` of a shallow network, block by block: squares of the gauge's rows add up, too."""
-    gram, target = np.zeros((network.parameters, network.parameters)), np.zeros(network.parameters)
-    step = max(1, BLOCK_NUMBERS // (network.parameters * network.outputs))
-    for first in range(0, len(points), step):
-        rows = slice(first, first + step)
-        jacobian = shallow_jacobian(network, points[rows])
-        gram += jacobian.T @ jacobian
-        target += jacobian.T @ with_gauge(network, residuals[rows])
-    return gram, target
 
 
 def _largest_steps(

@@ -209,9 +209,6 @@ class Finisher:
 
     def screened(self, start: Network, rng: np.random.Generator) -> JudgedNetwork:
         """The same as a call for starts that deserve it; for others what some of the rows say about them."""
-        most = self.rules.screening_rows
-        if len(self.fitted.labels) <= most:
-            return self(start, rng)
         return self._completed_if_promising(self._on_few_rows()(start, rng), rng)
 
     def with_all_neurons(self, start: Network, rng: np.random.Generator, *, below: float) -> JudgedNetwork | None:
@@ -229,9 +226,8 @@ class Finisher:
             return None
         is_whole = measured.rows == len(self.fitted.labels)
         whole = measured if is_whole else replace(self._measured(measured.network, rng), start=start)
-        if not (whole.has_all_of(start) and whole.noise < below):
-            return None
-        if not (is_whole or few._tested(measured, rng).is_good):
+        is_lost = not (whole.has_all_of(start) and whole.noise < below)
+        if is_lost or not (is_whole or few._tested(measured, rng).is_good):
             return None
         tested = self._tested(whole, rng)
         return tested if tested.is_good else None
