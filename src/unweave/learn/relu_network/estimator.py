@@ -197,7 +197,7 @@ class ReluLearner:
             more = self.further(best.network, finisher.fitted.points, finisher.fitted.values, rng)
             # What one neuron more gains by chance, as twice as many parameters would: its place is searched for.
             chance = chi2.isf(self.rules.residuals.false_alarm, 2 * (more.inputs + 2)) / len(finisher.fitted.labels)
-            candidate = finisher.with_all_neurons(more, rng, below=best.noise / np.sqrt(1.0 + chance))
+            candidate = finisher.with_all_neurons(more, rng, below=best.noise / float(np.sqrt(1.0 + chance)))
             if candidate is None:
                 break
             best = replace(candidate, start=best.start)
