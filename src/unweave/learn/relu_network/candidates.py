@@ -137,7 +137,7 @@ class JudgedNetwork:
         evenness: median of what it leaves of the fitted labels in units of the root mean square: 0.67 for normal noise.
         noise: root mean square of what it leaves of the fitted labels, corrected for its parameters.
         largest_left: the largest that it leaves of a fitted label.
-        structure: whether what it leaves is noise; None where nothing is left.
+        structure: whether what it leaves is noise; None where nothing is left, or before it is tested.
         errors: standard errors of its parameters by this noise.
         is_seen: neurons that stand out from the noise.
         open_signs: neurons whose sign is open.
@@ -166,6 +166,10 @@ class JudgedNetwork:
     def neurons(self) -> int:
         """Number of its neurons."""
         return self.network.widths[0]
+
+    def has_all_of(self, start: Network) -> bool:
+        """Whether it has all neurons that a start has, and all stand out from the noise."""
+        return self.neurons >= start.widths[0] and bool(np.all(self.is_seen))
 
     @property
     def explains(self) -> bool:
@@ -205,11 +209,34 @@ class Finisher:
 
     def screened(self, start: Network, rng: np.random.Generator) -> JudgedNetwork:
         """The same as a call for starts that deserve it; for others what some of the rows say about them."""
+        return self._completed_if_promising(self._on_few_rows()(start, rng), rng)
+
+    def with_all_neurons(self, start: Network, rng: np.random.Generator, *, below: float) -> JudgedNetwork | None:
+        """What `screened` gives if that is good, has all neurons of the start and leaves less noise than `below`.
+
+        None as soon as it can't be. A neuron that does not stand out is left out, or speaks against the network; so
+        what is left of the labels is tested, which takes longest, only where all neurons stand out.
+        """
+        few = self._on_few_rows()
+        measured = few._measured(start, rng)
+        if measured.exact_share > 0.5:
+            found = self._completed_if_promising(few._with_seen(few._tested(measured, rng), rng), rng)
+            return found if found.has_all_of(start) and found.noise < below and found.is_good else None
+        if not measured.has_all_of(start):
+            return None
+        is_whole = measured.rows == len(self.fitted.labels)
+        whole = measured if is_whole else replace(self._measured(measured.network, rng), start=start)
+        is_lost = not (whole.has_all_of(start) and whole.noise < below)
+        if is_lost or not (is_whole or few._tested(measured, rng).is_good):
+            return None
+        tested = self._tested(whole, rng)
+        return tested if tested.is_good else None
+
+    def _on_few_rows(self) -> "Finisher":
         most = self.rules.screening_rows
-        if len(self.fitted.labels) <= most:
-            return self(start, rng)
-        few = Rows(self.fitted.points[:most], self.fitted.labels[:most])
-        candidate = replace(self, fitted=few)(start, rng)
+        return replace(self, fitted=Rows(self.fitted.points[:most], self.fitted.labels[:most]))
+
+    def _completed_if_promising(self, candidate: JudgedNetwork, rng: np.random.Generator) -> JudgedNetwork:
         # Neurons that bend at few rows leave most of the others exact.
         is_promising = candidate.is_good or candidate.exact_share > 0.5
         return self.completed(candidate, rng) if is_promising else candidate
@@ -222,13 +249,19 @@ class Finisher:
 
     def __call__(self, start: Network, rng: np.random.Generator) -> JudgedNetwork:
         """The best network near a start; without neurons that do not stand out, if it is as good without them."""
-        candidate = self._once(start, rng)
+        return self._with_seen(self._once(start, rng), rng)
+
+    def _with_seen(self, candidate: JudgedNetwork, rng: np.random.Generator) -> JudgedNetwork:
         if np.all(candidate.is_seen) or not np.any(candidate.is_seen):
             return candidate
         fewer = replace(self._once(_with_neurons(candidate.network, candidate.is_seen), rng), start=candidate.start)
         return fewer if fewer.is_good else candidate
 
     def _once(self, start: Network, rng: np.random.Generator) -> JudgedNetwork:
+        return self._tested(self._measured(start, rng), rng)
+
+    def _measured(self, start: Network, rng: np.random.Generator) -> JudgedNetwork:
+        """The best network near a start, before what it leaves is tested."""
         points, values = self.fitted.points, self.fitted.values
         finished = self.finish(start, points, values)
         if 0.5 < finished.exact_share < 1.0:
@@ -245,13 +278,23 @@ class Finisher:
             # Behind noise a neuron that hardly a row passes follows the noise there, and nothing bounds it elsewhere.
             kept = self.rules.visible.rest_on_enough(finished.network, points)
             if not np.all(kept):
-                return replace(self._once(_with_neurons(finished.network, kept), rng), start=start)
-        return self.judged(start, _signed(finished, self.finish.exact_sign_tol), finished, rng)
+                return replace(self._measured(_with_neurons(finished.network, kept), rng), start=start)
+        return self._untested(start, _signed(finished, self.finish.exact_sign_tol), finished)
 
     def judged(
         self, start: Network, network: Network, finished: FinishedRelu, rng: np.random.Generator
     ) -> JudgedNetwork:
         """What unseen rows say about a network."""
+        return self._tested(self._untested(start, network, finished), rng)
+
+    def _tested(self, measured: JudgedNetwork, rng: np.random.Generator) -> JudgedNetwork:
+        """The same with the test whether noise is all that is left of the labels, if anything is."""
+        if measured.is_exact:
+            return measured
+        structure = self.rules.residuals(measured.network, self.fitted.points, self.fitted.values, rng)
+        return replace(measured, structure=structure)
+
+    def _untested(self, start: Network, network: Network, finished: FinishedRelu) -> JudgedNetwork:
         size = max(root_mean_square(self.fitted.labels), np.finfo(float).tiny)
         left = self.fitted.residuals(network)
         freedom = max(len(left) - _unknowns(network), 1)
@@ -259,7 +302,6 @@ class Finisher:
         unseen = self.unseen.residuals(network)
         allowed = self.rules.exact_elsewhere * size
         is_exact = bool(np.max(np.abs(unseen)) <= allowed) and noise <= allowed
-        structure = None if is_exact else self.rules.residuals(network, self.fitted.points, self.fitted.values, rng)
         errors = standard_errors(
             network, self.fitted.points, self.fitted.values, noise=noise, coordinates=self.coordinates
         )
@@ -274,7 +316,7 @@ class Finisher:
             evenness=float(np.median(np.abs(left))) / max(root_mean_square(left), np.finfo(float).tiny),
             noise=noise,
             largest_left=float(np.max(np.abs(left))),
-            structure=structure,
+            structure=None,
             errors=errors,
             is_seen=self._seen(network, errors, is_exact=is_exact),
             open_signs=open_signs,

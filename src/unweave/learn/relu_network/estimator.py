@@ -195,16 +195,12 @@ class ReluLearner:
             if best.is_exact or not self._has_rows_for(best.neurons + 1, best.network.inputs, finisher):
                 break
             more = self.further(best.network, finisher.fitted.points, finisher.fitted.values, rng)
-            candidate = replace(finisher.screened(more, rng), start=best.start)
             # What one neuron more gains by chance, as twice as many parameters would: its place is searched for.
-            gain = len(finisher.fitted.labels) * ((best.noise / candidate.noise) ** 2 - 1.0) if candidate.noise else 0.0
-            is_real = (
-                gain > chi2.isf(self.rules.residuals.false_alarm, 2 * (more.inputs + 2))
-                and candidate.neurons > best.neurons
-            )
-            if not (is_real and candidate.is_good):
+            chance = chi2.isf(self.rules.residuals.false_alarm, 2 * (more.inputs + 2)) / len(finisher.fitted.labels)
+            candidate = finisher.with_all_neurons(more, rng, below=best.noise / float(np.sqrt(1.0 + chance)))
+            if candidate is None:
                 break
-            best = candidate
+            best = replace(candidate, start=best.start)
         return best
 
     def _extended(self, best: JudgedNetwork, finisher: Finisher, rng: np.random.Generator) -> JudgedNetwork:

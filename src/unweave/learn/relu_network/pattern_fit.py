@@ -23,8 +23,8 @@ from unweave.networks.network import Network
 from unweave.numerics.least_squares import FitToAnswers, Policy, Solver, Step, Stop, minimise
 from unweave.numerics.network_fit import Refinement
 
-# Numbers of a block of the Jacobian: 32 MB.
-BLOCK_NUMBERS = 2**22
+# Numbers of a block of the Jacobian: 1 MB, which stays in the cache of a core.
+BLOCK_NUMBERS = 2**17
 # A step that does not lower the residual is halved up to five times; its direction stays, since it is the pattern that
 # is wrong, not the size of the equations. Once the pattern is right a step ends at rounding, or at a gain of 1e-10.
 HALVING = Policy(tries=6, revived_damping=2.0, growth=2.0, decay=0.0, gain_tol=1e-10)
@@ -222,7 +222,7 @@ class PatternSystem:
 
 
 def pattern_system(network: Network, points: Points, values: Values) -> PatternSystem:
-    """The normal equations in the activation pattern of the network, block by block.
+    """The normal equations in the activation pattern of the network.
 
     Args:
         network: shallow relu network with one output; its slope counts as unknown if it has one, and so does then its
@@ -230,20 +230,62 @@ def pattern_system(network: Network, points: Points, values: Values) -> PatternS
         points: where answers are known.
         values: the answers.
     """
+    pattern = _pattern(network, points)
+    return PatternSystem(_gram(pattern, points), _products(pattern, points, values - network(points)))
+
+
+Pattern = Bool[np.ndarray, "points blocks"]
+
+
+def _pattern(network: Network, points: Points) -> Pattern:
+    """Which neurons are active at every point; one column more, of ones, for an affine part."""
     directions, biases, _ = unit_parameters(network)
-    blocks = len(directions) + (network.skip is not None)
-    unknowns = blocks * (network.inputs + 1)
-    gram, products = np.zeros((unknowns, unknowns)), np.zeros(unknowns)
-    step = max(1, BLOCK_NUMBERS // max(unknowns, 1))
+    pattern = np.ones((len(points), len(directions) + (network.skip is not None)), dtype=bool)
+    pattern[:, : len(directions)] = points @ directions.T + biases > 0.0
+    return pattern
+
+
+def _gram(pattern: Pattern, points: Points) -> Float64[np.ndarray, "unknowns unknowns"]:
+    blocks, size = pattern.shape[1], points.shape[1] + 1
+    gram = np.zeros((blocks * size, blocks * size))
+    step = max(1, BLOCK_NUMBERS // max(blocks * size, 1))
     for first in range(0, len(points), step):
         rows = slice(first, first + step)
         lifted = np.column_stack([points[rows], np.ones(len(points[rows]))])
-        pattern = np.ones((len(lifted), blocks), dtype=bool)
-        pattern[:, : len(directions)] = points[rows] @ directions.T + biases > 0.0
-        jacobian = (pattern[:, :, None] * lifted[:, None, :]).reshape(len(lifted), unknowns)
+        jacobian = (pattern[rows, :, None].astype(float) * lifted[:, None, :]).reshape(len(lifted), -1)
         gram += jacobian.T @ jacobian
-        products += jacobian.T @ (values[rows] - network(points[rows]))[:, 0]
-    return PatternSystem(gram, products)
+    return gram
+
+
+def _products(pattern: Pattern, points: Points, residuals: Values) -> Float64[np.ndarray, "unknowns"]:
+    active = pattern * residuals
+    return np.column_stack([active.T @ points, np.sum(active, axis=0)]).ravel()
+
+
+class _PatternGram:
+    """``J^T J`` of one network after the other: near the optimum few rows change their pattern, and only these count.
+
+    Args:
+        points: where answers are known.
+        most_changed: share of the rows above which all are summed again: rows that change count twice, in the old
+            pattern and in the new one, so that up to half of them less is summed.
+    """
+
+    def __init__(self, points: Points, most_changed: float = 0.5) -> None:
+        self._points, self._most_changed = points, most_changed
+        self._pattern: Pattern | None = None
+        self._gram = np.zeros((0, 0))
+
+    def at(self, pattern: Pattern) -> Float64[np.ndarray, "unknowns unknowns"]:
+        """The matrix for a pattern."""
+        before, self._pattern = self._pattern, pattern
+        changed = None if before is None else np.flatnonzero(np.any(before != pattern, axis=1))
+        if before is None or changed is None or len(changed) > self._most_changed * len(pattern):
+            self._gram = _gram(pattern, self._points)
+        else:
+            moved = self._points[changed]
+            self._gram = self._gram + _gram(pattern[changed], moved) - _gram(before[changed], moved)
+        return self._gram
 
 
 @dataclass(frozen=True)
@@ -269,7 +311,7 @@ class PatternNewton:
         Guarantees: never a larger residual.
         """
         policy = replace(self.damping, steps=self.steps if network.widths[0] else 0)
-        found = minimise(_PatternProblem(points, values), network, policy)
+        found = minimise(_PatternProblem(points, values, _PatternGram(points)), network, policy)
         # Where no part of a step helps, the pattern has settled.
         has_converged = found.stop is not Stop.LIMIT
         return Refinement(found.point, found.losses[-1], found.steps, has_converged, found.losses)
@@ -279,8 +321,11 @@ class PatternNewton:
 class _PatternProblem(FitToAnswers[Network]):
     """The fit in slopes and constants; a damping above 1 divides the step."""
 
-    def solver(self, point: Network, _residuals: Values, /) -> Solver:
-        change = pattern_system(point, self.points, self.values).step()
+    gram: _PatternGram
+
+    def solver(self, point: Network, residuals: Values, /) -> Solver:
+        pattern = _pattern(point, self.points)
+        change = PatternSystem(self.gram.at(pattern), _products(pattern, self.points, residuals)).step()
         return lambda damping: change / max(1.0, damping)
 
     def moved(self, point: Network, step: Step, /) -> Network:

@@ -200,7 +200,9 @@ def shallow_jacobian(network: Network, points: Points) -> Float64[np.ndarray, "r
     first_offset = first_output + outputs * neurons
     for o, pull in enumerate(network.layers[1].weights):
         pulled = slopes * pull
-        by_point[:, o, : neurons * inputs] = (pulled[:, :, None] * points[:, None, :]).reshape(len(points), -1)
+        # A view: products go where they belong, without a table of their own.
+        by_weight = by_point[:, o, : neurons * inputs].reshape(len(points), neurons, inputs)
+        np.multiply(pulled[:, :, None], points[:, None, :], out=by_weight)
         by_point[:, o, neurons * inputs : first_output] = pulled
         by_point[:, o, first_output + o * neurons : first_output + (o + 1) * neurons] = values
         by_point[:, o, first_offset + o] = 1.0
