@@ -5,7 +5,7 @@ from types import FunctionType
 from typing import Any
 
 from unweave.exceptions import InvalidInput
-from unweave.oracles.oracle import CallableOracle, Domain, Oracle
+from unweave.oracles.oracle import CallableOracle, Domain, Oracle, inputs_of_domain
 
 
 def as_oracle(
@@ -59,6 +59,7 @@ def _oracle_of(
         from unweave.oracles.models.kinds import oracle_of_model
 
         known = oracle_of_model(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output)
+    inputs = inputs_of_domain(domain) if inputs is None else inputs
     if known is None and inputs is None:
         raise InvalidInput("identify needs inputs=, the number of inputs of the model.")
     return known or CallableOracle(model, inputs=inputs or 0, outputs=outputs, domain=domain, budget=budget)
