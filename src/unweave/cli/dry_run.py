@@ -23,7 +23,7 @@ class Prospect:
         queries: that the look has taken.
         answers: what kind of answers they are, in words.
         efforts: what an identification takes, for one width or several.
-        seconds_per_request: at the given rate, or as measured; None for a model in this process.
+        seconds_per_request: at the given rate, or as measured; None for a model in this process without a rate.
         price: of a thousand queries; None if nobody has said it.
     """
 
@@ -36,13 +36,29 @@ class Prospect:
     price: float | None
 
 
-def look_at(oracle: "Oracle", *, neurons: int | None, seed: int, rate: float | None, price: float | None) -> Prospect:
-    """Ask what an identification asks first, and estimate the rest; a journal keeps these answers for it."""
+def look_at(
+    oracle: "Oracle",
+    *,
+    neurons: int | None,
+    seed: int,
+    rate: float | None,
+    max_batch: int | None,
+    price: float | None,
+) -> Prospect:
+    """Ask what an identification asks first, and estimate the rest; a journal keeps these answers for it.
+
+    Args:
+        oracle: that is asked.
+        neurons, seed: of the identification.
+        rate: requests per second, also where a function of the user makes them.
+        max_batch: points in a request; what the oracle sends together if omitted.
+        price: of a thousand queries.
+    """
     import numpy as np
 
     from unweave.identification.estimate import estimate
     from unweave.identification.session import Session
-    from unweave.oracles.oracle import Box
+    from unweave.oracles.oracle import MAX_BATCH, Box
     from unweave.oracles.views import NoiseLook, are_probabilities
 
     began = time.perf_counter()
@@ -53,14 +69,16 @@ def look_at(oracle: "Oracle", *, neurons: int | None, seed: int, rate: float | N
     kind = "probabilities" if are_probabilities(noise.values) else "numbers"
     exactness = f"of about {digits:.0f} digits" if noise.is_deterministic else "that change when they are asked again"
     is_in_box = isinstance(oracle.domain, Box)
-    efforts = estimate(inputs=oracle.inputs, is_in_box=is_in_box, neurons=neurons, max_batch=oracle.points_at_once)
+    together = max_batch or (oracle.points_at_once if oracle.is_remote or rate is None else MAX_BATCH)
+    efforts = estimate(inputs=oracle.inputs, is_in_box=is_in_box, neurons=neurons, max_batch=together)
+    slowest = max(measured if oracle.is_remote else 0.0, 1.0 / rate if rate else 0.0)
     return Prospect(
         inputs=oracle.inputs,
         outputs=noise.values.shape[1],
         queries=oracle.ledger.sent,
         answers=f"{kind} {exactness}",
         efforts=efforts,
-        seconds_per_request=max(measured, 1.0 / rate if rate else 0.0) if oracle.is_remote else None,
+        seconds_per_request=slowest if oracle.is_remote or rate is not None else None,
         price=price,
     )
 

@@ -14,7 +14,7 @@ from unweave.cli.console import AsJson, Out, Overwrite, Quiet, Seed, Tell, deliv
 from unweave.cli.dry_run import look_at, show_prospect
 from unweave.cli.progress import query_progress
 from unweave.cli.resume import goes_on, journal_of, telling_what_is_kept
-from unweave.cli.targets import domain_of, headers_of, oracle_of_target, shown_target
+from unweave.cli.targets import domain_of, headers_of, is_address, oracle_of_target, shown_target
 from unweave.folders import made
 
 if TYPE_CHECKING:
@@ -136,10 +136,12 @@ def identify(
     overwrite = overwrite or goes_on(out, journal, settings)
     place = journal_of(out, journal, settings, overwrite=overwrite, is_kept=not is_forgetful)
     headers = headers_of(header or [])
-    asked = partial(_asked, target, settings, headers=headers, journal=place, out=out, is_shown=not quiet)
+    # A function of the user may ask a service: an estimate needs its rate, the run does not.
+    without = {"rate": None, "max_batch": None} if is_dry and not is_address(target) else {}
+    asked = partial(_asked, target, settings | without, headers=headers, journal=place, out=out, is_shown=not quiet)
     if is_dry:
         with asked() as (oracle, _):
-            prospect = look_at(oracle, neurons=neurons, seed=seed, rate=rate, price=price)
+            prospect = look_at(oracle, neurons=neurons, seed=seed, rate=rate, max_batch=max_batch, price=price)
         show_prospect(prospect, as_json=as_json)
         return
     with asked() as (oracle, tell):

@@ -81,7 +81,7 @@ def oracle_of_target(
     if Path(target).suffix.lower() in TABLES:
         return _table_of(target, settings, domain)
     model = _load_target(target)
-    inputs, outputs = _sizes(model, settings["inputs"], settings["outputs"])
+    inputs, outputs = _sizes(model, settings["inputs"], settings["outputs"], domain)
     return as_oracle(
         model,
         inputs=inputs,
@@ -215,16 +215,22 @@ def _checked_target(target: str, value: Any) -> Any:
     return answer
 
 
-def _sizes(model: object, inputs: int | None, outputs: int | None) -> tuple[int | None, int | None]:
+def _sizes(
+    model: object, inputs: int | None, outputs: int | None, domain: "Domain | None"
+) -> tuple[int | None, int | None]:
     """Check the sizes that were given against those that the model knows."""
     from unweave.networks.network import Network
     from unweave.oracles.models.kinds import knows_inputs
-    from unweave.oracles.oracle import Oracle
+    from unweave.oracles.oracle import Oracle, inputs_of_domain
 
     if isinstance(model, Network):
         for name, given, needed in (("inputs", inputs, model.inputs), ("outputs", outputs, model.outputs)):
             if given not in (None, needed):
                 raise InvalidInput(f"the network has {needed} {name}, but --{name} says {given}: leave it out.")
     elif inputs is None and not isinstance(model, Oracle | Path) and not knows_inputs(model):
-        raise InvalidInput("identify needs --inputs, the number of inputs of the function.")
+        if inputs_of_domain(domain) is not None:
+            return inputs, outputs
+        raise InvalidInput(
+            "identify needs --inputs, the number of inputs of the function, or typical rows that say it (--like)."
+        )
     return inputs, outputs

@@ -62,11 +62,36 @@ def rounded_digits(digits: float, error: float) -> str:
 
 def rounded_to_multiples(step: float, error: float) -> str:
     """Tell about answers that are multiples of one number."""
+    decimals = round(-np.log10(step))
+    is_decimal = decimals > 0 and np.isclose(step, 10.0**-decimals, rtol=1e-9, atol=0.0)
+    rounded = f"rounded to {decimals} decimal{'s' if decimals > 1 else ''}" if is_decimal else "rounded"
     return (
-        f"All answers are multiples of {step:.3g} and change by one such step wherever they were seen to change: "
-        f"either they are rounded, with an error of {error:.1e} of their spread, or the function has steps of equal "
-        "height. Ask for more digits if that is possible."
+        f"The answers are {rounded}, with an error of {error:.1e} of their spread, or those of steps of equal height: "
+        f"all are multiples of {step:.3g} and change by one of them wherever they were seen to change. Ask for more "
+        "digits if that is possible."
     )
+
+
+def clipped_inputs(lower: np.ndarray, upper: np.ndarray, inputs: int) -> str:
+    """Tell about a model that cuts its inputs off.
+
+    Args:
+        lower, upper: bounds of the inputs that were looked at, the first ones.
+        inputs: of the model.
+    """
+    bounds = [_one_or_all(each) for each in (lower, upper)]
+    which = "each input" if len(lower) == inputs else f"each of the first {len(lower)} inputs"
+    return (
+        f"the model clips its inputs: above {bounds[1]} and below {bounds[0]} answers do not change with {which} any "
+        f"more, wherever the others are. Ask inside of these bounds: --box {bounds[0]} {bounds[1]}, or "
+        "domain=unweave.Box(...) in Python."
+    )
+
+
+def _one_or_all(bounds: np.ndarray) -> str:
+    """Write bounds, or the one that all of them are."""
+    words = [f"{each:.4g}" for each in np.where(np.abs(bounds) < 1e-6, 0.0, bounds)]
+    return words[0] if len(set(words)) == 1 else ",".join(words)
 
 
 def rounded_constants(spreads: np.ndarray, unit: np.ndarray, are_rounded: np.ndarray) -> list[str]:

@@ -50,6 +50,7 @@ from unweave.networks.network import Network
 from unweave.numerics.least_squares import ending_after
 from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.numerics.subspace_power import SubspacePower
+from unweave.oracles.clipped_inputs import ClipLook
 from unweave.oracles.entry import as_oracle
 from unweave.oracles.journal.oracle import Journal
 from unweave.oracles.oracle import Box, Domain, Oracle
@@ -165,6 +166,7 @@ class Identifier:
         probing: how the answers are looked at first.
         examination: how a network that explains the answers is tried where it could still be wrong.
         rules: what may be claimed on which evidence.
+        clip_look: how a model that was not explained is looked at once more: it may cut its inputs off.
         free_queries, free_queries_per_input: what a route may cost, without a budget, that has seen no neuron yet. Ten
             times what looking at a function takes on the routes that explain nothing.
     """
@@ -177,6 +179,7 @@ class Identifier:
     probing: Probing = field(default_factory=Probing)
     examination: Examination = field(default_factory=Examination)
     rules: ClaimRules = field(default_factory=ClaimRules)
+    clip_look: ClipLook = field(default_factory=ClipLook)
     free_queries: int = 10_000
     free_queries_per_input: int = 50
 
@@ -251,7 +254,19 @@ class Identifier:
         if trail.survey.steps is not None:
             said = f" {trail.failure[0].upper()}{trail.failure[1:]}" if trail.failure else ""
             return trail.result(Outcome.NOT_IDENTIFIED, trail.survey.steps.reason + said)
-        return trail.result(Outcome.NOT_IDENTIFIED, trail.failure or "no way to the neurons of this function is known.")
+        reason = str(trail.failure or "no way to the neurons of this function is known.")
+        return trail.result(Outcome.NOT_IDENTIFIED, self._unexplained(trail, reason))
+
+    def _unexplained(self, trail: Trail, reason: str) -> str:
+        """Say why nothing was found: first what the user may have said wrongly."""
+        session = trail.survey.session
+        if self.activation is not None:
+            reason = f"{reasons.nothing_with(self.activation)} {reason}"
+        with session.stage("looking for bounds of the inputs"):
+            bounds = self.clip_look(session.oracle, session.rng_probe.spawn(1)[0])
+        if bounds is None:
+            return reason
+        return f"{answer_reasons.clipped_inputs(*bounds, session.oracle.inputs)} {reason[0].upper()}{reason[1:]}"
 
     def _judged(self, trail: Trail, examined: Examined) -> Result:
         """Judge the best network by fresh answers, and say what a user should know about it."""
@@ -278,7 +293,7 @@ class Identifier:
         if not best.explains and session.oracle.ledger.left < best.network.parameters:
             session.notes.append("The budget was used up before anything else could be tried: raise it.")
         if outcome is Outcome.NOT_IDENTIFIED:
-            return trail.result(outcome, reason)
+            return trail.result(outcome, self._unexplained(trail, reason))
         if np.any(np.isinf(spreads)):
             session.notes += answer_reasons.rounded_constants(spreads, probe.digits.unit, probe.may_hide_changes)
         network = best.delivered(self.activation)

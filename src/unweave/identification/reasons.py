@@ -298,6 +298,11 @@ def other_width(found: int, given: int) -> str:
     return f"{counted(given)} were given, but the answers need {found}."
 
 
+def nothing_with(given: Activation) -> str:
+    """What is said first if nothing was found with the activation that the user has given."""
+    return f"{given} was given, and no network of it was found: leave it out unless it is certain. In detail:"
+
+
 def no_poles(chords: int) -> str:
     """Say why chords of the domain have shown no tanh neuron."""
     return (

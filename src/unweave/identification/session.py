@@ -41,7 +41,7 @@ class Session:
         oracle.ledger.allow(queries_per_parameter * neurons * (oracle.inputs + 1 + (oracle.outputs or 1)))
 
     def note_rounding(self, said: str) -> None:
-        """Record how answers were rounded, which is said if the network is not identified."""
+        """Record how answers were rounded, which is the reason of what is not identified, and a note otherwise."""
         self._rounding = said
 
     def stage(self, name: str) -> AbstractContextManager[None]:
@@ -63,8 +63,11 @@ class Session:
         """Put the result together with the record."""
         has_neurons = network is not None and network.widths[0] > 0 and not is_imitation
         names = equivalent_names(network.layers[0].activation) if network is not None and has_neurons else ()
-        if outcome is Outcome.NOT_IDENTIFIED and self._rounding:
-            reason = f"{reason} {self._rounding}"
+        if self._rounding:
+            if outcome is Outcome.NOT_IDENTIFIED:
+                reason = f"{reason} {self._rounding}"
+            else:
+                self.notes.append(self._rounding)
         return Result(
             outcome=outcome,
             reason=reason,

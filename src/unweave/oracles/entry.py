@@ -5,7 +5,7 @@ from types import FunctionType
 from typing import Any
 
 from unweave.exceptions import InvalidInput
-from unweave.oracles.oracle import CallableOracle, Domain, Oracle
+from unweave.oracles.oracle import CallableOracle, Domain, Oracle, inputs_of_domain
 
 
 def as_oracle(
@@ -47,9 +47,10 @@ def _oracle_of(
     budget: int | None,
     output: str | None,
 ) -> Oracle:
-    is_named = isinstance(model, str | Path)
-    if output is not None and not is_named:
-        raise InvalidInput(f"only ONNX files and servers have outputs with names, got output={output!r}: leave it out.")
+    if output is not None and not _names_outputs(model):
+        raise InvalidInput(
+            f"only ONNX files, Keras models and servers have outputs with names, got output={output!r}: leave it out."
+        )
     if isinstance(model, Oracle):
         if any(setting is not None for setting in (inputs, outputs, domain, budget)):
             raise InvalidInput("an Oracle carries its own inputs, outputs, domain and budget: leave them out.")
@@ -59,6 +60,14 @@ def _oracle_of(
         from unweave.oracles.models.kinds import oracle_of_model
 
         known = oracle_of_model(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output)
+    inputs = inputs_of_domain(domain) if inputs is None else inputs
     if known is None and inputs is None:
         raise InvalidInput("identify needs inputs=, the number of inputs of the model.")
     return known or CallableOracle(model, inputs=inputs or 0, outputs=outputs, domain=domain, budget=budget)
+
+
+def _names_outputs(model: Any) -> bool:
+    """Whether outputs of a model may have names: those of files, of servers and of Keras."""
+    from unweave.oracles.models.kinds import is_keras
+
+    return isinstance(model, str | Path) or is_keras(model)

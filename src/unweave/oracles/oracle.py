@@ -130,6 +130,14 @@ class Box:
 Domain = Everywhere | Box
 
 
+def inputs_of_domain(domain: Domain | None) -> int | None:
+    """Give the number of inputs that a domain with one number per input says; None for any other."""
+    if not isinstance(domain, Everywhere | Box):
+        return None
+    bounds = (domain.scale, domain.center) if isinstance(domain, Everywhere) else (domain.lower, domain.upper)
+    return next((len(each) for each in map(np.asarray, bounds) if each.ndim == 1), None)
+
+
 def _per_input(value: float | Vector, inputs: int, name: str) -> Float64[np.ndarray, "inputs"]:
     array = np.asarray(value, dtype=np.float64)
     if array.ndim == 1 and len(array) != inputs:

@@ -127,3 +127,18 @@ def test_a_dry_run_in_a_box_tells_of_every_kind_of_network(capsys: pytest.Captur
     out = " ".join(capsys.readouterr().out.split())
     for words in ("ordinary", "steep", "crowded", "fits from random starts, which do not always find them"):
         assert words in out
+
+
+def test_a_dry_run_of_a_function_tells_time_at_the_rate_of_the_service_behind_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    identify("--dry-run", "--json", "--neurons", "2", "--rate", "5", "--max-batch", "10")
+    (effort,) = json.loads(capsys.readouterr().out)["efforts"]
+    assert effort["seconds"] == pytest.approx([each / 5.0 for each in effort["requests"]])
+    assert effort["requests"][0] >= effort["queries"][0] / 10
+
+
+@pytest.mark.parametrize("where", [["--like", "rows.csv"], ["--box=-1,0,-2", "1,3,0"], ["--scale", "1,2,0.5"]])
+def test_inputs_are_known_where_ranges_are_given_for_each(where: list[str]) -> None:
+    assert run(["identify", "models.py:answer", *where, "--dry-run"]) == 0
+    assert asked().shape[1] == INPUTS

@@ -1,7 +1,7 @@
 """Which kind of model something is, without importing the framework that it belongs to."""
 
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Unpack, cast
 
 from unweave.exceptions import InvalidInput, UnreadableFile
 from unweave.networks.network import Network
@@ -19,7 +19,7 @@ ADDRESSES = ("http://", "https://")
 
 def knows_inputs(model: object) -> bool:
     """Whether a model is of a kind that may say its number of inputs itself."""
-    return _is_torch(model) or _is_estimator(model) or _keras_inputs(model) is not None
+    return is_keras(model) or _is_torch(model) or _is_estimator(model) or _flax_inputs(model) is not None
 
 
 def oracle_of_model(
@@ -34,7 +34,7 @@ def oracle_of_model(
     Args:
         model: a network, a module, an estimator, the path of a file, or the address of a server.
         inputs: number of inputs, where the model does not say it.
-        output: name of the output that is asked, if an ONNX model or a server has several.
+        output: name of the output that is asked, if an ONNX model, a Keras model or a server has several.
         settings: of the oracle.
 
     Raises:
@@ -51,12 +51,11 @@ def oracle_of_model(
         return oracle_of_file(Path(model), inputs=inputs, output=output, **settings)
     if isinstance(model, Network):
         return _oracle_of_network(model, inputs=inputs, **settings)
-    known = _keras_inputs(model)
-    if known is not None and callable(model):
-        # Before torch, which may be what Keras computes with. It answers in a tensor; this way in an array, and as it
-        # does outside of training.
-        check_size("inputs", inputs, known)
-        return CallableOracle(getattr(model, "predict_on_batch", model), inputs=known, **settings)
+    if is_keras(model):
+        # Before torch, which may be what Keras computes with.
+        from unweave.oracles.models.keras_model import KerasOracle
+
+        return KerasOracle(model, inputs=inputs, output=output, **settings)
     if _is_torch(model):
         from unweave.oracles.models.torch_module import TorchOracle
 
@@ -65,7 +64,7 @@ def oracle_of_model(
         from unweave.oracles.models.sklearn_estimator import SklearnOracle
 
         return SklearnOracle(model, inputs=inputs, **settings)
-    return None
+    return _oracle_of_flax(model, inputs=inputs, **settings)
 
 
 def oracle_of_file(
@@ -129,8 +128,49 @@ def _is_estimator(model: object) -> bool:
     return hasattr(model, "predict") and hasattr(model, "get_params") and not isinstance(model, type)
 
 
-def _keras_inputs(model: object) -> int | None:
-    """Number of inputs that a Keras model says; None for anything else."""
+def is_keras(model: object) -> bool:
+    """Whether a model is one of Keras, or says the shape of its inputs as those do."""
+    is_one = _is_of(model, "keras", "Model") or _is_of(model, "tf_keras", "Model")
+    return callable(model) and not isinstance(model, type) and (is_one or input_shape_of(model) is not None)
+
+
+def input_shape_of(model: object) -> tuple[int, ...] | None:
+    """Shape of one point that a Keras model says; None if it does not, or leaves sizes open."""
     shape: Any = getattr(model, "input_shape", None)
-    is_row = callable(model) and isinstance(shape, tuple) and len(shape) == 2 and isinstance(shape[1], int)
-    return shape[1] if is_row else None
+    if shape is None and hasattr(model, "get_build_config"):
+        # Of a model of the user's own class: what it was called with.
+        shape = (cast("Any", model).get_build_config() or {}).get("input_shape")
+    if not isinstance(shape, tuple | list) or len(shape) < 2:
+        return None
+    return tuple(shape[1:]) if all(isinstance(each, int) for each in shape[1:]) else None
+
+
+def _oracle_of_flax(model: object, *, inputs: int | None, **settings: Unpack[OracleSettings]) -> Oracle | None:
+    """Give the oracle that asks a module of Flax that holds its parameters; None for anything else."""
+    if _is_of(model, "flax.linen", "Module") and getattr(model, "scope", None) is None:
+        raise InvalidInput("a module of flax.linen holds no parameters: give model.bind(variables), and inputs=.")
+    known = _flax_inputs(model)
+    if known is None or not callable(model):
+        return None
+    check_size("inputs", inputs, known)
+    return CallableOracle(model, inputs=known, **settings)
+
+
+def _flax_inputs(model: object) -> int | None:
+    """Number of inputs of the first linear layer of a module of flax.nnx; None for anything else."""
+    if not _is_of(model, "flax.nnx", "Module"):
+        return None
+    known = getattr(model, "in_features", None)
+    if isinstance(known, int):
+        return known
+    for part in vars(model).values():
+        for each in part if isinstance(part, list | tuple) or _is_of(part, "flax.nnx", "List") else (part,):
+            if (known := _flax_inputs(each)) is not None:
+                return known
+    return None
+
+
+def _is_of(model: object, package: str, name: str) -> bool:
+    """Whether an object is of a class of a package that need not be there."""
+    kinds = type(model).__mro__
+    return any(kind.__name__ == name and kind.__module__.startswith((f"{package}.", package)) for kind in kinds)

@@ -1,0 +1,43 @@
+"""What a user should know first: a hint that is wrong, answers that are rounded, inputs that are clipped."""
+
+import numpy as np
+import pytest
+
+import unweave
+from unweave.activations import RELU, TANH, Activation
+from unweave.networks.planted import general_network
+
+INPUTS = 3
+
+
+@pytest.mark.parametrize(("truth", "given"), [(RELU, "tanh"), (TANH, "relu")])
+def test_an_activation_that_finds_nothing_is_named_first(truth: Activation, given: str) -> None:
+    network = general_network(np.random.default_rng(3), inputs=INPUTS, neurons=4, activation=truth)
+    found = unweave.identify(network, activation=given)
+    assert found.outcome is unweave.Outcome.NOT_IDENTIFIED
+    assert found.reason.startswith(f"{given} was given, and no network of it was found")
+
+
+def test_decimals_are_said_of_a_network_that_is_found_and_of_one_that_is_not() -> None:
+    network = general_network(np.random.default_rng(3), inputs=INPUTS, neurons=3, activation=RELU)
+
+    def rounded(points: np.ndarray) -> np.ndarray:
+        return np.round(network(points), 4)
+
+    found = unweave.identify(rounded, inputs=INPUTS)
+    assert found.network is not None
+    assert [note for note in found.notes if "rounded to 4 decimals" in note]
+    assert "rounded to 4 decimals" in unweave.identify(rounded, inputs=INPUTS, activation="tanh").reason
+
+
+def test_a_model_that_clips_its_inputs_is_asked_inside_of_the_bounds() -> None:
+    network = general_network(np.random.default_rng(3), inputs=INPUTS, neurons=2)
+
+    def clipped(points: np.ndarray) -> np.ndarray:
+        return network(np.clip(points, -1.0, 1.0))
+
+    found = unweave.identify(clipped, inputs=INPUTS)
+    assert found.outcome is unweave.Outcome.NOT_IDENTIFIED
+    assert found.reason.startswith("the model clips its inputs: above 1 and below -1 answers do not change")
+    assert "--box -1 1" in found.reason
+    assert unweave.identify(clipped, inputs=INPUTS, domain=unweave.Box(-1.0, 1.0)).network is not None
