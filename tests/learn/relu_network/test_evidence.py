@@ -23,12 +23,26 @@ def problem(seed: int) -> tuple[np.random.Generator, Network, np.ndarray]:
     return rng, relu_network(rng, inputs=INPUTS, neurons=3), rng.standard_normal((ROWS, INPUTS))
 
 
-def test_chances_are_uniform_for_noise(seed: int) -> None:
+@pytest.mark.parametrize("tails", [2.0, 200.0])
+def test_noise_has_no_smaller_chances_than_are_told(seed: int, tails: float) -> None:
     rng, network, points = problem(seed)
     chances = [
-        ResidualTest()(network, points, network(points) + rng.standard_normal((ROWS, 1)), rng).chance for _ in range(40)
+        ResidualTest()(network, points, network(points) + rng.standard_t(tails, (ROWS, 1)), rng).chance
+        for _ in range(40)
     ]
-    assert stats.kstest(chances, "uniform").pvalue > 1e-4
+    assert stats.kstest(chances, "uniform", alternative="greater").pvalue > 1e-4
+    # And not much larger ones: of two tests the chance is twice the smaller one, at most.
+    assert stats.kstest(0.5 * np.array(chances), "uniform", alternative="less").pvalue > 1e-4
+
+
+def test_a_few_large_residuals_hide_no_structure_of_the_others(seed: int) -> None:
+    """A fit with two neurons in the place of one passed for noise (campaign, binary column, 910001)."""
+    rng, network, points = problem(seed)
+    part = 5e-4 * np.tanh(2 * points @ network.layers[0].weights[0])
+    is_far = rng.random(ROWS) < 0.02
+    part += 1e-4 * rng.standard_normal(ROWS) + np.where(is_far, 0.03 * rng.standard_normal(ROWS), 0.0)
+    assert not ResidualTest()(network, points, network(points) + part[:, None], rng).is_noise
+    assert ResidualTest(cut=1e9)(network, points, network(points) + part[:, None], rng).is_noise
 
 
 @pytest.mark.parametrize("missing", ["square", "product", "wave", "neuron", "rare neuron"])
