@@ -86,6 +86,7 @@ def test_assertions_fail_on_another_model() -> None:
         assert_same_function(found, second, points)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("name", LOADERS)
 def test_recovers_a_trained_network(name: str, activation: str) -> None:

@@ -32,6 +32,7 @@ class Counted:
 
 
 class TestUnits:
+    @pytest.mark.each_value
     @pytest.mark.parametrize("scale", [1e-290, 1e160, 1e290])
     @pytest.mark.parametrize("domain", [Everywhere(), Box(-1, 1)], ids=["everywhere", "box"])
     def test_answers_whose_squares_are_no_numbers_are_read(self, scale: float, domain: Everywhere | Box) -> None:

@@ -90,6 +90,7 @@ def test_the_fast_softplus_is_exact(beta: float) -> None:
         assert np.allclose(np.asarray(slope), softplus(beta)(t, 1), rtol=1e-15, atol=0)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("search", [NewtonSearch(), GradientSearch(steps=2_000)], ids=["newton", "gradient"])
 @pytest.mark.parametrize("activation", [SHARP, QUADRATIC], ids=str)
 def test_wide_networks_have_no_spurious_minima(search, activation: Activation, seed: int) -> None:
