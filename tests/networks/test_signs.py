@@ -221,7 +221,7 @@ def test_no_signs_remove_a_genuine_affine_part(inputs: int, neurons: int, seed: 
 
 
 @pytest.mark.each_value
-@pytest.mark.parametrize("neurons", [12, 16, 20, 30, 60])
+@pytest.mark.parametrize("neurons", [12, 16, 20, 30, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("is_genuine", [False, True])
 def test_too_many_neurons_for_one_equation_are_no_guess(neurons: int, is_genuine: bool, seed: int) -> None:
     rng = np.random.default_rng(seed)

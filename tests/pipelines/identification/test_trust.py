@@ -253,7 +253,13 @@ class TestClaims:
         assert more.certificate.fresh_queries > 4_600 > usual.certificate.fresh_queries
 
     @pytest.mark.parametrize(
-        "domain", [Box(1e5, 1e5 + 1), Box(np.array([0.0, -3.0]), 1e4), Everywhere(30.0, 1e3)], ids=str
+        "domain",
+        [
+            pytest.param(Box(1e5, 1e5 + 1), marks=pytest.mark.slow),
+            Box(np.array([0.0, -3.0]), 1e4),
+            Everywhere(30.0, 1e3),
+        ],
+        ids=str,
     )
     def test_the_radius_is_that_of_the_parameters_that_are_delivered(self, domain: Box | Everywhere) -> None:
         center, half_width = domain.frame(2)

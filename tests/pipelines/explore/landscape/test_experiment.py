@@ -44,7 +44,9 @@ def reference_descent(point: TrainingPoint, steps: int) -> TrainingPoint:
 
 
 @pytest.mark.parametrize(
-    ("activation", "trains_outputs"), [(SHARP, True), (QUADRATIC, True), (TANH, True), (SHARP, False)], ids=str
+    ("activation", "trains_outputs"),
+    [(SHARP, True), (QUADRATIC, True), pytest.param(TANH, True, marks=pytest.mark.slow), (SHARP, False)],
+    ids=str,
 )
 def test_the_batch_descends_like_single_runs(activation: Activation, trains_outputs: bool, seed: int) -> None:
     runs = some_runs(seed, activation)
