@@ -50,6 +50,24 @@ def pytest_collection() -> Iterator[object]:
         gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to the slow tests the combinations that `each_value` does not need, one after the other."""
+    groups: dict[tuple[str, object], dict[pytest.Item, set[tuple[str, str]]]] = {}
+    for item in items:
+        if item.get_closest_marker("each_value") and not item.get_closest_marker("slow"):
+            values = item.callspec.params  # type: ignore[attr-defined]
+            group = groups.setdefault((item.nodeid.partition("[")[0], values.get("seed")), {})
+            group[item] = {(name, repr(value)) for name, value in values.items()}
+    for group in groups.values():
+        missing = set().union(*group.values())
+        while missing:
+            most = max(group, key=lambda item, group=group, missing=missing: len(group[item] & missing))
+            missing -= group.pop(most)
+        for item in group:
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(params=range(SEEDS), scope="module")
 def seed(request: pytest.FixtureRequest) -> int:
     return request.param

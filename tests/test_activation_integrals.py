@@ -52,6 +52,7 @@ def hermite_by_quad(activation: Activation, degree: int, *, scale: float, bias: 
     )
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("activation", [TANH, SIGMOID, softplus(2.5), SIN, QUADRATIC, *BROKEN], ids=repr)
 @pytest.mark.parametrize(
     ("scale", "bias", "order"),

@@ -56,6 +56,7 @@ def per_layer(network: Network, step: np.ndarray) -> np.ndarray:
     return np.array([np.linalg.norm(step[block]) for block in ParameterVector(network).blocks])
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize(("hidden", "output"), [(TANH, IDENTITY), (TANH, TANH), (SIGMOID, SIGMOID), (SIN, TANH)])
 def test_values_never_bend_more_than_the_bound(
@@ -79,6 +80,7 @@ def test_values_never_bend_more_than_the_bound(
     assert 0.05 < worst <= 1.0
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("output", [IDENTITY, TANH], ids=str)
 @pytest.mark.parametrize("size", [0.3, 0.03])

@@ -46,6 +46,7 @@ def test_nothing_is_proven_of_a_singular_triangle(smallest: float, seed: int) ->
     assert proven_singular(triangle) <= max(float(svdvals(triangle)[-1]), 1e-290)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("activation", [RELU, LEAKY_RELU, TANH], ids=repr)
 @pytest.mark.parametrize("angle", [1e-1, 1e-3])
 @pytest.mark.parametrize("alike", [(2, 7), (2, 7, 5)])

@@ -11,6 +11,7 @@ from unweave.networks.planted import general_network, unit_network
 from unweave.result import Verdict
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("activation", [TANH, SIGMOID])
 @pytest.mark.parametrize("order", [1, 2])
 def test_second_moments_agree_with_monte_carlo(activation, order: int, seed: int) -> None:

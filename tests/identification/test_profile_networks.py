@@ -30,6 +30,7 @@ def directions_of(network: Network) -> np.ndarray:
     return weights / np.linalg.norm(weights, axis=1, keepdims=True)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("activation", [TANH, SOFTPLUS, ERF, GELU, SILU, SIN, GAUSSIAN], ids=str)
 @pytest.mark.parametrize("has_skip", [False, True])
 def test_the_planted_network_is_put_together(activation: Activation, has_skip: bool, seed: int) -> None:

@@ -52,6 +52,7 @@ def neuron_errors(found: Network, truth: Network) -> float:
     return max(errors.weights, errors.biases, errors.output_weights)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("activation", SMOOTH, ids=str)
 @pytest.mark.parametrize("outputs", [1, 2])
 def test_exact_profiles_give_the_neurons_back(activation: Activation, outputs: int, seed: int) -> None:

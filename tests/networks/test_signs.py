@@ -132,6 +132,7 @@ def disturbed(network: Network, rng: np.random.Generator, size: float) -> Networ
     return replace(network, layers=tuple(layers), skip=None if network.skip is None else shaken(network.skip))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("activation", [RELU, SOFTPLUS, GELU, leaky_relu(0.1)], ids=str)
 @pytest.mark.parametrize(("inputs", "neurons", "outputs"), SHAPES)
 def test_the_only_choice_of_signs_is_found(
@@ -219,7 +220,8 @@ def test_no_signs_remove_a_genuine_affine_part(inputs: int, neurons: int, seed: 
         assert not found.open_signs.any()
 
 
-@pytest.mark.parametrize("neurons", [12, 16, 20, 30, 60])
+@pytest.mark.each_value
+@pytest.mark.parametrize("neurons", [12, 16, 20, 30, pytest.param(60, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("is_genuine", [False, True])
 def test_too_many_neurons_for_one_equation_are_no_guess(neurons: int, is_genuine: bool, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -281,6 +283,7 @@ def test_the_expected_number_of_accidents_is_that_of_unrelated_targets(seed: int
 LEAKY = [leaky_relu(0.01), leaky_relu(0.3), leaky_relu(0.05), leaky_relu(-0.4), leaky_relu(0.123456789), ABSOLUTE_VALUE]
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("activation", [RELU, *LEAKY], ids=str)
 @pytest.mark.parametrize("shape", [(8, 5, 1), (5, 10, 1), (4, 9, 2), (6, 1, 1)])
 def test_the_activation_behind_the_kinks_is_found(activation: Activation, shape: Shape, seed: int) -> None:

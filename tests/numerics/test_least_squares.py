@@ -81,6 +81,7 @@ def start_of(seed: int, size: float = 0.3, unknowns: int = 5) -> Vector:
     return size * np.random.default_rng([seed, 1]).normal(size=unknowns)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("policy", [PLAIN, DAMPED], ids=["undamped", "damped"])
 @pytest.mark.parametrize("is_orthogonal", [True, False])
 @pytest.mark.parametrize("noise", [0.0, 0.1])

@@ -133,6 +133,7 @@ def planted_kinks(
     return network, points, network(points)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("activation", [RELU, LEAKY_RELU, leaky_relu(-1.0), HARD_TANH], ids=str)
 @pytest.mark.parametrize(("inputs", "neurons", "outputs"), [(10, 5, 1), (20, 10, 3), (5, 10, 1)])
 @pytest.mark.parametrize("has_skip", [False, True])
@@ -149,6 +150,7 @@ def test_kinked_networks_are_refined_to_rounding(
     assert min(found.history[:4]) < 1e-13
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("activation", [RELU, LEAKY_RELU], ids=str)
 @pytest.mark.parametrize(("outputs", "has_skip"), [(1, False), (2, True)])
@@ -195,6 +197,7 @@ def test_large_relu_networks_are_refined_without_their_jacobian(
 # The preconditioned conjugate gradients
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(("outputs", "has_skip"), [(1, False), (2, True)])
 @pytest.mark.parametrize("activation", [TANH, RELU, LEAKY_RELU, HARD_TANH], ids=str)
 @pytest.mark.parametrize("shared_limit", [0, 15_000])

@@ -38,6 +38,7 @@ def perturbed(network: Network, seed: int, size: float, layers: tuple[int, ...] 
     return vector.moved(step if layers is None else np.where(vector.of_layers(layers), step, 0.0))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("shape", [(12, 10, 6, 4), (15, 10, 8, 6, 4)], ids=str)
 @pytest.mark.parametrize("output", [IDENTITY, TANH, SIGMOID], ids=str)
 @pytest.mark.parametrize("spread", [0.05, 0.5])

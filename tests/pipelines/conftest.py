@@ -1,8 +1,10 @@
 """Whole runs do not check the types of every call, unless ``UNWEAVE_TYPE_CHECKS=all`` asks for it."""
 
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
+import typer.main
 
 from typechecking import CHECKS_ALL, without_checks
 
@@ -14,4 +16,12 @@ def few_type_checks() -> Iterator[None]:
         yield
         return
     with without_checks():
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def commands_are_built_once() -> Iterator[None]:
+    """Keep the commands between runs of the command line: a process of a user builds them once, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(typer.main, "get_command", cache(typer.main.get_command))
         yield

@@ -51,6 +51,7 @@ def labelled(network: Network, seed: int, *, noise: float) -> tuple[LayerAssignm
     return null_space_layers(directions, effects, gradients, rng=rng), labels
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("output", [TANH, IDENTITY], ids=str)
 @pytest.mark.parametrize("widths", SHAPES, ids=str)
 @pytest.mark.parametrize("noise", [0.0, 0.02])

@@ -41,6 +41,7 @@ def solved(network: Network, seed: int, point: np.ndarray, *, is_scaled_outside:
     )
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("is_scaled_outside", [False, True])
 @pytest.mark.parametrize("widths", SHAPES, ids=str)
 @pytest.mark.parametrize(("activation", "output"), [(TANH, TANH), (TANH, IDENTITY), (SOFTPLUS, SIGMOID)], ids=str)

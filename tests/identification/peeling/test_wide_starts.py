@@ -37,7 +37,9 @@ def students(
     )
 
 
-@pytest.mark.parametrize(("widths", "outputs"), [((4, 2), 2), ((4, 3), 1), ((3, 3), 2)])
+@pytest.mark.parametrize(
+    ("widths", "outputs"), [((4, 2), 2), ((4, 3), 1), pytest.param((3, 3), 2, marks=pytest.mark.slow)]
+)
 def test_the_layers_above_are_found_in_their_widths(widths: tuple[int, int], outputs: int, seed: int) -> None:
     truth = planted(seed, widths, outputs=outputs)
     found = next(students(truth, seed, width=widths[1] + 2, depth=1))

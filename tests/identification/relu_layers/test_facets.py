@@ -117,6 +117,7 @@ def recovered(model: Callable[[np.ndarray], np.ndarray], inputs: int, seed: int)
     return found, in_oracle_units(found.network, probe.oracle)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("activation", [RELU, leaky_relu(0.1)], ids=str)
 @pytest.mark.parametrize("shape", [(12, 6, 5, 2), (20, 10, 8, 1)], ids=str)
 def test_large_networks_are_exact_without_a_common_refinement(

@@ -61,6 +61,7 @@ def solved(truth: Network, *, domain: Domain | None = None, answer: Answer | Non
     return found, survey
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("activation", [TANH, ERF], ids=repr)
 @pytest.mark.parametrize("outputs", [1, 2])
 @pytest.mark.parametrize("number", range(3))

@@ -125,6 +125,7 @@ def test_means_are_those_of_adaptive_quadrature(activation: Activation) -> None:
             assert mean_curvature(activation, scale) == pytest.approx(direct, abs=1e-8)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("name", CLOSED)
 @pytest.mark.parametrize("scale", [*SCALES, 0.01, 30.0])
 def test_means_are_those_of_closed_forms(name: str, scale: float) -> None:

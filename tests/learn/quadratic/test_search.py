@@ -25,6 +25,7 @@ def named(solver: object) -> str:
     return type(solver).__name__
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("solver", SOLVERS, ids=named)
 @pytest.mark.parametrize("start", ["random", "zero", "saddle"])
 def test_every_solver_fits_any_labels_from_anywhere(solver: LocalSolver, start: str, seed: int) -> None:

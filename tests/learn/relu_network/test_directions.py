@@ -19,7 +19,7 @@ from unweave.networks.planted import relu_network
 from unweave.numerics.symmetric_tensors import fit_directions, misfit_of
 
 BLIND = (0.0, 1.0, -1.0, float(np.sqrt(3)))
-SIZES = [(10, 5, 1), (20, 20, 1), (6, 18, 2), (4, 15, 3)]
+SIZES = [(10, 5, 1), pytest.param(20, 20, 1, marks=pytest.mark.slow), (6, 18, 2), (4, 15, 3)]
 
 
 @pytest.mark.parametrize(("inputs", "neurons", "order"), SIZES)

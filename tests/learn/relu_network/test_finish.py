@@ -37,7 +37,7 @@ def test_more_neurons_than_inputs_are_finished_with_their_signs(seed: int) -> No
     assert match(found.network, network).largest_error < 1e-11
 
 
-@pytest.mark.parametrize("noise", [0.05, 0.4])
+@pytest.mark.parametrize("noise", [0.05, pytest.param(0.4, marks=pytest.mark.slow)])
 def test_noisy_answers_are_fitted_at_the_parametric_rate(noise: float, seed: int) -> None:
     rng = np.random.default_rng(seed)
     network = relu_network(rng, inputs=6, neurons=4, special_biases=BLIND)

@@ -27,7 +27,7 @@ from unweave.networks.symmetries import match, reflect
 BIASES = np.array([0.0, 1.0, -1.0, np.sqrt(3), -np.sqrt(3), np.sqrt(3 + np.sqrt(6)), 0.742, -0.4, 2.8, -3.3])
 HEIGHTS = np.array([1.0, -2.0, 0.5, 1.5, -1.0, 3.0, -0.7, 1.0, 2.0, -1.0])
 BLIND = (0.0, 1.0, -1.0, float(np.sqrt(3)))
-SIZES = [(10, 5, 1), (20, 20, 1), (6, 18, 2), (4, 15, 3)]
+SIZES = [(10, 5, 1), pytest.param(20, 20, 1, marks=pytest.mark.slow), (6, 18, 2), (4, 15, 3)]
 
 
 def table_of(orders: tuple[int, ...], biases: np.ndarray = BIASES, heights: np.ndarray = HEIGHTS) -> np.ndarray:

@@ -42,6 +42,7 @@ def assert_same(answers: np.ndarray, network: Network, points: np.ndarray) -> No
     np.testing.assert_allclose(answers, expected, rtol=0.0, atol=1e-12 * float(np.std(expected)))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("skip", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_a_torch_module_gives_the_same_answers(name: str, skip: bool, seed: int) -> None:
@@ -69,6 +70,7 @@ def test_a_torch_module_has_the_same_numbers(skip: bool, seed: int, tmp_path: Pa
     assert torch.equal(other(points), module(points))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("skip", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_an_onnx_file_gives_the_same_answers(name: str, skip: bool, seed: int, tmp_path: Path) -> None:

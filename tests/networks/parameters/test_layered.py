@@ -47,6 +47,7 @@ def differences(network: Network, points: np.ndarray, h: float = 1e-6) -> np.nda
     return np.stack(columns, axis=1)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("shape", [SHAPE, (3, 2), (3, 4, 2), (3, 4, 3, 3, 1)], ids=str)
 @pytest.mark.parametrize("output", [IDENTITY, TANH, SIGMOID], ids=str)
 @pytest.mark.parametrize("has_skip", [False, True])

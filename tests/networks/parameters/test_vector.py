@@ -22,6 +22,7 @@ def planted(
     return network, rng.standard_normal((9, INPUTS))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("outputs", [1, 2, 3])
 @pytest.mark.parametrize("has_skip", [False, True])
 @pytest.mark.parametrize("activation", [TANH, GELU, SIN, RELU, LEAKY_RELU, HARD_TANH], ids=str)

@@ -142,7 +142,7 @@ def test_the_target_is_no_input(capsys: pytest.CaptureFixture) -> None:
     assert "more than once" in message([*arguments[:4], "a,a", "--target", "y"], capsys)
 
 
-@pytest.mark.parametrize("name", ["figure-1", "figure-4"])
+@pytest.mark.parametrize("name", ["figure-1", pytest.param("figure-4", marks=pytest.mark.slow)])
 def test_figures_look_at_the_clock_at_every_step(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """audit B13: `--max-seconds 25` overran 45 s where features are drawn, during which nobody looked at the clock."""
     looks = Counter[int]()

@@ -61,6 +61,7 @@ def test_candidates_are_those_of_the_table_that_nothing_simpler_replaces() -> No
     assert {each for each in NAMED.values() if each.is_tried_late} <= set(curved)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("domain", [None, Box(-2.0, 2.0)], ids=["everywhere", "box"])
 @pytest.mark.parametrize("activation", [MISH, ELU, SELU, SILU, GELU, SOFTPLUS, ERF], ids=repr)
 def test_close_relatives_are_told_apart_by_their_answers(activation: Activation, domain: Box | None) -> None:

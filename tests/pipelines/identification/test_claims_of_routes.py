@@ -62,7 +62,11 @@ def in_bfloat16(function: Function) -> Function:
 
 @pytest.mark.parametrize(
     ("outputs", "activation", "above"),
-    [(1, relu, under_sigmoid), (1, gelu, under_sigmoid), (3, gelu, under_softmax)],
+    [
+        (1, relu, under_sigmoid),
+        pytest.param(1, gelu, under_sigmoid, marks=pytest.mark.slow),
+        (3, gelu, under_softmax),
+    ],
 )
 def test_a_first_layer_without_neurons_is_none(
     outputs: int, activation: Function, above: Callable[[Function], Function], seed: int
@@ -137,7 +141,9 @@ def test_rounded_answers_in_a_box_are_asked_inside_it(seed: int) -> None:
     assert found.first_layer is None
 
 
-@pytest.mark.parametrize("kind", ["pairs", "axes", "one direction"])
+@pytest.mark.parametrize(
+    "kind", ["pairs", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("axes", "one direction"))]
+)
 @pytest.mark.filterwarnings("error")
 def test_parallel_neurons_of_one_layer_are_not_called_deep(kind: str, seed: int) -> None:
     """Their slabs overlap far out, and a sum of two profiles looks like one that upper layers have bent."""

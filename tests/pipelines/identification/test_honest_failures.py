@@ -76,7 +76,7 @@ class TestHonestFailures:
         if found.first_layer is not None:
             assert_are_among(found.first_layer.weights, first)
 
-    @pytest.mark.parametrize("neurons", [14, 30])
+    @pytest.mark.parametrize("neurons", [14, pytest.param(30, marks=pytest.mark.slow)])
     def test_too_many_neurons_for_second_derivatives(self, neurons: int, seed: int) -> None:
         truth, domain = general_network(np.random.default_rng(seed), inputs=5, neurons=neurons), unweave.Box(-2.0, 2.0)
         found = unweave.identify(truth, domain=domain, seed=seed)

@@ -57,7 +57,7 @@ def test_small_sweep(number: int, seed: int) -> None:
     assert_recovered(unweave.identify(truth, seed=number), truth)
 
 
-@pytest.mark.parametrize(("inputs", "neurons"), [(4, 4), (4, 5), (6, 6), (6, 12)])
+@pytest.mark.parametrize(("inputs", "neurons"), [(4, 4), (4, 5), (6, 6), pytest.param(6, 12, marks=pytest.mark.slow)])
 def test_query_bound_with_at_least_as_many_neurons_as_inputs(inputs: int, neurons: int, seed: int) -> None:
     truth = general_network(np.random.default_rng([seed, 4]), inputs=inputs, neurons=neurons)
     found = Identifier(walks=False)(CallableOracle(truth, inputs=inputs), seed=seed)

@@ -86,6 +86,7 @@ def test_assertions_fail_on_another_model() -> None:
         assert_same_function(found, second, points)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("activation", ACTIVATIONS)
 @pytest.mark.parametrize("name", LOADERS)
 def test_recovers_a_trained_network(name: str, activation: str) -> None:
@@ -111,7 +112,9 @@ def coarse_digits() -> tuple[np.ndarray, np.ndarray]:
     return StandardScaler().fit_transform(pixels), np.eye(10)[digits]
 
 
-@pytest.mark.parametrize("name", ["diabetes", "breast cancer", pytest.param("coarse digits", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "name", ["diabetes", *(pytest.param(name, marks=pytest.mark.slow) for name in ("breast cancer", "coarse digits"))]
+)
 def test_recovers_two_hidden_layers(name: str) -> None:
     points, target = coarse_digits() if name == "coarse digits" else data_set(name)
     model = fitted(points, target, "tanh", hidden_layer_sizes=(8, 5), max_iter=300)

@@ -32,6 +32,7 @@ class Counted:
 
 
 class TestUnits:
+    @pytest.mark.each_value
     @pytest.mark.parametrize("scale", [1e-290, 1e160, 1e290])
     @pytest.mark.parametrize("domain", [Everywhere(), Box(-1, 1)], ids=["everywhere", "box"])
     def test_answers_whose_squares_are_no_numbers_are_read(self, scale: float, domain: Everywhere | Box) -> None:
@@ -280,7 +281,13 @@ class TestClaims:
         assert more.certificate.fresh_queries > 4_600 > usual.certificate.fresh_queries
 
     @pytest.mark.parametrize(
-        "domain", [Box(1e5, 1e5 + 1), Box(np.array([0.0, -3.0]), 1e4), Everywhere(30.0, 1e3)], ids=str
+        "domain",
+        [
+            pytest.param(Box(1e5, 1e5 + 1), marks=pytest.mark.slow),
+            Box(np.array([0.0, -3.0]), 1e4),
+            Everywhere(30.0, 1e3),
+        ],
+        ids=str,
     )
     def test_the_radius_is_that_of_the_parameters_that_are_delivered(self, domain: Box | Everywhere) -> None:
         center, half_width = domain.frame(2)

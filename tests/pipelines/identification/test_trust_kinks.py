@@ -142,6 +142,7 @@ class TestBoxes:
         points = np.concatenate([rng.uniform(-1, 1, (20_000, 2)), vertices(2)])
         np.testing.assert_allclose(found.network(points), truth(points), atol=1e-9)
 
+    @pytest.mark.each_value
     @pytest.mark.parametrize("activation", [RELU, LEAKY_RELU], ids=str)
     @pytest.mark.parametrize("number", range(6))
     def test_ordinary_networks_in_a_box_are_right_at_every_vertex(self, activation: Activation, number: int) -> None:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from collections.abc import Iterator
 from io import StringIO
 from pathlib import Path
@@ -16,6 +17,8 @@ from shown_pages import FORMULA, PAGE_NAMES, page_of, text_of
 pytestmark = pytest.mark.browser
 # Rules of WCAG 2.1 that a machine can check: contrast, names, landmarks, headings and more.
 RULES = {"runOnly": {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"]}}
+# Those of them that colours alone can break.
+COLOURS = {"runOnly": {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}}
 
 
 @pytest.fixture(scope="module")
@@ -153,14 +156,40 @@ def test_everything_is_reached_with_the_keyboard(browser: Any, folder: Path) -> 
         assert "Routes to the neurons, and why each was taken or not" in reached
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("name", ["whole", "first layer", "landscape", "correction", "audit"])
-def test_no_rule_of_accessibility_is_broken(browser: Any, folder: Path, name: str, scheme: str) -> None:
+def test_no_rule_of_accessibility_is_broken(browser: Any, folder: Path, name: str) -> None:
     from axe_playwright_python.sync_playwright import Axe
 
-    with Opened(browser, folder / f"{name}.html", color_scheme=scheme) as opened:
-        found = Axe().run(opened.page, options=RULES).response["violations"]
-        assert [(each["id"], each["nodes"][0]["html"]) for each in found] == []
+    with Opened(browser, folder / f"{name}.html", color_scheme="light") as opened:
+        assert violations(Axe().run(opened.page, options=RULES)) == []
+        opened.page.emulate_media(color_scheme="dark")
+        assert opened.page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+        assert violations(Axe().run(opened.page, options=COLOURS)) == []
+
+
+def violations(found: Any) -> list[tuple[str, str]]:
+    return [(each["id"], each["nodes"][0]["html"]) for each in found.response["violations"]]
+
+
+def test_colours_alone_differ_in_the_dark(folder: Path) -> None:
+    """What the test above looks at in the dark is all that may be different there."""
+    before, found, after = (
+        (folder / "whole.html").read_text(encoding="utf-8").partition("@media (prefers-color-scheme: dark)")
+    )
+    assert found
+    assert re.match(r"\s*{\s*:root\s*{(\s*--[a-z-]+: #[0-9a-f]{6};)+\s*}\s*}", after)
+    assert "prefers-color-scheme" not in before + after
+
+
+def test_a_page_that_is_pale_in_the_dark_is_noticed(browser: Any, tmp_path: Path) -> None:
+    from axe_playwright_python.sync_playwright import Axe
+
+    text = "<title>t</title><style>@media (prefers-color-scheme: dark) {p {color: #eee}}</style><p>Hardly seen</p>"
+    (tmp_path / "pale.html").write_text(f"<!doctype html><html lang='en'>{text}", encoding="utf-8")
+    with Opened(browser, tmp_path / "pale.html", color_scheme="light") as opened:
+        assert violations(Axe().run(opened.page, options=COLOURS)) == []
+        opened.page.emulate_media(color_scheme="dark")
+        assert [name for name, _ in violations(Axe().run(opened.page, options=COLOURS))] == ["color-contrast"]
 
 
 @pytest.mark.slow

@@ -1,7 +1,5 @@
 from dataclasses import replace
 
-from matplotlib.container import ErrorbarContainer
-
 import unweave
 from correction_models import SmallConvolutions, small_images
 from unweave.explore.feature_correction.recipes import Recipe
@@ -25,6 +23,8 @@ def test_three_questions_are_drawn(seed: int) -> None:
 
 
 def test_every_window_has_a_line_of_its_own(seed: int) -> None:
+    from matplotlib.container import ErrorbarContainer
+
     found = measured(seed)
     windows = tuple(range(11))
     row = replace(found.depths[0], fixed=dict.fromkeys(windows, found.full))

@@ -44,7 +44,9 @@ def reference_descent(point: TrainingPoint, steps: int) -> TrainingPoint:
 
 
 @pytest.mark.parametrize(
-    ("activation", "trains_outputs"), [(SHARP, True), (QUADRATIC, True), (TANH, True), (SHARP, False)], ids=str
+    ("activation", "trains_outputs"),
+    [(SHARP, True), (QUADRATIC, True), pytest.param(TANH, True, marks=pytest.mark.slow), (SHARP, False)],
+    ids=str,
 )
 def test_the_batch_descends_like_single_runs(activation: Activation, trains_outputs: bool, seed: int) -> None:
     runs = some_runs(seed, activation)
@@ -90,6 +92,7 @@ def test_the_fast_softplus_is_exact(beta: float) -> None:
         assert np.allclose(np.asarray(slope), softplus(beta)(t, 1), rtol=1e-15, atol=0)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("search", [NewtonSearch(), GradientSearch(steps=2_000)], ids=["newton", "gradient"])
 @pytest.mark.parametrize("activation", [SHARP, QUADRATIC], ids=str)
 def test_wide_networks_have_no_spurious_minima(search, activation: Activation, seed: int) -> None:

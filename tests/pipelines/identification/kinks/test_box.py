@@ -11,7 +11,9 @@ from unweave.networks.planted import general_network
 from unweave.oracles.oracle import Box
 
 
-@pytest.mark.parametrize(("inputs", "neurons", "number"), [(10, 12, 4), (20, 10, 7)])
+@pytest.mark.parametrize(
+    ("inputs", "neurons", "number"), [(10, 12, 4), pytest.param(20, 10, 7, marks=pytest.mark.slow)]
+)
 def test_a_neuron_that_few_answers_tell_of_is_not_found_twice(inputs: int, neurons: int, number: int) -> None:
     """A fit had turned it a little, its kink was read once more, and two stood in the place of one."""
     truth = general_network(np.random.default_rng(number), inputs=inputs, neurons=neurons, activation=RELU)

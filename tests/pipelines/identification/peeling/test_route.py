@@ -79,6 +79,7 @@ def test_assertions_fail_on_another_network(seed: int) -> None:
         assert_not_vouched_for(found)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("output", [IDENTITY, TANH, SIGMOID], ids=repr)
 @pytest.mark.parametrize("shape", ["6-5-3-2", "8-6-4-3"])
 def test_every_layer_is_recovered(shape: str, output: Activation, seed: int) -> None:

@@ -74,6 +74,7 @@ class Recorded:
         return np.concatenate(self.asked)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("activation", [STEP, RELU], ids=repr)
 @pytest.mark.parametrize("above", [any_of, sum_and_pairs, "network", "relu network"])
 def test_planted_rows_are_found(activation: Activation, above: Above | str, seed: int) -> None:
@@ -274,6 +275,7 @@ def test_wrong_use_raises_before_any_query(arguments: dict[str, object]) -> None
     assert model.asked == []
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("activation", [None, "step"])
 @pytest.mark.parametrize(("above", "threshold"), [(any_of, 0.5), (sum_and_pairs, 6.0)])
 def test_identify_finds_the_rows_of_steps(activation: str | None, above: Above, threshold: float, seed: int) -> None:

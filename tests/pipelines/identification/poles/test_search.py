@@ -21,6 +21,7 @@ def steep(seed: int, *, inputs: int, neurons: int, outputs: int = 1, activation:
     )
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(("inputs", "neurons", "outputs"), [(2, 3, 1), (6, 8, 1), (10, 5, 3)])
 @pytest.mark.parametrize("activation", [TANH, SIGMOID], ids=str)
 def test_steep_networks_are_identified(

@@ -50,7 +50,7 @@ def test_too_many_features_are_harmless(seed: int) -> None:
     assert values[3] < 1e-5 * values[2]
 
 
-@pytest.mark.parametrize("weights", [(1.0, 0.1, 0.01), (1.0, 0.3, 0.09)])
+@pytest.mark.parametrize("weights", [pytest.param((1.0, 0.1, 0.01), marks=pytest.mark.slow), (1.0, 0.3, 0.09)])
 def test_degree_sixteen(weights: tuple[float, ...], seed: int) -> None:
     rng = np.random.default_rng(seed)
     inputs: Inputs = UniformInputs()

@@ -12,6 +12,7 @@ BOTH = [HalfspaceIntersectionClassifier, HalfspaceUnionClassifier]
 TRIANGLE = np.array([[1.0, 0.0], [-0.5, np.sqrt(0.75)], [-0.5, -np.sqrt(0.75)]])
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("estimator", BOTH)
 @pytest.mark.parametrize("names", [("benign", "malignant"), ("in", "out"), ("out", "in"), (1, 0), (True, False)])
 def test_either_class_may_be_inside(estimator, names: tuple, seed: int) -> None:

@@ -21,7 +21,6 @@ from unweave.reproduce.allenzhu.kernel_ridge import (
     PolynomialKernel,
     fit_kernel,
 )
-from unweave.reproduce.allenzhu.pictures import draw_comparison, draw_correction
 from unweave.reproduce.allenzhu.traces import FeatureTrace, measure_correction_law
 
 
@@ -82,6 +81,8 @@ def test_too_few_samples_for_gram_rounds(seed: int) -> None:
 
 
 def test_joint_is_exact_where_kernels_fail(seed: int) -> None:
+    from unweave.reproduce.allenzhu.pictures import draw_comparison
+
     rng = np.random.default_rng(seed)
     teacher = make_sparse_teacher(rng, inputs=20)
     points, fresh = rng.standard_normal((1_000, 20)), rng.standard_normal((1_000, 20))
@@ -118,6 +119,8 @@ def test_no_methods_are_refused(seed: int) -> None:
 
 
 def test_picture_of_the_correction_has_both_halves(seed: int) -> None:
+    from unweave.reproduce.allenzhu.pictures import draw_correction
+
     law = measure_correction_law(
         np.random.default_rng(seed), distribution=GaussianInputs(), inputs=6, widths=(2, 1), samples=800, rounds=2
     )

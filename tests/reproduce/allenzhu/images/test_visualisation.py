@@ -29,6 +29,7 @@ def slope(model: nn.Module, channel: int, *, is_averaged: bool) -> np.ndarray:
     return answers.numpy().reshape(SHAPE)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("is_averaged", [False, True])
 @pytest.mark.parametrize("steps", [1, 300])
 def test_a_linear_unit_converges_to_its_filter(is_averaged: bool, steps: int, seed: int) -> None:

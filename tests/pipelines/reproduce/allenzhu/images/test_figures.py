@@ -27,7 +27,6 @@ from unweave.reproduce.allenzhu.images.figure_results import (
 )
 from unweave.reproduce.allenzhu.images.figures import run_figure
 from unweave.reproduce.allenzhu.images.image_sets import digit_images
-from unweave.reproduce.allenzhu.images.pictures import draw_figure, montage
 
 DRAWN = ["figure-1", "figure-2", "figure-4", "figure-11", "figure-12"]
 
@@ -72,6 +71,8 @@ def trained(tmp_path_factory: pytest.TempPathFactory, seed: int) -> Callable[[st
 
 @pytest.mark.parametrize("name", DRAWN)
 def test_figures_run_and_are_drawn(name: str, trained: Callable[[str], Trained], tmp_path: Path) -> None:
+    from unweave.reproduce.allenzhu.images.pictures import draw_figure
+
     run = trained(name).run
     assert run.is_complete
     assert trained(name).told
@@ -163,6 +164,8 @@ def test_what_is_trained_is_not_trained_again(trained: Callable[[str], Trained],
 
 
 def test_a_stop_says_so_and_can_go_on(tmp_path: Path, seed: int) -> None:
+    from unweave.reproduce.allenzhu.images.pictures import draw_figure
+
     stopped = run_figure(tiny("figure-12"), digit_images(), tmp_path, seed=seed, max_seconds=1e-9)
     assert not stopped.is_complete
     assert stopped.notes[0].startswith("A miniature")
@@ -262,6 +265,8 @@ def test_spoilt_weights_are_refused(trained: Callable[[str], Trained], tmp_path:
 
 
 def test_a_montage_holds_every_image_in_its_place() -> None:
+    from unweave.reproduce.allenzhu.images.pictures import montage
+
     images = np.zeros((3, 3, 4, 4), dtype=np.float32)
     images[1, 0], images[2, 2] = 1.0, -1.0
     whole = montage(images, across=2)
