@@ -91,6 +91,9 @@ class Certificate:
         candidates: networks that the fresh queries have judged; the claim on `coverage` is corrected for them.
         trials: further places that were tried where something could hide, vertices, faces and kinks in a box; their
             errors count in `largest_error`.
+        crossings: places where rounded answers switch that no fit has seen, and that the network was judged by; 0 if
+            it was fitted to the answers themselves. The claim on the parameters rests on such places then.
+        crossing_error: largest error of the function at these.
     """
 
     largest_error: float
@@ -105,6 +108,8 @@ class Certificate:
     isolation: float
     candidates: int = 1
     trials: int = 0
+    crossings: int = 0
+    crossing_error: float = 0.0
 
     @property
     def is_isolated(self) -> bool:
@@ -122,6 +127,9 @@ class Certificate:
             ("coverage", f"at least {percent(self.coverage)} of the domain has no larger error {confidence}"),
             ("noise of one answer", f"{number(self.noise)} {spread}"),
         ]
+        if self.crossings:
+            where = f"at {self.crossings} other places where rounded answers switch"
+            lines.append(("error below the rounding", f"{number(self.crossing_error)} {spread}, {where}"))
         if self.is_isolated:
             close = "every parameter of an exact network with as many neurons is this close, relative to its neuron"
             far = "any other network with these answers is farther away than this"

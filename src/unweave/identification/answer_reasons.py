@@ -1,8 +1,11 @@
 """What is said of the answers themselves: that they change, are rough, rounded or constant, or are probabilities."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from unweave.arrays import significant_bits
+from unweave.oracles.answer_kinds import AnswerKind
 from unweave.oracles.value_grid import ValueGrid
 from unweave.oracles.views import NoiseFloor
 
@@ -66,6 +69,19 @@ def rounded_to_multiples(step: float, error: float) -> str:
         f"are rounded, with an error of {error:.1e} of their spread, or those of steps of equal height. Ask for more "
         "digits if that is possible."
     )
+
+
+def rounded_as(kinds: Sequence[AnswerKind | None]) -> list[str]:
+    """What is said of the grids that answers lie on, per output."""
+    names = [kind.name if kind is not None else None for kind in kinds]
+    if len(set(names)) == 1:
+        return [f"The answers are rounded to {names[0]}."] if names[0] is not None else []
+    return [f"Output {number + 1} is rounded to {name}." for number, name in enumerate(names) if name is not None]
+
+
+def no_crossings(why: str) -> str:
+    """Why nothing is known beyond the rounding of the answers."""
+    return f"The places where the rounded answers switch were not used to know the function more exactly: {why}"
 
 
 def rounded_constants(spreads: np.ndarray, unit: np.ndarray, are_rounded: np.ndarray) -> list[str]:

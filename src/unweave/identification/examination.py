@@ -289,7 +289,8 @@ class Examination:
             confidence=self.confidence,
             candidates=max(answers.judged, 1),
         )
-        if certificate.rms_error > max(candidate.certificate.rms_error, certificate.noise):
+        is_worse = certificate.rms_error > max(candidate.certificate.rms_error, certificate.noise)
+        if is_worse and not certificate.crossings:
             # The claim on the parameters was made with smaller errors.
             claim = refiner.certified(network)
             certificate = replace(certificate, **{name: getattr(claim, name) for name in PARAMETER_CLAIM})
@@ -301,7 +302,9 @@ class Examination:
 
     def _radius(self, candidate: Candidate, answers: AnswerPool) -> float:
         """How far parameters may be off, also if a difference that trials do not show is a second kink."""
-        unshown = 2.0 * self.unlucky * self._seen(candidate, answers)
+        certificate = candidate.certificate
+        seen = certificate.crossing_error if certificate.crossings else self._seen(candidate, answers)
+        unshown = 2.0 * self.unlucky * seen
         return max(candidate.certificate.radius, hidden_shift(candidate.network, unshown))
 
     def _refined(self, examined: Examined, refiner: Refiner) -> Candidate | None:

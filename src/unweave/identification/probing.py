@@ -12,6 +12,7 @@ from unweave.identification import answer_reasons
 from unweave.identification.answers import AnswerPool, Asking
 from unweave.identification.rounding import RoundingLook
 from unweave.identification.session import Session
+from unweave.oracles.answer_kinds import AnswerKind, KindLook
 from unweave.oracles.oracle import Oracle
 from unweave.oracles.views import (
     ROUNDING_DEVIATION,
@@ -201,6 +202,7 @@ class Probe:
         digits: what answers are rounded to.
         lines: the answers on the lines that have told the noise.
         gives_logits: whether answers are probabilities, so that the logits behind them are identified.
+        kinds: the grids that answers were rounded to, per output; None where no grid was seen.
     """
 
     oracle: StandardOracle
@@ -210,6 +212,7 @@ class Probe:
     digits: AnswerDigits
     lines: Float64[np.ndarray, "lines points outputs"]
     gives_logits: bool = False
+    kinds: tuple[AnswerKind | None, ...] = ()
 
     @property
     def answer_error(self) -> float:
@@ -240,6 +243,7 @@ class Probing:
         noise_look: how exact the answers are.
         bend_look: how fast the function changes.
         rounding_look: how answers that were rounded are told from steps.
+        kind_look: how it is told what they were rounded to.
         asking: how many answers fits and certificates get.
 
     Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
@@ -251,6 +255,7 @@ class Probing:
     noise_look: NoiseLook = field(default_factory=NoiseLook)
     bend_look: BendLook = field(default_factory=BendLook)
     rounding_look: RoundingLook = field(default_factory=RoundingLook)
+    kind_look: KindLook = field(default_factory=KindLook)
     asking: Asking = field(default_factory=Asking)
 
     def __call__(self, session: Session) -> Probe:
@@ -283,7 +288,9 @@ class Probing:
         self._check_noise(session, noise, oracle, digits)
         scale = self.bend_look.scale(standard[first:last], noise=noise.deviation / oracle.size)
         near = np.array(np.split(standard[: 2 * self.noise_look.line_points], 2))
-        return Probe(oracle, answers, scale, answer_rounding(asked), digits, near, gives_logits)
+        kinds = () if gives_logits else self.kind_look(values)
+        session.notes += answer_reasons.rounded_as(kinds)
+        return Probe(oracle, answers, scale, answer_rounding(asked), digits, near, gives_logits, kinds)
 
     def _rounding_of(
         self, session: Session, noise: NoiseFloor, oracle: StandardOracle, *, gives_logits: bool
