@@ -84,6 +84,14 @@ def no_crossings(why: str) -> str:
     return f"The places where the rounded answers switch were not used to know the function more exactly: {why}"
 
 
+def unmet_by_fits(residual: float) -> str:
+    """Why fits to rounded answers have found no network."""
+    return (
+        f"fits of tanh and ReLU neurons to the rounded answers leave {residual:.2g} times what rounding explains, at "
+        "least."
+    )
+
+
 def rounded_constants(spreads: np.ndarray, unit: np.ndarray, are_rounded: np.ndarray) -> list[str]:
     """What is said of outputs that are constant up to rounding, beside others that are not.
 

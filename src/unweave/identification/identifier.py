@@ -18,6 +18,7 @@ from unweave.certificates.quality import network_quality
 from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
 from unweave.identification import answer_reasons, reasons
 from unweave.identification.call import recording_settings
+from unweave.identification.coarse.route import CoarseFit, IsRounded
 from unweave.identification.estimate import budget_needed
 from unweave.identification.examination import Examination, Examined
 from unweave.identification.hessians.route import HessianRoute
@@ -184,6 +185,7 @@ class Identifier:
     def routes(self) -> tuple[Route, ...]:
         """The table of routes: they are tried in this order, each if it suits what is known by then."""
         return (
+            CoarseFit(suits=IsRounded(only_coarse=True)),
             PlateauWalk(suits=is_constant_in_parts),
             KinkWalk(suits=plateaus_end_in_bends),
             SaturationWalk(suits=is_constant_far_out),
@@ -199,6 +201,7 @@ class Identifier:
             KinkWalk(suits=is_straight_after_all),
             KinkWalk(suits=hides_kinks),
             PlateauWalk(suits=is_constant_at_the_centre, search=LowestLayerSearch(homes=0)),
+            CoarseFit(suits=IsRounded(only_coarse=False)),
             StudentFit(suits=Unexplained(), largest_error=self.rules.partly_explained),
         )
 

@@ -12,7 +12,7 @@ from unweave.identification import answer_reasons
 from unweave.identification.answers import AnswerPool, Asking
 from unweave.identification.rounding import RoundingLook
 from unweave.identification.session import Session
-from unweave.oracles.answer_kinds import AnswerKind, KindLook
+from unweave.oracles.answer_kinds import AnswerKind, KindLook, common_step
 from unweave.oracles.oracle import Oracle
 from unweave.oracles.views import (
     ROUNDING_DEVIATION,
@@ -283,17 +283,26 @@ class Probing:
         answers = AnswerPool(oracle, session.rng_fit, session.rng_fresh, asking=self.asking)
         answers.keep(np.concatenate([oracle.to_standard(noise.points), lines]), standard[:last], are_spread=False)
         answers.keep(spread, standard[last:], are_spread=True)
-        digits = self._rounding_of(session, noise, oracle, gives_logits=gives_logits)
+        kinds = () if gives_logits else self.kind_look(values)
+        digits = self._rounding_of(session, noise, oracle, kinds, gives_logits=gives_logits)
+        if not digits.are_rounded:
+            # Steps of such heights are no rounding.
+            kinds = tuple(kind if kind is not None and kind.is_relative else None for kind in kinds)
         noise = noise.at_least(np.maximum(rounding_error(asked, noise.magnitude), ROUNDING_DEVIATION * digits.unit))
         self._check_noise(session, noise, oracle, digits)
         scale = self.bend_look.scale(standard[first:last], noise=noise.deviation / oracle.size)
         near = np.array(np.split(standard[: 2 * self.noise_look.line_points], 2))
-        kinds = () if gives_logits else self.kind_look(values)
         session.notes += answer_reasons.rounded_as(kinds)
         return Probe(oracle, answers, scale, answer_rounding(asked), digits, near, gives_logits, kinds)
 
     def _rounding_of(
-        self, session: Session, noise: NoiseFloor, oracle: StandardOracle, *, gives_logits: bool
+        self,
+        session: Session,
+        noise: NoiseFloor,
+        oracle: StandardOracle,
+        kinds: tuple[AnswerKind | None, ...],
+        *,
+        gives_logits: bool,
     ) -> AnswerDigits:
         """Look how answers were rounded, which more of them tell than the noise was measured on."""
         asked, ledger = oracle.oracle, session.oracle.ledger
@@ -301,10 +310,10 @@ class Probing:
         if ledger.answer_digits > np.finfo(float).eps:
             error = float(np.max(rounding_error(asked, noise.magnitude) / oracle.size))
             session.note_rounding(answer_reasons.rounded_digits(ledger.answer_digits, error))
-        step = ledger.grid.step
+        step = ledger.grid.step or common_step(kinds)
         if step == 0.0 or gives_logits or not self.rounding_look(asked, step, session.rng_probe.spawn(1)[0]):
             return digits
-        digits = replace(digits, unit=np.maximum(digits.unit, step))
+        digits = replace(digits, unit=np.maximum(digits.unit, step), are_rounded=True)
         error = float(np.max(ROUNDING_DEVIATION * digits.unit / oracle.size))
         session.note_rounding(answer_reasons.rounded_to_multiples(step, error))
         return digits

@@ -4,7 +4,7 @@ The type of an array says little: services send a float32, or a number of four d
 precision lies on such a grid by chance only, so that a few answers tell.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -147,3 +147,9 @@ class KindLook:
     def _is_no_chance(self, kind: AnswerKind, values: Float64[np.ndarray, "values"]) -> bool:
         shares = np.minimum(1.0, np.spacing(np.abs(values)) / kind.step(values))
         return float(np.sum(np.log(shares))) < np.log(self.chance)
+
+
+def common_step(kinds: Sequence[AnswerKind | None]) -> float:
+    """Give the step of the grid if all outputs have the same decimals; zero if they have not."""
+    decimals = {kind.decimals if kind is not None else None for kind in kinds}
+    return 10.0 ** -float(count) if len(decimals) == 1 and (count := decimals.pop()) is not None else 0.0

@@ -244,10 +244,12 @@ class AnswerDigits:
     Args:
         unit: that of their last digit, or the number that they are multiples of.
         scatter: deviation of answers from those next to them, as measured.
+        are_rounded: whether all are multiples of one number and were seen to change by one of them at a time.
     """
 
     unit: Float64[np.ndarray, "outputs"]
     scatter: Float64[np.ndarray, "outputs"]
+    are_rounded: bool = False
 
     def are_cause(self, level: float, spread: Float64[np.ndarray, "outputs"]) -> bool:
         """Whether answers are as far from their neighbours, relative to the spread, as rounding makes them, or less."""

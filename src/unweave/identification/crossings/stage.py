@@ -21,6 +21,7 @@ from unweave.identification.refiner import Candidate, Refiner
 from unweave.identification.session import Session
 from unweave.networks.network import Network
 from unweave.networks.parameters import is_shallow
+from unweave.networks.signs import absorb_skip
 from unweave.numerics.network_fit import Refinement
 
 
@@ -65,6 +66,7 @@ class CrossingStage:
             bends and is not flat yet.
         largest_stretch: how much farther than its scale the domain is asked for that.
         nearest_kink: distances from every kink of a network at which it is judged; on both sides, and on the kink.
+        zero_skip: relative size of an affine part up to which it may be zero; chosen, far above its error here.
     """
 
     search: CrossingSearch = field(default_factory=CrossingSearch)
@@ -80,6 +82,7 @@ class CrossingStage:
     stretch: float = 1.5
     largest_stretch: float = 10.0
     nearest_kink: tuple[float, ...] = (1e-9, 1e-7, 1e-5, 1e-3)
+    zero_skip: float = 1e-6
 
     def __call__(self, candidate: Candidate, refiner: Refiner, probe: Probe, session: Session) -> Candidate:
         """Fit a candidate that is right up to the rounding to exact values, if answers are rounded and switch sharply.
@@ -91,7 +94,7 @@ class CrossingStage:
         if kind is None or not candidate.explains or not is_shallow(network) or network.widths == (0,):
             return candidate
         if units is not refiner.answers.oracle or not self._is_affordable(candidate, refiner.answers, session):
-            return candidate
+            return _unconfirmed(candidate)
         answers, rng = RoundedAnswers(units, kind), session.rng_fresh.spawn(1)[0]
         with session.stage("locating crossings"):
             try:
@@ -100,7 +103,7 @@ class CrossingStage:
                 session.notes.append(answer_reasons.no_crossings(str(failure)))
             except BudgetExhausted:
                 session.notes.append(answer_reasons.no_crossings("the budget does not allow it."))
-        return candidate
+        return _unconfirmed(candidate)
 
     def _finished(
         self,
@@ -134,10 +137,24 @@ class CrossingStage:
         for number, rounding in enumerate(answers.kind.roundings):
             levels = answers.levels(crossings.lines.lower, rounding)
             points = answers.oracle.as_asked(crossings.points)
-            fits.append((refiner.refine(network, points, levels[:, None], floor=self.tol), levels, number))
+            refinement = self._without_affine_part(network, points, levels, refiner)
+            fits.append((refinement, levels, number))
             if fits[-1][0].residual <= self.first_look * self.tol:
                 break
         return min(fits, key=lambda fit: fit[0].residual)
+
+    def _without_affine_part(
+        self, network: Network, points: Points, levels: PerPoint, refiner: Refiner
+    ) -> Refinement:
+        """Fit, and choose signs that leave no affine part if the values are met as well without it."""
+        whole = refiner.refine(network, points, levels[:, None], floor=self.tol)
+        if whole.network.skip is None:
+            return whole
+        absorbed = absorb_skip(whole.network, relative_tol=self.zero_skip)
+        if absorbed.skip is not None:
+            return whole
+        smaller = refiner.refine(absorbed, points, levels[:, None], floor=self.tol)
+        return smaller if smaller.residual <= self.first_look * max(whole.residual, self.tol) else whole
 
     def _judged(
         self, network: Network, answers: RoundedAnswers, pool: AnswerPool, number: int, rng: np.random.Generator
@@ -260,6 +277,13 @@ class CrossingStage:
             return True
         session.notes.append(answer_reasons.no_crossings(f"that takes about {needed:,} queries more."))
         return False
+
+
+def _unconfirmed(candidate: Candidate) -> Candidate:
+    """Claim nothing about the neurons of a network that was fitted up to the rounding, from random starts."""
+    if not candidate.start.is_student:
+        return candidate
+    return replace(candidate, certificate=replace(candidate.certificate, radius=np.inf, isolation=0.0))
 
 
 def _after(lines: Lines, count: int) -> np.ndarray:
