@@ -109,7 +109,9 @@ class CoarseFit:
                         continue
                     session.saw(fitted.width)
                     with session.stage("refining"):
-                        candidate = refiner.best([Start(as_network(shape, fitted), noise, is_student=True)])
+                        # Growth has chosen how many neurons there are.
+                        candidate = refiner(Start(as_network(shape, fitted), noise, is_student=True))
+                        candidate = refiner.without_affine_part(candidate)
                     if candidate.explains:
                         return Found(candidate=candidate)
             if is_over():
@@ -167,7 +169,7 @@ def rounding_of(probe: Probe, values: PerPoint) -> float:
     assert kind is not None
     steps = kind.step(kind.roundings[0](oracle.offset[0] + oracle.size[0] * values)) / oracle.size[0]
     steps = steps[np.isfinite(steps)]
-    return max(ROUNDING_DEVIATION * float(np.sqrt(np.mean(steps**2))), probe.scale.noise)
+    return ROUNDING_DEVIATION * float(np.sqrt(np.mean(steps**2)))
 
 
 def as_network(shape: Shape, fitted: Fitted) -> Network:

@@ -8,8 +8,9 @@ the network says where they are, and one answer on each side shows whether that 
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+import scipy  # its parts are loaded when first used
 
-from unweave.arrays import PerPoint, Points
+from unweave.arrays import PerPoint, PointMask, Points
 from unweave.certificates.certify import certify
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification import answer_reasons
@@ -20,7 +21,7 @@ from unweave.identification.probing import Probe
 from unweave.identification.refiner import Candidate, Refiner
 from unweave.identification.session import Session
 from unweave.networks.network import Network
-from unweave.networks.parameters import is_shallow
+from unweave.networks.parameters import is_shallow, shallow_jacobian
 from unweave.networks.signs import absorb_skip
 from unweave.numerics.network_fit import Refinement
 
@@ -66,6 +67,11 @@ class CrossingStage:
             bends and is not flat yet.
         largest_stretch: how much farther than its scale the domain is asked for that.
         nearest_kink: distances from every kink of a network at which it is judged; on both sides, and on the kink.
+        choice: places among which those are chosen that tell most, per place that is needed.
+        most_chosen: parameters up to which that is done, for the time it takes.
+        attempts: fits, each with the places added that the one before has missed.
+        few_missed: share of the judges up to which that is done: if more are missed, something is missing, or the
+            model has no more digits.
         zero_skip: relative size of an affine part up to which it may be zero; chosen, far above its error here.
     """
 
@@ -82,6 +88,10 @@ class CrossingStage:
     stretch: float = 1.5
     largest_stretch: float = 10.0
     nearest_kink: tuple[float, ...] = (1e-9, 1e-7, 1e-5, 1e-3)
+    choice: int = 6
+    most_chosen: int = 700
+    attempts: int = 3
+    few_missed: float = 0.5
     zero_skip: float = 1e-6
 
     def __call__(self, candidate: Candidate, refiner: Refiner, probe: Probe, session: Session) -> Candidate:
@@ -115,19 +125,39 @@ class CrossingStage:
     ) -> Candidate:
         network, error = candidate.network, candidate.floor
         wanted = self._wanted(network)
-        points = self._sample(network, answers, int(1.5 * wanted) + 20, rng)
-        lines = self.search.lines(network, answers, points)
-        first, rest = (lines.chosen(np.arange(len(lines.places)) < self.pilot), lines.chosen(_after(lines, self.pilot)))
+        points = self._sample(network, answers, self.choice * wanted, rng)
+        lines = self._telling(network, self.search.lines(network, answers, points), rng)
+        first, rest = lines.chosen(_first(lines, self.pilot)), lines.chosen(~_first(lines, self.pilot))
         crossings = self.search(answers, first, error=error, tol=self._tol(network, first.origins))
         self._check_sharpness(answers, crossings)
-        rest = rest.chosen(np.arange(len(rest.places)) < wanted - len(crossings.distances))
+        rest = rest.chosen(_first(rest, wanted - len(crossings.distances)))
         others = self.search(answers, rest, error=error, tol=self._tol(network, rest.origins))
         crossings = crossings.with_others(others)
-        if len(crossings.distances) < network.parameters:
-            raise StageFailed("too few answers switch where the network says they do.")
-        refinement, levels, rounding = self._fitted(network, crossings, refiner, answers)
-        judged = self._judged(refinement.network, answers, refiner.answers, rounding, rng)
+        for attempt in range(self.attempts):
+            if len(crossings.distances) < network.parameters:
+                raise StageFailed("too few answers switch where the network says they do.")
+            refinement, levels, rounding = self._fitted(network, crossings, refiner, answers)
+            judged = self._judged(refinement.network, answers, refiner.answers, rounding, rng)
+            missed = judged.errors > self.widening * self.first_look * self.tol
+            if not 0.0 < np.mean(missed) < self.few_missed or attempt + 1 == self.attempts:
+                break
+            # The fit knew too little there; others will judge what comes of it.
+            tol, network = self._tol(network, judged.lines.origins), refinement.network
+            crossings = crossings.with_others(self.search(answers, judged.lines.chosen(missed), error=error, tol=tol))
         return self._candidate(candidate, refinement, crossings, levels, judged, refiner)
+
+    def _telling(self, network: Network, lines: Lines, rng: np.random.Generator) -> Lines:
+        """Put first as many lines as there are parameters, chosen so that these are told best; then others at random.
+
+        Random places tell little of a neuron that bends in a corner of the domain.
+        """
+        rows = shallow_jacobian(network, lines.origins)[: len(lines.places)]
+        order = rng.permutation(len(rows))
+        if network.parameters <= self.most_chosen:
+            pivots = np.asarray(scipy.linalg.qr(rows.T, mode="r", pivoting=True)[1])
+            chosen = pivots[: network.parameters]
+            order = np.concatenate([chosen, np.setdiff1d(order, chosen, assume_unique=True)])
+        return lines.chosen(order)
 
     def _fitted(
         self, network: Network, crossings: Crossings, refiner: Refiner, answers: RoundedAnswers
@@ -163,12 +193,13 @@ class CrossingStage:
         rounding = answers.kind.roundings[number]
         domain = self._sample(network, answers, 2 * self.judges, rng)
         lines = [self.search.lines(network, answers, domain)]
-        lines[0] = lines[0].chosen(np.arange(len(lines[0].places)) < self.judges)
+        lines[0] = lines[0].chosen(_first(lines[0], self.judges))
         if network.layers[0].activation.kinks:
             places, normals = self._beside_kinks(network, answers, pool, rng)
             lines.append(self.search.lines(network, answers, places, within=normals))
         judged = [self._looked(network, answers, each, answers.levels(each.lower, rounding)) for each in lines]
-        return Judged(judged[0].lines, np.concatenate([each.errors for each in judged]))
+        pairs = zip(*(vars(each.lines).values() for each in judged), strict=True)
+        return Judged(Lines(*map(np.concatenate, pairs)), np.concatenate([each.errors for each in judged]))
 
     def _looked(self, network: Network, answers: RoundedAnswers, lines: Lines, levels: PerPoint) -> Judged:
         step = float(np.median(answers.kind.step(lines.lower))) / float(answers.oracle.size[0])
@@ -208,9 +239,8 @@ class CrossingStage:
         points = refiner.answers.oracle.as_asked(crossings.points)
         error = judged.largest
         if not error <= self.gained * candidate.floor:
-            residual = max(refinement.residual, self.gained * candidate.floor)
-            certificate = replace(candidate.certificate, rms_error=residual, radius=np.inf, isolation=0.0)
-            return replace(candidate, certificate=certificate, floor=self.tol, limit=self.gained * self.tol)
+            certificate = replace(candidate.certificate, radius=np.inf, isolation=0.0)
+            return replace(candidate, certificate=certificate, is_refuted=True)
         fresh = judged.lines.at(judged.lines.places)
         claim = certify(
             refinement.network,
@@ -286,5 +316,5 @@ def _unconfirmed(candidate: Candidate) -> Candidate:
     return replace(candidate, certificate=replace(candidate.certificate, radius=np.inf, isolation=0.0))
 
 
-def _after(lines: Lines, count: int) -> np.ndarray:
-    return np.arange(len(lines.places)) >= count
+def _first(lines: Lines, count: int) -> PointMask:
+    return np.arange(len(lines.places)) < count
