@@ -14,8 +14,9 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from unweave.arrays import Points, Values, kept_errors, root_mean_square
-from unweave.certificates.certify import RULES, fresh_needed, judged_by
+from unweave.certificates.certify import RULES, judged_by
 from unweave.certificates.claims import Evidence, in_words
+from unweave.certificates.coverage import fresh_needed
 from unweave.exceptions import BudgetExhausted, TimeExhausted
 from unweave.identification import answer_reasons
 from unweave.identification.answers import AnswerPool
@@ -126,7 +127,7 @@ class Examined:
             is_shallow=is_shallow(network),
             contradiction=contradiction,
             constants=answer_reasons.constants(same) if (same := same_outputs(probe)) else "",
-            twins=twin_distance(network, probe.answers.points, candidate.limit),
+            twins=twin_distance(network, probe.answers.points, candidate.certificate.crossing_error or candidate.limit),
             is_student=candidate.start.is_student,
             fresh_errors=candidate.student_errors(probe.answers.fresh_points, probe.answers.fresh_values, spreads),
             trial_error=max(candidate.student_errors(*probe.answers.trials_in_domain, spreads), default=0.0),

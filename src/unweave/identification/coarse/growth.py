@@ -116,7 +116,8 @@ class CoarseGrowth:
         directions = rng.standard_normal((self.pool, inputs))
         directions /= np.linalg.norm(directions, axis=1, keepdims=True)
         deviation = float(np.sqrt(np.mean(fit.points**2)))
-        spreads = np.exp(rng.uniform(*np.log(self.spreads), self.pool))
+        least, most = self.spreads
+        spreads = least * (most / least) ** rng.uniform(size=self.pool)
         biases = self.offset * spreads * rng.standard_normal(self.pool)
         return np.column_stack([directions * (spreads / deviation)[:, None], biases])
 

@@ -24,6 +24,7 @@ from unweave.networks.network import Network
 from unweave.networks.parameters import is_shallow, shallow_jacobian
 from unweave.networks.signs import absorb_skip
 from unweave.numerics.network_fit import Refinement
+from unweave.oracles.answer_kinds import Rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +46,30 @@ class Judged:
         return float(np.max(self.errors, initial=0.0))
 
 
+@dataclass(frozen=True, eq=False)
+class ExactFit:
+    """A network that was fitted to places where answers switch.
+
+    Args:
+        refinement: the network.
+        crossings: the places.
+        points: the same as they were asked.
+        levels: values of the function there, in standard units.
+        rounding: how numbers have come to the grid, which the values follow from.
+    """
+
+    refinement: Refinement
+    crossings: Crossings
+    points: Points
+    levels: PerPoint
+    rounding: Rounding
+
+    @property
+    def network(self) -> Network:
+        """The fitted network."""
+        return self.refinement.network
+
+
 @dataclass(frozen=True, kw_only=True)
 class CrossingStage:
     """Settings of the stage. Errors are in standard units, in which answers spread by one.
@@ -58,6 +83,7 @@ class CrossingStage:
         sharp: distance from such a place, in steps of the grid, from which on the answer must be on its own side:
             where it is not, the model itself has no more digits than its answers.
         judges: places that judge: without exception they stand for 95 % of the domain, with a confidence of 95 %.
+        fewest_judges: of these that must be there: without exception they stand for 86 %.
         first_look: distances from a judge's place at which both sides are asked first, in units of `tol`. A fit to
             hardly more equations than unknowns multiplies their errors.
         widening: factor of that where a side is wrong; chosen.
@@ -82,6 +108,7 @@ class CrossingStage:
     pilot: int = 10
     sharp: float = 0.03
     judges: int = 59
+    fewest_judges: int = 20
     first_look: float = 8.0
     widening: float = 8.0
     gained: float = 0.05
@@ -108,7 +135,7 @@ class CrossingStage:
         answers, rng = RoundedAnswers(units, kind), session.rng_fresh.spawn(1)[0]
         with session.stage("locating crossings"):
             try:
-                return self._finished(candidate, refiner, answers, rng, session)
+                return self._finished(candidate, refiner, answers, rng)
             except StageFailed as failure:
                 session.notes.append(answer_reasons.no_crossings(str(failure)))
             except BudgetExhausted:
@@ -121,7 +148,6 @@ class CrossingStage:
         refiner: Refiner,
         answers: RoundedAnswers,
         rng: np.random.Generator,
-        session: Session,
     ) -> Candidate:
         network, error = candidate.network, candidate.floor
         wanted = self._wanted(network)
@@ -133,18 +159,18 @@ class CrossingStage:
         rest = rest.chosen(_first(rest, wanted - len(crossings.distances)))
         others = self.search(answers, rest, error=error, tol=self._tol(network, rest.origins))
         crossings = crossings.with_others(others)
-        for attempt in range(self.attempts):
-            if len(crossings.distances) < network.parameters:
-                raise StageFailed("too few answers switch where the network says they do.")
-            refinement, levels, rounding = self._fitted(network, crossings, refiner, answers)
-            judged = self._judged(refinement.network, answers, refiner.answers, rounding, rng)
+        fit = self._fitted(network, crossings, refiner, answers)
+        judged = self._judged(fit.network, answers, refiner.answers, fit.rounding, rng)
+        for _ in range(self.attempts - 1):
             missed = judged.errors > self.widening * self.first_look * self.tol
-            if not 0.0 < np.mean(missed) < self.few_missed or attempt + 1 == self.attempts:
+            if not 0.0 < np.mean(missed) < self.few_missed:
                 break
             # The fit knew too little there; others will judge what comes of it.
-            tol, network = self._tol(network, judged.lines.origins), refinement.network
-            crossings = crossings.with_others(self.search(answers, judged.lines.chosen(missed), error=error, tol=tol))
-        return self._candidate(candidate, refinement, crossings, levels, judged, refiner)
+            tol = self._tol(network, judged.lines.origins)
+            more = self.search(answers, judged.lines.chosen(missed), error=error, tol=tol)
+            fit = self._fitted(fit.network, fit.crossings.with_others(more), refiner, answers)
+            judged = self._judged(fit.network, answers, refiner.answers, fit.rounding, rng)
+        return self._candidate(candidate, fit, judged)
 
     def _telling(self, network: Network, lines: Lines, rng: np.random.Generator) -> Lines:
         """Put first as many lines as there are parameters, chosen so that these are told best; then others at random.
@@ -159,23 +185,24 @@ class CrossingStage:
             order = np.concatenate([chosen, np.setdiff1d(order, chosen, assume_unique=True)])
         return lines.chosen(order)
 
-    def _fitted(
-        self, network: Network, crossings: Crossings, refiner: Refiner, answers: RoundedAnswers
-    ) -> tuple[Refinement, PerPoint, int]:
-        """Fit to the values at the places, which depend on how numbers came to the grid: the best way counts."""
-        fits = []
-        for number, rounding in enumerate(answers.kind.roundings):
-            levels = answers.levels(crossings.lines.lower, rounding)
-            points = answers.oracle.as_asked(crossings.points)
-            refinement = self._without_affine_part(network, points, levels, refiner)
-            fits.append((refinement, levels, number))
-            if fits[-1][0].residual <= self.first_look * self.tol:
-                break
-        return min(fits, key=lambda fit: fit[0].residual)
+    def _fitted(self, network: Network, crossings: Crossings, refiner: Refiner, answers: RoundedAnswers) -> ExactFit:
+        """Fit to the values at the places, which depend on how numbers came to the grid: the best way counts.
 
-    def _without_affine_part(
-        self, network: Network, points: Points, levels: PerPoint, refiner: Refiner
-    ) -> Refinement:
+        Raises:
+            StageFailed: if there are fewer places than parameters.
+        """
+        if len(crossings.distances) < network.parameters:
+            raise StageFailed("too few answers switch where the network says they do.")
+        points, fits = answers.oracle.as_asked(crossings.points), []
+        for rounding in answers.kind.roundings:
+            levels = answers.levels(crossings.lines.lower, rounding)
+            refinement = self._without_affine_part(network, points, levels, refiner)
+            fits.append(ExactFit(refinement, crossings, points, levels, rounding))
+            if refinement.residual <= self.first_look * self.tol:
+                break
+        return min(fits, key=lambda fit: fit.refinement.residual)
+
+    def _without_affine_part(self, network: Network, points: Points, levels: PerPoint, refiner: Refiner) -> Refinement:
         """Fit, and choose signs that leave no affine part if the values are met as well without it."""
         whole = refiner.refine(network, points, levels[:, None], floor=self.tol)
         if whole.network.skip is None:
@@ -187,10 +214,13 @@ class CrossingStage:
         return smaller if smaller.residual <= self.first_look * max(whole.residual, self.tol) else whole
 
     def _judged(
-        self, network: Network, answers: RoundedAnswers, pool: AnswerPool, number: int, rng: np.random.Generator
+        self, network: Network, answers: RoundedAnswers, pool: AnswerPool, rounding: Rounding, rng: np.random.Generator
     ) -> Judged:
-        """Ask on both sides of places that the network names, farther and farther away where a side is wrong."""
-        rounding = answers.kind.roundings[number]
+        """Ask on both sides of places that the network names, farther and farther away where a side is wrong.
+
+        Raises:
+            StageFailed: if there are too few such places.
+        """
         domain = self._sample(network, answers, 2 * self.judges, rng)
         lines = [self.search.lines(network, answers, domain)]
         lines[0] = lines[0].chosen(_first(lines[0], self.judges))
@@ -198,6 +228,8 @@ class CrossingStage:
             places, normals = self._beside_kinks(network, answers, pool, rng)
             lines.append(self.search.lines(network, answers, places, within=normals))
         judged = [self._looked(network, answers, each, answers.levels(each.lower, rounding)) for each in lines]
+        if len(judged[0].errors) < self.fewest_judges:
+            raise StageFailed("too few other places are there to judge the network by.")
         pairs = zip(*(vars(each.lines).values() for each in judged), strict=True)
         return Judged(Lines(*map(np.concatenate, pairs)), np.concatenate([each.errors for each in judged]))
 
@@ -226,28 +258,19 @@ class CrossingStage:
         places = np.concatenate([[0], numbers, numbers]), np.concatenate([[0.0], beside, -beside])
         return beside_kinks(network, *places, sample=lambda n: answers.oracle.sample(rng, n), is_box=pool.is_box)
 
-    def _candidate(
-        self,
-        candidate: Candidate,
-        refinement: Refinement,
-        crossings: Crossings,
-        levels: PerPoint,
-        judged: Judged,
-        refiner: Refiner,
-    ) -> Candidate:
+    def _candidate(self, candidate: Candidate, fit: ExactFit, judged: Judged) -> Candidate:
         """Give the fitted network with its own certificate; or the fault, if it does not meet other places either."""
-        points = refiner.answers.oracle.as_asked(crossings.points)
-        error = judged.largest
+        error, network = judged.largest, fit.network
         if not error <= self.gained * candidate.floor:
             certificate = replace(candidate.certificate, radius=np.inf, isolation=0.0)
             return replace(candidate, certificate=certificate, is_refuted=True)
         fresh = judged.lines.at(judged.lines.places)
         claim = certify(
-            refinement.network,
-            points=points,
-            values=levels[:, None],
+            network,
+            points=fit.points,
+            values=fit.levels[:, None],
             fresh_points=fresh,
-            fresh_values=refinement.network(fresh) + error,
+            fresh_values=network(fresh) + error,
             noise=self.tol,
         )
         certificate = replace(
@@ -258,7 +281,7 @@ class CrossingStage:
             crossings=len(judged.errors),
             crossing_error=error,
         )
-        return replace(candidate, refinement=refinement, certificate=certificate, is_closed_form=True)
+        return replace(candidate, refinement=fit.refinement, certificate=certificate, is_closed_form=True)
 
     def _check_sharpness(self, answers: RoundedAnswers, crossings: Crossings) -> None:
         """Ask a small share of a step beside places that were found.
