@@ -186,7 +186,7 @@ class Identifier:
     def routes(self) -> tuple[Route, ...]:
         """The table of routes: they are tried in this order, each if it suits what is known by then."""
         return (
-            CoarseFit(suits=IsRounded(only_coarse=True)),
+            CoarseFit(suits=IsRounded(least=1e-6)),
             PlateauWalk(suits=is_constant_in_parts),
             KinkWalk(suits=plateaus_end_in_bends),
             SaturationWalk(suits=is_constant_far_out),
@@ -202,7 +202,7 @@ class Identifier:
             KinkWalk(suits=is_straight_after_all),
             KinkWalk(suits=hides_kinks),
             PlateauWalk(suits=is_constant_at_the_centre, search=LowestLayerSearch(homes=0)),
-            CoarseFit(suits=IsRounded(only_coarse=False)),
+            CoarseFit(suits=IsRounded(least=1e-7)),
             StudentFit(suits=Unexplained(), largest_error=self.rules.partly_explained),
         )
 

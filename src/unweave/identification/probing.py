@@ -29,6 +29,10 @@ from unweave.oracles.views import (
 )
 from unweave.result import at_most
 
+# Step of a grid, relative to the spread of the answers, from which on they seem constant around places: those of
+# float16 and coarser; chosen.
+PLATEAU_STEP = 1e-4
+
 
 @dataclass(frozen=True)
 class FunctionScale:
@@ -220,6 +224,16 @@ class Probe:
         return self.scale.noise + self.rounding * float(np.max(np.abs(self.oracle.offset / self.oracle.size)))
 
     @property
+    def are_plateaus_of_rounding(self) -> bool:
+        """Whether steps of a grid that some output was rounded to are so large that places seem constant nearby."""
+        steps = [
+            float(kind.step(np.array([offset + size]))[0] / size)
+            for kind, offset, size in zip(self.kinds, self.oracle.offset, self.oracle.size, strict=False)
+            if kind is not None
+        ]
+        return max(steps, default=0.0) > PLATEAU_STEP
+
+    @property
     def spreads(self) -> Float64[np.ndarray, "outputs"]:
         """Standard deviation of fresh answers, per output; infinite where they are constant up to rounding."""
         return self.digits.spreads(*self.answers.unseen)
@@ -311,7 +325,11 @@ class Probing:
             error = float(np.max(rounding_error(asked, noise.magnitude) / oracle.size))
             session.note_rounding(answer_reasons.rounded_digits(ledger.answer_digits, error))
         step = ledger.grid.step or common_step(kinds)
-        if step == 0.0 or gives_logits or not self.rounding_look(asked, step, session.rng_probe.spawn(1)[0]):
+        if step == 0.0 or gives_logits:
+            return digits
+        # Decimals that change from each point to the next are no heights of steps.
+        is_sloped = common_step(kinds) > 0.0 and self.noise_look.changes_everywhere(noise.values)
+        if not is_sloped and not self.rounding_look(asked, step, session.rng_probe.spawn(1)[0]):
             return digits
         digits = replace(digits, unit=np.maximum(digits.unit, step), are_rounded=True)
         error = float(np.max(ROUNDING_DEVIATION * digits.unit / oracle.size))

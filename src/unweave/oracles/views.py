@@ -317,6 +317,11 @@ class NoiseLook:
     orders: tuple[int, ...] = (4, 5, 6, 7)
     suspicious: float = 1e3
 
+    def changes_everywhere(self, values: Values) -> bool:
+        """Whether every output differs from each point of both lines to the next, going by the answers there."""
+        lines = np.array(np.split(values[: 2 * self.line_points], 2))
+        return bool(np.all(np.diff(lines, axis=1) != 0.0))
+
     def __call__(self, oracle: Oracle, rng: np.random.Generator) -> NoiseFloor:
         """Estimate the noise of the answers from 2 x 9 + 3 queries, and 2 x 9 more if kinks may have disturbed it.
 

@@ -34,14 +34,15 @@ class IsRounded:
     """Suit functions of one output whose answers are numbers of a grid.
 
     Args:
-        only_coarse: whether the error must be too large for routes that go by small differences.
+        least: error of an answer, relative to the spread, from which on it is taken. Fits to finer answers take long
+            to meet them, and routes that go by small differences do not need that.
     """
 
-    only_coarse: bool
+    least: float
 
     def __call__(self, survey: Survey, known: Known) -> Decision:
         """Decide without any query."""
-        if self.only_coarse and survey.has_fine_answers:
+        if survey.probe.scale.noise < self.least:
             return leave("the answers are not coarsely rounded.")
         if len(survey.probe.kinds) != 1 or survey.probe.kinds[0] is None:
             return leave("no single output is rounded to a known grid.")
@@ -85,8 +86,8 @@ class CoarseFit:
     growth: CoarseGrowth = field(default_factory=CoarseGrowth)
     answers: float = 15.0
     typical: int = 5
-    more: float = 1.7
-    attempts: int = 3
+    more: float = 2.0
+    attempts: int = 2
     fewest: float = 5.0
     stretch: float = 2.0
     look: int = 4
