@@ -191,6 +191,7 @@ class Identifier:
             KinkWalk(suits=plateaus_end_in_bends),
             SaturationWalk(suits=is_constant_far_out),
             PoleWalk(suits=is_level_in_parts),
+            CoarseFit(suits=IsRounded(least=1e-7, only_kinked=True)),
             TwoLayerKinkWalk(suits=KinksBend()),
             KinkWalk(suits=has_kinks),
             LayerPeeling(suits=has_layers_above, power=self.power),

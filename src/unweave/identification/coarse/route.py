@@ -36,12 +36,14 @@ class IsRounded:
     Args:
         least: error of an answer, relative to the spread, from which on it is taken. Fits to finer answers take long
             to meet them, and routes that go by small differences do not need that.
+        only_kinked: whether the function must have been seen to have kinks: such fits meet fine answers, too.
     """
 
     least: float
+    only_kinked: bool = False
 
     def __call__(self, survey: Survey, known: Known) -> Decision:
-        """Decide without any query."""
+        """Decide without any query, but for a look whether there are kinks."""
         if survey.probe.scale.noise < self.least:
             return leave("the answers are not coarsely rounded.")
         if len(survey.probe.kinds) != 1 or survey.probe.kinds[0] is None:
@@ -50,6 +52,8 @@ class IsRounded:
             return leave("such fits were made already.")
         if known.first_layer is not None or np.any(np.isinf(survey.probe.spreads)):
             return leave("a first layer is known, or the answers are constant up to rounding.")
+        if self.only_kinked and (known.closes(survey) or not survey.has_kinks):
+            return leave("no kinks were seen in the first answers.")
         if not shapes_for(survey):
             return leave(f"such fits know no {survey.activation}.")
         return take(f"the answers are rounded to {survey.probe.kinds[0].name}.")
