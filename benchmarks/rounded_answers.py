@@ -31,10 +31,16 @@ def to_bfloat16(values: np.ndarray) -> np.ndarray:
     return even.astype(np.uint32).view(np.float32).astype(np.float64)
 
 
+def to_float16(values: np.ndarray) -> np.ndarray:
+    """Round to float16; far out ReLU is too large for it, and the model fails there."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float16).astype(np.float64)
+
+
 KINDS = {
     **{f"decimals-{count}": (lambda values, count=count: np.round(values, count)) for count in (6, 4, 3, 2)},
     "float32": lambda values: values.astype(np.float32).astype(np.float64),
-    "float16": lambda values: values.astype(np.float16).astype(np.float64),
+    "float16": to_float16,
     "bfloat16": to_bfloat16,
 }
 
@@ -58,8 +64,8 @@ def trial(activation: str, shape: str, domain: str, kind: str, seed: int) -> dic
     start = time.process_time()
     found = unweave.identify(lambda points: rounding(truth(points)), inputs=inputs, domain=box, seed=seed)
     error = radius = None
-    if found.is_identified:
-        network, certificate = found.network, found.certificate
+    network, certificate = found.network, found.certificate
+    if found.is_identified and network is not None and certificate is not None:
         is_same = network.widths == truth.widths and network.skip is None
         error = float(unweave.match(network, truth).largest_error) if is_same else np.inf
         radius = certificate.radius

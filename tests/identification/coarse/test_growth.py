@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unweave.activations import activation_named
-from unweave.identification.coarse.fit import Neurons, NoisyFit
+from unweave.identification.coarse.fit import NoisyFit
 from unweave.identification.coarse.growth import CoarseGrowth
 from unweave.identification.coarse.route import KINKED, SATURATING, as_network
 from unweave.networks.planted import general_network
@@ -18,12 +18,11 @@ def test_planted_neurons_are_found_up_to_the_noise(name: str, seed: int) -> None
     values = truth(points)[:, 0] + noise * rng.standard_normal(500)
     shape, growth = SATURATING if name == "tanh" else KINKED, CoarseGrowth()
     fit = NoisyFit(points, values, shape)
-    neurons: Neurons = np.empty((0, 6))
+    found = growth.round(fit, np.empty((0, 6)), noise, rng)
     for _ in range(growth.rounds):
-        found = growth.round(fit, neurons, noise, rng)
         if growth.is_met(fit, found, noise):
             break
-        neurons = growth.thinner(found, rng)
+        found = growth.round(fit, growth.thinner(found, rng), noise, rng)
     assert found.width == 3
     network = as_network(shape, found)
     others = rng.standard_normal((200, 5))

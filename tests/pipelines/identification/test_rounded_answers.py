@@ -74,6 +74,7 @@ class TestHonestFailures:
         found = unweave.identify(lambda x: np.round(truth(x), 0) + 0.5, inputs=6, domain=Box(-1.0, 1.0))
         assert found.outcome is not Outcome.IDENTIFIED
 
+    @pytest.mark.slow
     def test_a_model_with_no_more_digits_than_its_answers(self) -> None:
         """Inside, all is rounded to float16: answers switch more than once around one place."""
         truth = planted("tanh", 3)
@@ -94,7 +95,8 @@ class TestHonestFailures:
         truth = planted("tanh", 4)
         hidden, output = truth.layers
         tables = [each.astype(np.float32) for each in (hidden.weights, hidden.biases, output.weights, output.biases)]
-        single = Network.shallow(*(each.astype(np.float64) for each in tables), hidden.activation)
+        inner, shift, outer, offset = (each.astype(np.float64) for each in tables)
+        single = Network.shallow(inner, shift, outer, offset, hidden.activation)
 
         def model(points: np.ndarray) -> np.ndarray:
             weights, biases, outer, offset = tables
@@ -126,7 +128,7 @@ class TestHonestFailures:
         """Fits up to the rounding may have any activation; exact values do not."""
         truth = planted("erf", 6)
         found = unweave.identify(lambda x: np.round(truth(x), 2), inputs=6, domain=Box(-1.0, 1.0))
-        assert not found.is_identified or str(found.network.layers[0].activation) == "erf"
+        assert not found.is_identified or found.equivalent_activations == ("erf",)
 
     def test_nothing_is_asked_outside_of_a_box(self) -> None:
         truth, farthest = planted("relu", 7), [0.0]
