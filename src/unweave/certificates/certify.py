@@ -12,6 +12,7 @@ import scipy  # its parts are loaded when first used
 from jaxtyping import Float64
 
 from unweave.arrays import PerPoint, Points, Values
+from unweave.certificates.coverage import coverage_of
 from unweave.certificates.curvature_bound import LayeredCurvature
 from unweave.certificates.large_jacobians import (
     SINGULAR_RULES,
@@ -46,31 +47,6 @@ class CertificateRules:
 RULES = CertificateRules()
 
 
-def coverage_of(fresh: int, *, confidence: float, candidates: int = 1) -> float:
-    """Give the share of the domain that so many fresh points without exception stand for.
-
-    Several candidates share the probability of being wrong, so that it does not matter which of them was lucky.
-    """
-    return float(((1 - confidence) / candidates) ** (1 / fresh))
-
-
-def right_share(fresh: int, missed: int, *, confidence: float, candidates: int = 1) -> float:
-    """Give a lower bound of the share of the domain where a network is right that missed some of its fresh points.
-
-    The bound of Clopper and Pearson, from the binomial distribution alone.
-    """
-    if missed == 0:
-        return coverage_of(fresh, confidence=confidence, candidates=candidates) if fresh else 0.0
-    if missed >= fresh:
-        return 0.0
-    return float(scipy.special.betaincinv(fresh - missed, missed + 1, (1 - confidence) / candidates))
-
-
-def fresh_needed(coverage: float, *, confidence: float, candidates: int = 1) -> int:
-    """Give the number of fresh points that this coverage needs."""
-    return int(np.ceil(np.log((1 - confidence) / candidates) / np.log(coverage)))
-
-
 @dataclass(frozen=True)
 class Certificate:
     """Hold the evidence for a recovered network. Errors of values are in units of the spread of the output.
@@ -91,6 +67,9 @@ class Certificate:
         candidates: networks that the fresh queries have judged; the claim on `coverage` is corrected for them.
         trials: further places that were tried where something could hide, vertices, faces and kinks in a box; their
             errors count in `largest_error`.
+        crossings: places where rounded answers switch that no fit has seen, and that the network was judged by; 0 if
+            it was fitted to the answers themselves. The claim on the parameters rests on such places then.
+        crossing_error: largest error of the function at these.
     """
 
     largest_error: float
@@ -105,6 +84,8 @@ class Certificate:
     isolation: float
     candidates: int = 1
     trials: int = 0
+    crossings: int = 0
+    crossing_error: float = 0.0
 
     @property
     def is_isolated(self) -> bool:
@@ -122,6 +103,9 @@ class Certificate:
             ("coverage", f"at least {percent(self.coverage)} of the domain has no larger error {confidence}"),
             ("noise of one answer", f"{number(self.noise)} {spread}"),
         ]
+        if self.crossings:
+            where = f"at {self.crossings} other places where rounded answers switch"
+            lines.append(("error below the rounding", f"{number(self.crossing_error)} {spread}, {where}"))
         if self.is_isolated:
             close = "every parameter of an exact network with as many neurons is this close, relative to its neuron"
             far = "any other network with these answers is farther away than this"

@@ -9,7 +9,8 @@ Beside the claim stand the assumptions that can be computed from the network (`q
 import math
 from dataclasses import dataclass, replace
 
-from unweave.certificates.certify import Certificate, coverage_of, right_share
+from unweave.certificates.certify import Certificate
+from unweave.certificates.coverage import coverage_of, right_share
 from unweave.networks.network import Network
 from unweave.result import Diagnostic, Outcome, at_least, at_most, percent
 
@@ -191,8 +192,9 @@ class ClaimRules:
         twins = f" (two nearer than {evidence.twins:.0e} would look like one)" if evidence.twins else ""
         return Outcome.IDENTIFIED, (
             f"{evidence.network}; fresh answers are met to {certificate.rms_error:.1e} of their spread, "
-            f"and every parameter is within {certificate.radius:.1e} of the exact one, relative to the weights of its "
-            f"neuron, if there are as many neurons{twins}. {hidden(evidence)} {evidence.constants}".rstrip()
+            f"{_crossings(evidence)}and every parameter is within {certificate.radius:.1e} of the exact one, relative "
+            f"to the weights of its neuron, if there are as many neurons{twins}. "
+            f"{hidden(evidence)} {evidence.constants}".rstrip()
         )
 
     def certificate(self, evidence: Evidence) -> Certificate:
@@ -242,12 +244,25 @@ class ClaimRules:
         return Outcome.NOT_IDENTIFIED, _unknown_kind(evidence)
 
 
+def _crossings(evidence: Evidence) -> str:
+    """Say how well places are met that show more than rounded answers do; empty if none were asked."""
+    certificate = evidence.certificate
+    if not certificate.crossings:
+        return ""
+    return (
+        f"which is their rounding, {certificate.crossings} other places where they switch to "
+        f"{certificate.crossing_error:.1e}, "
+    )
+
+
 def hidden(evidence: Evidence) -> str:
     """Say what could still hide from a network that was found right wherever it was tried."""
     certificate = evidence.certificate
     small = (
         f"Whatever changes the answers by less than {evidence.limit:.1e} of their spread on average could still hide"
     )
+    if certificate.crossings:
+        small += " where only rounded answers were looked at"
     narrow = (
         f"and whatever fills less than {math.ceil(1e3 * (1 - certificate.coverage)) / 10:g}% of the domain "
         f"({certificate.fresh_queries} fresh points, confidence {percent(certificate.confidence)})"

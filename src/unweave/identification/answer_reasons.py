@@ -1,8 +1,11 @@
 """Reasons that lie in the answers themselves: they change, are rough, rounded or constant, or are probabilities."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from unweave.arrays import significant_bits
+from unweave.oracles.answer_kinds import AnswerKind
 from unweave.oracles.value_grid import ValueGrid
 from unweave.oracles.views import NoiseFloor
 
@@ -92,6 +95,27 @@ def _one_or_all(bounds: np.ndarray) -> str:
     """Write bounds, or the one that all of them are."""
     words = [f"{each:.4g}" for each in np.where(np.abs(bounds) < 1e-6, 0.0, bounds)]
     return words[0] if len(set(words)) == 1 else ",".join(words)
+
+
+def rounded_as(kinds: Sequence[AnswerKind | None]) -> list[str]:
+    """Tell about the grids that answers lie on, per output."""
+    names = [kind.name if kind is not None else None for kind in kinds]
+    if len(set(names)) == 1:
+        return [f"The answers are rounded to {names[0]}."] if names[0] is not None else []
+    return [f"Output {number + 1} is rounded to {name}." for number, name in enumerate(names) if name is not None]
+
+
+def no_crossings(why: str) -> str:
+    """Say why nothing is known beyond the rounding of the answers."""
+    return f"The places where the rounded answers switch were not used to know the function more exactly: {why}"
+
+
+def unmet_by_fits(residual: float) -> str:
+    """Say why fits to rounded answers have found no network."""
+    return (
+        f"fits of tanh and ReLU neurons to the rounded answers leave {residual:.2g} times what rounding explains, at "
+        "least."
+    )
 
 
 def rounded_constants(spreads: np.ndarray, unit: np.ndarray, are_rounded: np.ndarray) -> list[str]:

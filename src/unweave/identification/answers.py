@@ -267,17 +267,12 @@ class AnswerPool:
 
     def ask_trials_on_kinks(self, network: Network, radius: float) -> None:
         """Ask where each neuron of a network has its kinks: a second one close by shows there."""
-        hidden, rng = network.layers[0], self._rng_fresh.spawn(1)[0]
-        (numbers, beside), places = self._asking.beside_kink(radius), [np.empty((0, hidden.inputs))]
-        for weights, bias in zip(hidden.weights, hidden.biases, strict=True):
-            normal = weights / max(float(np.linalg.norm(weights)), np.finfo(float).tiny)
-            for kink in hidden.activation.kinks:
-                sample = self.oracle.sample(rng, int(np.max(numbers)) + 1)
-                on = corners.points_on(weights, bias - kink, sample, is_box=self.is_box)
-                reached = numbers < len(on)
-                places.append(on[numbers[reached]] + beside[reached, None] * normal)
-        points = np.concatenate(places)
-        self._try(points[np.all(np.abs(points) <= 1.0, axis=1)] if self.is_box else points)
+        rng = self._rng_fresh.spawn(1)[0]
+        places = self._asking.beside_kink(radius)
+        points, _ = corners.beside_kinks(
+            network, *places, sample=lambda count: self.oracle.sample(rng, count), is_box=self.is_box
+        )
+        self._try(points)
 
     def _try(self, points: Points) -> bool:
         """Ask trial points, if there are any and the model answers there."""

@@ -10,9 +10,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, Int
 
 from unweave.arrays import Atoms, PerNeuron, PerPoint, Points, Vector
+from unweave.networks.network import Network
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,3 +123,34 @@ def points_on(
     crosses = values * beyond < 0.0
     shares = values[crosses] / (values[crosses] - beyond[crosses])
     return points[crosses] + shares[:, None] * (ends[crosses] - points[crosses])
+
+
+def beside_kinks(
+    network: Network,
+    numbers: Int[np.ndarray, "points"],
+    distances: PerPoint,
+    *,
+    sample: Callable[[int], Points],
+    is_box: bool,
+) -> tuple[Points, Points]:
+    """Give points at some distances from every kink of the first layer, and the normals of the kinks.
+
+    Args:
+        network: whose kinks are meant.
+        numbers: of places on each kink; distances with the same number are from the same place.
+        distances: from the kink, along its normal.
+        sample: draws so many points of the domain.
+        is_box: whether the domain is a box.
+    """
+    hidden = network.layers[0]
+    places, normals = [np.empty((0, hidden.inputs))], [np.empty((0, hidden.inputs))]
+    for weights, bias in zip(hidden.weights, hidden.biases, strict=True):
+        normal = weights / max(float(np.linalg.norm(weights)), np.finfo(float).tiny)
+        for kink in hidden.activation.kinks:
+            on = points_on(weights, bias - kink, sample(int(np.max(numbers)) + 1), is_box=is_box)
+            reached = numbers < len(on)
+            places.append(on[numbers[reached]] + distances[reached, None] * normal)
+            normals.append(np.tile(normal, (len(places[-1]), 1)))
+    points, across = np.concatenate(places), np.concatenate(normals)
+    inside = np.all(np.abs(points) <= 1.0, axis=1) if is_box else np.ones(len(points), dtype=bool)
+    return points[inside], across[inside]

@@ -14,8 +14,9 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from unweave.arrays import Points, Values, kept_errors, root_mean_square
-from unweave.certificates.certify import RULES, fresh_needed, judged_by
+from unweave.certificates.certify import RULES, judged_by
 from unweave.certificates.claims import Evidence, in_words
+from unweave.certificates.coverage import fresh_needed
 from unweave.exceptions import BudgetExhausted, TimeExhausted
 from unweave.identification import answer_reasons
 from unweave.identification.answers import AnswerPool
@@ -130,7 +131,7 @@ class Examined:
             is_shallow=is_shallow(network),
             contradiction=contradiction,
             constants=answer_reasons.constants(same) if (same := same_outputs(probe)) else "",
-            twins=twin_distance(network, probe.answers.points, candidate.limit),
+            twins=twin_distance(network, probe.answers.points, candidate.certificate.crossing_error or candidate.limit),
             is_student=candidate.start.is_student,
             fresh_errors=candidate.student_errors(probe.answers.fresh_points, probe.answers.fresh_values, spreads),
             trial_error=max(candidate.student_errors(*probe.answers.trials_in_domain, spreads), default=0.0),
@@ -294,7 +295,8 @@ class Examination:
             confidence=self.confidence,
             candidates=max(answers.judged, 1),
         )
-        if certificate.rms_error > max(candidate.certificate.rms_error, certificate.noise):
+        is_worse = certificate.rms_error > max(candidate.certificate.rms_error, certificate.noise)
+        if is_worse and not certificate.crossings:
             # The claim on the parameters was made with smaller errors.
             claim = refiner.certified(network)
             certificate = replace(certificate, **{name: getattr(claim, name) for name in PARAMETER_CLAIM})
@@ -306,7 +308,9 @@ class Examination:
 
     def _radius(self, candidate: Candidate, answers: AnswerPool) -> float:
         """How far parameters may be off, also if a difference that trials do not show is a second kink."""
-        unshown = 2.0 * self.unlucky * self._seen(candidate, answers)
+        certificate = candidate.certificate
+        seen = certificate.crossing_error if certificate.crossings else self._seen(candidate, answers)
+        unshown = 2.0 * self.unlucky * seen
         return max(candidate.certificate.radius, hidden_shift(candidate.network, unshown))
 
     def _refined(self, examined: Examined, refiner: Refiner) -> Candidate | None:

@@ -12,12 +12,14 @@ import numpy as np
 
 from unweave.activations import IDENTITY, QUADRATIC, Activation, activation_named
 from unweave.arrays import limited_threads, threads_for
-from unweave.certificates.certify import RULES, Certificate, fresh_needed
+from unweave.certificates.certify import RULES, Certificate
 from unweave.certificates.claims import ClaimRules
+from unweave.certificates.coverage import fresh_needed
 from unweave.certificates.quality import network_quality
 from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
 from unweave.identification import answer_reasons, reasons
 from unweave.identification.call import recording_settings
+from unweave.identification.coarse.route import CoarseFit, IsRounded
 from unweave.identification.estimate import budget_needed
 from unweave.identification.examination import Examination, Examined
 from unweave.identification.hessians.route import HessianRoute
@@ -187,10 +189,12 @@ class Identifier:
     def routes(self) -> tuple[Route, ...]:
         """The table of routes: they are tried in this order, each if it suits what is known by then."""
         return (
+            CoarseFit(suits=IsRounded(least=1e-6)),
             PlateauWalk(suits=is_constant_in_parts),
             KinkWalk(suits=plateaus_end_in_bends),
             SaturationWalk(suits=is_constant_far_out),
             PoleWalk(suits=is_level_in_parts),
+            CoarseFit(suits=IsRounded(least=1e-7, only_kinked=True)),
             TwoLayerKinkWalk(suits=KinksBend()),
             KinkWalk(suits=has_kinks),
             LayerPeeling(suits=has_layers_above, power=self.power),
@@ -202,6 +206,7 @@ class Identifier:
             KinkWalk(suits=is_straight_after_all),
             KinkWalk(suits=hides_kinks),
             PlateauWalk(suits=is_constant_at_the_centre, search=LowestLayerSearch(homes=0)),
+            CoarseFit(suits=IsRounded(least=1e-7)),
             StudentFit(suits=Unexplained(), largest_error=self.rules.partly_explained),
         )
 

@@ -12,6 +12,7 @@ from unweave.identification import answer_reasons
 from unweave.identification.answers import AnswerPool, Asking
 from unweave.identification.rounding import RoundingLook
 from unweave.identification.session import Session
+from unweave.oracles.answer_kinds import AnswerKind, KindLook, common_step
 from unweave.oracles.oracle import Oracle
 from unweave.oracles.views import (
     ROUNDING_DEVIATION,
@@ -27,6 +28,10 @@ from unweave.oracles.views import (
     standardise,
 )
 from unweave.result import at_most
+
+# Step of a grid, relative to the spread of the answers, from which on they seem constant around places: those of
+# float16 and coarser; chosen.
+PLATEAU_STEP = 1e-4
 
 
 @dataclass(frozen=True)
@@ -201,6 +206,7 @@ class Probe:
         digits: what answers are rounded to.
         lines: the answers on the lines that have told the noise.
         gives_logits: whether answers are probabilities, so that the logits behind them are identified.
+        kinds: the grids that answers were rounded to, per output; None where no grid was seen.
     """
 
     oracle: StandardOracle
@@ -210,11 +216,22 @@ class Probe:
     digits: AnswerDigits
     lines: Float64[np.ndarray, "lines points outputs"]
     gives_logits: bool = False
+    kinds: tuple[AnswerKind | None, ...] = ()
 
     @property
     def answer_error(self) -> float:
         """Expected error of an answer, with the rounding of what was subtracted to centre the answers."""
         return self.scale.noise + self.rounding * float(np.max(np.abs(self.oracle.offset / self.oracle.size)))
+
+    @property
+    def are_plateaus_of_rounding(self) -> bool:
+        """Whether steps of a grid that some output was rounded to are so large that places seem constant nearby."""
+        steps = [
+            float(kind.step(np.array([offset + size]))[0] / size)
+            for kind, offset, size in zip(self.kinds, self.oracle.offset, self.oracle.size, strict=False)
+            if kind is not None
+        ]
+        return max(steps, default=0.0) > PLATEAU_STEP
 
     @property
     def spreads(self) -> Float64[np.ndarray, "outputs"]:
@@ -240,6 +257,7 @@ class Probing:
         noise_look: how exact the answers are.
         bend_look: how fast the function changes.
         rounding_look: how answers that were rounded are told from steps.
+        kind_look: how it is told what they were rounded to.
         asking: how many answers fits and certificates get.
 
     Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
@@ -251,6 +269,7 @@ class Probing:
     noise_look: NoiseLook = field(default_factory=NoiseLook)
     bend_look: BendLook = field(default_factory=BendLook)
     rounding_look: RoundingLook = field(default_factory=RoundingLook)
+    kind_look: KindLook = field(default_factory=KindLook)
     asking: Asking = field(default_factory=Asking)
 
     def __call__(self, session: Session) -> Probe:
@@ -278,15 +297,26 @@ class Probing:
         answers = AnswerPool(oracle, session.rng_fit, session.rng_fresh, asking=self.asking)
         answers.keep(np.concatenate([oracle.to_standard(noise.points), lines]), standard[:last], are_spread=False)
         answers.keep(spread, standard[last:], are_spread=True)
-        digits = self._rounding_of(session, noise, oracle, gives_logits=gives_logits)
+        kinds = () if gives_logits else self.kind_look(values)
+        digits = self._rounding_of(session, noise, oracle, kinds, gives_logits=gives_logits)
+        if not digits.are_rounded:
+            # Steps of such heights are no rounding.
+            kinds = tuple(kind if kind is not None and kind.is_relative else None for kind in kinds)
         noise = noise.at_least(np.maximum(rounding_error(asked, noise.magnitude), ROUNDING_DEVIATION * digits.unit))
         self._check_noise(session, noise, oracle, digits)
         scale = self.bend_look.scale(standard[first:last], noise=noise.deviation / oracle.size)
         near = np.array(np.split(standard[: 2 * self.noise_look.line_points], 2))
-        return Probe(oracle, answers, scale, answer_rounding(asked), digits, near, gives_logits)
+        session.notes += answer_reasons.rounded_as(kinds)
+        return Probe(oracle, answers, scale, answer_rounding(asked), digits, near, gives_logits, kinds)
 
     def _rounding_of(
-        self, session: Session, noise: NoiseFloor, oracle: StandardOracle, *, gives_logits: bool
+        self,
+        session: Session,
+        noise: NoiseFloor,
+        oracle: StandardOracle,
+        kinds: tuple[AnswerKind | None, ...],
+        *,
+        gives_logits: bool,
     ) -> AnswerDigits:
         """Look how answers were rounded, which more of them tell than the noise was measured on."""
         asked, ledger = oracle.oracle, session.oracle.ledger
@@ -294,10 +324,14 @@ class Probing:
         if ledger.answer_digits > np.finfo(float).eps:
             error = float(np.max(rounding_error(asked, noise.magnitude) / oracle.size))
             session.note_rounding(answer_reasons.rounded_digits(ledger.answer_digits, error))
-        step = ledger.grid.step
-        if step == 0.0 or gives_logits or not self.rounding_look(asked, step, session.rng_probe.spawn(1)[0]):
+        step = ledger.grid.step or common_step(kinds)
+        if step == 0.0 or gives_logits:
             return digits
-        digits = replace(digits, unit=np.maximum(digits.unit, step))
+        # Decimals that change from each point to the next are no heights of steps.
+        is_sloped = common_step(kinds) > 0.0 and self.noise_look.changes_everywhere(noise.values)
+        if not is_sloped and not self.rounding_look(asked, step, session.rng_probe.spawn(1)[0]):
+            return digits
+        digits = replace(digits, unit=np.maximum(digits.unit, step), are_rounded=True)
         error = float(np.max(ROUNDING_DEVIATION * digits.unit / oracle.size))
         session.note_rounding(answer_reasons.rounded_to_multiples(step, error))
         return digits

@@ -174,6 +174,14 @@ def staircase(rows: int) -> str:
     )
 
 
+def rounded_plateaus(rows: int) -> str:
+    """Why hyperplanes where answers jump are no layer if the answers are rounded."""
+    return (
+        f"the answers jump at {rows} hyperplanes, but they are rounded so coarsely that any function seems to: no row "
+        "is called a neuron. Ask for answers with more digits."
+    )
+
+
 def too_wide(layer: Layer) -> str:
     """Say why nothing above a wide first layer can be asked for."""
     return (

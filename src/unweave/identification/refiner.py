@@ -53,6 +53,7 @@ class Candidate:
         start: what it was refined from.
         units: the coordinates that it is written in.
         is_closed_form: whether it was solved from answers that were placed for that, and not fitted to all.
+        is_refuted: whether exact values contradict it, where rounded answers do not.
     """
 
     refinement: Refinement
@@ -64,6 +65,7 @@ class Candidate:
     start: Start
     units: StandardOracle
     is_closed_form: bool = False
+    is_refuted: bool = False
 
     @property
     def network(self) -> Network:
@@ -110,7 +112,7 @@ class Candidate:
     @property
     def explains(self) -> bool:
         """Whether fresh answers are met up to the noise."""
-        return self.certificate.rms_error <= self.limit
+        return self.certificate.rms_error <= self.limit and not self.is_refuted
 
 
 @dataclass(frozen=True)
@@ -205,7 +207,7 @@ class Refiner:
                 break
             tried.append(candidate)
             if candidate.explains:
-                return self._without_affine_part(self._pruned(candidate))
+                return self.without_affine_part(self._pruned(candidate))
             if start.network.parameters > self.largest_fit and len(tried) >= self.large_fits:
                 break
         return min(tried, key=lambda candidate: candidate.certificate.rms_error)
@@ -335,7 +337,7 @@ class Refiner:
             candidate = smaller
         return candidate
 
-    def _without_affine_part(self, candidate: Candidate) -> Candidate:
+    def without_affine_part(self, candidate: Candidate) -> Candidate:
         """Choose signs that leave no affine part, if the network still explains the answers without it."""
         network = candidate.network
         if network.skip is None:

@@ -30,6 +30,7 @@ SATURATION = "saturation walk"
 KINK_WALK = "kink walk"
 POLE_WALK = "pole walk"
 STUDENT_FIT = "student fit"
+COARSE_FIT = "coarse fit"
 HESSIANS = "Hessians"
 
 

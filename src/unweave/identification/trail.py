@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from unweave.certificates.certify import Certificate
 from unweave.exceptions import BudgetExhausted, OracleError
 from unweave.identification import answer_reasons
+from unweave.identification.crossings.stage import CrossingStage
 from unweave.identification.examination import Examination, Examined
 from unweave.identification.found import Found, Settled
 from unweave.identification.refiner import Candidate, Refiner
@@ -36,6 +37,7 @@ class Trail:
         best_route: the one that led to the best network.
         layer_route: the one that led to the first layer.
         imitation_route: the one that led to the imitation.
+        crossings: how networks are known more exactly than rounded answers are.
     """
 
     survey: Survey
@@ -53,6 +55,7 @@ class Trail:
     best_route: str = ""
     layer_route: str = ""
     imitation_route: str = ""
+    crossings: CrossingStage = field(default_factory=CrossingStage)
 
     def after(self, route: Route, refiner: Refiner) -> "Trail":
         """Try another route, if it suits and is still needed.
@@ -134,6 +137,8 @@ class Trail:
     def _examined(self, candidate: Candidate, refiner: Refiner) -> Examined:
         """Try a network where it could still be wrong, unless it is known to be."""
         is_student, examination = candidate.start.is_student, self.examination
+        # Before it is tried elsewhere: what rounding hides of a wrong network shows there.
+        candidate = self.crossings(candidate, refiner, self.survey.probe, self.survey.session)
         if not candidate.explains and not is_student:
             return examination.of_known_fault(candidate, refiner)
         with self.survey.session.stage("examining the network"):

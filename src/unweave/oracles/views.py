@@ -250,10 +250,12 @@ class AnswerDigits:
     Args:
         unit: that of their last digit, or the number that they are multiples of.
         scatter: deviation of answers from those next to them, as measured.
+        are_rounded: whether all are multiples of one number and were seen to change by one of them at a time.
     """
 
     unit: Float64[np.ndarray, "outputs"]
     scatter: Float64[np.ndarray, "outputs"]
+    are_rounded: bool = False
 
     def are_cause(self, level: float, spread: Float64[np.ndarray, "outputs"]) -> bool:
         """Whether answers are as far from their neighbours, relative to the spread, as rounding makes them, or less."""
@@ -320,6 +322,11 @@ class NoiseLook:
     spacing: float = 1e-3
     orders: tuple[int, ...] = (4, 5, 6, 7)
     suspicious: float = 1e3
+
+    def changes_everywhere(self, values: Values) -> bool:
+        """Whether every output differs from each point of both lines to the next, going by the answers there."""
+        lines = np.array(np.split(values[: 2 * self.line_points], 2))
+        return bool(np.all(np.diff(lines, axis=1) != 0.0))
 
     def __call__(self, oracle: Oracle, rng: np.random.Generator) -> NoiseFloor:
         """Estimate the noise of the answers from 2 x 9 + 3 queries, and 2 x 9 more if kinks may have disturbed it.

@@ -51,6 +51,8 @@ class PlateauWalk:
         grid = session.oracle.ledger.grid
         if layer.is_parallel and (grid.is_staircase or grid.bits <= grid.most_bits):
             return Found(reasons.staircase(layer.rows), checks=layer.checks)
+        if probe.are_plateaus_of_rounding:
+            return Found(reasons.rounded_plateaus(layer.rows), checks=layer.checks)
         return lowest_layer(layer, probe.oracle)
 
     def _search(self, survey: Survey) -> LowestLayerSearch:

@@ -1,0 +1,127 @@
+"""Identify networks behind rounded answers: decimals, float32, float16 and bfloat16, without bounds and in a box.
+
+    python benchmarks/rounded_answers.py --seeds 20 --first 930000 --out rounded.jsonl
+
+Every trial is a line of the file, so that a run that was ended goes on there. Planted are weights N(0, 1)/sqrt(inputs),
+``b ~ 0.3 N``, ``a`` uniform in ±(0.3, 2) and an offset ``0.3 N``. For every cell: how many were identified with
+parameters within the radius and to 1e-8, the largest error, queries per parameter (the largest) and CPU seconds
+(the median). A wrong network that is called identified ends the run with 1.
+"""
+
+import json
+import sys
+import time
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+
+import unweave
+from command_line import parser_of, say
+from unweave.activations import activation_named
+from unweave.networks.network import Network
+
+ENOUGH = 1e-8
+
+
+def to_bfloat16(values: np.ndarray) -> np.ndarray:
+    """Round to bfloat16 by way of float32, as frameworks do."""
+    bits = np.asarray(values, dtype=np.float32).view(np.uint32).astype(np.uint64)
+    even = (bits + ((bits >> 16) & 1) + 0x7FFF) & 0xFFFF0000
+    return even.astype(np.uint32).view(np.float32).astype(np.float64)
+
+
+def to_float16(values: np.ndarray) -> np.ndarray:
+    """Round to float16; far out ReLU is too large for it, and the model fails there."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float16).astype(np.float64)
+
+
+KINDS = {
+    **{f"decimals-{count}": (lambda values, count=count: np.round(values, count)) for count in (6, 4, 3, 2)},
+    "float32": lambda values: values.astype(np.float32).astype(np.float64),
+    "float16": to_float16,
+    "bfloat16": to_bfloat16,
+}
+
+
+def planted(activation: str, inputs: int, neurons: int, rng: np.random.Generator) -> Network:
+    """Draw a network."""
+    return Network.shallow(
+        rng.standard_normal((neurons, inputs)) / np.sqrt(inputs),
+        0.3 * rng.standard_normal(neurons),
+        rng.choice([-1.0, 1.0], (1, neurons)) * rng.uniform(0.3, 2.0, (1, neurons)),
+        0.3 * rng.standard_normal(1),
+        activation_named(activation),
+    )
+
+
+def trial(activation: str, shape: str, domain: str, kind: str, seed: int) -> dict[str, object]:
+    """Identify one network."""
+    inputs, neurons = map(int, shape.split("-")[:2])
+    truth, rounding = planted(activation, inputs, neurons, np.random.default_rng(seed)), KINDS[kind]
+    box = unweave.Box(-1.0, 1.0) if domain == "box" else None
+    start = time.process_time()
+    found = unweave.identify(lambda points: rounding(truth(points)), inputs=inputs, domain=box, seed=seed)
+    error = radius = None
+    network, certificate = found.network, found.certificate
+    if found.is_identified and network is not None and certificate is not None:
+        is_same = network.widths == truth.widths and network.skip is None
+        error = float(unweave.match(network, truth).largest_error) if is_same else np.inf
+        radius = certificate.radius
+    return {
+        "cell": [activation, shape, domain, kind],
+        "seed": seed,
+        "outcome": found.outcome.value,
+        "error": error,
+        "radius": radius,
+        "per_parameter": found.cost.queries / truth.parameters,
+        "seconds": time.process_time() - start,
+        "reason": found.reason,
+    }
+
+
+def row(trials: list[dict]) -> tuple[str, int]:
+    """Put the trials of a cell into one line, and count those that are wrong."""
+    identified = [each for each in trials if each["error"] is not None]
+    exact = [each for each in identified if each["error"] <= ENOUGH]
+    wrong = sum(each["error"] > max(each["radius"], 1e-15) for each in identified)
+    largest = max((each["error"] for each in identified), default=np.nan)
+    queries = [each["per_parameter"] for each in trials]
+    cost = f"{np.median(queries):.0f} (at most {max(queries):.0f}) | {np.median([t['seconds'] for t in trials]):.1f}"
+    activation, shape, domain, kind = trials[0]["cell"]
+    counts = f"{len(exact)} of {len(trials)} | {wrong} | {largest:.0e}"
+    return f"| {activation} {shape} | {domain} | {kind} | {counts} | {cost} |", wrong
+
+
+def main() -> int:
+    """Run what the file does not hold yet, and print the table."""
+    parser = parser_of(__doc__)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--first", type=int, default=930_000, help="the first seed")
+    parser.add_argument("--activations", nargs="+", default=["tanh", "sigmoid", "relu"])
+    parser.add_argument("--shapes", nargs="+", default=["10-5-1", "20-10-1"])
+    parser.add_argument("--domains", nargs="+", default=["unbounded", "box"], choices=["unbounded", "box"])
+    parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=list(KINDS))
+    parser.add_argument("--out", type=Path, default=Path("rounded.jsonl"))
+    options = parser.parse_args()
+    done = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
+    say(f"| network | domain | answers | to {ENOUGH:.0e} | wrong | largest error | queries per parameter | seconds |")
+    say("| --- | --- | --- | --- | --- | --- | --- | --- |")
+    wrong = 0
+    for cell in product(options.activations, options.shapes, options.domains, options.kinds):
+        trials = []
+        for seed in range(options.first, options.first + options.seeds):
+            known = [each for each in done if each["cell"] == list(cell) and each["seed"] == seed]
+            trials.append(known[0] if known else trial(*cell, seed))
+            if not known:
+                with options.out.open("a") as file:
+                    file.write(json.dumps(trials[-1]) + "\n")
+        line, count = row(trials)
+        wrong += count
+        say(line)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
