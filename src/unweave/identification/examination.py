@@ -9,6 +9,7 @@ has something missing.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from jaxtyping import Bool, Float64
@@ -110,6 +111,7 @@ class Examined:
         said = (
             answer_reasons.too_coarse(probe.digits.unit, spreads, candidate.limit, largest_noise) if is_coarse else ""
         )
+        errors_at = partial(candidate.delivered_errors, probe.oracle)
         slope = 0.0 if network.skip is None else float(np.max(np.abs(network.skip), initial=0.0))
         return Evidence(
             network=in_words(network),
@@ -132,8 +134,8 @@ class Examined:
             constants=answer_reasons.constants(same) if (same := same_outputs(probe)) else "",
             twins=twin_distance(network, probe.answers.points, candidate.limit),
             is_student=candidate.start.is_student,
-            fresh_errors=candidate.student_errors(probe.answers.fresh_points, probe.answers.fresh_values, spreads),
-            trial_error=max(candidate.student_errors(*probe.answers.trials_in_domain, spreads), default=0.0),
+            fresh_errors=errors_at(probe.answers.fresh_points, probe.answers.fresh_values, spreads),
+            trial_error=max(errors_at(*probe.answers.trials_in_domain, spreads), default=0.0),
             are_corners_tried=probe.answers.are_corners_tried,
             unit_excess=self.unit_excess,
         )
@@ -203,6 +205,26 @@ class Examination:
             is_complete = False
         missed = np.count_nonzero(refiner.missed(candidate.network, answers.fresh_points, answers.fresh_values))
         return Examined(self._certified(candidate, refiner), missed=int(missed), is_complete=is_complete)
+
+    def of_rest(self, examined: Examined, refiner: Refiner, *, largest_error: float) -> Examined:
+        """Ask fresh points that prove a share of the domain, if a network leaves only a little unexplained there.
+
+        Args:
+            examined: the network.
+            refiner: with the answers.
+            largest_error: root mean square error, relative to the spread, that is a little.
+        """
+        candidate, answers = examined.candidate, refiner.answers
+        is_near = examined.error <= largest_error and candidate.units is answers.oracle
+        if candidate.explains or candidate.start.is_student or not is_near:
+            return examined
+        try:
+            answers.ask_fresh(self.wanted(answers))
+        except BudgetExhausted:
+            return examined
+        errors = kept_errors(_errors(candidate, answers.fresh_points, answers.fresh_values))
+        missed = np.count_nonzero(refiner.missed(candidate.network, answers.fresh_points, answers.fresh_values))
+        return replace(examined, candidate=self._certified(candidate, refiner), missed=int(missed), fresh_errors=errors)
 
     def wanted(self, answers: AnswerPool, *, is_tried_far: bool = True) -> int:
         """Say how many fresh answers the claim needs, if places far from the centre were tried or need not be."""
