@@ -386,18 +386,34 @@ def twin_distance(network: Network, points: Points, limit: float) -> float:
     """Give the distance of two smooth neurons, relative to their weights, below which answers show one between them.
 
     Two halves of a neuron ``a g(z)`` whose weights of an input x differ by ``d`` are not the whole by
-    ``a g''(z) (d x)^2 / 8``. The direction in which that is smallest counts, of inputs and bias. Zero if unknown.
+    ``a g''(z) (d x)^2 / 8``. The direction in which that is smallest counts, of inputs, bias, and the neuron itself:
+    two that are a little more and a little less steep differ by ``a g''(z) (d z)^2 / 8``, which is small in the slab of
+    a steep neuron, and which a change of its length, bias and output weight hides in part. Zero if unknown.
     """
     hidden = network.layers[0]
     if not is_shallow(network) or not hidden.activation.is_smooth or hidden.neurons == 0:
         return 0.0
-    vector = ParameterVector(network)
-    lifted = np.column_stack([points, np.ones(len(points))])
-    bends = hidden.activation(hidden.preactivations(points), 2) * (vector.neuron_sizes**2 * vector.output_sizes)
+    vector, activation = ParameterVector(network), hidden.activation
+    lifted, arguments = np.column_stack([points, np.ones(len(points))]), hidden.preactivations(points)
+    bends, slopes = activation(arguments, 2), activation(arguments, 1)
     # Fourth powers of the inputs, weighted by squared bends: means over the points, per neuron and direction.
-    weakest = np.sqrt(np.min((bends**2).T @ lifted**4 / len(points), axis=1))
+    squares = np.min((bends**2).T @ lifted**4 / len(points), axis=1)
+    changes = np.stack([activation(arguments), slopes, slopes * arguments, np.ones_like(arguments)], axis=2)
+    steeper = _unexplained_squares(bends * arguments**2, changes)
+    weakest = vector.output_sizes * np.sqrt(np.minimum(vector.neuron_sizes**4 * squares, steeper))
     with np.errstate(divide="ignore"):
         return float(min(np.sqrt(8.0 * limit / np.min(weakest)), 1.0))
+
+
+def _unexplained_squares(
+    values: Float64[np.ndarray, "points neurons"], columns: Float64[np.ndarray, "points neurons columns"]
+) -> Float64[np.ndarray, "neurons"]:
+    """Give the mean squares that least squares leaves of values, per neuron."""
+    grams = np.einsum("pni,pnj->nij", columns, columns)
+    products = np.einsum("pni,pn->ni", columns, values)
+    solutions = np.einsum("nij,nj->ni", np.linalg.pinv(grams, rcond=1e-12, hermitian=True), products)
+    rest = values - np.einsum("pni,ni->pn", columns, solutions)
+    return np.mean(rest**2, axis=0)
 
 
 def in_units_of(candidate: Candidate, refiner: Refiner) -> Refiner:
