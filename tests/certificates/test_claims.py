@@ -177,8 +177,20 @@ def test_nothing_is_claimed_about_vertices_that_were_not_all_asked() -> None:
 
 def test_a_small_residual_is_said_of_the_answers_that_show_it() -> None:
     """Sixteen answers in the middle of a box do not speak for its corners."""
-    weak = replace(EVIDENCE, certificate=replace(CERTIFICATE, rms_error=1e-8, fresh_queries=16), explains=False)
+    seen = replace(CERTIFICATE, rms_error=1e-8, largest_error=3e-8, fresh_queries=16, coverage=0.829)
+    weak = replace(EVIDENCE, certificate=seen, explains=False, fresh_errors=(1e-8, 2e-8))
     outcome, reason = RULES(weak)
     assert outcome is Outcome.PARTLY_IDENTIFIED
-    assert "16 fresh answers are reproduced to 1.00e-08" in reason
-    assert reason.endswith("may be larger at other places.")
+    assert "answers like the model to 6.0e-08 of the spread on at least 82.9% of the domain" in reason
+    assert "at 16 fresh points is 1.0e-08" in reason
+    assert "may be larger at other places" in reason
+
+
+def test_neurons_that_leave_a_little_unexplained_are_not_claimed() -> None:
+    """Two of tanh are nearly one of arctan, and nearly three of tanh one of which is weak: answers do not tell."""
+    weak = replace(EVIDENCE, certificate=replace(CERTIFICATE, rms_error=1e-8), explains=False, fresh_errors=(1e-8,))
+    assert RULES.is_imitation(weak)
+    assert RULES(weak)[1].endswith("are not claimed to be the model's.")
+    assert not RULES.certificate(weak).is_isolated
+    assert not RULES.is_imitation(replace(weak, certificate=replace(CERTIFICATE, rms_error=1e-4)))
+    assert RULES(replace(weak, network="an affine function"))[1].startswith("an affine function answers like")

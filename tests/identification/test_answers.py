@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from helpers.plants import in_own_units
-from unweave.activations import RELU
-from unweave.exceptions import BudgetExhausted
+from unweave.activations import RELU, TANH
+from unweave.exceptions import BudgetExhausted, OracleError
 from unweave.identification.answers import AnswerPool
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
@@ -122,3 +122,29 @@ def test_fresh_answers_judge_until_others_are_there(budget: int) -> None:
         np.testing.assert_array_equal(answers.points, first)
         assert len(answers.fresh_points) == 40
         assert not np.any(np.isin(answers.fresh_points, first))
+
+
+def test_answers_outside_the_domain_are_done_without_where_the_model_gives_none() -> None:
+    """Fit points far out, and those around neurons that bend there, have ended runs of models that answer nearby."""
+    truth = general_network(np.random.default_rng(3), inputs=4, neurons=3, activation=TANH)
+    hidden, output = truth.layers
+    flat = Network((replace(hidden, weights=0.05 * hidden.weights, biases=hidden.biases + 3.0), output))
+
+    def nearby(points: np.ndarray) -> np.ndarray:
+        return np.where(np.any(np.abs(points) > 6.0, axis=1, keepdims=True), np.nan, flat(points))
+
+    answers = AnswerPool(in_own_units(nearby, inputs=4), np.random.default_rng(1), np.random.default_rng(2))
+    answers.stretch(flat)
+    answers.ask(50)
+    answers.excite(flat)
+    answers.stretch(flat)
+    answers.ask(50)
+    assert len(answers.points) == 100
+    assert np.max(np.abs(answers.points)) <= 6.0
+
+    def nowhere(points: np.ndarray) -> np.ndarray:
+        return np.full((len(points), 1), np.nan)
+
+    answers = AnswerPool(in_own_units(nowhere, inputs=4), np.random.default_rng(1), np.random.default_rng(2))
+    with pytest.raises(OracleError):
+        answers.ask(50)

@@ -15,6 +15,7 @@ from unweave.networks.network import Network
 from unweave.result import Diagnostic, Outcome, at_least, at_most, percent
 
 RIGHT_SHARE = "share of the domain on which the network is right, at least"
+AFFINE = "an affine function"
 IMITATED_SHARE = "share of the domain on which the network answers like the model, at least"
 IMITATED_ERROR = "error of its answers there, relative to the spread, at most"
 IMITATED_CORNERS = "error of its answers at vertices of the box, relative to the spread, at most"
@@ -45,7 +46,8 @@ class Evidence:
         constants: what is said of outputs that were always the same, beside others; empty if there are none.
         twins: distance of two neurons, relative to their weights, below which answers show one between them; or 0.
         is_student: whether the network was fitted from random starts, so that only answers speak for its neurons.
-        fresh_errors: of such a network at fresh points, relative to the spread of the output where it is largest.
+        fresh_errors: at fresh points, relative to the spread of the output where it is largest; of a network that may
+            be claimed to answer alike only.
         trial_error: the largest at vertices and faces of a box.
         are_corners_tried: whether all of these were asked that should be.
         unit_excess: how many times the spread of an output the unit was that its errors were measured in.
@@ -75,6 +77,11 @@ class Evidence:
     trial_error: float = 0.0
     are_corners_tried: bool = True
     unit_excess: float = 1.0
+
+    @property
+    def is_affine(self) -> bool:
+        """Whether the network has no neurons."""
+        return self.network == AFFINE
 
     @property
     def right_share(self) -> float:
@@ -134,9 +141,14 @@ class ClaimRules:
     def is_imitation(self, evidence: Evidence) -> bool:
         """Whether nothing may be claimed about the neurons of a network, but that it answers like the model.
 
-        So it is with every network from random starts whose neurons the answers do not pin down, and all of them.
+        So it is with every network from random starts whose neurons the answers do not pin down, and all of them. And
+        with others that leave a little unexplained: a weak neuron may be missing beside right ones, or the activation
+        may be another one, of which a few neurons of a known one are no part. Answers do not tell which.
         """
         certificate = evidence.certificate
+        if not evidence.explains and not evidence.is_student:
+            is_rounding = evidence.is_constant and evidence.is_rounded
+            return certificate.rms_error <= self.partly_explained and not is_rounding
         is_pinned_down = certificate.is_isolated and certificate.radius < self.largest_radius
         is_right = evidence.explains and not (evidence.missed or evidence.missed_trials)
         return evidence.is_student and not (is_right and is_pinned_down and evidence.is_complete)
@@ -149,7 +161,9 @@ class ClaimRules:
         """
         certificate, errors = evidence.certificate, evidence.fresh_errors
         if certificate.rms_error <= self.partly_explained:
-            return self.unseen_error * max(errors), certificate.coverage
+            # Fresh answers that have judged a network of another route may be fitted since: its certificate is left.
+            judged = 0.0 if evidence.is_student else certificate.largest_error
+            return self.unseen_error * max(judged, max(errors, default=0.0)), certificate.coverage
         missed = sum(error > self.partly_explained for error in errors)
         share = right_share(len(errors), missed, confidence=certificate.confidence, candidates=certificate.candidates)
         return self.partly_explained, share
@@ -213,27 +227,30 @@ class ClaimRules:
         corners = f", and up to {at_corners:.1e} at vertices and faces of the box" if at_corners > error else ""
         if evidence.is_box and not evidence.are_corners_tried:
             corners = ", and to an unknown error at vertices and faces of the box, which were not all asked"
-        return Outcome.PARTLY_IDENTIFIED, (
-            f"a network of {evidence.network} answers like the model to {error:.1e} of the spread on at least "
+        what = f"{'' if evidence.is_affine else 'a network of '}{evidence.network}"
+        said = (
+            f"{what} answers like the model to {error:.1e} of the spread on at least "
             f"{percent(share)} {where} {_confidence(evidence)}{corners}; its root mean square error at "
-            f"{certificate.fresh_queries} fresh points is {certificate.rms_error:.1e}. It was fitted from random "
-            "starts: its neurons and its activation are not claimed to be the model's."
+            f"{certificate.fresh_queries} fresh points is {certificate.rms_error:.1e}"
+        )
+        if evidence.is_student:
+            return Outcome.PARTLY_IDENTIFIED, (
+                f"{said}. It was fitted from random starts: its neurons and its activation are not claimed to be the "
+                "model's."
+            )
+        return Outcome.PARTLY_IDENTIFIED, (
+            f"{said}, but the noise is {evidence.floor:.1e}: something is left unexplained, and may be larger at other "
+            "places. If that is a neuron with a tiny output weight, the others are nearly the model's; if it is the "
+            "activation, none of them is. Its neurons and its activation are not claimed to be the model's."
         )
 
     def _unexplained(self, evidence: Evidence) -> tuple[Outcome, str]:
-        error, floor = evidence.certificate.rms_error, evidence.floor
         if evidence.is_constant and evidence.is_rounded:
             # How much that is cannot be told where fresh answers have no spread but that of rounding.
             return Outcome.NOT_IDENTIFIED, (
                 "most fresh answers are constant up to rounding, but "
                 f"{evidence.missed + evidence.missed_trials} others are not: what changes there is too rare, or too "
                 "small beside the rounding, to tell a network."
-            )
-        if not evidence.explains and error <= self.partly_explained:
-            return Outcome.PARTLY_IDENTIFIED, (
-                f"{evidence.network}: {evidence.certificate.fresh_queries} fresh answers are reproduced to {error:.2e} "
-                f"of their spread, but the noise is {floor:.1e}: something {error / floor:.1e} times larger is left "
-                "unexplained there, such as a neuron with a tiny output weight, and may be larger at other places."
             )
         if evidence.limit <= self.largest_noise and evidence.right_share >= self.fewest_right:
             return Outcome.PARTLY_IDENTIFIED, (
@@ -332,7 +349,7 @@ def _not_pinned_down(evidence: Evidence) -> str:
         f"the network of {evidence.network} reproduces fresh answers to {certificate.rms_error:.2e} of their spread, "
         f"which is the noise or the rounding of its terms, on at least {percent(evidence.right_share)} of the domain "
         f"{_confidence(evidence)}, but its parameters are not pinned down at this noise: {why}. Weak, nearly parallel "
-        "or nearly linear neurons can trade weight with each other."
+        "or nearly linear neurons can trade weight with each other, or with those of another activation."
     )
 
 
@@ -359,7 +376,7 @@ def _unknown_kind(evidence: Evidence) -> str:
 def in_words(network: Network) -> str:
     """Name the number of neurons and their activations."""
     if network.widths == (0,):
-        return "an affine function"
+        return AFFINE
     return f"{size_in_words(network)} of {' and '.join(dict.fromkeys(str(each) for each in network.activations[:-1]))}"
 
 

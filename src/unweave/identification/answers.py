@@ -131,7 +131,7 @@ class AnswerPool:
         self.oracle, self._asking = oracle, asking
         self._rng_fit, self._rng_fresh = rng_fit, rng_fresh
         self.points, self.values = np.empty((0, oracle.inputs)), np.empty((0, oracle.outputs))
-        self._spread_out, self._stretch = 0, 1.0
+        self._spread_out, self._stretch, self._longest_stretch = 0, 1.0, asking.largest_stretch
         self._excited: list[tuple[Vector, float]] = []
         self.fresh_points, self.fresh_values = self.points, self.values
         # How many networks the fresh answers have judged: the more, the likelier one of them was lucky.
@@ -151,6 +151,7 @@ class AnswerPool:
         other.trial_points, other.trial_values = self.trial_points, offset + size * self.trial_values
         other.judged, other._waiting_trials, other.reach = self.judged, self._waiting_trials, self.reach
         other._spread_out, other._stretch, other._excited = self._spread_out, self._stretch, self._excited
+        other._longest_stretch = self._longest_stretch
         return other
 
     def keep(self, points: Points, values: Values, *, are_spread: bool) -> None:
@@ -162,7 +163,16 @@ class AnswerPool:
     def ask(self, count: int) -> None:
         """Ask `count` random points of the domain."""
         points = self._sample(count)
-        self.keep(points, self.oracle.query(points), are_spread=True)
+        try:
+            values = self.oracle.query(points)
+        except OracleError:
+            if self._stretch == 1.0:
+                raise
+            # Models need not answer so far out.
+            self._stretch, self._longest_stretch = 1.0, 1.0
+            points = self._sample(count)
+            values = self.oracle.query(points)
+        self.keep(points, values, are_spread=True)
 
     def prepare(self, parameters: int, *, narrowest: int | None = None) -> None:
         """Ask what a fit of so many parameters still needs, and what its certificate still needs.
@@ -267,12 +277,14 @@ class AnswerPool:
 
     def ask_trials_on_kinks(self, network: Network, radius: float) -> None:
         """Ask where each neuron of a network has its kinks: a second one close by shows there."""
-        rng = self._rng_fresh.spawn(1)[0]
+        rng, inputs = self._rng_fresh.spawn(1)[0], self.oracle.inputs
         places = self._asking.beside_kink(radius)
         points, _ = corners.beside_kinks(
             network, *places, sample=lambda count: self.oracle.sample(rng, count), is_box=self.is_box
         )
-        self._try(points)
+        if not self._try(points) and not self.is_box:
+            # Kinks may be where the model does not answer.
+            self._try(points[np.linalg.norm(points, axis=1) <= np.sqrt(inputs) + 3.0])
 
     def _try(self, points: Points) -> bool:
         """Ask trial points, if there are any and the model answers there."""
@@ -323,7 +335,7 @@ class AnswerPool:
         # The long neurons set the limit: among points that are too far apart few would meet their bend.
         asking = self._asking
         argument = float(np.quantile(np.linalg.norm(hidden.weights, axis=1), asking.long_neurons))
-        self._stretch = float(np.clip(asking.telling_argument / max(argument, 1e-300), 1.0, asking.largest_stretch))
+        self._stretch = float(np.clip(asking.telling_argument / max(argument, 1e-300), 1.0, self._longest_stretch))
 
     def _sample(self, count: int) -> Points:
         return self._stretch * self.oracle.sample(self._rng_fit, count)
@@ -364,7 +376,12 @@ class AnswerPool:
             points = self.oracle.sample(self._rng_fit, len(targets))
             moves = targets * (length if hidden.activation.homogeneity else 1.0) - (points @ weights + bias)
             points = points + (moves / length**2)[:, None] * weights
-            self.keep(points, self.oracle.query(points), are_spread=False)
+            try:
+                values = self.oracle.query(points)
+            except OracleError:
+                # Models need not answer outside the domain: other answers must tell of this neuron.
+                continue
+            self.keep(points, values, are_spread=False)
 
     def _is_excited(self, normal: Vector, offset: float, *, within: float) -> bool:
         """Whether a hyperplane was asked around before, up to this distance; if not, remember that it is now."""

@@ -9,6 +9,7 @@ has something missing.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from jaxtyping import Bool, Float64
@@ -111,6 +112,7 @@ class Examined:
         said = (
             answer_reasons.too_coarse(probe.digits.unit, spreads, candidate.limit, largest_noise) if is_coarse else ""
         )
+        errors_at = partial(candidate.delivered_errors, probe.oracle)
         slope = 0.0 if network.skip is None else float(np.max(np.abs(network.skip), initial=0.0))
         return Evidence(
             network=in_words(network),
@@ -133,8 +135,8 @@ class Examined:
             constants=answer_reasons.constants(same) if (same := same_outputs(probe)) else "",
             twins=twin_distance(network, probe.answers.points, candidate.certificate.crossing_error or candidate.limit),
             is_student=candidate.start.is_student,
-            fresh_errors=candidate.student_errors(probe.answers.fresh_points, probe.answers.fresh_values, spreads),
-            trial_error=max(candidate.student_errors(*probe.answers.trials_in_domain, spreads), default=0.0),
+            fresh_errors=errors_at(probe.answers.fresh_points, probe.answers.fresh_values, spreads),
+            trial_error=max(errors_at(*probe.answers.trials_in_domain, spreads), default=0.0),
             are_corners_tried=probe.answers.are_corners_tried,
             unit_excess=self.unit_excess,
         )
@@ -204,6 +206,26 @@ class Examination:
             is_complete = False
         missed = np.count_nonzero(refiner.missed(candidate.network, answers.fresh_points, answers.fresh_values))
         return Examined(self._certified(candidate, refiner), missed=int(missed), is_complete=is_complete)
+
+    def of_rest(self, examined: Examined, refiner: Refiner, *, largest_error: float) -> Examined:
+        """Ask fresh points that prove a share of the domain, if a network leaves only a little unexplained there.
+
+        Args:
+            examined: the network.
+            refiner: with the answers.
+            largest_error: root mean square error, relative to the spread, that is a little.
+        """
+        candidate, answers = examined.candidate, refiner.answers
+        is_near = examined.error <= largest_error and candidate.units is answers.oracle
+        if candidate.explains or candidate.start.is_student or not is_near:
+            return examined
+        try:
+            answers.ask_fresh(self.wanted(answers))
+        except BudgetExhausted:
+            return examined
+        errors = kept_errors(_errors(candidate, answers.fresh_points, answers.fresh_values))
+        missed = np.count_nonzero(refiner.missed(candidate.network, answers.fresh_points, answers.fresh_values))
+        return replace(examined, candidate=self._certified(candidate, refiner), missed=int(missed), fresh_errors=errors)
 
     def wanted(self, answers: AnswerPool, *, is_tried_far: bool = True) -> int:
         """Say how many fresh answers the claim needs, if places far from the centre were tried or need not be."""
@@ -368,18 +390,34 @@ def twin_distance(network: Network, points: Points, limit: float) -> float:
     """Give the distance of two smooth neurons, relative to their weights, below which answers show one between them.
 
     Two halves of a neuron ``a g(z)`` whose weights of an input x differ by ``d`` are not the whole by
-    ``a g''(z) (d x)^2 / 8``. The direction in which that is smallest counts, of inputs and bias. Zero if unknown.
+    ``a g''(z) (d x)^2 / 8``. The direction in which that is smallest counts, of inputs, bias, and the neuron itself:
+    two that are a little more and a little less steep differ by ``a g''(z) (d z)^2 / 8``, which is small in the slab of
+    a steep neuron, and which a change of its length, bias and output weight hides in part. Zero if unknown.
     """
     hidden = network.layers[0]
     if not is_shallow(network) or not hidden.activation.is_smooth or hidden.neurons == 0:
         return 0.0
-    vector = ParameterVector(network)
-    lifted = np.column_stack([points, np.ones(len(points))])
-    bends = hidden.activation(hidden.preactivations(points), 2) * (vector.neuron_sizes**2 * vector.output_sizes)
+    vector, activation = ParameterVector(network), hidden.activation
+    lifted, arguments = np.column_stack([points, np.ones(len(points))]), hidden.preactivations(points)
+    bends, slopes = activation(arguments, 2), activation(arguments, 1)
     # Fourth powers of the inputs, weighted by squared bends: means over the points, per neuron and direction.
-    weakest = np.sqrt(np.min((bends**2).T @ lifted**4 / len(points), axis=1))
+    squares = np.min((bends**2).T @ lifted**4 / len(points), axis=1)
+    changes = np.stack([activation(arguments), slopes, slopes * arguments, np.ones_like(arguments)], axis=2)
+    steeper = _unexplained_squares(bends * arguments**2, changes)
+    weakest = vector.output_sizes * np.sqrt(np.minimum(vector.neuron_sizes**4 * squares, steeper))
     with np.errstate(divide="ignore"):
         return float(min(np.sqrt(8.0 * limit / np.min(weakest)), 1.0))
+
+
+def _unexplained_squares(
+    values: Float64[np.ndarray, "points neurons"], columns: Float64[np.ndarray, "points neurons columns"]
+) -> Float64[np.ndarray, "neurons"]:
+    """Give the mean squares that least squares leaves of values, per neuron."""
+    grams = np.einsum("pni,pnj->nij", columns, columns)
+    products = np.einsum("pni,pn->ni", columns, values)
+    solutions = np.einsum("nij,nj->ni", np.linalg.pinv(grams, rcond=1e-12, hermitian=True), products)
+    rest = values - np.einsum("pni,ni->pn", columns, solutions)
+    return np.mean(rest**2, axis=0)
 
 
 def in_units_of(candidate: Candidate, refiner: Refiner) -> Refiner:

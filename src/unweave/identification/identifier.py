@@ -231,9 +231,9 @@ class Identifier:
             trail = Trail(survey, replace(self.examination, asks_far=self.walks), free)
             for route in self.routes:
                 trail = trail.after(route, refiner)
-            return self._result(trail)
+            return self._result(trail, refiner)
 
-    def _result(self, trail: Trail) -> Result:
+    def _result(self, trail: Trail, refiner: Refiner) -> Result:
         """Judge what the routes have found.
 
         Raises:
@@ -251,6 +251,8 @@ class Identifier:
         if first is not None and (best is None or not best.is_right):
             return replace(trail, route=trail.layer_route).result(Outcome.PARTLY_IDENTIFIED, first.reason)
         if best is not None:
+            with trail.survey.session.stage("examining the network"):
+                best = trail.examination.of_rest(best, refiner, largest_error=self.rules.partly_explained)
             return self._judged(replace(trail, route=trail.best_route), best)
         if trail.imitation is not None:
             return self._judged(trail, trail.imitation)

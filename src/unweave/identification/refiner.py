@@ -84,20 +84,26 @@ class Candidate:
         factor = error_in_oracle_units(self.network.layers[0], self.units)
         return replace(self, certificate=replace(self.certificate, radius=factor * self.certificate.radius))
 
-    def student_errors(
-        self, points: Points, values: Values, spreads: Float64[np.ndarray, "outputs"]
+    def delivered_errors(
+        self, asked: StandardOracle, points: Points, values: Values, spreads: Float64[np.ndarray, "outputs"]
     ) -> tuple[float, ...]:
-        """Give errors of a student, per point, relative to the spread of the output where it is largest; else none.
+        """Give errors per point, relative to the spread of the output where it is largest.
 
-        They are those of the network that is delivered, which has fewer digits where the domain is far from zero.
+        They are those of the network that is delivered, which has fewer digits where the domain is far from zero. None
+        are given for a network that explains the answers, of which more is claimed, unless it is a student.
+
+        Args:
+            asked: the units of points and values.
+            points: in these.
+            values: the answers there.
+            spreads: of the answers.
         """
-        if not self.start.is_student:
+        if self.explains and not self.start.is_student:
             return ()
-        units = self.units
-        answers = self.delivered(None)(units.center + units.half_width * points)
+        answers = self.delivered(None)(asked.center + asked.half_width * points)
         # Answers that are constant up to rounding have no spread.
-        sizes = np.where(np.isinf(spreads), units.size, spreads)
-        return tuple(np.max(np.abs(units.offset + units.size * values - answers) / sizes, axis=1).tolist())
+        sizes = np.where(np.isinf(spreads), asked.size, spreads)
+        return tuple(np.max(np.abs(asked.offset + asked.size * values - answers) / sizes, axis=1).tolist())
 
     @property
     def is_smooth(self) -> bool:

@@ -15,6 +15,7 @@ from unweave.identification.walks.lines import (
     far_line,
     line_between,
     random_line,
+    reaches,
     remembered,
     run_searches,
 )
@@ -96,6 +97,23 @@ def test_a_line_in_a_box_goes_from_face_to_face(seed: int, inputs: int) -> None:
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_a_line_along_an_axis_of_a_box(axis: int) -> None:
     assert_fills_box(clipped(Line(np.full(3, 0.25), np.eye(3)[axis], 1.0), Box(0.0, 1.0)))
+
+
+@pytest.mark.parametrize("inputs", [1, 2, 30])
+@pytest.mark.parametrize("reach", [0.5, 5.0, 1e3])
+def test_a_shortened_line_ends_at_its_reach(seed: int, inputs: int, reach: float) -> None:
+    line = random_line(Everywhere(), inputs, np.random.default_rng(seed), reach=reach)
+    ends = line.points(np.array([line.position(line.first), line.position(line.last)]))
+    np.testing.assert_allclose(np.linalg.norm(ends, axis=1), reach, rtol=1e-6)
+    assert line.first < 0.0 < line.last
+
+
+def test_lines_are_shortened_down_to_where_fresh_points_are() -> None:
+    for inputs in (1, 3, 100):
+        lengths = reaches(inputs)
+        assert lengths == sorted(lengths, reverse=True)
+        norms = np.linalg.norm(Everywhere().sample_standard(np.random.default_rng(1), 10_000, inputs, 0.0), axis=1)
+        assert np.mean(norms > lengths[-1]) < 1e-3
 
 
 def test_a_line_without_a_box_is_left_alone() -> None:

@@ -174,6 +174,24 @@ def test_two_neurons_that_look_like_one_are_allowed_for(seed: int) -> None:
     assert float(said.split()[0]) > 1e-7 / np.linalg.norm(weights[0])
 
 
+@pytest.mark.parametrize(
+    "function", [lambda z: np.arctan(0.3 * z), lambda z: np.sinh(0.3 * z), lambda z: np.log(3.0 + z)]
+)
+@pytest.mark.parametrize("inputs", [1, 2])
+def test_neurons_of_another_activation_are_not_claimed(
+    function: Callable[[np.ndarray], np.ndarray], inputs: int, seed: int
+) -> None:
+    """A few neurons met them to 1e-7, and were named with a weak one left unexplained."""
+    weights = np.array([1.0, -0.7])[:inputs]
+    found = unweave.identify(
+        lambda points: function(points @ weights)[:, None], inputs=inputs, domain=unweave.Box(-1.0, 1.0), seed=seed
+    )
+    assert found.outcome is not Outcome.IDENTIFIED
+    if found.network is not None:
+        assert found.is_imitation or "another activation" in found.reason
+        assert found.certificate is None or not found.certificate.is_isolated
+
+
 def test_no_radius_is_claimed_for_a_network_that_misses_answers(seed: int) -> None:
     """Two neurons 1e-4 apart show, but not as two: what the one between them misses is more than rounding."""
     (weights, biases), output = drawn(seed, 3, 4, 1)

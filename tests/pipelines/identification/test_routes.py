@@ -163,6 +163,28 @@ def test_a_model_that_does_not_answer_far_away_is_identified_nearby(
     assert found.queries <= model.asked
 
 
+@pytest.mark.parametrize("limited", [raising, giving_nan])
+@pytest.mark.parametrize("limit", [6.0, 30.0, 1e3])
+def test_kinks_are_walked_along_as_far_as_the_model_answers(
+    limited: Callable[[Model, float], Model], limit: float, seed: int
+) -> None:
+    """The walk asked far out, and the error of the model ended the run."""
+    truth = planted(seed, activation=RELU)
+    found = unweave.identify(limited(truth, limit), inputs=INPUTS, seed=seed)
+    assert_recovered(found, truth, route=KINKS)
+    assert any("does not answer on a whole line" in note for note in found.notes)
+
+
+@pytest.mark.parametrize("limited", [raising, giving_nan])
+@pytest.mark.parametrize("activation", [RELU, TANH])
+def test_a_model_that_fails_in_the_domain_is_no_unidentifiable_one(
+    limited: Callable[[Model, float], Model], activation: Activation, seed: int
+) -> None:
+    truth = planted(seed, activation=activation)
+    with pytest.raises(unweave.OracleError):
+        unweave.identify(limited(truth, 2.0), inputs=INPUTS, seed=seed)
+
+
 @pytest.mark.parametrize("number", range(6))
 def test_a_single_relu_neuron_is_found_wherever_it_bends(number: int, seed: int) -> None:
     """A first look at 16 places may miss its only kink."""

@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.arrays import Points, Values, threads_for
-from unweave.exceptions import BudgetExhausted, StageFailed
+from unweave.exceptions import BudgetExhausted, OracleError, StageFailed
 from unweave.identification import reasons
 from unweave.identification.answers import AnswerPool
 from unweave.identification.found import Found
@@ -23,7 +23,7 @@ from unweave.identification.routes import KINK_WALK, Condition, Known, Survey
 from unweave.identification.walks.hyperplanes import Hyperplanes, measure_hyperplanes, read_weak_kinks
 from unweave.identification.walks.kinked_terms import KinkedTerms, refined_with_signs
 from unweave.identification.walks.kinks import KinkSearch
-from unweave.identification.walks.lines import random_line
+from unweave.identification.walks.lines import random_line, reaches
 from unweave.networks.network import Network
 from unweave.networks.signs import explain_kinks
 from unweave.result import at_most
@@ -85,12 +85,13 @@ class KinkWalk:
         session, probe = survey.session, survey.probe
         oracle, answers = probe.oracle, probe.answers
         terms, tried, almost = KinkedTerms.none(oracle.inputs, oracle.outputs), [], None
+        lengths = reaches(oracle.inputs)
         for number in range(self.lines):
             try:
                 with session.stage("walking along kinks"):
                     if number == 0:
                         answers.ask(self._first_answers(oracle.inputs))
-                    met = self._walk(survey, terms, almost)
+                    met = self._walk_as_far(survey, terms, almost, lengths)
                     terms = terms.extended(met) if almost is None else terms.extended_by_new(met)
                     session.saw(len(terms.offsets))
                     answers.excite(terms.network())
@@ -110,7 +111,27 @@ class KinkWalk:
             raise StageFailed(reasons.no_kinks())
         return min(tried, key=lambda candidate: candidate.certificate.rms_error)
 
-    def _walk(self, survey: Survey, terms: KinkedTerms, almost: Network | None) -> Hyperplanes:
+    def _walk_as_far(
+        self, survey: Survey, terms: KinkedTerms, almost: Network | None, lengths: list[float]
+    ) -> Hyperplanes:
+        """Walk along a line as far as the model answers; leave out the lengths at which it does not.
+
+        Raises:
+            OracleError: if it does not answer on the shortest lines, which are where fresh points are.
+        """
+        while True:
+            try:
+                return self._walk(survey, terms, almost, lengths[0])
+            except OracleError as problem:
+                if len(lengths) == 1:
+                    raise
+                lengths.pop(0)
+                survey.session.notes.append(
+                    f"The model does not answer on a whole line, so shorter ones were walked along, up to "
+                    f"{lengths[0]:.2g} half-widths from the centre: {problem}"
+                )
+
+    def _walk(self, survey: Survey, terms: KinkedTerms, almost: Network | None, reach: float) -> Hyperplanes:
         """Measure the hyperplanes on a line, those of the difference from a network that is almost right.
 
         Neurons that are too weak to be seen beside others are seen in the difference. Without such a network, those of
@@ -126,12 +147,13 @@ class KinkWalk:
         largest = 0.0 if almost is None else float(np.max(np.abs(probe.answers.values)))
         search = KinkSearch(noise=probe.scale.noise + 16 * probe.rounding * largest, rounding=probe.rounding)
         try:
-            walked = search(ask, random_line(session.oracle.domain, probe.oracle.inputs, session.rng_walk))
+            line = random_line(session.oracle.domain, probe.oracle.inputs, session.rng_walk, reach=reach)
+            walked = search(ask, line)
         except StageFailed:
             if almost is None:
                 raise
             # The difference bends twice at every kink that is not quite in its place.
-            return self._walk(survey, terms, None)
+            return self._walk(survey, terms, None, reach)
         # Every kink is a neuron, whose gradients on both sides are asked.
         session.saw(len(terms.offsets) + len(walked.kinks))
         met = measure_hyperplanes(ask, walked, search)
@@ -173,7 +195,8 @@ class KinkWalk:
 
         try:
             gradients = self.table(survey.probe.oracle, network, errors_at, survey.session.rng_walk)
-        except StageFailed:
+        except (OracleError, StageFailed):
+            # Roomy cells are far from the centre, where a model need not answer.
             return None
         with threads_for(network.parameters):
             gradients, fit = gradients.settled(network)

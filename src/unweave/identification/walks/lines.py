@@ -5,7 +5,7 @@ whatever it returns that is itself a search is run as well. Many run at once, so
 """
 
 from collections.abc import Callable, Generator, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from hashlib import blake2b
 from typing import Any
@@ -79,7 +79,9 @@ def far_line(inputs: int, rng: np.random.Generator, *, radius: float, outer: flo
     return Line(radius * base, direction, unit=radius, first=outer - np.pi / 2, last=np.pi / 2 - outer)
 
 
-def random_line(domain: Domain, inputs: int, rng: np.random.Generator, *, turned: float = 0.25) -> Line:
+def random_line(
+    domain: Domain, inputs: int, rng: np.random.Generator, *, turned: float = 0.25, reach: float = np.inf
+) -> Line:
     """A line through the domain in a random direction.
 
     In a box it leads from near a corner to near one that is mostly opposite: other lines are short, and
@@ -91,6 +93,7 @@ def random_line(domain: Domain, inputs: int, rng: np.random.Generator, *, turned
         rng: for the direction.
         turned: share of the axes along which a line in a box comes back to the side where it began; chosen: with none,
             all lines would pass near the centre, and with half, they would have random directions.
+        reach: how far from the centre it may lead where the domain has no end, in standard coordinates.
     """
     if isinstance(domain, Box):
         corner = rng.choice([-1.0, 1.0], inputs)
@@ -100,7 +103,29 @@ def random_line(domain: Domain, inputs: int, rng: np.random.Generator, *, turned
     base = domain.sample_standard(rng, 1, inputs, 0.0)[0]
     direction = rng.standard_normal(inputs)
     direction /= np.linalg.norm(direction)
-    return Line(base, direction, unit=float(np.sqrt(inputs)))
+    line = Line(base, direction, unit=float(np.sqrt(inputs)))
+    return line if np.isinf(reach) else shortened(line, reach)
+
+
+def shortened(line: Line, reach: float) -> Line:
+    """The part of a line that is at most so far from the centre, through its base or a point of it nearer to there."""
+    base = line.base * min(1.0, 0.5 * reach / max(float(np.linalg.norm(line.base)), np.finfo(float).tiny))
+    middle, half = -base @ line.direction, np.sqrt(reach**2 - base @ base + (base @ line.direction) ** 2)
+    ends = line.angle(float(middle - half)), line.angle(float(middle + half))
+    return replace(line, base=base, first=max(line.first, ends[0]), last=min(line.last, ends[1]))
+
+
+def reaches(inputs: int, *, factors: tuple[float, ...] = (1e4, 1e3, 100.0, 30.0, 10.0)) -> list[float]:
+    """How far lines may lead, the farthest first: some models do not answer far from the centre.
+
+    Args:
+        inputs: of the function.
+        factors: of the typical distance of points of the domain; chosen. The last reach is that of its sampled points:
+            of normal ones, less than 1e-4 are farther than three standard deviations from where most of them are. What
+            does not answer there answers fresh points no better.
+    """
+    typical = float(np.sqrt(inputs))
+    return [np.inf, *(factor * typical for factor in factors if factor * typical > typical + 3.0), typical + 3.0]
 
 
 def line_between(start: Vector, end: Vector, domain: Domain) -> Line:
