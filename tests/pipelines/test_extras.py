@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -29,16 +30,29 @@ found = unweave.identify(lambda points: np.tanh(points @ weights.T) @ [1.0, -2.0
 print(found.outcome.value)
 """
 COMMAND = "from unweave.cli import run; sys.exit(run(sys.argv[1:]))\n"
-# Many commands, one after the other in one process: how each of them ends, and what it says.
-COMMANDS = """
-import contextlib, io, json
+# Imports and commands, one after the other in one process: how each of them ends, and what it says.
+EVERYTHING = """
+import contextlib, io, json, traceback
 from unweave.cli import run
-told = []
-for arguments in json.loads(sys.argv[1]):
-    with contextlib.redirect_stderr(io.StringIO()) as said:
-        told.append((run(arguments), said.getvalue()))
+imports, commands = json.loads(sys.argv[1])
+told = {}
+for code in imports:
+    try:
+        exec(code, {})
+    except BaseException:
+        told[code] = traceback.format_exc()
+for arguments in commands:
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()) as said:
+        told[" ".join(arguments)] = (run(arguments), said.getvalue())
 print(json.dumps(told))
 """
+IMPORTING = [
+    ("learn", "from unweave.learn import ReluNetworkRegressor"),
+    ("learn", "import unweave.learn; unweave.learn.LowestLayerRegressor"),
+    ("jax", "import unweave.explore.landscape.experiment"),
+    ("plots", "import unweave.reports.pictures.landscape"),
+]
+DEMO = ["demo", "--inputs", "4", "--neurons", "3"]
 NEEDING = [
     ("jax", ["landscape", "--neurons", "2:3", "--inputs", "2"]),
     ("plots", ["landscape", "--neurons", "2:3", "--inputs", "2", "--picture", "curve.png"]),
@@ -60,23 +74,25 @@ def test_identify_loads_no_optional_package() -> None:
     assert done.stdout.splitlines() == ["identified", "[]"], done.stderr
 
 
-def test_identify_and_the_demo_work_without_optional_packages() -> None:
-    done = start(WITHOUT + IDENTIFY + COMMAND, "demo", "--inputs", "4", "--neurons", "3")
-    assert done.stdout.splitlines()[0] == "identified", done.stderr
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.fixture(scope="module")
-def told() -> list[tuple[int, str]]:
-    """How the commands end where nothing optional is installed."""
-    done = start(WITHOUT + COMMANDS, json.dumps([arguments for _, arguments in NEEDING]))
+def told() -> dict[str, Any]:
+    """How imports and commands end where nothing optional is installed; identification comes first."""
+    asked = json.dumps([[code for _, code in IMPORTING], [*(arguments for _, arguments in NEEDING), DEMO]])
+    done = start(WITHOUT + IDENTIFY + EVERYTHING, asked)
     assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    outcome, ends = done.stdout.splitlines()
+    return {"identify": outcome, **json.loads(ends)}
 
 
-@pytest.mark.parametrize(("number", "extra"), [(number, extra) for number, (extra, _) in enumerate(NEEDING)])
-def test_commands_say_which_extra_they_need(number: int, extra: str, told: list[tuple[int, str]]) -> None:
-    code, said = told[number]
+def test_identify_and_the_demo_work_without_optional_packages(told: dict[str, Any]) -> None:
+    assert told["identify"] == "identified"
+    code, said = told[" ".join(DEMO)]
+    assert code == 0, said
+
+
+@pytest.mark.parametrize(("extra", "arguments"), NEEDING)
+def test_commands_say_which_extra_they_need(extra: str, arguments: list[str], told: dict[str, Any]) -> None:
+    code, said = told[" ".join(arguments)]
     assert code == 2
     assert f"pip install 'unweave[{extra}]'" in " ".join(said.split())
     assert "Traceback" not in said
@@ -90,20 +106,11 @@ def test_correction_asks_for_its_picture_before_it_trains(tmp_path: Path) -> Non
     assert not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize(
-    ("extra", "code"),
-    [
-        ("learn", "from unweave.learn import ReluNetworkRegressor"),
-        ("learn", "import unweave.learn; unweave.learn.LowestLayerRegressor"),
-        ("jax", "import unweave.explore.landscape.experiment"),
-        ("plots", "import unweave.reports.pictures.landscape"),
-    ],
-)
-def test_imports_say_which_extra_they_need(extra: str, code: str) -> None:
-    done = start(WITHOUT + code)
-    assert done.returncode == 1
-    assert done.stderr.splitlines()[-1].startswith("unweave.exceptions.MissingExtra: ")
-    assert f"pip install 'unweave[{extra}]'" in done.stderr
+@pytest.mark.parametrize(("extra", "code"), IMPORTING)
+def test_imports_say_which_extra_they_need(extra: str, code: str, told: dict[str, Any]) -> None:
+    last = told[code].splitlines()[-1]
+    assert last.startswith("unweave.exceptions.MissingExtra: ")
+    assert f"pip install 'unweave[{extra}]'" in last
 
 
 def test_a_missing_package_is_wrong_use_and_a_failed_import(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,6 @@ from typing import Any, Self
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import check_estimator
 
 import test_activations
 import unweave
@@ -151,6 +150,8 @@ def test_an_estimator_lies_beside_its_algorithm(followed: types.ModuleType, seed
 @pytest.mark.usefixtures("without_type_checks")
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learn_accepts_it(followed: types.ModuleType) -> None:
+    from sklearn.utils.estimator_checks import check_estimator
+
     check_estimator(followed.AffineRegressor())
 
 

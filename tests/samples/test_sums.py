@@ -223,9 +223,12 @@ def rows(seed: int) -> tuple[np.ndarray, np.ndarray]:
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     # Its import takes a second, and no other test needs it.
+    import dask
     import distributed
 
     with (
+        # Both workers are copies of a process that has imported it once.
+        dask.config.set({"distributed.worker.multiprocessing-method": "forkserver"}),
         distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
         distributed.Client(cluster) as connected,
     ):

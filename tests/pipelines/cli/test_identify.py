@@ -424,27 +424,30 @@ def test_a_malformed_run_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert "UnreadableFile: run/settings.json needs to be a file of a run" in output(capsys, *given, code=2)[1]
 
 
-def test_progress_goes_to_a_terminal_on_stderr_and_leaves_stdout_clean() -> None:
+def test_progress_goes_to_a_terminal_on_stderr_and_leaves_stdout_clean(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     keyboard, terminal = pty.openpty()
-    sizes = ["--inputs", str(INPUTS), "--neurons", str(NEURONS)]
-    process = in_process("demo", *sizes, "--json", stderr=terminal, TERM="xterm")
-    out = process.communicate()[0]
-    progress = os.read(keyboard, 2**16).decode()
-    os.close(keyboard)
-    os.close(terminal)
-    assert process.returncode == 0
-    assert json.loads(out)["found"]["outcome"] == "identified"
+    monkeypatch.setenv("TERM", "xterm")
+    with os.fdopen(keyboard, "rb", buffering=0) as reader, os.fdopen(terminal, "w") as stderr:
+        monkeypatch.setattr(sys, "stderr", stderr)
+        assert run(["demo", "--inputs", str(INPUTS), "--neurons", str(NEURONS), "--json"]) == 0
+        stderr.flush()
+        progress = reader.read(2**16).decode()
+        monkeypatch.undo()
+    assert json.loads(capsys.readouterr().out)["found"]["outcome"] == "identified"
     assert "queries" in progress
     assert "\x1b[?25l" in progress
 
 
-def test_no_progress_where_stderr_is_no_terminal() -> None:
-    sizes = ["--inputs", str(INPUTS), "--neurons", "2", "--activation", "quadratic"]
-    process = in_process("demo", *sizes, stderr=subprocess.PIPE, FORCE_COLOR="1")
-    out, err = process.communicate()
-    assert process.returncode == 1
-    assert b"\x1b[" in out
-    assert err == b""
+def test_no_progress_where_stderr_is_no_terminal(
+    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert run(["demo", "--inputs", str(INPUTS), "--neurons", "2", "--activation", "quadratic"]) == 1
+    out, err = capfd.readouterr()
+    assert "\x1b[" in out
+    assert err == ""
 
 
 def test_explain_says_of_every_route_why_it_was_taken_or_not(

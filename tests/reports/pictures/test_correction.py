@@ -3,7 +3,6 @@ from dataclasses import replace
 import unweave
 from correction_models import SmallConvolutions, small_images
 from unweave.explore.feature_correction.recipes import Recipe
-from unweave.reports.pictures.correction import draw_feature_correction
 
 
 def measured(seed: int, max_seconds: float | None = None) -> unweave.FeatureCorrection:
@@ -14,6 +13,8 @@ def measured(seed: int, max_seconds: float | None = None) -> unweave.FeatureCorr
 
 
 def test_three_questions_are_drawn(seed: int) -> None:
+    from unweave.reports.pictures.correction import draw_feature_correction
+
     result = measured(seed)
     figure = draw_feature_correction(result)
     left, middle, right = figure.axes
@@ -25,6 +26,8 @@ def test_three_questions_are_drawn(seed: int) -> None:
 def test_every_window_has_a_line_of_its_own(seed: int) -> None:
     from matplotlib.container import ErrorbarContainer
 
+    from unweave.reports.pictures.correction import draw_feature_correction
+
     found = measured(seed)
     windows = tuple(range(11))
     row = replace(found.depths[0], fixed=dict.fromkeys(windows, found.full))
@@ -35,5 +38,7 @@ def test_every_window_has_a_line_of_its_own(seed: int) -> None:
 
 
 def test_an_incomplete_measurement_says_so(seed: int) -> None:
+    from unweave.reports.pictures.correction import draw_feature_correction
+
     figure = draw_feature_correction(measured(seed, max_seconds=1e-9))
     assert "INCOMPLETE" in figure.get_suptitle()

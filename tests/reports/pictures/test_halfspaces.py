@@ -5,7 +5,6 @@ import pytest
 
 from halfspace_samples import planted_rows
 from unweave.exceptions import InvalidInput
-from unweave.reports.pictures.halfspaces import draw_halfspaces
 
 
 @pytest.mark.parametrize(
@@ -18,6 +17,8 @@ from unweave.reports.pictures.halfspaces import draw_halfspaces
     ],
 )
 def test_pictures_are_written(inputs: int, sign: float, tmp_path: Path, seed: int) -> None:
+    from unweave.reports.pictures.halfspaces import draw_halfspaces
+
     rng = np.random.default_rng(seed)
     rows, points = planted_rows(rng, inputs, inputs), rng.standard_normal((300, inputs))
     is_inside = np.all(points @ rows.T < 1.0, axis=1)
@@ -28,5 +29,7 @@ def test_pictures_are_written(inputs: int, sign: float, tmp_path: Path, seed: in
 
 
 def test_only_two_and_three_inputs_can_be_drawn(tmp_path: Path) -> None:
+    from unweave.reports.pictures.halfspaces import draw_halfspaces
+
     with pytest.raises(InvalidInput, match="2 or 3 inputs"):
         draw_halfspaces(np.zeros((5, 4)), np.ones(5, dtype=bool), np.eye(4), np.ones(4), tmp_path / "p.png")

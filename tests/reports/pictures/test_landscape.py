@@ -4,7 +4,6 @@ import numpy as np
 
 from unweave.explore.landscape.experiment import LandscapeCurve, LandscapePoint, TrainingCurves
 from unweave.explore.landscape.logistic import fit_logistic
-from unweave.reports.pictures.landscape import draw_landscape, draw_trainings
 
 
 def curve_of(clean: dict[int, int]) -> LandscapeCurve:
@@ -18,6 +17,8 @@ def curve_of(clean: dict[int, int]) -> LandscapeCurve:
 
 
 def test_a_curve_is_drawn_with_its_crossing(tmp_path: Path) -> None:
+    from unweave.reports.pictures.landscape import draw_landscape
+
     curve = curve_of({1: 0, 2: 1, 8: 2})
     figure = draw_landscape(curve, reference=3.0)
     texts = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
@@ -28,11 +29,15 @@ def test_a_curve_is_drawn_with_its_crossing(tmp_path: Path) -> None:
 
 
 def test_no_transition_is_drawn_without_a_curve() -> None:
+    from unweave.reports.pictures.landscape import draw_landscape
+
     figure = draw_landscape(curve_of({8: 2, 9: 2}))
     assert len(figure.axes[0].get_legend().get_texts()) == 2
 
 
 def test_trainings_end_where_runs_end(seed: int) -> None:
+    from unweave.reports.pictures.landscape import draw_trainings
+
     falling = np.cumprod(np.random.default_rng(seed).uniform(0.3, 0.9, (2, 12)), axis=1)
     # The first run has ended at its fifth step and keeps its error.
     falling[0, 5:] = falling[0, 4]

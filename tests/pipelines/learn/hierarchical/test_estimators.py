@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
-from sklearn.utils.estimator_checks import check_estimator
 
 from unweave.exceptions import InvalidInput
 from unweave.learn.hierarchical.estimators import HierarchicalClassifier, HierarchicalRegressor
@@ -19,6 +18,8 @@ FEW = JointLevenbergMarquardt(steps=2, restarts=1, decay=1e-4)
 @pytest.mark.usefixtures("without_type_checks")
 @pytest.mark.filterwarnings("ignore")
 def test_conventions_of_scikit_learn(estimator: BaseEstimator) -> None:
+    from sklearn.utils.estimator_checks import check_estimator
+
     check_estimator(estimator)
 
 

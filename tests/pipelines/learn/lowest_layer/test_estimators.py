@@ -2,7 +2,6 @@ import pickle
 
 import numpy as np
 import pytest
-from sklearn.utils.estimator_checks import estimator_checks_generator
 
 from halfspace_samples import any_of, largest_angle, planted_rows, values_of, with_pairs
 from unweave.activations import RELU, STEP
@@ -28,6 +27,8 @@ ESTIMATORS = [
 @pytest.mark.usefixtures("without_type_checks")
 @pytest.mark.parametrize("estimator", ESTIMATORS, ids=str)
 def test_estimators_follow_the_conventions(estimator) -> None:
+    from sklearn.utils.estimator_checks import estimator_checks_generator
+
     for candidate, check in estimator_checks_generator(estimator):
         try:
             check(candidate)

@@ -1,7 +1,6 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
-from sklearn.utils.estimator_checks import check_estimator
 
 from unweave.exceptions import InvalidInput
 from unweave.learn.overparameterized.descent import GradientDescent
@@ -18,6 +17,8 @@ def random_samples(seed: int, samples: int = 40, inputs: int = 6) -> tuple[np.nd
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.usefixtures("without_type_checks")
 def test_scikit_learn_accepts_the_estimator() -> None:
+    from sklearn.utils.estimator_checks import check_estimator
+
     check_estimator(OverparameterizedRegressor(solver=GramLevenbergMarquardt(steps=5), random_state=0))
 
 

@@ -6,7 +6,6 @@ import warnings
 import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV
-from sklearn.utils.estimator_checks import check_estimator
 
 from unweave import match
 from unweave.activations import RELU, activation_named
@@ -38,6 +37,8 @@ def fitted(points: np.ndarray, labels: np.ndarray, **settings: object) -> ReluNe
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.usefixtures("without_type_checks")
 def test_follows_the_conventions_of_scikit_learn() -> None:
+    from sklearn.utils.estimator_checks import check_estimator
+
     check_estimator(ReluNetworkRegressor(random_state=0))
 
 

@@ -6,13 +6,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from threading import Thread
-from typing import Annotated
+from typing import Annotated, Any
 
-import fastapi
 import numpy as np
-import pydantic
 import pytest
-import uvicorn
 
 import unweave
 from unweave.activations import TANH
@@ -24,34 +21,41 @@ KEY, MOST_ROWS = "correct-horse-battery-staple", 40
 TEMPLATE = ["--inputs", "3", "--request", '{"rows": $points, "model": "churn"}', "--answer", "$.predictions[*].score"]
 HEADER = ["--header", "X-Api-Key: $SCORING_KEY"]
 
-app = fastapi.FastAPI()
 
+def scoring() -> Any:
+    """Write the app; the imports take a while, and no other test needs them."""
+    import fastapi
+    import pydantic
 
-class Question(pydantic.BaseModel):
-    """What the app takes; FastAPI answers anything else with status 422."""
+    app = fastapi.FastAPI()
 
-    model: str
-    rows: list[list[float]] = pydantic.Field(max_length=MOST_ROWS)
+    class Question(pydantic.BaseModel):
+        """What the app takes; FastAPI answers anything else with status 422."""
 
+        model: str
+        rows: list[list[float]] = pydantic.Field(max_length=MOST_ROWS)
 
-class Prediction(pydantic.BaseModel):
-    """What it says of one row."""
+    class Prediction(pydantic.BaseModel):
+        """What it says of one row."""
 
-    score: float
-    unit: str = "logit"
+        score: float
+        unit: str = "logit"
 
+    @app.post("/score")
+    def score(question: Question, x_api_key: Annotated[str, fastapi.Header()]) -> dict[str, list[Prediction]]:
+        if x_api_key != KEY:
+            raise fastapi.HTTPException(401, "wrong key")
+        return {"predictions": [Prediction(score=value) for (value,) in SECRET(np.array(question.rows)).tolist()]}
 
-@app.post("/score")
-def score(question: Question, x_api_key: Annotated[str, fastapi.Header()]) -> dict[str, list[Prediction]]:
-    if x_api_key != KEY:
-        raise fastapi.HTTPException(401, "wrong key")
-    return {"predictions": [Prediction(score=value) for (value,) in SECRET(np.array(question.rows)).tolist()]}
+    return app
 
 
 @pytest.fixture(scope="module")
 def address() -> Iterator[str]:
     """Serve the app on a free port of this machine until the tests have ended."""
-    settings = uvicorn.Config(app, log_level="warning", lifespan="off", ws="none")
+    import uvicorn
+
+    settings = uvicorn.Config(scoring(), log_level="warning", lifespan="off", ws="none")
     server = uvicorn.Server(settings)
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
