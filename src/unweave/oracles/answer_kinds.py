@@ -146,7 +146,7 @@ class KindLook:
 
     def _is_no_chance(self, kind: AnswerKind, values: Float64[np.ndarray, "values"]) -> bool:
         shares = np.minimum(1.0, np.spacing(np.abs(values)) / kind.step(values))
-        return float(np.sum(np.log(shares))) < np.log(self.chance)
+        return bool(np.sum(np.log(shares)) < np.log(self.chance))
 
 
 def common_step(kinds: Sequence[AnswerKind | None]) -> float:

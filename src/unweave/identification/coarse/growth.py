@@ -87,7 +87,7 @@ class CoarseGrowth:
 
     def is_met(self, fit: NoisyFit, fitted: Fitted, noise: float) -> bool:
         """Whether answers are met up to the noise."""
-        return fitted.squares <= self.enough(fit, noise) * (len(fit.values) - fitted.parameters)
+        return bool(fitted.squares <= self.enough(fit, noise) * (len(fit.values) - fitted.parameters))
 
     def thinner(self, fitted: Fitted, rng: np.random.Generator) -> Neurons:
         """Drop some neurons at random."""

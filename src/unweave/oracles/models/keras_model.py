@@ -51,7 +51,8 @@ class KerasOracle(CallableOracle):
         super().__init__(getattr(model, "predict_on_batch", model), inputs=prod(self._shape), **settings)
 
     def _answer(self, points: Points) -> object:
-        answers = super()._answer(points.reshape(len(points), *self._shape))
+        # A copy, so that a model that works in place can't change our points.
+        answers = self._function(points.reshape(len(points), *self._shape).copy())
         if isinstance(answers, list | tuple) and len(answers) == len(self._names) and self._output is not None:
             answers = answers[self._names.index(self._output)]
         if isinstance(answers, dict) and self._output in answers:

@@ -174,7 +174,7 @@ def test_a_first_layer_wider_than_the_inputs_is_all_that_is_found(seed: int) -> 
     found = unweave.identify(truth, seed=seed)
     assert found.outcome is unweave.Outcome.PARTLY_IDENTIFIED
     assert_not_vouched_for(found, truth.layers[0])
-    assert "4 inputs: its values can't be chosen freely" in found.reason
+    assert "4 inputs: its outputs can't be chosen freely" in found.reason
 
 
 def test_a_box_is_left_with_an_honest_outcome(seed: int) -> None:

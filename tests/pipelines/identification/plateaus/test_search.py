@@ -370,4 +370,4 @@ def test_units_that_are_linear_beyond_their_jump_are_no_steps(seed: int) -> None
     shrunk = lambda x: (x @ row) * (np.abs(x @ row) > 0.5)  # noqa: E731
     found = identify_lowest_layer(shrunk, inputs=3, seed=seed)
     assert found.first_layer is None
-    assert "of 59 fresh ones change nearby" in found.reason
+    assert "of 59 fresh points they also change nearby" in found.reason
