@@ -186,6 +186,16 @@ def test_a_small_residual_is_said_of_the_answers_that_show_it() -> None:
     assert "may be larger at other places" in reason
 
 
+def test_a_corner_that_is_missed_does_not_spoil_what_is_said_of_the_domain() -> None:
+    """The largest error of a certificate is that of vertices, too, which are spoken of apart."""
+    seen = replace(CERTIFICATE, rms_error=1e-8, largest_error=1.4, fresh_queries=3)
+    errors = (1e-8, 2e-8, 3e-8)
+    weak = replace(EVIDENCE, certificate=seen, explains=False, fresh_errors=errors, is_box=True, trial_error=1.4)
+    _, reason = RULES(weak)
+    assert "answers like the model to 6.0e-08 of the spread" in reason
+    assert "up to 2.8e+00 at vertices and faces of the box" in reason
+
+
 def test_neurons_that_leave_a_little_unexplained_are_not_claimed() -> None:
     """Two of tanh are nearly one of arctan, and nearly three of tanh one of which is weak: answers do not tell."""
     weak = replace(EVIDENCE, certificate=replace(CERTIFICATE, rms_error=1e-8), explains=False, fresh_errors=(1e-8,))

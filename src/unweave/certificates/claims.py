@@ -162,7 +162,8 @@ class ClaimRules:
         certificate, errors = evidence.certificate, evidence.fresh_errors
         if certificate.rms_error <= self.partly_explained:
             # Fresh answers that have judged a network of another route may be fitted since: its certificate is left.
-            judged = 0.0 if evidence.is_student else certificate.largest_error
+            are_left = evidence.is_student or len(errors) >= certificate.fresh_queries
+            judged = 0.0 if are_left else certificate.largest_error
             return self.unseen_error * max(judged, max(errors, default=0.0)), certificate.coverage
         missed = sum(error > self.partly_explained for error in errors)
         share = right_share(len(errors), missed, confidence=certificate.confidence, candidates=certificate.candidates)
