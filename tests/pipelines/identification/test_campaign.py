@@ -58,6 +58,8 @@ def test_no_claim_is_wrong(plant: campaign_planted.Plant, number: int, seed: int
         (campaign_planted.near_duplicates, 243450378),
         # A bump fills 0.4 % of the domain: less than is claimed.
         (campaign_planted.uneven_weights, 69391092),
+        # Both sides of a place where answers switch were asked for, one of them outside of the box.
+        (campaign_disturbed.few_digits, 56199995),
         # Two kinks were taken for one.
         (campaign_planted.near_duplicates, 7005),
     ],

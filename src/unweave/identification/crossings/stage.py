@@ -237,7 +237,8 @@ class CrossingStage:
         step = float(np.median(answers.kind.step(lines.lower))) / float(answers.oracle.size[0])
         looks, most = np.full(len(lines.places), self.first_look * self.tol), step
         lines_aimed = self.search.aimed(network, lines, levels)
-        inside = [answers.contains(lines_aimed.at(lines_aimed.places + way * most)) for way in (-1.0, 1.0)]
+        farthest = max(most, self.first_look * self.tol) / lines_aimed.slopes
+        inside = [answers.contains(lines_aimed.at(lines_aimed.places + way * farthest)) for way in (-1.0, 1.0)]
         lines_aimed = lines_aimed.chosen(inside[0] & inside[1])
         looks = looks[: len(lines_aimed.places)]
         waiting = np.ones(len(looks), dtype=bool)
