@@ -345,21 +345,23 @@ class Refiner:
 
     def without_affine_part(self, candidate: Candidate) -> Candidate:
         """Choose signs that leave no affine part, if the network still explains the answers without it."""
-        network = candidate.network
-        if network.skip is None:
-            return candidate
-        can_absorb = is_shallow(network)
-        if can_absorb:
-            network = absorb_skip(network, relative_tol=candidate.skip_tol)
-        # Where signs can move an affine part around, only all of them together decide whether there is one.
-        is_alone = not can_absorb or network.layers[0].activation.reflected_slope == 0.0
-        if network.skip is not None and is_alone:
-            is_zero = float(np.max(np.abs(network.skip))) <= candidate.skip_tol
-            network = replace(network, skip=None) if is_zero else network
-        if network.skip is not None:
+        network = without_affine_part(candidate.network, tol=candidate.skip_tol)
+        if candidate.network.skip is None or network.skip is not None:
             return candidate
         smaller = self.again(candidate, network)
         return smaller if smaller.explains else candidate
+
+
+def without_affine_part(network: Network, *, tol: float) -> Network:
+    """Choose signs that leave no affine part up to a tolerance; leave it where there are none."""
+    if network.skip is None:
+        return network
+    can_absorb = is_shallow(network)
+    network = absorb_skip(network, relative_tol=tol) if can_absorb else network
+    # Where signs can move an affine part around, only all of them together decide whether there is one.
+    is_alone = not can_absorb or network.layers[0].activation.reflected_slope == 0.0
+    is_zero = network.skip is not None and float(np.max(np.abs(network.skip))) <= tol
+    return replace(network, skip=None) if is_alone and is_zero else network
 
 
 def reach_of_parameters(network: Network, points: Points) -> Float64[np.ndarray, "points"]:

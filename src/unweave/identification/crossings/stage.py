@@ -18,11 +18,10 @@ from unweave.identification.answers import AnswerPool
 from unweave.identification.corners import VERTICES, beside_kinks
 from unweave.identification.crossings.search import Crossings, CrossingSearch, Lines, RoundedAnswers
 from unweave.identification.probing import Probe
-from unweave.identification.refiner import Candidate, Refiner
+from unweave.identification.refiner import Candidate, Refiner, without_affine_part
 from unweave.identification.session import Session
 from unweave.networks.network import Network
 from unweave.networks.parameters import is_shallow, shallow_jacobian
-from unweave.networks.signs import absorb_skip
 from unweave.numerics.network_fit import Refinement
 from unweave.oracles.answer_kinds import Rounding
 
@@ -207,7 +206,7 @@ class CrossingStage:
         whole = refiner.refine(network, points, levels[:, None], floor=self.tol)
         if whole.network.skip is None:
             return whole
-        absorbed = absorb_skip(whole.network, relative_tol=self.zero_skip)
+        absorbed = without_affine_part(whole.network, tol=self.zero_skip)
         if absorbed.skip is not None:
             return whole
         smaller = refiner.refine(absorbed, points, levels[:, None], floor=self.tol)
