@@ -133,9 +133,9 @@ class JournalOracle(Oracle):
         is_held, parts = self.log.lookup(points)
         missing = np.flatnonzero(~is_held)
         self.ledger.replayed += len(points) - len(missing)
-        for rows, raw in self._oracle.pieces(points[missing]):
-            asked = missing[rows]
-            parts.append((asked, self._kept(points[asked], raw)))
+        sent = points if len(missing) == len(points) else points[missing]
+        for rows, raw in self._oracle.pieces(sent):
+            parts.append((missing[rows], self._kept(sent[rows], raw)))
         answers = np.empty((len(points), self.outputs or 1), dtype=np.result_type(*(part for _, part in parts)))
         for rows, part in parts:
             answers[rows] = part
