@@ -65,7 +65,8 @@ def verdict(found: unweave.Result, truth: Truth, rng: np.random.Generator) -> Ju
     is_constant = found.reason.startswith("the answers are constant")
     exact = truth.function if is_constant or truth.exact is None else truth.exact
     values = exact(points)
-    spread = np.std(values[:POINTS], axis=0)
+    # The standard deviation of equal numbers is a rounding, not zero.
+    spread = np.where(np.ptp(values[:POINTS], axis=0) > 0, np.std(values[:POINTS], axis=0), 0.0)
     if truth.is_coarse:
         answers = truth.function(points)
         is_constant = are_constant(answers[:POINTS])
