@@ -278,6 +278,8 @@ class AnswerPool:
     def ask_trials_on_kinks(self, network: Network, radius: float) -> None:
         """Ask where each neuron of a network has its kinks: a second one close by shows there."""
         rng, inputs = self._rng_fresh.spawn(1)[0], self.oracle.inputs
+        if not network.layers[0].activation.kinks:
+            return
         places = self._asking.beside_kink(radius)
         points, _ = corners.beside_kinks(
             network, *places, sample=lambda count: self.oracle.sample(rng, count), is_box=self.is_box

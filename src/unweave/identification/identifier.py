@@ -19,7 +19,7 @@ from unweave.certificates.quality import network_quality
 from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
 from unweave.identification import answer_reasons, reasons
 from unweave.identification.call import recording_settings
-from unweave.identification.coarse.route import CoarseFit, IsRounded
+from unweave.identification.coarse.route import CoarseFit, MayBeFitted
 from unweave.identification.estimate import budget_needed
 from unweave.identification.examination import Examination, Examined
 from unweave.identification.hessians.route import HessianRoute
@@ -32,6 +32,9 @@ from unweave.identification.probing import Probing
 from unweave.identification.refiner import Refiner
 from unweave.identification.relu_layers.route import KinksBend, TwoLayerKinkWalk
 from unweave.identification.routes import (
+    Condition,
+    Decision,
+    Known,
     Route,
     Survey,
     has_kinks,
@@ -42,6 +45,7 @@ from unweave.identification.routes import (
     is_constant_in_parts,
     is_smooth,
     is_straight_after_all,
+    leave,
     plateaus_end_in_bends,
 )
 from unweave.identification.saturation.route import SaturationWalk, is_affine_far_out, is_constant_far_out
@@ -156,6 +160,28 @@ def _plan(found: Result[Network, Certificate], oracle: Oracle, neurons: int | No
 
 
 @dataclass(frozen=True)
+class IfRounded:
+    """Let a route for rounded answers decide where the answers of a single output are; elsewhere it is left out.
+
+    Args:
+        least: error of an answer, relative to the spread, from which on it is asked. Fits to finer answers take long
+            to meet them, and routes that go by small differences do not need that.
+        suits: what the route itself asks for.
+    """
+
+    least: float
+    suits: Condition
+
+    def __call__(self, survey: Survey, known: Known) -> Decision:
+        """Decide without any query for exact answers."""
+        if survey.probe.scale.noise < self.least:
+            return leave("the answers are not coarsely rounded.")
+        if survey.probe.rounded_to is None:
+            return leave("no single output is rounded to a known grid.")
+        return self.suits(survey, known)
+
+
+@dataclass(frozen=True)
 class Identifier:
     """Settings of the query pipeline.
 
@@ -189,12 +215,12 @@ class Identifier:
     def routes(self) -> tuple[Route, ...]:
         """The table of routes: they are tried in this order, each if it suits what is known by then."""
         return (
-            CoarseFit(suits=IsRounded(least=1e-6)),
+            CoarseFit(suits=IfRounded(1e-6, MayBeFitted())),
             PlateauWalk(suits=is_constant_in_parts),
             KinkWalk(suits=plateaus_end_in_bends),
             SaturationWalk(suits=is_constant_far_out),
             PoleWalk(suits=is_level_in_parts),
-            CoarseFit(suits=IsRounded(least=1e-7, only_kinked=True)),
+            CoarseFit(suits=IfRounded(1e-7, MayBeFitted(only_kinked=True))),
             TwoLayerKinkWalk(suits=KinksBend()),
             KinkWalk(suits=has_kinks),
             LayerPeeling(suits=has_layers_above, power=self.power),
@@ -206,7 +232,7 @@ class Identifier:
             KinkWalk(suits=is_straight_after_all),
             KinkWalk(suits=hides_kinks),
             PlateauWalk(suits=is_constant_at_the_centre, search=LowestLayerSearch(homes=0)),
-            CoarseFit(suits=IsRounded(least=1e-7)),
+            CoarseFit(suits=IfRounded(1e-7, MayBeFitted())),
             StudentFit(suits=Unexplained(), largest_error=self.rules.partly_explained),
         )
 

@@ -137,8 +137,9 @@ class Trail:
     def _examined(self, candidate: Candidate, refiner: Refiner) -> Examined:
         """Try a network where it could still be wrong, unless it is known to be."""
         is_student, examination = candidate.start.is_student, self.examination
-        # Before it is tried elsewhere: what rounding hides of a wrong network shows there.
-        candidate = self.crossings(candidate, refiner, self.survey.probe, self.survey.session)
+        if self.survey.probe.rounded_to is not None:
+            # Before it is tried elsewhere: what rounding hides of a wrong network shows there.
+            candidate = self.crossings(candidate, refiner, self.survey.probe, self.survey.session)
         if not candidate.explains and not is_student:
             return examination.of_known_fault(candidate, refiner)
         with self.survey.session.stage("examining the network"):

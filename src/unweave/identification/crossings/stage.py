@@ -121,12 +121,11 @@ class CrossingStage:
     zero_skip: float = 1e-6
 
     def __call__(self, candidate: Candidate, refiner: Refiner, probe: Probe, session: Session) -> Candidate:
-        """Fit a candidate that is right up to the rounding to exact values, if answers are rounded and switch sharply.
+        """Fit a candidate that is right up to the rounding to exact values, if rounded answers switch sharply.
 
         A candidate that other values contradict is given back as one that does not explain the answers.
         """
-        kind = probe.kinds[0] if len(probe.kinds) == 1 else None
-        network, units = candidate.network, candidate.units
+        kind, network, units = probe.rounded_to, candidate.network, candidate.units
         if kind is None or not candidate.explains or not is_shallow(network) or network.widths == (0,):
             return candidate
         if units is not refiner.answers.oracle or not self._is_affordable(candidate, refiner.answers, session):
