@@ -18,7 +18,6 @@ from unweave.certificates.coverage import fresh_needed
 from unweave.certificates.quality import network_quality
 from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
 from unweave.identification import answer_reasons, reasons
-from unweave.identification.call import recording_settings
 from unweave.identification.coarse.route import CoarseFit, MayBeFitted
 from unweave.identification.estimate import budget_needed
 from unweave.identification.examination import Examination, Examined
@@ -49,7 +48,7 @@ from unweave.identification.routes import (
     plateaus_end_in_bends,
 )
 from unweave.identification.saturation.route import SaturationWalk, is_affine_far_out, is_constant_far_out
-from unweave.identification.session import Progress, Session
+from unweave.identification.session import Progress, Session, recording_settings
 from unweave.identification.students.route import StudentFit, Unexplained
 from unweave.identification.trail import Trail
 from unweave.networks.network import Network
@@ -57,9 +56,8 @@ from unweave.numerics.least_squares import ending_after
 from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.numerics.subspace_power import SubspacePower
 from unweave.oracles.clipped_inputs import ClipLook
-from unweave.oracles.entry import as_oracle
 from unweave.oracles.journal.oracle import Journal
-from unweave.oracles.oracle import Box, Domain, Oracle
+from unweave.oracles.oracle import Box, Domain, Oracle, as_oracle
 from unweave.result import Outcome, Result, RouteEnd
 
 

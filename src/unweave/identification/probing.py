@@ -12,7 +12,7 @@ from unweave.identification import answer_reasons
 from unweave.identification.answers import AnswerPool, Asking
 from unweave.identification.rounding import RoundingLook
 from unweave.identification.session import Session
-from unweave.oracles.answer_kinds import AnswerKind, KindLook, common_step
+from unweave.oracles.ledger import AnswerKind, KindLook, common_step
 from unweave.oracles.oracle import Oracle
 from unweave.oracles.views import (
     ROUNDING_DEVIATION,

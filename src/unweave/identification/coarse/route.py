@@ -21,7 +21,7 @@ from unweave.identification.refiner import Refiner, Start
 from unweave.identification.routes import COARSE_FIT, Condition, Decision, Known, Survey, leave, take
 from unweave.networks.network import Network
 from unweave.numerics.least_squares import is_over
-from unweave.oracles.answer_kinds import AnswerKind
+from unweave.oracles.ledger import AnswerKind
 from unweave.oracles.oracle import Box
 from unweave.oracles.views import ROUNDING_DEVIATION
 

@@ -23,7 +23,7 @@ from unweave.identification.session import Session
 from unweave.networks.network import Network
 from unweave.networks.parameters import is_shallow, shallow_jacobian
 from unweave.numerics.network_fit import Refinement
-from unweave.oracles.answer_kinds import Rounding
+from unweave.oracles.ledger import Rounding
 
 
 @dataclass(frozen=True, eq=False)
