@@ -15,17 +15,17 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from unweave.arrays import Points, Values, kept_errors, root_mean_square
-from unweave.certificates.certify import RULES, judged_by
-from unweave.certificates.claims import Evidence, in_words
-from unweave.certificates.coverage import fresh_needed
+from unweave.certificates.certify import RULES, fresh_needed, judged_by
+from unweave.certificates.claims import in_words
+from unweave.certificates.evidence import Evidence
 from unweave.exceptions import BudgetExhausted, TimeExhausted
 from unweave.identification import answer_reasons
 from unweave.identification.answers import AnswerPool
 from unweave.identification.corners import VERTICES
 from unweave.identification.probing import Probe
 from unweave.identification.refiner import Candidate, Refiner, reach_of_parameters
-from unweave.identification.telling_points import hidden_shift, leverages, twin_distance
-from unweave.networks.parameters import is_shallow
+from unweave.identification.telling_points import leverages
+from unweave.networks.parameters import hidden_shift, is_shallow, twin_distance
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,8 @@ import numpy as np
 
 from unweave.activations import IDENTITY, QUADRATIC, Activation, activation_named
 from unweave.arrays import limited_threads, threads_for
-from unweave.certificates.certify import RULES, Certificate
-from unweave.certificates.claims import ClaimRules
-from unweave.certificates.coverage import fresh_needed
-from unweave.certificates.quality import network_quality
+from unweave.certificates.certify import RULES, Certificate, fresh_needed
+from unweave.certificates.claims import ClaimRules, network_quality
 from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
 from unweave.identification import answer_reasons, reasons
 from unweave.identification.coarse.route import CoarseFit, MayBeFitted

@@ -9,8 +9,8 @@ import pytest
 from helpers.plants import in_own_units
 from unweave.activations import IDENTITY, RELU, SIGMOID, TANH, Activation
 from unweave.certificates.certify import Certificate
-from unweave.certificates.claims import ClaimRules, Evidence, in_words, size_in_words
-from unweave.certificates.quality import network_quality
+from unweave.certificates.claims import ClaimRules, in_words, network_quality, size_in_words
+from unweave.certificates.evidence import Evidence
 from unweave.exceptions import InvalidInput
 from unweave.identification.answers import AnswerPool
 from unweave.identification.floors import Floors
