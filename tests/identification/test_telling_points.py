@@ -1,6 +1,5 @@
 """Which answers would tell most about a network."""
 
-
 import numpy as np
 
 from unweave.activations import RELU
