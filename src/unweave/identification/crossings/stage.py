@@ -18,10 +18,11 @@ from unweave.identification.answers import AnswerPool
 from unweave.identification.corners import VERTICES, beside_kinks
 from unweave.identification.crossings.search import Crossings, CrossingSearch, Lines, RoundedAnswers
 from unweave.identification.probing import Probe
-from unweave.identification.refiner import Candidate, Refiner, without_affine_part
+from unweave.identification.refiner import Candidate, Refiner
 from unweave.identification.session import Session
 from unweave.networks.network import Network
 from unweave.networks.parameters import is_shallow, shallow_jacobian
+from unweave.networks.pruning import without_affine_part
 from unweave.numerics.network_fit import Refinement
 from unweave.oracles.ledger import Rounding
 
