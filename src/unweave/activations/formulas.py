@@ -74,12 +74,6 @@ GELU_DERIVATIVES: Derivatives = (
     lambda t: (2.0 - t**2) * normal_density(t),
     lambda t: (t**3 - 4.0 * t) * normal_density(t),
 )
-ERF_DERIVATIVES: Derivatives = (
-    special.erf,
-    lambda t: 2.0 / np.sqrt(np.pi) * np.exp(-(t**2)),
-    lambda t: -4.0 * t / np.sqrt(np.pi) * np.exp(-(t**2)),
-    lambda t: (8.0 * t**2 - 4.0) / np.sqrt(np.pi) * np.exp(-(t**2)),
-)
 GAUSSIAN_DERIVATIVES: Derivatives = (
     lambda t: np.exp(-(t**2)),
     lambda t: -2.0 * t * np.exp(-(t**2)),

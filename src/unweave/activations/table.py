@@ -1,7 +1,7 @@
 """What is known about scalar activations, and the table of them: one entry each.
 
-An entry holds values, derivatives, tails and symmetries: what these are, and derivatives that take more than a line
-each, is in `formulas`, activations that carry a number in `families`, Hermite coefficients in `integrals`.
+An entry holds values, derivatives, tails and symmetries. What these are, and the longer derivatives, is in `formulas`;
+activations that carry a number are in `families`, Hermite coefficients in `integrals`.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,6 @@ from jaxtyping import Float64
 from scipy import special
 
 from unweave.activations.formulas import (
-    ERF_DERIVATIVES,
     GAUSSIAN_DERIVATIVES,
     GELU_DERIVATIVES,
     HARD_SIGMOID_DERIVATIVES,
@@ -225,7 +224,12 @@ GELU = Activation(
 )
 ERF = Activation(
     "erf",
-    ERF_DERIVATIVES,
+    (
+        special.erf,
+        lambda t: 2.0 / np.sqrt(np.pi) * np.exp(-(t**2)),
+        lambda t: -4.0 * t / np.sqrt(np.pi) * np.exp(-(t**2)),
+        lambda t: (8.0 * t**2 - 4.0) / np.sqrt(np.pi) * np.exp(-(t**2)),
+    ),
     Reflection(sign=-1),
     (Tail(0.0, -1.0), Tail(0.0, 1.0)),
     inverse=special.erfinv,
