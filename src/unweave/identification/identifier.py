@@ -17,12 +17,19 @@ from unweave.certificates.claims import ClaimRules, network_quality
 from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
 from unweave.identification import answer_reasons, reasons
 from unweave.identification.coarse.route import CoarseFit, MayBeFitted
+from unweave.identification.crossings.stage import CrossingStage
 from unweave.identification.estimate import budget_needed
 from unweave.identification.examination import Examination, Examined
-from unweave.identification.hessians.route import HessianRoute
-from unweave.identification.kinks.route import KinkWalk
-from unweave.identification.peeling.route import LayerPeeling
-from unweave.identification.plateaus.route import PlateauWalk
+from unweave.identification.hessians.route import HessianRoute, is_smooth
+from unweave.identification.kinks.route import (
+    KinkWalk,
+    has_kinks,
+    has_kinks_far_out,
+    hides_kinks,
+    is_straight_after_all,
+)
+from unweave.identification.peeling.route import LayerPeeling, has_layers_above
+from unweave.identification.plateaus.route import PlateauWalk, is_constant_at_the_centre
 from unweave.identification.plateaus.search import LowestLayerSearch
 from unweave.identification.poles.route import HasSteepNeurons, PoleWalk, is_level_in_parts, was_not_explained
 from unweave.identification.probing import Probing
@@ -34,21 +41,14 @@ from unweave.identification.routes import (
     Known,
     Route,
     Survey,
-    has_kinks,
-    has_kinks_far_out,
-    has_layers_above,
-    hides_kinks,
-    is_constant_at_the_centre,
+    Trail,
     is_constant_in_parts,
-    is_smooth,
-    is_straight_after_all,
     leave,
     plateaus_end_in_bends,
 )
 from unweave.identification.saturation.route import SaturationWalk, is_affine_far_out, is_constant_far_out
 from unweave.identification.session import Progress, Session, recording_settings
 from unweave.identification.students.route import StudentFit, Unexplained
-from unweave.identification.trail import Trail
 from unweave.networks.network import Network
 from unweave.numerics.least_squares import ending_after
 from unweave.numerics.network_fit import LevenbergMarquardt
@@ -190,6 +190,7 @@ class Identifier:
         probing: how the answers are looked at first.
         examination: how a network that explains the answers is tried where it could still be wrong.
         rules: what may be claimed on which evidence.
+        crossings: how a network is made more exact than rounded answers are.
         clip_look: how a model that was not explained is looked at once more: it may cut its inputs off.
         free_queries, free_queries_per_input: what a route may cost, without a budget, that has seen no neuron yet. Ten
             times what looking at a function takes on the routes that explain nothing.
@@ -203,6 +204,7 @@ class Identifier:
     probing: Probing = field(default_factory=Probing)
     examination: Examination = field(default_factory=Examination)
     rules: ClaimRules = field(default_factory=ClaimRules)
+    crossings: CrossingStage = field(default_factory=CrossingStage)
     clip_look: ClipLook = field(default_factory=ClipLook)
     free_queries: int = 10_000
     free_queries_per_input: int = 50
@@ -250,7 +252,8 @@ class Identifier:
                 return session.finish(Outcome.NOT_IDENTIFIED, f"the budget is too small: {failure}")
             survey = Survey(session, probe, self.activation, self.neurons, self.walks)
             refiner = Refiner(probe.answers, self.refine, probe.scale.noise)
-            trail = Trail(survey, replace(self.examination, asks_far=self.walks), free)
+            examination = replace(self.examination, asks_far=self.walks)
+            trail = Trail(survey, examination, free, crossings=self.crossings)
             for route in self.routes:
                 trail = trail.after(route, refiner)
             return self._result(trail, refiner)
