@@ -186,6 +186,16 @@ class Examination:
             examined = self._once(again, refiner)
         return examined
 
+    def of_any(self, candidate: Candidate, refiner: Refiner) -> Examined:
+        """Try a network that explains the answers so far, or one that may only answer alike."""
+        if candidate.explains:
+            examined = self(candidate, refiner)
+            if not examined.is_imitation:
+                return examined
+            # Fresh answers that have changed it were given up, and others are there now.
+            candidate = examined.candidate
+        return self.of_imitation(candidate, refiner)
+
     def of_known_fault(self, candidate: Candidate, refiner: Refiner) -> Examined:
         """Say what a network misses that is known not to explain the answers, without another query."""
         if candidate.units is not refiner.answers.oracle:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from unweave.activations import IDENTITY, QUADRATIC, Activation, activation_named
+from unweave.activations import IDENTITY, QUADRATIC, RELU, STEP, Activation, activation_named
 from unweave.arrays import limited_threads, threads_for
 from unweave.certificates.certify import RULES, Certificate, fresh_needed
 from unweave.certificates.claims import ClaimRules, network_quality
@@ -31,7 +31,7 @@ from unweave.identification.kinks.route import (
 from unweave.identification.peeling.route import LayerPeeling, has_layers_above
 from unweave.identification.plateaus.route import PlateauWalk, is_constant_at_the_centre
 from unweave.identification.plateaus.search import LowestLayerSearch
-from unweave.identification.poles.route import HasSteepNeurons, PoleWalk, is_level_in_parts, was_not_explained
+from unweave.identification.poles.route import HasSteepNeurons, IsLevelInParts, PoleWalk, was_not_explained
 from unweave.identification.probing import Probing
 from unweave.identification.refiner import Refiner
 from unweave.identification.relu_layers.route import KinksBend, TwoLayerKinkWalk
@@ -42,9 +42,8 @@ from unweave.identification.routes import (
     Route,
     Survey,
     Trail,
-    is_constant_in_parts,
     leave,
-    plateaus_end_in_bends,
+    take,
 )
 from unweave.identification.saturation.route import SaturationWalk, is_affine_far_out, is_constant_far_out
 from unweave.identification.session import Progress, Session, recording_settings
@@ -155,6 +154,24 @@ def _plan(found: Result[Network, Certificate], oracle: Oracle, neurons: int | No
     return plan if "budget" in found.reason else f"The budget did not allow all that could be tried. {plan}"
 
 
+def is_constant_in_parts(survey: Survey, known: Known) -> Decision:  # noqa: ARG001
+    """Suit functions whose answers are constant around every one of some random places."""
+    if why := survey.without_plateaus:
+        return leave(why)
+    if survey.activation == STEP or survey.is_constant_in_parts:
+        # Looked at before the walk, which may use up what may be asked.
+        _ = survey.steps
+        return take("the answers are constant around every place that was looked at.")
+    return leave("the answers change around the places that were looked at.")
+
+
+def plateaus_end_in_bends(survey: Survey, known: Known) -> Decision:  # noqa: ARG001
+    """Suit functions whose plateaus have ended at ReLU units."""
+    if known.first_layer is not None and known.first_layer.standard.activation == RELU:
+        return take("the answers are constant around some points, and bend where they begin to change.")
+    return leave("no region of constant answers was seen to end in a bend.")
+
+
 @dataclass(frozen=True)
 class IfRounded:
     """Let a route for rounded answers decide where the answers of a single output are; elsewhere it is left out.
@@ -217,7 +234,7 @@ class Identifier:
             PlateauWalk(suits=is_constant_in_parts),
             KinkWalk(suits=plateaus_end_in_bends),
             SaturationWalk(suits=is_constant_far_out),
-            PoleWalk(suits=is_level_in_parts),
+            PoleWalk(suits=IsLevelInParts()),
             CoarseFit(suits=IfRounded(1e-7, MayBeFitted(only_kinked=True))),
             TwoLayerKinkWalk(suits=KinksBend()),
             KinkWalk(suits=has_kinks),
@@ -267,14 +284,14 @@ class Identifier:
         first, best = trail.known.first_layer, trail.best
         if trail.spent is not None:
             if first is None:
-                return trail.result(Outcome.NOT_IDENTIFIED, f"the budget is too small: {trail.spent}")
+                return ended(trail, Outcome.NOT_IDENTIFIED, f"the budget is too small: {trail.spent}")
             reason = f"{first.reason} The budget is too small for more: {trail.spent}"
-            return trail.result(Outcome.PARTLY_IDENTIFIED, reason)
+            return ended(trail, Outcome.PARTLY_IDENTIFIED, reason)
         if trail.settled is not None:
             settled = trail.settled
-            return trail.result(settled.outcome, settled.reason, settled.network, settled.certificate)
+            return ended(trail, settled.outcome, settled.reason, settled.network, settled.certificate)
         if first is not None and (best is None or not best.is_right):
-            return replace(trail, route=trail.layer_route).result(Outcome.PARTLY_IDENTIFIED, first.reason)
+            return ended(replace(trail, route=trail.layer_route), Outcome.PARTLY_IDENTIFIED, first.reason)
         if best is not None:
             with trail.survey.session.stage("examining the network"):
                 best = trail.examination.of_rest(best, refiner, largest_error=self.rules.partly_explained)
@@ -285,9 +302,9 @@ class Identifier:
             raise trail.failure
         if trail.survey.steps is not None:
             said = f" {trail.failure[0].upper()}{trail.failure[1:]}" if trail.failure else ""
-            return trail.result(Outcome.NOT_IDENTIFIED, trail.survey.steps.reason + said)
+            return ended(trail, Outcome.NOT_IDENTIFIED, trail.survey.steps.reason + said)
         reason = str(trail.failure or "no way to the neurons of this function is known.")
-        return trail.result(Outcome.NOT_IDENTIFIED, self._unexplained(trail, reason))
+        return ended(trail, Outcome.NOT_IDENTIFIED, self._unexplained(trail, reason))
 
     def _unexplained(self, trail: Trail, reason: str) -> str:
         """Say why nothing was found: first what the user may have said wrongly."""
@@ -325,13 +342,13 @@ class Identifier:
         if not best.explains and session.oracle.ledger.left < best.network.parameters:
             session.notes.append("The budget was used up before anything else could be tried: raise it.")
         if outcome is Outcome.NOT_IDENTIFIED:
-            return trail.result(outcome, self._unexplained(trail, reason))
+            return ended(trail, outcome, self._unexplained(trail, reason))
         if np.any(np.isinf(spreads)):
             session.notes += answer_reasons.rounded_constants(spreads, probe.digits.unit, probe.may_hide_changes)
         network = best.delivered(self.activation)
         if network.skip is not None and network.layers[0].activation.reflected_slope != 0.0 and not is_imitation:
             session.notes.append(reasons.affine_part())
-        return trail.result(outcome, reason, network, self.rules.certificate(evidence), is_imitation=is_imitation)
+        return ended(trail, outcome, reason, network, self.rules.certificate(evidence), is_imitation=is_imitation)
 
     def _contradiction(self, network: Network, survey: Survey) -> str:
         """Say how the network contradicts what the user has given; empty if it does not."""
@@ -342,3 +359,28 @@ class Identifier:
             hides_bends = survey.is_in_box or not survey.has_fine_answers
             said.append(reasons.other_activation(network, self.activation, hides_bends=hides_bends))
         return " ".join(said).strip()
+
+
+def ended(
+    trail: Trail,
+    outcome: Outcome,
+    reason: str,
+    network: Network | None = None,
+    certificate: Certificate | None = None,
+    *,
+    is_imitation: bool = False,
+) -> Result:
+    """End with this outcome; without a network, with the first layer if there is one."""
+    first = trail.known.first_layer
+    if network is not None and trail.survey.probe.gives_logits:
+        reason = f"{reason} {answer_reasons.gives_logits()}"
+    return trail.survey.session.finish(
+        outcome,
+        reason,
+        network,
+        certificate,
+        route=trail.route,
+        routes=trail.choices,
+        first_layer=first.layer if first is not None and network is None else None,
+        is_imitation=is_imitation,
+    )

@@ -1,8 +1,8 @@
 """What a route to the neurons is, what it may know before it is taken, and the trail of those that were tried.
 
 A route is a frozen value. The trail asks whether it suits what is known so far, and calls it if it does; what one route
-has found and another one needs is passed on by the trail. Conditions lie with their routes, but for those on constant
-answers, which every function is asked for first.
+has found and another one needs is passed on by the trail. Conditions lie with their routes, or beside the table if they
+come before all walks.
 """
 
 from collections.abc import Callable
@@ -14,9 +14,7 @@ import numpy as np
 
 from unweave.activations import RELU, STEP, Activation
 from unweave.arrays import Points
-from unweave.certificates.certify import Certificate
 from unweave.exceptions import BudgetExhausted, OracleError
-from unweave.identification import answer_reasons
 from unweave.identification.examination import Examination, Examined
 from unweave.identification.found import FirstLayer, Found, Settled
 from unweave.identification.probing import BendLook, Flatness, Probe
@@ -27,7 +25,7 @@ from unweave.identification.walks.lines import TailBehaviour, Tails, measure_tai
 from unweave.networks.network import Network
 from unweave.networks.parameters import is_shallow
 from unweave.oracles.oracle import Box
-from unweave.result import Outcome, Result, RouteChoice, RouteEnd, at_most
+from unweave.result import RouteChoice, RouteEnd, at_most
 
 # Names that several modules know: kinks are walked along far out where the first one has not read them, for example.
 SATURATION = "saturation walk"
@@ -69,8 +67,6 @@ class Survey:
         activation: the activation, if it was given.
         neurons: the number of neurons, if it was given.
         may_walk: whether neurons may be read off along paths.
-        level_slope: typical change of the answers over a half-width of the domain, going by their slopes, relative to
-            their spread, below which they are level; chosen: in an even function it is about one.
         mostly_flat: share of places that are straight nearby and bent farther away, above which there are kinks.
             Piecewise linear networks are near 1, smooth ones at 0.
         smooth_roughness: relative change of second differences between two fine steps above which kinks are looked for
@@ -88,7 +84,6 @@ class Survey:
     activation: Activation | None = None
     neurons: int | None = None
     may_walk: bool = True
-    level_slope: float = 0.05
     mostly_flat: float = 0.25
     smooth_roughness: float = 0.2
     visible_bend: float = 1e3
@@ -114,6 +109,13 @@ class Survey:
         if self.is_in_box:
             return "the domain is a box, which excludes far paths."
         return "with one input there are no far lines." if self.session.oracle.inputs == 1 else ""
+
+    @property
+    def without_plateaus(self) -> str:
+        """Why no plateau can be left; empty if one may be."""
+        if not self.may_walk or self.is_in_box:
+            return self.near_only
+        return "" if self.activation in (None, STEP, RELU) else f"{self.activation} is constant nowhere."
 
     @cached_property
     def tails(self) -> Tails | None:
@@ -150,16 +152,6 @@ class Survey:
     def flatness(self) -> Flatness:
         """How straight and how level the function is around random places."""
         return self.bends.flatness(self.probe.oracle, self.probe.scale.noise, self.session.rng_probe)
-
-    @property
-    def is_straight_everywhere(self) -> bool:
-        """Whether none of the random places was bent, however far away: kinks are few, or there are none."""
-        return self.flatness.telling == 0
-
-    @property
-    def is_level_at_most_places(self) -> bool:
-        """Whether the function hardly changes around most of the random places."""
-        return self.flatness.slope < self.level_slope
 
     def look_for_kinks(self) -> bool:
         """Whether the function is straight nearby and bent farther away at many of some random places."""
@@ -250,31 +242,6 @@ class Route(Protocol):
     def __call__(self, survey: Survey, known: Known, refiner: Refiner) -> Found:
         """Look for the network."""
         ...
-
-
-def is_constant_in_parts(survey: Survey, known: Known) -> Decision:  # noqa: ARG001
-    """Suit functions whose answers are constant around every one of some random places."""
-    if why := without_plateaus(survey):
-        return leave(why)
-    if survey.activation == STEP or survey.is_constant_in_parts:
-        # Looked at before the walk, which may use up what may be asked.
-        _ = survey.steps
-        return take("the answers are constant around every place that was looked at.")
-    return leave("the answers change around the places that were looked at.")
-
-
-def without_plateaus(survey: Survey) -> str:
-    """Say why no plateau can be left; empty if one may be."""
-    if not survey.may_walk or survey.is_in_box:
-        return survey.near_only
-    return "" if survey.activation in (None, STEP, RELU) else f"{survey.activation} is constant nowhere."
-
-
-def plateaus_end_in_bends(survey: Survey, known: Known) -> Decision:  # noqa: ARG001
-    """Suit functions whose plateaus have ended at ReLU units."""
-    if known.first_layer is not None and known.first_layer.standard.activation == RELU:
-        return take("the answers are constant around some points, and bend where they begin to change.")
-    return leave("no region of constant answers was seen to end in a bend.")
 
 
 Crossings = Callable[[Candidate, Refiner, Probe, Session], Candidate]
@@ -399,20 +366,14 @@ class Trail:
 
     def _examined(self, candidate: Candidate, refiner: Refiner) -> Examined:
         """Try a network where it could still be wrong, unless it is known to be."""
-        is_student, examination = candidate.start.is_student, self.examination
-        if self.crossings is not None and self.survey.probe.rounded_to is not None:
+        survey = self.survey
+        if self.crossings is not None and survey.probe.rounded_to is not None:
             # Before it is tried elsewhere: what rounding hides of a wrong network shows there.
-            candidate = self.crossings(candidate, refiner, self.survey.probe, self.survey.session)
-        if not candidate.explains and not is_student:
-            return examination.of_known_fault(candidate, refiner)
-        with self.survey.session.stage("examining the network"):
-            if candidate.explains:
-                examined = examination(candidate, refiner)
-                if not examined.is_imitation:
-                    return examined
-                # Fresh answers that have changed it were given up, and others are there now.
-                candidate = examined.candidate
-            return examination.of_imitation(candidate, refiner)
+            candidate = self.crossings(candidate, refiner, survey.probe, survey.session)
+        if not candidate.explains and not candidate.start.is_student:
+            return self.examination.of_known_fault(candidate, refiner)
+        with survey.session.stage("examining the network"):
+            return self.examination.of_any(candidate, refiner)
 
     def _judging(self, found: Found, examined: Examined | None) -> "Trail":
         """Keep the better network, and say whether another route is needed."""
@@ -430,30 +391,6 @@ class Trail:
         if self.best is not None and not end and examined.error >= self.best.error:
             return self
         return replace(self, best=examined, best_route=self.route, end=end)
-
-    def result(
-        self,
-        outcome: Outcome,
-        reason: str,
-        network: Network | None = None,
-        certificate: Certificate | None = None,
-        *,
-        is_imitation: bool = False,
-    ) -> Result:
-        """End with this outcome; without a network, with the first layer if there is one."""
-        first = self.known.first_layer
-        if network is not None and self.survey.probe.gives_logits:
-            reason = f"{reason} {answer_reasons.gives_logits()}"
-        return self.survey.session.finish(
-            outcome,
-            reason,
-            network,
-            certificate,
-            route=self.route,
-            routes=self.choices,
-            first_layer=first.layer if first is not None and network is None else None,
-            is_imitation=is_imitation,
-        )
 
 
 def _end_of(found: Found) -> RouteEnd:

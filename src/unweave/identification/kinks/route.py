@@ -271,12 +271,19 @@ def hides_kinks(survey: Survey, known: Known) -> Decision:
     """Suit functions that are straight nearly everywhere: kinks may cut off corners of a box, or be far away."""
     if why := known.closes(survey):
         return leave(why)
-    may_be_corners = survey.is_in_box and (known.misses or survey.is_straight_everywhere)
-    may_be_far = not survey.is_in_box and survey.has_fine_answers and survey.is_straight_everywhere
-    if not (may_be_corners or may_be_far):
+    if survey.is_in_box:
+        may_be_hidden = known.misses or _is_straight_everywhere(survey)
+    else:
+        may_be_hidden = survey.has_fine_answers and _is_straight_everywhere(survey)
+    if not may_be_hidden:
         return leave("no network was found that is wrong in corners only, and the function bends at many places.")
     if KINK_WALK in known.tried or not survey.may_walk:
         return leave("kinks were walked along already, or walks are switched off.")
     return take(
         "the function is affine around most points and not around others: kinks may be far out, or cut off corners."
     )
+
+
+def _is_straight_everywhere(survey: Survey) -> bool:
+    """Whether none of some random places was bent, however far away: kinks are few, or there are none."""
+    return survey.flatness.telling == 0

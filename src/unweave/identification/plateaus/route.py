@@ -10,7 +10,7 @@ from unweave.identification.found import FirstLayer, Found
 from unweave.identification.plateaus.plateau_layer import PlateauLayer
 from unweave.identification.plateaus.search import LowestLayerSearch
 from unweave.identification.refiner import Refiner
-from unweave.identification.routes import Condition, Decision, Known, Survey, leave, take, without_plateaus
+from unweave.identification.routes import Condition, Decision, Known, Survey, leave, take
 from unweave.identification.walks.lines import remembered
 from unweave.networks.network import Layer
 from unweave.oracles.views import StandardOracle, layer_in_oracle_units
@@ -84,7 +84,7 @@ def lowest_layer(found: PlateauLayer, oracle: StandardOracle) -> Found:
 
 def is_constant_at_the_centre(survey: Survey, known: Known) -> Decision:
     """Suit functions that nothing else explains, and that are constant next to the centre."""
-    if why := known.closes(survey) or without_plateaus(survey):
+    if why := known.closes(survey) or survey.without_plateaus:
         return leave(why)
     if known.first_layer is not None:
         return leave("a first layer was found already.")
