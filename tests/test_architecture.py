@@ -42,7 +42,6 @@ SHARED = ("numerics", "samples.hermite", "identification", "learn", "explore")
 DOORS = {
     "identification.identifier": "identification",
     "identification.examination": "identification",
-    "identification.trail": "identification",
 }
 # Shared folders that a method imports from its neighbours' parent.
 COMMON_FOLDERS = {"identification.walks", "samples.hermite"}

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from unweave.certificates.certify import Certificate
-from unweave.certificates.claims import IMITATED_CORNERS, IMITATED_ERROR, IMITATED_SHARE, ClaimRules, Evidence
-from unweave.certificates.coverage import coverage_of, fresh_needed, right_share
+from unweave.certificates.certify import Certificate, coverage_of, fresh_needed, right_share
+from unweave.certificates.claims import IMITATED_CORNERS, IMITATED_ERROR, IMITATED_SHARE, ClaimRules
+from unweave.certificates.evidence import Evidence
 from unweave.result import Outcome
 
 RULES = ClaimRules()

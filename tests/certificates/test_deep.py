@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import root
 
 from unweave.activations import IDENTITY, LEAKY_RELU, QUADRATIC, RELU, SIGMOID, TANH, Activation
-from unweave.certificates import certify as certificates
+from unweave.certificates import layered_claims
 from unweave.certificates.certify import Certificate, certify
 from unweave.certificates.large_jacobians import SingularRules, singular_by_products
 from unweave.networks.network import Layer, Network
@@ -122,7 +122,7 @@ def test_large_networks_are_certified_with_products_alone(
 ) -> None:
     truth, points, fresh = planted(seed, hidden=hidden, output=TANH)
     exact = certified(truth, truth, points, fresh, 1e-15)
-    monkeypatch.setattr(certificates, "SINGULAR_RULES", SingularRules(estimated_from=0))
+    monkeypatch.setattr(layered_claims, "SINGULAR_RULES", SingularRules(estimated_from=0))
     by_products = certified(truth, truth, points, fresh, 1e-15)
     assert 0.99 * exact.smallest_singular < by_products.smallest_singular <= exact.smallest_singular
     assert not by_products.is_singular_estimated
@@ -133,10 +133,10 @@ def test_where_rounding_matters_the_jacobian_itself_is_factorised(seed: int, mon
     weights = np.ones(truth.parameters)
     weights[0] = 1e9
     residuals = np.zeros((len(points), 3))
-    exact = certificates._layered_singular(truth, points, residuals, weights)
+    exact = layered_claims._singular(truth, points, residuals, weights)
     assert singular_by_products(LayeredJacobian(truth, points), residuals, weights) is None
-    monkeypatch.setattr(certificates, "SINGULAR_RULES", SingularRules(estimated_from=0))
-    large = certificates._layered_singular(truth, points, residuals, weights)
+    monkeypatch.setattr(layered_claims, "SINGULAR_RULES", SingularRules(estimated_from=0))
+    large = layered_claims._singular(truth, points, residuals, weights)
     np.testing.assert_allclose(large[0], exact[0], rtol=0.01)
 
 

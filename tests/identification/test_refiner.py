@@ -7,11 +7,12 @@ import pytest
 
 from helpers.plants import in_own_units
 from unweave.activations import RELU, TANH, Activation
+from unweave.certificates.certify import Floors
 from unweave.identification.answers import AnswerPool, Asking
-from unweave.identification.floors import Floors
-from unweave.identification.refiner import Refiner, without_affine_part
+from unweave.identification.refiner import Refiner
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import general_network
+from unweave.networks.pruning import without_affine_part
 from unweave.oracles.oracle import Box
 from unweave.oracles.views import StandardOracle
 

@@ -7,7 +7,8 @@ import pytest
 
 from unweave.arrays import significant_bits
 from unweave.exceptions import BadAnswer, BudgetExhausted, InvalidInput, OracleFailed
-from unweave.oracles.oracle import Box, CallableOracle, Everywhere, ValueGrid
+from unweave.oracles.ledger import ValueGrid
+from unweave.oracles.oracle import Box, CallableOracle, Everywhere
 
 
 class Recorder:

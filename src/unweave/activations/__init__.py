@@ -1,6 +1,7 @@
 """Scalar activations: one table, with all that the pipelines need to know about each."""
 
-from unweave.activations.activation import Activation, Reflection, Rewriting, Tail, hermite_polynomials
+from unweave.activations.families import activation_named, elu, softplus
+from unweave.activations.formulas import Reflection, Tail
 from unweave.activations.table import (
     ELU,
     ERF,
@@ -21,14 +22,14 @@ from unweave.activations.table import (
     SOFTPLUS,
     STEP,
     TANH,
-    activation_named,
+    Activation,
+    Rewriting,
     base_of,
-    elu,
     equivalent_names,
+    hermite_polynomials,
     inverse_of,
     leaky_relu,
     simplest_activations,
-    softplus,
 )
 
 __all__ = [

@@ -1,25 +1,181 @@
-"""The table of activations: one entry each, found by name, and the families that carry a number."""
+"""What is known about scalar activations, and the table of them: one entry each.
+
+An entry holds values, derivatives, tails and symmetries. What these are, and the longer derivatives, is in `formulas`;
+activations that carry a number are in `families`, Hermite coefficients in `integrals`.
+"""
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass
+from functools import lru_cache, partial
 
 import numpy as np
+from jaxtyping import Float64
 from scipy import special
 
-from unweave.activations.activation import Activation, Array, Derivatives, Reflection, Rewriting, Tail
+from unweave.activations.formulas import (
+    GAUSSIAN_DERIVATIVES,
+    GELU_DERIVATIVES,
+    HARD_SIGMOID_DERIVATIVES,
+    HARD_TANH_DERIVATIVES,
+    SIGMOID_DERIVATIVES,
+    SOFTPLUS_DERIVATIVES,
+    Array,
+    Derivatives,
+    Reflection,
+    Tail,
+    elu_derivatives,
+    mish_derivative,
+    silu_derivative,
+)
 from unweave.exceptions import InvalidInput
 
-
-def sigmoid_derivatives(t: Array) -> tuple[Array, Array, Array, Array]:
-    """The sigmoid and its first three derivatives."""
-    s = special.expit(t)
-    slope = s * special.expit(-t)
-    return s, slope, slope * (1 - 2 * s), slope * (1 - 6 * slope)
+# Arguments that tell whether a function bends between its breaks, or vanishes on one side.
+PROBES = np.array([0.1, 0.7, 1.3, 2.9, 11.0])
 
 
-def normal_density(t: Array) -> Array:
-    """The standard normal density."""
-    return np.exp(-0.5 * t**2) / np.sqrt(2 * np.pi)
+@dataclass(frozen=True)
+class Rewriting:
+    """The law ``g(t) = outer base(inner t) + offset`` that expresses an activation by a simpler one."""
+
+    base: "Activation"
+    inner: float
+    outer: float
+    offset: float
+
+
+@dataclass(frozen=True, eq=False)
+class Activation:
+    """Describe the scalar function that a layer applies to every neuron, with all that is known about it.
+
+    Args:
+        name: how it is written in files and on the command line.
+        derivatives: the function and its first three derivatives (between breaks, where it has some).
+        reflection: how it behaves under ``t -> -t``: what makes the sign of a neuron undetermined (alone, up to a
+            constant, or up to an affine part). None if nothing of the kind holds, so that a neuron has a sign.
+        tails: the lines that it approaches for ``t -> -inf`` and ``t -> inf``; None if it does not.
+        kinks: where the slope jumps, in ascending order.
+        curvature_jumps: where the slope is continuous and the second derivative jumps, in ascending order.
+        jumps: where the values jump, in ascending order.
+        homogeneity: ``p`` if ``g(r t) = r^p g(t)`` for every r > 0.
+        period: the period, for a periodic activation.
+        rewriting: a simpler activation that gives the same networks, if there is one.
+        inverse: the argument of a value, in closed form, if there is one.
+        is_tried_late: whether it is tried only where nothing else fits, if the activation is not given: so it costs
+            the networks of other activations nothing.
+    """
+
+    name: str
+    derivatives: Derivatives
+    reflection: Reflection | None = None
+    tails: tuple[Tail, Tail] | None = None
+    kinks: tuple[float, ...] = ()
+    curvature_jumps: tuple[float, ...] = ()
+    jumps: tuple[float, ...] = ()
+    homogeneity: int | None = None
+    period: float | None = None
+    rewriting: Rewriting | None = None
+    inverse: Callable[[Array], Array] | None = None
+    is_tried_late: bool = False
+
+    def __call__(self, t: Array, order: int = 0) -> Array:
+        """Value (`order` 0) or derivative (`order` 1 to 3) at every entry of `t`."""
+        return self.derivatives[order](np.asarray(t, dtype=np.float64))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Activation) and self.name == other.name
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple:
+        # Pickled by name, as in files: estimators that hold a network travel between processes.
+        from unweave.activations.families import activation_named
+
+        return activation_named, (self.name,)
+
+    def breaks(self, order: int) -> tuple[float, ...]:
+        """List where the derivative of this order, or a lower one, does not exist; in ascending order."""
+        places = (self.jumps, self.kinks, self.curvature_jumps)[: order + 1]
+        return tuple(sorted(place for kind in places for place in kind))
+
+    @property
+    def is_smooth(self) -> bool:
+        """Tell whether the three derivatives exist everywhere."""
+        return not self.breaks(3)
+
+    @property
+    def is_piecewise_linear(self) -> bool:
+        """Tell whether it is linear between breaks."""
+        return not self.is_smooth and not np.any(self(np.concatenate([-PROBES, PROBES]), 2))
+
+    @property
+    def is_curved(self) -> bool:
+        """Tell whether its second derivative depends on the argument, so that Hessians tell its neurons apart."""
+        return self.homogeneity is None and not self.is_piecewise_linear
+
+    @property
+    def vanishes_below(self) -> bool:
+        """Tell whether it is zero for negative arguments, as step and relu are."""
+        return not np.any(self(-PROBES))
+
+    @property
+    def reflected_slope(self) -> float:
+        """Return the slope of the affine part that changing the sign of a neuron leaves; 0 if there is none."""
+        return 0.0 if self.reflection is None else self.reflection.slope
+
+    @property
+    def bend(self) -> float:
+        """Return the change of slope from one tail to the other; 0 if it has no tails."""
+        return 0.0 if self.tails is None else self.tails[1].slope - self.tails[0].slope
+
+    @property
+    def corner(self) -> float:
+        """Return the argument at which its two tails meet; 0 if they do not."""
+        return 0.0 if self.tails is None or not self.bend else (self.tails[0].offset - self.tails[1].offset) / self.bend
+
+    def hermite_coefficients(
+        self, degree: int, *, scale: float = 1.0, bias: float = 0.0, order: int = 0
+    ) -> Float64[Array, "degrees"]:
+        """Compute coefficients ``E[g^(order)(scale Z + bias) h_r(Z)]`` for r = 0 to `degree`, Z standard normal.
+
+        The polynomials ``h_r = He_r / sqrt(r!)`` are orthonormal.
+
+        Raises:
+            InvalidInput: for an `order` of which the derivative is a measure: above 0 if there are jumps, above 1 if
+                there are kinks, above 2 if the second derivative jumps.
+        """
+        # Imported late: integrals are of activations.
+        from unweave.activations.integrals import hermite_coefficients
+
+        return hermite_coefficients(self, degree, scale=scale, bias=bias, order=order)
+
+    def supremum(self, order: int) -> float:
+        """Return the largest absolute value of the derivative of this order between breaks (infinite if unbounded)."""
+        return _supremum(self, order)
+
+
+@lru_cache(maxsize=64)
+def _supremum(activation: Activation, order: int) -> float:
+    """Maximum over a fine grid; suprema of the activations are attained in |t| < 12, at a break or at infinity."""
+    if activation.homogeneity is not None and order < activation.homogeneity:
+        return float("inf")
+    if order == 0 and activation.tails is not None and any(tail.slope for tail in activation.tails):
+        return float("inf")
+    if (law := activation.rewriting) is not None and order > 0:
+        return abs(law.outer * law.inner**order) * _supremum(law.base, order)
+    t = np.linspace(-40.0, 40.0, 320_001)
+    return float(np.max(np.abs(activation(t, order))))
+
+
+def hermite_polynomials(t: Array, degree: int) -> Float64[Array, "degrees points"]:
+    """Orthonormal probabilists' Hermite polynomials of degrees 0 to `degree` at the points `t`."""
+    rows = [np.ones_like(t), np.asarray(t, dtype=np.float64)]
+    for r in range(1, degree):
+        rows.append((t * rows[r] - np.sqrt(r) * rows[r - 1]) / np.sqrt(r + 1))
+    return np.array(rows[: degree + 1])
 
 
 def tanh_slope(t: Array) -> Array:
@@ -27,46 +183,6 @@ def tanh_slope(t: Array) -> Array:
     # 1 - tanh^2 cancels in the tails; the product of two sigmoids does not, written with one exponential.
     decay = np.exp(-2.0 * np.abs(t))
     return 4.0 * decay / (1.0 + decay) ** 2
-
-
-def silu_derivative(t: Array, order: int) -> Array:
-    """A derivative of ``t sigmoid(t)``."""
-    derivatives = sigmoid_derivatives(t)
-    return t * derivatives[order] + (order * derivatives[order - 1] if order else 0.0)
-
-
-def mish_derivative(t: Array, order: int) -> Array:
-    """A derivative of ``t tanh(softplus(t))``, by the product rule."""
-    derivatives = _tanh_of_softplus(t)
-    return t * derivatives[order] + (order * derivatives[order - 1] if order else 0.0)
-
-
-def _tanh_of_softplus(t: Array) -> tuple[Array, Array, Array, Array]:
-    """``T = tanh(log(1 + e^t)) = ((1 + e^t)^2 - 1) / ((1 + e^t)^2 + 1)`` and its first three derivatives."""
-    # Numerator and denominator in powers of exp(-|t|), which does not overflow.
-    small = np.exp(-np.abs(t))
-    is_positive = t > 0
-    numerator = np.where(is_positive, 1 + 2 * small, small * (small + 2))
-    denominator = numerator + np.where(is_positive, 2 * small**2, 2.0)
-    value = numerator / denominator
-    # 1 - T^2.
-    rest = 4 * np.where(is_positive, small**2, 1.0) * (1 + small) ** 2 / denominator**2
-    s, q = special.expit(t), special.expit(-t)
-    third = s * q * (1 - 2 * s) - 6 * value * s**2 * q + (4 * value**2 - 2 * rest) * s**3
-    return value, rest * s, rest * (s * q - 2 * value * s**2), rest * third
-
-
-def elu_derivatives(alpha: float, scale: float = 1.0) -> Derivatives:
-    """``scale t`` for positive and ``scale alpha (exp(t) - 1)`` for negative arguments, and its derivatives."""
-    upper = scale * alpha
-
-    def value(t: Array) -> Array:
-        return np.where(t > 0, scale * t, upper * np.expm1(np.minimum(t, 0.0)))
-
-    def derivative(t: Array, positive: float) -> Array:
-        return np.where(t > 0, positive, upper * np.exp(np.minimum(t, 0.0)))
-
-    return value, partial(derivative, positive=scale), *(partial(derivative, positive=0.0) for _ in range(2))
 
 
 # Constants of Klambauer et al. (2017), with which the values of wide layers keep mean 0 and variance 1.
@@ -88,12 +204,7 @@ TANH = Activation(
 )
 SIGMOID = Activation(
     "sigmoid",
-    (
-        special.expit,
-        lambda t: sigmoid_derivatives(t)[1],
-        lambda t: sigmoid_derivatives(t)[2],
-        lambda t: sigmoid_derivatives(t)[3],
-    ),
+    SIGMOID_DERIVATIVES,
     Reflection(sign=-1, offset=1.0),
     (Tail(0.0, 0.0), Tail(0.0, 1.0)),
     rewriting=Rewriting(base=TANH, inner=0.5, outer=0.5, offset=0.5),
@@ -101,23 +212,13 @@ SIGMOID = Activation(
 )
 SOFTPLUS = Activation(
     "softplus",
-    (
-        lambda t: np.logaddexp(0.0, t),
-        special.expit,
-        lambda t: sigmoid_derivatives(t)[1],
-        lambda t: sigmoid_derivatives(t)[2],
-    ),
+    SOFTPLUS_DERIVATIVES,
     Reflection(sign=1, slope=-1.0),
     RELU_TAILS,
 )
 GELU = Activation(
     "gelu",
-    (
-        lambda t: t * special.ndtr(t),
-        lambda t: special.ndtr(t) + t * normal_density(t),
-        lambda t: (2.0 - t**2) * normal_density(t),
-        lambda t: (t**3 - 4.0 * t) * normal_density(t),
-    ),
+    GELU_DERIVATIVES,
     Reflection(sign=1, slope=-1.0),
     RELU_TAILS,
 )
@@ -147,12 +248,7 @@ SIN = Activation(
 )
 GAUSSIAN = Activation(
     "gaussian",
-    (
-        lambda t: np.exp(-(t**2)),
-        lambda t: -2.0 * t * np.exp(-(t**2)),
-        lambda t: (4.0 * t**2 - 2.0) * np.exp(-(t**2)),
-        lambda t: (12.0 * t - 8.0 * t**3) * np.exp(-(t**2)),
-    ),
+    GAUSSIAN_DERIVATIVES,
     Reflection(sign=1),
     (Tail(0.0), Tail(0.0)),
 )
@@ -166,24 +262,14 @@ RELU = Activation(
 )
 HARD_TANH = Activation(
     "hard_tanh",
-    (
-        lambda t: np.clip(t, -1.0, 1.0),
-        lambda t: (np.abs(t) < 1).astype(np.float64),
-        np.zeros_like,
-        np.zeros_like,
-    ),
+    HARD_TANH_DERIVATIVES,
     Reflection(sign=-1),
     (Tail(0.0, -1.0), Tail(0.0, 1.0)),
     kinks=(-1.0, 1.0),
 )
 HARD_SIGMOID = Activation(
     "hard_sigmoid",
-    (
-        lambda t: np.clip(t / 6.0 + 0.5, 0.0, 1.0),
-        lambda t: np.where(np.abs(t) < 3, 1.0 / 6.0, 0.0),
-        np.zeros_like,
-        np.zeros_like,
-    ),
+    HARD_SIGMOID_DERIVATIVES,
     Reflection(sign=-1, offset=1.0),
     (Tail(0.0, 0.0), Tail(0.0, 1.0)),
     kinks=(-3.0, 3.0),
@@ -234,28 +320,6 @@ STEP = Activation(
 )
 
 
-def _positive(number: float, family: str, name: str) -> float:
-    number = float(number)
-    if not (np.isfinite(number) and number > 0):
-        raise InvalidInput(f"{family} needs a positive finite {name}, got {number}.")
-    return number
-
-
-def softplus(beta: float) -> Activation:
-    """The activation ``log(1 + exp(beta t)) / beta``."""
-    beta = _positive(beta, "softplus", "beta")
-    if beta == 1.0:
-        return SOFTPLUS
-    scaled = tuple((lambda t, order=order: beta ** (order - 1) * SOFTPLUS(beta * t, order)) for order in range(4))
-    return Activation(
-        f"softplus({beta!r})",
-        scaled,
-        Reflection(sign=1, slope=-1.0),
-        RELU_TAILS,
-        rewriting=Rewriting(base=SOFTPLUS, inner=beta, outer=1.0 / beta, offset=0.0),
-    )
-
-
 def leaky_relu(slope: float) -> Activation:
     """The activation ``max(t, slope t)``: relu for a slope of 0, the absolute value for one of -1."""
     slope = float(slope)
@@ -278,21 +342,6 @@ def leaky_relu(slope: float) -> Activation:
     )
 
 
-def elu(alpha: float) -> Activation:
-    """The activation ``t`` for positive and ``alpha (exp(t) - 1)`` for negative arguments."""
-    alpha = _positive(alpha, "elu", "alpha")
-    if alpha == 1.0:
-        return ELU
-    is_selu = alpha == SELU_ALPHA
-    return Activation(
-        f"elu({alpha!r})",
-        elu_derivatives(alpha),
-        tails=(Tail(0.0, -alpha), Tail(1.0)),
-        kinks=(0.0,),
-        rewriting=Rewriting(base=SELU, inner=1.0, outer=1.0 / SELU_SCALE, offset=0.0) if is_selu else None,
-    )
-
-
 # The slope that the large frameworks take if none is given.
 LEAKY_RELU = leaky_relu(0.01)
 
@@ -304,8 +353,6 @@ NAMED = {
         *(RELU, LEAKY_RELU, HARD_TANH, HARD_SIGMOID, QUADRATIC, IDENTITY),
     )
 }
-# Families with the name of their number.
-FAMILIES = {"softplus": (softplus, "beta"), "leaky_relu": (leaky_relu, "slope"), "elu": (elu, "alpha")}
 
 
 def inverse_of(activation: Activation) -> Callable[[Array], Array]:
@@ -318,26 +365,6 @@ def inverse_of(activation: Activation) -> Callable[[Array], Array]:
         known = sorted(name for name, other in NAMED.items() if other.inverse is not None)
         raise InvalidInput(f"{activation} can't be undone: known are {', '.join(known)}.")
     return activation.inverse
-
-
-def activation_named(name: str) -> Activation:
-    """Look an activation up by name; some carry a number, as `softplus(2.0)`, `leaky_relu(0.1)` and `elu(0.5)` do.
-
-    Raises:
-        InvalidInput: if there is none of this name.
-    """
-    named = {**NAMED, "leaky_relu": LEAKY_RELU, STEP.name: STEP}
-    if name in named:
-        return named[name]
-    family, _, number = name.partition("(")
-    if family in FAMILIES and number.endswith(")"):
-        try:
-            value = float(number[:-1])
-        except ValueError as error:
-            raise InvalidInput(f"{family} needs a number in its parentheses, got {name!r}.") from error
-        return FAMILIES[family][0](value)
-    families = ", ".join(f"{family}({number})" for family, (_, number) in FAMILIES.items())
-    raise InvalidInput(f"unknown activation {name!r}: use one of {', '.join(NAMED)}, step, or a number in {families}.")
 
 
 def base_of(activation: Activation) -> Activation:

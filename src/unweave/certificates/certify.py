@@ -3,6 +3,9 @@
 Two independent claims. Fresh answers bound the error of the function: they were not used to fit it. The Jacobian at the
 recovered network bounds the error of its parameters: every network of the same architecture that gives the same answers
 is either within `radius` or farther than `isolation`.
+
+Both are measured against what a right network may be missed by (`Floors`): noise, or rounding of the answers and of its
+own terms.
 """
 
 from dataclasses import dataclass, replace
@@ -11,17 +14,13 @@ import numpy as np
 import scipy  # its parts are loaded when first used
 from jaxtyping import Float64
 
-from unweave.arrays import PerPoint, Points, Values
-from unweave.certificates.coverage import coverage_of
-from unweave.certificates.curvature_bound import LayeredCurvature
-from unweave.certificates.large_jacobians import (
-    SINGULAR_RULES,
-    estimated_singular,
-    singular_by_products,
-    smallest_singular,
-)
+from unweave.activations import IDENTITY
+from unweave.arrays import PerPoint, Points, Values, root_mean_square
+from unweave.certificates.large_jacobians import SINGULAR_RULES, estimated_singular, smallest_singular
+from unweave.certificates.layered_claims import ParameterClaim, farthest, layered_claim
 from unweave.networks import parameters
-from unweave.networks.network import Network
+from unweave.networks.network import Layer, Network
+from unweave.oracles.views import ROUNDING_DEVIATION, StandardOracle
 from unweave.result import number, percent
 
 
@@ -33,14 +32,12 @@ class CertificateRules:
         confidence: probability of what fresh answers say about the whole domain, as is usual.
         far_above_noise: error at fresh points, in units of the noise, of networks that are not right, whatever rounding
             adds. Chosen: of large ones no further points are tried then.
-        balls: tried around a deep network, from twice the singular value down to where the radius is. Chosen.
         near_kinks: shares of the points that may be left out because they are nearest to a kink of a neuron: more allow
             larger steps of the others, but between nearly parallel neurons just those points tell them apart.
     """
 
     confidence: float = 0.95
     far_above_noise: float = 1e4
-    balls: int = 24
     near_kinks: tuple[float, ...] = (0.1, 0.03, 0.0)
 
 
@@ -121,6 +118,31 @@ class Certificate:
         return lines
 
 
+def coverage_of(fresh: int, *, confidence: float, candidates: int = 1) -> float:
+    """Give the share of the domain that so many fresh points without exception stand for, by their number alone.
+
+    Several candidates share the probability of being wrong, so that it does not matter which of them was lucky.
+    """
+    return float(((1 - confidence) / candidates) ** (1 / fresh))
+
+
+def right_share(fresh: int, missed: int, *, confidence: float, candidates: int = 1) -> float:
+    """Give a lower bound of the share of the domain where a network is right that missed some of its fresh points.
+
+    The bound of Clopper and Pearson, from the binomial distribution alone.
+    """
+    if missed == 0:
+        return coverage_of(fresh, confidence=confidence, candidates=candidates) if fresh else 0.0
+    if missed >= fresh:
+        return 0.0
+    return float(scipy.special.betaincinv(fresh - missed, missed + 1, (1 - confidence) / candidates))
+
+
+def fresh_needed(coverage: float, *, confidence: float, candidates: int = 1) -> int:
+    """Give the number of fresh points that this coverage needs."""
+    return int(np.ceil(np.log((1 - confidence) / candidates) / np.log(coverage)))
+
+
 def judged_by(
     certificate: Certificate,
     *,
@@ -191,7 +213,7 @@ def certify(
     # Of a large network that misses answers by far no other points would say more.
     is_missing = network.parameters > SINGULAR_RULES.proven_from and rms_error > RULES.far_above_noise * noise
     shares = RULES.near_kinks if has_kinks and not (is_large or is_missing) else RULES.near_kinks[:1]
-    make_claim = _parameter_claim if parameters.is_shallow(network) else _layered_claim
+    make_claim = _parameter_claim if parameters.is_shallow(network) else layered_claim
     claims = [make_claim(network, points, values, answer_error, shares[0])]
     for share in shares[1:]:
         if not claims[-1].is_made:
@@ -199,7 +221,7 @@ def certify(
     return replace(certify_by(claims[-1], errors=errors, noise=noise), is_singular_estimated=is_large)
 
 
-def certify_by(claim: "ParameterClaim", *, errors: Values, noise: float) -> Certificate:
+def certify_by(claim: ParameterClaim, *, errors: Values, noise: float) -> Certificate:
     """Put together what fresh answers say about a network, and what is known about its parameters.
 
     Args:
@@ -219,23 +241,6 @@ def certify_by(claim: "ParameterClaim", *, errors: Values, noise: float) -> Cert
         radius=claim.radius if claim.is_made else np.inf,
         isolation=claim.isolation if claim.is_made else 0.0,
     )
-
-
-@dataclass(frozen=True)
-class ParameterClaim:
-    """What answers say about the parameters.
-
-    Args:
-        smallest_singular: of the linear system that determines them.
-        radius: relative error of any parameter of the exact network, if one lies within `isolation`.
-        isolation: no other network with these answers is nearer than this.
-        is_made: whether radius and isolation may be claimed.
-    """
-
-    smallest_singular: float
-    radius: float
-    isolation: float
-    is_made: bool
 
 
 def _parameter_claim(
@@ -270,63 +275,6 @@ def _rounding(network: Network, points: Points, residuals: Values) -> Values:
     return np.finfo(float).eps * terms
 
 
-def _layered_claim(
-    network: Network, points: Points, values: Values, answer_error: float, share: float
-) -> ParameterClaim:
-    """The claim for networks of any depth: with the bound of the ball that isolates farthest."""
-    curvature = LayeredCurvature(network, points)
-    claim = ParameterClaim(smallest_singular=0.0, radius=np.inf, isolation=0.0, is_made=False)
-    if not curvature.is_bounded:
-        return claim
-    if not all(activation.is_smooth for activation in network.activations):
-        points, values = (table[_farthest(curvature.reaches, network, share)] for table in (points, values))
-        curvature = LayeredCurvature(network, points)
-    per_layer, residuals = curvature.weights, values - network(points)
-    blocks = parameters.ParameterVector(network).blocks
-    weights = np.full(network.parameters, np.min(per_layer))
-    for weight, block in zip(per_layer, blocks, strict=False):
-        weights[block] = weight
-    sigma, leftover = _layered_singular(network, points, residuals, weights)
-    rho = leftover + answer_error * np.sqrt(residuals.size)
-    claim = replace(claim, smallest_singular=float(sigma / np.sqrt(residuals.size)))
-    if sigma**2 <= 2 * rho:
-        return claim
-    for ball in np.geomspace(2 * sigma, max(rho / sigma, 1e-12 * sigma), RULES.balls):
-        bend = max(curvature.excess(per_layer, ball), np.finfo(float).tiny)
-        if not (np.isfinite(bend) and sigma**2 > 2 * bend * rho):
-            continue
-        root = np.sqrt(sigma**2 - 2 * bend * rho)
-        inner, outer = 2 * rho / (sigma + root), min((sigma + root) / bend, float(ball))
-        if inner < outer and outer / np.max(weights) > claim.isolation:
-            radius, isolation = float(inner / np.min(weights)), float(outer / np.max(weights))
-            claim = replace(claim, radius=radius, isolation=isolation, is_made=True)
-    return claim
-
-
-def _layered_singular(
-    network: Network, points: Points, residuals: Values, weights: Float64[np.ndarray, "parameters"]
-) -> tuple[float, float]:
-    """Smallest singular value of the weighted Jacobian of any network, and the residual in its range."""
-    if network.parameters > SINGULAR_RULES.estimated_from:
-        found = singular_by_products(parameters.LayeredJacobian(network, points), residuals, weights)
-        if found is not None:
-            return found
-    columns = np.column_stack(
-        [parameters.dense_jacobian(network, points) / weights, parameters.with_gauge(network, residuals)]
-    )
-    factored = np.asarray(np.linalg.qr(columns, mode="r"))
-    triangle, leftover = factored[: len(weights), :-1], factored[: len(weights), -1]
-    may_prove = network.parameters <= SINGULAR_RULES.estimated_from
-    return smallest_singular(triangle, may_prove=may_prove), float(np.linalg.norm(leftover))
-
-
-def _farthest(reaches: PerPoint, network: Network, share: float) -> np.ndarray:
-    """All points but a share of those that are nearest to a kink."""
-    # With fewer numbers than parameters nothing could be claimed at all.
-    spare = len(reaches) - -(-network.parameters // network.outputs)
-    return np.sort(np.argsort(reaches)[max(0, min(int(share * len(reaches)), spare)) :])
-
-
 def _steady_points(network: Network, points: Points, share: float) -> tuple[slice | np.ndarray, float]:
     """Points to keep, and the relative step of any neuron below which none of them changes its pattern."""
     hidden = network.layers[0]
@@ -336,7 +284,7 @@ def _steady_points(network: Network, points: Points, share: float) -> tuple[slic
     arguments, sizes = hidden.preactivations(points), parameters.ParameterVector(network).neuron_sizes
     gaps = np.min([np.min(np.abs(arguments - kink) / sizes, axis=1) for kink in kinks], axis=0)
     reach = gaps / np.sqrt(1 + np.einsum("pi,pi->p", points, points))
-    kept = _farthest(reach, network, share)
+    kept = farthest(reach, network, share)
     return kept, float(np.min(reach[kept]))
 
 
@@ -382,3 +330,67 @@ def _singular_value(
         factored = np.asarray(np.linalg.qr(np.column_stack([jacobian, target]), mode="r"))
         return smallest_singular(factored[:count, :count]), float(np.linalg.norm(factored[:count, -1]))
     return estimated_singular(network, points, weights), float(np.linalg.norm(residuals))
+
+
+@dataclass(frozen=True)
+class Floors:
+    """What a right network may be missed by.
+
+    Args:
+        oracle: who has answered, in standard coordinates.
+        noise: standard deviation of an answer.
+        largest_rounding: rounding of a network's own terms, relative to the answers, up to which it counts.
+    """
+
+    oracle: StandardOracle
+    noise: float
+    largest_rounding: float = 1e-8
+
+    def on_average(self, network: Network, points: Points, values: Values) -> float:
+        """Give the root mean square over some answers."""
+        terms, sizes = (root_mean_square(each) for each in self._sizes(network, points, values))
+        own = min(np.finfo(float).eps * terms, self.largest_rounding * sizes)
+        return float(max(self.noise, self._rounding * sizes, own))
+
+    def at_each(self, network: Network, points: Points, values: Values) -> PerPoint:
+        """Give it at every single point: far from the centre of the domain terms are larger."""
+        terms, sizes = (np.max(each, axis=1) for each in self._sizes(network, points, values))
+        own = np.minimum(np.finfo(float).eps * terms, self.largest_rounding * sizes)
+        return np.maximum(np.maximum(self.noise, self._rounding * sizes), own)
+
+    @property
+    def _rounding(self) -> float:
+        return ROUNDING_DEVIATION * self.oracle.oracle.ledger.answer_digits
+
+    def _sizes(self, network: Network, points: Points, answers: Values) -> tuple[Values, Values]:
+        """Sizes of the terms that a network adds up, and of the answers before they were centred."""
+        # The oracle's own rounding is that of its answers before they were centred.
+        centre = np.abs(self.oracle.offset / self.oracle.size)
+        return term_sizes(network, points) + centre, np.abs(answers) + centre
+
+
+def term_sizes(network: Network, points: Points) -> Values:
+    """Sizes of the terms that a network adds up, and multiplies rounding of, at every point and output."""
+    *hidden, output = network.layers
+    values = points
+    for layer in hidden:
+        values = layer.activation(layer.preactivations(values))
+    sizes = np.abs(values)
+    if len(hidden) == 1:
+        sizes = np.maximum(sizes, argument_sizes(hidden[0], points))
+    terms = sizes @ np.abs(output.weights.T)
+    if output.activation != IDENTITY:
+        arguments = output.preactivations(values)
+        terms = np.abs(output.activation(arguments, 1)) * terms + np.abs(output.activation(arguments))
+    if network.skip is not None:
+        terms = terms + np.abs(points) @ np.abs(network.skip.T)
+    return terms + np.abs(output.biases)
+
+
+def argument_sizes(layer: Layer, points: Points) -> Float64[np.ndarray, "points neurons"]:
+    """How much the values of neurons change if their arguments change by as much as the terms that these add up.
+
+    A steep neuron adds up large terms to a small argument, and multiplies their rounding in its slab.
+    """
+    added = np.abs(points) @ np.abs(layer.weights.T) + np.abs(layer.biases)
+    return np.abs(layer.activation(layer.preactivations(points), 1)) * added

@@ -69,7 +69,7 @@ def oracle_of_target(
     Raises:
         InvalidInput: if it names nothing that can be asked, or options contradict it.
     """
-    from unweave.oracles.entry import as_oracle
+    from unweave.oracles.oracle import as_oracle
 
     if is_address(target):
         server = _server_of(target, settings, headers, domain)

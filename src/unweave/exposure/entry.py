@@ -13,9 +13,8 @@ from unweave.exposure.result import Audit, Exposure
 from unweave.identification.identifier import identify
 from unweave.identification.session import Progress
 from unweave.networks.network import Network
-from unweave.oracles.entry import as_oracle
 from unweave.oracles.exposed import ExposedOracle
-from unweave.oracles.oracle import MAX_BATCH, Domain, Oracle
+from unweave.oracles.oracle import MAX_BATCH, Domain, Oracle, as_oracle
 from unweave.result import Result
 
 # Points of a first look: enough for the spread of the answers to a tenth, and little beside any identification.

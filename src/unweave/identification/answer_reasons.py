@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from unweave.arrays import significant_bits
-from unweave.oracles.answer_kinds import AnswerKind
-from unweave.oracles.value_grid import ValueGrid
+from unweave.oracles.ledger import AnswerKind, ValueGrid
 from unweave.oracles.views import NoiseFloor
 
 

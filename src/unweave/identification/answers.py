@@ -1,9 +1,9 @@
 """The answers that were paid for: those that fits may see, fresh ones that judge, and trials where things may hide."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float64, Int
+from jaxtyping import Float64
 
 from unweave.activations import Activation
 from unweave.arrays import PerPoint, PointMask, Points, Values, Vector
@@ -37,14 +37,7 @@ class Asking:
             At 1e5 an answer near a hyperplane has five digits fewer.
         far_points: as many each. A hyperplane at a tenth of the distance has 46 % of the directions behind it, so that
             ten of them miss it in 0.2 % of the cases.
-        beside_kinks: distances from every kink of a network at which it is tried, on both sides of one place each, and
-            at one place on it: two kinks that were taken for one differ from it between all three. If their signs
-            differ, both are on one side of it, now on this one and now on that; nearer than they are, one of the two
-            points is in between. The smallest distance is what rounding leaves to be seen.
-        noisy_radius: radius of the parameters from which on there is noise, and two kinks that were taken for one may
-            be farther from it than the radius, which then is no radius.
-        within_radius: distances for that case, in units of the radius, and at how many places each: two kinks at an
-            angle are to the one side of it in some places and to the other in others, and near it in a third of all.
+        kinks: where a network is tried at its kinks.
         telling_share: answers that show a neuron bend, per number of a neuron: three equations per unknown.
         telling_argument: how far its argument must go over them: there tanh has reached 99 % of its limit.
         telling_spread: standard deviation of its argument below which they are too close together: a third of that of
@@ -72,9 +65,7 @@ class Asking:
     rounds: int = 3
     far_trials: tuple[float, ...] = (3.0, 30.0, 300.0, 3e3, 3e4)
     far_points: int = 10
-    beside_kinks: tuple[float, ...] = (1e-11, 1e-9, 1e-7, 1e-5, 1e-3)
-    noisy_radius: float = 1e-9
-    within_radius: tuple[tuple[float, int], ...] = ((0.0, 4), (0.35, 4), (-0.35, 4), (0.7, 6), (-0.7, 6))
+    kinks: corners.KinkTrials = field(default_factory=corners.KinkTrials)
     telling_share: float = 3.0
     telling_argument: float = 2.5
     telling_spread: float = 0.5
@@ -84,20 +75,6 @@ class Asking:
     at_once: int = 4_000_000
     sample: int = 2_048
     same_hyperplane: float = 0.01
-
-    def beside_kink(self, radius: float) -> tuple[Int[np.ndarray, "points"], PerPoint]:
-        """Numbers of places on a kink, and distances from it, at which a network is tried.
-
-        Its parameters are claimed to be right up to a radius.
-        """
-        numbers, beside = np.arange(1, len(self.beside_kinks) + 1), np.array(self.beside_kinks)
-        places, distances = np.concatenate([[0], numbers, numbers]), np.concatenate([[0.0], beside, -beside])
-        if self.noisy_radius < radius < 1.0:
-            shares, counts = zip(*self.within_radius, strict=True)
-            within = radius * np.repeat(shares, counts)
-            places = np.append(places, len(numbers) + 1 + np.arange(len(within)))
-            distances = np.append(distances, within)
-        return places, distances
 
     def telling_arguments(
         self, activation: Activation, arguments: np.ndarray, share: float, wanted: int, rng: np.random.Generator
@@ -278,7 +255,9 @@ class AnswerPool:
     def ask_trials_on_kinks(self, network: Network, radius: float) -> None:
         """Ask where each neuron of a network has its kinks: a second one close by shows there."""
         rng, inputs = self._rng_fresh.spawn(1)[0], self.oracle.inputs
-        places = self._asking.beside_kink(radius)
+        if not network.layers[0].activation.kinks:
+            return
+        places = self._asking.kinks(radius)
         points, _ = corners.beside_kinks(
             network, *places, sample=lambda count: self.oracle.sample(rng, count), is_box=self.is_box
         )

@@ -32,6 +32,40 @@ class VertexRules:
 VERTICES = VertexRules()
 
 
+@dataclass(frozen=True, kw_only=True)
+class KinkTrials:
+    """Where a network is tried at its kinks. Distances are in half-widths of the domain.
+
+    Args:
+        beside_kinks: distances from every kink of a network at which it is tried, on both sides of one place each, and
+            at one place on it: two kinks that were taken for one differ from it between all three. If their signs
+            differ, both are on one side of it, now on this one and now on that; nearer than they are, one of the two
+            points is in between. The smallest distance is what rounding leaves to be seen.
+        noisy_radius: radius of the parameters from which on there is noise, and two kinks that were taken for one may
+            be farther from it than the radius, which then is no radius.
+        within_radius: distances for that case, in units of the radius, and at how many places each: two kinks at an
+            angle are to the one side of it in some places and to the other in others, and near it in a third of all.
+    """
+
+    beside_kinks: tuple[float, ...] = (1e-11, 1e-9, 1e-7, 1e-5, 1e-3)
+    noisy_radius: float = 1e-9
+    within_radius: tuple[tuple[float, int], ...] = ((0.0, 4), (0.35, 4), (-0.35, 4), (0.7, 6), (-0.7, 6))
+
+    def __call__(self, radius: float) -> tuple[Int[np.ndarray, "points"], PerPoint]:
+        """Numbers of places on a kink, and distances from it, at which a network is tried.
+
+        Its parameters are claimed to be right up to a radius.
+        """
+        numbers, beside = np.arange(1, len(self.beside_kinks) + 1), np.array(self.beside_kinks)
+        places, distances = np.concatenate([[0], numbers, numbers]), np.concatenate([[0.0], beside, -beside])
+        if self.noisy_radius < radius < 1.0:
+            shares, counts = zip(*self.within_radius, strict=True)
+            within = radius * np.repeat(shares, counts)
+            places = np.append(places, len(numbers) + 1 + np.arange(len(within)))
+            distances = np.append(distances, within)
+        return places, distances
+
+
 def vertices(inputs: int, rng: np.random.Generator) -> Points:
     """Give all vertices of the box in random order, or random ones where there are too many."""
     if inputs > VERTICES.most_inputs:

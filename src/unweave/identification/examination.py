@@ -15,17 +15,17 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from unweave.arrays import Points, Values, kept_errors, root_mean_square
-from unweave.certificates.certify import RULES, judged_by
-from unweave.certificates.claims import Evidence, in_words
-from unweave.certificates.coverage import fresh_needed
+from unweave.certificates.certify import RULES, fresh_needed, judged_by
+from unweave.certificates.claims import in_words
+from unweave.certificates.evidence import Evidence
 from unweave.exceptions import BudgetExhausted, TimeExhausted
 from unweave.identification import answer_reasons
 from unweave.identification.answers import AnswerPool
 from unweave.identification.corners import VERTICES
 from unweave.identification.probing import Probe
 from unweave.identification.refiner import Candidate, Refiner, reach_of_parameters
-from unweave.identification.telling_points import hidden_shift, leverages, twin_distance
-from unweave.networks.parameters import is_shallow
+from unweave.identification.telling_points import leverages
+from unweave.networks.parameters import hidden_shift, is_shallow, twin_distance
 
 
 @dataclass(frozen=True)
@@ -185,6 +185,16 @@ class Examination:
                 break
             examined = self._once(again, refiner)
         return examined
+
+    def of_any(self, candidate: Candidate, refiner: Refiner) -> Examined:
+        """Try a network that explains the answers so far, or one that may only answer alike."""
+        if candidate.explains:
+            examined = self(candidate, refiner)
+            if not examined.is_imitation:
+                return examined
+            # Fresh answers that have changed it were given up, and others are there now.
+            candidate = examined.candidate
+        return self.of_imitation(candidate, refiner)
 
     def of_known_fault(self, candidate: Candidate, refiner: Refiner) -> Examined:
         """Say what a network misses that is known not to explain the answers, without another query."""

@@ -10,52 +10,51 @@ from typing import Any
 
 import numpy as np
 
-from unweave.activations import IDENTITY, QUADRATIC, Activation, activation_named
+from unweave.activations import IDENTITY, QUADRATIC, RELU, STEP, Activation, activation_named
 from unweave.arrays import limited_threads, threads_for
-from unweave.certificates.certify import RULES, Certificate
-from unweave.certificates.claims import ClaimRules
-from unweave.certificates.coverage import fresh_needed
-from unweave.certificates.quality import network_quality
+from unweave.certificates.certify import RULES, Certificate, fresh_needed
+from unweave.certificates.claims import ClaimRules, network_quality
 from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, StageFailed
 from unweave.identification import answer_reasons, reasons
-from unweave.identification.call import recording_settings
-from unweave.identification.coarse.route import CoarseFit, IsRounded
+from unweave.identification.coarse.route import CoarseFit, MayBeFitted
+from unweave.identification.crossings.stage import CrossingStage
 from unweave.identification.estimate import budget_needed
 from unweave.identification.examination import Examination, Examined
-from unweave.identification.hessians.route import HessianRoute
-from unweave.identification.kinks.route import KinkWalk
-from unweave.identification.peeling.route import LayerPeeling
-from unweave.identification.plateaus.route import PlateauWalk
+from unweave.identification.hessians.route import HessianRoute, is_smooth
+from unweave.identification.kinks.route import (
+    KinkWalk,
+    has_kinks,
+    has_kinks_far_out,
+    hides_kinks,
+    is_straight_after_all,
+)
+from unweave.identification.peeling.route import LayerPeeling, has_layers_above
+from unweave.identification.plateaus.route import PlateauWalk, is_constant_at_the_centre
 from unweave.identification.plateaus.search import LowestLayerSearch
-from unweave.identification.poles.route import HasSteepNeurons, PoleWalk, is_level_in_parts, was_not_explained
+from unweave.identification.poles.route import HasSteepNeurons, IsLevelInParts, PoleWalk, was_not_explained
 from unweave.identification.probing import Probing
 from unweave.identification.refiner import Refiner
 from unweave.identification.relu_layers.route import KinksBend, TwoLayerKinkWalk
 from unweave.identification.routes import (
+    Condition,
+    Decision,
+    Known,
     Route,
     Survey,
-    has_kinks,
-    has_kinks_far_out,
-    has_layers_above,
-    hides_kinks,
-    is_constant_at_the_centre,
-    is_constant_in_parts,
-    is_smooth,
-    is_straight_after_all,
-    plateaus_end_in_bends,
+    Trail,
+    leave,
+    take,
 )
 from unweave.identification.saturation.route import SaturationWalk, is_affine_far_out, is_constant_far_out
-from unweave.identification.session import Progress, Session
+from unweave.identification.session import Progress, Session, recording_settings
 from unweave.identification.students.route import StudentFit, Unexplained
-from unweave.identification.trail import Trail
 from unweave.networks.network import Network
 from unweave.numerics.least_squares import ending_after
 from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.numerics.subspace_power import SubspacePower
 from unweave.oracles.clipped_inputs import ClipLook
-from unweave.oracles.entry import as_oracle
 from unweave.oracles.journal.oracle import Journal
-from unweave.oracles.oracle import Box, Domain, Oracle
+from unweave.oracles.oracle import Box, Domain, Oracle, as_oracle
 from unweave.result import Outcome, Result, RouteEnd
 
 
@@ -155,6 +154,46 @@ def _plan(found: Result[Network, Certificate], oracle: Oracle, neurons: int | No
     return plan if "budget" in found.reason else f"The budget did not allow all that could be tried. {plan}"
 
 
+def is_constant_in_parts(survey: Survey, known: Known) -> Decision:  # noqa: ARG001
+    """Suit functions whose answers are constant around every one of some random places."""
+    if why := survey.without_plateaus:
+        return leave(why)
+    if survey.activation == STEP or survey.is_constant_in_parts:
+        # Looked at before the walk, which may use up what may be asked.
+        _ = survey.steps
+        return take("the answers are constant around every place that was looked at.")
+    return leave("the answers change around the places that were looked at.")
+
+
+def plateaus_end_in_bends(survey: Survey, known: Known) -> Decision:  # noqa: ARG001
+    """Suit functions whose plateaus have ended at ReLU units."""
+    if known.first_layer is not None and known.first_layer.standard.activation == RELU:
+        return take("the answers are constant around some points, and bend where they begin to change.")
+    return leave("no region of constant answers was seen to end in a bend.")
+
+
+@dataclass(frozen=True)
+class IfRounded:
+    """Let a route for rounded answers decide where the answers of a single output are; elsewhere it is left out.
+
+    Args:
+        least: error of an answer, relative to the spread, from which on it is asked. Fits to finer answers take long
+            to meet them, and routes that go by small differences do not need that.
+        suits: what the route itself asks for.
+    """
+
+    least: float
+    suits: Condition
+
+    def __call__(self, survey: Survey, known: Known) -> Decision:
+        """Decide without any query for exact answers."""
+        if survey.probe.scale.noise < self.least:
+            return leave("the answers are not coarsely rounded.")
+        if survey.probe.rounded_to is None:
+            return leave("no single output is rounded to a known grid.")
+        return self.suits(survey, known)
+
+
 @dataclass(frozen=True)
 class Identifier:
     """Settings of the query pipeline.
@@ -168,6 +207,7 @@ class Identifier:
         probing: how the answers are looked at first.
         examination: how a network that explains the answers is tried where it could still be wrong.
         rules: what may be claimed on which evidence.
+        crossings: how a network is made more exact than rounded answers are.
         clip_look: how a model that was not explained is looked at once more: it may cut its inputs off.
         free_queries, free_queries_per_input: what a route may cost, without a budget, that has seen no neuron yet. Ten
             times what looking at a function takes on the routes that explain nothing.
@@ -181,6 +221,7 @@ class Identifier:
     probing: Probing = field(default_factory=Probing)
     examination: Examination = field(default_factory=Examination)
     rules: ClaimRules = field(default_factory=ClaimRules)
+    crossings: CrossingStage = field(default_factory=CrossingStage)
     clip_look: ClipLook = field(default_factory=ClipLook)
     free_queries: int = 10_000
     free_queries_per_input: int = 50
@@ -189,12 +230,12 @@ class Identifier:
     def routes(self) -> tuple[Route, ...]:
         """The table of routes: they are tried in this order, each if it suits what is known by then."""
         return (
-            CoarseFit(suits=IsRounded(least=1e-6)),
+            CoarseFit(suits=IfRounded(1e-6, MayBeFitted())),
             PlateauWalk(suits=is_constant_in_parts),
             KinkWalk(suits=plateaus_end_in_bends),
             SaturationWalk(suits=is_constant_far_out),
-            PoleWalk(suits=is_level_in_parts),
-            CoarseFit(suits=IsRounded(least=1e-7, only_kinked=True)),
+            PoleWalk(suits=IsLevelInParts()),
+            CoarseFit(suits=IfRounded(1e-7, MayBeFitted(only_kinked=True))),
             TwoLayerKinkWalk(suits=KinksBend()),
             KinkWalk(suits=has_kinks),
             LayerPeeling(suits=has_layers_above, power=self.power),
@@ -206,7 +247,7 @@ class Identifier:
             KinkWalk(suits=is_straight_after_all),
             KinkWalk(suits=hides_kinks),
             PlateauWalk(suits=is_constant_at_the_centre, search=LowestLayerSearch(homes=0)),
-            CoarseFit(suits=IsRounded(least=1e-7)),
+            CoarseFit(suits=IfRounded(1e-7, MayBeFitted())),
             StudentFit(suits=Unexplained(), largest_error=self.rules.partly_explained),
         )
 
@@ -228,7 +269,8 @@ class Identifier:
                 return session.finish(Outcome.NOT_IDENTIFIED, f"the budget is too small: {failure}")
             survey = Survey(session, probe, self.activation, self.neurons, self.walks)
             refiner = Refiner(probe.answers, self.refine, probe.scale.noise)
-            trail = Trail(survey, replace(self.examination, asks_far=self.walks), free)
+            examination = replace(self.examination, asks_far=self.walks)
+            trail = Trail(survey, examination, free, crossings=self.crossings)
             for route in self.routes:
                 trail = trail.after(route, refiner)
             return self._result(trail, refiner)
@@ -242,14 +284,14 @@ class Identifier:
         first, best = trail.known.first_layer, trail.best
         if trail.spent is not None:
             if first is None:
-                return trail.result(Outcome.NOT_IDENTIFIED, f"the budget is too small: {trail.spent}")
+                return ended(trail, Outcome.NOT_IDENTIFIED, f"the budget is too small: {trail.spent}")
             reason = f"{first.reason} The budget is too small for more: {trail.spent}"
-            return trail.result(Outcome.PARTLY_IDENTIFIED, reason)
+            return ended(trail, Outcome.PARTLY_IDENTIFIED, reason)
         if trail.settled is not None:
             settled = trail.settled
-            return trail.result(settled.outcome, settled.reason, settled.network, settled.certificate)
+            return ended(trail, settled.outcome, settled.reason, settled.network, settled.certificate)
         if first is not None and (best is None or not best.is_right):
-            return replace(trail, route=trail.layer_route).result(Outcome.PARTLY_IDENTIFIED, first.reason)
+            return ended(replace(trail, route=trail.layer_route), Outcome.PARTLY_IDENTIFIED, first.reason)
         if best is not None:
             with trail.survey.session.stage("examining the network"):
                 best = trail.examination.of_rest(best, refiner, largest_error=self.rules.partly_explained)
@@ -260,9 +302,9 @@ class Identifier:
             raise trail.failure
         if trail.survey.steps is not None:
             said = f" {trail.failure[0].upper()}{trail.failure[1:]}" if trail.failure else ""
-            return trail.result(Outcome.NOT_IDENTIFIED, trail.survey.steps.reason + said)
+            return ended(trail, Outcome.NOT_IDENTIFIED, trail.survey.steps.reason + said)
         reason = str(trail.failure or "no way to the neurons of this function is known.")
-        return trail.result(Outcome.NOT_IDENTIFIED, self._unexplained(trail, reason))
+        return ended(trail, Outcome.NOT_IDENTIFIED, self._unexplained(trail, reason))
 
     def _unexplained(self, trail: Trail, reason: str) -> str:
         """Say why nothing was found: first what the user may have said wrongly."""
@@ -300,13 +342,13 @@ class Identifier:
         if not best.explains and session.oracle.ledger.left < best.network.parameters:
             session.notes.append("The budget was used up before anything else could be tried: raise it.")
         if outcome is Outcome.NOT_IDENTIFIED:
-            return trail.result(outcome, self._unexplained(trail, reason))
+            return ended(trail, outcome, self._unexplained(trail, reason))
         if np.any(np.isinf(spreads)):
             session.notes += answer_reasons.rounded_constants(spreads, probe.digits.unit, probe.may_hide_changes)
         network = best.delivered(self.activation)
         if network.skip is not None and network.layers[0].activation.reflected_slope != 0.0 and not is_imitation:
             session.notes.append(reasons.affine_part())
-        return trail.result(outcome, reason, network, self.rules.certificate(evidence), is_imitation=is_imitation)
+        return ended(trail, outcome, reason, network, self.rules.certificate(evidence), is_imitation=is_imitation)
 
     def _contradiction(self, network: Network, survey: Survey) -> str:
         """Say how the network contradicts what the user has given; empty if it does not."""
@@ -317,3 +359,28 @@ class Identifier:
             hides_bends = survey.is_in_box or not survey.has_fine_answers
             said.append(reasons.other_activation(network, self.activation, hides_bends=hides_bends))
         return " ".join(said).strip()
+
+
+def ended(
+    trail: Trail,
+    outcome: Outcome,
+    reason: str,
+    network: Network | None = None,
+    certificate: Certificate | None = None,
+    *,
+    is_imitation: bool = False,
+) -> Result:
+    """End with this outcome; without a network, with the first layer if there is one."""
+    first = trail.known.first_layer
+    if network is not None and trail.survey.probe.gives_logits:
+        reason = f"{reason} {answer_reasons.gives_logits()}"
+    return trail.survey.session.finish(
+        outcome,
+        reason,
+        network,
+        certificate,
+        route=trail.route,
+        routes=trail.choices,
+        first_layer=first.layer if first is not None and network is None else None,
+        is_imitation=is_imitation,
+    )

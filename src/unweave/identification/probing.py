@@ -12,7 +12,7 @@ from unweave.identification import answer_reasons
 from unweave.identification.answers import AnswerPool, Asking
 from unweave.identification.rounding import RoundingLook
 from unweave.identification.session import Session
-from unweave.oracles.answer_kinds import AnswerKind, KindLook, common_step
+from unweave.oracles.ledger import AnswerKind, KindLook, common_step
 from unweave.oracles.oracle import Oracle
 from unweave.oracles.views import (
     ROUNDING_DEVIATION,
@@ -224,6 +224,14 @@ class Probe:
         return self.scale.noise + self.rounding * float(np.max(np.abs(self.oracle.offset / self.oracle.size)))
 
     @property
+    def rounded_to(self) -> AnswerKind | None:
+        """The grid that the answers of a single output were rounded to; None if they count as exact, or are several.
+
+        Whatever is made for rounded answers asks this before it begins.
+        """
+        return self.kinds[0] if len(self.kinds) == 1 else None
+
+    @property
     def are_plateaus_of_rounding(self) -> bool:
         """Whether steps of a grid that some output was rounded to are so large that places seem constant nearby."""
         steps = [
@@ -306,7 +314,8 @@ class Probing:
         self._check_noise(session, noise, oracle, digits)
         scale = self.bend_look.scale(standard[first:last], noise=noise.deviation / oracle.size)
         near = np.array(np.split(standard[: 2 * self.noise_look.line_points], 2))
-        session.notes += answer_reasons.rounded_as(kinds)
+        if any(kinds):
+            session.notes += answer_reasons.rounded_as(kinds)
         return Probe(oracle, answers, scale, answer_rounding(asked), digits, near, gives_logits, kinds)
 
     def _rounding_of(

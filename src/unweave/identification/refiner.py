@@ -9,13 +9,12 @@ from jaxtyping import Bool, Float64
 
 from unweave.activations import Activation, base_of
 from unweave.arrays import Points, Values, root_mean_square, threads_for
-from unweave.certificates.certify import Certificate, ParameterClaim, certify, certify_by
+from unweave.certificates.certify import Certificate, Floors, ParameterClaim, certify, certify_by
 from unweave.exceptions import BudgetExhausted
 from unweave.identification.answers import AnswerPool
-from unweave.identification.floors import Floors
-from unweave.networks.network import Layer, Network
+from unweave.networks.network import Network
 from unweave.networks.parameters import is_shallow
-from unweave.networks.signs import absorb_skip
+from unweave.networks.pruning import weakest_neuron, without_affine_part, without_neuron
 from unweave.networks.symmetries import express
 from unweave.numerics.network_fit import LevenbergMarquardt, Refinement
 from unweave.oracles.views import StandardOracle, error_in_oracle_units, in_oracle_units
@@ -345,23 +344,13 @@ class Refiner:
 
     def without_affine_part(self, candidate: Candidate) -> Candidate:
         """Choose signs that leave no affine part, if the network still explains the answers without it."""
+        if candidate.network.skip is None:
+            return candidate
         network = without_affine_part(candidate.network, tol=candidate.skip_tol)
-        if candidate.network.skip is None or network.skip is not None:
+        if network.skip is not None:
             return candidate
         smaller = self.again(candidate, network)
         return smaller if smaller.explains else candidate
-
-
-def without_affine_part(network: Network, *, tol: float) -> Network:
-    """Choose signs that leave no affine part up to a tolerance; leave it where there are none."""
-    if network.skip is None:
-        return network
-    can_absorb = is_shallow(network)
-    network = absorb_skip(network, relative_tol=tol) if can_absorb else network
-    # Where signs can move an affine part around, only all of them together decide whether there is one.
-    is_alone = not can_absorb or network.layers[0].activation.reflected_slope == 0.0
-    is_zero = network.skip is not None and float(np.max(np.abs(network.skip))) <= tol
-    return replace(network, skip=None) if is_alone and is_zero else network
 
 
 def reach_of_parameters(network: Network, points: Points) -> Float64[np.ndarray, "points"]:
@@ -374,27 +363,3 @@ def reach_of_parameters(network: Network, points: Points) -> Float64[np.ndarray,
     affine = 0.0 if network.skip is None else float(np.max(np.linalg.norm(network.skip, axis=1)))
     # Of a product of two factors each may change.
     return 2.0 * (float(np.sum(slopes * lengths)) + affine) * np.sqrt(1.0 + np.sum(points**2, axis=1))
-
-
-def weakest_neuron(network: Network) -> tuple[int, int]:
-    """Layer and index of the neuron with the smallest outgoing weights, compared with others of its layer."""
-    weakest, smallest = (0, 0), np.inf
-    for index, following in enumerate(network.layers[1:]):
-        if following.inputs < 2:
-            continue
-        pulls = np.linalg.norm(following.weights, axis=0)
-        share = float(np.min(pulls) / max(np.max(pulls), np.finfo(float).tiny))
-        if share < smallest:
-            weakest, smallest = (index, int(np.argmin(pulls))), share
-    return weakest
-
-
-def without_neuron(network: Network, neuron: int, *, layer: int = 0) -> Network:
-    """The network without one of the neurons of a hidden layer."""
-    hidden, following = network.layers[layer : layer + 2]
-    layers = list(network.layers)
-    layers[layer : layer + 2] = [
-        Layer(np.delete(hidden.weights, neuron, 0), np.delete(hidden.biases, neuron), hidden.activation),
-        replace(following, weights=np.delete(following.weights, neuron, 1)),
-    ]
-    return replace(network, layers=tuple(layers))

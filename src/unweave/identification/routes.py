@@ -1,12 +1,12 @@
-"""What a route to the neurons is: it says whether it suits, and ends with what it has found.
+"""What a route to the neurons is, what it may know before it is taken, and the trail of those that were tried.
 
-A route is a frozen value. The identifier asks whether it suits what is known so far, and calls it if it does; what one
-route has found and another one needs is passed on by the identifier. The conditions at the end are those of routes that
-need no look of their own.
+A route is a frozen value. The trail asks whether it suits what is known so far, and calls it if it does; what one route
+has found and another one needs is passed on by the trail. Conditions lie with their routes, or beside the table if they
+come before all walks.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol, runtime_checkable
 
@@ -14,16 +14,18 @@ import numpy as np
 
 from unweave.activations import RELU, STEP, Activation
 from unweave.arrays import Points
-from unweave.exceptions import OracleError
-from unweave.identification.found import FirstLayer, Found
+from unweave.exceptions import BudgetExhausted, OracleError
+from unweave.identification.examination import Examination, Examined
+from unweave.identification.found import FirstLayer, Found, Settled
 from unweave.identification.probing import BendLook, Flatness, Probe
-from unweave.identification.refiner import Refiner
+from unweave.identification.refiner import Candidate, Refiner
 from unweave.identification.session import Session
 from unweave.identification.steps import PlateauLook, Steps
 from unweave.identification.walks.lines import TailBehaviour, Tails, measure_tails
 from unweave.networks.network import Network
+from unweave.networks.parameters import is_shallow
 from unweave.oracles.oracle import Box
-from unweave.result import at_most
+from unweave.result import RouteChoice, RouteEnd, at_most
 
 # Names that several modules know: kinks are walked along far out where the first one has not read them, for example.
 SATURATION = "saturation walk"
@@ -32,6 +34,7 @@ POLE_WALK = "pole walk"
 STUDENT_FIT = "student fit"
 COARSE_FIT = "coarse fit"
 HESSIANS = "Hessians"
+SPENT = "the budget was spent before."
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,6 @@ class Survey:
         activation: the activation, if it was given.
         neurons: the number of neurons, if it was given.
         may_walk: whether neurons may be read off along paths.
-        level_slope: typical change of the answers over a half-width of the domain, going by their slopes, relative to
-            their spread, below which they are level; chosen: in an even function it is about one.
         mostly_flat: share of places that are straight nearby and bent farther away, above which there are kinks.
             Piecewise linear networks are near 1, smooth ones at 0.
         smooth_roughness: relative change of second differences between two fine steps above which kinks are looked for
@@ -83,7 +84,6 @@ class Survey:
     activation: Activation | None = None
     neurons: int | None = None
     may_walk: bool = True
-    level_slope: float = 0.05
     mostly_flat: float = 0.25
     smooth_roughness: float = 0.2
     visible_bend: float = 1e3
@@ -109,6 +109,13 @@ class Survey:
         if self.is_in_box:
             return "the domain is a box, which excludes far paths."
         return "with one input there are no far lines." if self.session.oracle.inputs == 1 else ""
+
+    @property
+    def without_plateaus(self) -> str:
+        """Why no plateau can be left; empty if one may be."""
+        if not self.may_walk or self.is_in_box:
+            return self.near_only
+        return "" if self.activation in (None, STEP, RELU) else f"{self.activation} is constant nowhere."
 
     @cached_property
     def tails(self) -> Tails | None:
@@ -145,16 +152,6 @@ class Survey:
     def flatness(self) -> Flatness:
         """How straight and how level the function is around random places."""
         return self.bends.flatness(self.probe.oracle, self.probe.scale.noise, self.session.rng_probe)
-
-    @property
-    def is_straight_everywhere(self) -> bool:
-        """Whether none of the random places was bent, however far away: kinks are few, or there are none."""
-        return self.flatness.telling == 0
-
-    @property
-    def is_level_at_most_places(self) -> bool:
-        """Whether the function hardly changes around most of the random places."""
-        return self.flatness.slope < self.level_slope
 
     def look_for_kinks(self) -> bool:
         """Whether the function is straight nearby and bent farther away at many of some random places."""
@@ -247,110 +244,156 @@ class Route(Protocol):
         ...
 
 
-def is_constant_in_parts(survey: Survey, known: Known) -> Decision:  # noqa: ARG001
-    """Suit functions whose answers are constant around every one of some random places."""
-    if why := _without_plateaus(survey):
-        return leave(why)
-    if survey.activation == STEP or survey.is_constant_in_parts:
-        # Looked at before the walk, which may use up what may be asked.
-        _ = survey.steps
-        return take("the answers are constant around every place that was looked at.")
-    return leave("the answers change around the places that were looked at.")
+Crossings = Callable[[Candidate, Refiner, Probe, Session], Candidate]
 
 
-def is_constant_at_the_centre(survey: Survey, known: Known) -> Decision:
-    """Suit functions that nothing else explains, and that are constant next to the centre."""
-    if why := known.closes(survey) or _without_plateaus(survey):
-        return leave(why)
-    if known.first_layer is not None:
-        return leave("a first layer was found already.")
-    inputs = survey.session.oracle.inputs
-    centre = survey.plateaus.beside_centre * survey.session.rng_walk.standard_normal((1, inputs))
-    places = np.repeat(centre, survey.plateaus.places, axis=0)
-    if not survey.is_constant_around(places, survey.session.rng_walk):
-        return leave("the answers change around the centre.")
-    return take("nothing explains the answers, which are constant around the centre.")
+@dataclass(frozen=True)
+class Trail:
+    """What the routes tried so far have found.
+
+    Args:
+        survey: what is known of the function.
+        examination: how networks are tried that explain the answers.
+        free_queries: what a route may cost, without a budget, before it has seen a neuron.
+        known: what later routes may build on.
+        best: the network that meets fresh answers best, as its examination has left it.
+        imitation: a network that only answers like the model, which is shown where no other may be.
+        settled: a network whose outcome is known already.
+        failure: why the first route that failed did.
+        spent: what the oracle said when the budget ended before there was any network.
+        end: why no other route is tried; empty if others may be.
+        choices: which routes were taken, and why.
+        route: the route that was taken last.
+        best_route: the one that led to the best network.
+        layer_route: the one that led to the first layer.
+        imitation_route: the one that led to the imitation.
+        crossings: makes networks more exact than rounded answers are; None to take them as they are.
+    """
+
+    survey: Survey
+    examination: Examination = field(default_factory=Examination)
+    free_queries: int = 10_000
+    known: Known = field(default_factory=Known)
+    best: Examined | None = None
+    imitation: Examined | None = None
+    settled: Settled | None = None
+    failure: str | OracleError = ""
+    spent: BudgetExhausted | None = None
+    end: str = ""
+    choices: tuple[RouteChoice, ...] = ()
+    route: str = ""
+    best_route: str = ""
+    layer_route: str = ""
+    imitation_route: str = ""
+    crossings: Crossings | None = None
+
+    def after(self, route: Route, refiner: Refiner) -> "Trail":
+        """Try another route, if it suits and is still needed.
+
+        Raises:
+            OracleError: if the model fails where every model must answer.
+        """
+        if self.end:
+            return self._leaving(route, self.end)
+        try:
+            decision = route.suits(self.survey, self.known)
+        except BudgetExhausted as problem:
+            # Nothing is shown that was not compared with all that could explain more.
+            return replace(self, spent=problem, end=SPENT)._leaving(route, SPENT)
+        except OracleError as problem:
+            # A look at the answers has failed, far out for example; a route with other looks may not.
+            return replace(self, failure=self.failure or problem)._leaving(route, str(problem))
+        if not decision.is_taken:
+            return self._leaving(route, decision.because)
+        self.survey.session.notes.append(f"Route: {route.name}, because {decision.because}")
+        # What one route has spent in vain is no reason not to try another.
+        self.survey.session.oracle.ledger.allow(self.free_queries)
+        try:
+            found = route(self.survey, self.known, refiner)
+        except (BudgetExhausted, OracleError) as problem:
+            found = Found(stopped=problem)
+        return self._having(found, route, decision.because, refiner)
+
+    def _leaving(self, route: Route, because: str) -> "Trail":
+        return replace(self, choices=(*self.choices, RouteChoice(route.name, RouteEnd.NOT_TAKEN, because)))
+
+    def _having(self, found: Found, route: Route, because: str, refiner: Refiner) -> "Trail":
+        """Add what a route has found, and put its failure into words."""
+        session, name = self.survey.session, route.name
+        examined = self._examined(found.candidate, refiner) if found.candidate is not None else None
+        session.diagnostics += found.checks
+        session.notes += found.notes
+        reason, failure = found.reason, "" if found.is_tentative else found.reason
+        if examined is not None and not examined.is_right:
+            reason = "the best network does not explain the answers."
+        if isinstance(found.stopped, OracleError):
+            if not route.asks_far:
+                raise found.stopped
+            reason, failure = str(found.stopped), found.stopped
+            session.notes.append(
+                f"The model does not answer far from the centre, so no {name} was made: {found.stopped}"
+            )
+        elif found.stopped is not None:
+            reason = str(found.stopped)
+            failure = reason if found.stopped.is_default else failure
+        elif found.reason:
+            session.notes.append(f"The {name} ended without a network: {reason}")
+        known = Known(
+            found.first_layer or self.known.first_layer,
+            (*self.known.tried, name),
+            self.known.misses or (examined is not None and not examined.is_right),
+            self._nearest(examined),
+        )
+        trail = replace(
+            self,
+            known=known,
+            settled=found.settled,
+            failure=self.failure or failure,
+            choices=(*self.choices, RouteChoice(name, _end_of(found), because, reason)),
+            route=name,
+            layer_route=name if found.first_layer is not None else self.layer_route,
+        )
+        return trail._judging(found, examined)
+
+    def _nearest(self, examined: Examined | None) -> Network | None:
+        """Give the better network of the best so far and another one, if it is shallow and in standard coordinates."""
+        either = [each for each in (self.best, examined) if each is not None]
+        if not either:
+            return None
+        candidate = min(either, key=lambda each: each.error).candidate
+        is_standard = candidate.units is self.survey.probe.oracle
+        return candidate.network if is_standard and is_shallow(candidate.network) else None
+
+    def _examined(self, candidate: Candidate, refiner: Refiner) -> Examined:
+        """Try a network where it could still be wrong, unless it is known to be."""
+        survey = self.survey
+        if self.crossings is not None and survey.probe.rounded_to is not None:
+            # Before it is tried elsewhere: what rounding hides of a wrong network shows there.
+            candidate = self.crossings(candidate, refiner, survey.probe, survey.session)
+        if not candidate.explains and not candidate.start.is_student:
+            return self.examination.of_known_fault(candidate, refiner)
+        with survey.session.stage("examining the network"):
+            return self.examination.of_any(candidate, refiner)
+
+    def _judging(self, found: Found, examined: Examined | None) -> "Trail":
+        """Keep the better network, and say whether another route is needed."""
+        if isinstance(found.stopped, BudgetExhausted) and not found.stopped.is_default:
+            return replace(self, end=SPENT, spent=found.stopped if self.best is None else None)
+        if found.settled is not None:
+            return replace(self, end="an earlier route has settled the outcome.")
+        if found.is_conclusive:
+            return replace(self, end="an earlier route has shown that the answers determine no neurons.")
+        if examined is None:
+            return self
+        if examined.is_imitation:
+            return replace(self, imitation=examined, imitation_route=self.route)
+        end = "the network of an earlier route explains the answers." if examined.is_right else ""
+        if self.best is not None and not end and examined.error >= self.best.error:
+            return self
+        return replace(self, best=examined, best_route=self.route, end=end)
 
 
-def _without_plateaus(survey: Survey) -> str:
-    """Say why no plateau can be left; empty if one may be."""
-    if not survey.may_walk or survey.is_in_box:
-        return survey.near_only
-    return "" if survey.activation in (None, STEP, RELU) else f"{survey.activation} is constant nowhere."
-
-
-def plateaus_end_in_bends(survey: Survey, known: Known) -> Decision:  # noqa: ARG001
-    """Suit functions whose plateaus have ended at ReLU units."""
-    if known.first_layer is not None and known.first_layer.standard.activation == RELU:
-        return take("the answers are constant around some points, and bend where they begin to change.")
-    return leave("no region of constant answers was seen to end in a bend.")
-
-
-def has_kinks(survey: Survey, known: Known) -> Decision:
-    """Suit functions that are straight nearby and bent farther away."""
-    if why := known.closes(survey):
-        return leave(why)
-    if not survey.has_kinks:
-        return leave("no kinks were seen in the first answers.")
-    if not survey.may_walk:
-        return leave("walks are switched off.")
-    return take("the function is affine over short distances and not over longer ones, as kinks make it.")
-
-
-def has_kinks_far_out(survey: Survey, known: Known) -> Decision:
-    """Suit functions whose kinks, far out, the saturation walk could not read."""
-    if why := known.closes(survey):
-        return leave(why)
-    if not survey.bends_far or survey.has_kinks or SATURATION not in known.tried:
-        return leave("no kinks far from the centre were left unexplained.")
-    return take("far from the centre the answers have sharp kinks.")
-
-
-def is_straight_after_all(survey: Survey, known: Known) -> Decision:
-    """Suit functions that were taken for smooth ones, and that Hessians do not explain."""
-    if why := known.closes(survey):
-        return leave(why)
-    if survey.has_kinks is not None:
-        return leave("it is known already whether there are kinks.")
-    if not survey.may_walk:
-        return leave("walks are switched off.")
-    if not survey.look_for_kinks():
-        return leave("the function is not affine over short distances.")
-    return take("the Hessians do not explain a function that is affine over short distances.")
-
-
-def hides_kinks(survey: Survey, known: Known) -> Decision:
-    """Suit functions that are straight nearly everywhere: kinks may cut off corners of a box, or be far away."""
-    if why := known.closes(survey):
-        return leave(why)
-    may_be_corners = survey.is_in_box and (known.misses or survey.is_straight_everywhere)
-    may_be_far = not survey.is_in_box and survey.has_fine_answers and survey.is_straight_everywhere
-    if not (may_be_corners or may_be_far):
-        return leave("no network was found that is wrong in corners only, and the function bends at many places.")
-    if KINK_WALK in known.tried or not survey.may_walk:
-        return leave("kinks were walked along already, or walks are switched off.")
-    return take(
-        "the function is affine around most points and not around others: kinks may be far out, or cut off corners."
-    )
-
-
-def has_layers_above(survey: Survey, known: Known) -> Decision:
-    """Suit networks whose first layer was read off far from the centre, under layers that bend it."""
-    if why := known.closes(survey):
-        return leave(why)
-    if known.first_layer is None:
-        return leave("no first layer of a deeper network was seen.")
-    return take("the jumps far out are not those of single neurons: there are layers above.")
-
-
-def is_smooth(survey: Survey, known: Known) -> Decision:
-    """Suit functions without kinks to which no walk has led."""
-    if why := known.closes(survey):
-        return leave(why)
-    if survey.has_kinks and survey.may_walk:
-        return leave("the function has kinks, where second derivatives tell nothing.")
-    if survey.is_in_box:
-        return take("the domain is a box, so that the model may not be asked far outside.")
-    if survey.near_only:
-        return take("no walk was tried.")
-    return take("no walk has led to a network: far out the answers are not constant or affine, or the walk failed.")
+def _end_of(found: Found) -> RouteEnd:
+    if found.candidate is not None or found.settled is not None:
+        return RouteEnd.NETWORK
+    return RouteEnd.NOTHING if found.first_layer is None else RouteEnd.FIRST_LAYER

@@ -2,13 +2,15 @@
 
 A new kind of black box is a subclass that implements `_answer` for one batch. Counting, the
 budget, the checks of points and answers and the splitting of large batches are done here, once.
+`as_oracle` finds the subclass for whatever a user has.
 """
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from pathlib import Path
+from types import FunctionType
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
@@ -22,10 +24,9 @@ from unweave.exceptions import (
     NotWritten,
     OracleError,
     OracleFailed,
-    TimeExhausted,
     TransportFailed,
 )
-from unweave.oracles.value_grid import ValueGrid
+from unweave.oracles.ledger import Ledger
 
 # Coordinates beyond this leave no room for calculations with them.
 FARTHEST = 1e100
@@ -143,63 +144,6 @@ def _per_input(value: float | Vector, inputs: int, name: str) -> Float64[np.ndar
     if array.ndim == 1 and len(array) != inputs:
         raise InvalidInput(f"the domain needs one {name} per input, {inputs} in all, got {len(array)}.")
     return np.full(inputs, array)
-
-
-@dataclass
-class Ledger:
-    """How many queries were sent, and how many may be. The only mutable state of a run.
-
-    Args:
-        budget: the largest number that the user allows; None for no limit.
-        sent: rows that were sent, answered or not: what a service charges for.
-        answered: rows that came back.
-        replayed: rows among them that came from a journal: they count, so that a run that goes on decides as before.
-        type_digits: relative rounding of the answers' type, the coarsest seen.
-        grid: what the answers themselves say about their rounding.
-        allowance: the largest number for now, where the user has given no budget; None for no limit.
-        deadline: when the last query may be sent, by `time.monotonic`; None for any time.
-        refused: queries that the user's budget had no room for when it ended.
-    """
-
-    budget: int | None = None
-    sent: int = 0
-    answered: int = 0
-    replayed: int = 0
-    type_digits: float = 2.0**-52
-    grid: ValueGrid = field(default_factory=ValueGrid)
-    allowance: int | None = None
-    deadline: float | None = None
-    refused: int = 0
-
-    @property
-    def answer_digits(self) -> float:
-        """Relative rounding of the answers: of their type, or coarser if they were rounded before."""
-        return max(self.type_digits, self.grid.digits)
-
-    @property
-    def limit(self) -> int | None:
-        """The number of queries that may be sent in all."""
-        return self.budget if self.budget is not None else self.allowance
-
-    @property
-    def left(self) -> float:
-        """Queries that may still be sent (infinite without a limit)."""
-        return np.inf if self.limit is None else float(self.limit - self.sent)
-
-    def allow(self, queries: int) -> None:
-        """Raise the allowance, if there is one, so that so many more may be sent."""
-        if self.allowance is not None:
-            self.allowance = max(self.allowance, self.sent + queries)
-
-    def reserve(self, queries: int) -> None:
-        """Refuse a batch that the budget can't pay for, or that comes too late, before any of it is sent."""
-        if self.deadline is not None and time.monotonic() > self.deadline:
-            raise TimeExhausted
-        if self.limit is not None and queries > self.left:
-            self.refused = queries if self.budget is not None else 0
-            raise BudgetExhausted(
-                needed=queries, left=int(self.left), budget=self.limit, is_default=self.budget is None
-            )
 
 
 class OracleSettings(TypedDict, total=False):
@@ -379,3 +323,68 @@ class CallableOracle(Oracle):
     def _answer(self, points: Points) -> object:
         # A copy, so that a model that works in place can't change our points.
         return self._function(points.copy())
+
+
+def as_oracle(
+    model: Any,
+    *,
+    inputs: int | None,
+    outputs: int | None,
+    domain: Domain | None,
+    budget: int | None,
+    output: str | None = None,
+    journal: object = None,
+) -> Oracle:
+    """Give the oracle that a model is, or one that asks it; wrong settings raise `InvalidInput`.
+
+    Args:
+        model: an oracle, a model of a known kind, the path or the address of one, or a callable.
+        inputs, outputs, domain, budget: of the oracle.
+        output: name of the output that is asked, where the model has several.
+        journal: a `Journal`, or the path of one, if answers are to be kept.
+    """
+    oracle = _oracle_of(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output)
+    if journal is None or oracle.is_recorded:
+        return oracle
+    from unweave.oracles.journal.oracle import Journal, JournalOracle
+
+    if isinstance(oracle, JournalOracle):
+        raise InvalidInput("the model is asked through a journal already: leave journal= out.")
+    if not isinstance(journal, str | Path | Journal):
+        raise InvalidInput(f"identify needs journal= to be a path or a Journal, got {journal!r}.")
+    return JournalOracle(oracle, journal if isinstance(journal, Journal) else Journal(journal))
+
+
+def _oracle_of(
+    model: Any,
+    *,
+    inputs: int | None,
+    outputs: int | None,
+    domain: Domain | None,
+    budget: int | None,
+    output: str | None,
+) -> Oracle:
+    if output is not None and not _names_outputs(model):
+        raise InvalidInput(
+            f"only ONNX files, Keras models and servers have outputs with names, got output={output!r}: leave it out."
+        )
+    if isinstance(model, Oracle):
+        if any(setting is not None for setting in (inputs, outputs, domain, budget)):
+            raise InvalidInput("an Oracle carries its own inputs, outputs, domain and budget: leave them out.")
+        return model
+    known = None
+    if not isinstance(model, FunctionType):
+        from unweave.oracles.models.kinds import oracle_of_model
+
+        known = oracle_of_model(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output)
+    inputs = inputs_of_domain(domain) if inputs is None else inputs
+    if known is None and inputs is None:
+        raise InvalidInput("identify needs inputs=, the number of inputs of the model.")
+    return known or CallableOracle(model, inputs=inputs or 0, outputs=outputs, domain=domain, budget=budget)
+
+
+def _names_outputs(model: Any) -> bool:
+    """Whether outputs of a model may have names: those of files, of servers and of Keras."""
+    from unweave.oracles.models.kinds import is_keras
+
+    return isinstance(model, str | Path) or is_keras(model)

@@ -9,7 +9,7 @@ from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification.crossings.search import CrossingSearch, RoundedAnswers, gradients
 from unweave.networks.parameters import ParameterVector
 from unweave.networks.planted import general_network
-from unweave.oracles.answer_kinds import KINDS
+from unweave.oracles.ledger import KINDS
 from unweave.oracles.oracle import CallableOracle, Domain, Everywhere
 from unweave.oracles.views import StandardOracle
 

@@ -8,16 +8,16 @@ import pytest
 
 from helpers.plants import in_own_units
 from unweave.activations import IDENTITY, RELU, SIGMOID, TANH, Activation
-from unweave.certificates.certify import Certificate
-from unweave.certificates.claims import ClaimRules, Evidence, in_words, size_in_words
-from unweave.certificates.quality import network_quality
+from unweave.certificates.certify import Certificate, Floors
+from unweave.certificates.claims import ClaimRules, in_words, network_quality, size_in_words
+from unweave.certificates.evidence import Evidence
 from unweave.exceptions import InvalidInput
 from unweave.identification.answers import AnswerPool
-from unweave.identification.floors import Floors
-from unweave.identification.refiner import Candidate, Refiner, Start, weakest_neuron, without_neuron
+from unweave.identification.refiner import Candidate, Refiner, Start
 from unweave.networks.network import Layer, Network
 from unweave.networks.parameters import ParameterVector
 from unweave.networks.planted import deep_network
+from unweave.networks.pruning import weakest_neuron, without_neuron
 from unweave.networks.symmetries import canonical, match
 from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.oracles.views import StandardOracle, in_oracle_units

@@ -11,8 +11,8 @@ from safetensors.numpy import load_file
 
 import unweave
 from unweave.activations import IDENTITY, STEP, activation_named
-from unweave.activations.activation import Activation, Reflection
-from unweave.activations.table import NAMED
+from unweave.activations.formulas import Reflection
+from unweave.activations.table import NAMED, Activation
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Layer, Network
 

@@ -22,11 +22,10 @@ from torch import nn
 from unweave.activations import TANH
 from unweave.exceptions import BadAnswer, InvalidInput, MissingExtra, UnreadableFile
 from unweave.networks.network import Network
-from unweave.oracles.entry import as_oracle
 from unweave.oracles.models.onnx_file import OnnxOracle
 from unweave.oracles.models.sklearn_estimator import SklearnOracle
 from unweave.oracles.models.torch_module import TorchOracle
-from unweave.oracles.oracle import Box, CallableOracle, Everywhere, Oracle
+from unweave.oracles.oracle import Box, CallableOracle, Everywhere, Oracle, as_oracle
 
 
 def oracle_of(model: object, **given: Any) -> Oracle:

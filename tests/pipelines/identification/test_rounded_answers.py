@@ -8,7 +8,7 @@ import pytest
 import unweave
 from unweave import Box, Network, Outcome
 from unweave.activations import activation_named
-from unweave.oracles.answer_kinds import to_bfloat16, to_float16, to_float32
+from unweave.oracles.ledger import to_bfloat16, to_float16, to_float32
 
 ROUNDINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "3 decimals": lambda values: np.round(values, 3),

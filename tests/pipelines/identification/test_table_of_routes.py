@@ -14,9 +14,8 @@ from unweave.identification.found import FirstLayer, Found
 from unweave.identification.identifier import Identifier
 from unweave.identification.probing import Probing
 from unweave.identification.refiner import Refiner, Start
-from unweave.identification.routes import Condition, Known, Route, Survey, leave, take
+from unweave.identification.routes import Condition, Known, Route, Survey, Trail, leave, take
 from unweave.identification.session import Session
-from unweave.identification.trail import Trail
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import deep_network, general_network
 from unweave.numerics.network_fit import LevenbergMarquardt

@@ -21,6 +21,7 @@ from unweave.identification.refiner import Refiner, Start
 from unweave.identification.routes import COARSE_FIT, Condition, Decision, Known, Survey, leave, take
 from unweave.networks.network import Network
 from unweave.numerics.least_squares import is_over
+from unweave.oracles.ledger import AnswerKind
 from unweave.oracles.oracle import Box
 from unweave.oracles.views import ROUNDING_DEVIATION
 
@@ -30,24 +31,17 @@ KINKED = Shape("relu", np.abs, np.sign, has_affine_part=True)
 
 
 @dataclass(frozen=True, kw_only=True)
-class IsRounded:
-    """Suit functions of one output whose answers are numbers of a grid.
+class MayBeFitted:
+    """Suit functions whose rounded answers were not fitted before, with an activation that such fits know.
 
     Args:
-        least: error of an answer, relative to the spread, from which on it is taken. Fits to finer answers take long
-            to meet them, and routes that go by small differences do not need that.
         only_kinked: whether the function must have been seen to have kinks: such fits meet fine answers, too.
     """
 
-    least: float
     only_kinked: bool = False
 
     def __call__(self, survey: Survey, known: Known) -> Decision:
         """Decide without any query, but for a look whether there are kinks."""
-        if survey.probe.scale.noise < self.least:
-            return leave("the answers are not coarsely rounded.")
-        if len(survey.probe.kinds) != 1 or survey.probe.kinds[0] is None:
-            return leave("no single output is rounded to a known grid.")
         if COARSE_FIT in known.tried:
             return leave("such fits were made already.")
         if known.first_layer is not None or np.any(np.isinf(survey.probe.spreads)):
@@ -56,7 +50,7 @@ class IsRounded:
             return leave("no kinks were seen in the first answers.")
         if not shapes_for(survey):
             return leave(f"such fits know no {survey.activation}.")
-        return take(f"the answers are rounded to {survey.probe.kinds[0].name}.")
+        return take(f"the answers are rounded to {rounding_grid(survey.probe).name}.")
 
 
 def shapes_for(survey: Survey) -> tuple[Shape, ...]:
@@ -168,10 +162,15 @@ class CoarseFit:
         return [(KINKED, 2), (SATURATING, rounds)]
 
 
+def rounding_grid(probe: Probe) -> AnswerKind:
+    """The grid of the answers, without which the identifier does not come here."""
+    assert probe.rounded_to is not None
+    return probe.rounded_to
+
+
 def rounding_of(probe: Probe, values: PerPoint) -> float:
     """Standard deviation of the rounding of answers, in standard units."""
-    kind, oracle = probe.kinds[0], probe.oracle
-    assert kind is not None
+    kind, oracle = rounding_grid(probe), probe.oracle
     steps = kind.step(kind.roundings[0](oracle.offset[0] + oracle.size[0] * values)) / oracle.size[0]
     steps = steps[np.isfinite(steps)]
     return ROUNDING_DEVIATION * float(np.sqrt(np.mean(steps**2)))

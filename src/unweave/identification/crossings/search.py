@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float64
 from unweave.arrays import PerPoint, PointMask, Points
 from unweave.exceptions import StageFailed
 from unweave.networks.network import Network
-from unweave.oracles.answer_kinds import AnswerKind, Rounding
+from unweave.oracles.ledger import AnswerKind, Rounding
 from unweave.oracles.oracle import Box
 from unweave.oracles.views import StandardOracle
 

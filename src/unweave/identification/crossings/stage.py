@@ -18,12 +18,13 @@ from unweave.identification.answers import AnswerPool
 from unweave.identification.corners import VERTICES, beside_kinks
 from unweave.identification.crossings.search import Crossings, CrossingSearch, Lines, RoundedAnswers
 from unweave.identification.probing import Probe
-from unweave.identification.refiner import Candidate, Refiner, without_affine_part
+from unweave.identification.refiner import Candidate, Refiner
 from unweave.identification.session import Session
 from unweave.networks.network import Network
 from unweave.networks.parameters import is_shallow, shallow_jacobian
+from unweave.networks.pruning import without_affine_part
 from unweave.numerics.network_fit import Refinement
-from unweave.oracles.answer_kinds import Rounding
+from unweave.oracles.ledger import Rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,12 +122,11 @@ class CrossingStage:
     zero_skip: float = 1e-6
 
     def __call__(self, candidate: Candidate, refiner: Refiner, probe: Probe, session: Session) -> Candidate:
-        """Fit a candidate that is right up to the rounding to exact values, if answers are rounded and switch sharply.
+        """Fit a candidate that is right up to the rounding to exact values, if rounded answers switch sharply.
 
         A candidate that other values contradict is given back as one that does not explain the answers.
         """
-        kind = probe.kinds[0] if len(probe.kinds) == 1 else None
-        network, units = candidate.network, candidate.units
+        kind, network, units = probe.rounded_to, candidate.network, candidate.units
         if kind is None or not candidate.explains or not is_shallow(network) or network.widths == (0,):
             return candidate
         if units is not refiner.answers.oracle or not self._is_affordable(candidate, refiner.answers, session):

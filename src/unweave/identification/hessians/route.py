@@ -19,7 +19,7 @@ from unweave.identification.hessians.span import Span, SpanSearch, active_frame
 from unweave.identification.hessians.starts import ProfileStarts
 from unweave.identification.probing import FunctionScale, Probe
 from unweave.identification.refiner import Candidate, Refiner, Start
-from unweave.identification.routes import HESSIANS, Condition, Known, Survey
+from unweave.identification.routes import HESSIANS, Condition, Decision, Known, Survey, leave, take
 from unweave.identification.session import Session
 from unweave.networks.network import Network
 from unweave.numerics.finite_differences import HessianSample, hessian_queries, measure_hessians
@@ -244,3 +244,16 @@ def _affine_network(slope: np.ndarray, offset: np.ndarray, activation: Activatio
         activation=activation,
         skip=slope,
     )
+
+
+def is_smooth(survey: Survey, known: Known) -> Decision:
+    """Suit functions without kinks to which no walk has led."""
+    if why := known.closes(survey):
+        return leave(why)
+    if survey.has_kinks and survey.may_walk:
+        return leave("the function has kinks, where second derivatives tell nothing.")
+    if survey.is_in_box:
+        return take("the domain is a box, so that the model may not be asked far outside.")
+    if survey.near_only:
+        return take("no walk was tried.")
+    return take("no walk has led to a network: far out the answers are not constant or affine, or the walk failed.")

@@ -14,13 +14,14 @@ from unweave.arrays import Points, Values, Vector
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification import reasons
 from unweave.identification.answers import AnswerPool
-from unweave.identification.refiner import Candidate, Refiner, Start, without_neuron
+from unweave.identification.refiner import Candidate, Refiner, Start
 from unweave.identification.routes import Survey
 from unweave.identification.walks.hyperplanes import hyperplanes_between, measure_sides
 from unweave.identification.walks.kinked_terms import KinkedTerms, refined_with_signs
 from unweave.identification.walks.kinks import KinkSearch
 from unweave.identification.walks.lines import Line, line_between, random_line
 from unweave.networks.network import Layer, Network
+from unweave.networks.pruning import without_neuron
 from unweave.result import at_most
 
 

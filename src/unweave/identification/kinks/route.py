@@ -19,7 +19,7 @@ from unweave.identification.found import Found
 from unweave.identification.kinks.box import BoxWalk
 from unweave.identification.kinks.gradient_table import GradientTable
 from unweave.identification.refiner import Candidate, Refiner, Start
-from unweave.identification.routes import KINK_WALK, Condition, Known, Survey
+from unweave.identification.routes import KINK_WALK, SATURATION, Condition, Decision, Known, Survey, leave, take
 from unweave.identification.walks.hyperplanes import Hyperplanes, measure_hyperplanes, read_weak_kinks
 from unweave.identification.walks.kinked_terms import KinkedTerms, refined_with_signs
 from unweave.identification.walks.kinks import KinkSearch
@@ -232,3 +232,58 @@ class KinkWalk:
 
     def _first_answers(self, inputs: int) -> int:
         return max(self.fewest_answers, self.answers_per_input * (inputs + 1))
+
+
+def has_kinks(survey: Survey, known: Known) -> Decision:
+    """Suit functions that are straight nearby and bent farther away."""
+    if why := known.closes(survey):
+        return leave(why)
+    if not survey.has_kinks:
+        return leave("no kinks were seen in the first answers.")
+    if not survey.may_walk:
+        return leave("walks are switched off.")
+    return take("the function is affine over short distances and not over longer ones, as kinks make it.")
+
+
+def has_kinks_far_out(survey: Survey, known: Known) -> Decision:
+    """Suit functions whose kinks, far out, the saturation walk could not read."""
+    if why := known.closes(survey):
+        return leave(why)
+    if not survey.bends_far or survey.has_kinks or SATURATION not in known.tried:
+        return leave("no kinks far from the centre were left unexplained.")
+    return take("far from the centre the answers have sharp kinks.")
+
+
+def is_straight_after_all(survey: Survey, known: Known) -> Decision:
+    """Suit functions that were taken for smooth ones, and that Hessians do not explain."""
+    if why := known.closes(survey):
+        return leave(why)
+    if survey.has_kinks is not None:
+        return leave("it is known already whether there are kinks.")
+    if not survey.may_walk:
+        return leave("walks are switched off.")
+    if not survey.look_for_kinks():
+        return leave("the function is not affine over short distances.")
+    return take("the Hessians do not explain a function that is affine over short distances.")
+
+
+def hides_kinks(survey: Survey, known: Known) -> Decision:
+    """Suit functions that are straight nearly everywhere: kinks may cut off corners of a box, or be far away."""
+    if why := known.closes(survey):
+        return leave(why)
+    if survey.is_in_box:
+        may_be_hidden = known.misses or _is_straight_everywhere(survey)
+    else:
+        may_be_hidden = survey.has_fine_answers and _is_straight_everywhere(survey)
+    if not may_be_hidden:
+        return leave("no network was found that is wrong in corners only, and the function bends at many places.")
+    if KINK_WALK in known.tried or not survey.may_walk:
+        return leave("kinks were walked along already, or walks are switched off.")
+    return take(
+        "the function is affine around most points and not around others: kinks may be far out, or cut off corners."
+    )
+
+
+def _is_straight_everywhere(survey: Survey) -> bool:
+    """Whether none of some random places was bent, however far away: kinks are few, or there are none."""
+    return survey.flatness.telling == 0

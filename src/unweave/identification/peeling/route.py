@@ -22,7 +22,7 @@ from unweave.identification.peeling.upper_layers import UpperLayers, UpperStart
 from unweave.identification.peeling.wide_starts import WideStarts
 from unweave.identification.probing import Probe
 from unweave.identification.refiner import Candidate, Refiner, Start
-from unweave.identification.routes import Condition, Known, Survey
+from unweave.identification.routes import Condition, Decision, Known, Survey, leave, take
 from unweave.identification.session import Session
 from unweave.networks.network import Layer, Network
 from unweave.numerics.subspace_power import SubspacePower
@@ -281,3 +281,12 @@ def _in_raw_units(probe: Probe, refiner: Refiner) -> Refiner:
         answers=refiner.answers.in_units(raw, oracle.offset, oracle.size),
         noise=refiner.noise * root_mean_square(oracle.size),
     )
+
+
+def has_layers_above(survey: Survey, known: Known) -> Decision:
+    """Suit networks whose first layer was read off far from the centre, under layers that bend it."""
+    if why := known.closes(survey):
+        return leave(why)
+    if known.first_layer is None:
+        return leave("no first layer of a deeper network was seen.")
+    return take("the jumps far out are not those of single neurons: there are layers above.")

@@ -6,15 +6,13 @@ import numpy as np
 
 from unweave.certificates.certify import Certificate
 from unweave.exceptions import BudgetExhausted, InvalidInput, StageFailed
-from unweave.identification.call import recording_settings
 from unweave.identification.found import Found
 from unweave.identification.plateaus.route import PlateauWalk, lowest_layer
 from unweave.identification.plateaus.search import LowestLayerSearch
-from unweave.identification.session import Progress, Session
+from unweave.identification.session import Progress, Session, recording_settings
 from unweave.identification.walks.lines import remembered
 from unweave.networks.network import Network
-from unweave.oracles.entry import as_oracle
-from unweave.oracles.oracle import Box, Domain, Oracle
+from unweave.oracles.oracle import Box, Domain, Oracle, as_oracle
 from unweave.oracles.views import StandardOracle, answer_rounding
 from unweave.result import Outcome, Result, RouteChoice, RouteEnd
 

@@ -10,7 +10,7 @@ from unweave.identification.found import FirstLayer, Found
 from unweave.identification.plateaus.plateau_layer import PlateauLayer
 from unweave.identification.plateaus.search import LowestLayerSearch
 from unweave.identification.refiner import Refiner
-from unweave.identification.routes import Condition, Known, Survey
+from unweave.identification.routes import Condition, Decision, Known, Survey, leave, take
 from unweave.identification.walks.lines import remembered
 from unweave.networks.network import Layer
 from unweave.oracles.views import StandardOracle, layer_in_oracle_units
@@ -80,3 +80,17 @@ def lowest_layer(found: PlateauLayer, oracle: StandardOracle) -> Found:
         first_layer=FirstLayer(found.layer, layer, reason),
         checks=found.checks,
     )
+
+
+def is_constant_at_the_centre(survey: Survey, known: Known) -> Decision:
+    """Suit functions that nothing else explains, and that are constant next to the centre."""
+    if why := known.closes(survey) or survey.without_plateaus:
+        return leave(why)
+    if known.first_layer is not None:
+        return leave("a first layer was found already.")
+    inputs = survey.session.oracle.inputs
+    centre = survey.plateaus.beside_centre * survey.session.rng_walk.standard_normal((1, inputs))
+    places = np.repeat(centre, survey.plateaus.places, axis=0)
+    if not survey.is_constant_around(places, survey.session.rng_walk):
+        return leave("the answers change around the centre.")
+    return take("nothing explains the answers, which are constant around the centre.")

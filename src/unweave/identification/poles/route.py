@@ -33,13 +33,24 @@ class PoleWalk:
             return Found(str(failure), is_tentative=True)
 
 
-def is_level_in_parts(survey: Survey, known: Known) -> Decision:
-    """Suit functions that are nearly level at most places and rise in between, as steep neurons make them."""
-    if why := _without_poles(survey, known):
-        return leave(why)
-    if not survey.has_kinks or not survey.is_level_at_most_places:
-        return leave("the answers do not rise between levels.")
-    return take("the answers are nearly level at most places and rise in between.")
+@dataclass(frozen=True, kw_only=True)
+class IsLevelInParts:
+    """Suit functions that are nearly level at most places and rise in between, as steep neurons make them.
+
+    Args:
+        level_slope: typical change of the answers over a half-width of the domain, going by their slopes, relative to
+            their spread, below which they are level; chosen: in an even function it is about one.
+    """
+
+    level_slope: float = 0.05
+
+    def __call__(self, survey: Survey, known: Known) -> Decision:
+        """Look at random places, if poles may be read at all."""
+        if why := _without_poles(survey, known):
+            return leave(why)
+        if not survey.has_kinks or not survey.flatness.slope < self.level_slope:
+            return leave("the answers do not rise between levels.")
+        return take("the answers are nearly level at most places and rise in between.")
 
 
 @dataclass(frozen=True, kw_only=True)

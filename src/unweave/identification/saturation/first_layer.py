@@ -14,12 +14,15 @@ from jaxtyping import Float64
 
 from unweave.activations import TANH, Activation
 from unweave.arrays import Points, Values, Vector
+from unweave.identification import reasons
+from unweave.identification.found import FirstLayer, Found
 from unweave.identification.probing import Probe
 from unweave.identification.saturation.jumps import Jump, JumpSearch
 from unweave.identification.saturation.tails import TailRules, read_tail
 from unweave.identification.session import Session
 from unweave.identification.walks.lines import Ask, Line, Search, far_line, run_searches
 from unweave.networks.network import Layer
+from unweave.oracles.views import StandardOracle, layer_in_oracle_units
 from unweave.result import Diagnostic, at_most
 
 
@@ -96,6 +99,32 @@ class FarLayer:
                 weak=float("inf"),
             ),
         )
+
+    def as_found(self, why: str, oracle: StandardOracle, *, parallel_share: float) -> Found:
+        """Say what is known of a network whose upper layers bend what its first layer says.
+
+        Args:
+            why: it is known not to be shallow.
+            oracle: whose units the layer is given in.
+            parallel_share: of hyperplanes that are alike, from which on there is one layer with parallel neurons.
+        """
+        if self.alike >= parallel_share:
+            return Found(reasons.parallel_neurons(self.ridges, self.lines), checks=self.checks)
+        if self.layer is None:
+            return Found(f"{why} {reasons.no_first_layer(self.ridges, self.lines)}", checks=self.checks)
+        first = FirstLayer(
+            standard=self.layer,
+            layer=layer_in_oracle_units(self.layer, oracle),
+            reason=reasons.first_layer(
+                self.layer,
+                why,
+                lines=self.lines,
+                length_error=self.length_error,
+                doubts=self.new + self.met_once + self.unread,
+            ),
+            is_last=False,
+        )
+        return Found(why, first_layer=first, checks=self.checks)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,6 +1,7 @@
 """How kinks are rounded off: what an activation with affine tails leaves between its two tails."""
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import scipy  # its parts are loaded when first used
@@ -9,9 +10,11 @@ from jaxtyping import Float64
 from unweave.activations import Activation
 from unweave.arrays import PerNeuron
 from unweave.exceptions import InvalidInput
-from unweave.identification.walks.hyperplanes import Hyperplanes
-from unweave.identification.walks.kinks import KinkedLine
-from unweave.identification.walks.lines import Ask
+from unweave.identification.candidates import ranked_fits
+from unweave.identification.saturation.neurons import FarNeuron, Reading
+from unweave.identification.walks.hyperplanes import Hyperplanes, measure_hyperplanes
+from unweave.identification.walks.kinks import KinkedLine, KinkSearch
+from unweave.identification.walks.lines import Ask, Line
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,3 +137,45 @@ def _fit_oriented(corners: RoundedKinks, activation: Activation, sign: float) ->
         # A profile that is flat fits nothing: its misfit is infinite.
         misfits.append(float(np.sqrt(max(float(found.fun), 0.0))) / size if size > 0.0 else np.inf)
     return RoundedKinkFit(activation, np.array(lengths), np.full(len(lengths), sign), np.array(misfits))
+
+
+@dataclass(frozen=True, kw_only=True)
+class KinkReader:
+    """Activations with affine tails: affine between rounded kinks.
+
+    Args:
+        blur: angle within which a far kink counts as rounded off; chosen: 600 units to either side at the usual
+            distance.
+        step: of gradients on far lines, relative to the distance of the next kink; chosen: far out larger steps are
+            more exact (`KinkSearch`).
+        clear_corner: misfit of a rounded kink up to which its neuron is believed; chosen: a fit goes on from there.
+        sure_corner: typical misfit up to which no other activation is tried; chosen.
+    """
+
+    blur: float = 3e-4
+    step: float = 3e-3
+    clear_corner: float = 1e-2
+    sure_corner: float = 1e-4
+
+    def reads(self, activation: Activation) -> bool:
+        """Whether an activation bends from one tail to another one over some distance."""
+        return activation.bend != 0.0 and activation.is_curved
+
+    def __call__(
+        self, ask: Ask, line: Line, *, noise: float, rounding: float, activations: tuple[Activation, ...]
+    ) -> Reading:
+        """Find the kinks on a line, their hyperplanes, and how they are rounded off."""
+        settings = KinkSearch(noise, rounding, self.blur, self.step)
+        walked = settings(ask, line)
+        met = measure_hyperplanes(ask, walked, settings)
+        corners = measure_rounded_kinks(ask, walked, met)
+        fit = ranked_fits(partial(fit_rounded_kinks, corners), activations, clear_misfit=self.sure_corner)[0]
+        bend, corner = fit.activation.bend, fit.activation.corner
+        neurons = [
+            FarNeuron(length * normal, float(length * offset) + corner, jump / (bend * abs(length)))
+            for length, normal, offset, jump, misfit in zip(
+                fit.signs * fit.lengths, met.normals, met.offsets, met.jumps, fit.misfits, strict=True
+            )
+            if misfit < self.clear_corner
+        ]
+        return Reading(len(walked.kinks), neurons, fit.misfits, fit.activation, fit.typical_misfit, finds_jumps=False)

@@ -5,6 +5,7 @@ the slabs are met one by one. What a line could not resolve is looked for on the
 answers minus what is known, until a line shows nothing new.
 """
 
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -15,31 +16,73 @@ from unweave.activations import Activation, base_of, simplest_activations
 from unweave.arrays import Points, Values
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
-from unweave.identification.found import FirstLayer, Found
+from unweave.identification.found import Found
 from unweave.identification.probing import Probe
 from unweave.identification.refiner import Refiner, Start
 from unweave.identification.routes import SATURATION, Condition, Decision, Known, Survey, leave, take
 from unweave.identification.saturation.closed_form import FarClosedForm
 from unweave.identification.saturation.first_layer import FarLayerSearch
-from unweave.identification.saturation.neurons import (
-    FarNeuron,
-    JumpReader,
-    KinkReader,
-    Reader,
-    Reading,
-    merged,
-    network_of,
-    with_affine_part,
-)
+from unweave.identification.saturation.jumps import JumpSearch, SlabReading, is_saturating
+from unweave.identification.saturation.neurons import FarNeuron, Reader, Reading
+from unweave.identification.saturation.rounded_kinks import KinkReader
 from unweave.identification.session import Session
-from unweave.identification.walks.lines import TailBehaviour, Tails, far_line
+from unweave.identification.walks.lines import Ask, Line, TailBehaviour, Tails, far_line
 from unweave.networks.network import Network
-from unweave.oracles.views import layer_in_oracle_units
 from unweave.result import Diagnostic, at_least, at_most
 
 
 class NotShallow(StageFailed):
     """The jumps far out are clear, and are not those of single neurons."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JumpReader:
+    """Saturating activations: constant between jumps.
+
+    Args:
+        small_misfit: of a jump, relative to its height, up to which its neuron is believed in any case. Those of 697
+            planted neurons of tanh and erf had 6e-9 at most.
+        typical_misfits: the same in units of the typical one: slabs that overlap a little fit a little worse than the
+            others, and another line shows them apart; chosen.
+        largest_mismatch: up to which weights along the line and the rate of the profile must agree, relatively. Those
+            of the 697 planted neurons differed by 3e-5 at most.
+        slabs: how neurons are read in their slabs.
+    """
+
+    small_misfit: float = 1e-7
+    typical_misfits: float = 100.0
+    largest_mismatch: float = 1e-3
+    slabs: SlabReading = field(default_factory=SlabReading)
+
+    def reads(self, activation: Activation) -> bool:
+        """Whether an activation saturates at two values, between which it can be undone."""
+        return is_saturating(activation)
+
+    def __call__(
+        self,
+        ask: Ask,
+        line: Line,
+        *,
+        noise: float,
+        rounding: float,  # noqa: ARG002
+        activations: tuple[Activation, ...],
+    ) -> Reading:
+        """Find the jumps on a line and read every clear one in its slab."""
+        search = JumpSearch(noise, activations)
+        jumps = search(ask, line)
+        misfits = np.array([jump.misfit for jump in jumps])
+        votes = Counter(jump.activation for jump in jumps if jump.misfit < search.tail)
+        activation = votes.most_common(1)[0][0] if votes else activations[0]
+        typical = self.typical_misfits * float(np.median(misfits)) if len(jumps) else np.inf
+        limit = min(search.tail, max(self.small_misfit, typical))
+        clear = [jump for jump in jumps if jump.misfit < limit and jump.activation == activation]
+        neurons = [
+            FarNeuron(slab.weights, slab.bias, slab.height)
+            for slab in self.slabs(ask, line, clear)
+            if slab.mismatch < self.largest_mismatch
+        ]
+        misfit = float(np.median(misfits)) if len(jumps) else 0.0
+        return Reading(len(jumps), neurons, misfits, activation, misfit, finds_jumps=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,7 +146,9 @@ class SaturationWalk:
                 try:
                     start = self._walk(survey, far)
                 except NotShallow as failure:
-                    return far.read_first_layer(survey, str(failure), self.first_layer)
+                    noise = far.noise(survey.probe)
+                    layer = self.first_layer(survey.session, survey.probe, radius=far.radius, noise=noise)
+                    return layer.as_found(str(failure), survey.probe.oracle, parallel_share=self.parallel_share)
             with survey.session.stage("refining"):
                 is_large = start.network.parameters >= self.large
                 solved = self.closed_form(survey, refiner, start) if is_large else None
@@ -211,27 +256,73 @@ class _FarLines:
         values = probe.oracle.query(line.base + step * np.vstack([np.zeros(inputs), np.eye(inputs)]))
         return (values[1:] - values[0]).T / step
 
-    def read_first_layer(self, survey: Survey, why: str, search: FarLayerSearch) -> Found:
-        """What can be said of a network whose upper layers bend what its first layer says."""
-        oracle, noise = survey.probe.oracle, self.noise(survey.probe)
-        found = search(survey.session, survey.probe, radius=self.radius, noise=noise)
-        if found.alike >= self.walk.parallel_share:
-            return Found(reasons.parallel_neurons(found.ridges, found.lines), checks=found.checks)
-        if found.layer is None:
-            return Found(f"{why} {reasons.no_first_layer(found.ridges, found.lines)}", checks=found.checks)
-        first = FirstLayer(
-            standard=found.layer,
-            layer=layer_in_oracle_units(found.layer, oracle),
-            reason=reasons.first_layer(
-                found.layer,
-                why,
-                lines=found.lines,
-                length_error=found.length_error,
-                doubts=found.new + found.met_once + found.unread,
-            ),
-            is_last=False,
-        )
-        return Found(why, first_layer=first, checks=found.checks)
+
+def merged(
+    neurons: list[FarNeuron], more: list[FarNeuron], *, same_tol: float = 1e-3, vanished: float = 1e-3
+) -> list[FarNeuron]:
+    """Neurons and what a later line adds to them: a neuron that was met before is corrected, not doubled.
+
+    Args:
+        neurons: of the lines before.
+        more: of a later line.
+        same_tol: neurons whose weights and biases differ by less, relative to the weights, are the same: readings may
+            be off by so much (`JumpReader.largest_mismatch`).
+        vanished: a neuron that later lines have corrected to less than this share of what was read is not there: as
+            much as a reading may be off.
+    """
+    result = list(neurons)
+    for neuron in more:
+        same = _index_of(neuron, result, same_tol)
+        if same is None:
+            result.append(neuron)
+            continue
+        other = result[same]
+        sign = 1.0 if other.weights @ neuron.weights > 0 else -1.0
+        height = other.height + sign * neuron.height
+        if np.linalg.norm(height) < vanished * np.linalg.norm(other.height):
+            del result[same]
+        else:
+            result[same] = replace(other, height=height)
+    return result
+
+
+def _index_of(neuron: FarNeuron, others: list[FarNeuron], same_tol: float) -> int | None:
+    """The neuron with the same weights and bias, up to sign, if there is one."""
+    if not others:
+        return None
+    weights = np.array([other.weights for other in others])
+    signs = np.where(weights @ neuron.weights > 0, 1.0, -1.0)
+    differences = np.linalg.norm(weights - signs[:, None] * neuron.weights, axis=1)
+    shifts = np.abs(np.array([other.bias for other in others]) - signs * neuron.bias)
+    same = np.maximum(differences, shifts) < same_tol * np.linalg.norm(weights, axis=1)
+    return int(np.argmax(same)) if np.any(same) else None
+
+
+def network_of(
+    neurons: list[FarNeuron], activation: Activation, *, slope: Float64[np.ndarray, "outputs inputs"]
+) -> Network:
+    """The network of these neurons, with an affine part of this slope if it has one."""
+    outputs, inputs = slope.shape
+    return Network.shallow(
+        weights=np.array([neuron.weights for neuron in neurons]).reshape(-1, inputs),
+        biases=np.array([neuron.bias for neuron in neurons]),
+        output_weights=np.array([neuron.height for neuron in neurons]).reshape(-1, outputs).T,
+        offset=np.zeros(outputs),
+        activation=activation,
+        skip=slope if np.any(slope) else None,
+    )
+
+
+def with_affine_part(network: Network, points: Points, values: Values) -> Network:
+    """The network with what fits the answers best: a constant, or an affine part where tails have slopes."""
+    hidden, output = network.layers
+    rest = values - network(points)
+    if hidden.activation.bend == 0.0:
+        offset = output.biases + np.mean(rest, axis=0)
+        return replace(network, layers=(hidden, replace(output, biases=offset)))
+    lifted = np.hstack([points, np.ones((len(points), 1))])
+    affine = np.linalg.lstsq(lifted, rest, rcond=None)[0]
+    return Network((hidden, replace(output, biases=output.biases + affine[-1])), skip=affine[:-1].T)
 
 
 def is_constant_far_out(survey: Survey, known: Known) -> Decision:

@@ -6,8 +6,7 @@ import numpy as np
 from jaxtyping import Int
 
 from unweave.arrays import root_mean_square
-from unweave.certificates.certify import RULES, Certificate, certify
-from unweave.certificates.coverage import coverage_of
+from unweave.certificates.certify import RULES, Certificate, certify, coverage_of
 from unweave.learn.relu_network.candidates import JudgedNetwork, Rows, in_inputs
 from unweave.learn.relu_network.evidence import exact_resolution, weakest_bend
 from unweave.samples.hermite.inputs import Coordinates

@@ -5,9 +5,11 @@ from unweave.networks.parameters.vector import (
     JacobianOperator,
     ParameterVector,
     gauges,
+    hidden_shift,
     is_shallow,
     scale_directions,
     shallow_jacobian,
+    twin_distance,
     with_gauge,
 )
 
@@ -17,8 +19,10 @@ __all__ = [
     "ParameterVector",
     "dense_jacobian",
     "gauges",
+    "hidden_shift",
     "is_shallow",
     "scale_directions",
     "shallow_jacobian",
+    "twin_distance",
     "with_gauge",
 ]

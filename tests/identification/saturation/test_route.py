@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from unweave.activations import SOFTPLUS, TANH, Activation
-from unweave.identification.saturation.neurons import FarNeuron, merged, network_of, with_affine_part
+from unweave.identification.saturation.neurons import FarNeuron
+from unweave.identification.saturation.route import merged, network_of, with_affine_part
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
 

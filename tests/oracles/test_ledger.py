@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from unweave.oracles.answer_kinds import BFLOAT16, FLOAT16, FLOAT32, KINDS, AnswerKind, KindLook, common_step
+from unweave.oracles.ledger import BFLOAT16, FLOAT16, FLOAT32, KINDS, AnswerKind, KindLook, common_step
 
 BY_NAME = {kind.name: kind for kind in KINDS}
 
