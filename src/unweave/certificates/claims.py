@@ -11,88 +11,14 @@ from dataclasses import dataclass, replace
 
 from unweave.certificates.certify import Certificate
 from unweave.certificates.coverage import coverage_of, right_share
+from unweave.certificates.evidence import AFFINE, Evidence
 from unweave.networks.network import Network
 from unweave.result import Diagnostic, Outcome, at_least, at_most, percent
 
 RIGHT_SHARE = "share of the domain on which the network is right, at least"
-AFFINE = "an affine function"
 IMITATED_SHARE = "share of the domain on which the network answers like the model, at least"
 IMITATED_ERROR = "error of its answers there, relative to the spread, at most"
 IMITATED_CORNERS = "error of its answers at vertices of the box, relative to the spread, at most"
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """All that a claim is decided from; errors are in units of the answers' spread.
-
-    Args:
-        network: the network in words.
-        certificate: what fresh answers and the Jacobian say.
-        floor: smallest residual that a right network can have.
-        limit: largest residual of a network that explains the answers.
-        explains: whether fresh answers are met up to that limit.
-        missed: single fresh points that it misses.
-        missed_trials: points on its kinks, and on vertices and faces of a box or far from the centre, that it misses.
-        is_complete: whether the budget was enough for all places that should be tried.
-        reach: how far from the centre it was tried, in units of the domain's reach, where the domain has no end.
-        is_box: whether the domain is a box, whose corners walks do not reach.
-        drawn_vertices: random vertices of the box that were tried; 0 if all were.
-        is_constant: whether all answers are the same, up to rounding.
-        is_rounded: whether constant answers may be those of a function that changes: they differ, or have few digits.
-        coarseness: how answers are rounded, if that is what `floor` is; empty if it is not.
-        misfit: how far neurons are from the profiles that they were read from, relative.
-        is_shallow: whether the network has one hidden layer.
-        contradiction: how the network contradicts what the user has said; empty if it does not.
-        constants: what is said of outputs that were always the same, beside others; empty if there are none.
-        twins: distance of two neurons, relative to their weights, below which answers show one between them; or 0.
-        is_student: whether the network was fitted from random starts, so that only answers speak for its neurons.
-        fresh_errors: at fresh points, relative to the spread of the output where it is largest; of a network that may
-            be claimed to answer alike only.
-        trial_error: the largest at vertices and faces of a box.
-        are_corners_tried: whether all of these were asked that should be.
-        unit_excess: how many times the spread of an output the unit was that its errors were measured in.
-    """
-
-    network: str
-    certificate: Certificate
-    floor: float
-    limit: float
-    explains: bool
-    missed: int = 0
-    missed_trials: int = 0
-    is_complete: bool = True
-    reach: float = 0.0
-    is_box: bool = False
-    drawn_vertices: int = 0
-    is_constant: bool = False
-    is_rounded: bool = False
-    coarseness: str = ""
-    misfit: float = 0.0
-    is_shallow: bool = True
-    contradiction: str = ""
-    constants: str = ""
-    twins: float = 0.0
-    is_student: bool = False
-    fresh_errors: tuple[float, ...] = ()
-    trial_error: float = 0.0
-    are_corners_tried: bool = True
-    unit_excess: float = 1.0
-
-    @property
-    def is_affine(self) -> bool:
-        """Whether the network has no neurons."""
-        return self.network == AFFINE
-
-    @property
-    def right_share(self) -> float:
-        """The share of the domain, at least, where it meets answers."""
-        certificate = self.certificate
-        return right_share(
-            certificate.fresh_queries,
-            self.missed,
-            confidence=certificate.confidence,
-            candidates=certificate.candidates,
-        )
 
 
 @dataclass(frozen=True)
@@ -222,7 +148,7 @@ class ClaimRules:
     def _imitating(self, evidence: Evidence) -> tuple[Outcome, str]:
         certificate, (error, share) = evidence.certificate, self.imitated(evidence)
         if share < (self.fewest_right if certificate.rms_error <= self.partly_explained else self.fewest_alike):
-            return Outcome.NOT_IDENTIFIED, _unknown_kind(evidence)
+            return Outcome.NOT_IDENTIFIED, _not_explained(evidence)
         where = "of the domain" if evidence.is_box else "of the domain as it is sampled"
         at_corners = self.unseen_error * evidence.trial_error
         corners = f", and up to {at_corners:.1e} at vertices and faces of the box" if at_corners > error else ""
@@ -253,13 +179,14 @@ class ClaimRules:
                 f"{evidence.missed + evidence.missed_trials} others are not: what changes there is too rare, or too "
                 "small beside the rounding, to tell a network."
             )
-        if evidence.limit <= self.largest_noise and evidence.right_share >= self.fewest_right:
+        is_noise = evidence.limit <= self.largest_noise
+        if is_noise and evidence.right_share >= self.fewest_right and not evidence.is_refuted:
             return Outcome.PARTLY_IDENTIFIED, (
                 f"{evidence.network}: right on at least {percent(evidence.right_share)} of the domain "
                 f"{_confidence(evidence)}, but not everywhere: {_misses(evidence)}. What is missing there, "
                 "neurons or something else than a network, was not found."
             )
-        return Outcome.NOT_IDENTIFIED, _unknown_kind(evidence)
+        return Outcome.NOT_IDENTIFIED, _not_explained(evidence)
 
 
 def _crossings(evidence: Evidence) -> str:
@@ -360,6 +287,39 @@ def _cut_short(evidence: Evidence) -> str:
     return (
         f"{evidence.network}, right on at least {percent(evidence.right_share)} of the domain {_confidence(evidence)}; "
         f"the budget ended before more could be tried than {certificate.fresh_queries} fresh points{trials}: raise it."
+    )
+
+
+def _not_explained(evidence: Evidence) -> str:
+    if evidence.is_refuted:
+        return _refuted(evidence)
+    is_right = evidence.explains and not (evidence.missed or evidence.missed_trials)
+    return _unconfirmed(evidence) if is_right else _unknown_kind(evidence)
+
+
+def _unconfirmed(evidence: Evidence) -> str:
+    """Say that nothing speaks for the neurons of a network but rounded answers."""
+    certificate = evidence.certificate
+    switches = (
+        f"{certificate.crossings} places where they switch do not tell all of its parameters"
+        if certificate.crossings
+        else "no exact values confirm it"
+    )
+    return (
+        f"a network of {evidence.network}, fitted to the answers from random starts, meets fresh ones to "
+        f"{certificate.rms_error:.1e} of their spread, which is their noise or rounding, but {switches}: other neurons "
+        "could answer alike."
+    )
+
+
+def _refuted(evidence: Evidence) -> str:
+    """Say that a network meets rounded answers, but not the places where they switch."""
+    certificate = evidence.certificate
+    return (
+        f"the best network, {evidence.network}, meets fresh answers to {certificate.rms_error:.1e} of their spread, "
+        "which noise and rounding excuse, but they do not switch from one number to the next where it says so. Neurons "
+        "are missing that are smaller than the rounding, the activation is not among the known ones, the network is "
+        "not shallow, or the answers are rounded in another way."
     )
 
 

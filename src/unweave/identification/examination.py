@@ -16,8 +16,9 @@ from jaxtyping import Bool, Float64
 
 from unweave.arrays import Points, Values, kept_errors, root_mean_square
 from unweave.certificates.certify import RULES, judged_by
-from unweave.certificates.claims import Evidence, in_words
+from unweave.certificates.claims import in_words
 from unweave.certificates.coverage import fresh_needed
+from unweave.certificates.evidence import Evidence
 from unweave.exceptions import BudgetExhausted, TimeExhausted
 from unweave.identification import answer_reasons
 from unweave.identification.answers import AnswerPool
@@ -138,6 +139,7 @@ class Examined:
             trial_error=max(errors_at(*probe.answers.trials_in_domain, spreads), default=0.0),
             are_corners_tried=probe.answers.are_corners_tried,
             unit_excess=self.unit_excess,
+            is_refuted=candidate.is_refuted,
         )
 
 
@@ -330,7 +332,8 @@ class Examination:
     def _radius(self, candidate: Candidate, answers: AnswerPool) -> float:
         """How far parameters may be off, also if a difference that trials do not show is a second kink."""
         certificate = candidate.certificate
-        seen = certificate.crossing_error if certificate.crossings else self._seen(candidate, answers)
+        is_exact = certificate.crossings and candidate.are_kinks_seen
+        seen = certificate.crossing_error if is_exact else self._seen(candidate, answers)
         unshown = 2.0 * self.unlucky * seen
         return max(candidate.certificate.radius, hidden_shift(candidate.network, unshown))
 
