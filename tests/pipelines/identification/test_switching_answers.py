@@ -96,3 +96,10 @@ def test_a_network_that_meets_the_answers_is_not_said_to_miss_them() -> None:
     assert "no network of the known kinds explains the answers" not in found.reason
     if found.outcome is Outcome.NOT_IDENTIFIED:
         assert "do not tell all of its parameters" in found.reason
+
+
+def test_a_staircase_of_rounding_is_no_layer_of_steps() -> None:
+    """Decimals that are moved by a third are on no known grid: "2 rows of step, thresholds to about 4e-16" was said."""
+    truth = kinked(np.array([[0.6, -0.5, 0.2], [0.3, 0.7, -0.4]]), [-0.3, -0.2], [0.9, -1.1])
+    found = unweave.identify(lambda x: np.round(truth(x) - 0.2, 4) + 1.0 / 3.0, inputs=3, seed=3)
+    assert found.first_layer is None, found.reason
