@@ -196,6 +196,28 @@ def test_a_corner_that_is_missed_does_not_spoil_what_is_said_of_the_domain() -> 
     assert "up to 2.8e+00 at vertices and faces of the box" in reason
 
 
+class TestRoundedAnswers:
+    """What is said of a network that meets rounded answers, and is not confirmed by the places where they switch."""
+
+    coarse = replace(CERTIFICATE, rms_error=1e-3, largest_error=2e-3, radius=np.inf, isolation=0.0)
+
+    @pytest.mark.parametrize("is_student", [False, True])
+    def test_nothing_is_right_about_a_network_that_they_contradict(self, is_student: bool) -> None:
+        evidence = replace(EVIDENCE, certificate=self.coarse, explains=False, limit=1e-2, floor=1e-3, is_refuted=True)
+        outcome, reason = RULES(replace(evidence, is_student=is_student, fresh_errors=(1e-3,) * 299))
+        assert outcome is Outcome.NOT_IDENTIFIED
+        assert "they do not switch from one number to the next where it says so" in reason
+
+    @pytest.mark.parametrize(("crossings", "words"), [(59, "59 places where they switch"), (0, "no exact values")])
+    def test_a_network_that_they_do_not_confirm_is_not_said_to_miss_answers(self, crossings: int, words: str) -> None:
+        certificate = replace(self.coarse, crossings=crossings)
+        evidence = replace(EVIDENCE, certificate=certificate, limit=1e-2, floor=1e-3, is_student=True)
+        outcome, reason = RULES(replace(evidence, fresh_errors=(1e-3,) * 299))
+        assert outcome is Outcome.NOT_IDENTIFIED
+        assert words in reason
+        assert "misses fresh answers" not in reason
+
+
 def test_neurons_that_leave_a_little_unexplained_are_not_claimed() -> None:
     """Two of tanh are nearly one of arctan, and nearly three of tanh one of which is weak: answers do not tell."""
     weak = replace(EVIDENCE, certificate=replace(CERTIFICATE, rms_error=1e-8), explains=False, fresh_errors=(1e-8,))

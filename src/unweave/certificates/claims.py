@@ -23,9 +23,9 @@ from unweave.certificates.evidence import (
     constant,
     cut_short,
     misses,
+    not_explained,
     not_pinned_down,
     too_noisy,
-    unknown_kind,
 )
 from unweave.networks.network import Network
 from unweave.networks.parameters import is_shallow
@@ -164,7 +164,7 @@ class ClaimRules:
     def _imitating(self, evidence: Evidence) -> tuple[Outcome, str]:
         certificate, (error, share) = evidence.certificate, self.imitated(evidence)
         if share < (self.fewest_right if certificate.rms_error <= self.partly_explained else self.fewest_alike):
-            return Outcome.NOT_IDENTIFIED, unknown_kind(evidence)
+            return Outcome.NOT_IDENTIFIED, not_explained(evidence)
         where = "of the domain" if evidence.is_box else "of the domain as it is sampled"
         at_corners = self.unseen_error * evidence.trial_error
         corners = f", and up to {at_corners:.1e} at vertices and faces of the box" if at_corners > error else ""
@@ -195,13 +195,14 @@ class ClaimRules:
                 f"{evidence.missed + evidence.missed_trials} others are not: what changes there is too rare, or too "
                 "small beside the rounding, to tell a network."
             )
-        if evidence.limit <= self.largest_noise and right_share_of(evidence) >= self.fewest_right:
+        is_noise = evidence.limit <= self.largest_noise
+        if is_noise and right_share_of(evidence) >= self.fewest_right and not evidence.is_refuted:
             return Outcome.PARTLY_IDENTIFIED, (
                 f"{evidence.network}: right on at least {percent(right_share_of(evidence))} of the domain "
                 f"{confidence(evidence)}, but not everywhere: {misses(evidence)}. What is missing there, "
                 "neurons or something else than a network, was not found."
             )
-        return Outcome.NOT_IDENTIFIED, unknown_kind(evidence)
+        return Outcome.NOT_IDENTIFIED, not_explained(evidence)
 
 
 def right_share_of(evidence: Evidence) -> float:

@@ -38,6 +38,7 @@ class Evidence:
         trial_error: the largest at vertices and faces of a box.
         are_corners_tried: whether all of these were asked that should be.
         unit_excess: how many times the spread of an output the unit was that its errors were measured in.
+        is_refuted: whether places where rounded answers switch contradict a network that meets the answers.
     """
 
     network: str
@@ -64,6 +65,7 @@ class Evidence:
     trial_error: float = 0.0
     are_corners_tried: bool = True
     unit_excess: float = 1.0
+    is_refuted: bool = False
 
     @property
     def is_affine(self) -> bool:
@@ -143,7 +145,41 @@ def cut_short(evidence: Evidence, share: float) -> str:
     )
 
 
-def unknown_kind(evidence: Evidence) -> str:
+def not_explained(evidence: Evidence) -> str:
+    """Say what speaks against the best network, or that too little speaks for it."""
+    if evidence.is_refuted:
+        return _refuted(evidence)
+    is_right = evidence.explains and not (evidence.missed or evidence.missed_trials)
+    return _unconfirmed(evidence) if is_right else _unknown_kind(evidence)
+
+
+def _unconfirmed(evidence: Evidence) -> str:
+    """Say that nothing speaks for the neurons of a network but rounded answers."""
+    certificate = evidence.certificate
+    switches = (
+        f"{certificate.crossings} places where they switch do not tell all of its parameters"
+        if certificate.crossings
+        else "no exact values confirm it"
+    )
+    return (
+        f"a network of {evidence.network}, fitted to the answers from random starts, meets fresh ones to "
+        f"{certificate.rms_error:.1e} of their spread, which is their noise or rounding, but {switches}: other neurons "
+        "could answer alike."
+    )
+
+
+def _refuted(evidence: Evidence) -> str:
+    """Say that a network meets rounded answers, but not the places where they switch."""
+    certificate = evidence.certificate
+    return (
+        f"the best network, {evidence.network}, meets fresh answers to {certificate.rms_error:.1e} of their spread, "
+        "which noise and rounding excuse, but they do not switch from one number to the next where it says so. Neurons "
+        "are missing that are smaller than the rounding, the activation is not among the known ones, the network is "
+        "not shallow, or the answers are rounded in another way."
+    )
+
+
+def _unknown_kind(evidence: Evidence) -> str:
     """Say how far the best network is from explaining the answers."""
     error = evidence.certificate.rms_error
     shape = "the network is not shallow" if evidence.is_shallow else "the network has other layers"

@@ -138,6 +138,7 @@ class Examined:
             trial_error=max(errors_at(*probe.answers.trials_in_domain, spreads), default=0.0),
             are_corners_tried=probe.answers.are_corners_tried,
             unit_excess=self.unit_excess,
+            is_refuted=candidate.is_refuted,
         )
 
 
@@ -340,7 +341,8 @@ class Examination:
     def _radius(self, candidate: Candidate, answers: AnswerPool) -> float:
         """How far parameters may be off, also if a difference that trials do not show is a second kink."""
         certificate = candidate.certificate
-        seen = certificate.crossing_error if certificate.crossings else self._seen(candidate, answers)
+        is_exact = certificate.crossings and candidate.are_kinks_seen
+        seen = certificate.crossing_error if is_exact else self._seen(candidate, answers)
         unshown = 2.0 * self.unlucky * seen
         return max(candidate.certificate.radius, hidden_shift(candidate.network, unshown))
 

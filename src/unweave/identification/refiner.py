@@ -53,6 +53,7 @@ class Candidate:
         units: the coordinates that it is written in.
         is_closed_form: whether it was solved from answers that were placed for that, and not fitted to all.
         is_refuted: whether exact values contradict it, where rounded answers do not.
+        are_kinks_seen: whether exact values were looked at on all of its kinks, if they were anywhere.
     """
 
     refinement: Refinement
@@ -65,6 +66,7 @@ class Candidate:
     units: StandardOracle
     is_closed_form: bool = False
     is_refuted: bool = False
+    are_kinks_seen: bool = True
 
     @property
     def network(self) -> Network:

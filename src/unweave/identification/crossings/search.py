@@ -24,7 +24,7 @@ class Lines:
     Args:
         origins: where they begin.
         directions: of length one, in which the network rises.
-        slopes: how fast it does.
+        slopes: how fast it does, at the place.
         lower: the number of the grid below the place, in the oracle's units.
         places: where the network meets the middle, as a distance from the origin.
     """
@@ -43,6 +43,11 @@ class Lines:
         """Some of the lines."""
         each = (self.origins, self.directions, self.slopes, self.lower, self.places)
         return Lines(*(table[kept] for table in each))
+
+    def with_others(self, *others: "Lines") -> "Lines":
+        """These and others."""
+        tables = zip(*(vars(each).values() for each in (self, *others)), strict=True)
+        return Lines(*map(np.concatenate, tables))
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +71,8 @@ class Crossings:
 
     def with_others(self, others: "Crossings") -> "Crossings":
         """These and others."""
-        pairs = zip(vars(self.lines).values(), vars(others.lines).values(), strict=True)
         return Crossings(
-            Lines(*(np.concatenate(pair) for pair in pairs)),
+            self.lines.with_others(others.lines),
             np.concatenate([self.distances, others.distances]),
             np.concatenate([self.errors, others.errors]),
         )
@@ -115,11 +119,12 @@ class RoundedAnswers:
 
     def contains(self, points: Points) -> PointMask:
         """Whether each point may be asked."""
-        return np.all(np.abs(points) <= 1.0, axis=1) if isinstance(self.oracle.oracle.domain, Box) else _all(points)
+        return np.all(np.abs(points) <= 1.0, axis=1) if self.is_box else np.ones(len(points), dtype=bool)
 
-
-def _all(points: Points) -> PointMask:
-    return np.ones(len(points), dtype=bool)
+    @property
+    def is_box(self) -> bool:
+        """Whether the model may be asked in a box only."""
+        return isinstance(self.oracle.oracle.domain, Box)
 
 
 def gradients(network: Network, points: Points) -> Points:
@@ -135,6 +140,7 @@ class CrossingSearch:
 
     Args:
         flat: slope, in units of the median, below which places are left out: a switch there says little per question.
+            Also that at a place, in units of that where its line begins.
         newton_steps: of the network along its line to the middle between two numbers of the grid.
         longest: step of these, in half-widths of the domain; chosen.
         first_step: beside the network's own place, in units of its error: most places lie within it.
@@ -161,10 +167,12 @@ class CrossingSearch:
             within: normals, one per point, that the lines are to stay orthogonal to.
         """
         slopes = gradients(network, points)
+        # Before anything is taken away: what is left of it may be nothing but its rounding.
+        usual = float(np.median(np.linalg.norm(slopes, axis=1))) if len(points) else 0.0
         if within is not None:
             slopes = slopes - np.sum(slopes * within, axis=1, keepdims=True) * within
         sizes = np.linalg.norm(slopes, axis=1)
-        is_steep = sizes > self.flat * float(np.median(sizes))
+        is_steep = sizes > self.flat * usual
         points, slopes, sizes = points[is_steep], slopes[is_steep], sizes[is_steep]
         lower = answers.nearest(network(points)[:, 0])
         lines = Lines(points, slopes / sizes[:, None], sizes, lower, np.zeros(len(points)))
@@ -174,15 +182,19 @@ class CrossingSearch:
 
     def aimed(self, network: Network, lines: Lines, levels: PerPoint) -> Lines:
         """The same lines with the places where a network meets some levels; without those where it does not."""
-        places = lines.places
+
+        def slopes_at(places: PerPoint) -> PerPoint:
+            return np.sum(gradients(network, lines.at(places)) * lines.directions, axis=1)
+
+        places, flattest = lines.places, self.flat * lines.slopes
         for _ in range(self.newton_steps):
-            points = lines.at(places)
-            slopes = np.sum(gradients(network, points) * lines.directions, axis=1)
-            slopes = np.maximum(slopes, self.flat * lines.slopes)
-            places = places + np.clip((levels - network(points)[:, 0]) / slopes, -self.longest, self.longest)
-        aimed = Lines(lines.origins, lines.directions, lines.slopes, lines.lower, places)
+            misses = levels - network(lines.at(places))[:, 0]
+            steps = misses / np.maximum(slopes_at(places), flattest)
+            places = places + np.clip(steps, -self.longest, self.longest)
+        # Distances from a place are errors of the function by the slope that it has there.
+        aimed = Lines(lines.origins, lines.directions, slopes_at(places), lines.lower, places)
         misses = np.abs(levels - network(aimed.at(places))[:, 0])
-        return aimed.chosen(misses <= 1e-9 * (1.0 + np.abs(levels)))
+        return aimed.chosen((misses <= 1e-9 * (1.0 + np.abs(levels))) & (aimed.slopes > flattest))
 
     def __call__(self, answers: RoundedAnswers, lines: Lines, *, error: float, tol: float) -> Crossings:
         """Find where the answers switch on lines, all of them in every batch.

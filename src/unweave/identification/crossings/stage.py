@@ -12,10 +12,11 @@ import scipy  # its parts are loaded when first used
 
 from unweave.arrays import PerPoint, PointMask, Points
 from unweave.certificates.certify import certify
-from unweave.exceptions import BudgetExhausted, StageFailed
+from unweave.exceptions import BudgetExhausted, OracleError, StageFailed
 from unweave.identification import answer_reasons
 from unweave.identification.answers import AnswerPool
-from unweave.identification.corners import VERTICES, beside_kinks
+from unweave.identification.corners import VERTICES
+from unweave.identification.crossings.kinks import KinkLines
 from unweave.identification.crossings.search import Crossings, CrossingSearch, Lines, RoundedAnswers
 from unweave.identification.probing import Probe
 from unweave.identification.refiner import Candidate, Refiner
@@ -35,10 +36,12 @@ class Judged:
         lines: on which the places lie.
         errors: how far the network is from the function there, at most, in standard units; infinite if farther than
             was looked.
+        are_kinks_seen: whether some of the places lie on every kink of the network.
     """
 
     lines: Lines
     errors: PerPoint
+    are_kinks_seen: bool = True
 
     @property
     def largest(self) -> float:
@@ -92,7 +95,7 @@ class CrossingStage:
         stretch: argument of a typical neuron up to which places are drawn where the domain has no end: over it tanh
             bends and is not flat yet.
         largest_stretch: how much farther than its scale the domain is asked for that.
-        nearest_kink: distances from every kink of a network at which it is judged; on both sides, and on the kink.
+        kinks: how places on kinks are found, where a network is judged as well.
         choice: places among which those are chosen that tell most, per place that is needed.
         most_chosen: parameters up to which that is done, for the time it takes.
         attempts: fits, each with the places added that the one before has missed.
@@ -114,7 +117,7 @@ class CrossingStage:
     gained: float = 0.05
     stretch: float = 1.5
     largest_stretch: float = 10.0
-    nearest_kink: tuple[float, ...] = (1e-9, 1e-7, 1e-5, 1e-3)
+    kinks: KinkLines = field(default_factory=KinkLines)
     choice: int = 6
     most_chosen: int = 700
     attempts: int = 3
@@ -134,19 +137,34 @@ class CrossingStage:
         answers, rng = RoundedAnswers(units, kind), session.rng_fresh.spawn(1)[0]
         with session.stage("locating crossings"):
             try:
-                return self._finished(candidate, refiner, answers, rng)
+                return self._answered(candidate, refiner, answers, rng)
             except StageFailed as failure:
                 session.notes.append(answer_reasons.no_crossings(str(failure)))
             except BudgetExhausted:
                 session.notes.append(answer_reasons.no_crossings("the budget does not allow it."))
         return _unconfirmed(candidate)
 
+    def _answered(
+        self, candidate: Candidate, refiner: Refiner, answers: RoundedAnswers, rng: np.random.Generator
+    ) -> Candidate:
+        """Fit and judge, and stay nearer to the centre if the model does not answer where that is done best.
+
+        Raises:
+            OracleError: if the model fails in a box, where every model must answer.
+            StageFailed: if there are too few places, or the model does not answer around them.
+        """
+        try:
+            return self._finished(candidate, refiner, answers, rng)
+        except OracleError:
+            if answers.is_box:
+                raise
+        try:
+            return replace(self, largest_stretch=1.0)._finished(candidate, refiner, answers, rng)
+        except OracleError as problem:
+            raise StageFailed(f"the model does not answer around such places: {problem}") from problem
+
     def _finished(
-        self,
-        candidate: Candidate,
-        refiner: Refiner,
-        answers: RoundedAnswers,
-        rng: np.random.Generator,
+        self, candidate: Candidate, refiner: Refiner, answers: RoundedAnswers, rng: np.random.Generator
     ) -> Candidate:
         network, error = candidate.network, candidate.floor
         wanted = self._wanted(network)
@@ -159,7 +177,7 @@ class CrossingStage:
         others = self.search(answers, rest, error=error, tol=self._tol(network, rest.origins))
         crossings = crossings.with_others(others)
         fit = self._fitted(network, crossings, refiner, answers)
-        judged = self._judged(fit.network, answers, refiner.answers, fit.rounding, rng)
+        judged = self._judged(fit.network, answers, fit.rounding, rng)
         for _ in range(self.attempts - 1):
             missed = judged.errors > self.widening * self.first_look * self.tol
             if not 0.0 < np.mean(missed) < self.few_missed:
@@ -168,7 +186,7 @@ class CrossingStage:
             tol = self._tol(network, judged.lines.origins)
             more = self.search(answers, judged.lines.chosen(missed), error=error, tol=tol)
             fit = self._fitted(fit.network, fit.crossings.with_others(more), refiner, answers)
-            judged = self._judged(fit.network, answers, refiner.answers, fit.rounding, rng)
+            judged = self._judged(fit.network, answers, fit.rounding, rng)
         return self._candidate(candidate, fit, judged)
 
     def _telling(self, network: Network, lines: Lines, rng: np.random.Generator) -> Lines:
@@ -213,7 +231,7 @@ class CrossingStage:
         return smaller if smaller.residual <= self.first_look * max(whole.residual, self.tol) else whole
 
     def _judged(
-        self, network: Network, answers: RoundedAnswers, pool: AnswerPool, rounding: Rounding, rng: np.random.Generator
+        self, network: Network, answers: RoundedAnswers, rounding: Rounding, rng: np.random.Generator
     ) -> Judged:
         """Ask on both sides of places that the network names, farther and farther away where a side is wrong.
 
@@ -221,18 +239,18 @@ class CrossingStage:
             StageFailed: if there are too few such places.
         """
         domain = self._sample(network, answers, 2 * self.judges, rng)
-        lines = [self.search.lines(network, answers, domain)]
-        lines[0] = lines[0].chosen(_first(lines[0], self.judges))
-        if network.layers[0].activation.kinks:
-            places, normals = self._beside_kinks(network, answers, pool, rng)
-            lines.append(self.search.lines(network, answers, places, within=normals))
-        judged = [self._looked(network, answers, each, answers.levels(each.lower, rounding)) for each in lines]
-        if len(judged[0].errors) < self.fewest_judges:
+        lines = self.search.lines(network, answers, domain)
+        tables = lines.chosen(_first(lines, self.judges)), self.kinks(network, answers, self.search, rng)
+        inside, along = (self._looked(network, answers, each, answers.levels(each.lower, rounding)) for each in tables)
+        if len(inside.errors) < self.fewest_judges:
             raise StageFailed("too few other places are there to judge the network by.")
-        pairs = zip(*(vars(each.lines).values() for each in judged), strict=True)
-        return Judged(Lines(*map(np.concatenate, pairs)), np.concatenate([each.errors for each in judged]))
+        errors = np.concatenate([inside.errors, along.errors])
+        are_kinks_seen = self.kinks.are_seen(network, along.lines.at(along.lines.places))
+        return Judged(inside.lines.with_others(along.lines), errors, are_kinks_seen)
 
     def _looked(self, network: Network, answers: RoundedAnswers, lines: Lines, levels: PerPoint) -> Judged:
+        if len(lines.places) == 0:
+            return Judged(lines, np.empty(0))
         step = float(np.median(answers.kind.step(lines.lower))) / float(answers.oracle.size[0])
         looks, most = np.full(len(lines.places), self.first_look * self.tol), step
         lines_aimed = self.search.aimed(network, lines, levels)
@@ -250,13 +268,6 @@ class CrossingStage:
             waiting[waiting] = ~is_right
             waiting &= looks <= most
         return Judged(lines_aimed, np.where(looks <= most, looks, np.inf))
-
-    def _beside_kinks(
-        self, network: Network, answers: RoundedAnswers, pool: AnswerPool, rng: np.random.Generator
-    ) -> tuple[Points, Points]:
-        numbers, beside = np.arange(1, len(self.nearest_kink) + 1), np.array(self.nearest_kink)
-        places = np.concatenate([[0], numbers, numbers]), np.concatenate([[0.0], beside, -beside])
-        return beside_kinks(network, *places, sample=lambda n: answers.oracle.sample(rng, n), is_box=pool.is_box)
 
     def _candidate(self, candidate: Candidate, fit: ExactFit, judged: Judged) -> Candidate:
         """Give the fitted network with its own certificate; or the fault, if it does not meet other places either."""
@@ -281,7 +292,13 @@ class CrossingStage:
             crossings=len(judged.errors),
             crossing_error=error,
         )
-        return replace(candidate, refinement=fit.refinement, certificate=certificate, is_closed_form=True)
+        return replace(
+            candidate,
+            refinement=fit.refinement,
+            certificate=certificate,
+            is_closed_form=True,
+            are_kinks_seen=judged.are_kinks_seen,
+        )
 
     def _check_sharpness(self, answers: RoundedAnswers, crossings: Crossings) -> None:
         """Ask a small share of a step beside places that were found.
@@ -303,7 +320,7 @@ class CrossingStage:
     def _sample(self, network: Network, answers: RoundedAnswers, count: int, rng: np.random.Generator) -> Points:
         """Draw places, so far out that neurons bend over them where the domain has no end."""
         points, hidden = answers.oracle.sample(rng, count), network.layers[0]
-        if not np.all(answers.contains(1e9 * np.ones_like(points[:1]))) or hidden.activation.is_piecewise_linear:
+        if answers.is_box or hidden.activation.is_piecewise_linear:
             return points
         length = float(np.median(np.linalg.norm(hidden.weights, axis=1)))
         return float(np.clip(self.stretch / max(length, 1e-300), 1.0, self.largest_stretch)) * points
@@ -321,7 +338,7 @@ class CrossingStage:
         network, ledger = candidate.network, session.oracle.ledger
         bits = int(np.ceil(np.log2(max(candidate.floor, self.tol) / self.tol)))
         kinks = len(network.layers[0].activation.kinks) * network.widths[0]
-        judges = self.judges + kinks * (2 * len(self.nearest_kink) + 1)
+        judges = self.judges + kinks * self.kinks.per_kink
         needed = self._wanted(network) * (bits + 4) + 3 * judges
         vertices = min(2**network.inputs, VERTICES.drawn) if pool.is_box else 0
         needed += 20 * kinks + vertices + 1_000 * pool.is_box

@@ -4,11 +4,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from unweave.activations import STEP
 from unweave.exceptions import StageFailed
 from unweave.identification import reasons
 from unweave.identification.found import FirstLayer, Found
 from unweave.identification.plateaus.plateau_layer import PlateauLayer
 from unweave.identification.plateaus.search import LowestLayerSearch
+from unweave.identification.plateaus.staircase import StaircaseLook
 from unweave.identification.refiner import Refiner
 from unweave.identification.routes import Condition, Decision, Known, Survey, leave, take
 from unweave.identification.walks.lines import remembered
@@ -23,12 +25,14 @@ class PlateauWalk:
     Args:
         suits: when it is taken.
         search: how the edges are found.
+        staircase: how it is seen that they are steps of rounding.
         most_in_vain, most_in_vain_per_input: queries, the larger number counts, that a search may cost where answers
             jump and nothing was seen of a layer: one row takes about 60 per input.
     """
 
     suits: Condition
     search: LowestLayerSearch = field(default_factory=LowestLayerSearch)
+    staircase: StaircaseLook = field(default_factory=StaircaseLook)
     most_in_vain: int = 4_200
     most_in_vain_per_input: int = 150
     name = "plateau walk"
@@ -51,7 +55,10 @@ class PlateauWalk:
         grid = session.oracle.ledger.grid
         if layer.is_parallel and (grid.is_staircase or grid.bits <= grid.most_bits):
             return Found(reasons.staircase(layer.rows), checks=layer.checks)
-        if probe.are_plateaus_of_rounding:
+        is_stepped = layer.layer.activation == STEP and layer.rows > 0
+        tolerance = self.search.margin * probe.answer_error
+        is_staircase = is_stepped and self.staircase(probe.oracle.query, layer.layer, tolerance=tolerance)
+        if probe.are_plateaus_of_rounding or is_staircase:
             return Found(reasons.rounded_plateaus(layer.rows), checks=layer.checks)
         return lowest_layer(layer, probe.oracle)
 
