@@ -24,6 +24,24 @@ from unweave.identification.walks.lines import line_between, random_line
 from unweave.identification.walks.rules import ModelledWalk
 from unweave.networks.network import Layer, Network
 
+
+@dataclass(frozen=True, kw_only=True)
+class ChordChoice:
+    """Where chords lead.
+
+    Args:
+        every_random: chords of which one is random: those through missed answers may all be alike.
+        worse: error at a vertex, relative to the largest at other answers, from which on a chord leads there instead.
+        worst: share of the largest error from which on answers are missed most, and chords lead through them.
+        reach: half length of the only chord of a function of one input whose domain has no end, in its scales.
+    """
+
+    every_random: int = 3
+    worse: float = 2.0
+    worst: float = 0.3
+    reach: float = 20.0
+
+
 # Readings to 1e-3 leave ten times as much of steep neurons.
 WALK = ModelledWalk(lines=40, quiet=6, failures=4, met=(1e-2, 1e-6))
 
@@ -37,36 +55,29 @@ class PoleSearch:
         poles: how neurons are read there.
         steps: how their weights are read.
         walk: when it ends; progress is another neuron, or a smaller error.
-        first_chords: without a neuron, after which the search ends: steep networks show some on most chords.
-        first_queries: without a neuron, after which it ends, too: rough functions take many on every chord; chosen.
+        barren: chords, and queries, without a neuron after which the search ends: steep networks show some on most
+            chords, and rough functions take many queries on every chord; chosen.
         progress: share of the largest error that counts as a smaller one.
-        every_random: chords of which one is random: those through missed answers may all be alike.
+        choice: where chords lead.
         levels: constants that are tried, those of as many answers; chosen.
-        worse: error at a vertex, relative to the largest at other answers, from which on a chord leads there instead.
-        worst: share of the largest error from which on answers are missed most, and chords lead through them.
         largest_mismatch: of weights and rates, relative, up to which a neuron is believed: a fit goes on from there.
         same: difference of weights and biases, relative, up to which two readings are of one neuron; chosen, above the
             errors of believed readings.
         steep: rate along a chord from which on a neuron is steep: tanh is within 1 % of its limits on a third of the
             chord at least. Others bend at most places, where Hessians show them.
-        reach: half length of the only chord of a function of one input whose domain has no end, in its scales.
     """
 
     sampling: ChordSampling = field(default_factory=ChordSampling)
     poles: PoleReading = field(default_factory=PoleReading)
     steps: SlabSteps = field(default_factory=SlabSteps)
     walk: ModelledWalk = WALK
-    first_chords: int = 6
-    first_queries: int = 300
+    barren: tuple[int, int] = (6, 300)
     progress: float = 0.5
-    every_random: int = 3
+    choice: ChordChoice = field(default_factory=ChordChoice)
     levels: int = 64
-    worse: float = 2.0
-    worst: float = 0.3
     largest_mismatch: float = 1e-2
     same: float = 3e-2
     steep: float = 4.0
-    reach: float = 20.0
 
     def __call__(self, survey: Survey, refiner: Refiner) -> Candidate:
         """Find all neurons that chords show.
@@ -89,7 +100,7 @@ class PoleSearch:
         """Choose a chord of a box; a function of one input has only one, which is long where its domain has no end."""
         oracle, session = survey.probe.oracle, survey.session
         if oracle.inputs == 1:
-            half = 1.0 if survey.is_in_box else self.reach
+            half = 1.0 if survey.is_in_box else self.choice.reach
             return Chord(np.zeros(1), np.full(1, half))
         return Chord.of_line(random_line(session.oracle.domain, oracle.inputs, session.rng_walk))
 
@@ -148,14 +159,14 @@ class _Search:
 
     def _walk(self) -> None:
         settings, session, quiet, best = self._settings, self._survey.session, 0, (0, np.inf)
-        before = session.oracle.ledger.sent
+        before, (chords, queries) = session.oracle.ledger.sent, settings.barren
         for number in range(1, settings.walk.lines + 1):
             with session.stage("reading poles"):
                 model = self._model()
                 if not self._neurons or not np.all(model.met):
                     self._next_chord(self._with_corners(model, is_stuck=quiet > 0))
-                    is_long = session.oracle.ledger.sent - before >= settings.first_queries
-                    if self._neurons == 0 and (is_long or number >= settings.first_chords):
+                    is_long = session.oracle.ledger.sent - before >= queries
+                    if self._neurons == 0 and (is_long or number >= chords):
                         raise StageFailed(reasons.no_poles(number))
                     error = float(np.max(model.errors))
                     quiet = 0 if self._neurons > best[0] or error < settings.progress * best[1] else quiet + 1
@@ -175,7 +186,7 @@ class _Search:
         missed = float(np.max(model.errors))
         if not self._neurons or not answers.is_box or not (is_stuck or missed <= self._roughly):
             return model
-        limit = max(self._roughly, settings.worse * missed)
+        limit = max(self._roughly, settings.choice.worse * missed)
         while count < len(answers.trial_points) or answers.ask_trials(settings.walk.batch):
             values = model.network(answers.trial_points[count:])
             errors = np.max(np.abs(answers.trial_values[count:] - values), axis=1)
@@ -215,10 +226,13 @@ class _Search:
         session, settings = self._survey.session, self._settings
         self._walked += 1
         met = self._answers.points[model.met]
-        is_random = self._walked % settings.every_random == 0 or met.shape[1] == 1
+        is_random = self._walked % settings.choice.every_random == 0 or met.shape[1] == 1
         if is_random or self._neurons == 0 or len(met) == 0:
             return settings.random_chord(self._survey)
-        rng, missed = session.rng_walk, self._answers.points[model.errors >= settings.worst * np.max(model.errors)]
+        rng, missed = (
+            session.rng_walk,
+            self._answers.points[model.errors >= settings.choice.worst * np.max(model.errors)],
+        )
         line = line_between(met[rng.integers(len(met))], missed[rng.integers(len(missed))], session.oracle.domain)
         return Chord.of_line(line)
 
