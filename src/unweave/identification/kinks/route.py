@@ -9,9 +9,8 @@ last, and signs are those that explain it.
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float64
 
-from unweave.arrays import Points, Values, threads_for
+from unweave.arrays import PerPoint, Points, Values, threads_for
 from unweave.exceptions import BudgetExhausted, OracleError, StageFailed
 from unweave.identification import reasons
 from unweave.identification.answers import AnswerPool
@@ -204,7 +203,7 @@ class KinkWalk:
         """Solve a network from gradients in roomy cells; None if there are not enough of them."""
         network, rules = start.network, self.closed_form
 
-        def errors_at(points: Points, values: Values) -> Float64[np.ndarray, "points"]:
+        def errors_at(points: Points, values: Values) -> PerPoint:
             return rules.error_margin * refiner.floors(network, points, values)
 
         try:

@@ -8,10 +8,10 @@ which are missing cross them.
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool
 
 from unweave.activations import TANH
-from unweave.arrays import Points, Values, Vector
+from unweave.arrays import PerOutput, PerPoint, Points, Values, Vector
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification import reasons
 from unweave.identification.answers import AnswerPool
@@ -111,7 +111,7 @@ class _Model:
 
     network: Network
     met: Bool[np.ndarray, "points"]
-    errors: Float64[np.ndarray, "points"]
+    errors: PerPoint
 
 
 class _Search:
@@ -298,11 +298,11 @@ class _Search:
         return True
 
 
-def _errors(network: Network, answers: AnswerPool) -> Float64[np.ndarray, "points"]:
+def _errors(network: Network, answers: AnswerPool) -> PerPoint:
     return np.max(np.abs(answers.values - network(answers.points)), axis=1)
 
 
-def with_neuron(network: Network, weights: Vector, bias: float, height: Float64[np.ndarray, "outputs"]) -> Network:
+def with_neuron(network: Network, weights: Vector, bias: float, height: PerOutput) -> Network:
     """Add a neuron to a shallow network."""
     hidden, output = network.layers
     return Network.shallow(

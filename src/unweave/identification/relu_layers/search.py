@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.activations import RELU
-from unweave.arrays import Points, Values
+from unweave.arrays import PerPoint, Points, Values
 from unweave.certificates.claims import counted
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification.probing import Probe
@@ -225,7 +225,7 @@ def _walk(
     """
     values = first.activation(first.preactivations(scouts.points))
 
-    def errors_now() -> Float64[np.ndarray, "points"]:
+    def errors_now() -> PerPoint:
         return np.max(np.abs(upper.rough()(values) - scouts.values), axis=1) / scouts.spread
 
     upper.walk()
@@ -243,7 +243,7 @@ def _walk(
 
 def _values_beside_misses(
     values: Float64[np.ndarray, "points neurons"],
-    errors: Float64[np.ndarray, "points"],
+    errors: PerPoint,
     rng: np.random.Generator,
     search: TwoLayerSearch,
 ) -> tuple[Float64[np.ndarray, "lines neurons"], Float64[np.ndarray, "lines neurons"]]:
@@ -283,7 +283,7 @@ class _Sample:
         """Error up to which a network meets an answer."""
         return max(self.search.verified, self.search.verified_noise * self.noise / self.spread)
 
-    def errors(self, network: Network) -> Float64[np.ndarray, "points"]:
+    def errors(self, network: Network) -> PerPoint:
         """Largest error at every point, relative to the spread of the answers."""
         return np.max(np.abs(network(self.points) - self.values), axis=1) / self.spread
 

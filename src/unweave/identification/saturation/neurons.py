@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.activations import Activation
-from unweave.arrays import Points, Values
+from unweave.arrays import PerOutput, Points, Values, Vector
 from unweave.identification import reasons
 from unweave.identification.candidates import ranked_fits
 from unweave.identification.saturation.jumps import JumpSearch, SlabReading, is_saturating
@@ -24,9 +24,9 @@ from unweave.networks.network import Network
 class FarNeuron:
     """A neuron ``height g(weights x + bias)`` in standard coordinates."""
 
-    weights: Float64[np.ndarray, "inputs"]
+    weights: Vector
     bias: float
-    height: Float64[np.ndarray, "outputs"]
+    height: PerOutput
 
 
 def merged(
