@@ -59,8 +59,7 @@ class KinkWalk:
         in_box: how kinks are found in a box, where a line meets only some of the hyperplanes.
         attempts: the largest number of refinements, each with the terms of one line more.
         roughly: residual before refinement, relative to the spread, up to which a refinement is worth its time.
-        answers_per_input: answers that judge the terms found so far; the refinement uses them again.
-        fewest_answers: the same at least.
+        judges: answers that judge the terms found so far, per input, and at least; the refinement uses them again.
         closed_form: how large networks are solved, and which.
         largest_fit: parameters up to which more than that is tried: fits take long.
         large_fits: of networks that are larger.
@@ -73,8 +72,7 @@ class KinkWalk:
     in_box: BoxWalk = field(default_factory=BoxWalk)
     attempts: int = 10
     roughly: float = 0.03
-    answers_per_input: int = 3
-    fewest_answers: int = 48
+    judges: tuple[int, int] = (3, 48)
     closed_form: ClosedForm = field(default_factory=ClosedForm)
     largest_fit: int = 400
     large_fits: int = 2
@@ -244,4 +242,5 @@ class KinkWalk:
         return Start(network, misfit, checks)
 
     def _first_answers(self, inputs: int) -> int:
-        return max(self.fewest_answers, self.answers_per_input * (inputs + 1))
+        per_input, fewest = self.judges
+        return max(fewest, per_input * (inputs + 1))

@@ -65,7 +65,6 @@ class ReluLearner:
         rare: looks for neurons that bend at few rows.
         further: looks for neurons that moments do not show in noisy labels.
         most_attempts: numbers of neurons that are tried at most; chosen, for the time.
-        most_further: neurons that are added to a candidate at most; chosen, for the time.
         rules: what is made of candidates.
         evidence: what is measured on rows that nothing has seen.
         claims: what may be said then.
@@ -85,7 +84,6 @@ class ReluLearner:
     rare: RareNeurons = field(default_factory=RareNeurons)
     further: NextNeuron = field(default_factory=NextNeuron)
     most_attempts: int = 12
-    most_further: int = 3
     rules: CandidateRules = field(default_factory=CandidateRules)
     evidence: ReluEvidence = field(default_factory=ReluEvidence)
     claims: ReluClaims = field(default_factory=ReluClaims)
@@ -191,7 +189,7 @@ class ReluLearner:
 
     def _with_hidden(self, best: JudgedNetwork, finisher: Finisher, rng: np.random.Generator) -> JudgedNetwork:
         """Neurons that noise hides from the test of residuals, but not from a fit of one neuron more."""
-        for _ in range(self.most_further):
+        for _ in range(self.further.most):
             if best.is_exact or not self._has_rows_for(best.neurons + 1, best.network.inputs, finisher):
                 break
             more = self.further(best.network, finisher.fitted.points, finisher.fitted.values, rng)
@@ -205,7 +203,7 @@ class ReluLearner:
 
     def _extended(self, best: JudgedNetwork, finisher: Finisher, rng: np.random.Generator) -> JudgedNetwork:
         """Neurons that moments did not show, added one by one as long as unseen rows are better explained."""
-        for _ in range(self.most_further):
+        for _ in range(self.further.most):
             if best.structure is None or best.structure.is_noise:
                 break
             if not self._has_rows_for(best.neurons + 1, best.network.inputs, finisher):
