@@ -27,6 +27,7 @@ PackedHessians = Float64[np.ndarray, "points outputs packed"]
 Atoms = Float64[np.ndarray, "neurons inputs"]
 PerNeuron = Float64[np.ndarray, "neurons"]
 PerPoint = Float64[np.ndarray, "points"]
+PerOutput = Float64[np.ndarray, "outputs"]
 PointMask = Bool[np.ndarray, "points"]
 
 SQRT2 = float(np.sqrt(2.0))

@@ -239,7 +239,7 @@ def test_small_gains_under_damping_do_not_end_a_fit() -> None:
 
 
 def test_damping_falls_faster_after_good_steps() -> None:
-    policy = Policy(decay=0.1, slow_decay=0.5, good_share=0.8, negligible_damping=1e-4, least_damping=0.0)
+    policy = Policy(decay=0.1, slow_decay=(0.8, 0.5), negligible_damping=1e-4, least_damping=0.0)
     assert policy.lowered(1.0, 0.7) == pytest.approx(0.1)
     assert policy.lowered(1.0, 0.9) == pytest.approx(0.5)
     assert policy.lowered(5e-4, 0.7) == 0.0

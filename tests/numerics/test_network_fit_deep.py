@@ -11,7 +11,7 @@ from unweave.networks.network import Layer, Network
 from unweave.networks.parameters import ParameterVector
 from unweave.networks.planted import deep_network
 from unweave.networks.symmetries import match
-from unweave.numerics.network_fit import LevenbergMarquardt
+from unweave.numerics.network_fit import DeepRules, LevenbergMarquardt
 
 SOLVERS = {"orthogonal": LevenbergMarquardt(), "normal equations": LevenbergMarquardt(orthogonal_limit=0)}
 
@@ -144,7 +144,7 @@ def test_a_wild_step_is_not_taken(seed: int) -> None:
     first = network.layers[0]
     twins = Layer(np.vstack([first.weights[:1], first.weights[:1], first.weights[2:]]), first.biases, TANH)
     start = Network((twins, *network.layers[1:]))
-    found = LevenbergMarquardt(deep_steps=20)(start, points, values, floor=1e-16)
+    found = LevenbergMarquardt(deep=DeepRules(steps=20))(start, points, values, floor=1e-16)
     assert found.residual < found.history[0]
     assert max(np.max(np.abs(layer.weights)) for layer in found.network.layers) < 1e3
 
@@ -154,6 +154,6 @@ def test_too_few_answers_and_too_many_parameters_are_refused(seed: int) -> None:
     with pytest.raises(InvalidInput, match="refinement needs at least 224 numbers"):
         LevenbergMarquardt()(network, points[:20], values[:20], floor=1e-16)
     with pytest.raises(InvalidInput, match="up to 100 parameters, got 224"):
-        LevenbergMarquardt(deep_limit=100)(network, points, values, floor=1e-16)
+        LevenbergMarquardt(deep=DeepRules(limit=100))(network, points, values, floor=1e-16)
     # Few answers are enough for a single layer.
     assert LevenbergMarquardt()(network, points[:20], values[:20], floor=1e-16, layers=(2,)).has_converged

@@ -67,9 +67,9 @@ class MatrixFree:
             that make little progress.
         noise_share: share of the noise floor at which residuals are low enough. Chosen: what is left then changes the
             next residuals by less than the noise does.
-        stalled_share: progress has ended if more than this share of the residual is left after `patience` iterations.
-            Heuristic, chosen: the next step, with exact residuals, gains more than iterations of 0.3 % each.
-        patience: see `stalled_share`; as many are left out at the start. Chosen: residuals fall unevenly.
+        stalled: iterations, and the share of the residual of which no more may be left after so many for progress to
+            go on; as many are left out at the start, since residuals fall unevenly. Heuristic, chosen: the next step,
+            with exact residuals, gains more than iterations of 0.3 % each.
         finest: share of the residual at which a step ends, as products in single precision have no more digits: the
             next step begins with exact residuals. With 1e-6 these were 1.1e-5 of those before all the same, and then
             one step more was made (tanh 30-360-1 in a box).
@@ -80,8 +80,7 @@ class MatrixFree:
     preconditioner: HermiteRules = RULES
     iterations: int = 250
     noise_share: float = 0.2
-    stalled_share: float = 0.97
-    patience: int = 10
+    stalled: tuple[int, float] = (10, 0.97)
     finest: float = 1e-5
     renewed: float = 0.03
 
@@ -89,8 +88,9 @@ class MatrixFree:
         """Say whether root mean squares of residuals are at the floor, or no longer fall."""
         if history[-1] < max(self.noise_share * floor, self.finest * history[0]):
             return True
-        is_early = len(history) <= 2 * self.patience
-        return not is_early and history[-1] > self.stalled_share * history[-1 - self.patience]
+        patience, share = self.stalled
+        is_early = len(history) <= 2 * patience
+        return not is_early and history[-1] > share * history[-1 - patience]
 
 
 MATRIX_FREE = MatrixFree()

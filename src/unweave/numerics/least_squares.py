@@ -142,8 +142,7 @@ class Policy:
         revived_damping: least damping after a step that failed.
         growth: factor of the damping after a step that failed.
         decay: factor of the damping after a step that succeeded.
-        slow_decay: the same if it left more than `good_share` of the loss; as `decay` if omitted.
-        good_share: see `slow_decay`.
+        slow_decay: share of the loss, and the factor after a step that left more of it; as `decay` if omitted.
         negligible_damping: a damping that decays below it becomes `least_damping`.
         least_damping: 0 gives quadratic convergence at exact solutions with a Jacobian of full rank.
         largest_damping: beyond it the fit is stuck.
@@ -161,8 +160,7 @@ class Policy:
     revived_damping: float = 1e-3
     growth: float = 10.0
     decay: float = 0.1
-    slow_decay: float | None = None
-    good_share: float = 0.8
+    slow_decay: tuple[float, float] | None = None
     negligible_damping: float = 1e-8
     least_damping: float = 0.0
     largest_damping: float = 1e8
@@ -190,16 +188,14 @@ class Policy:
 
     def lowered(self, damping: float, share: float) -> float:
         """Damp the next step after one that left `share` of the loss."""
-        decay = self.decay if self.slow_decay is None or share < self.good_share else self.slow_decay
-        lowered = decay * damping
+        good_share, slow_decay = self.slow_decay or (np.inf, self.decay)
+        lowered = (self.decay if share < good_share else slow_decay) * damping
         return lowered if lowered >= self.negligible_damping else self.least_damping
 
 
 # Starts are far off: damped from the beginning, and less only slowly where a step leaves more than 0.8 of the loss.
 # Heuristic.
-FROM_AFAR = Policy(growth=4.0, slow_decay=0.4, good_share=0.8, largest_damping=1e6).always_damped(
-    first=1e-3, least=1e-15
-)
+FROM_AFAR = Policy(growth=4.0, slow_decay=(0.8, 0.4), largest_damping=1e6).always_damped(first=1e-3, least=1e-15)
 
 
 @dataclass(frozen=True)

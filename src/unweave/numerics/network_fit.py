@@ -101,6 +101,25 @@ SHALLOW_NORMAL = replace(SHALLOW, revived_damping=1e-6)
 DEEP = Policy(growth=4.0, decay=0.15, negligible_damping=1e-6, gain_tol=1e-9, gain_damping=0.0, step_tol=1e-14)
 
 
+@dataclass(frozen=True, kw_only=True)
+class DeepRules:
+    """Limits of the refinement of deep networks.
+
+    Args:
+        steps: largest number of attempted steps: starts may be farther off than those of shallow ones.
+        limit: parameters up to which the normal equations are factorised.
+        largest_step: change of a parameter in one step, in units of its neuron. Chosen: half the neuron is as far as a
+            linear model of it can be right.
+    """
+
+    steps: int = 120
+    limit: int = 12_000
+    largest_step: float = 0.5
+
+
+DEEP_RULES = DeepRules()
+
+
 @dataclass(frozen=True)
 class LevenbergMarquardt:
     """Settings of the default refinement.
@@ -112,10 +131,7 @@ class LevenbergMarquardt:
         matrix_free: how steps are solved above that.
         matrix_free_steps: largest number of attempted steps there: starts that lead to the solution took four, and
             each of the others takes seconds.
-        deep_steps: largest number of attempted steps for a deep network, whose starts may be farther off.
-        deep_limit: parameters up to which the normal equations of a deep network are factorised.
-        largest_step: change of a parameter of a deep network in one step, in units of its neuron. Chosen: half the
-            neuron is as far as a linear model of it can be right.
+        deep: how deep networks are fitted.
     """
 
     steps: int = 40
@@ -123,9 +139,7 @@ class LevenbergMarquardt:
     dense_limit: int = 2_500
     matrix_free: MatrixFree = MATRIX_FREE
     matrix_free_steps: int = 12
-    deep_steps: int = 120
-    deep_limit: int = 12_000
-    largest_step: float = 0.5
+    deep: DeepRules = DEEP_RULES
 
     def __call__(
         self,
@@ -147,7 +161,7 @@ class LevenbergMarquardt:
 
         Raises:
             InvalidInput: if there are fewer numbers in the answers than free parameters, there is no such
-                layer, or more parameters of a deep network than `deep_limit`.
+                layer, or more parameters of a deep network than its `limit`.
 
         Assumes: the answers determine the parameters (full column rank of the Jacobian).
         Guarantees: quadratic convergence near an exact solution; the residual never grows.
@@ -157,10 +171,10 @@ class LevenbergMarquardt:
             raise InvalidInput(f"refinement needs at least {free} numbers for as many parameters, got {values.size}.")
         if layers is None and is_shallow(network):
             return self._shallow(network, points, values, floor=floor)
-        if free > self.deep_limit:
+        if free > self.deep.limit:
             raise InvalidInput(
-                f"refinement of deep networks holds matrices of up to {self.deep_limit} parameters, got {free}: "
-                "refine some layers at a time, or raise deep_limit."
+                f"refinement of deep networks holds matrices of up to {self.deep.limit} parameters, got {free}: "
+                "refine some layers at a time, or raise deep.limit."
             )
         return self._layered(network, points, values, floor=floor, layers=layers)
 
@@ -225,8 +239,8 @@ class LevenbergMarquardt:
             gram, target = jacobian.normal_equations(residuals)
             return scattered(normal_solver(gram, target, float(np.mean(np.diag(gram)))), jacobian.is_free)
 
-        problem = NetworkFit(points, values, solver_at, _largest_steps(network, layers, self.largest_step))
-        return problem.refined(network, replace(DEEP, attempts=self.deep_steps), floor=floor)
+        problem = NetworkFit(points, values, solver_at, _largest_steps(network, layers, self.deep.largest_step))
+        return problem.refined(network, replace(DEEP, attempts=self.deep.steps), floor=floor)
 
 
 def _largest_steps(

@@ -16,12 +16,12 @@ from unweave.identification.session import Session
 from unweave.identification.walks.kinked_terms import KinkedTerms
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import deep_network
-from unweave.numerics.network_fit import LevenbergMarquardt
+from unweave.numerics.network_fit import DeepRules, LevenbergMarquardt
 from unweave.oracles.oracle import Box, CallableOracle
 from unweave.oracles.views import in_oracle_units
 
 # As for networks that are too large to be refined as a whole.
-UNPOLISHED = TwoLayerSearch(refine=LevenbergMarquardt(deep_limit=0))
+UNPOLISHED = TwoLayerSearch(refine=LevenbergMarquardt(deep=DeepRules(limit=0)))
 SHAPES = [(8, 5, 5, 1), (12, 6, 8, 2), (20, 10, 10, 3)]
 
 

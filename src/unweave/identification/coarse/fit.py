@@ -71,7 +71,8 @@ class NoisyFit:
         values: the answers.
         shape: of the neurons.
         ridge: relative, on normal equations: keeps coefficients finite where columns depend on each other.
-        first_damping, raised, lowered: of steps, relative to the power of each number; chosen, as are the next two.
+        damping: of the first step, relative to the power of each number, and the factors that raise it after a step
+            that failed and lower it after one that gained; chosen, as are the next two.
         attempts: to find a step that gains.
         patience: steps that gain less than was asked for, one after the other, after which a fit ends.
     """
@@ -80,9 +81,7 @@ class NoisyFit:
     values: PerPoint
     shape: Shape
     ridge: float = 1e-10
-    first_damping: float = 1e-2
-    raised: float = 6.0
-    lowered: float = 5.0
+    damping: tuple[float, float, float] = (1e-2, 6.0, 5.0)
     attempts: int = 7
     patience: int = 3
 
@@ -111,7 +110,7 @@ class NoisyFit:
             gain: relative, of the squares, below which steps count as idle.
             target: sum of squares at which to end.
         """
-        current, damping, idle = self.solved(neurons), self.first_damping, 0
+        current, damping, idle = self.solved(neurons), self.damping[0], 0
         for _ in range(steps if len(neurons) else 0):
             better, damping = self._improved(current, damping)
             if better is None:
@@ -124,6 +123,7 @@ class NoisyFit:
 
     def _improved(self, current: Fitted, damping: float) -> tuple[Fitted | None, float]:
         """Take one step, damped as much as is needed."""
+        _, raised, lowered = self.damping
         gram, slope = self._projected(current)
         powers = np.diag(gram) + 1e-12 * float(np.max(np.diag(gram))) + np.finfo(float).tiny
         for _ in range(self.attempts):
@@ -132,10 +132,10 @@ class NoisyFit:
                 step = scipy.linalg.cho_solve(damped, slope, check_finite=False)
                 tried = self.solved(current.neurons + step.reshape(current.neurons.shape))
                 if tried.squares < current.squares:
-                    return tried, max(damping / self.lowered, 1e-12)
+                    return tried, max(damping / lowered, 1e-12)
             except np.linalg.LinAlgError:
                 pass
-            damping = max(self.raised * damping, 1e-9)
+            damping = max(raised * damping, 1e-9)
         return None, damping
 
     def _projected(self, fitted: Fitted) -> tuple[np.ndarray, Vector]:

@@ -4,12 +4,27 @@ Greedy growth alone gets stuck with too many neurons. What is pruned by the resi
 of them while the fit is still bad, and goes on from there; after a few rounds the answers are met up to their noise.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from unweave.identification.coarse.fit import Fitted, Neurons, NoisyFit
 from unweave.numerics.least_squares import is_over
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitSteps:
+    """The largest numbers of steps.
+
+    Args:
+        alone: of a fit of one neuron.
+        joint: of a fit of all after one was added or removed.
+        last: of a fit after all were added, and after pruning.
+    """
+
+    alone: int = 12
+    joint: int = 15
+    last: int = 60
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -21,9 +36,9 @@ class CoarseGrowth:
         tried: of these, the most promising ones that are fitted to it alone.
         spreads: of a neuron's argument over the points: those of its neighbours in the pool lie between these.
         offset: biases of the pool, in units of that spread.
-        alone_steps, joint_steps, last_steps: of fits of one neuron, of all after one was added, and after pruning.
+        steps: of the fits.
         joint_gain: of the squares, relative, below which a step counts as idle while neurons are added.
-        first_width, more: neurons that are added in the first round, and in every later one.
+        added: neurons that are added in the first round, and in every later one.
         going_on: squares, relative to those before, below which still more are added in a round.
         most_width: neurons in all.
         rounds: of growing and pruning.
@@ -38,12 +53,9 @@ class CoarseGrowth:
     tried: int = 3
     spreads: tuple[float, float] = (0.5, 3.0)
     offset: float = 0.7
-    alone_steps: int = 12
-    joint_steps: int = 15
-    last_steps: int = 60
+    steps: FitSteps = field(default_factory=FitSteps)
     joint_gain: float = 3e-3
-    first_width: int = 12
-    more: int = 4
+    added: tuple[int, int] = (12, 4)
     going_on: float = 0.3
     most_width: int = 30
     rounds: int = 6
@@ -53,25 +65,26 @@ class CoarseGrowth:
     def round(self, fit: NoisyFit, neurons: Neurons, noise: float, rng: np.random.Generator) -> Fitted:
         """Grow neurons, fit all, and prune them."""
         count, enough = len(fit.values), self.enough(fit, noise)
-        current = fit(neurons, steps=self.joint_steps, gain=self.joint_gain)
-        more = self.more if len(neurons) else self.first_width
+        current = fit(neurons, steps=self.steps.joint, gain=self.joint_gain)
+        first, later = self.added
+        more = later if len(neurons) else first
         while True:
             before = current.squares
             for _ in range(more):
                 if current.squares <= enough * (count - current.parameters) or current.width >= self.most_width:
                     break
                 current = self._grown(fit, current, rng)
-            more = self.more
+            more = later
             is_enough = current.squares <= enough * (count - current.parameters)
             if is_enough or current.width >= self.most_width or current.squares > self.going_on * before or is_over():
                 break
         target = 0.9 * noise**2 * (count - current.parameters)
-        current = fit(current.neurons, steps=self.last_steps, gain=1e-3, target=target)
-        pruned = self._pruned(fit, current, noise, tried=self.cheapest, steps=self.joint_steps)
-        current = fit(pruned.neurons, steps=self.last_steps, gain=1e-4)
+        current = fit(current.neurons, steps=self.steps.last, gain=1e-3, target=target)
+        pruned = self._pruned(fit, current, noise, tried=self.cheapest, steps=self.steps.joint)
+        current = fit(pruned.neurons, steps=self.steps.last, gain=1e-4)
         if not self.is_met(fit, current, noise):
             return current
-        return self._pruned(fit, current, noise, tried=current.width, steps=self.last_steps)
+        return self._pruned(fit, current, noise, tried=current.width, steps=self.steps.last)
 
     def first_look(self, fit: NoisyFit, neurons: int, rng: np.random.Generator) -> float:
         """Give the squares that so many neurons leave."""
@@ -105,11 +118,11 @@ class CoarseGrowth:
         sizes = np.sqrt(np.sum(values**2, axis=0) + 1e-9 * len(left))
         scores = np.abs(values.T @ left) / sizes
         best = [
-            alone(pool[index : index + 1], steps=self.alone_steps, gain=1e-4)
+            alone(pool[index : index + 1], steps=self.steps.alone, gain=1e-4)
             for index in np.argsort(-scores)[: self.tried]
         ]
         added = min(best, key=lambda each: each.squares).neurons
-        return fit(np.vstack([current.neurons, added]), steps=self.joint_steps, gain=self.joint_gain)
+        return fit(np.vstack([current.neurons, added]), steps=self.steps.joint, gain=self.joint_gain)
 
     def _drawn(self, fit: NoisyFit, rng: np.random.Generator) -> Neurons:
         inputs = fit.points.shape[1]

@@ -74,30 +74,63 @@ class ExactFit:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PlaceRules:
+    """How many places are looked for where answers switch, and which.
+
+    Args:
+        surplus, more: places per parameter, and beside them: a few more equations than unknowns, so that a wrong
+            network can't meet them all.
+        choice: places among which those are chosen that tell most, per place that is needed.
+        most_chosen: parameters up to which that is done, for the time it takes.
+    """
+
+    surplus: float = 1.25
+    more: int = 10
+    choice: int = 6
+    most_chosen: int = 700
+
+    def wanted(self, network: Network) -> int:
+        """Give the number of places that a fit needs."""
+        return int(np.ceil(self.surplus * network.parameters)) + self.more
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeRules:
+    """How places judge a network that was not fitted to them.
+
+    Args:
+        count: of these places: without exception they stand for 95 % of the domain, with a confidence of 95 %.
+        fewest: of these that must be there: without exception they stand for 86 %.
+        first_look: distances from a place at which both sides are asked first, in units of the stage's `tol`. A fit to
+            hardly more equations than unknowns multiplies their errors.
+        widening: factor of that where a side is wrong; chosen.
+        gained: error that judges must stay below, in units of the rounding, if anything is to be said beyond it;
+            chosen.
+    """
+
+    count: int = 59
+    fewest: int = 20
+    first_look: float = 8.0
+    widening: float = 8.0
+    gained: float = 0.05
+
+
+@dataclass(frozen=True, kw_only=True)
 class CrossingStage:
     """Settings of the stage. Errors are in standard units, in which answers spread by one.
 
     Args:
         search: how places are found where answers switch.
-        surplus, more: such places per parameter, and beside them: a few more equations than unknowns, so that a wrong
-            network can't meet them all.
+        places: how many are looked for, and which.
         tol: how exactly a value is known there; chosen, four digits above the rounding of sums in float64.
         pilot: places that show first how sharply answers switch.
         sharp: distance from such a place, in steps of the grid, from which on the answer must be on its own side:
             where it is not, the model itself has no more digits than its answers.
-        judges: places that judge: without exception they stand for 95 % of the domain, with a confidence of 95 %.
-        fewest_judges: of these that must be there: without exception they stand for 86 %.
-        first_look: distances from a judge's place at which both sides are asked first, in units of `tol`. A fit to
-            hardly more equations than unknowns multiplies their errors.
-        widening: factor of that where a side is wrong; chosen.
-        gained: error that judges must stay below, in units of the rounding, if anything is to be said beyond it;
-            chosen.
+        judges: how other places judge the network.
         stretch: argument of a typical neuron up to which places are drawn where the domain has no end: over it tanh
             bends and is not flat yet.
         largest_stretch: how much farther than its scale the domain is asked for that.
         kinks: how places on kinks are found, where a network is judged as well.
-        choice: places among which those are chosen that tell most, per place that is needed.
-        most_chosen: parameters up to which that is done, for the time it takes.
         attempts: fits, each with the places added that the one before has missed.
         few_missed: share of the judges up to which that is done: if more are missed, something is missing, or the
             model has no more digits.
@@ -105,21 +138,14 @@ class CrossingStage:
     """
 
     search: CrossingSearch = field(default_factory=CrossingSearch)
-    surplus: float = 1.25
-    more: int = 10
+    places: PlaceRules = field(default_factory=PlaceRules)
     tol: float = 1e-11
     pilot: int = 10
     sharp: float = 0.03
-    judges: int = 59
-    fewest_judges: int = 20
-    first_look: float = 8.0
-    widening: float = 8.0
-    gained: float = 0.05
+    judges: JudgeRules = field(default_factory=JudgeRules)
     stretch: float = 1.5
     largest_stretch: float = 10.0
     kinks: KinkLines = field(default_factory=KinkLines)
-    choice: int = 6
-    most_chosen: int = 700
     attempts: int = 3
     few_missed: float = 0.5
     zero_skip: float = 1e-6
@@ -167,8 +193,8 @@ class CrossingStage:
         self, candidate: Candidate, refiner: Refiner, answers: RoundedAnswers, rng: np.random.Generator
     ) -> Candidate:
         network, error = candidate.network, candidate.floor
-        wanted = self._wanted(network)
-        points = self._sample(network, answers, self.choice * wanted, rng)
+        wanted = self.places.wanted(network)
+        points = self._sample(network, answers, self.places.choice * wanted, rng)
         lines = self._telling(network, self.search.lines(network, answers, points), rng)
         first, rest = lines.chosen(_first(lines, self.pilot)), lines.chosen(~_first(lines, self.pilot))
         crossings = self.search(answers, first, error=error, tol=self._tol(network, first.origins))
@@ -179,7 +205,7 @@ class CrossingStage:
         fit = self._fitted(network, crossings, refiner, answers)
         judged = self._judged(fit.network, answers, fit.rounding, rng)
         for _ in range(self.attempts - 1):
-            missed = judged.errors > self.widening * self.first_look * self.tol
+            missed = judged.errors > self.judges.widening * self.judges.first_look * self.tol
             if not 0.0 < np.mean(missed) < self.few_missed:
                 break
             # The fit knew too little there; others will judge what comes of it.
@@ -196,7 +222,7 @@ class CrossingStage:
         """
         rows = shallow_jacobian(network, lines.origins)[: len(lines.places)]
         order = rng.permutation(len(rows))
-        if network.parameters <= self.most_chosen:
+        if network.parameters <= self.places.most_chosen:
             pivots = np.asarray(scipy.linalg.qr(rows.T, mode="r", pivoting=True)[1])
             chosen = pivots[: network.parameters]
             order = np.concatenate([chosen, np.setdiff1d(order, chosen, assume_unique=True)])
@@ -215,7 +241,7 @@ class CrossingStage:
             levels = answers.levels(crossings.lines.lower, rounding)
             refinement = self._without_affine_part(network, points, levels, refiner)
             fits.append(ExactFit(refinement, crossings, points, levels, rounding))
-            if refinement.residual <= self.first_look * self.tol:
+            if refinement.residual <= self.judges.first_look * self.tol:
                 break
         return min(fits, key=lambda fit: fit.refinement.residual)
 
@@ -228,7 +254,7 @@ class CrossingStage:
         if absorbed.skip is not None:
             return whole
         smaller = refiner.refine(absorbed, points, levels[:, None], floor=self.tol)
-        return smaller if smaller.residual <= self.first_look * max(whole.residual, self.tol) else whole
+        return smaller if smaller.residual <= self.judges.first_look * max(whole.residual, self.tol) else whole
 
     def _judged(
         self, network: Network, answers: RoundedAnswers, rounding: Rounding, rng: np.random.Generator
@@ -238,11 +264,11 @@ class CrossingStage:
         Raises:
             StageFailed: if there are too few such places.
         """
-        domain = self._sample(network, answers, 2 * self.judges, rng)
+        domain = self._sample(network, answers, 2 * self.judges.count, rng)
         lines = self.search.lines(network, answers, domain)
-        tables = lines.chosen(_first(lines, self.judges)), self.kinks(network, answers, self.search, rng)
+        tables = lines.chosen(_first(lines, self.judges.count)), self.kinks(network, answers, self.search, rng)
         inside, along = (self._looked(network, answers, each, answers.levels(each.lower, rounding)) for each in tables)
-        if len(inside.errors) < self.fewest_judges:
+        if len(inside.errors) < self.judges.fewest:
             raise StageFailed("too few other places are there to judge the network by.")
         errors = np.concatenate([inside.errors, along.errors])
         are_kinks_seen = self.kinks.are_seen(network, along.lines.at(along.lines.places))
@@ -252,9 +278,9 @@ class CrossingStage:
         if len(lines.places) == 0:
             return Judged(lines, np.empty(0))
         step = float(np.median(answers.kind.step(lines.lower))) / float(answers.oracle.size[0])
-        looks, most = np.full(len(lines.places), self.first_look * self.tol), step
+        looks, most = np.full(len(lines.places), self.judges.first_look * self.tol), step
         lines_aimed = self.search.aimed(network, lines, levels)
-        farthest = max(most, self.first_look * self.tol) / lines_aimed.slopes
+        farthest = max(most, self.judges.first_look * self.tol) / lines_aimed.slopes
         inside = [answers.contains(lines_aimed.at(lines_aimed.places + way * farthest)) for way in (-1.0, 1.0)]
         lines_aimed = lines_aimed.chosen(inside[0] & inside[1])
         looks = looks[: len(lines_aimed.places)]
@@ -264,7 +290,7 @@ class CrossingStage:
             both = np.concatenate([chosen.at(chosen.places - reach), chosen.at(chosen.places + reach)])
             below, above = np.split(answers.are_above(both, np.tile(chosen.lower, 2)), 2)
             is_right = ~below & above
-            looks[waiting] = np.where(is_right, looks[waiting], self.widening * looks[waiting])
+            looks[waiting] = np.where(is_right, looks[waiting], self.judges.widening * looks[waiting])
             waiting[waiting] = ~is_right
             waiting &= looks <= most
         return Judged(lines_aimed, np.where(looks <= most, looks, np.inf))
@@ -272,7 +298,7 @@ class CrossingStage:
     def _candidate(self, candidate: Candidate, fit: ExactFit, judged: Judged) -> Candidate:
         """Give the fitted network with its own certificate; or the fault, if it does not meet other places either."""
         error, network = judged.largest, fit.network
-        if not error <= self.gained * candidate.floor:
+        if not error <= self.judges.gained * candidate.floor:
             certificate = replace(candidate.certificate, radius=np.inf, isolation=0.0)
             return replace(candidate, certificate=certificate, is_refuted=True)
         fresh = judged.lines.at(judged.lines.places)
@@ -325,9 +351,6 @@ class CrossingStage:
         length = float(np.median(np.linalg.norm(hidden.weights, axis=1)))
         return float(np.clip(self.stretch / max(length, 1e-300), 1.0, self.largest_stretch)) * points
 
-    def _wanted(self, network: Network) -> int:
-        return int(np.ceil(self.surplus * network.parameters)) + self.more
-
     def _tol(self, network: Network, points: Points) -> float:
         """How exactly values can be known: sums of large terms are rounded by more."""
         terms = float(np.max(np.abs(network.layers[1].weights)) * np.max(np.abs(points), initial=1.0))
@@ -338,8 +361,8 @@ class CrossingStage:
         network, ledger = candidate.network, session.oracle.ledger
         bits = int(np.ceil(np.log2(max(candidate.floor, self.tol) / self.tol)))
         kinks = len(network.layers[0].activation.kinks) * network.widths[0]
-        judges = self.judges + kinks * self.kinks.per_kink
-        needed = self._wanted(network) * (bits + 4) + 3 * judges
+        judges = self.judges.count + kinks * self.kinks.per_kink
+        needed = self.places.wanted(network) * (bits + 4) + 3 * judges
         vertices = min(2**network.inputs, VERTICES.drawn) if pool.is_box else 0
         needed += 20 * kinks + vertices + 1_000 * pool.is_box
         ledger.allow(needed)

@@ -5,7 +5,7 @@ leaves a difference between answers and model, which is largest at a vertex. On 
 explained, the difference bends at missing kinks alone.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Bool
@@ -20,6 +20,7 @@ from unweave.identification.walks.hyperplanes import hyperplanes_between, measur
 from unweave.identification.walks.kinked_terms import KinkedTerms, refined_with_signs
 from unweave.identification.walks.kinks import KinkSearch
 from unweave.identification.walks.lines import Line, line_between, random_line
+from unweave.identification.walks.rules import ModelledWalk
 from unweave.networks.network import Layer, Network
 from unweave.networks.pruning import without_neuron
 from unweave.result import at_most
@@ -64,49 +65,52 @@ class PartModel:
     error: float
 
 
+@dataclass(frozen=True, kw_only=True)
+class TrimmedFit:
+    """Settings of a fit of all parameters to most answers; all are chosen.
+
+    Args:
+        share: of the answers that is fitted: a neuron that the lines have not met is active at few of them.
+        rounds: how often these are chosen.
+        nearly: error of most answers, relative to the spread, from which on more of them are asked: with many inputs
+            and neurons errors of terms add up to more than the walk allows, and only a fit of all parameters helps.
+        enough: numbers in answers that the fit needs, per parameter. The refinement needs more in any case.
+    """
+
+    share: float = 0.7
+    rounds: int = 10
+    nearly: float = 1e-2
+    enough: float = 1.2
+
+
+# Terms are measured to 1e-5, and their errors add up.
+WALK = ModelledWalk(lines=200, quiet=16, failures=8, met=(1e-3, 1e-6))
+
+
 @dataclass(frozen=True)
 class BoxWalk:
     """Settings of the walk along kinks in a box.
 
     Args:
-        lines: the largest number of lines.
-        quiet: lines in a row without one more kink or answer that is met, after which the search ends.
-        failures: networks that meet all answers but the fresh ones, after which the search ends.
-        batch: trial points (vertices, then faces) that are asked at a time.
-        roughly: error of a model of measured terms, relative to the spread, up to which it meets an answer: terms are
-            measured to 1e-5, and add up.
-        sharp: the same after a fit.
-        margin: the same, in units of the noise.
-        shares: of `roughly` that are tried, the smallest first: answers that are nearly met, and are not, would spoil
-            the fit of all others.
+        walk: when it ends; progress is one more kink or answer that is met.
+        margin: errors in units of the noise up to which answers are met as well.
+        shares: of the error of measured terms that are tried, the smallest first: answers that are nearly met, and are
+            not, would spoil the fit of all others.
         clear: error of a normal up to which a kink is believed.
         anchors: places that a model is tried from, the latest ones; chosen, for the time.
-        trimmed: share of the answers that a model is fitted to that most answers are met by; chosen: a neuron that the
-            lines have not met is active at few of them.
-        trimmings: how often these are chosen; chosen.
-        nearly: error of most answers, relative to the spread, from which on more of them are asked; chosen: with many
-            inputs and neurons errors of terms add up to more than `roughly`, and only a fit of all parameters helps.
-        enough: numbers in answers that such a fit needs, per parameter; chosen. The refinement needs more in any case.
+        trimmed: how a model is fitted that most answers are met by.
         spare: answers that a model must meet beside those that its linear parameters could be fitted to; chosen.
         doubtful: terms that one line has shown which are tried for removal at a time, the latest ones; chosen, for the
             time that functions with hundreds of kinks take.
     """
 
-    lines: int = 200
-    quiet: int = 16
-    failures: int = 8
-    batch: int = 128
-    roughly: float = 1e-3
-    sharp: float = 1e-6
+    walk: ModelledWalk = WALK
     margin: float = 30.0
     shares: tuple[float, ...] = (1e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0)
     clear: float = 0.05
     anchors: int = 8
-    trimmed: float = 0.7
-    trimmings: int = 10
-    nearly: float = 1e-2
+    trimmed: TrimmedFit = field(default_factory=TrimmedFit)
     spare: int = 8
-    enough: float = 1.2
     doubtful: int = 12
 
     def __call__(self, survey: Survey, refiner: Refiner, *, first_answers: int) -> Candidate:
@@ -134,7 +138,7 @@ class _Search:
         self._tried: list[Candidate] = []
         self._unresolved = self._failed = 0
         noise = settings.margin * survey.probe.scale.noise
-        self._roughly, self._sharp = max(settings.roughly, noise), max(settings.sharp, noise)
+        self._roughly, self._sharp = (max(error, noise) for error in settings.walk.met)
 
     @property
     def _answers(self) -> AnswerPool:
@@ -147,7 +151,7 @@ class _Search:
             with session.stage("walking along kinks"):
                 self._answers.ask(first_answers)
                 self._random_walk()
-            for _ in range(self._settings.lines):
+            for _ in range(self._settings.walk.lines):
                 with session.stage("walking along kinks"):
                     model = self._model()
                     if not np.all(model.met):
@@ -155,13 +159,13 @@ class _Search:
                         reached = len(self._terms.offsets), int(np.count_nonzero(model.met))
                         quiet = 0 if any(np.greater(reached, best)) else quiet + 1
                         best = np.maximum(reached, best)
-                        if quiet == self._settings.quiet:
+                        if quiet == self._settings.walk.quiet:
                             break
                         continue
                 with session.stage("refining"):
                     self._tried.append(self._refined(self._without_twins(model)))
                 with session.stage("walking along kinks"):
-                    if not self._misses_more(self._tried[-1]) or self._failed == self._settings.failures:
+                    if not self._misses_more(self._tried[-1]) or self._failed == self._settings.walk.failures:
                         break
         except BudgetExhausted:
             if not self._tried:
@@ -245,12 +249,12 @@ class _Search:
     def _enough(self, network: Network) -> int:
         """Count the answers that all parameters can be fitted to the best of."""
         settings = self._settings
-        return int(np.ceil(settings.enough / settings.trimmed * network.parameters / network.outputs))
+        return int(np.ceil(settings.trimmed.enough / settings.trimmed.share * network.parameters / network.outputs))
 
     def _is_near(self, network: Network) -> bool:
         """Whether most answers are nearly met, so that a fit of all parameters may lead to what meets them."""
-        most = float(np.quantile(self._errors(network), self._settings.trimmed))
-        return most <= max(self._settings.nearly, self._roughly)
+        most = float(np.quantile(self._errors(network), self._settings.trimmed.share))
+        return most <= max(self._settings.trimmed.nearly, self._roughly)
 
     def _drop_wrong_terms(self) -> None:
         """Leave out terms without which more answers are met, the latest first.
@@ -295,9 +299,9 @@ class _Search:
     def _linearly_fitted_to_most(self, network: Network) -> Network:
         """Fit output weights and affine part to most of the answers, those that are met best, again and again."""
         settings, answers = self._settings, self._answers
-        for _ in range(settings.trimmings):
+        for _ in range(settings.trimmed.rounds):
             errors = self._errors(network)
-            most = errors <= np.quantile(errors, settings.trimmed)
+            most = errors <= np.quantile(errors, settings.trimmed.share)
             if not settings.is_certain(network, most):
                 break
             network = _linearly_fitted(network, answers.points[most], answers.values[most])
@@ -355,7 +359,7 @@ class _Search:
         """Whether the network misses fresh answers, vertices or faces; what it misses is fitted from then on."""
         if not candidate.explains:
             self._failed += 1
-        return self._refiner.finds_missed(candidate, batch=self._settings.batch)
+        return self._refiner.finds_missed(candidate, batch=self._settings.walk.batch)
 
 
 def _near_pairs(layer: Layer, angle: float) -> list[tuple[int, int]]:

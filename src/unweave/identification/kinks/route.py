@@ -9,9 +9,8 @@ last, and signs are those that explain it.
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float64
 
-from unweave.arrays import Points, Values, threads_for
+from unweave.arrays import PerPoint, Points, Values, threads_for
 from unweave.exceptions import BudgetExhausted, OracleError, StageFailed
 from unweave.identification import reasons
 from unweave.identification.answers import AnswerPool
@@ -30,6 +29,27 @@ from unweave.result import at_most
 
 
 @dataclass(frozen=True, kw_only=True)
+class ClosedForm:
+    """Settings of solutions in closed form.
+
+    Args:
+        table: how networks are solved.
+        large: parameters from which on they are: a fit of fewer takes no longer, and fewer queries.
+        solutions: that are tried, each with the terms of one line more.
+        finest_noise: relative to the spread, up to which answers are exact but for rounding: a fit averages noise.
+        sign_tol: relative size of an affine part that signs of exact terms may leave.
+        error_margin: largest error of an answer, in expected ones: five standard deviations, and the rounding of terms.
+    """
+
+    table: GradientTable = field(default_factory=GradientTable)
+    large: int = 500
+    solutions: int = 3
+    finest_noise: float = 1e-11
+    sign_tol: float = 1e-9
+    error_margin: float = 8.0
+
+
+@dataclass(frozen=True, kw_only=True)
 class KinkWalk:
     """Settings of the walk along kinks.
 
@@ -39,16 +59,10 @@ class KinkWalk:
         in_box: how kinks are found in a box, where a line meets only some of the hyperplanes.
         attempts: the largest number of refinements, each with the terms of one line more.
         roughly: residual before refinement, relative to the spread, up to which a refinement is worth its time.
-        answers_per_input: answers that judge the terms found so far; the refinement uses them again.
-        fewest_answers: the same at least.
-        table: how large networks are solved in closed form.
-        large: parameters from which on they are: a fit of fewer takes no longer, and fewer queries.
-        solutions: in closed form that are tried, each with the terms of one line more.
+        judges: answers that judge the terms found so far, per input, and at least; the refinement uses them again.
+        closed_form: how large networks are solved, and which.
         largest_fit: parameters up to which more than that is tried: fits take long.
         large_fits: of networks that are larger.
-        finest_noise: relative to the spread, up to which answers are exact but for rounding: a fit averages noise.
-        sign_tol: relative size of an affine part that signs of exact terms may leave.
-        error_margin: largest error of an answer, in expected ones: five standard deviations, and the rounding of terms.
 
     Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
     """
@@ -58,16 +72,10 @@ class KinkWalk:
     in_box: BoxWalk = field(default_factory=BoxWalk)
     attempts: int = 10
     roughly: float = 0.03
-    answers_per_input: int = 3
-    fewest_answers: int = 48
-    table: GradientTable = field(default_factory=GradientTable)
-    large: int = 500
-    solutions: int = 3
+    judges: tuple[int, int] = (3, 48)
+    closed_form: ClosedForm = field(default_factory=ClosedForm)
     largest_fit: int = 400
     large_fits: int = 2
-    finest_noise: float = 1e-11
-    sign_tol: float = 1e-9
-    error_margin: float = 8.0
     name = KINK_WALK
     asks_far = True
 
@@ -99,7 +107,9 @@ class KinkWalk:
                 if start.network.widths[0] == 0 or (start.misfit > self.roughly and number < self.lines - 1):
                     continue
                 with session.stage("refining"):
-                    tried.append(self._refined(survey, refiner, start, terms, may_solve=len(tried) < self.solutions))
+                    tried.append(
+                        self._refined(survey, refiner, start, terms, may_solve=len(tried) < self.closed_form.solutions)
+                    )
             except BudgetExhausted:
                 if not tried:
                     raise
@@ -167,7 +177,7 @@ class KinkWalk:
         last = tried[-1]
         most, fits = self.attempts, sum(not each.is_closed_form for each in tried)
         if last.network.parameters > self.largest_fit:
-            most = self.large_fits if fits else self.solutions
+            most = self.large_fits if fits else self.closed_form.solutions
         return last.explains or len(tried) >= most
 
     def _refined(
@@ -184,29 +194,30 @@ class KinkWalk:
 
     def _is_large(self, survey: Survey, parameters: int) -> bool:
         """Whether a closed form is faster than a fit, and as exact."""
-        return parameters >= self.large and survey.probe.scale.noise <= self.finest_noise
+        rules = self.closed_form
+        return parameters >= rules.large and survey.probe.scale.noise <= rules.finest_noise
 
     def _in_closed_form(self, survey: Survey, refiner: Refiner, start: Start) -> Candidate | None:
         """Solve a network from gradients in roomy cells; None if there are not enough of them."""
-        network = start.network
+        network, rules = start.network, self.closed_form
 
-        def errors_at(points: Points, values: Values) -> Float64[np.ndarray, "points"]:
-            return self.error_margin * refiner.floors(network, points, values)
+        def errors_at(points: Points, values: Values) -> PerPoint:
+            return rules.error_margin * refiner.floors(network, points, values)
 
         try:
-            gradients = self.table(survey.probe.oracle, network, errors_at, survey.session.rng_walk)
+            gradients = rules.table(survey.probe.oracle, network, errors_at, survey.session.rng_walk)
         except (OracleError, StageFailed):
             # Roomy cells are far from the centre, where a model need not answer.
             return None
         with threads_for(network.parameters):
             gradients, fit = gradients.settled(network)
         if fit.is_met:
-            explained = explain_kinks(fit.network, relative_tol=self.sign_tol, activation=survey.activation)
+            explained = explain_kinks(fit.network, relative_tol=rules.sign_tol, activation=survey.activation)
             if explained.solutions == 1 and explained.network.layers[0].activation.homogeneity == 1:
                 signed = gradients.solve(explained.network)
                 fit = signed if signed.is_met else fit
         return refiner.solved(
-            start, fit.network, fit.claim, error_margin=self.error_margin, amplification=fit.amplification
+            start, fit.network, fit.claim, error_margin=rules.error_margin, amplification=fit.amplification
         )
 
     def _start(self, terms: KinkedTerms, met: Hyperplanes, answers: AnswerPool) -> Start:
@@ -231,7 +242,8 @@ class KinkWalk:
         return Start(network, misfit, checks)
 
     def _first_answers(self, inputs: int) -> int:
-        return max(self.fewest_answers, self.answers_per_input * (inputs + 1))
+        per_input, fewest = self.judges
+        return max(fewest, per_input * (inputs + 1))
 
 
 def has_kinks(survey: Survey, known: Known) -> Decision:

@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from unweave.activations import Activation
-from unweave.arrays import PerNeuron, Points
+from unweave.arrays import PerNeuron, Points, Vector
 from unweave.numerics.least_squares import Policy, Solver, Step, minimise, normal_solver, scattered
 
 # Lengths and biases are known to a few tenths only and partly undetermined: damped from the beginning, and always a
@@ -85,7 +85,7 @@ class Alignment:
 def align(
     projections: Points,
     gradients: Float64[np.ndarray, "points outputs inputs"],
-    biases: Float64[np.ndarray, "inputs"],
+    biases: Vector,
     activation: Activation,
     *,
     rules: AlignmentRules = RULES,
@@ -130,7 +130,7 @@ class _Ranks:
         """Gradients divided by the slopes, one column per point and output."""
         return self._columns(1.0 / self.activation(scales * self.projections + biases, 1))
 
-    def solve_for_rank(self, rank: int, biases: Float64[np.ndarray, "inputs"]) -> Alignment:
+    def solve_for_rank(self, rank: int, biases: Vector) -> Alignment:
         """Damped Gauss-Newton with both singular subspaces eliminated: on the biases alone, then on all."""
         neurons = len(biases)
         state = np.concatenate([np.ones(neurons), biases])

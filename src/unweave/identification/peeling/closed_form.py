@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.activations import IDENTITY, TANH, Activation
-from unweave.arrays import Atoms, PerNeuron, Points, Vector
+from unweave.arrays import Atoms, PerNeuron, PerOutput, Points, Vector
 from unweave.exceptions import InvalidInput
 from unweave.identification.peeling.entangled import LayerRows
 from unweave.identification.peeling.reparametrised import ReparametrisedNetwork, fixed_matrices
@@ -53,7 +53,7 @@ def closed_form_network(
     effects: tuple[Float64[np.ndarray, "_ outputs"], ...],
     series: tuple[Float64[np.ndarray, "_ points outputs"], ...],
     gradients: Float64[np.ndarray, "outputs inputs"],
-    value: Float64[np.ndarray, "outputs"],
+    value: PerOutput,
     points: Points,
     center: Vector,
     rules: ClosedFormRules = RULES,
@@ -115,9 +115,7 @@ def lengths_and_preactivations(
     return _solve_smallest(p, q, activation, rules)
 
 
-def inverse_values(
-    activation: Activation, values: Float64[np.ndarray, "outputs"], *, largest: float = RULES.largest_output
-) -> Float64[np.ndarray, "outputs"]:
+def inverse_values(activation: Activation, values: PerOutput, *, largest: float = RULES.largest_output) -> PerOutput:
     """Pre-activations of given values of a strictly increasing activation; the ends of the range if outside."""
     if activation == IDENTITY:
         return values

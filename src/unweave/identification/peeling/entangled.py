@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.activations import IDENTITY, Activation
-from unweave.arrays import Points, Vector, pack_squares
+from unweave.arrays import Atoms, Points, Vector, pack_squares
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Network
 
@@ -73,7 +73,7 @@ def hessians_from_entangled(rows: LayerRows, coefficients: LayerTables) -> Float
     return np.sum(parts, axis=0)
 
 
-def normalised(rows: Float64[np.ndarray, "neurons inputs"]) -> Float64[np.ndarray, "neurons inputs"]:
+def normalised(rows: Atoms) -> Atoms:
     """Unit vectors along the rows.
 
     Raises:

@@ -4,10 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float64
 
 from unweave.activations import IDENTITY, SIGMOID, TANH, Activation, Rewriting, inverse_of
-from unweave.arrays import Values
+from unweave.arrays import PerOutput, Values
 from unweave.networks.network import Layer, Network
 
 # Ranges in which all answers must lie, ends excluded.
@@ -24,8 +23,8 @@ class OutputGuess:
     """
 
     activation: Activation
-    offset: Float64[np.ndarray, "outputs"]
-    size: Float64[np.ndarray, "outputs"]
+    offset: PerOutput
+    size: PerOutput
 
     def allows(self, values: np.ndarray) -> bool:
         """Whether the activation can give these measured answers."""

@@ -91,8 +91,8 @@ class UpperLayers:
         affine_share: Hessians below this share of the gradients belong to an affine function.
         spread_surplus: Hessians per expected direction, where the layers above may be shallow.
         fewest_points: points of these Hessians at least.
-        shallow_gap: ratio of singular values at the rank from which the layers above are one hidden layer.
-        good_gap: the same around a base point, from which on it is good enough.
+        gaps: ratios of singular values at the rank: from the first on the layers above are one hidden layer, from the
+            second on a base point is good enough, around which they were measured.
         recentrings: how often a base point is moved.
         cube: where the values of the layer are asked for.
         profiles: how neurons are fitted to the Hessians of one hidden layer.
@@ -108,8 +108,7 @@ class UpperLayers:
     affine_share: float = 1e-2
     spread_surplus: float = 1.3
     fewest_points: int = 8
-    shallow_gap: float = 8.0
-    good_gap: float = 4.0
+    gaps: tuple[float, float] = (8.0, 4.0)
     recentrings: int = 3
     cube: ValueCube = field(default_factory=ValueCube)
     profiles: ProfileRules = field(default_factory=ProfileRules)
@@ -125,7 +124,7 @@ class UpperLayers:
         spans = sorted(
             ((self._span(sample), guess, sample) for guess, sample in samples), key=lambda span: -span[0].gap
         )
-        clear = [span for span in spans if span[0].gap >= self.shallow_gap]
+        clear = [span for span in spans if span[0].gap >= self.gaps[0]]
         for subspace, guess, sample in clear:
             if (start := self._shallow(subspace, guess, sample, rng)) is not None:
                 yield start
@@ -177,7 +176,7 @@ class UpperLayers:
         fit = fit_profiles(neuron_profiles(sample, directions.atoms), TANH, rules=self.profiles)
         outside = np.zeros((self.peeled.outputs, self.peeled.inputs))
         network = without_skip(assemble(sample, directions.atoms, fit, outside=outside))
-        return UpperStart(network, guess, _checks(subspace, directions, self.good_gap))
+        return UpperStart(network, guess, _checks(subspace, directions, self.gaps[1]))
 
     def _deep_starts(self, rng: np.random.Generator) -> Iterator[UpperStart]:
         """Entangled weights at a base point, which is moved until their span is clear."""
@@ -190,7 +189,7 @@ class UpperLayers:
                 subspace = self._span(sample, fewest=self.frame.shape[1])
                 if best is None or subspace.gap > best[0].gap:
                     best = subspace, guess, sample
-            if best is None or best[0].gap >= self.good_gap or attempt == self.recentrings:
+            if best is None or best[0].gap >= self.gaps[1] or attempt == self.recentrings:
                 break
             base = self._recentred(base, stencil.sample(best[1].undo))
         if best is not None and (start := self._deep(*best, rng)) is not None:
@@ -226,7 +225,7 @@ class UpperLayers:
         # Along the frame only: what the base point has outside of it belongs to no neuron.
         lifted = replace(lowest, weights=lowest.weights @ self.frame.T)
         checks = (
-            *_checks(subspace, directions, self.good_gap),
+            *_checks(subspace, directions, self.gaps[1]),
             at_least("gap between the layers above", layers.gap, 10.0, "layers may be mixed up", weak=2.0),
         )
         return UpperStart(Network((lifted, *network.layers[1:])), guess, checks)

@@ -13,7 +13,7 @@ from enum import Enum
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import PerPoint, PointMask, Points, Values, Vector
+from unweave.arrays import PerOutput, PerPoint, PointMask, Points, Values, Vector
 from unweave.identification.walks.hyperplanes import plane_through
 from unweave.identification.walks.lines import Search
 
@@ -39,7 +39,7 @@ class Plateau:
     """
 
     point: Vector
-    value: Float64[np.ndarray, "outputs"]
+    value: PerOutput
     tolerance: float
 
     def holds(self, values: Values) -> PointMask:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from unweave.arrays import PerNeuron, Points
+from unweave.arrays import Atoms, PerNeuron, Points
 from unweave.identification.plateaus.edges import Plateau
 from unweave.identification.walks.lines import Ask
 
@@ -27,7 +27,7 @@ class Planes:
         same: length of a component up to which a direction is not seen, as two readings of one hyperplane differ.
     """
 
-    normals: Float64[np.ndarray, "neurons inputs"]
+    normals: Atoms
     thresholds: PerNeuron
     errors: PerNeuron
     unit: float

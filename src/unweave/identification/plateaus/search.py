@@ -37,8 +37,8 @@ class LowestLayerSearch:
     Args:
         quiet_lines: lines that must show nothing new before the search ends; chosen by the inputs if omitted.
         homes: places that are tried for a plateau if the centre is on none.
-        fewest_quiet: the fewest lines that must show nothing new, if `quiet_lines` is omitted; one per input, too.
-        more_quiet: the same per row, if there are more rows than inputs.
+        fewest_quiet: the fewest lines that must show nothing new, if `quiet_lines` is omitted; one per input, too. And
+            the fewest per row, if there are more rows than inputs.
         patience: lines without a new hyperplane, in those that are wanted, after which edges that can't be read are
             given up.
         continuation: how kinks are looked for across each other.
@@ -66,8 +66,7 @@ class LowestLayerSearch:
 
     quiet_lines: int | None = None
     homes: int = 15
-    fewest_quiet: int = 12
-    more_quiet: int = 4
+    fewest_quiet: tuple[int, int] = (12, 4)
     patience: int = 3
     continuation: Continuation = field(default_factory=Continuation)
     reading: FacetReading = field(default_factory=FacetReading)
@@ -132,8 +131,9 @@ class LowestLayerSearch:
     def _wanted(self, walk: "_Walk") -> int:
         """Lines that must show nothing new."""
         # With more rows than inputs no direction shows missing ones alone.
-        more = self.more_quiet * len(walk.facets) if len(walk.facets) > walk.inputs else 0
-        return self.quiet_lines or max(self.fewest_quiet, walk.inputs, more)
+        fewest, per_row = self.fewest_quiet
+        more = per_row * len(walk.facets) if len(walk.facets) > walk.inputs else 0
+        return self.quiet_lines or max(fewest, walk.inputs, more)
 
 
 @dataclass

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64, Int
 
-from unweave.arrays import Points, Values, Vector
+from unweave.arrays import PerPoint, Points, Values, Vector
 from unweave.identification.walks.lines import Ask, Line
 
 
@@ -23,7 +23,7 @@ class Chord:
         first, last = line.points(np.array([line.position(line.first), line.position(line.last)]))
         return cls(0.5 * (first + last), 0.5 * (last - first))
 
-    def points(self, positions: Float64[np.ndarray, "points"]) -> Points:
+    def points(self, positions: PerPoint) -> Points:
         """Give the points at these positions."""
         return self.middle + np.asarray(positions, dtype=np.float64)[:, None] * self.half
 
@@ -37,7 +37,7 @@ class ChordSamples:
         values: the answers there.
     """
 
-    positions: Float64[np.ndarray, "points"]
+    positions: PerPoint
     values: Values
 
 
@@ -62,7 +62,7 @@ class ChordSampling:
         """Ask along a chord."""
         return self.sample(lambda positions: ask(chord.points(positions)))
 
-    def sample(self, values_at: Callable[[Float64[np.ndarray, "points"]], Values]) -> ChordSamples:
+    def sample(self, values_at: Callable[[PerPoint], Values]) -> ChordSamples:
         """Sample a function of the position."""
         positions = np.linspace(-1.0, 1.0, self.first)
         values = values_at(positions)
@@ -82,7 +82,7 @@ class ChordSampling:
 
 
 def _cubic_middles(
-    positions: Float64[np.ndarray, "points"], values: Values, intervals: Int[np.ndarray, "intervals"]
+    positions: PerPoint, values: Values, intervals: Int[np.ndarray, "intervals"]
 ) -> tuple[Float64[np.ndarray, "intervals"], Float64[np.ndarray, "intervals outputs"]]:
     """Give the middles of intervals, and there the cubics through the two samples on either side."""
     middles = 0.5 * (positions[intervals] + positions[intervals + 1])

@@ -13,6 +13,7 @@ import numpy as np
 import scipy  # its parts are loaded when first used
 from jaxtyping import Bool, Complex128, Float64
 
+from unweave.arrays import PerNeuron, PerOutput, PerPoint
 from unweave.identification.poles.chords import ChordSamples
 
 # The argument at which tanh has its nearest pole, without the imaginary unit.
@@ -23,8 +24,8 @@ POLE = np.pi / 2
 class Crossings:
     """Neurons ``heights tanh(rates t + shifts)`` that a chord crosses; rates are positive."""
 
-    rates: Float64[np.ndarray, "neurons"]
-    shifts: Float64[np.ndarray, "neurons"]
+    rates: PerNeuron
+    shifts: PerNeuron
     heights: Float64[np.ndarray, "neurons outputs"]
 
     def __len__(self) -> int:
@@ -35,7 +36,7 @@ class Crossings:
         """Give some of the neurons."""
         return Crossings(self.rates[which], self.shifts[which], self.heights[which])
 
-    def arguments(self, positions: Float64[np.ndarray, "points"]) -> Float64[np.ndarray, "points neurons"]:
+    def arguments(self, positions: PerPoint) -> Float64[np.ndarray, "points neurons"]:
         """Give the arguments of the neurons at positions of the chord."""
         return positions[:, None] * self.rates + self.shifts
 
@@ -66,7 +67,7 @@ class PoleReading:
     weakest: float = 1e-3
     above: float = 0.3
 
-    def __call__(self, samples: ChordSamples, mix: Float64[np.ndarray, "outputs"], *, noise: float) -> Crossings:
+    def __call__(self, samples: ChordSamples, mix: PerOutput, *, noise: float) -> Crossings:
         """Read the neurons that cross a chord.
 
         Args:
@@ -86,9 +87,7 @@ class PoleReading:
         found = Crossings(rates, -np.real(poles) * rates, np.ascontiguousarray(np.real(heights)))
         return found.chosen(is_neuron)
 
-    def _poles(
-        self, samples: ChordSamples, mix: Float64[np.ndarray, "outputs"], noise: float
-    ) -> Complex128[np.ndarray, "poles"]:
+    def _poles(self, samples: ChordSamples, mix: PerOutput, noise: float) -> Complex128[np.ndarray, "poles"]:
         """Give the poles above the chord, the nearest first."""
         values = samples.values @ mix
         size = float(np.max(np.abs(values)))

@@ -8,10 +8,10 @@ which are missing cross them.
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool
 
 from unweave.activations import TANH
-from unweave.arrays import Points, Values, Vector
+from unweave.arrays import PerOutput, PerPoint, Points, Values, Vector
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification import reasons
 from unweave.identification.answers import AnswerPool
@@ -21,7 +21,29 @@ from unweave.identification.poles.slabs import SlabNeurons, SlabSteps
 from unweave.identification.refiner import Candidate, Refiner, Start
 from unweave.identification.routes import Survey
 from unweave.identification.walks.lines import line_between, random_line
+from unweave.identification.walks.rules import ModelledWalk
 from unweave.networks.network import Layer, Network
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChordChoice:
+    """Where chords lead.
+
+    Args:
+        every_random: chords of which one is random: those through missed answers may all be alike.
+        worse: error at a vertex, relative to the largest at other answers, from which on a chord leads there instead.
+        worst: share of the largest error from which on answers are missed most, and chords lead through them.
+        reach: half length of the only chord of a function of one input whose domain has no end, in its scales.
+    """
+
+    every_random: int = 3
+    worse: float = 2.0
+    worst: float = 0.3
+    reach: float = 20.0
+
+
+# Readings to 1e-3 leave ten times as much of steep neurons.
+WALK = ModelledWalk(lines=40, quiet=6, failures=4, met=(1e-2, 1e-6))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,48 +54,30 @@ class PoleSearch:
         sampling: how answers are asked along chords.
         poles: how neurons are read there.
         steps: how their weights are read.
-        first_chords: without a neuron, after which the search ends: steep networks show some on most chords.
-        first_queries: without a neuron, after which it ends, too: rough functions take many on every chord; chosen.
-        chords: the largest number of them.
-        quiet: chords in a row without another neuron or a smaller error, after which the search ends.
+        walk: when it ends; progress is another neuron, or a smaller error.
+        barren: chords, and queries, without a neuron after which the search ends: steep networks show some on most
+            chords, and rough functions take many queries on every chord; chosen.
         progress: share of the largest error that counts as a smaller one.
-        every_random: chords of which one is random: those through missed answers may all be alike.
+        choice: where chords lead.
         levels: constants that are tried, those of as many answers; chosen.
-        worse: error at a vertex, relative to the largest at other answers, from which on a chord leads there instead.
-        worst: share of the largest error from which on answers are missed most, and chords lead through them.
         largest_mismatch: of weights and rates, relative, up to which a neuron is believed: a fit goes on from there.
         same: difference of weights and biases, relative, up to which two readings are of one neuron; chosen, above the
             errors of believed readings.
-        roughly: error, relative to the spread, up to which a model of read neurons meets an answer: readings to 1e-3
-            leave as much of steep neurons.
-        sharp: the same after a fit.
-        failures: networks that meet all answers but the fresh ones, after which the search ends.
-        batch: trial points (vertices, then faces) that are asked at a time.
         steep: rate along a chord from which on a neuron is steep: tanh is within 1 % of its limits on a third of the
             chord at least. Others bend at most places, where Hessians show them.
-        reach: half length of the only chord of a function of one input whose domain has no end, in its scales.
     """
 
     sampling: ChordSampling = field(default_factory=ChordSampling)
     poles: PoleReading = field(default_factory=PoleReading)
     steps: SlabSteps = field(default_factory=SlabSteps)
-    first_chords: int = 6
-    first_queries: int = 300
-    chords: int = 40
-    quiet: int = 6
+    walk: ModelledWalk = WALK
+    barren: tuple[int, int] = (6, 300)
     progress: float = 0.5
-    every_random: int = 3
+    choice: ChordChoice = field(default_factory=ChordChoice)
     levels: int = 64
-    worse: float = 2.0
-    worst: float = 0.3
     largest_mismatch: float = 1e-2
     same: float = 3e-2
-    roughly: float = 1e-2
-    sharp: float = 1e-6
-    failures: int = 4
-    batch: int = 128
     steep: float = 4.0
-    reach: float = 20.0
 
     def __call__(self, survey: Survey, refiner: Refiner) -> Candidate:
         """Find all neurons that chords show.
@@ -96,7 +100,7 @@ class PoleSearch:
         """Choose a chord of a box; a function of one input has only one, which is long where its domain has no end."""
         oracle, session = survey.probe.oracle, survey.session
         if oracle.inputs == 1:
-            half = 1.0 if survey.is_in_box else self.reach
+            half = 1.0 if survey.is_in_box else self.choice.reach
             return Chord(np.zeros(1), np.full(1, half))
         return Chord.of_line(random_line(session.oracle.domain, oracle.inputs, session.rng_walk))
 
@@ -107,7 +111,7 @@ class _Model:
 
     network: Network
     met: Bool[np.ndarray, "points"]
-    errors: Float64[np.ndarray, "points"]
+    errors: PerPoint
 
 
 class _Search:
@@ -115,6 +119,7 @@ class _Search:
 
     def __init__(self, settings: PoleSearch, survey: Survey, refiner: Refiner) -> None:
         self._settings, self._survey, self._refiner = settings, survey, refiner
+        self._roughly, self._sharp = settings.walk.met
         oracle = survey.probe.oracle
         self._network = Network.shallow(
             weights=np.empty((0, oracle.inputs)),
@@ -154,35 +159,35 @@ class _Search:
 
     def _walk(self) -> None:
         settings, session, quiet, best = self._settings, self._survey.session, 0, (0, np.inf)
-        before = session.oracle.ledger.sent
-        for number in range(1, settings.chords + 1):
+        before, (chords, queries) = session.oracle.ledger.sent, settings.barren
+        for number in range(1, settings.walk.lines + 1):
             with session.stage("reading poles"):
                 model = self._model()
                 if not self._neurons or not np.all(model.met):
                     self._next_chord(self._with_corners(model, is_stuck=quiet > 0))
-                    is_long = session.oracle.ledger.sent - before >= settings.first_queries
-                    if self._neurons == 0 and (is_long or number >= settings.first_chords):
+                    is_long = session.oracle.ledger.sent - before >= queries
+                    if self._neurons == 0 and (is_long or number >= chords):
                         raise StageFailed(reasons.no_poles(number))
                     error = float(np.max(model.errors))
                     quiet = 0 if self._neurons > best[0] or error < settings.progress * best[1] else quiet + 1
                     best = max(self._neurons, best[0]), min(error, best[1])
-                    if quiet == settings.quiet:
+                    if quiet == settings.walk.quiet:
                         return
                     continue
             with session.stage("refining"):
                 self._tried.append(self._refined(model))
             with session.stage("reading poles"):
-                if not self._misses_more(self._tried[-1]) or self._failed == settings.failures:
+                if not self._misses_more(self._tried[-1]) or self._failed == settings.walk.failures:
                     return
 
     def _with_corners(self, model: _Model, *, is_stuck: bool) -> _Model:
         """Ask vertices and faces if what is missed is missed by little, or chords do not reach what is behind it."""
         answers, settings, count = self._answers, self._settings, 0
         missed = float(np.max(model.errors))
-        if not self._neurons or not answers.is_box or not (is_stuck or missed <= settings.roughly):
+        if not self._neurons or not answers.is_box or not (is_stuck or missed <= self._roughly):
             return model
-        limit = max(settings.roughly, settings.worse * missed)
-        while count < len(answers.trial_points) or answers.ask_trials(settings.batch):
+        limit = max(self._roughly, settings.choice.worse * missed)
+        while count < len(answers.trial_points) or answers.ask_trials(settings.walk.batch):
             values = model.network(answers.trial_points[count:])
             errors = np.max(np.abs(answers.trial_values[count:] - values), axis=1)
             if np.any(worse := errors > limit):
@@ -221,10 +226,13 @@ class _Search:
         session, settings = self._survey.session, self._settings
         self._walked += 1
         met = self._answers.points[model.met]
-        is_random = self._walked % settings.every_random == 0 or met.shape[1] == 1
+        is_random = self._walked % settings.choice.every_random == 0 or met.shape[1] == 1
         if is_random or self._neurons == 0 or len(met) == 0:
             return settings.random_chord(self._survey)
-        rng, missed = session.rng_walk, self._answers.points[model.errors >= settings.worst * np.max(model.errors)]
+        rng, missed = (
+            session.rng_walk,
+            self._answers.points[model.errors >= settings.choice.worst * np.max(model.errors)],
+        )
         line = line_between(met[rng.integers(len(met))], missed[rng.integers(len(missed))], session.oracle.domain)
         return Chord.of_line(line)
 
@@ -245,7 +253,7 @@ class _Search:
 
     def _levelled(self, network: Network) -> _Model:
         """Give a network the constants with which it meets most answers."""
-        answers, tol = self._answers, self._settings.roughly
+        answers, tol = self._answers, self._roughly
         hidden, output = network.layers
         rest = answers.values - network(answers.points)
         tried = rest[np.linspace(0, len(rest) - 1, min(self._settings.levels, len(rest))).astype(int)]
@@ -258,7 +266,7 @@ class _Search:
 
     def _model(self) -> _Model:
         """Give the neurons the level that meets most answers, and fit them to those."""
-        answers, settings = self._answers, self._settings
+        answers = self._answers
         model = self._levelled(self._network)
         if self._network is self._fitted or answers.values[model.met].size <= model.network.parameters:
             return model
@@ -266,10 +274,10 @@ class _Search:
         points, values = answers.points[model.met], answers.values[model.met]
         fitted = self._refiner.refine(model.network, points, values, floor=self._refiner.noise).network
         errors = _errors(fitted, answers)
-        if np.count_nonzero(errors <= settings.sharp) < np.count_nonzero(model.met):
+        if np.count_nonzero(errors <= self._sharp) < np.count_nonzero(model.met):
             return model
         self._network = self._fitted = fitted
-        return _Model(fitted, errors <= settings.sharp, errors)
+        return _Model(fitted, errors <= self._sharp, errors)
 
     def _refined(self, model: _Model) -> Candidate:
         # Neurons were read around one place each, far from others on their hyperplanes.
@@ -280,21 +288,21 @@ class _Search:
         """Whether the network misses fresh answers, vertices or faces; what it misses is fitted from then on."""
         if candidate.explains:
             self._network = candidate.network
-            return self._refiner.finds_missed(candidate, batch=self._settings.batch)
+            return self._refiner.finds_missed(candidate, batch=self._settings.walk.batch)
         errors = _errors(candidate.network, self._answers)
-        model = _Model(candidate.network, errors <= self._settings.sharp, errors)
+        model = _Model(candidate.network, errors <= self._sharp, errors)
         corners = self._with_corners(model, is_stuck=False)
         if len(corners.errors) == len(errors):
             self._failed += 1
-            return self._refiner.finds_missed(candidate, batch=self._settings.batch)
+            return self._refiner.finds_missed(candidate, batch=self._settings.walk.batch)
         return True
 
 
-def _errors(network: Network, answers: AnswerPool) -> Float64[np.ndarray, "points"]:
+def _errors(network: Network, answers: AnswerPool) -> PerPoint:
     return np.max(np.abs(answers.values - network(answers.points)), axis=1)
 
 
-def with_neuron(network: Network, weights: Vector, bias: float, height: Float64[np.ndarray, "outputs"]) -> Network:
+def with_neuron(network: Network, weights: Vector, bias: float, height: PerOutput) -> Network:
     """Add a neuron to a shallow network."""
     hidden, output = network.layers
     return Network.shallow(

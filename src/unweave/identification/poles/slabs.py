@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
+from unweave.arrays import Atoms, PerNeuron
 from unweave.identification.poles.chords import Chord
 from unweave.identification.poles.crossings import Crossings
 from unweave.identification.walks.lines import Ask
@@ -27,10 +28,10 @@ class SlabNeurons:
             how far the weights are off, since nothing else ties the two together.
     """
 
-    weights: Float64[np.ndarray, "neurons inputs"]
-    biases: Float64[np.ndarray, "neurons"]
+    weights: Atoms
+    biases: PerNeuron
     heights: Float64[np.ndarray, "neurons outputs"]
-    mismatches: Float64[np.ndarray, "neurons"]
+    mismatches: PerNeuron
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,7 +108,7 @@ class SlabSteps:
         owners: Float64[np.ndarray, "places neurons"],
         steps: Float64[np.ndarray, "places"],
         changes: Float64[np.ndarray, "places outputs"],
-    ) -> Float64[np.ndarray, "neurons"]:
+    ) -> PerNeuron:
         """Solve for the weights along one axis, and for a slope per slab that all others have together."""
         neurons, outputs = crossings.heights.shape
         start = crossings.arguments(positions)

@@ -10,9 +10,8 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float64
 
-from unweave.arrays import Points, Values, Vector
+from unweave.arrays import PerOutput, Points, Values, Vector
 from unweave.identification.walks.lines import Search
 
 # Doubled answers are added up with weights 1, 2, 1 in a second difference.
@@ -149,9 +148,7 @@ def _shift_at(plane: Plane, point: Vector, accuracy: Accuracy) -> Generator[Poin
     return shift if is_single else None
 
 
-def _meeting(
-    left: Float64[np.ndarray, "outputs"], right: Float64[np.ndarray, "outputs"], jump: np.ndarray, error: float
-) -> tuple[float, float]:
+def _meeting(left: PerOutput, right: PerOutput, jump: np.ndarray, error: float) -> tuple[float, float]:
     """Where two pieces with these values at zero meet, and its expected error."""
     size = float(np.linalg.norm(jump))
     if size == 0.0:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Points, Values, Vector, root_mean_square
+from unweave.arrays import PerPoint, Points, Values, Vector, root_mean_square
 from unweave.identification.probing import Probe
 from unweave.identification.walks.cells import measure_gradients, safe_steps
 from unweave.identification.walks.hyperplanes import Hyperplanes
@@ -79,7 +79,7 @@ class Facets:
         points = (behind - first.biases) @ np.linalg.pinv(first.weights).T
         steps = np.array([self._steps(network, point) for point in points])
 
-        def errors_at(_: Points, values: Values) -> Float64[np.ndarray, "points"]:
+        def errors_at(_: Points, values: Values) -> PerPoint:
             return probe.scale.noise + probe.rounding * (1.0 + np.max(np.abs(values), axis=1))
 
         values, gradients, errors = measure_gradients(probe.oracle.query, points, steps, errors_at)

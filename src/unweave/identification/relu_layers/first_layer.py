@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Bool, Float64, Int
 
 from unweave.activations import RELU, Activation, leaky_relu
-from unweave.arrays import Points, Vector
+from unweave.arrays import Atoms, PerNeuron, Points, Vector
 from unweave.exceptions import StageFailed
 from unweave.identification.probing import Probe
 from unweave.identification.relu_layers.crossings import (
@@ -68,8 +68,8 @@ class Bend:
 
 
 def orient(
-    normals: Float64[np.ndarray, "neurons inputs"],
-    offsets: Float64[np.ndarray, "neurons"],
+    normals: Atoms,
+    offsets: PerNeuron,
     bends: list[Bend],
     *,
     rules: SignRules,

@@ -54,7 +54,7 @@ class TwoLayerKinkWalk:
                 return Found(found.reason)
             layer = layer_in_oracle_units(found.first_layer, oracle)
             return Found(found.reason, first_layer=FirstLayer(found.first_layer, layer, found.reason))
-        if found.network.parameters > refiner.refine.deep_limit:
+        if found.network.parameters > refiner.refine.deep.limit:
             reason = f"{found.reason} The network is too large for a certificate on its parameters."
             network = in_oracle_units(found.network, oracle)
             return Found(settled=Settled(Outcome.PARTLY_IDENTIFIED, reason, network))

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.activations import RELU
-from unweave.arrays import Points, Values
+from unweave.arrays import PerPoint, Points, Values
 from unweave.certificates.claims import counted
 from unweave.exceptions import BudgetExhausted, StageFailed
 from unweave.identification.probing import Probe
@@ -74,6 +74,24 @@ class FreshAnswers:
         return int(np.clip(self.share * parameters, self.fewest, self.most))
 
 
+@dataclass(frozen=True, kw_only=True)
+class MoreLines:
+    """Lines of the second layer through values where its kinks do not meet the answers.
+
+    Args:
+        roughly: error up to which kinks alone, before refinement, meet an answer: ten times that of gradients
+            (`KinkSearch`), which add up.
+        rounds: of lines where they do not.
+        per_round: how many.
+        beside: how far beside such values they begin, since a line needs two places.
+    """
+
+    roughly: float = 1e-4
+    rounds: int = 6
+    per_round: int = 4
+    beside: float = 1e-3
+
+
 @dataclass(frozen=True)
 class TwoLayerSearch:
     """Settings of the way to two hidden layers along kinks.
@@ -94,11 +112,7 @@ class TwoLayerSearch:
         verified: error of a fresh answer, relative to the spread of all, up to which a network meets it: small against
             the share of any neuron that could be seen.
         verified_noise: the same in standard deviations of the noise: chance exceeds ten in 2e-23 of all answers.
-        roughly: error up to which kinks alone, before refinement, meet an answer: ten times that of gradients
-            (`KinkSearch`), which add up.
-        rounds: of lines through values where they do not.
-        lines_per_round: how many.
-        beside: how far beside such values they begin, since a line needs two places.
+        more_lines: how kinks are looked for that the first lines have not shown.
         clear_row: error of a hyperplane up to which it is shown as a row of the first layer. Two kinks close together
             were read as one with an expected error of 4e-5, and 0.3 degrees off.
         one_row: rows that are nearer to each other are shown as one: ten times that.
@@ -118,10 +132,7 @@ class TwoLayerSearch:
     scales: tuple[float, ...] = (0.3, 1.0, 3.0)
     verified: float = 1e-8
     verified_noise: float = 10.0
-    roughly: float = 1e-4
-    rounds: int = 6
-    lines_per_round: int = 4
-    beside: float = 1e-3
+    more_lines: MoreLines = field(default_factory=MoreLines)
     clear_row: float = 1e-5
     one_row: float = 1e-4
 
@@ -170,7 +181,7 @@ class TwoLayerSearch:
         with session.stage("refining"):
             candidate = upper.refined()
             network, is_unique = _joined(first, upper, candidate)
-            if network.parameters > self.refine.deep_limit and candidate.network.skip is None:
+            if network.parameters > self.refine.deep.limit and candidate.network.skip is None:
                 network = self._on_facets(session, probe, found, upper, candidate)
             elif np.all(scouts.errors(network) <= scouts.tolerance):
                 network = self._polished(probe, upper, network, scouts)
@@ -225,32 +236,33 @@ def _walk(
     """
     values = first.activation(first.preactivations(scouts.points))
 
-    def errors_now() -> Float64[np.ndarray, "points"]:
+    def errors_now() -> PerPoint:
         return np.max(np.abs(upper.rough()(values) - scouts.values), axis=1) / scouts.spread
 
     upper.walk()
     errors, rounds = errors_now(), 0
-    while np.any(errors > search.roughly) and rounds < search.rounds:
-        upper.walk_between(*_values_beside_misses(values, errors, rng, search))
+    more = search.more_lines
+    while np.any(errors > more.roughly) and rounds < more.rounds:
+        upper.walk_between(*_values_beside_misses(values, errors, rng, more))
         errors, rounds = errors_now(), rounds + 1
-    if np.all(errors <= search.roughly):
+    if np.all(errors <= more.roughly):
         return
     raise StageFailed(
-        f"what the kinks show of them misses {np.count_nonzero(errors > search.roughly)} of {len(errors)} answers, by "
+        f"what the kinks show of them misses {np.count_nonzero(errors > more.roughly)} of {len(errors)} answers, by "
         f"up to {np.max(errors):.1e} of their spread. {WHY_NOT}"
     )
 
 
 def _values_beside_misses(
     values: Float64[np.ndarray, "points neurons"],
-    errors: Float64[np.ndarray, "points"],
+    errors: PerPoint,
     rng: np.random.Generator,
-    search: TwoLayerSearch,
+    more: MoreLines,
 ) -> tuple[Float64[np.ndarray, "lines neurons"], Float64[np.ndarray, "lines neurons"]]:
     """Values of the first layer where the answers are met, and such where they are missed."""
-    met, missed = np.flatnonzero(errors <= search.roughly), np.flatnonzero(errors > search.roughly)
-    starts = values[rng.choice(met if len(met) else missed, search.lines_per_round)]
-    return starts + search.beside * rng.random(starts.shape), values[rng.choice(missed, search.lines_per_round)]
+    met, missed = np.flatnonzero(errors <= more.roughly), np.flatnonzero(errors > more.roughly)
+    starts = values[rng.choice(met if len(met) else missed, more.per_round)]
+    return starts + more.beside * rng.random(starts.shape), values[rng.choice(missed, more.per_round)]
 
 
 def _joined(first: Layer, upper: UpperReluLayer, candidate: Candidate) -> tuple[Network, bool]:
@@ -283,7 +295,7 @@ class _Sample:
         """Error up to which a network meets an answer."""
         return max(self.search.verified, self.search.verified_noise * self.noise / self.spread)
 
-    def errors(self, network: Network) -> Float64[np.ndarray, "points"]:
+    def errors(self, network: Network) -> PerPoint:
         """Largest error at every point, relative to the spread of the answers."""
         return np.max(np.abs(network(self.points) - self.values), axis=1) / self.spread
 

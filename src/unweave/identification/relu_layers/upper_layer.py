@@ -13,7 +13,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.activations import RELU
-from unweave.arrays import Points, Values, Vector
+from unweave.arrays import Atoms, Points, Values, Vector
 from unweave.exceptions import StageFailed
 from unweave.identification.probing import Probe, Probing
 from unweave.identification.refiner import Candidate, Refiner, Start
@@ -306,7 +306,7 @@ def join(first: Layer, upper: Network) -> Network:
 
 def _positive_factors(
     slopes: Float64[np.ndarray, "outputs inputs"],
-) -> tuple[Float64[np.ndarray, "neurons inputs"], Float64[np.ndarray, "outputs neurons"]]:
+) -> tuple[Atoms, Float64[np.ndarray, "outputs neurons"]]:
     """Slopes as a product of outgoing weights with positive ones, by few neurons."""
     outputs, inputs = slopes.shape
     if 2 * outputs >= inputs:

@@ -206,7 +206,7 @@ def whole_claim(
         found = own + _worst_sums(inverse, np.tile(errors + turned + bent, outputs))
         bounds = np.minimum(bounds, _by_parameter(found[: neurons * (2 + outputs)], neurons))
 
-    def radii() -> Float64[np.ndarray, "neurons"]:
+    def radii() -> PerNeuron:
         of_length, of_bias, of_pull = bounds
         return far.sideways / lengths + of_length + of_pull + of_bias / np.hypot(lengths, hidden.biases)
 
@@ -239,7 +239,7 @@ class _Turns:
     network: Network
     points: Points
     slopes: Float64[np.ndarray, "points neurons"]
-    sideways: Float64[np.ndarray, "neurons"]
+    sideways: PerNeuron
 
     def moved(self, rows: Float64[np.ndarray, "unknowns numbers"]) -> Float64[np.ndarray, "unknowns"]:
         """The largest change of some unknowns, by the rows of the inverse that give them.

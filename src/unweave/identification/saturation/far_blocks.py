@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float64, Int64
 from threadpoolctl import threadpool_limits
 
-from unweave.arrays import PerNeuron
+from unweave.arrays import Atoms, PerNeuron
 from unweave.exceptions import StageFailed
 from unweave.networks.network import Layer, Network
 from unweave.oracles.views import StandardOracle
@@ -239,7 +239,7 @@ class Blocks:
         return replace(network, layers=(moved, replace(output, weights=pulls.T)))
 
 
-def _mirrors(hidden: Layer) -> Float64[np.ndarray, "neurons inputs"]:
+def _mirrors(hidden: Layer) -> Atoms:
     """Normals of mirrors that take the direction of every neuron to the first axis."""
     normals = hidden.weights / np.linalg.norm(hidden.weights, axis=1, keepdims=True)
     normals[:, 0] += np.where(normals[:, 0] < 0.0, -1.0, 1.0)

@@ -255,7 +255,7 @@ class FarLayerSearch:
         return float(changes @ middles) / total if total > 0 else None
 
 
-def _gradient(point: Vector, step: float) -> Generator[Points, Values, Float64[np.ndarray, "inputs"]]:
+def _gradient(point: Vector, step: float) -> Generator[Points, Values, Vector]:
     """Gradient of the output combination that changes most, by central differences."""
     axes = step * np.eye(len(point))
     values = yield np.concatenate([point + axes, point - axes])

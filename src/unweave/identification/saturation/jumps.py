@@ -12,7 +12,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.activations import Activation, Reflection, Tail, inverse_of, simplest_activations
-from unweave.arrays import PerPoint, Points, Values, Vector
+from unweave.arrays import PerOutput, PerPoint, Points, Values, Vector
 from unweave.exceptions import StageFailed
 from unweave.identification.walks.lines import Ask, Line, Search, run_searches
 
@@ -62,8 +62,8 @@ class Jump:
 
     position: float
     rate: float
-    height: Float64[np.ndarray, "outputs"]
-    middle: Float64[np.ndarray, "outputs"]
+    height: PerOutput
+    middle: PerOutput
     activation: Activation
     misfit: float
 
@@ -326,9 +326,9 @@ class Slab:
         mismatch: relative difference between the weights along the line and the rate of the jump.
     """
 
-    weights: Float64[np.ndarray, "inputs"]
+    weights: Vector
     bias: float
-    height: Float64[np.ndarray, "outputs"]
+    height: PerOutput
     jump: Jump
     mismatch: float
 

@@ -7,6 +7,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.activations import Activation
+from unweave.arrays import PerOutput, Vector
 from unweave.identification import reasons
 from unweave.identification.walks.lines import Ask, Line
 
@@ -15,9 +16,9 @@ from unweave.identification.walks.lines import Ask, Line
 class FarNeuron:
     """A neuron ``height g(weights x + bias)`` in standard coordinates."""
 
-    weights: Float64[np.ndarray, "inputs"]
+    weights: Vector
     bias: float
-    height: Float64[np.ndarray, "outputs"]
+    height: PerOutput
 
 
 @dataclass(frozen=True)

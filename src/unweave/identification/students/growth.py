@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.activations import Activation
-from unweave.arrays import Points, Values, root_mean_square
+from unweave.arrays import PerNeuron, Points, Values, root_mean_square
 from unweave.identification.students.projection import Neurons, Projected, ProjectedFit, lift
 from unweave.networks.network import Network
 from unweave.numerics.least_squares import FROM_AFAR, Policy, is_over, minimise
@@ -92,7 +92,7 @@ class Student:
             skip=coefficients[count:-1].T.copy(),
         )
 
-    def missed(self, *, smallest_power: float = 1e-15) -> Float64[np.ndarray, "neurons"]:
+    def missed(self, *, smallest_power: float = 1e-15) -> PerNeuron:
         """Root mean square of what the other neurons and the affine part can't replace of each neuron."""
         columns, count = self.projected.columns, len(self.neurons)
         sizes = np.maximum(np.sqrt(np.mean(columns**2, axis=0)), np.finfo(float).tiny)

@@ -56,6 +56,26 @@ class Unexplained:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Thinning:
+    """Which students are thinned, and how often.
+
+    Args:
+        breaths: how often the best students are thinned; in between they are grown again.
+        grown_again: their width then, in units of that before; chosen.
+        rivals: error of the next best student, in units of the best, up to which it is thinned, too; chosen.
+        most_work: multiplications of all fits together after which students are not thinned any more: some 4 CPU
+            seconds. With the activation given, none of 24 planted networks took more.
+        completing_share: of that, what may be spent on thinning a network of an earlier route that was grown; chosen.
+    """
+
+    breaths: int = 2
+    grown_again: float = 1.5
+    rivals: float = 10.0
+    most_work: float = 3e10
+    completing_share: float = 0.25
+
+
+@dataclass(frozen=True, kw_only=True)
 class StudentFit:
     """Settings of the fits from random starts.
 
@@ -72,15 +92,10 @@ class StudentFit:
         promising: error at each width above which the answers are not those of a small smooth network: functions with
             jumps, and noise, stay above.
         close: error of a student, one of `few`, that is not grown further before it is thinned; chosen.
-        breaths: how often the best students are thinned; in between they are grown again.
         hopeful: error of a thinned student above which it is not grown again, and of the best one above which there is
             no other round: none of 24 planted networks was found from there, and most functions that no student
             explains stay above.
-        rivals: error of the next best student, in units of the best, up to which it is thinned, too; chosen.
-        grown_again: their width then, in units of that before; chosen.
-        most_work: multiplications of all fits together after which students are not thinned any more: some 4 CPU
-            seconds. With the activation given, none of 24 planted networks took more.
-        completing_share: of that, what may be spent on thinning a network of an earlier route that was grown; chosen.
+        thinning: which students are thinned, and how often.
         most_numbers: weights and biases of a student, at most.
         last_widths: that the best student is grown through if it is not good enough to be shown.
 
@@ -98,12 +113,8 @@ class StudentFit:
     promising: tuple[float, ...] = (0.3, 0.1, 0.02)
     close: float = 1e-4
     few: int = 3
-    breaths: int = 2
     hopeful: float = 1e-3
-    rivals: float = 10.0
-    grown_again: float = 1.5
-    most_work: float = 3e10
-    completing_share: float = 0.25
+    thinning: Thinning = field(default_factory=Thinning)
     most_numbers: int = 220
     last_widths: tuple[int, ...] = (28, 40, 56)
     name = STUDENT_FIT
@@ -152,7 +163,7 @@ class StudentFit:
             best, work = _with(best, student), student.work
         activations = _activations(survey)
         for _ in range(self.rounds):
-            for student in self._round(activations, best, lessons, rng, most_work=self.most_work - work):
+            for student in self._round(activations, best, lessons, rng, most_work=self.thinning.most_work - work):
                 yield student
                 best, work = _with(best, student), work + student.work
                 if student.is_exact and student.is_thinned:
@@ -183,7 +194,7 @@ class StudentFit:
         ranked = sorted(best.values(), key=_error)[: self.kept[-1]]
         if not ranked or ranked[0].error > self.promising[-1] or is_over():
             return
-        ranked = [student for student in ranked if student.error <= self.rivals * ranked[0].error]
+        ranked = [student for student in ranked if student.error <= self.thinning.rivals * ranked[0].error]
         for student in ranked:
             for thinned in self._breathing(student, lessons, rng, most_work=most_work / len(ranked)):
                 yield thinned
@@ -206,7 +217,7 @@ class StudentFit:
             if student.fits:
                 break
         lesson = lessons.of_width(len(student.neurons))
-        yield growth.thinned(student, lesson, most_work=self.completing_share * self.most_work)
+        yield growth.thinned(student, lesson, most_work=self.thinning.completing_share * self.thinning.most_work)
 
     def _growing(
         self, activations: tuple[Activation, ...], lessons: Lessons, rng: np.random.Generator
@@ -237,10 +248,10 @@ class StudentFit:
         self, student: Student, lessons: Lessons, rng: np.random.Generator, *, most_work: float
     ) -> Iterator[Student]:
         """Thin a student, then grow it and thin it again, as long as work is left."""
-        for breath in range(self.breaths):
+        for breath in range(self.thinning.breaths):
             if is_over() or most_work <= 0.0:
                 return
-            width = int(self.grown_again * len(student.neurons)) + 1 if breath else len(student.neurons)
+            width = int(self.thinning.grown_again * len(student.neurons)) + 1 if breath else len(student.neurons)
             lesson = lessons.of_width(width)
             if breath:
                 student = self.growth.grown(student, width, lesson, rng)

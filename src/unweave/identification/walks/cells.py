@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Points, Values, Vector, batched_by_size
+from unweave.arrays import Atoms, PerNeuron, Points, Values, Vector, batched_by_size
 from unweave.identification.walks.lines import Ask
 
 # Gives the largest error of every answer, from points and answers.
@@ -13,8 +13,8 @@ ErrorsAt = Callable[[Points, Values], Float64[np.ndarray, "points"]]
 
 
 def safe_steps(
-    arguments: Float64[np.ndarray, "neurons"],
-    slopes: Float64[np.ndarray, "neurons inputs"],
+    arguments: PerNeuron,
+    slopes: Atoms,
     *,
     share: float,
     longest: float,

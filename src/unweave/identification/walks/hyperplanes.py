@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import PerNeuron, Points, Values, Vector, batched_by_size, root_mean_square, with_rows
+from unweave.arrays import Atoms, PerNeuron, Points, Values, Vector, batched_by_size, root_mean_square, with_rows
 from unweave.identification.walks.kinks import KinkedLine, KinkSearch
 from unweave.identification.walks.lines import Ask, Search, run_searches
 
@@ -24,7 +24,7 @@ class Hyperplanes:
         kinks: index of the kink on the line, per neuron.
     """
 
-    normals: Float64[np.ndarray, "neurons inputs"]
+    normals: Atoms
     offsets: PerNeuron
     jumps: Float64[np.ndarray, "neurons outputs"]
     errors: PerNeuron

@@ -7,7 +7,7 @@ import scipy.linalg
 from jaxtyping import Bool, Float64, Int
 
 from unweave.activations import RELU, Activation
-from unweave.arrays import PerNeuron, PerPoint, Points, Values, with_rows
+from unweave.arrays import Atoms, PerNeuron, PerPoint, Points, Values, with_rows
 from unweave.identification import reasons
 from unweave.identification.refiner import Candidate, Refiner, Start
 from unweave.identification.session import Session
@@ -56,7 +56,7 @@ class KinkedTerms:
         rules: which terms are one, and which are none.
     """
 
-    normals: Float64[np.ndarray, "neurons inputs"]
+    normals: Atoms
     offsets: PerNeuron
     jumps: Float64[np.ndarray, "neurons outputs"]
     errors: PerNeuron

@@ -12,9 +12,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float64
 
-from unweave.arrays import PerPoint, Points, Values
+from unweave.arrays import PerOutput, PerPoint, Points, Values
 from unweave.exceptions import StageFailed
 from unweave.identification.walks.lines import Ask, Line, Search, run_searches
 
@@ -58,11 +57,11 @@ class Piece:
         return center, float(np.sqrt(spread)), value, slope, error
 
     @property
-    def slope(self) -> Float64[np.ndarray, "outputs"]:
+    def slope(self) -> PerOutput:
         """The slope of every output."""
         return self._fit[3]
 
-    def at(self, position: float) -> Float64[np.ndarray, "outputs"]:
+    def at(self, position: float) -> PerOutput:
         """The piece continued to a position."""
         center, _, value, slope, _ = self._fit
         return value + (position - center) * slope

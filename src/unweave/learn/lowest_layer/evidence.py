@@ -3,10 +3,9 @@
 from dataclasses import dataclass, field
 
 import numpy as np
-from jaxtyping import Float64
 from scipy import stats
 
-from unweave.arrays import Atoms, PerNeuron, PerPoint, PointMask, Points
+from unweave.arrays import Atoms, PerNeuron, PerPoint, PointMask, Points, Vector
 from unweave.result import Diagnostic, at_least, at_most
 
 Thresholds = PerNeuron
@@ -374,7 +373,7 @@ def _excess_outside(is_wrong: PointMask, *, deep: PointMask, outside: PointMask,
     return float(np.count_nonzero(is_wrong & outside) - noise * count), float(chance)
 
 
-def _least_lever(points: Points, direction: Float64[np.ndarray, "inputs"]) -> float:
+def _least_lever(points: Points, direction: Vector) -> float:
     """Mean distance of points from their middle, within a face, along the direction in which it is least.
 
     An error of the face in that direction is the hardest to see. The directions of the principal axes and of the inputs

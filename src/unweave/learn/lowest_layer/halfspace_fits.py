@@ -377,7 +377,7 @@ def _best_union(
 
 def _random_start(
     points: Points, is_active: PointMask, rng: np.random.Generator, count: int
-) -> tuple[Float64[np.ndarray, "neurons inputs"], PerNeuron]:
+) -> tuple[Atoms, PerNeuron]:
     """Half spaces from the mean of the quiet samples towards random active ones."""
     centre = points[~is_active].mean(axis=0)
     targets = points[is_active].mean(axis=0)[None]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Atoms, PerNeuron
+from unweave.arrays import Atoms, PerNeuron, Vector
 from unweave.exceptions import InvalidInput
 from unweave.numerics.symmetric_tensors import Tensor
 
@@ -32,7 +32,7 @@ class Whitening:
     to_white: Float64[np.ndarray, "inputs rank"]
     from_white: Float64[np.ndarray, "inputs rank"]
     sign: int
-    eigenvalues: Float64[np.ndarray, "inputs"]
+    eigenvalues: Vector
 
     @property
     def is_definite(self) -> bool:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import Atoms, PerPoint, Points, root_mean_square
+from unweave.arrays import Atoms, PerPoint, Points, Vector, root_mean_square
 from unweave.learn.quadratic.problem import Labels
 
 EPS = float(np.finfo(float).eps)
@@ -35,7 +35,7 @@ class Frame:
     labels: Labels
     blur: PerPoint
     forth: Float64[np.ndarray, "rank inputs"]
-    centre: Float64[np.ndarray, "inputs"]
+    centre: Vector
     unit: float
     has_biases: bool
 

@@ -1,6 +1,6 @@
 """What may be claimed about a relu network that was learnt from samples: the outcome and the reason for it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -13,6 +13,27 @@ TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True, kw_only=True)
+class HeldOutLimits:
+    """How much larger errors may be on rows that no fit has seen.
+
+    Args:
+        standard_errors: by which the error may be larger by chance: that exceeds five of them, for a normal error, in
+            3e-7 of all cases.
+        surprise: error beyond these, in units of the noise. A fit to few rows is better there than elsewhere: with
+            three rows per number, which are the fewest, the error elsewhere is ``sqrt(1 + 1 / 3) = 1.15`` of the
+            noise, for least squares.
+        outlier: largest error, in units of the largest on fitted rows. A neuron that bends at hardly any row may show
+            at one of them only, and enlarges the standard error above with it. For noise with the tails of Student's t
+            with three degrees of freedom, a ninth as many rows exceed three times the largest with a chance of
+            ``3^-3 / 9 = 0.4 %``, for normal noise never.
+    """
+
+    standard_errors: float = 5.0
+    surprise: float = 1.2
+    outlier: float = 3.0
+
+
+@dataclass(frozen=True, kw_only=True)
 class ReluClaims:
     """Limits beyond which a claim is not made.
 
@@ -21,15 +42,7 @@ class ReluClaims:
             a finding: it explains less than a tenth of their variance (``1 - 0.95^2``).
         known: largest relative radius of a parameter that counts as known: three digits; chosen. Exact labels of 634
             planted networks gave 2e-10 at most, and neurons that bend at too few rows give none.
-        standard_errors: by which the error on held out rows may be larger by chance: that exceeds five of them, for a
-            normal error, in 3e-7 of all cases.
-        largest_surprise: error on held out rows beyond these, in units of the noise. A fit to few rows is better there
-            than elsewhere: with three rows per number, which are the fewest, the error elsewhere is
-            ``sqrt(1 + 1 / 3) = 1.15`` of the noise, for least squares.
-        largest_outlier: largest error on held out rows, in units of the largest on fitted ones. A neuron that bends at
-            hardly any row may show at one of them only, and enlarges the standard error above with it. For noise with
-            the tails of Student's t with three degrees of freedom, a ninth as many rows exceed three times the largest
-            with a chance of ``3^-3 / 9 = 0.4 %``, for normal noise never.
+        held_out: how much larger errors may be on rows that no fit has seen.
         largest_pull: output weight times length of a neuron, in units of the spread of the labels, where these are
             noisy. Larger ones cancel each other at the samples and nowhere else. A neuron that bends at three standard
             deviations, alone, has 210.
@@ -37,9 +50,7 @@ class ReluClaims:
 
     largest_noise: float = 0.95
     known: float = 1e-3
-    standard_errors: float = 5.0
-    largest_surprise: float = 1.2
-    largest_outlier: float = 3.0
+    held_out: HeldOutLimits = field(default_factory=HeldOutLimits)
     largest_pull: float = 1e3
 
 
@@ -74,7 +85,8 @@ class Case:
     @property
     def explains(self) -> bool:
         """Whether nothing but noise is left of the labels, those included that nothing has seen before."""
-        is_expected = self.surprise <= self.rules.largest_surprise and self.outlier <= self.rules.largest_outlier
+        limits = self.rules.held_out
+        is_expected = self.surprise <= limits.surprise and self.outlier <= limits.outlier
         return self.candidate.explains and is_expected
 
     @property
@@ -82,7 +94,7 @@ class Case:
         """Error on rows that neither fit nor choice has seen, relative to what it is at most expected to be."""
         if self.candidate.is_exact:
             return self.certificate.largest_error / (self.candidate.rules.exact_elsewhere * self.certificate.label_rms)
-        beyond = self.certificate.rms_error - self.rules.standard_errors * self.certificate.error_bar
+        beyond = self.certificate.rms_error - self.rules.held_out.standard_errors * self.certificate.error_bar
         return beyond / max(self.certificate.noise, TINY)
 
     @property
@@ -113,7 +125,7 @@ class Case:
             at_most(
                 "error on held out rows, relative to what is expected",
                 self.surprise,
-                self.rules.largest_surprise,
+                self.rules.held_out.surprise,
                 "rows that were kept back show what the fitted ones do not: neurons are missing, or there are too many",
             ),
         ]
@@ -123,7 +135,7 @@ class Case:
                 at_most(
                     "largest error on held out rows, relative to the largest on fitted ones",
                     self.outlier,
-                    self.rules.largest_outlier,
+                    self.rules.held_out.outlier,
                     "a neuron is missing that bends at hardly any row: give more rows beyond its kink",
                 )
             )
@@ -286,7 +298,7 @@ def _unexplained(case: Case) -> str:
             f"all: the largest error on held out rows is {certificate.largest_error:.1e}. Neurons are missing that "
             "bend at few samples, or some labels are wrong; more samples beyond their kinks would show them."
         )
-    if candidate.explains and case.outlier > case.rules.largest_outlier:
+    if candidate.explains and case.outlier > case.rules.held_out.outlier:
         return (
             f"{count} neurons{asked} leave {certificate.largest_error:.3g} of a held out label, {case.outlier:.2g} "
             f"times as much as of any fitted one, with noise of {certificate.noise:.3g}. Neurons are missing that "

@@ -5,7 +5,7 @@ of higher order inside the span of the weights. What follows works on rows in me
 """
 
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -65,7 +65,6 @@ class ReluLearner:
         rare: looks for neurons that bend at few rows.
         further: looks for neurons that moments do not show in noisy labels.
         most_attempts: numbers of neurons that are tried at most; chosen, for the time.
-        most_further: neurons that are added to a candidate at most; chosen, for the time.
         rules: what is made of candidates.
         evidence: what is measured on rows that nothing has seen.
         claims: what may be said then.
@@ -85,7 +84,6 @@ class ReluLearner:
     rare: RareNeurons = field(default_factory=RareNeurons)
     further: NextNeuron = field(default_factory=NextNeuron)
     most_attempts: int = 12
-    most_further: int = 3
     rules: CandidateRules = field(default_factory=CandidateRules)
     evidence: ReluEvidence = field(default_factory=ReluEvidence)
     claims: ReluClaims = field(default_factory=ReluClaims)
@@ -191,7 +189,7 @@ class ReluLearner:
 
     def _with_hidden(self, best: JudgedNetwork, finisher: Finisher, rng: np.random.Generator) -> JudgedNetwork:
         """Neurons that noise hides from the test of residuals, but not from a fit of one neuron more."""
-        for _ in range(self.most_further):
+        for _ in range(self.further.most):
             if best.is_exact or not self._has_rows_for(best.neurons + 1, best.network.inputs, finisher):
                 break
             more = self.further(best.network, finisher.fitted.points, finisher.fitted.values, rng)
@@ -205,7 +203,7 @@ class ReluLearner:
 
     def _extended(self, best: JudgedNetwork, finisher: Finisher, rng: np.random.Generator) -> JudgedNetwork:
         """Neurons that moments did not show, added one by one as long as unseen rows are better explained."""
-        for _ in range(self.most_further):
+        for _ in range(self.further.most):
             if best.structure is None or best.structure.is_noise:
                 break
             if not self._has_rows_for(best.neurons + 1, best.network.inputs, finisher):
@@ -317,6 +315,7 @@ def _first_point(source: Source, inputs: int) -> Vector:
     return points[0] if len(points) else np.zeros(inputs)
 
 
+@dataclass(eq=False, repr=False)
 class ReluNetworkRegressor(NetworkRegressor):
     """Recover ``y = sum_i a_i relu(<w_i, x> + b_i)`` from samples.
 
@@ -340,18 +339,11 @@ class ReluNetworkRegressor(NetworkRegressor):
     ``result_.reason`` say so, and the network is the best approximation that was met.
     """
 
-    def __init__(
-        self,
-        neurons: Any = None,
-        *,
-        mean: Any = None,
-        covariance: Any = None,
-        random_state: Any = None,
-    ) -> None:
-        self.neurons = neurons
-        self.mean = mean
-        self.covariance = covariance
-        self.random_state = random_state
+    neurons: Any = None
+    _: KW_ONLY
+    mean: Any = None
+    covariance: Any = None
+    random_state: Any = None
 
     def fit(self, X: Any, y: Any) -> "ReluNetworkRegressor":
         """Learn from samples in memory.

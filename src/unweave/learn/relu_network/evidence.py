@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float64
 from scipy import stats
 from scipy.optimize import root_scalar
 
-from unweave.arrays import PerNeuron, Points, Values
+from unweave.arrays import Atoms, PerNeuron, Points, Values
 from unweave.learn.relu_network.pattern_fit import BLOCK_NUMBERS, pattern_system
 from unweave.learn.relu_network.units import unit_parameters
 from unweave.networks.network import Network
@@ -246,7 +246,7 @@ class _FeatureMap:
         test: says where kinks are.
     """
 
-    directions: Float64[np.ndarray, "neurons inputs"]
+    directions: Atoms
     biases: PerNeuron
     random: Float64[np.ndarray, "random inputs"]
     places: Float64[np.ndarray, "random"]
@@ -331,7 +331,7 @@ class StandardErrors:
         output_weights: of the output weights that belong to unit weights.
     """
 
-    weights: Float64[np.ndarray, "neurons inputs"]
+    weights: Atoms
     biases: PerNeuron
     output_weights: PerNeuron
 

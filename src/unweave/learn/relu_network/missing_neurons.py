@@ -22,6 +22,7 @@ class NextNeuron:
     """Settings of the search.
 
     Args:
+        most: neurons that are added to a network, one after the other; chosen, for the time.
         directions: random directions that are tried in every round, with all kinks.
         rounds: rounds; after the first they are drawn around the best direction, ever closer.
         most_rows: rows that are used, the first ones.
@@ -30,6 +31,7 @@ class NextNeuron:
             fewer than 50 of the rows tell of a neuron.
     """
 
+    most: int = 3
     directions: int = 96
     rounds: int = 4
     most_rows: int = 8_000

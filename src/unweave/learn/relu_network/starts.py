@@ -13,7 +13,7 @@ from jaxtyping import Float64
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
 from unweave.activations import RELU
-from unweave.arrays import Points
+from unweave.arrays import Points, Vector
 from unweave.exceptions import InvalidInput
 from unweave.learn.relu_network.directions import (
     ActiveSubspace,
@@ -320,7 +320,7 @@ def start_of(
     return assembly.network
 
 
-def affine_network(slope: Float64[np.ndarray, "inputs"], offset: Float64[np.ndarray, "1"]) -> Network:
+def affine_network(slope: Vector, offset: Float64[np.ndarray, "1"]) -> Network:
     """An affine function, as a network without neurons."""
     nothing = np.zeros((0, len(slope)))
     return Network.shallow(nothing, np.zeros(0), np.zeros((1, 0)), offset, RELU, slope[None])

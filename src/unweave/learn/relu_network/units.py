@@ -22,7 +22,7 @@ from jaxtyping import Bool, Float64
 from scipy.special import eval_hermitenorm, ndtr
 
 from unweave.activations import IDENTITY, RELU
-from unweave.arrays import PerNeuron
+from unweave.arrays import Atoms, PerNeuron
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Network
 from unweave.networks.signs import resolved
@@ -66,7 +66,7 @@ def affine_error(biases: Biases) -> Biases:
     return (1.0 + biases**2) * ndtr(-np.abs(biases)) - np.abs(biases) * normal_density(biases)
 
 
-def unit_parameters(network: Network) -> tuple[Float64[np.ndarray, "neurons inputs"], Biases, Biases]:
+def unit_parameters(network: Network) -> tuple[Atoms, Biases, Biases]:
     """Unit directions, biases and output weights of a shallow relu network with one output.
 
     ``a relu(<w, x> + b) = |w| a relu(<w, x> / |w| + b / |w|)``.

@@ -5,8 +5,8 @@ from itertools import pairwise
 from xml.etree.ElementTree import Element
 
 import numpy as np
-from jaxtyping import Float64
 
+from unweave.arrays import Atoms
 from unweave.networks.network import Layer, Network
 from unweave.networks.quadratic.densenet import QuadraticDenseNet
 from unweave.reports.html.elements import element, svg
@@ -32,7 +32,7 @@ class Column:
 
     label: str
     size: int
-    weights: Float64[np.ndarray, "neurons inputs"] | None = None
+    weights: Atoms | None = None
     is_known: bool = True
 
     @property

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 from jaxtyping import Float64
 
-from unweave.arrays import spread_of_columns
+from unweave.arrays import PerPoint, spread_of_columns
 from unweave.networks.network import Layer, Network
 from unweave.reports.html.elements import element, paragraph, svg
 from unweave.result import InputRanges, number
@@ -36,8 +36,8 @@ class Profile:
 
     layer: int
     neuron: int
-    arguments: Float64[np.ndarray, "points"]
-    values: Float64[np.ndarray, "points"]
+    arguments: PerPoint
+    values: PerPoint
     counts: Float64[np.ndarray, "bins"]
     bias: float
     weight_size: float
@@ -88,7 +88,7 @@ def profiles_of(network: Network, ranges: InputRanges | None) -> list[Profile]:
     return found
 
 
-def _profile(layer: Layer, above: Layer, place: int, neuron: int, arguments: Float64[np.ndarray, "points"]) -> Profile:
+def _profile(layer: Layer, above: Layer, place: int, neuron: int, arguments: PerPoint) -> Profile:
     low, high = (float(each) for each in np.quantile(arguments, [0.005, 0.995]))
     largest = max(abs(low), abs(high))
     if not high - low > 1e-6 * largest:

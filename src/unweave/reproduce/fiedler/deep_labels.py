@@ -129,14 +129,13 @@ class FarHessianLabels(Labelling):
     Args:
         radii: of the spheres that the points are drawn from.
         hessians_per_neuron: points per neuron of the whole network.
-        accepted_score: smallest score of a first-layer direction.
-        accepted_gap: smallest difference of scores at the border of the first layer.
+        accepted: smallest score of a first-layer direction, and smallest difference of scores at the border of the
+            first layer.
     """
 
     radii: tuple[float, ...] = (1000.0, 300.0, 100.0, 30.0)
     hessians_per_neuron: int = 4
-    accepted_score: float = 0.9
-    accepted_gap: float = 0.2
+    accepted: tuple[float, float] = (0.9, 0.2)
 
     def __call__(
         self,
@@ -154,7 +153,8 @@ class FarHessianLabels(Labelling):
         for radius in self.radii:
             found = self._at(radius, directions, derivatives, architecture, rng)
             best = found if best is None or found.gap > best.gap else best
-            if found.gap >= self.accepted_gap and found.spectrum[first - 1] >= self.accepted_score:
+            score, gap = self.accepted
+            if found.gap >= gap and found.spectrum[first - 1] >= score:
                 return found
         if best is None:
             raise InvalidInput("FarHessianLabels needs at least one radius.")

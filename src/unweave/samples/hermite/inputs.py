@@ -17,7 +17,7 @@ from jaxtyping import Float64
 from scipy import stats
 from scipy.linalg import solve_triangular
 
-from unweave.arrays import PerNeuron, Points, Vector
+from unweave.arrays import Atoms, PerNeuron, Points, Vector
 from unweave.exceptions import InvalidInput
 from unweave.result import Diagnostic, at_most
 from unweave.samples.sources import Labels
@@ -121,9 +121,7 @@ class Coordinates:
         """The coordinates of points, one row per coordinate."""
         return self.axes.T @ (points - self.origin).T
 
-    def pulled_back(
-        self, weights: Float64[np.ndarray, "neurons rank"], biases: PerNeuron
-    ) -> tuple[Float64[np.ndarray, "neurons inputs"], PerNeuron]:
+    def pulled_back(self, weights: Float64[np.ndarray, "neurons rank"], biases: PerNeuron) -> tuple[Atoms, PerNeuron]:
         """Weights and biases for the inputs of units that were found in these coordinates."""
         original = weights @ self.axes.T
         return original, biases - original @ self.origin
