@@ -222,8 +222,8 @@ def _crossings(evidence: Evidence) -> str:
     if not certificate.crossings:
         return ""
     return (
-        f"which is their rounding, {certificate.crossings} other places where they switch to "
-        f"{certificate.crossing_error:.1e}, "
+        f"which is their rounding (to the nearest number, as is assumed), {certificate.crossings} other places where "
+        f"they switch to {certificate.crossing_error:.1e}, "
     )
 
 

@@ -32,13 +32,14 @@ class TestKinksThatRoundingHides:
         assert np.max(distances(found.network, truth)) <= found.certificate.radius
 
     @pytest.mark.parametrize("seed", [1, 2, 3, 4])
-    def test_where_the_function_is_flat_along_most_of_the_kink(self, seed: int) -> None:
-        """Others were looked at only where the function changes along the kink, which may be nowhere."""
+    @pytest.mark.parametrize(("gap", "second"), [(5e-6, 1.3), (1e-4, -0.4), (3e-8, -0.4)])
+    def test_between_several_inputs(self, gap: float, second: float, seed: int) -> None:
+        """Where the function is flat along a kink, or the kinks are both on one side of that in their place."""
         rng = np.random.default_rng([seed, 22])
-        row, turn = rng.standard_normal(3) / np.sqrt(3.0), 5e-6 * rng.standard_normal(3)
+        row, turn = rng.standard_normal(3) / np.sqrt(3.0), gap * rng.standard_normal(3)
         weights = np.stack([row, row + turn, rng.standard_normal(3)])
-        truth = kinked(weights, [0.1, 0.1 - 5e-6, -0.2], [0.6, 1.3, 0.8])
-        found = unweave.identify(lambda x: np.round(truth(x), 3), inputs=3, domain=Box(-1.0, 1.0), seed=seed)
+        truth = kinked(weights, [0.1, 0.1 - gap, -0.2], [0.9, second, 0.8])
+        found = unweave.identify(lambda x: np.round(truth(x), 2), inputs=3, domain=Box(-1.0, 1.0), seed=seed)
         if found.is_identified:
             assert found.network is not None
             assert found.certificate is not None
