@@ -12,7 +12,6 @@ from unweave.identification.answers import AnswerPool, Asking
 from unweave.identification.refiner import Refiner
 from unweave.networks.network import Layer, Network
 from unweave.networks.planted import general_network
-from unweave.networks.pruning import without_affine_part
 from unweave.oracles.oracle import Box
 from unweave.oracles.views import StandardOracle
 
@@ -148,14 +147,3 @@ def test_a_network_that_has_run_away_is_not_excused_by_its_rounding(seed: int) -
     floors = [Floors(answers.oracle, 0.0).on_average(Network((hidden, each)), *fresh) for each in grown]
     assert floors[0] < 1e-14 * max(spread, 1.0) < floors[1] < Refiner.largest_rounding * spread
     assert floors[2] == pytest.approx(Refiner.largest_rounding * spread, rel=1e-9)
-
-
-def test_an_affine_part_is_dropped_only_if_it_is_as_good_as_zero(seed: int) -> None:
-    """Signs of tanh neurons move no affine part around: one of 1e-10 was left beside rounded answers."""
-    network = planted(seed, TANH, 0.5)
-    tiny, small = (replace(network, skip=np.full((1, INPUTS), size)) for size in (1e-10, 1e-5))
-    dropped = without_affine_part(tiny, tol=1e-6)
-    assert dropped.skip is None
-    assert dropped.layers == network.layers
-    assert without_affine_part(small, tol=1e-6).skip is not None
-    assert without_affine_part(network, tol=1e-6) is network

@@ -17,7 +17,6 @@ from unweave.identification.refiner import Candidate, Refiner, Start
 from unweave.networks.network import Layer, Network
 from unweave.networks.parameters import ParameterVector
 from unweave.networks.planted import deep_network
-from unweave.networks.pruning import weakest_neuron, without_neuron
 from unweave.networks.symmetries import canonical, match
 from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.oracles.views import StandardOracle, in_oracle_units
@@ -80,21 +79,6 @@ def test_the_floor_is_the_rounding_of_the_network(output: Activation, seed: int)
     assert np.sqrt(np.mean(rounding**2)) < 3 * floor
     assert floor < 1e-14
     assert Floors(answers.oracle, 1e-6).on_average(truth, *fresh) == 1e-6
-
-
-@pytest.mark.parametrize("layer", [0, 1])
-def test_the_weakest_neuron_of_any_layer_is_found_and_dropped(layer: int, seed: int) -> None:
-    truth = planted(seed)
-    layers = list(truth.layers)
-    silenced = layers[layer + 1].weights.copy()
-    silenced[:, 2] = 0.0
-    layers[layer + 1] = replace(layers[layer + 1], weights=silenced)
-    network = Network(tuple(layers))
-    assert weakest_neuron(network) == (layer, 2)
-    smaller = without_neuron(network, 2, layer=layer)
-    assert smaller.widths[layer] == network.widths[layer] - 1
-    points = np.random.default_rng(seed).standard_normal((20, 6))
-    np.testing.assert_allclose(smaller(points), network(points), atol=1e-14)
 
 
 @pytest.mark.parametrize("layer", [0, 1])
