@@ -10,7 +10,7 @@ hardly matter escaped, and fewer starts led to the solution.
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float64
@@ -117,9 +117,6 @@ class DeepRules:
     largest_step: float = 0.5
 
 
-DEEP_RULES = DeepRules()
-
-
 @dataclass(frozen=True)
 class LevenbergMarquardt:
     """Settings of the default refinement.
@@ -139,7 +136,7 @@ class LevenbergMarquardt:
     dense_limit: int = 2_500
     matrix_free: MatrixFree = MATRIX_FREE
     matrix_free_steps: int = 12
-    deep: DeepRules = DEEP_RULES
+    deep: DeepRules = field(default_factory=DeepRules)
 
     def __call__(
         self,

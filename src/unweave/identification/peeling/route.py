@@ -65,6 +65,25 @@ class GradientLook:
 
 
 @dataclass(frozen=True, kw_only=True)
+class WideStudents:
+    """How students are fitted that are wider than the layers above.
+
+    Args:
+        more_width: neurons that they have more than a layer can have.
+        surplus: answers per parameter, over those of a refinement.
+        narrow: width of the layers above that answers are counted with.
+        most: that are refined: where the answers tell which network it is, one is enough.
+
+    Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
+    """
+
+    more_width: int = 2
+    surplus: float = 1.25
+    narrow: int = 4
+    most: int = 3
+
+
+@dataclass(frozen=True, kw_only=True)
 class LayerPeeling:
     """Settings of the way through the layers.
 
@@ -75,10 +94,7 @@ class LayerPeeling:
         wide: how small networks are found where Hessians do not tell.
         most_layers_above: hidden layers above the first that wide students may have.
         hopeless: residual of the layers above, relative to the spread of the answers, from which a start is given up.
-        more_width: neurons that students have more than a layer can have.
-        student_surplus: answers per parameter of a student, over those of a refinement.
-        narrow: width of the layers above that answers for students are counted with.
-        most_students: students that are refined at most: where the answers tell which network it is, one is enough.
+        students: how wide ones are fitted.
         whole_tol: difference of output weights from a permutation that is taken for an error: a weight is that near to
             one by accident in less than one of 1e5 cases.
 
@@ -91,10 +107,7 @@ class LayerPeeling:
     wide: WideStarts = field(default_factory=WideStarts)
     most_layers_above: int = 3
     hopeless: float = 0.02
-    more_width: int = 2
-    student_surplus: float = 1.25
-    narrow: int = 4
-    most_students: int = 3
+    students: WideStudents = field(default_factory=WideStudents)
     whole_tol: float = 1e-6
     name = "peeling of layers"
     asks_far = True
@@ -171,7 +184,7 @@ class LayerPeeling:
                 break
             yield replace(start, network=Network((upper.peeled.layer, *start.network.layers)))
         # Every student that comes here meets the answers: if many do, and none is certified, answers do not tell.
-        yield from islice(self._all_students(session, refiner, upper.guesses, foundations), self.most_students)
+        yield from islice(self._all_students(session, refiner, upper.guesses, foundations), self.students.most)
 
     def _all_students(
         self, session: Session, refiner: Refiner, guesses: tuple[OutputGuess, ...], foundations: list[Foundation]
@@ -191,11 +204,11 @@ class LayerPeeling:
         if foundation.layer.neurons == 1:
             # What is above is a function of one number, which many networks are.
             return
-        width = foundation.width + self.more_width
+        width = foundation.width + self.students.more_width
         size = self.wide.parameters(foundation.layer, outputs=len(guess.size), width=width, depth=depth)
         if size > self.wide.most_parameters:
             return
-        refiner.answers.prepare(int(self.student_surplus * size), narrowest=min(width, self.narrow))
+        refiner.answers.prepare(int(self.students.surplus * size), narrowest=min(width, self.students.narrow))
         if not guess.allows(refiner.answers.values):
             return
         yield from self.wide(

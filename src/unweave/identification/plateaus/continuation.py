@@ -45,8 +45,8 @@ class Continuation:
         places: points of a hyperplane beyond each other one at which it is looked for; one that shows it is enough.
         reach: how far they are from the centre, in its units and distances of the hyperplane.
         decades: by how many decades they may be nearer to the other one.
-        step: half-width of the second differences, relative to the distance from the centre.
-        margin: the same, at least, in errors of the hyperplane.
+        step: half-width of the second differences, relative to the distance from the centre, and at least so many
+            errors of the hyperplane.
         sharper: how many times larger the middle difference must be than those beside it.
         beside: where a hyperplane is looked for beside all others.
 
@@ -56,8 +56,7 @@ class Continuation:
     places: int = 4
     reach: float = 4.0
     decades: float = 3.0
-    step: float = 1e-5
-    margin: float = 100.0
+    step: tuple[float, float] = (1e-5, 100.0)
     sharper: float = 5.0
     beside: PlacesBeside = field(default_factory=PlacesBeside)
 
@@ -80,7 +79,7 @@ class Continuation:
         points = np.concatenate([self._places(planes, row, other) for row, other in pairs])
         owners = np.repeat([row for row, _ in pairs], self.places)
         sizes = planes.unit + np.linalg.norm(points, axis=1)
-        steps = np.maximum(self.step, self.margin * planes.errors[owners]) * sizes
+        steps = np.maximum(self.step[0], self.step[1] * planes.errors[owners]) * sizes
         asked = points[:, None] + (ACROSS * steps[:, None])[:, :, None] * planes.normals[owners][:, None]
         values = ask(asked.reshape(-1, points.shape[1])).reshape(len(points), len(ACROSS), -1)
         before, middle, after = (
@@ -115,7 +114,8 @@ class Continuation:
         for row in np.flatnonzero(rows):
             points = self._alone(planes, int(row))
             sizes = planes.unit + np.linalg.norm(points, axis=1)
-            steps = (np.maximum(self.step, self.margin * planes.errors[row]) * sizes)[:, None] * planes.normals[row]
+            lengths = np.maximum(self.step[0], self.step[1] * planes.errors[row]) * sizes
+            steps = lengths[:, None] * planes.normals[row]
             before, after = np.split(holds(ask(np.concatenate([points - steps, points + steps]))), 2)
             goes_on[row] = len(points) >= self.beside.fewest and bool(np.all(before & ~after))
         return goes_on
@@ -133,7 +133,7 @@ class Continuation:
         around = radii * rng.standard_normal((self.beside.tries, inputs)) / np.sqrt(inputs)
         around += (planes.thresholds[row] - around @ planes.normals[row])[:, None] * planes.normals[row]
         gaps = planes.thresholds[others] - around @ planes.normals[others].T
-        is_near = np.all(gaps > 10 * self.step * (planes.unit + np.linalg.norm(around, axis=1))[:, None], axis=1)
+        is_near = np.all(gaps > 10 * self.step[0] * (planes.unit + np.linalg.norm(around, axis=1))[:, None], axis=1)
         return around[is_near][: self.beside.places]
 
     def _places(self, planes: Planes, row: int, other: int) -> Points:

@@ -47,8 +47,8 @@ class PoleReading:
 
     Args:
         terms: of the rational function, at most: ten neurons that are steep take about a hundred.
-        tol: its error, relative to the largest answer, at least: what rounding leaves.
-        noise_margin: the same in units of the noise; chosen.
+        tol: its error, relative to the largest answer, at least: what rounding leaves. And the same in units of the
+            noise; chosen.
         farthest: distance of a pole from the chord, in half chords, up to which it is read: poles farther away are lost
             in rounding (three of four were read to a thousandth at 0.3 to 1.5).
         real_tol: imaginary part of a height, relative to the real one, up to which it is that of a neuron: those of 40
@@ -60,8 +60,7 @@ class PoleReading:
     """
 
     terms: int = 120
-    tol: float = 1e-13
-    noise_margin: float = 10.0
+    tol: tuple[float, float] = (1e-13, 10.0)
     farthest: float = 1.5
     real_tol: float = 1e-2
     weakest: float = 1e-3
@@ -93,7 +92,7 @@ class PoleReading:
         size = float(np.max(np.abs(values)))
         if size == 0.0:
             return np.empty(0, dtype=np.complex128)
-        tol = max(self.tol, self.noise_margin * noise / size)
+        tol = max(self.tol[0], self.tol[1] * noise / size)
         terms = min(self.terms, len(values) // 2)
         try:
             with warnings.catch_warnings():

@@ -38,30 +38,29 @@ class Orthant:
         size: length of the rays along every axis, and of the box of values that are asked at random; chosen.
         axis: length of the axes: a neuron with one weight of its sign, and that a thousandth of the others, switches
             only so far out on that axis.
-        beside_axis: how close lines between the axes are to them; chosen.
         rays: from the corner, in different directions. Each meets all hyperplanes that cut the corner off within its
             length; the second shows those whose kinks are too close together to be read on the first.
-        beside_corner: how near to the corner they begin, relative to their length: what cuts off less is not met.
+        beside: how close lines between the axes are to them; chosen. And how near to the corner rays begin, relative to
+            their length: what cuts off less is not met.
         beside_plane: standard deviation of the distance of points from the hyperplane that they are asked for: less
             than the values of about one that they have elsewhere, so that the hyperplane decides where they are.
     """
 
     size: float = 30.0
     axis: float = 3_000.0
-    beside_axis: float = 0.3
     rays: int = 2
-    beside_corner: float = 1e-3
+    beside: tuple[float, float] = (0.3, 1e-3)
     beside_plane: float = 0.5
 
     def edge_lines(self, inputs: int, rng: np.random.Generator) -> Iterator[Line]:
         """A round of all axes in random order, then rays from the corner."""
         order = rng.permutation(inputs)
         for pair in zip(order, np.roll(order, 1), strict=True) if inputs > 1 else ():
-            ends = self.beside_axis * rng.random((2, inputs))
+            ends = self.beside[0] * rng.random((2, inputs))
             ends[[0, 1], pair] = self.axis * rng.uniform(0.5, 1.0, 2)
             yield segment(ends[0], ends[1])
         for _ in range(self.rays):
-            yield segment(self.beside_corner * self.size * rng.random(inputs), self.size * rng.random(inputs))
+            yield segment(self.beside[1] * self.size * rng.random(inputs), self.size * rng.random(inputs))
 
     def points_beside(self, normal: Vector, offset: float, count: int, rng: np.random.Generator) -> Points:
         """Points on both sides of a hyperplane, as near to the corner as it comes.

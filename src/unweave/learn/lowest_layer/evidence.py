@@ -6,6 +6,7 @@ import numpy as np
 from scipy import stats
 
 from unweave.arrays import Atoms, PerNeuron, PerPoint, PointMask, Points, Vector
+from unweave.learn.lowest_layer.samples import SampleRules
 from unweave.result import Diagnostic, at_least, at_most
 
 Thresholds = PerNeuron
@@ -124,9 +125,8 @@ class LowestLayerEvidence:
     """Settings of the evidence, which decide what may be claimed about the neurons. Angles are in radians.
 
     Args:
-        band: half width of the band around a face whose samples judge it, in standard deviations of the inputs;
-            chosen.
-        guard: distance that other faces keep from these samples; chosen.
+        band: half width of the band around a face whose samples judge it, in standard deviations of the inputs, and the
+            distance that other faces keep from these samples; chosen.
         calibration: factor of estimated angles: those of unions were up to this factor too small in simulations with
             known errors and ten neurons.
         confidence: of upper limits; customary.
@@ -146,17 +146,14 @@ class LowestLayerEvidence:
             twice; chosen.
         largest_noise_ratio: residual of noisy labels where one unit is active alone, in units of the noise, above
             which the unit is wrong; chosen.
-        held_out_share: of the samples, which judge the result and take no part in it; chosen.
-        samples_per_input: with fewer there are no moments worth decomposing; chosen.
+        samples: which are needed, and which judge.
         resolution: angle between neurons that noisy labels of relu, or moments, may take for one; chosen: pairs that a
             campaign found merged were up to 31 degrees apart.
         fewest_own: held-out samples that a half space must explain alone; chosen: twice the three that show, at 95 %, a
             half space that is missing.
-        constant: spread of an input, relative to its size, below which it is rounding of a constant; chosen.
     """
 
-    band: float = 0.5
-    guard: float = 0.1
+    band: tuple[float, float] = (0.5, 0.1)
     calibration: float = 1.25
     confidence: float = 0.95
     least_squares_confidence: float = 0.999
@@ -170,11 +167,9 @@ class LowestLayerEvidence:
     exact_residual: float = 1e-8
     duplicate_factor: float = 3.0
     largest_noise_ratio: float = 1.5
-    held_out_share: float = 0.1
-    samples_per_input: int = 20
+    samples: SampleRules = field(default_factory=SampleRules)
     resolution: float = float(np.radians(45.0))
     fewest_own: float = 6.0
-    constant: float = 1e-12
 
     def face_evidence(
         self, points: Points, is_active: PointMask, directions: Atoms, thresholds: Thresholds
@@ -191,11 +186,12 @@ class LowestLayerEvidence:
         arguments = points @ directions.T - thresholds
         owner, depth = np.argmax(arguments, axis=1), np.max(arguments, axis=1)
         is_wrong = (depth >= 0) != is_active
-        deep, outside = depth > self.band, depth < -self.band
+        width, guard = self.band
+        deep, outside = depth > width, depth < -width
         noise = _share(is_wrong & deep, deep)
         quiet_noise = _share(is_wrong & outside, outside)
         second = np.partition(arguments, -2, axis=1)[:, -2] if len(directions) > 1 else np.full(len(points), -np.inf)
-        near = (np.abs(depth) <= self.band) & (second < -self.guard)
+        near = (np.abs(depth) <= width) & (second < -guard)
         angles = np.array(
             [
                 self._angle(points, near & (owner == i), is_wrong, min(noise, quiet_noise), directions, i)
@@ -335,7 +331,7 @@ class LowestLayerEvidence:
         # Upper limit of a Poisson count, less the wrong labels that noise explains: no more than there are, or a noise
         # that was estimated too large would leave no angle at all.
         upper = self._upper(wrong, of=len(directions)) - min(noise * count, wrong)
-        density, lever = count / (2 * self.band), _least_lever(points[near], directions[which])
+        density, lever = count / (2 * self.band[0]), _least_lever(points[near], directions[which])
         return self.calibration * upper / max(lever * density, np.finfo(float).tiny)
 
 

@@ -98,11 +98,10 @@ def fit_lowest_layer(
         estimates that nothing speaks against, not identified otherwise.
     """
     evidence, stages = evidence or LowestLayerEvidence(), stages or Stages()
-    held = np.zeros(len(points), dtype=bool)
-    held[rng.choice(len(points), int(evidence.held_out_share * len(points)), replace=False)] = True
+    held = evidence.samples.hold_out(len(points), rng)
     try:
         with stages("coordinates"):
-            coordinates = _coordinates(points, neurons, evidence.samples_per_input)
+            coordinates = _coordinates(points, neurons, evidence.samples.per_input)
     except InvalidInput as error:
         return _nothing(str(error), (), len(points), stages)
     white = np.ascontiguousarray(coordinates.rows_of(points).T)

@@ -115,8 +115,7 @@ class HalfspaceUnion:
             with stages("smooth fit"):
                 best = self._prediction(_Split(white, is_second, white, is_second, Slices.of(points)), rng, neurons)
             return _found(best, coordinates, problem, (), None, len(points), stages)
-        held = np.zeros(len(points), dtype=bool)
-        held[rng.choice(len(points), int(self.evidence.held_out_share * len(points)), replace=False)] = True
+        held = self.evidence.samples.hold_out(len(points), rng)
         split = _Split(white[~held], is_second[~held], white[held], is_second[held], Slices.of(points)[held])
         with stages("coordinates"):
             checks = _shape_of_inputs(white, rng)
@@ -130,16 +129,19 @@ class HalfspaceUnion:
         count, inputs = points.shape
         scale = points.std(axis=0)
         scaled = Coordinates(points.mean(axis=0), np.diag(1.0 / np.where(scale > 0, scale, 1.0)))
-        needed = self.evidence.samples_per_input * inputs
+        needed = self.evidence.samples.per_input * inputs
         rarer = int(min(is_second.sum(), (~is_second).sum()))
         if count < needed or rarer < self.fewest_of_a_class:
             return scaled, (
                 f"{count} samples, {rarer} of them of the rarer class, are too few to judge half spaces in {inputs} "
                 f"inputs: at least {needed} and {self.fewest_of_a_class} are needed."
             )
-        if np.any(scale <= self.evidence.constant * np.abs(points).max(axis=0)):
-            constant = int(np.flatnonzero(scale <= self.evidence.constant * np.abs(points).max(axis=0))[0])
-            return scaled, f"input {constant} is constant, so that no half space is determined: leave it out."
+        is_constant = scale <= self.evidence.samples.constant * np.abs(points).max(axis=0)
+        if np.any(is_constant):
+            return (
+                scaled,
+                f"input {int(np.flatnonzero(is_constant)[0])} is constant, so that no half space is determined: leave it out.",
+            )
         try:
             white = np.ascontiguousarray(scaled.rows_of(points).T)
             moments = accumulate(ArraySource(white, np.zeros(count)), InputMoments(np.zeros(inputs))).finalise().whole
@@ -234,7 +236,7 @@ class HalfspaceUnion:
             evidence.flatness_check(faces, misplaced),
             evidence.need_check(faces),
             evidence.duplicate_check(layer.directions, np.minimum(faces.angles, evidence.largest_angle)),
-            *split.held_slices.check(np.abs(layer.arguments(split.held_points)) <= evidence.band),
+            *split.held_slices.check(np.abs(layer.arguments(split.held_points)) <= evidence.band[0]),
         )
         is_failed = any(each.verdict is Verdict.FAIL for each in diagnostics)
         outcome = Outcome.IDENTIFIED if faces.disagreement == 0.0 else Outcome.PARTLY_IDENTIFIED

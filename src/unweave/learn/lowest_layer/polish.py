@@ -40,8 +40,8 @@ class PolishRules:
         clean_share: of points on the wrong side up to which no other one follows; chosen.
         still: how far a direction moves at most, then, too; chosen.
         soft_samples: of either side for the smooth fit of all half spaces at once; chosen, for the time.
-        exact_passes: of least squares with exact labels, at most.
-        exact_residual: at which they end; chosen, above rounding.
+        exact: passes of least squares with exact labels, at most, and the residual at which they end; chosen, above
+            rounding.
         affine_residual: above which exact labels are not affine where a unit is alone; chosen: far above the one of
             exact fits.
         noisy_passes: of least squares with noisy labels, each with the offset of the one before.
@@ -57,8 +57,7 @@ class PolishRules:
     clean_share: float = 1e-3
     still: float = 1e-3
     soft_samples: int = 10_000
-    exact_passes: int = 4
-    exact_residual: float = 1e-10
+    exact: tuple[int, float] = (4, 1e-10)
     affine_residual: float = 1e-6
     noisy_passes: int = 3
     noisy_outside: float = -0.1
@@ -153,8 +152,9 @@ def _exact_polish(points: Points, labels: Labels, units: OrientedUnits, rules: P
     """Least squares until no residual is left: a unit that is exact tells its neighbours which samples are theirs."""
     spread = float(np.std(labels))
     fit = _regression(points, labels, units, rules.regression, is_exact=True)
-    for _ in range(rules.exact_passes):
-        if np.max(fit.residuals) < rules.exact_residual * spread:
+    passes, least_residual = rules.exact
+    for _ in range(passes):
+        if np.max(fit.residuals) < least_residual * spread:
             break
         fit = _regression(points, labels, _units_of(fit), rules.regression, is_exact=True)
     return fit
