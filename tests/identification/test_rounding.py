@@ -25,3 +25,9 @@ def test_steps_change_by_several(domain: Domain, seed: int) -> None:
 def test_answers_that_hardly_change_tell_nothing() -> None:
     oracle = CallableOracle(lambda x: np.rint(0.01 * x.sum(axis=1)), inputs=3)
     assert not RoundingLook()(oracle, 1.0, np.random.default_rng(0))
+
+
+def test_rounding_is_seen_behind_a_plateau_of_the_function_itself(seed: int) -> None:
+    """Lines that begin where a ReLU is off first change far away, by many multiples."""
+    oracle = CallableOracle(lambda x: np.round(np.maximum(x[:, :1] - 0.2, 0.0), 5), inputs=3)
+    assert RoundingLook()(oracle, 1e-5, np.random.default_rng(seed))

@@ -19,7 +19,8 @@ class RoundingLook:
     Args:
         segments: lines between random places of the domain, on which the first change is looked for.
         fractions: shares of a line at which it is asked, from close to its beginning to its end.
-        halvings: how often the place of a change is halved: a rounded function changes once in it.
+        halvings: how often the place of a change is halved at most, until there is one change in it: where a line
+            begins on a plateau of the function itself, the first change may be that of a hundred thousand multiples.
         single: share of the changes that are by one multiple if answers were rounded.
         fewest: changes that must be met.
 
@@ -28,7 +29,7 @@ class RoundingLook:
 
     segments: int = 16
     fractions: tuple[float, ...] = tuple(3.0 ** np.arange(-9.0, 1.0))
-    halvings: int = 12
+    halvings: int = 24
     single: float = 0.9
     fewest: int = 4
 
@@ -48,13 +49,16 @@ class RoundingLook:
         inside, outside = points[changes, index - 1], points[changes, index]
         before, after = values[changes, 0], values[changes, index]
         for _ in range(self.halvings):
-            middle = 0.5 * (inside + outside)
+            wide = np.flatnonzero(_differ(after, before, 3.0 * step))
+            if len(wide) == 0:
+                break
+            middle = 0.5 * (inside[wide] + outside[wide])
             answers = oracle.query(middle)
-            has_changed = _differ(answers, before, step)[:, None]
-            inside, outside = np.where(has_changed, inside, middle), np.where(has_changed, middle, outside)
-            after = np.where(has_changed, answers, after)
-        heights = np.max(np.abs(after - before), axis=1)
-        return bool(np.mean(heights < 1.5 * step) >= self.single)
+            has_changed = _differ(answers, before[wide], step)[:, None]
+            inside[wide] = np.where(has_changed, inside[wide], middle)
+            outside[wide] = np.where(has_changed, middle, outside[wide])
+            after[wide] = np.where(has_changed, answers, after[wide])
+        return bool(np.mean(~_differ(after, before, 3.0 * step)) >= self.single)
 
 
 def _differ(values: np.ndarray, others: np.ndarray, step: float) -> Bool[np.ndarray, "..."]:

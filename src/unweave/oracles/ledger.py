@@ -168,11 +168,14 @@ class AnswerKind:
         decimals: how many, for a grid of equal steps; None for the numbers of a type.
         roundings: how numbers may have come to the grid, the usual way first. They differ next to the middle between
             two numbers of the grid: by way of float32 that is half a digit of float32 to one side.
+        is_stored_in_float32: whether decimals arrive as the numbers of float32 next to them, as `np.round` leaves them
+            in such an array.
     """
 
     name: str
     decimals: int | None
     roundings: tuple[Rounding, ...]
+    is_stored_in_float32: bool = False
 
     @property
     def is_relative(self) -> bool:
@@ -193,7 +196,8 @@ class AnswerKind:
         """Next larger number of the grid, after numbers of the grid."""
         if self.decimals is not None:
             scale = 10.0**self.decimals
-            return (np.rint(values * scale) + 1.0) / scale
+            next_decimal = (np.rint(values * scale) + 1.0) / scale
+            return to_float32(next_decimal) if self.is_stored_in_float32 else next_decimal
         # The next number is met within one spacing; half of it would be rounded down again.
         spacing = np.spacing(np.abs(values)) * 2.0 ** (52 - self._bits)
         near = np.stack([self.roundings[0](values + share * spacing) for share in (0.5, 0.75, 1.0, 2.0)])
@@ -223,6 +227,15 @@ class AnswerKind:
 def _decimals(count: int) -> AnswerKind:
     name = f"{count} decimal{'s' if count > 1 else ''}"
     return AnswerKind(name, count, (lambda values: np.round(values, count),))
+
+
+def _decimals_in_float32(count: int) -> AnswerKind:
+    def in_such_an_array(values: Numbers) -> Numbers:
+        with np.errstate(over="ignore"):
+            return np.round(np.asarray(values, dtype=np.float32), count).astype(np.float64)
+
+    ways = in_such_an_array, lambda values: to_float32(np.round(values, count))
+    return AnswerKind(f"{_decimals(count).name} in float32", count, ways, is_stored_in_float32=True)
 
 
 def to_float32(values: Numbers) -> Numbers:
@@ -258,6 +271,7 @@ KINDS = (
     BFLOAT16,
     FLOAT16,
     *(_decimals(count) for count in range(1, 7)),
+    *(_decimals_in_float32(count) for count in range(1, 7)),
     FLOAT32,
     *(_decimals(count) for count in range(7, 13)),
 )
@@ -270,7 +284,8 @@ class KindLook:
     Args:
         fewest: different answers, none of them zero, that tell: one in eight of float16 is one of bfloat16, and one
             in ten of d decimals has one less. With eight, a coarser grid is named once in ten million runs.
-        chance: probability, at most, that numbers of full precision lie on the grid.
+        chance: probability, at most, that numbers of full precision, that of float32 if they are stored so, lie on the
+            grid.
     """
 
     fewest: int = 8
@@ -288,7 +303,8 @@ class KindLook:
         return next((kind for kind in KINDS if np.all(kind.holds(telling)) and self._is_no_chance(kind, telling)), None)
 
     def _is_no_chance(self, kind: AnswerKind, values: Float64[np.ndarray, "values"]) -> bool:
-        shares = np.minimum(1.0, np.spacing(np.abs(values)) / kind.step(values))
+        stored = np.abs(values).astype(np.float32 if kind.is_stored_in_float32 else np.float64)
+        shares = np.minimum(1.0, np.spacing(stored).astype(np.float64) / kind.step(values))
         return bool(np.sum(np.log(shares)) < np.log(self.chance))
 
 

@@ -104,3 +104,37 @@ def test_a_staircase_of_rounding_is_no_layer_of_steps() -> None:
     truth = kinked(np.array([[0.6, -0.5, 0.2], [0.3, 0.7, -0.4]]), [-0.3, -0.2], [0.9, -1.1])
     found = unweave.identify(lambda x: np.round(truth(x) - 0.2, 4) + 1.0 / 3.0, inputs=3, seed=3)
     assert found.first_layer is None, found.reason
+
+
+class TestDecimalsInFloat32:
+    """What `np.round` makes of the answers of most deployed models."""
+
+    @pytest.mark.parametrize("domain", [None, Box(-1.0, 1.0)])
+    @pytest.mark.parametrize("activation", ["tanh", "relu"])
+    def test_networks_are_identified(self, activation: str, domain: Box | None, seed: int) -> None:
+        rng = np.random.default_rng([seed, 23])
+        truth = Network.shallow(
+            rng.standard_normal((3, 5)) / np.sqrt(5.0),
+            0.3 * rng.standard_normal(3),
+            rng.uniform(0.5, 1.5, (1, 3)),
+            rng.standard_normal(1),
+            activation_named(activation),
+        )
+        found = unweave.identify(lambda x: np.round(truth(x).astype(np.float32), 4), inputs=5, domain=domain, seed=seed)
+        assert found.is_identified, found.reason
+        assert found.network is not None
+        assert found.certificate is not None
+        assert "4 decimals in float32" in found.reason + " ".join(found.notes)
+        assert unweave.match(found.network, truth).largest_error <= min(found.certificate.radius, 1e-7)
+
+    def test_a_threshold_is_not_known_beyond_the_decimals(self) -> None:
+        """The first switch behind a ReLU that is off was claimed as its threshold to 5e-7, and was 3e-6 off."""
+        weights = np.array([-0.78, -0.37, -0.002, -0.5])
+
+        def model(points: np.ndarray) -> np.ndarray:
+            values = 1.118 - 1.3148 * np.maximum(points @ weights - 0.1607, 0.0)
+            return np.round(values.astype(np.float32), 5).astype(np.float64)
+
+        found = unweave.identify(model, inputs=4, seed=1)
+        assert found.first_layer is None, found.reason
+        assert "5 decimals in float32" in found.reason + " ".join(found.notes)
