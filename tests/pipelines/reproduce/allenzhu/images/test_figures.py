@@ -183,8 +183,15 @@ def tiny_tables() -> FigureConfiguration:
     return replace(small, networks=small.networks[-1:])
 
 
-def test_several_tables_are_not_compared(tmp_path: Path, seed: int) -> None:
-    run = run_figure(replace(tiny_tables(), is_miniature=False), digit_images(), tmp_path, seed=seed)
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory, seed: int) -> Trained:
+    folder = tmp_path_factory.mktemp("tables")
+    run = run_figure(replace(tiny_tables(), is_miniature=False), digit_images(), folder, seed=seed)
+    return Trained(folder, run, ())
+
+
+def test_several_tables_are_not_compared(tables: Trained) -> None:
+    run = tables.run
     assert isinstance(run.result, CorrectionTables)
     assert len(run.result.tables) == 2
     assert run.is_complete
@@ -200,11 +207,10 @@ def test_tables_stop_without_time(max_seconds: float, tmp_path: Path, seed: int)
     assert run.notes[-1].startswith("The time was over")
 
 
-def test_a_complete_table_survives_the_end_of_time(tmp_path: Path, seed: int) -> None:
-    both = tiny_tables()
-    run_figure(both, digit_images(), tmp_path, seed=seed)
-    shutil.rmtree(sorted(tmp_path.iterdir())[1])
-    run = run_figure(both, digit_images(), tmp_path, seed=seed, max_seconds=1e-9)
+def test_a_complete_table_survives_the_end_of_time(tables: Trained, tmp_path: Path, seed: int) -> None:
+    folder = tables.copied_to(tmp_path / "copy")
+    shutil.rmtree(sorted(folder.iterdir())[1])
+    run = run_figure(tiny_tables(), digit_images(), folder, seed=seed, max_seconds=1e-9)
     assert isinstance(run.result, CorrectionTables)
     assert not run.is_complete
     assert [table.is_complete for table in run.result.tables.values()] == [True, False]
