@@ -84,7 +84,7 @@ def test_few_rows_claim_nothing(seed: int) -> None:
 def test_classes_need_the_third_level(seed: int) -> None:
     rng = np.random.default_rng(seed)
     teacher = make_teacher(rng, inputs=5, widths=(2, 2), level_weights=(1.0, 0.7))
-    points, fresh = rng.standard_normal((1_500, 6)), rng.standard_normal((4_000, 6))
+    points, fresh = rng.standard_normal((3_000, 6)), rng.standard_normal((4_000, 6))
     # The last input enters linearly and by itself, so that the boundary is not where the network is zero.
     classes, true = (np.where(0.1 * teacher(x[:, :5])[:, 0] + x[:, 5] > 0.3, "far", "near") for x in (points, fresh))
     solver = JointLevenbergMarquardt(decay=1e-8, restarts=1)

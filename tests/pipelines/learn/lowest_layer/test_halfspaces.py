@@ -30,7 +30,7 @@ def test_either_class_may_be_inside(estimator, names: tuple, seed: int) -> None:
 
 
 def test_a_class_far_from_the_centre_may_be_the_convex_one(seed: int) -> None:
-    points = np.random.default_rng(seed).standard_normal((8_000, 3))
+    points = np.random.default_rng(seed).standard_normal((20_000, 3))
     far = np.all(points[:, :2] > 0.5, axis=1)
     model = HalfspaceIntersectionClassifier(random_state=seed).fit(points, far)
     assert model.outcome_ is not Outcome.NOT_IDENTIFIED
@@ -49,7 +49,7 @@ def test_one_versus_the_rest_is_scored_by_its_predictions(seed: int) -> None:
 
 def test_what_predicts_is_what_is_judged_and_reported(seed: int) -> None:
     """audit A14: more half spaces than inputs are found, judged, drawn and saved alike."""
-    points = np.random.default_rng(seed).standard_normal((2_000, 2))
+    points = np.random.default_rng(seed).standard_normal((4_000, 2))
     labels = np.all(points @ TRIANGLE.T < 0.8, axis=1)
     model = HalfspaceIntersectionClassifier(random_state=seed).fit(points, labels)
     assert model.outcome_ is not Outcome.NOT_IDENTIFIED
