@@ -98,6 +98,9 @@ def kill_commands(folder: Path, kills: int, rng: np.random.Generator) -> Counter
     source = folder / SAVED
     general_network(np.random.default_rng(1), inputs=3, neurons=2, activation=TANH).save(source)
     arguments = ["identify", str(source), "--out", str(folder / "run"), "--overwrite", "--quiet"]
+    # Here, so that copies of this process import nothing.
+    with redirect_stdout(io.StringIO()):
+        run(arguments)
     began = time.perf_counter()
     _, status = os.waitpid(in_child(lambda: run(arguments)), 0)
     seconds = time.perf_counter() - began

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import sys
 from collections.abc import Iterator
 from importlib.metadata import version
 
@@ -66,6 +67,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             missing -= group.pop(most)
         for item in group:
             item.add_marker(pytest.mark.slow)
+
+
+@pytest.fixture(autouse=True, scope="session")
+def torch_seeds_what_is_there() -> Iterator[None]:
+    """Seed the generator of the CPU alone where there is no accelerator: for each kind torch would note the stack."""
+    torch = sys.modules.get("torch")
+    if CHECKS_ALL or torch is None or torch.cuda.is_available() or torch.backends.mps.is_available():
+        yield
+        return
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch, "manual_seed", lambda seed: torch.default_generator.manual_seed(int(seed)))
+        yield
 
 
 @pytest.fixture(params=range(SEEDS), scope="module")

@@ -2,11 +2,9 @@
 
 import os
 import resource
-import signal
 import subprocess
 import sys
-import warnings
-from collections.abc import Callable
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,36 +18,56 @@ OLD, NEW = {"a": b"old a", "b": b"old b"}, {"a": b"new a", "c": b"new c"}
 NAMES = ("a", "b", "c")
 
 
-def killed_at(step: int, function: str, folder: Path) -> bool:
-    """Write the new files in a child that dies in the given call of a function of `os`; whether it came to that."""
-    with warnings.catch_warnings():
-        # Threads of other tests, JAX's for example, warn of forks; this child needs none of them.
-        warnings.simplefilter("ignore")
-        child = os.fork()
-    if child == 0:
-        calls = iter(range(1_000))
-        real: Callable = getattr(os, function)
+# A process that copies itself for every writer: copies of the one that runs the tests have to copy a table of all its
+# memory, and may hold locks of threads that they do not have.
+WRITERS = f"""
+import os, signal, sys
+from pathlib import Path
+from unweave.folders import write_files
 
-        def dying(*arguments: object, **settings: object) -> object:
-            if next(calls) == step:
+for line in sys.stdin:
+    step, function, folder = line.rstrip().split(maxsplit=2)
+    child = os.fork()
+    if child == 0:
+        calls, real = iter(range(1_000)), getattr(os, function)
+
+        def dying(*arguments, **settings):
+            if next(calls) == int(step):
                 os.kill(os.getpid(), signal.SIGKILL)
             return real(*arguments, **settings)
 
         setattr(os, function, dying)
-        write_files(folder, NEW, removed=["b"])
+        write_files(Path(folder), {NEW}, removed=["b"])
         os._exit(0)
-    _, status = os.waitpid(child, 0)
-    return os.WIFSIGNALED(status)
+    print(os.WIFSIGNALED(os.waitpid(child, 0)[1]), flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def writers() -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", WRITERS]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        yield process
+
+
+def killed_at(step: int, function: str, folder: Path, writers: subprocess.Popen[str]) -> bool:
+    """Write the new files in a child that dies in the given call of a function of `os`; whether it came to that."""
+    assert writers.stdin is not None
+    assert writers.stdout is not None
+    print(step, function, folder, file=writers.stdin, flush=True)
+    return {"True\n": True, "False\n": False}[writers.stdout.readline()]
 
 
 @pytest.mark.parametrize("function", ["open", "replace", "fsync", "unlink"])
-def test_a_writer_killed_at_any_step_leaves_the_old_or_the_new_files(function: str, tmp_path: Path) -> None:
+def test_a_writer_killed_at_any_step_leaves_the_old_or_the_new_files(
+    function: str, tmp_path: Path, writers: subprocess.Popen[str]
+) -> None:
     """audit B6: kill -9 left half a run, and overwriting deleted the earlier one first."""
     step, is_killed, seen = 0, True, []
     while is_killed:
         folder = tmp_path / str(step)
         write_files(folder, OLD)
-        is_killed = killed_at(step, function, folder)
+        is_killed = killed_at(step, function, folder, writers)
         held = read_files(folder, NAMES)
         assert held in (OLD, NEW)
         assert names_in(folder) == set(held)

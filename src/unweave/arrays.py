@@ -6,6 +6,7 @@ that the Euclidean inner product of two packed matrices is their Frobenius inner
 """
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -15,7 +16,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
-from threadpoolctl import threadpool_info, threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from unweave.exceptions import InvalidInput
 
@@ -156,16 +157,22 @@ def available_cores() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
+@lru_cache(maxsize=1)
+def _blas(_modules: int) -> ThreadpoolController:
+    """Find the libraries of linear algebra, a search of milliseconds that is valid until more is imported."""
+    return ThreadpoolController().select(user_api="blas")
+
+
 @contextmanager
 def limited_threads() -> Iterator[None]:
     """Limit BLAS to one thread inside this context, but for what `threads_for` allows more to.
 
     Threads wait for each other longer than small matrices take: four of five CPU seconds were seen to be lost.
     """
-    pools = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
-    token = ALLOWED_THREADS.set(min([available_cores(), *pools]))
+    blas = _blas(len(sys.modules))
+    token = ALLOWED_THREADS.set(min([available_cores(), *(pool["num_threads"] for pool in blas.info())]))
     try:
-        with threadpool_limits(limits=1, user_api="blas"):
+        with blas.limit(limits=1):
             yield
     finally:
         ALLOWED_THREADS.reset(token)
@@ -183,7 +190,7 @@ def threads_for(parameters: int, *, large: int = 1_000) -> Iterator[None]:
     if allowed == 1 or parameters < large:
         yield
         return
-    with threadpool_limits(limits=allowed, user_api="blas"):
+    with _blas(len(sys.modules)).limit(limits=allowed):
         yield
 
 

@@ -16,11 +16,11 @@ DISTINCT = tuple(NAMED[name] for name in DISTINCT_NAMES)
 
 
 def planted(
-    seed: int, activation: Activation, *, outputs: int = 2, noise: float = 0.0
+    seed: int, activation: Activation, *, neurons: int = NEURONS, outputs: int = 2, noise: float = 0.0
 ) -> tuple[Network, HessianSample, np.ndarray]:
     """A network, a sample of its exact derivatives, and its directions with random signs."""
     rng = np.random.default_rng(seed)
-    network = general_network(rng, inputs=INPUTS, neurons=NEURONS, outputs=outputs, activation=activation)
+    network = general_network(rng, inputs=INPUTS, neurons=neurons, outputs=outputs, activation=activation)
     points = rng.standard_normal((POINTS, INPUTS))
     hessians = network.hessians(points)
     sample = HessianSample(
@@ -32,7 +32,7 @@ def planted(
         step=1e-3,
     )
     weights = network.layers[0].weights
-    signs = rng.choice([-1.0, 1.0], size=(NEURONS, 1))
+    signs = rng.choice([-1.0, 1.0], size=(neurons, 1))
     return network, sample, signs * weights / np.linalg.norm(weights, axis=1, keepdims=True)
 
 
@@ -74,7 +74,7 @@ def test_the_error_measure_notices_a_wrong_bias(seed: int) -> None:
 
 @pytest.mark.parametrize("activation", DISTINCT, ids=str)
 def test_the_right_activation_has_the_smallest_misfit(activation: Activation, seed: int) -> None:
-    _, sample, atoms = planted(seed, activation)
+    _, sample, atoms = planted(seed, activation, neurons=4)
     profiles = neuron_profiles(sample, atoms)
     misfits = {other: fit_profiles(profiles, other).typical_misfit for other in DISTINCT}
     others = [misfit for other, misfit in misfits.items() if other != activation]

@@ -64,7 +64,7 @@ def objective(units: Units, terms: Terms, data: Data, *, sources: tuple) -> floa
 def gradient(units: Units, terms: Terms, data: Data, *, sources: tuple) -> Units:
     """Gradient of the objective."""
     with double_precision():
-        slopes = jax.jit(jax.grad(_objective), static_argnums=(3, 4))(units, terms, data, sources, False)
+        slopes = _slopes(units, terms, data, sources=sources)
         return jax.tree.map(np.asarray, slopes)
 
 
@@ -151,6 +151,11 @@ def _shaken(noise, readout, is_free, key):
 @partial(jax.jit, static_argnames=("sources",))
 def _value(units, terms, data, *, sources):
     return _objective(units, terms, data, sources, False)
+
+
+@partial(jax.jit, static_argnames=("sources",))
+def _slopes(units, terms, data, *, sources):
+    return jax.grad(_objective)(units, terms, data, sources, False)
 
 
 def _objective(units, terms, data, sources, is_tied):

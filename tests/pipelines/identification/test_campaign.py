@@ -26,7 +26,7 @@ QUICK = [
 ]
 
 
-@pytest.mark.parametrize("number", range(2))
+@pytest.mark.parametrize("number", [0, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("plant", QUICK, ids=lambda plant: plant.__name__)
 def test_no_claim_is_wrong(plant: campaign_planted.Plant, number: int, seed: int) -> None:
     judged = campaign_identify.judge(plant)(2 * seed + number)

@@ -178,6 +178,7 @@ def test_two_neurons_that_look_like_one_are_allowed_for(seed: int) -> None:
     assert float(said.split()[0]) > 1e-7 / np.linalg.norm(weights[0])
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     "function", [lambda z: np.arctan(0.3 * z), lambda z: np.sinh(0.3 * z), lambda z: np.log(3.0 + z)]
 )

@@ -270,6 +270,7 @@ def test_the_budget_is_respected_to_the_query_on_every_route(activation: Activat
             assert "budget" in found.reason + " ".join(found.notes)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("given_activation", ["softplus", "sin", "gaussian", "relu", "hard_tanh", "leaky_relu"])
 @pytest.mark.parametrize("activation", [TANH, RELU, SOFTPLUS])
 def test_a_wrong_activation_is_an_outcome_and_not_an_error(

@@ -66,6 +66,6 @@ def fitted(
     neurons: int | None = None,
 ) -> tuple[LowestLayerRegressor, np.ndarray]:
     rng = np.random.default_rng(seed)
-    true, points = planted_rows(rng, 3, 4, mixing=0.5), rng.standard_normal((20_000, 4))
-    labels = upper(unit_named(unit)(points @ true.T - threshold)) + noise * rng.standard_normal(20_000)
+    true, points = planted_rows(rng, 3, 4, mixing=0.5), rng.standard_normal((8_000, 4))
+    labels = upper(unit_named(unit)(points @ true.T - threshold)) + noise * rng.standard_normal(8_000)
     return LowestLayerRegressor(unit=unit, neurons=neurons, random_state=seed[-1]).fit(points, labels), true

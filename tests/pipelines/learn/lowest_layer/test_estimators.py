@@ -16,7 +16,7 @@ from unweave.result import Outcome
 
 ESTIMATORS = [
     LowestLayerRegressor(random_state=0),
-    LowestLayerRegressor(unit="step", random_state=0),
+    pytest.param(LowestLayerRegressor(unit="step", random_state=0), marks=pytest.mark.slow),
     HalfspaceIntersectionClassifier(neurons=1, random_state=0),
     # Without a given number several are tried in every fit.
     pytest.param(HalfspaceIntersectionClassifier(random_state=0), marks=pytest.mark.slow),

@@ -28,6 +28,7 @@ from unweave.reproduce.allenzhu.images.figure_results import (
 from unweave.reproduce.allenzhu.images.figures import run_figure
 from unweave.reproduce.allenzhu.images.image_sets import digit_images
 
+digits = cache(digit_images)
 DRAWN = ["figure-1", "figure-2", "figure-4", "figure-11", "figure-12"]
 
 
@@ -63,7 +64,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory, seed: int) -> Callable[[st
     @cache
     def train(name: str) -> Trained:
         folder, told = tmp_path_factory.mktemp(name), []
-        run = run_figure(tiny(name), digit_images(), folder, seed=seed, on_progress=lambda what, _: told.append(what))
+        run = run_figure(tiny(name), digits(), folder, seed=seed, on_progress=lambda what, _: told.append(what))
         return Trained(folder, run, tuple(told))
 
     return train
@@ -118,7 +119,7 @@ def test_features_before_correction_repeat_and_leave_torch_alone(tmp_path: Path,
     for number in range(2):
         torch.manual_seed(number)
         drawn = torch.random.get_rng_state()
-        run_figure(tiny("figure-4"), digit_images(), tmp_path / str(number), seed=seed)
+        run_figure(tiny("figure-4"), digits(), tmp_path / str(number), seed=seed)
         assert torch.equal(torch.random.get_rng_state(), drawn)
         found.append(load_file(next((tmp_path / str(number)).glob("depth-2-only*"))))
     assert all(np.array_equal(value, found[1][name]) for name, value in found[0].items())
@@ -139,7 +140,7 @@ def test_tables_come_from_the_measurement(name: str, tmp_path: Path, seed: int) 
     configuration = figure_configuration(name).scaled(
         width=0.125, layers=10, epochs=1, batch=30, images=60, seeds=1, depths=(1, 2)
     )
-    run = run_figure(configuration, digit_images(), tmp_path, seed=seed)
+    run = run_figure(configuration, digits(), tmp_path, seed=seed)
     assert isinstance(run.result, CorrectionTables)
     assert run.is_complete
     run.save(tmp_path / "out")
@@ -157,7 +158,7 @@ def test_what_is_trained_is_not_trained_again(trained: Callable[[str], Trained],
     first = trained("figure-12")
     folder = first.copied_to(tmp_path / "copy")
     kept = {path: path.stat().st_mtime_ns for path in folder.glob("*.safetensors")}
-    again = run_figure(tiny("figure-12"), digit_images(), folder, seed=seed)
+    again = run_figure(tiny("figure-12"), digits(), folder, seed=seed)
     assert again.result == first.run.result
     assert {path: path.stat().st_mtime_ns for path in folder.glob("*.safetensors")} == kept
     assert len(kept) == 4
@@ -166,13 +167,13 @@ def test_what_is_trained_is_not_trained_again(trained: Callable[[str], Trained],
 def test_a_stop_says_so_and_can_go_on(tmp_path: Path, seed: int) -> None:
     from unweave.reproduce.allenzhu.images.pictures import draw_figure
 
-    stopped = run_figure(tiny("figure-12"), digit_images(), tmp_path, seed=seed, max_seconds=1e-9)
+    stopped = run_figure(tiny("figure-12"), digits(), tmp_path, seed=seed, max_seconds=1e-9)
     assert not stopped.is_complete
     assert stopped.notes[0].startswith("A miniature")
     assert "same folder to go on" in stopped.notes[-1]
     with pytest.raises(InvalidInput, match="needs filters, features or methods"):
         draw_figure(stopped)
-    assert run_figure(tiny("figure-12"), digit_images(), tmp_path, seed=seed).is_complete
+    assert run_figure(tiny("figure-12"), digits(), tmp_path, seed=seed).is_complete
 
 
 def tiny_tables() -> FigureConfiguration:
@@ -183,8 +184,15 @@ def tiny_tables() -> FigureConfiguration:
     return replace(small, networks=small.networks[-1:])
 
 
-def test_several_tables_are_not_compared(tmp_path: Path, seed: int) -> None:
-    run = run_figure(replace(tiny_tables(), is_miniature=False), digit_images(), tmp_path, seed=seed)
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory, seed: int) -> Trained:
+    folder = tmp_path_factory.mktemp("tables")
+    run = run_figure(replace(tiny_tables(), is_miniature=False), digits(), folder, seed=seed)
+    return Trained(folder, run, ())
+
+
+def test_several_tables_are_not_compared(tables: Trained) -> None:
+    run = tables.run
     assert isinstance(run.result, CorrectionTables)
     assert len(run.result.tables) == 2
     assert run.is_complete
@@ -194,17 +202,16 @@ def test_several_tables_are_not_compared(tmp_path: Path, seed: int) -> None:
 
 @pytest.mark.parametrize("max_seconds", [0.0, 1e-9])
 def test_tables_stop_without_time(max_seconds: float, tmp_path: Path, seed: int) -> None:
-    run = run_figure(tiny_tables(), digit_images(), tmp_path, seed=seed, max_seconds=max_seconds)
+    run = run_figure(tiny_tables(), digits(), tmp_path, seed=seed, max_seconds=max_seconds)
     assert not run.is_complete
     assert run.notes[0].startswith("A miniature")
     assert run.notes[-1].startswith("The time was over")
 
 
-def test_a_complete_table_survives_the_end_of_time(tmp_path: Path, seed: int) -> None:
-    both = tiny_tables()
-    run_figure(both, digit_images(), tmp_path, seed=seed)
-    shutil.rmtree(sorted(tmp_path.iterdir())[1])
-    run = run_figure(both, digit_images(), tmp_path, seed=seed, max_seconds=1e-9)
+def test_a_complete_table_survives_the_end_of_time(tables: Trained, tmp_path: Path, seed: int) -> None:
+    folder = tables.copied_to(tmp_path / "copy")
+    shutil.rmtree(sorted(folder.iterdir())[1])
+    run = run_figure(tiny_tables(), digits(), folder, seed=seed, max_seconds=1e-9)
     assert isinstance(run.result, CorrectionTables)
     assert not run.is_complete
     assert [table.is_complete for table in run.result.tables.values()] == [True, False]
@@ -213,7 +220,7 @@ def test_a_complete_table_survives_the_end_of_time(tmp_path: Path, seed: int) ->
 @pytest.mark.parametrize("max_seconds", [-1.0, float("nan")])
 def test_impossible_times_are_refused(max_seconds: float, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match="max_seconds needs to be a number from 0 on"):
-        run_figure(tiny("figure-12"), digit_images(), tmp_path, max_seconds=max_seconds)
+        run_figure(tiny("figure-12"), digits(), tmp_path, max_seconds=max_seconds)
 
 
 def phases() -> FilterPhases:
@@ -261,7 +268,7 @@ def test_spoilt_weights_are_refused(trained: Callable[[str], Trained], tmp_path:
     folder = trained("figure-2").copied_to(tmp_path / "copy")
     next(folder.glob("first-layer*")).write_bytes(b"spoilt")
     with pytest.raises(InvalidInput, match="needs to hold weights"):
-        run_figure(tiny("figure-2"), digit_images(), folder, seed=seed)
+        run_figure(tiny("figure-2"), digits(), folder, seed=seed)
 
 
 def test_a_montage_holds_every_image_in_its_place() -> None:
