@@ -13,6 +13,8 @@ import numpy as np
 import pytest
 
 from unweave.exceptions import BadAnswer, BudgetExhausted, InvalidInput, OracleFailed, UnreadableFile
+from unweave.oracles.journal import store
+from unweave.oracles.journal.export import export_answers
 from unweave.oracles.journal.oracle import Journal, JournalOracle, ModelProbe
 from unweave.oracles.journal.store import JournalFile
 from unweave.oracles.oracle import Box, CallableOracle, Domain, Oracle
@@ -120,6 +122,43 @@ def test_answers_are_in_the_file_before_they_are_used(path: Path, points: np.nda
     JournalOracle(Slowly(Recorder(), inputs=3), Journal(path, model="model")).query(points[:5])
     assert seen == [0] * PROBE + [0, 1, 2, 3, 4]
     assert held(path) == 5
+
+
+@pytest.mark.parametrize("part_bytes", [1, 100, 24 * 40])
+def test_long_requests_are_written_in_parts_and_read_as_one(
+    path: Path, points: np.ndarray, part_bytes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store, "PART_BYTES", part_bytes)
+    oracle = through(path, Recorder(noise=0.1))
+    answers = oracle.query(points)
+    file = JournalFile(path, is_read=True)
+    parts = [each for each in file.requests(file.models()[0]) if not each.is_probe]
+    assert len({each.number for each in parts}) == 1
+    assert [each.first_row for each in parts] == list(range(0, 40, max(1, part_bytes // 24)))
+    np.testing.assert_array_equal(np.concatenate([each.points for each in parts]), points)
+    model = Recorder(noise=0.1)
+    np.testing.assert_array_equal(through(path, model).query(points[::-1]), answers[::-1])
+    assert model.count == 0
+    table = path.with_suffix(".csv")
+    assert export_answers(path, table) == 40 + 2 * PROBE
+    rows = [line.split(",")[:2] for line in table.read_text().splitlines()[1 + PROBE : 1 + PROBE + 40]]
+    assert rows == [[str(parts[0].number), str(row)] for row in range(40)]
+
+
+def test_a_journal_of_version_1_is_read_and_gone_on_with(path: Path, points: np.ndarray) -> None:
+    """Its table of requests has no columns for parts: every request is one row."""
+    through(path, Recorder()).query(points[:30])
+    old = sqlite3.connect(path)
+    for statement in ("DROP COLUMN part_of", "DROP COLUMN first_row"):
+        old.execute(f"ALTER TABLE requests {statement}")
+    old.execute("PRAGMA user_version = 1")
+    old.commit()
+    old.close()
+    assert export_answers(path, path.with_suffix(".csv")) == 30 + PROBE
+    model = Recorder()
+    np.testing.assert_array_equal(through(path, model).query(points), 2.0 * points[:, :2])
+    assert model.count == 10
+    assert held(path) == 40
 
 
 def held(path: Path) -> int:

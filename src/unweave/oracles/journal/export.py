@@ -79,7 +79,8 @@ def _write_csv(path: Path, first: Request, others: Iterator[Request]) -> int:
         writer.writerow(_columns(first))
         for request in chain([first], others):
             when = datetime.fromtimestamp(request.time, UTC).isoformat()
-            for row, (point, answer) in enumerate(zip(request.points.tolist(), request.answers.tolist(), strict=True)):
+            rows = zip(request.points.tolist(), request.answers.tolist(), strict=True)
+            for row, (point, answer) in enumerate(rows, start=request.first_row):
                 writer.writerow([request.number, row, when, int(request.is_probe), *point, *answer])
             count += len(request.points)
     return count
@@ -101,7 +102,7 @@ def _record_batch(arrow: Any, request: Request) -> Any:
     rows = len(request.points)
     beginning: Sequence[Any] = (
         arrow.array([request.number] * rows, arrow.int64()),
-        arrow.array(range(rows), arrow.int32()),
+        arrow.array(range(request.first_row, request.first_row + rows), arrow.int32()),
         arrow.array([int(1e6 * request.time)] * rows, arrow.timestamp("us", tz="UTC")),
         arrow.array([request.is_probe] * rows, arrow.bool_()),
     )

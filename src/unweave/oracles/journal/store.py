@@ -1,8 +1,8 @@
 """One SQLite file of answers: a log of requests that only grows, and an index of the points in it.
 
-A request is written in one transaction, with its points, its answers in their own type, and its time; a process that is
-killed leaves all of a request or nothing. The index is made from the log when a run opens the file, so that only the
-log is written while a model is asked.
+A request is written in one transaction, with its points, its answers in their own type, and its time, a long one as
+several rows; a process that is killed leaves all of a request or nothing. The index is made from the log when a run
+opens the file, so that only the log is written while a model is asked.
 """
 
 import os
@@ -25,7 +25,7 @@ NAME = "journal.sqlite"
 # SQLite keeps what was written last in two files beside it, until the last process closes it; tables are exports.
 FILES = (NAME, f"{NAME}-wal", f"{NAME}-shm", "journal.csv", "journal.parquet")
 # What tells a file of ours from another one ("Unwv"), and the version of the tables in it.
-APPLICATION, VERSION = 0x556E7776, 1
+APPLICATION, VERSION = 0x556E7776, 2
 # How long one run waits for another that writes to the same file.
 WAIT_SECONDS = 60.0
 # Points that are put into the index at once: enough to sort them, few enough for any memory.
@@ -35,17 +35,22 @@ INDEXED_TOGETHER = 50_000
 PAGE_BYTES = 65_536
 # Pages that wait in the log of SQLite before they are moved to the file: 16 MB at a time.
 MOVED_TOGETHER = 250
+# Bytes of points in a row of the table: SQLite copies a row several times, which takes half of the CPU time where the
+# copies stay in the processor's cache. Longer requests are written in parts, in one transaction.
+PART_BYTES = 250_000
 
-WRITTEN = (
-    """INSERT INTO requests (model, is_probe, time, points, answers, type, outputs) VALUES (?, ?, ?, ?, ?, ?, ?)"""
-)
+WRITTEN = """
+    INSERT INTO requests (model, is_probe, time, points, answers, type, outputs, part_of, first_row)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
 TABLES = (
     """CREATE TABLE models (
         id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, fingerprint TEXT NOT NULL, inputs INTEGER NOT NULL
     )""",
     """CREATE TABLE requests (
         id INTEGER PRIMARY KEY, model INTEGER NOT NULL REFERENCES models, is_probe INTEGER NOT NULL,
-        time REAL NOT NULL, points BLOB NOT NULL, answers BLOB NOT NULL, type TEXT NOT NULL, outputs INTEGER NOT NULL
+        time REAL NOT NULL, points BLOB NOT NULL, answers BLOB NOT NULL, type TEXT NOT NULL, outputs INTEGER NOT NULL,
+        part_of INTEGER, first_row INTEGER NOT NULL DEFAULT 0
     )""",
     """CREATE TABLE places (
         model INTEGER NOT NULL, key INTEGER NOT NULL, request INTEGER NOT NULL, row INTEGER NOT NULL,
@@ -56,18 +61,25 @@ TABLES = (
     f"PRAGMA application_id = {APPLICATION}",
     f"PRAGMA user_version = {VERSION}",
 )
+# What files of version 1 lack: they hold every request in one row.
+ADDED = (
+    "ALTER TABLE requests ADD COLUMN part_of INTEGER",
+    "ALTER TABLE requests ADD COLUMN first_row INTEGER NOT NULL DEFAULT 0",
+    f"PRAGMA user_version = {VERSION}",
+)
 
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """Points that were sent together, and what came back.
+    """Points that were sent together, or a part of them, and what came back.
 
     Args:
-        number: its place in the log.
+        number: of the request, the same for its parts.
         time: when it was written, in seconds since 1970.
         points: that were asked.
         answers: one row per point, in the type in which they came.
         is_probe: whether it was asked to see that the model is still the same.
+        first_row: points of the request in the parts before this one.
     """
 
     number: int
@@ -75,6 +87,7 @@ class Request:
     points: Points
     answers: np.ndarray
     is_probe: bool
+    first_row: int = 0
 
 
 @dataclass(frozen=True)
@@ -136,7 +149,7 @@ class JournalFile:
         self.connection.execute(f"PRAGMA wal_autocheckpoint = {MOVED_TOGETHER}")
         # Two runs may begin at once: the second one waits, and finds the tables of the first.
         with self.writing() as connection:
-            for statement in () if self._has_tables() else TABLES:
+            for statement in TABLES if not self._has_tables() else ADDED if self._version() < VERSION else ():
                 connection.execute(statement)
         self._check_kind()
 
@@ -146,9 +159,13 @@ class JournalFile:
     def _check_kind(self) -> None:
         if self._number("PRAGMA application_id") != APPLICATION:
             raise UnreadableFile(f"{self.path} is a database of something else, not a journal of Unweave.")
-        version = self._number("PRAGMA user_version")
-        if version != VERSION:
-            raise UnreadableFile(f"{self.path} is a journal of version {version}, this Unweave reads {VERSION}.")
+        if self._version() > VERSION:
+            raise UnreadableFile(
+                f"{self.path} is a journal of version {self._version()}, this Unweave reads up to {VERSION}."
+            )
+
+    def _version(self) -> int:
+        return self._number("PRAGMA user_version")
 
     def _number(self, question: str) -> int:
         return self.connection.execute(question).fetchone()[0]
@@ -184,12 +201,29 @@ class JournalFile:
             NotWritten: if that is not possible.
         """
         written = answers.astype(answers.dtype.newbyteorder("<"), copy=False)
+        # A probe is compared as a whole.
+        together = len(points) if is_probe else max(1, PART_BYTES // (8 * model.inputs))
+        values = (model.number, is_probe, time.time())
+        if len(points) <= together:
+            with self._failing_as_not_written():
+                # One statement is a transaction of its own.
+                self._write(values, points, written, None, 0)
+            return
+        with self.writing():
+            request = None
+            for first in range(0, len(points), together):
+                rows = slice(first, first + together)
+                number = self._write(values, points[rows], written[rows], request, first)
+                request = number if request is None else request
+
+    def _write(
+        self, values: tuple[int, bool, float], points: Points, answers: np.ndarray, part_of: int | None, first_row: int
+    ) -> int | None:
+        """Write a row of the log, and give its number."""
         # Views of the memory: copies would cost as much as a checksum.
-        numbers = [np.ascontiguousarray(each).data for each in (points, written)]
-        values = (model.number, is_probe, time.time(), *numbers, written.dtype.str)
-        with self._failing_as_not_written():
-            # One statement is a transaction of its own.
-            self.connection.execute(WRITTEN, (*values, answers.shape[1]))
+        numbers = [np.ascontiguousarray(each).data for each in (points, answers)]
+        row = (*values, *numbers, answers.dtype.str, answers.shape[1], part_of, first_row)
+        return self.connection.execute(WRITTEN, row).lastrowid
 
     def model_of(self, name: str, *, fingerprint: str, inputs: int) -> HeldModel:
         """Find a model by its name, or begin its log; the index is brought up to date.
@@ -224,12 +258,15 @@ class JournalFile:
         )
 
     def requests(self, model: HeldModel, *, condition: str = "1") -> Iterator[Request]:
-        """Yield the requests of a model in the order in which they were written."""
-        columns = "SELECT id, time, points, answers, type, outputs, is_probe FROM requests"
+        """Yield the requests of a model in the order in which they were written, long ones in parts."""
+        # A file of version 1 that is only read.
+        place = "id, 0" if self._version() < VERSION else "coalesce(part_of, id), first_row"
+        columns = f"SELECT {place}, time, points, answers, type, outputs, is_probe FROM requests"
         rows = self.connection.execute(f"{columns} WHERE model = ? AND {condition} ORDER BY id", (model.number,))
-        for number, when, points, answers, kind, outputs, is_probe in rows:
+        for number, first, when, points, answers, kind, outputs, is_probe in rows:
             asked = np.frombuffer(points, dtype="<f8").reshape(-1, model.inputs)
-            yield Request(number, when, asked, np.frombuffer(answers, dtype=kind).reshape(-1, outputs), bool(is_probe))
+            said = np.frombuffer(answers, dtype=kind).reshape(-1, outputs)
+            yield Request(number, when, asked, said, bool(is_probe), first)
 
     def count(self, model: HeldModel) -> int:
         """Count the answers of a model that are in the log, probes not among them."""
