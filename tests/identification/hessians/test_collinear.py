@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from unweave.activations import GAUSSIAN, GELU, MISH, SOFTPLUS, TANH, Activation
-from unweave.identification.hessians.collinear import SplitRules, split_collinear
+from unweave.identification.hessians.collinear import SplitRules, _variable_projection, split_collinear
 from unweave.identification.profiles import ProfileFit, Profiles
 
 
@@ -43,3 +43,14 @@ def test_parts_that_run_away_are_flat() -> None:
     profiles = Profiles(positions[:, None], np.exp(-np.abs(positions))[:, None, None], 0.0)
     split = split_collinear(profiles, poor_fit(MISH, 1), SplitRules())
     assert split is None or np.all(np.isfinite(split.fit.misfits))
+
+
+@pytest.mark.parametrize("bias", [170.0, 180.0, 190.0])
+def test_parts_without_curvature_end_without_a_warning(bias: float) -> None:
+    """tanh bends by 1e-160 there: weights that make up for it have squares beyond all numbers."""
+    rng = np.random.default_rng(0)
+    positions, targets = rng.standard_normal(30), rng.standard_normal((30, 1))
+    starts = np.array([[1.0, 1.5, bias, bias + 5.0], [1.0, 2.0, 0.5, -0.5]])
+    fit = _variable_projection(positions, targets, TANH, starts, SplitRules().fit)
+    assert np.all(np.isfinite(fit.losses))
+    assert fit.losses[1] < np.sum(targets**2)

@@ -172,6 +172,8 @@ class _Projected:
             mine[rows] = theirs[chosen]
 
 
+# Parts that have run away have Gauss-Newton matrices beyond all numbers: their steps are not taken.
+@np.errstate(over="ignore", invalid="ignore")
 def _variable_projection(
     positions: np.ndarray, targets: np.ndarray, activation: Activation, starts: np.ndarray, fit: PartsFit
 ) -> _Projected:

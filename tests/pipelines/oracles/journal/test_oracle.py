@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import unweave
-from unweave.exceptions import OracleFailed
+from unweave.exceptions import OracleFailed, TransportFailed
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
 from unweave.oracles.journal.store import JournalFile
@@ -51,3 +51,15 @@ def test_what_was_paid_for_is_not_asked_again(
     assert model.asked == whole.queries + PROBES
     assert found.queries == whole.queries
     assert as_document(found)["network"] == as_document(whole)["network"]
+
+
+def test_a_function_may_say_that_the_way_to_its_model_has_failed() -> None:
+    """Else what it raises is taken for a property of the model, which may have no value far out."""
+
+    def model(points: np.ndarray) -> np.ndarray:
+        if np.max(np.abs(points)) > 20.0:
+            raise TransportFailed("the service is away")
+        return np.tanh(points).sum(axis=1)
+
+    with pytest.raises(TransportFailed, match="the service is away"):
+        unweave.identify(model, inputs=INPUTS)
