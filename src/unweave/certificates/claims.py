@@ -47,9 +47,9 @@ class ClaimRules:
         largest_radius: relative error of a parameter from which on it is not known: at one not even its sign is.
         partly_explained: residual, relative to the spread, up to which a network that does not explain everything is
             shown.
-        fewest_right: share of the domain that a network must be right on, at least, to be called partly identified.
-        nearly_all: share of the domain from which on nothing is said to be weak about it: what is proved where no more
-            was asked for (`Examination.coverage`).
+        right_shares: of the domain that a network must be right on, at least, to be called partly identified, and from
+            which on nothing is said to be weak about it: what is proved where no more was asked for
+            (`Examination.coverage`).
         fewest_alike: share of the domain that a network must answer alike on, at least, that misses the rest by far;
             chosen: with 59 fresh points one of them may be missed.
         unseen_error: error that is claimed of a network that only answers like the model, in units of the largest that
@@ -60,8 +60,7 @@ class ClaimRules:
     largest_noise: float = 0.1
     largest_radius: float = 1.0
     partly_explained: float = 1e-5
-    fewest_right: float = 0.5
-    nearly_all: float = 0.95
+    right_shares: tuple[float, float] = (0.5, 0.95)
     fewest_alike: float = 0.9
     unseen_error: float = 2.0
 
@@ -72,13 +71,12 @@ class ClaimRules:
 
     def right_share_check(self, evidence: Evidence) -> Diagnostic:
         """Check on which share of the domain a network is right."""
-        return at_least(
-            RIGHT_SHARE,
-            right_share_of(evidence),
-            self.nearly_all,
-            "what fresh points of the domain prove; raise the budget, or coverage=",
-            weak=self.fewest_right,
-        )
+        return self._share_check(RIGHT_SHARE, right_share_of(evidence))
+
+    def _share_check(self, name: str, share: float) -> Diagnostic:
+        fewest, nearly_all = self.right_shares
+        advice = "what fresh points of the domain prove; raise the budget, or coverage="
+        return at_least(name, share, nearly_all, advice, weak=fewest)
 
     def is_imitation(self, evidence: Evidence) -> bool:
         """Whether nothing may be claimed about the neurons of a network, but that it answers like the model.
@@ -120,13 +118,7 @@ class ClaimRules:
             errors[IMITATED_CORNERS] = max(error, self.unseen_error * evidence.trial_error)
         advice = "what the network is good for; its neurons are not claimed to be the model's"
         return [
-            at_least(
-                IMITATED_SHARE,
-                share,
-                self.nearly_all,
-                "what fresh points of the domain prove; raise the budget, or coverage=",
-                weak=self.fewest_right,
-            ),
+            self._share_check(IMITATED_SHARE, share),
             *(at_most(name, each, self.partly_explained, advice, weak=math.inf) for name, each in errors.items()),
         ]
 
@@ -163,7 +155,7 @@ class ClaimRules:
 
     def _imitating(self, evidence: Evidence) -> tuple[Outcome, str]:
         certificate, (error, share) = evidence.certificate, self.imitated(evidence)
-        if share < (self.fewest_right if certificate.rms_error <= self.partly_explained else self.fewest_alike):
+        if share < (self.right_shares[0] if certificate.rms_error <= self.partly_explained else self.fewest_alike):
             return Outcome.NOT_IDENTIFIED, not_explained(evidence)
         where = "of the domain" if evidence.is_box else "of the domain as it is sampled"
         at_corners = self.unseen_error * evidence.trial_error
@@ -196,7 +188,7 @@ class ClaimRules:
                 "small beside the rounding, to tell a network."
             )
         is_noise = evidence.limit <= self.largest_noise
-        if is_noise and right_share_of(evidence) >= self.fewest_right and not evidence.is_refuted:
+        if is_noise and right_share_of(evidence) >= self.right_shares[0] and not evidence.is_refuted:
             return Outcome.PARTLY_IDENTIFIED, (
                 f"{evidence.network}: right on at least {percent(right_share_of(evidence))} of the domain "
                 f"{confidence(evidence)}, but not everywhere: {misses(evidence)}. What is missing there, "

@@ -28,8 +28,8 @@ class SingularRules:
         estimated_from: parameters from which on those of shallow networks are estimated. Chosen: a Jacobian with twice
             as many rows takes 64 MB there, and its factors a second or two.
         lanczos_tol: relative error of Lanczos steps; ten times as much is taken off what they find.
-        eigensolver_steps: of a round. Chosen: half of what they give is below the exact value, as tests check.
-        eigensolver_rounds: at most, for activations with kinks, until the eigenvalue falls by less than a fifth.
+        eigensolver: steps of a round. Chosen: half of what they give is below the exact value, as tests check. And
+            rounds at most, for activations with kinks, until the eigenvalue falls by less than a fifth.
         points_per_side: per weight, on each side of a neuron's kinks, below which nothing is estimated: with 1.1 the
             eigensolver was seen to end at the double of the exact value, with 1.25 at 1.002 of it.
     """
@@ -37,8 +37,7 @@ class SingularRules:
     proven_from: int = 500
     estimated_from: int = 2_000
     lanczos_tol: float = 1e-4
-    eigensolver_steps: int = 25
-    eigensolver_rounds: int = 12
+    eigensolver: tuple[int, int] = (25, 12)
     points_per_side: float = 1.25
 
 
@@ -137,8 +136,8 @@ def _from_above(network: Network, points: Points, weights: Float64[np.ndarray, "
     vector = (weights * preconditioner(np.random.default_rng(0).standard_normal(count)))[:, None]
     value, is_settled = np.inf, False
     # A kinked neuron that is active at few points is nearly undetermined, which no expansion foresees.
-    rounds = 1 if network.layers[0].activation.is_smooth else SINGULAR_RULES.eigensolver_rounds
-    for _ in range(rounds):
+    steps, rounds = SINGULAR_RULES.eigensolver
+    for _ in range(1 if network.layers[0].activation.is_smooth else rounds):
         if is_settled:
             break
         with warnings.catch_warnings():
@@ -149,7 +148,7 @@ def _from_above(network: Network, points: Points, weights: Float64[np.ndarray, "
                 vector,
                 M=as_operator(lambda step: weights * preconditioner(weights * step)),
                 largest=False,
-                maxiter=SINGULAR_RULES.eigensolver_steps,
+                maxiter=steps,
                 tol=0.0,
             )
         is_settled, value = values[0] > 0.8 * value, min(float(values[0]), value)

@@ -61,11 +61,8 @@ class EffortRule:
     Args:
         network: the kind of network that it is for, in a word.
         meaning: of this word.
-        queries: that every run takes.
-        per_neuron: more for every neuron.
-        per_weight: more for every weight.
-        requests: that every run takes.
-        requests_per_neuron: more for every neuron.
+        queries: that every run takes, more for every neuron, and more for every weight.
+        requests: that every run takes, and more for every neuron.
         widest: times the lower end that the upper end is.
         most_neurons: up to which it holds, with some room above what was measured; None for any number.
         most_inputs: that its route is made for; None for any number.
@@ -73,21 +70,20 @@ class EffortRule:
 
     network: str
     meaning: str
-    queries: int
-    per_neuron: float
-    per_weight: float
-    requests: int
-    requests_per_neuron: float
+    queries: tuple[int, float, float]
+    requests: tuple[int, float]
     widest: float
     most_neurons: int | None = None
     most_inputs: int | None = None
 
     def __call__(self, *, inputs: int, neurons: int, max_batch: int) -> Effort:
         """Estimate for a network of this size."""
-        least = self.queries + neurons * (self.per_neuron + self.per_weight * inputs)
+        always, per_neuron, per_weight = self.queries
+        least = always + neurons * (per_neuron + per_weight * inputs)
         queries = Span(round(least), round(self.widest * least))
-        few = self.requests + ceil(queries.least / max_batch)
-        many = self.widest * self.requests + self.requests_per_neuron * neurons + ceil(queries.most / max_batch)
+        requests, more = self.requests
+        few = requests + ceil(queries.least / max_batch)
+        many = self.widest * requests + more * neurons + ceil(queries.most / max_batch)
         return Effort(self.network, self.meaning, neurons, queries, Span(few, round(many)))
 
     def reaches(self, *, inputs: int, neurons: int) -> bool:
@@ -101,32 +97,23 @@ UNBOUNDED = EffortRule(
     network="ordinary",
     meaning="tanh, ReLU and what is like them, with any weights; sin and Gaussian networks take more, and are not "
     "estimated",
-    queries=220,
-    per_neuron=15.0,
-    per_weight=3.8,
-    requests=30,
-    requests_per_neuron=1.0,
+    queries=(220, 15.0, 3.8),
+    requests=(30, 1.0),
     widest=1.6,
 )
 IN_A_BOX = EffortRule(
     network="ordinary",
     meaning="neurons that bend on a good part of the box, and no more smooth ones than Hessians tell apart",
-    queries=300,
-    per_neuron=30.0,
-    per_weight=15.0,
-    requests=6,
-    requests_per_neuron=25.0,
+    queries=(300, 30.0, 15.0),
+    requests=(6, 25.0),
     widest=3.0,
 )
 # 36 tanh and sigmoid networks of 1 to 10 inputs and 2 to 15 neurons, with weights of 10 to 300 in a box of sides 2.
 STEEP = EffortRule(
     network="steep",
     meaning="tanh or sigmoid neurons that are saturated at most places of the box, as training leaves them",
-    queries=300,
-    per_neuron=40.0,
-    per_weight=20.0,
-    requests=15,
-    requests_per_neuron=10.0,
+    queries=(300, 40.0, 20.0),
+    requests=(15, 10.0),
     widest=3.5,
     most_neurons=20,
 )
@@ -136,11 +123,8 @@ CROWDED = EffortRule(
     network="crowded",
     meaning="more smooth neurons than Hessians tell apart, or one input: fits from random starts, which do not always "
     "find them, and seldom more than 12",
-    queries=480,
-    per_neuron=40.0,
-    per_weight=5.0,
-    requests=14,
-    requests_per_neuron=5.0,
+    queries=(480, 40.0, 5.0),
+    requests=(14, 5.0),
     widest=3.5,
     most_neurons=12,
     most_inputs=12,

@@ -116,6 +116,18 @@ class DeepRules:
     limit: int = 12_000
     largest_step: float = 0.5
 
+    def largest_steps(self, network: Network, layers: Collection[int] | None) -> Float64[np.ndarray, "parameters"]:
+        """Bound parameters that the values do not depend on linearly: large steps of the others do no harm."""
+        last = len(network.layers) - 1
+        vector = ParameterVector(network)
+        bounds = np.full(vector.count, self.largest_step)
+        if network.layers[last].activation == IDENTITY:
+            # The offset and the skip; output weights are multiplied with hidden values that move, too.
+            affine = network.outputs + (0 if network.skip is None else network.skip.size)
+            is_last_alone = layers is not None and set(layers) <= {last}
+            bounds[slice(None) if is_last_alone else slice(vector.count - affine, None)] = np.inf
+        return bounds
+
 
 @dataclass(frozen=True)
 class LevenbergMarquardt:
@@ -236,20 +248,5 @@ class LevenbergMarquardt:
             gram, target = jacobian.normal_equations(residuals)
             return scattered(normal_solver(gram, target, float(np.mean(np.diag(gram)))), jacobian.is_free)
 
-        problem = NetworkFit(points, values, solver_at, _largest_steps(network, layers, self.deep.largest_step))
+        problem = NetworkFit(points, values, solver_at, self.deep.largest_steps(network, layers))
         return problem.refined(network, replace(DEEP, attempts=self.deep.steps), floor=floor)
-
-
-def _largest_steps(
-    network: Network, layers: Collection[int] | None, largest: float
-) -> Float64[np.ndarray, "parameters"]:
-    """Bound parameters that the values do not depend on linearly: large steps of the others do no harm."""
-    last = len(network.layers) - 1
-    vector = ParameterVector(network)
-    bounds = np.full(vector.count, largest)
-    if network.layers[last].activation == IDENTITY:
-        # The offset and the skip; output weights are multiplied with hidden values that move, too.
-        affine = network.outputs + (0 if network.skip is None else network.skip.size)
-        is_last_alone = layers is not None and set(layers) <= {last}
-        bounds[slice(None) if is_last_alone else slice(vector.count - affine, None)] = np.inf
-    return bounds

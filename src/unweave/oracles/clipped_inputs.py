@@ -25,8 +25,8 @@ class ClipLook:
         halvings: how often the place of a bound is halved.
         agreement: how far bounds may differ between places, in units of the domain; more where answers have few digits.
             Where neurons saturate that have several inputs, changes end elsewhere at every place.
-        step, jump: so far inside of a bound answers have changed by so many roundings; where neurons saturate they fade
-            out instead.
+        change: so far inside of a bound answers have changed by so many roundings; where neurons saturate they fade out
+            instead.
 
     Heuristic: no formula gives these numbers; planted networks in tests are what they were checked on.
     """
@@ -36,8 +36,7 @@ class ClipLook:
     far: float = 1e3
     halvings: int = 36
     agreement: float = 1e-6
-    step: float = 1e-2
-    jump: float = 100.0
+    change: tuple[float, float] = (1e-2, 100.0)
 
     def __call__(self, oracle: Oracle, rng: np.random.Generator) -> Bounds | None:
         """Give lower and upper bounds of the inputs that were looked at; None unless all of them have both."""
@@ -72,7 +71,8 @@ class ClipLook:
             middle = 0.5 * (inside + outside)
             is_beyond = np.max(np.abs(answers(middle) - last), axis=1) <= rounding
             inside, outside = np.where(is_beyond, inside, middle), np.where(is_beyond, middle, outside)
-        have_jumped = np.max(np.abs(answers(outside - self.step) - last), axis=1) > self.jump * rounding
+        step, jump = self.change
+        have_jumped = np.max(np.abs(answers(outside - step) - last), axis=1) > jump * rounding
         found = np.where(have_jumped, outside, -self.far).reshape(count, self.places)
         second, first = np.sort(found, axis=1)[:, -2:].T
         is_shared = (first - second <= max(self.agreement, 1e4 * oracle.ledger.answer_digits)) & (second > -self.far)

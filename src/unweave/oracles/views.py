@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float64
 from scipy import special
 
 from unweave.activations import IDENTITY
-from unweave.arrays import Points, Values, Vector, spread_of_columns, unit_of_columns
+from unweave.arrays import PerOutput, Points, Values, Vector, spread_of_columns, unit_of_columns
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Layer, Network
 from unweave.oracles.oracle import Box, Oracle
@@ -286,10 +286,10 @@ class NoiseFloor:
         values: what was answered.
     """
 
-    deviation: Float64[np.ndarray, "outputs"]
+    deviation: PerOutput
     repeat_spread: float
-    scatter: Float64[np.ndarray, "outputs"]
-    magnitude: Float64[np.ndarray, "outputs"]
+    scatter: PerOutput
+    magnitude: PerOutput
     points: Points
     values: Values
 

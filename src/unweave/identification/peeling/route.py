@@ -19,7 +19,7 @@ from unweave.identification.peeling.alignment import Alignment, align
 from unweave.identification.peeling.output_guesses import OutputGuess, as_output_activation, output_guesses
 from unweave.identification.peeling.peeled_oracle import PeeledOracle
 from unweave.identification.peeling.upper_layers import UpperLayers, UpperStart
-from unweave.identification.peeling.wide_starts import WideStarts
+from unweave.identification.peeling.wide_starts import WideStarts, WideStudents
 from unweave.identification.probing import Probe
 from unweave.identification.refiner import Candidate, Refiner, Start
 from unweave.identification.routes import Condition, Decision, Known, Survey, leave, take
@@ -62,25 +62,6 @@ class GradientLook:
     more_points: int = 5
     largest_argument: float = 1.0
     smallest_step: float = 1e-4
-
-
-@dataclass(frozen=True, kw_only=True)
-class WideStudents:
-    """How students are fitted that are wider than the layers above.
-
-    Args:
-        more_width: neurons that they have more than a layer can have.
-        surplus: answers per parameter, over those of a refinement.
-        narrow: width of the layers above that answers are counted with.
-        most: that are refined: where the answers tell which network it is, one is enough.
-
-    Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
-    """
-
-    more_width: int = 2
-    surplus: float = 1.25
-    narrow: int = 4
-    most: int = 3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -208,7 +189,7 @@ class LayerPeeling:
         size = self.wide.parameters(foundation.layer, outputs=len(guess.size), width=width, depth=depth)
         if size > self.wide.most_parameters:
             return
-        refiner.answers.prepare(int(self.students.surplus * size), narrowest=min(width, self.students.narrow))
+        self.students.ask(refiner.answers, size=size, width=width)
         if not guess.allows(refiner.answers.values):
             return
         yield from self.wide(

@@ -12,9 +12,33 @@ import numpy as np
 
 from unweave.activations import IDENTITY, TANH
 from unweave.arrays import Points, Values
+from unweave.identification.answers import AnswerPool
 from unweave.identification.peeling.thinning import removals
 from unweave.identification.peeling.wide_fit import WideFit
 from unweave.networks.network import Layer, Network
+
+
+@dataclass(frozen=True, kw_only=True)
+class WideStudents:
+    """How students are fitted that are wider than the layers above.
+
+    Args:
+        more_width: neurons that they have more than a layer can have.
+        surplus: answers per parameter, over those of a refinement.
+        narrow: width of the layers above that answers are counted with.
+        most: that are refined: where the answers tell which network it is, one is enough.
+
+    Heuristic: no formula gives these numbers; planted networks in tests and benchmarks are what they were checked on.
+    """
+
+    more_width: int = 2
+    surplus: float = 1.25
+    narrow: int = 4
+    most: int = 3
+
+    def ask(self, answers: AnswerPool, *, size: int, width: int) -> None:
+        """Ask as many answers as a student of so many parameters is fitted to."""
+        answers.prepare(int(self.surplus * size), narrowest=min(width, self.narrow))
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,14 @@ class MoreLines:
     per_round: int = 4
     beside: float = 1e-3
 
+    def ends(
+        self, values: Float64[np.ndarray, "points neurons"], errors: PerPoint, rng: np.random.Generator
+    ) -> tuple[Float64[np.ndarray, "lines neurons"], Float64[np.ndarray, "lines neurons"]]:
+        """Values of the first layer where the answers are met, and such where they are missed."""
+        met, missed = np.flatnonzero(errors <= self.roughly), np.flatnonzero(errors > self.roughly)
+        starts = values[rng.choice(met if len(met) else missed, self.per_round)]
+        return starts + self.beside * rng.random(starts.shape), values[rng.choice(missed, self.per_round)]
+
 
 @dataclass(frozen=True)
 class TwoLayerSearch:
@@ -243,7 +251,7 @@ def _walk(
     errors, rounds = errors_now(), 0
     more = search.more_lines
     while np.any(errors > more.roughly) and rounds < more.rounds:
-        upper.walk_between(*_values_beside_misses(values, errors, rng, more))
+        upper.walk_between(*more.ends(values, errors, rng))
         errors, rounds = errors_now(), rounds + 1
     if np.all(errors <= more.roughly):
         return
@@ -251,18 +259,6 @@ def _walk(
         f"what the kinks show of them misses {np.count_nonzero(errors > more.roughly)} of {len(errors)} answers, by "
         f"up to {np.max(errors):.1e} of their spread. {WHY_NOT}"
     )
-
-
-def _values_beside_misses(
-    values: Float64[np.ndarray, "points neurons"],
-    errors: PerPoint,
-    rng: np.random.Generator,
-    more: MoreLines,
-) -> tuple[Float64[np.ndarray, "lines neurons"], Float64[np.ndarray, "lines neurons"]]:
-    """Values of the first layer where the answers are met, and such where they are missed."""
-    met, missed = np.flatnonzero(errors <= more.roughly), np.flatnonzero(errors > more.roughly)
-    starts = values[rng.choice(met if len(met) else missed, more.per_round)]
-    return starts + more.beside * rng.random(starts.shape), values[rng.choice(missed, more.per_round)]
 
 
 def _joined(first: Layer, upper: UpperReluLayer, candidate: Candidate) -> tuple[Network, bool]:

@@ -74,6 +74,15 @@ class Thinning:
     most_work: float = 3e10
     completing_share: float = 0.25
 
+    @property
+    def completing_work(self) -> float:
+        """What may be spent on thinning a network of an earlier route."""
+        return self.completing_share * self.most_work
+
+    def regrown(self, width: int) -> int:
+        """Give the width that a student of some width is grown to before it is thinned again."""
+        return int(self.grown_again * width) + 1
+
 
 @dataclass(frozen=True, kw_only=True)
 class StudentFit:
@@ -217,7 +226,7 @@ class StudentFit:
             if student.fits:
                 break
         lesson = lessons.of_width(len(student.neurons))
-        yield growth.thinned(student, lesson, most_work=self.thinning.completing_share * self.thinning.most_work)
+        yield growth.thinned(student, lesson, most_work=self.thinning.completing_work)
 
     def _growing(
         self, activations: tuple[Activation, ...], lessons: Lessons, rng: np.random.Generator
@@ -251,7 +260,7 @@ class StudentFit:
         for breath in range(self.thinning.breaths):
             if is_over() or most_work <= 0.0:
                 return
-            width = int(self.thinning.grown_again * len(student.neurons)) + 1 if breath else len(student.neurons)
+            width = self.thinning.regrown(len(student.neurons)) if breath else len(student.neurons)
             lesson = lessons.of_width(width)
             if breath:
                 student = self.growth.grown(student, width, lesson, rng)

@@ -138,10 +138,8 @@ class HalfspaceUnion:
             )
         is_constant = scale <= self.evidence.samples.constant * np.abs(points).max(axis=0)
         if np.any(is_constant):
-            return (
-                scaled,
-                f"input {int(np.flatnonzero(is_constant)[0])} is constant, so that no half space is determined: leave it out.",
-            )
+            number = int(np.flatnonzero(is_constant)[0])
+            return scaled, f"input {number} is constant, so that no half space is determined: leave it out."
         try:
             white = np.ascontiguousarray(scaled.rows_of(points).T)
             moments = accumulate(ArraySource(white, np.zeros(count)), InputMoments(np.zeros(inputs))).finalise().whole

@@ -32,6 +32,10 @@ class HeldOutLimits:
     surprise: float = 1.2
     outlier: float = 3.0
 
+    def allow(self, surprise: float, outlier: float) -> bool:
+        """Whether errors that are so much larger may be chance."""
+        return surprise <= self.surprise and outlier <= self.outlier
+
 
 @dataclass(frozen=True, kw_only=True)
 class ReluClaims:
@@ -85,9 +89,7 @@ class Case:
     @property
     def explains(self) -> bool:
         """Whether nothing but noise is left of the labels, those included that nothing has seen before."""
-        limits = self.rules.held_out
-        is_expected = self.surprise <= limits.surprise and self.outlier <= limits.outlier
-        return self.candidate.explains and is_expected
+        return self.candidate.explains and self.rules.held_out.allow(self.surprise, self.outlier)
 
     @property
     def surprise(self) -> float:
