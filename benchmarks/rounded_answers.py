@@ -19,7 +19,7 @@ import numpy as np
 import unweave
 from command_line import parser_of, say
 from unweave.activations import activation_named
-from unweave.networks.network import Network
+from unweave.networks.planted import fan_in_network
 
 ENOUGH = 1e-8
 
@@ -45,21 +45,11 @@ KINDS = {
 }
 
 
-def planted(activation: str, inputs: int, neurons: int, rng: np.random.Generator) -> Network:
-    """Draw a network."""
-    return Network.shallow(
-        rng.standard_normal((neurons, inputs)) / np.sqrt(inputs),
-        0.3 * rng.standard_normal(neurons),
-        rng.choice([-1.0, 1.0], (1, neurons)) * rng.uniform(0.3, 2.0, (1, neurons)),
-        0.3 * rng.standard_normal(1),
-        activation_named(activation),
-    )
-
-
 def trial(activation: str, shape: str, domain: str, kind: str, seed: int) -> dict[str, object]:
     """Identify one network."""
     inputs, neurons = map(int, shape.split("-")[:2])
-    truth, rounding = planted(activation, inputs, neurons, np.random.default_rng(seed)), KINDS[kind]
+    rng, rounding = np.random.default_rng(seed), KINDS[kind]
+    truth = fan_in_network(rng, inputs=inputs, neurons=neurons, activation=activation_named(activation))
     box = unweave.Box(-1.0, 1.0) if domain == "box" else None
     start = time.process_time()
     found = unweave.identify(lambda points: rounding(truth(points)), inputs=inputs, domain=box, seed=seed)

@@ -10,7 +10,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -20,7 +20,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from unweave.arrays import Points, spread_of_columns, unit_of_columns
+from unweave.arrays import PointMask, Points, spread_of_columns, unit_of_columns
 from unweave.exceptions import InvalidInput
 from unweave.result import InputRanges, Outcome, Result
 
@@ -32,6 +32,27 @@ LARGEST_SEED = 2**31 - 1
 # Sizes of inputs and labels, and one over them, up to which floats hold their fourth powers, which losses need.
 LARGEST_SIZE = 1e75
 AnyEstimator = TypeVar("AnyEstimator", bound="NetworkEstimator")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleRules:
+    """What samples are needed, and how they are divided.
+
+    Args:
+        held_out: share of them that judges the result and takes no part in it; chosen.
+        per_input: with fewer there are no moments worth decomposing; chosen.
+        constant: spread of an input, relative to its size, below which it is rounding of a constant; chosen.
+    """
+
+    held_out: float = 0.1
+    per_input: int = 20
+    constant: float = 1e-12
+
+    def hold_out(self, count: int, rng: np.random.Generator) -> PointMask:
+        """Choose the samples that judge."""
+        held = np.zeros(count, dtype=bool)
+        held[rng.choice(count, int(self.held_out * count), replace=False)] = True
+        return held
 
 
 class Stages:

@@ -47,6 +47,17 @@ def unit_network(
     )
 
 
+def fan_in_network(rng: np.random.Generator, *, inputs: int, neurons: int, activation: Activation = TANH) -> Network:
+    """Draw weights N(0, 1)/sqrt(inputs), biases and an offset 0.3 N(0, 1), output weights uniform in ±(0.3, 2)."""
+    return Network.shallow(
+        weights=rng.standard_normal((neurons, inputs)) / np.sqrt(inputs),
+        biases=0.3 * rng.standard_normal(neurons),
+        output_weights=rng.choice([-1.0, 1.0], (1, neurons)) * rng.uniform(0.3, 2.0, (1, neurons)),
+        offset=0.3 * rng.standard_normal(1),
+        activation=activation,
+    )
+
+
 def relu_network(
     rng: np.random.Generator,
     *,

@@ -8,6 +8,7 @@ import pytest
 import unweave
 from unweave import Box, Network, Outcome
 from unweave.activations import activation_named
+from unweave.networks.planted import fan_in_network
 from unweave.oracles.ledger import to_bfloat16, to_float16, to_float32
 
 ROUNDINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -21,13 +22,22 @@ ROUNDINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 def planted(name: str, seed: int, *, inputs: int = 6, neurons: int = 3) -> Network:
     rng = np.random.default_rng([seed, 21])
-    return Network.shallow(
-        rng.standard_normal((neurons, inputs)) / np.sqrt(inputs),
-        0.3 * rng.standard_normal(neurons),
-        rng.choice([-1.0, 1.0], (1, neurons)) * rng.uniform(0.3, 2.0, (1, neurons)),
-        0.3 * rng.standard_normal(1),
-        activation_named(name),
-    )
+    return fan_in_network(rng, inputs=inputs, neurons=neurons, activation=activation_named(name))
+
+
+def assert_claim_holds(found: unweave.Result, truth: Network) -> None:
+    """The parameters are as near to the truth as the certificate says."""
+    assert found.network is not None
+    assert found.certificate is not None
+    assert unweave.match(found.network, truth).largest_error <= found.certificate.radius
+
+
+def test_a_claim_that_does_not_hold_is_noticed() -> None:
+    truth = planted("tanh", 1)
+    found = unweave.identify(truth, inputs=6)
+    assert_claim_holds(found, truth)
+    with pytest.raises(AssertionError):
+        assert_claim_holds(found, planted("tanh", 2))
 
 
 class TestExactParameters:
@@ -50,11 +60,8 @@ class TestExactParameters:
         truth = planted(name, seed)
         found = unweave.identify(lambda x: ROUNDINGS[kind](truth(x)), inputs=6, domain=domain, seed=seed)
         assert found.outcome is Outcome.IDENTIFIED, found.reason
-        assert found.network is not None
-        assert found.certificate is not None
-        error = unweave.match(found.network, truth).largest_error
-        assert error < 1e-8
-        assert error <= found.certificate.radius
+        assert_claim_holds(found, truth)
+        assert unweave.match(found.network, truth).largest_error < 1e-8
         assert found.certificate.crossings >= 20
         assert f"The answers are rounded to {kind}." in found.notes
         assert "could still hide where only rounded answers were looked at" in found.reason
@@ -89,9 +96,7 @@ class TestHonestFailures:
 
         found = unweave.identify(model, inputs=6)
         if found.is_identified:
-            assert found.network is not None
-            assert found.certificate is not None
-            assert unweave.match(found.network, truth).largest_error <= found.certificate.radius
+            assert_claim_holds(found, truth)
 
     def test_a_fuzzy_grid_has_its_own_error(self) -> None:
         """Evaluated in float32 and rounded to 3 decimals: places are known to about 1e-7, and no better is claimed."""
@@ -107,9 +112,8 @@ class TestHonestFailures:
 
         found = unweave.identify(lambda x: model(x).astype(np.float64).round(3), inputs=6)
         assert found.is_identified
-        assert found.network is not None
-        assert found.certificate is not None
-        assert unweave.match(found.network, single).largest_error <= min(found.certificate.radius, 1e-4)
+        assert_claim_holds(found, single)
+        assert unweave.match(found.network, single).largest_error <= 1e-4
         assert found.certificate.crossing_error > 1e-9
 
     @pytest.mark.parametrize("budget", [300, 600, 900, 1_200, 1_800])
@@ -123,9 +127,7 @@ class TestHonestFailures:
         found = unweave.identify(model, inputs=6, budget=budget)
         assert asked[0] == found.cost.queries <= budget
         if found.is_identified:
-            assert found.network is not None
-            assert found.certificate is not None
-            assert unweave.match(found.network, truth).largest_error <= found.certificate.radius
+            assert_claim_holds(found, truth)
 
     def test_another_activation_is_not_taken_for_tanh(self) -> None:
         """Fits up to the rounding may have any activation; exact values do not."""

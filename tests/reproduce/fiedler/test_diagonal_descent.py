@@ -157,7 +157,7 @@ def test_descent_falls_towards_the_network(is_inverse_outside: bool, seed: int) 
 
 def test_descent_ends_on_a_plateau(seed: int) -> None:
     _, model, points, values = planted(seed)
-    settings = DiagonalDescent(rate=1e-9, steps=10_000, round_steps=20, plateau=0.01, patience=2)
+    settings = DiagonalDescent(rate=1e-9, steps=10_000, round_steps=20, plateau=(0.01, 2))
     found = settings(model, points, values, rng=np.random.default_rng(seed))
     assert found.has_converged
     assert found.steps < 1_000

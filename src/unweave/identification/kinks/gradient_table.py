@@ -33,8 +33,7 @@ class GradientTable:
         mirrored: of these, so many per neuron are taken to the other side of its kink: few get there by themselves if
             it is far from the centre.
         sides: roomy points on either side of every kink that are chosen from, whatever room others have.
-        centring: steps away from the nearest kink.
-        centring_step: their length, in half-widths of the domain.
+        centring: steps away from the nearest kink, and their length, in half-widths of the domain.
         share_of_room: how far to the nearest kink an axis is followed: the kinks are known to three digits and more.
         longest_step: in half-widths of the domain.
         beside: smallest and largest distance from the kink of a neuron, in half-widths, at which it is asked on both
@@ -49,8 +48,7 @@ class GradientTable:
     roomy: int = 6
     mirrored: int = 12
     sides: int = 3
-    centring: int = 6
-    centring_step: float = 0.05
+    centring: tuple[int, float] = (6, 0.05)
     share_of_room: float = 0.9
     longest_step: float = 50.0
     beside: tuple[float, float] = (0.03, 1.0)
@@ -111,12 +109,13 @@ class GradientTable:
         lengths = np.linalg.norm(hidden.weights, axis=1)
         points = oracle.sample(rng, self.pool * cells)
         points = np.concatenate([points, self._mirrored(hidden, points)])
-        for _ in range(self.centring):
+        steps, length = self.centring
+        for _ in range(steps):
             distances = hidden.preactivations(points) / lengths
             nearest = np.argmin(np.abs(distances), axis=1)
             signs = np.sign(distances[np.arange(len(points)), nearest])
             away = signs[:, None] * (hidden.weights / lengths[:, None])[nearest]
-            points = points + self.centring_step * away
+            points = points + length * away
         distances = hidden.preactivations(points) / lengths
         by_room = np.argsort(-np.min(np.abs(distances), axis=1))
         is_right = distances[by_room] > 0.0

@@ -60,7 +60,6 @@ class PoleSearch:
         progress: share of the largest error that counts as a smaller one.
         choice: where chords lead.
         levels: constants that are tried, those of as many answers; chosen.
-        largest_mismatch: of weights and rates, relative, up to which a neuron is believed: a fit goes on from there.
         same: difference of weights and biases, relative, up to which two readings are of one neuron; chosen, above the
             errors of believed readings.
         steep: rate along a chord from which on a neuron is steep: tanh is within 1 % of its limits on a third of the
@@ -75,7 +74,6 @@ class PoleSearch:
     progress: float = 0.5
     choice: ChordChoice = field(default_factory=ChordChoice)
     levels: int = 64
-    largest_mismatch: float = 1e-2
     same: float = 3e-2
     steep: float = 4.0
 
@@ -243,7 +241,7 @@ class _Search:
         met = self._levelled(self._network).met
         for number in np.argsort(-strengths).tolist():
             hidden = self._network.layers[0]
-            is_read = found.mismatches[number] <= settings.largest_mismatch
+            is_read = found.mismatches[number] <= settings.steps.largest_mismatch
             if not is_read or _is_known(found, number, hidden, tol=settings.same):
                 continue
             more = with_neuron(self._network, found.weights[number], float(found.biases[number]), found.heights[number])

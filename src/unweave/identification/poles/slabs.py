@@ -45,12 +45,14 @@ class SlabSteps:
             unless the chord runs along the slab.
         seen: share of the largest change of answers at a place from which on a neuron counts there.
         rounds: of Gauss-Newton, which the small steps end in two or three.
+        largest_mismatch: of weights and rates, relative, up to which a neuron is believed: a fit goes on from there.
     """
 
     arguments: tuple[float, ...] = (-1.5, 0.0, 1.5)
     step: float = 0.05
     seen: float = 1e-2
     rounds: int = 6
+    largest_mismatch: float = 1e-2
 
     def __call__(self, ask: Ask, chord: Chord, crossings: Crossings) -> SlabNeurons:
         """Read the weights of all crossings at once: three queries per neuron and input, and three per neuron.

@@ -94,8 +94,7 @@ class SaturationWalk:
         lines: the largest number of lines.
         shallow_share: share of the events on the first line that must have the profile of a single neuron.
         strange_noise: misfit, in units of the noise, above which it is the profile that is strange and not the noise.
-        leftover: what known neurons leave on the next line, relative to the largest of them.
-        leftover_noise: the same in units of the noise.
+        leftover: what known neurons leave on the next line, relative to the largest of them, and in units of the noise.
         first_layer: how the first layer of a network that is not shallow is found.
         closed_form: how large networks are solved for.
         large: parameters from which on they are: a fit of fewer takes no longer, and fewer queries.
@@ -105,8 +104,8 @@ class SaturationWalk:
             slabs are narrower, and a direction that is off by rounding moves them by many widths; chosen.
         far_neurons: per input that the first far line may meet: what 50 inputs and 1,000 neurons are.
         outer: angle at which far lines end, before their last direction: a hyperplane is met beyond with a chance of
-            two thirds of it, and then on another line.
-        outer_sloped: the same where an affine part was subtracted, whose error grows along the line; chosen.
+            two thirds of it, and then on another line. And the same where an affine part was subtracted, whose error
+            grows along the line; chosen.
         nearer: distance of lines where there is an affine part, relative to the usual one: its rounding is as many
             times smaller, and slabs as many times wider; chosen.
         slope_step: of the differences that measure the slope of an affine part, relative to the radius; chosen: so
@@ -119,8 +118,7 @@ class SaturationWalk:
     lines: int = 10
     shallow_share: float = 0.5
     strange_noise: float = 1e3
-    leftover: float = 1e-6
-    leftover_noise: float = 100.0
+    leftover: tuple[float, float] = (1e-6, 100.0)
     first_layer: FarLayerSearch = field(default_factory=FarLayerSearch)
     closed_form: FarClosedForm = field(default_factory=FarClosedForm)
     large: int = 1_000
@@ -128,8 +126,7 @@ class SaturationWalk:
     kinks: KinkReader = field(default_factory=KinkReader)
     steep: float = 10.0
     far_neurons: int = 20
-    outer: float = 1e-3
-    outer_sloped: float = 0.1
+    outer: tuple[float, float] = (1e-3, 0.1)
     nearer: float = 0.01
     slope_step: float = 1e-3
     parallel_share: float = 0.8
@@ -193,7 +190,7 @@ class SaturationWalk:
             neurons = merged(neurons, reading.neurons)
             model = network_of(neurons, reading.activation, slope=slope)
             largest = max((float(np.max(np.abs(neuron.height))) for neuron in neurons), default=0.0)
-            noise = max(self.leftover_noise * first_noise, self.leftover * largest)
+            noise = max(self.leftover[1] * first_noise, self.leftover[0] * largest)
         answers.stretch(model)
         answers.excite(model)
         model = with_affine_part(model, answers.points, answers.values)
@@ -230,7 +227,8 @@ class _FarLines:
     @property
     def outer(self) -> float:
         """Where lines end: earlier if an affine part was subtracted, whose error grows along the line."""
-        return self.walk.outer_sloped if self._has_affine_part else self.walk.outer
+        usual, sloped = self.walk.outer
+        return sloped if self._has_affine_part else usual
 
     @property
     def radius(self) -> float:

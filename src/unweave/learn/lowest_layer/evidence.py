@@ -6,7 +6,7 @@ import numpy as np
 from scipy import stats
 
 from unweave.arrays import Atoms, PerNeuron, PerPoint, PointMask, Points, Vector
-from unweave.learn.lowest_layer.samples import SampleRules
+from unweave.learn.base import SampleRules
 from unweave.result import Diagnostic, at_least, at_most
 
 Thresholds = PerNeuron

@@ -232,8 +232,8 @@ class HalfspaceProgramme:
         band_per_step: a band is this many times as wide as the last step was long; chosen, so that it holds the
             boundary that is looked for.
         shrinkage: share of the last band that the next one has at the least, whatever the step; chosen.
-        guard_share: points of other half spaces stay away by this share of the width of the band; chosen.
-        least_guard: and by so many spreads of the inputs at the least; chosen.
+        guard: points of other half spaces stay away by this share of the width of the band, and by so many spreads of
+            the inputs at the least; chosen.
         points_per_input: on either side, below which nothing is learnt about a face; chosen: a face has as many
             unknowns as there are inputs.
     """
@@ -243,8 +243,7 @@ class HalfspaceProgramme:
     first_width: float = 0.35
     band_per_step: float = 8.0
     shrinkage: float = 0.1
-    guard_share: float = 0.5
-    least_guard: float = 0.02
+    guard: tuple[float, float] = (0.5, 0.02)
     points_per_input: int = 3
 
     def __call__(
@@ -292,7 +291,7 @@ class HalfspaceProgramme:
         rng: np.random.Generator,
     ) -> tuple[np.ndarray, bool]:
         """Points near the boundary that are labelled by this half space alone, and whether these are all."""
-        guard = max(self.least_guard, self.guard_share * width)
+        guard = max(self.guard[1], self.guard[0] * width)
         near = np.flatnonzero((np.abs(argument) <= width) & (~is_active | (nearest_other < -guard)))
         sides = [near[is_active[near]], near[~is_active[near]]]
         chosen = [side if len(side) <= self.points else rng.choice(side, self.points, replace=False) for side in sides]

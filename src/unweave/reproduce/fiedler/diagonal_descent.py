@@ -52,8 +52,7 @@ class DiagonalDescent:
         batch: points per step.
         steps: largest number of steps.
         round_steps: steps between two looks at the loss.
-        plateau: relative fall of the loss over `patience` rounds below which the descent ends; 0 never does.
-        patience: rounds that a fall may take.
+        plateau: relative fall of the loss below which the descent ends, and the rounds that it may take; 0 never does.
         is_inverse_outside: outer diagonals are the inverses of the right ones (second form), as in [fiedler];
             otherwise ones (first form).
         averages_outputs: the loss of a point is the mean over outputs, not the sum. [fiedler] writes squared
@@ -64,8 +63,7 @@ class DiagonalDescent:
     batch: int = 64
     steps: int = 20_000
     round_steps: int = 500
-    plateau: float = 0.0
-    patience: int = 4
+    plateau: tuple[float, int] = (0.0, 4)
     is_inverse_outside: bool = True
     averages_outputs: bool = False
 
@@ -104,9 +102,10 @@ class DiagonalDescent:
         )
 
     def _is_flat(self, history: list[float]) -> bool:
-        if self.plateau <= 0 or len(history) <= self.patience:
+        fall, rounds = self.plateau
+        if fall <= 0 or len(history) <= rounds:
             return False
-        return history[-1] ** 2 > (1.0 - self.plateau) * history[-1 - self.patience] ** 2
+        return history[-1] ** 2 > (1.0 - fall) * history[-1 - rounds] ** 2
 
     def _with(self, model: ReparametrisedNetwork, diagonals: kernel.Diagonals) -> ReparametrisedNetwork:
         outer = model.outer
