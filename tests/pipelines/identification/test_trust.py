@@ -225,7 +225,7 @@ class TestLimits:
     @pytest.mark.parametrize("calls", range(2, 14, 2))
     def test_seconds_end_a_run_at_any_moment(self, calls: int, monkeypatch: pytest.MonkeyPatch) -> None:
         clock = iter(np.concatenate([np.zeros(calls), np.full(100_000, 1e9)]))
-        monkeypatch.setattr("unweave.oracles.oracle.time.monotonic", lambda: float(next(clock)))
+        monkeypatch.setattr("unweave.oracles.ledger.time.monotonic", lambda: float(next(clock)))
         truth = Network.shallow(np.eye(2), np.array([0.3, -0.2]), np.ones((1, 2)), np.zeros(1), RELU)
         found = unweave.identify(truth, seconds=5.0)
         assert not found.is_identified
