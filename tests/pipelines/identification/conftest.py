@@ -10,7 +10,7 @@ import pytest
 
 from unweave.identification import identifier
 from unweave.identification.students.growth import Growth
-from unweave.identification.students.route import StudentFit
+from unweave.identification.students.route import StudentFit, Thinning
 
 SMALL = partial(
     StudentFit,
@@ -19,7 +19,7 @@ SMALL = partial(
     widths=(4, 6),
     kept=(2, 1),
     promising=(0.3, 0.15),
-    breaths=1,
+    thinning=Thinning(breaths=1),
     last_widths=(),
 )
 
