@@ -54,11 +54,19 @@ def module_name(path: Path) -> str:
     return ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix("__init__").removesuffix(".")
 
 
+def statements(node: ast.AST) -> Iterator[ast.AST]:
+    """All statements in a module, in functions and branches, too; most nodes are expressions, which import nothing."""
+    for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+        for inner in getattr(node, part, ()):
+            yield inner
+            yield from statements(inner)
+
+
 @cache
 def imports_of(source: str) -> frozenset[str]:
     """Full names of all imported modules, late ones and those for type checkers included."""
     names = set()
-    for node in ast.walk(ast.parse(source)):
+    for node in statements(ast.parse(source)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):

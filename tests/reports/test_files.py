@@ -2,6 +2,7 @@ import dataclasses
 import json
 import os
 import re
+import shutil
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -82,9 +83,14 @@ def told(folder: Path) -> None:
     edited(folder, "settings.json", files=files)
 
 
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_run(tmp_path_factory.mktemp("written") / "run", identification(planted()), SETTINGS)
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    return write_run(tmp_path / "run", identification(planted()), SETTINGS)
+def folder(written: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(written, tmp_path / "run"))
 
 
 @pytest.mark.parametrize("has_network", [True, False])

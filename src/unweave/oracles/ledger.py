@@ -46,15 +46,27 @@ class ValueGrid:
 
     def having(self, values: np.ndarray) -> "ValueGrid":
         """Add finite answers."""
-        if len(self.kept) >= self.most_kept and self.bits > self.most_bits:
+        is_full = len(self.kept) >= self.most_kept
+        if is_full and self.bits > self.most_bits:
             return self
-        values, kept = np.unique(values[values != 0.0]), self.kept
+        # Walks ask thousands of small batches, and labels and plateaus repeat few values.
+        if values.size <= self.most_kept and self._known.issuperset(values.ravel().tolist()):
+            return self
+        values = values[values != 0.0]
         if len(values) == 0:
             return self
-        if len(kept) < self.most_kept:
-            chosen = values[:: max(1, len(values) // self.most_kept)]
-            kept = np.concatenate([kept, np.setdiff1d(chosen, kept)])[: self.most_kept]
-        return replace(self, bits=max(self.bits, int(np.max(significant_bits(values)))), kept=kept)
+        bits = max(self.bits, int(np.max(significant_bits(values))))
+        if is_full:
+            return self if bits == self.bits else replace(self, bits=bits)
+        values = np.unique(values)
+        chosen = values[:: max(1, len(values) // self.most_kept)]
+        kept = np.concatenate([self.kept, np.setdiff1d(chosen, self.kept)])[: self.most_kept]
+        return replace(self, bits=bits, kept=kept)
+
+    @cached_property
+    def _known(self) -> frozenset[float]:
+        """Values that say nothing new."""
+        return frozenset([0.0, *self.kept.tolist()])
 
     @cached_property
     def digits(self) -> float:

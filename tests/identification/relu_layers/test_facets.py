@@ -66,6 +66,7 @@ def in_standard(network: Network, probe: Probe) -> Network:
     return replace(network, layers=(*network.layers[:-1], scaled))
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("activation", [RELU, leaky_relu(0.1)], ids=str)
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_hyperplanes_are_read_to_rounding(shape: tuple[int, ...], activation: Activation, seed: int) -> None:

@@ -287,6 +287,7 @@ def test_a_wrong_activation_is_an_outcome_and_not_an_error(
             assert unweave.match(found.network, truth).largest_error < 1e-8
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize("kind", ["noise", "float32"])
 @pytest.mark.parametrize("activation", [TANH, RELU])
 def test_inexact_answers_take_the_same_way(activation: Activation, kind: str, seed: int) -> None:

@@ -30,6 +30,7 @@ class Model:
         return self._network(points)
 
 
+@pytest.mark.each_value
 @pytest.mark.parametrize(
     ("trouble", "raised"),
     [(RuntimeError("out of order"), OracleFailed), (KeyboardInterrupt(), KeyboardInterrupt)],
