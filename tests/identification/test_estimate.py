@@ -1,7 +1,12 @@
+from collections.abc import Callable
+
+import numpy as np
 import pytest
 
 from unweave.identification.estimate import (
+    COARSE,
     CROWDED,
+    FINE,
     IN_A_BOX,
     STEEP,
     TYPICAL_WIDTHS,
@@ -10,11 +15,15 @@ from unweave.identification.estimate import (
     Span,
     budget_needed,
     estimate,
+    rounded_rule,
 )
 from unweave.identification.students.route import Unexplained
+from unweave.networks.planted import general_network
+from unweave.oracles.oracle import CallableOracle
+from unweave.oracles.views import NoiseLook
 
 
-@pytest.mark.parametrize("rule", [UNBOUNDED, IN_A_BOX, STEEP, CROWDED], ids=lambda rule: rule.network)
+@pytest.mark.parametrize("rule", [UNBOUNDED, IN_A_BOX, STEEP, CROWDED, COARSE, FINE], ids=lambda rule: rule.network)
 def test_more_inputs_and_more_neurons_take_more(rule: EffortRule) -> None:
     small = rule(inputs=5, neurons=3, max_batch=100)
     wide = rule(inputs=5, neurons=30, max_batch=100)
@@ -108,3 +117,30 @@ def test_what_is_spent_already_is_not_promised() -> None:
 
 def test_ranges_are_written_with_two_digits() -> None:
     assert str(Span(987, 123_456)) == "990 to 120,000"
+
+
+@pytest.mark.parametrize(
+    ("rounding", "rule"),
+    [
+        (lambda values: values, None),
+        (np.rint, None),
+        (lambda values: np.round(values, 2), COARSE),
+        (lambda values: np.round(values, 4), COARSE),
+        (lambda values: values.astype(np.float16), COARSE),
+        (lambda values: np.round(values, 8), FINE),
+        (lambda values: values.astype(np.float32), FINE),
+    ],
+)
+def test_rounded_answers_have_rules_of_their_own(
+    rounding: Callable[[np.ndarray], np.ndarray], rule: EffortRule | None
+) -> None:
+    network = general_network(np.random.default_rng(3), inputs=4, neurons=3)
+    oracle = CallableOracle(lambda points: rounding(network(points)), inputs=4)
+    assert rounded_rule(oracle) is None
+    NoiseLook()(oracle, np.random.default_rng(0))
+    assert rounded_rule(oracle) is rule
+
+
+def test_a_budget_for_rounded_answers_is_said() -> None:
+    said = budget_needed(inputs=4, is_in_box=False, neurons=3, spent=500, tried=["student fit"], rounded=COARSE)
+    assert "for 3 rounded neurons (860 to 3,000 more)" in said

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
     from unweave.identification.estimate import Effort
     from unweave.oracles.oracle import Oracle
+    from unweave.oracles.views import NoiseFloor
 
 
 @dataclass(frozen=True)
@@ -56,31 +57,52 @@ def look_at(
     """
     import numpy as np
 
-    from unweave.identification.estimate import estimate
+    from unweave.identification.estimate import estimate, rounded_rule
     from unweave.identification.session import Session
     from unweave.oracles.oracle import MAX_BATCH, Box
-    from unweave.oracles.views import NoiseLook, are_probabilities
+    from unweave.oracles.views import NoiseLook
 
     began = time.perf_counter()
     noise = NoiseLook()(oracle, Session(oracle, np.random.default_rng(seed)).rng_probe)
     # The look asks twice, and once more where there may be kinks.
     measured = (time.perf_counter() - began) / 2
-    digits = -np.log10(oracle.ledger.answer_digits)
-    kind = "probabilities" if are_probabilities(noise.values) else "numbers"
-    exactness = f"of about {digits:.0f} digits" if noise.is_deterministic else "that change when they are asked again"
     is_in_box = isinstance(oracle.domain, Box)
     together = max_batch or (oracle.points_at_once if oracle.is_remote or rate is None else MAX_BATCH)
-    efforts = estimate(inputs=oracle.inputs, is_in_box=is_in_box, neurons=neurons, max_batch=together)
+    efforts = estimate(
+        inputs=oracle.inputs,
+        is_in_box=is_in_box,
+        neurons=neurons,
+        max_batch=together,
+        rounded=rounded_rule(oracle) if noise.is_deterministic else None,
+    )
     slowest = max(measured if oracle.is_remote else 0.0, 1.0 / rate if rate else 0.0)
     return Prospect(
         inputs=oracle.inputs,
         outputs=noise.values.shape[1],
         queries=oracle.ledger.sent,
-        answers=f"{kind} {exactness}",
+        answers=_answers(oracle, noise),
         efforts=efforts,
         seconds_per_request=slowest if oracle.is_remote or rate is not None else None,
         price=price,
     )
+
+
+def _answers(oracle: "Oracle", noise: "NoiseFloor") -> str:
+    """Say what kind of answers they are."""
+    import numpy as np
+
+    from unweave.identification.estimate import seen_kind
+    from unweave.oracles.views import are_probabilities
+
+    if not noise.is_deterministic:
+        exactness = "that change when they are asked again"
+    elif np.all(noise.values == np.rint(noise.values)):
+        return "whole numbers, as class labels are: they tell very little"
+    elif (grid := seen_kind(oracle)) is not None:
+        exactness = f"rounded to {grid.name}"
+    else:
+        exactness = f"of about {-np.log10(oracle.ledger.answer_digits):.0f} digits"
+    return f"{'probabilities' if are_probabilities(noise.values) else 'numbers'} {exactness}"
 
 
 def show_prospect(prospect: Prospect, *, as_json: bool) -> None:

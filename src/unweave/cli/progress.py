@@ -45,7 +45,7 @@ class Progress:
 
         is_in_box = isinstance(oracle.domain, Box)
         efforts = estimate(inputs=oracle.inputs, is_in_box=is_in_box, neurons=neurons)
-        most = max(effort.queries.most for effort in efforts)
+        most = max((effort.queries.most for effort in efforts), default=None)
         limits = (oracle.ledger.budget, most if neurons is not None else None)
         self.oracle, self.most = oracle, min((each for each in limits if each is not None), default=None)
 

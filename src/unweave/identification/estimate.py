@@ -4,8 +4,12 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from math import ceil
 
+import numpy as np
+
 from unweave.identification.routes import HESSIANS, POLE_WALK, STUDENT_FIT
-from unweave.oracles.oracle import MAX_BATCH
+from unweave.oracles.ledger import AnswerKind, KindLook
+from unweave.oracles.oracle import MAX_BATCH, Oracle
+from unweave.oracles.views import ROUNDING_DEVIATION
 
 # Widths that an estimate is made for where nobody knows it.
 TYPICAL_WIDTHS = (10, 100, 1000)
@@ -130,16 +134,57 @@ CROWDED = EffortRule(
     most_inputs=12,
 )
 NEAR_RULES = (IN_A_BOX, STEEP, CROWDED)
+# 64 tanh and ReLU networks of 3 to 10 inputs and 2 to 8 neurons, in a box and on all of space, behind one output of 3
+# decimals and bfloat16, and of 6 decimals and float32: places where answers switch take more than all else.
+COARSE = EffortRule(
+    network="rounded",
+    meaning="tanh, sigmoid and ReLU behind answers of few digits, which are fitted, and known exactly where answers "
+    "switch; seldom more than 12 neurons are found so",
+    queries=(800, 20.0, 42.0),
+    requests=(50, 5.0),
+    widest=2.6,
+)
+FINE = EffortRule(
+    network="rounded",
+    meaning="networks behind answers that are rounded finely, and known exactly where the answers switch",
+    queries=(450, 10.0, 25.0),
+    requests=(25, 5.0),
+    widest=3.2,
+)
+# Error of an answer, relative to the spread, from which on neurons are fitted first, as the route for it has it.
+COARSE_ERROR = 1e-6
+
+
+def seen_kind(oracle: Oracle) -> AnswerKind | None:
+    """Tell the grid that the answers of one output so far lie on: from few of them, since nothing is claimed by it."""
+    values = oracle.ledger.grid.kept
+    return KindLook(fewest=2)(values[:, None])[0] if oracle.outputs == 1 and len(values) else None
+
+
+def rounded_rule(oracle: Oracle) -> EffortRule | None:
+    """Choose the rule for rounded answers, if the answers so far are those of one output that is rounded."""
+    kind, values = seen_kind(oracle), oracle.ledger.grid.kept
+    if kind is None:
+        return None
+    error = ROUNDING_DEVIATION * float(np.median(kind.step(values)))
+    return COARSE if error > COARSE_ERROR * float(np.std(values)) else FINE
 
 
 def estimate(
-    *, inputs: int, is_in_box: bool, neurons: int | None = None, max_batch: int = MAX_BATCH
+    *,
+    inputs: int,
+    is_in_box: bool,
+    neurons: int | None = None,
+    max_batch: int = MAX_BATCH,
+    rounded: EffortRule | None = None,
 ) -> tuple[Effort, ...]:
     """Estimate what an identification takes, for the width that is known or for some typical ones.
 
     Where neurons can't be read far away, in a box and along one input, there is an estimate for every kind of network:
-    nobody knows which one it is before it was asked.
+    nobody knows which one it is before it was asked. Where answers are rounded, the rule for that is the only one.
     """
+    if rounded is not None:
+        return _efforts((rounded,), inputs=inputs, neurons=neurons, max_batch=max_batch)
     rules = NEAR_RULES if is_in_box or inputs == 1 else (UNBOUNDED,)
     efforts = _efforts(rules, inputs=inputs, neurons=neurons, max_batch=max_batch)
     return tuple(each for each in efforts if each.network != CROWDED.network or _are_crowded(inputs, each.neurons))
@@ -160,16 +205,26 @@ def _are_crowded(inputs: int, neurons: int) -> bool:
     return inputs == 1 or neurons >= inputs * (inputs - 1) // 2
 
 
-def budget_needed(*, inputs: int, is_in_box: bool, neurons: int | None, spent: int, tried: Collection[str] = ()) -> str:
+def budget_needed(
+    *,
+    inputs: int,
+    is_in_box: bool,
+    neurons: int | None,
+    spent: int,
+    tried: Collection[str] = (),
+    rounded: EffortRule | None = None,
+) -> str:
     """Say how many more queries the whole plan takes, after so many were not enough.
 
     Args:
-        inputs, is_in_box, neurons: as for `estimate`.
+        inputs, is_in_box, neurons, rounded: as for `estimate`.
         spent: queries so far.
         tried: routes that were taken: what earlier ones find is not meant any more once a later one was.
     """
-    efforts = estimate(inputs=inputs, is_in_box=is_in_box, neurons=neurons)
-    if STUDENT_FIT in tried:
+    efforts = estimate(inputs=inputs, is_in_box=is_in_box, neurons=neurons, rounded=rounded)
+    if rounded is not None:
+        pass
+    elif STUDENT_FIT in tried:
         efforts = _efforts((CROWDED,), inputs=inputs, neurons=neurons, max_batch=MAX_BATCH)
     elif POLE_WALK in tried:
         efforts = tuple(each for each in efforts if each.network != IN_A_BOX.network)

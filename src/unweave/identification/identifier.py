@@ -18,7 +18,7 @@ from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, Stage
 from unweave.identification import answer_reasons, reasons
 from unweave.identification.coarse.route import CoarseFit, MayBeFitted
 from unweave.identification.crossings.stage import CrossingStage
-from unweave.identification.estimate import budget_needed
+from unweave.identification.estimate import budget_needed, rounded_rule
 from unweave.identification.examination import Examination, Examined
 from unweave.identification.hessians.route import HessianRoute, is_smooth
 from unweave.identification.kinks.route import (
@@ -150,6 +150,7 @@ def _plan(found: Result[Network, Certificate], oracle: Oracle, neurons: int | No
         neurons=neurons,
         spent=oracle.ledger.sent,
         tried=[each.route for each in found.routes if each.end is not RouteEnd.NOT_TAKEN],
+        rounded=rounded_rule(oracle),
     )
     return plan if "budget" in found.reason else f"The budget did not allow all that could be tried. {plan}"
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import unweave
-from unweave import Box, Network, Outcome
+from unweave import Box, CallableOracle, Network, Outcome
 from unweave.activations import activation_named
+from unweave.identification.estimate import rounded_rule
 from unweave.networks.planted import fan_in_network
 from unweave.oracles.ledger import to_bfloat16, to_float16, to_float32
 
@@ -65,6 +66,40 @@ class TestExactParameters:
         assert found.certificate.crossings >= 20
         assert f"The answers are rounded to {kind}." in found.notes
         assert "could still hide where only rounded answers were looked at" in found.reason
+
+
+@pytest.mark.parametrize("decimals", [2, 3])
+def test_a_network_that_only_explains_rounded_answers_is_refuted_in_words_of_its_own(decimals: int) -> None:
+    """What else there is stays below half a step: rounded answers do not show it, places where they switch do."""
+    truth, weak = planted("tanh", 0, inputs=3), 0.2 * 10.0**-decimals
+
+    def model(points: np.ndarray) -> np.ndarray:
+        rest = weak * np.sin(3.0 * points[:, 0] + 1.0) * np.cos(2.0 * points[:, 1])
+        return np.round(truth(points)[:, 0] + rest, decimals)
+
+    found = unweave.identify(model, inputs=3, domain=Box(-1.0, 1.0))
+    assert found.outcome is Outcome.NOT_IDENTIFIED
+    assert found.reason.startswith("the best network, 3 neurons of tanh, meets fresh answers"), found.reason
+    assert "they do not switch from one number to the next where it says so" in found.reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "box"),
+    [
+        ("3 decimals", "tanh", None),
+        ("3 decimals", "relu", Box(-1.0, 1.0)),
+        ("float32", "tanh", Box(-1.0, 1.0)),
+        ("6 decimals", "relu", None),
+    ],
+)
+def test_runs_take_as_many_queries_as_estimated(kind: str, name: str, box: Box | None, seed: int) -> None:
+    network = planted(name, seed, inputs=5)
+    oracle = CallableOracle(lambda points: ROUNDINGS[kind](network(points)), inputs=5, domain=box)
+    found = unweave.identify(oracle).require()
+    rule = rounded_rule(oracle)
+    assert rule is not None
+    queries = rule(inputs=5, neurons=3, max_batch=1000).queries
+    assert queries.least <= found.queries <= queries.most
 
 
 def test_exact_answers_cost_nothing_more() -> None:
