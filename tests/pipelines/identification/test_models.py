@@ -42,6 +42,22 @@ def test_a_torch_model_comes_back_as_one_with_equal_answers(seed: int) -> None:
         np.testing.assert_allclose(found.network.to_torch()(points), module.eval()(points), atol=1e-11)
 
 
+@pytest.mark.parametrize("network", range(2, 8))
+def test_a_torch_model_in_float32_comes_back(network: int) -> None:
+    """What torch makes by default: it computes with as many digits as it answers with."""
+    torch.manual_seed(network)
+    module = nn.Sequential(nn.Linear(4, 3), nn.Tanh(), nn.Linear(3, 1))
+    found = unweave.identify(module)
+    assert found.is_identified, found.reason
+    assert found.network is not None
+    hidden, output = (module[number].double() for number in (0, 2))
+    tables = [each.detach().numpy() for layer in (hidden, output) for each in (layer.weight, layer.bias)]
+    assert unweave.match(found.network, Network.shallow(*tables, TANH)).largest_error < 1e-3
+    points = torch.tensor(np.random.default_rng(0).standard_normal((100, 4)))
+    with torch.no_grad():
+        np.testing.assert_allclose(found.network.to_torch()(points), module.double()(points), atol=1e-5)
+
+
 def in_units_of_the_columns(pipeline: Pipeline) -> Network:
     """Write the network of a pipeline without its scaler, whose units go into the first layer."""
     scaler, network = (step for _, step in pipeline.steps)

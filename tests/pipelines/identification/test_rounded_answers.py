@@ -133,6 +133,29 @@ class TestHonestFailures:
         if found.is_identified:
             assert_claim_holds(found, truth)
 
+    @pytest.mark.parametrize("name", ["tanh", "relu"])
+    @pytest.mark.parametrize("network", range(3))
+    def test_a_network_in_float32_is_found_as_exactly_as_its_answers_are(self, network: int, name: str) -> None:
+        """As torch and Keras compute: inputs, sums and answers in float32; no place is known better than that."""
+        truth = planted(name, network, inputs=4)
+        hidden, output = truth.layers
+        tables = [each.astype(np.float32) for each in (hidden.weights, hidden.biases, output.weights, output.biases)]
+        inner, shift, outer, offset = (each.astype(np.float64) for each in tables)
+        single = Network.shallow(inner, shift, outer, offset, hidden.activation)
+
+        def model(points: np.ndarray) -> np.ndarray:
+            weights, biases, outer, offset = tables
+            inside = points.astype(np.float32) @ weights.T + biases
+            return (np.tanh(inside) if name == "tanh" else np.maximum(inside, 0)) @ outer.T + offset
+
+        found = unweave.identify(model, inputs=4)
+        assert found.is_identified, found.reason
+        assert found.network is not None
+        assert found.certificate is not None
+        assert unweave.match(found.network, single).largest_error <= min(found.certificate.radius, 1e-3)
+        assert [note for note in found.notes if "the model has no more digits" in note]
+        assert found.queries < 1_500
+
     def test_a_fuzzy_grid_has_its_own_error(self) -> None:
         """Evaluated in float32 and rounded to 3 decimals: places are known to about 1e-7, and no better is claimed."""
         truth = planted("tanh", 4)

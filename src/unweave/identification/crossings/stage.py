@@ -16,6 +16,7 @@ from unweave.exceptions import BudgetExhausted, OracleError, StageFailed
 from unweave.identification import answer_reasons
 from unweave.identification.answers import AnswerPool
 from unweave.identification.corners import VERTICES
+from unweave.identification.crossings.digits import DigitsLook
 from unweave.identification.crossings.kinks import KinkLines
 from unweave.identification.crossings.search import Crossings, CrossingSearch, Lines, RoundedAnswers
 from unweave.identification.probing import Probe
@@ -126,6 +127,7 @@ class CrossingStage:
         pilot: places that show first how sharply answers switch.
         sharp: distance from such a place, in steps of the grid, from which on the answer must be on its own side:
             where it is not, the model itself has no more digits than its answers.
+        digits_look: how else it is seen that a model has no more digits than its answers.
         judges: how other places judge the network.
         stretch: argument of a typical neuron up to which places are drawn where the domain has no end: over it tanh
             bends and is not flat yet.
@@ -142,6 +144,7 @@ class CrossingStage:
     tol: float = 1e-11
     pilot: int = 10
     sharp: float = 0.03
+    digits_look: DigitsLook = field(default_factory=DigitsLook)
     judges: JudgeRules = field(default_factory=JudgeRules)
     stretch: float = 1.5
     largest_stretch: float = 10.0
@@ -199,6 +202,7 @@ class CrossingStage:
         first, rest = lines.chosen(_first(lines, self.pilot)), lines.chosen(~_first(lines, self.pilot))
         crossings = self.search(answers, first, error=error, tol=self._tol(network, first.origins))
         self._check_sharpness(answers, crossings)
+        self.digits_look(network, answers, crossings)
         rest = rest.chosen(_first(rest, wanted - len(crossings.distances)))
         others = self.search(answers, rest, error=error, tol=self._tol(network, rest.origins))
         crossings = crossings.with_others(others)
