@@ -107,8 +107,23 @@ def test_the_same_result_gives_the_same_page() -> None:
     )
 
 
+def test_numbers_of_texts_stay_on_one_line() -> None:
+    """A browser would break a line after the sign of an exponent."""
+    assert 'less than <span class="whole">1.0e-12</span> of their spread' in text_of("whole")
+
+
+@pytest.mark.parametrize(
+    ("value", "is_said"),
+    [(0, True), (0.0, True), (True, True), (False, False), (None, False), ([], False), ("", False)],
+)
+def test_settings_that_were_not_used_are_left_out(value: object, is_said: bool) -> None:
+    text = result_page(whole_result(), replace(plain_origin(), settings={"target": "a", "patience": value})).as_html()
+    assert ("patience" in text) == is_said
+
+
 def test_what_could_still_hide_is_what_the_reason_says() -> None:
-    assert text_of("whole").count("Whatever changes the answers by less than 1.0e-12 of their spread on average") == 2
+    said = "Whatever changes the answers by less than 1.0e-12 of their spread on average"
+    assert re.sub("</?span[^>]*>", "", text_of("whole")).count(said) == 2
     assert "no larger on at least 95.6% of the domain" in text_of("whole")
     assert "Nothing is claimed about single parameters" in text_of("not pinned down")
 

@@ -46,4 +46,6 @@ class DigitsLook:
             expected.append(number[is_clear])
         values = oracle.oracle.query(oracle.center + oracle.half_width * np.concatenate(points))[:, 0]
         if np.any(values != np.concatenate(expected)):
-            raise StageFailed("a few steps farther on they are others than expected: the model has no more digits.")
+            raise StageFailed(
+                "a few steps beside them answers are others than expected, so that the model has no more digits."
+            )

@@ -1,13 +1,15 @@
 """Elements of a page: text goes in as text, and is escaped when the page is written."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from xml.etree.ElementTree import Element
 
 Child = Element | str
 Attributes = Mapping[str, str | float]
 
+# Numbers with a negative exponent: browsers would break a line after its sign.
+_BREAKING = re.compile(r"(\d[\d.]*e-\d+)")
 # What HTML and XML know no character for: a file may not hold it, whatever a name holds.
 _NO_CHARACTERS = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
@@ -55,12 +57,22 @@ class Section:
 
 def paragraph(*children: Child, kind: str = "") -> Element:
     """Make a paragraph."""
-    return element("p", {"class": kind} if kind else None, *children)
+    return element("p", {"class": kind} if kind else None, *_in_prose(children))
 
 
 def bullets(items: Iterable[Child]) -> Element:
     """Make a list."""
-    return element("ul", None, *(element("li", None, item) for item in items))
+    return element("ul", None, *(element("li", None, *_in_prose([item])) for item in items))
+
+
+def _in_prose(children: Iterable[Child]) -> Iterator[Child]:
+    """Keep numbers of texts on one line."""
+    for child in children:
+        if not isinstance(child, str):
+            yield child
+            continue
+        for place, part in enumerate(_BREAKING.split(child)):
+            yield element("span", {"class": "whole"}, part) if place % 2 else part
 
 
 def facts(pairs: Iterable[tuple[str, Child]], *, kind: str = "facts") -> Element:

@@ -74,7 +74,8 @@ class Origin:
         )
 
     def _repeat(self) -> tuple[Element, ...]:
-        given = [(name, _written(value)) for name, value in self.settings.items() if value is not None]
+        unused = (None, False, "", [])
+        given = [(name, _written(value)) for name, value in self.settings.items() if not _is_one_of(value, unused)]
         if not given and not self.command:
             said = "This report was written from Python: the call that gave the result repeats it, with the same seed."
             return (paragraph(said),)
@@ -93,6 +94,11 @@ class Origin:
             facts(rows) if rows else None,
             table("SHA-256 of the files of the run", ("file", "SHA-256"), sums) if sums else None,
         )
+
+
+def _is_one_of(value: object, others: tuple[object, ...]) -> bool:
+    """Whether a value is one of others, of the same type: zero is a seed, and not False."""
+    return any(type(value) is type(other) and value == other for other in others)
 
 
 def command_of(settings: Mapping[str, Any]) -> str:

@@ -73,7 +73,7 @@ def _verdict(found: Result) -> tuple[Element, ...]:
     badge = element("span", {"class": f"badge {BADGES[found.outcome.value]}"}, found.outcome.value)
     return (
         element("p", {"class": "lead"}, badge, " ", verdict_sentence(found)),
-        paragraph(found.reason),
+        paragraph(found.reason[:1].upper() + found.reason[1:]),
         facts(_key_figures(found), kind="figures"),
     )
 
@@ -189,11 +189,14 @@ def _checks(found: Result) -> Section | None:
     rows = [_check(each) for each in found.diagnostics]
     headers = ("assumption", "value", "threshold", "verdict", "if it is not ok")
     routes = [(each.route, each.end.value, f"{each.because} {each.reason}".strip()) for each in found.routes]
+    checks = (
+        table("Assumptions", headers, rows, numbers=(1, 2), kind="checks", is_caption_hidden=True) if rows else None
+    )
     return Section(
         "checks",
         "Assumptions that were checked",
         pieces(
-            table("Assumptions", headers, rows, numbers=(1, 2), is_caption_hidden=True) if rows else None,
+            checks,
             details("Routes to the neurons, and why each was taken or not",
                     table("Routes", ("route", "was", "because"), routes)) if routes else None,
         ),
