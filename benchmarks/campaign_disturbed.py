@@ -14,6 +14,7 @@ from campaign_planted import (
     drawn,
     hashed,
     kinked_in_a_box,
+    near_duplicates,
     ordinary,
     ordinary_smooth_in_a_box,
 )
@@ -66,6 +67,46 @@ def rounded(rng: np.random.Generator) -> Truth:
         return y.astype(kind)
 
     return Truth(function, network.inputs, any_domain(rng), network, exact=network)
+
+
+def rounded_oddly(rng: np.random.Generator) -> Truth:
+    """Round in ways that are no plain grid of decimals or of a type, or hide a second kink behind the rounding."""
+    network, digits = drawn(rng, ("tanh", "sigmoid", "relu", "relu", "gelu"), outputs=1), int(rng.integers(2, 6))
+    if rng.random() < 0.4:
+        planted = near_duplicates(rng).network
+        assert planted is not None
+        network = Network((planted.layers[0], replace(planted.layers[1], **first_output(planted.layers[1]))))
+    kind = rng.choice(["decimals", "stored in float32", "computed in float32", "significant digits", "multiples"])
+    if kind == "computed in float32":
+        network = Network(tuple(in_float32(layer) for layer in network.layers))
+    multiple = float(rng.choice([0.05, 0.025, 1 / 64, 1 / 3])) * 10.0 ** (1 - digits)
+
+    def function(x: np.ndarray) -> np.ndarray:
+        if kind == "computed in float32":
+            hidden, output = network.layers
+            arguments = x.astype(np.float32) @ hidden.weights.T.astype(np.float32) + hidden.biases.astype(np.float32)
+            values = hidden.activation(arguments.astype(np.float64)).astype(np.float32)
+            return np.round(values @ output.weights.T.astype(np.float32) + output.biases.astype(np.float32), digits)
+        y = network(x)
+        if kind == "stored in float32":
+            return np.round(y.astype(np.float32), digits)
+        if kind == "significant digits":
+            step = 10.0 ** (np.floor(np.log10(np.maximum(np.abs(y), 1e-300))) + 1.0 - digits)
+            return step * np.rint(y / step)
+        return np.round(y, digits) if kind == "decimals" else multiple * np.rint(y / multiple)
+
+    return Truth(function, network.inputs, any_domain(rng), network, exact=network)
+
+
+def first_output(output: Layer) -> dict[str, np.ndarray]:
+    """Weights and biases of the first output of a layer."""
+    return {"weights": output.weights[:1], "biases": output.biases[:1]}
+
+
+def in_float32(layer: Layer) -> Layer:
+    """Round the parameters of a layer to numbers of float32."""
+    weights, biases = (each.astype(np.float32).astype(np.float64) for each in (layer.weights, layer.biases))
+    return replace(layer, weights=weights, biases=biases)
 
 
 def few_digits(rng: np.random.Generator) -> Truth:
@@ -236,6 +277,7 @@ PLANTS: tuple[Plant, ...] = (
     with_a_step,
     hash_noise,
     rounded,
+    rounded_oddly,
     few_digits,
     odd_units,
     odd_boxes,

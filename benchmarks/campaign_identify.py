@@ -16,7 +16,7 @@ import numpy as np
 import campaign_disturbed
 import campaign_planted
 import unweave
-from campaign_disturbed import badly_behaved, few_digits, rounded
+from campaign_disturbed import badly_behaved, few_digits, rounded, rounded_oddly
 from campaign_planted import Plant, Truth
 from campaigns import Family, Judged, Verdict
 from unweave import Everywhere, Outcome
@@ -41,7 +41,7 @@ def judge(plant: Plant) -> Callable[[int], Judged]:
             )
         except unweave.OracleError as failure:
             # Answers of 16 bits overflow far out, which is a failure of the model, too.
-            if plant in (badly_behaved, rounded, few_digits):
+            if plant in (badly_behaved, rounded, rounded_oddly, few_digits):
                 return Judged(Verdict.HONEST_NO, str(failure)[:200])
             raise
         budget = settings.get("budget")
