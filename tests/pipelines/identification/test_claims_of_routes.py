@@ -180,7 +180,12 @@ def test_two_neurons_that_look_like_one_are_allowed_for(seed: int) -> None:
 
 @pytest.mark.each_value
 @pytest.mark.parametrize(
-    "function", [lambda z: np.arctan(0.3 * z), lambda z: np.sinh(0.3 * z), lambda z: np.log(3.0 + z)]
+    "function",
+    [
+        lambda z: np.arctan(0.3 * z),
+        pytest.param(lambda z: np.sinh(0.3 * z), marks=pytest.mark.slow),
+        lambda z: np.log(3.0 + z),
+    ],
 )
 @pytest.mark.parametrize("inputs", [1, 2])
 def test_neurons_of_another_activation_are_not_claimed(

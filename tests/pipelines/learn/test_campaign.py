@@ -27,7 +27,7 @@ HONEST = {Verdict.RIGHT, Verdict.PARTLY_RIGHT, Verdict.HONEST_NO}
     ("door", "family", "seed"),
     [
         # One half space was found as its complement, beside another one that no sample is in: the judge was wrong.
-        ("half spaces", "binary column", 217178334),
+        pytest.param("half spaces", "binary column", 217178334, marks=pytest.mark.slow),
         # Two half spaces, each on one line of a binary input, were taken for one.
         pytest.param("half spaces", "binary column", 920000002, marks=pytest.mark.slow),
         ("half spaces", "binary column", 920000006),
