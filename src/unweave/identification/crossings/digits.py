@@ -47,5 +47,5 @@ class DigitsLook:
         values = oracle.oracle.query(oracle.center + oracle.half_width * np.concatenate(points))[:, 0]
         if np.any(values != np.concatenate(expected)):
             raise StageFailed(
-                "a few steps beside them answers are others than expected, so that the model has no more digits."
+                "steps beside them answers are others than expected, so that the model has no more digits."
             )
