@@ -20,6 +20,7 @@ from unweave.identification.coarse.route import CoarseFit, MayBeFitted
 from unweave.identification.crossings.stage import CrossingStage
 from unweave.identification.estimate import budget_needed, rounded_rule
 from unweave.identification.examination import Examination, Examined
+from unweave.identification.found import FirstLayer
 from unweave.identification.hessians.route import HessianRoute, is_smooth
 from unweave.identification.kinks.route import (
     KinkWalk,
@@ -210,6 +211,8 @@ class Identifier:
         rules: what may be claimed on which evidence.
         crossings: how a network is made more exact than rounded answers are.
         clip_look: how a model that was not explained is looked at once more: it may cut its inputs off.
+        single_input: share of a neuron's weights, beside the largest, up to which it looks at one input; chosen, far
+            above errors of hyperplanes and far below weights that random ones have.
         free_queries, free_queries_per_input: what a route may cost, without a budget, that has seen no neuron yet. Ten
             times what looking at a function takes on the routes that explain nothing.
     """
@@ -224,6 +227,7 @@ class Identifier:
     rules: ClaimRules = field(default_factory=ClaimRules)
     crossings: CrossingStage = field(default_factory=CrossingStage)
     clip_look: ClipLook = field(default_factory=ClipLook)
+    single_input: float = 1e-3
     free_queries: int = 10_000
     free_queries_per_input: int = 50
 
@@ -292,7 +296,8 @@ class Identifier:
             settled = trail.settled
             return ended(trail, settled.outcome, settled.reason, settled.network, settled.certificate)
         if first is not None and (best is None or not best.is_right):
-            return ended(replace(trail, route=trail.layer_route), Outcome.PARTLY_IDENTIFIED, first.reason)
+            reason = self._beside_bounds(trail, first)
+            return ended(replace(trail, route=trail.layer_route), Outcome.PARTLY_IDENTIFIED, reason)
         if best is not None:
             with trail.survey.session.stage("examining the network"):
                 best = trail.examination.of_rest(best, refiner, largest_error=self.rules.partly_explained)
@@ -310,13 +315,18 @@ class Identifier:
     def _unexplained(self, trail: Trail, reason: str) -> str:
         """Say why nothing was found: first what the user may have said wrongly."""
         session = trail.survey.session
-        if self.activation is not None:
-            reason = f"{reasons.nothing_with(self.activation)} {reason}"
+        reason = f"{reasons.nothing_with(self.activation, self.neurons)} {reason}".lstrip()
         with session.stage("looking for bounds of the inputs"):
             bounds = self.clip_look(session.oracle, session.rng_probe.spawn(1)[0])
         if bounds is None:
             return reason
         return f"{answer_reasons.clipped_inputs(*bounds, session.oracle.inputs)} {reason[0].upper()}{reason[1:]}"
+
+    def _beside_bounds(self, trail: Trail, first: FirstLayer) -> str:
+        """Say what a first layer is, and first that its neurons may be bounds of the inputs, if each looks at one."""
+        sizes = np.abs(first.standard.weights)
+        is_single = np.sum(sizes, axis=1) < (1.0 + self.single_input) * np.max(sizes, axis=1)
+        return self._unexplained(trail, first.reason) if np.all(is_single) else first.reason
 
     def _judged(self, trail: Trail, examined: Examined) -> Result:
         """Judge the best network by fresh answers, and say what a user should know about it."""
@@ -336,6 +346,7 @@ class Identifier:
             return self._judged(replace(trail, route=trail.imitation_route), trail.imitation)
         is_imitation = self.rules.is_imitation(evidence)
         if is_imitation:
+            reason = f"{reasons.nothing_with(self.activation, self.neurons)} {reason}".lstrip()
             session.diagnostics += self.rules.imitation_checks(evidence)
         else:
             session.diagnostics += [*best.start.checks, *network_quality(best.network, best.certificate)]

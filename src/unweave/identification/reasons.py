@@ -306,9 +306,16 @@ def other_width(found: int, given: int) -> str:
     return f"{counted(given)} were given, but the answers need {found}."
 
 
-def nothing_with(given: Activation) -> str:
-    """What is said first if nothing was found with the activation that the user has given."""
-    return f"{given} was given, and no network of it was found: leave it out unless it is certain. In detail:"
+def nothing_with(activation: Activation | None, neurons: int | None) -> str:
+    """Say first that nothing was found with what the user has given; empty if that was nothing."""
+    width = "" if neurons is None else counted(neurons)
+    if activation is None:
+        given, such = width, "with as many"
+    else:
+        given, such = f"{width} of {activation}" if width else f"{activation}", "like that" if width else "of it"
+    verb = "was" if neurons in (None, 1) else "were"
+    ending = f"{verb} given, and no network {such} was found: leave it out unless it is certain. In detail:"
+    return f"{given} {ending}" if given else ""
 
 
 def no_poles(chords: int) -> str:

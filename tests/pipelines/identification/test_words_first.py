@@ -5,6 +5,7 @@ import pytest
 
 import unweave
 from unweave.activations import RELU, TANH, Activation
+from unweave.identification.reasons import nothing_with
 from unweave.networks.planted import general_network
 
 INPUTS = 3
@@ -16,6 +17,32 @@ def test_an_activation_that_finds_nothing_is_named_first(truth: Activation, give
     found = unweave.identify(network, activation=given)
     assert found.outcome is unweave.Outcome.NOT_IDENTIFIED
     assert found.reason.startswith(f"{given} was given, and no network of it was found")
+
+
+@pytest.mark.parametrize("given", [2, 7])
+def test_a_number_of_neurons_that_finds_nothing_is_named_first(given: int) -> None:
+    """In a box Hessians take it for their rank."""
+    network = general_network(np.random.default_rng(0), inputs=5, neurons=4)
+    box = unweave.Box(-1.0, 1.0)
+    found = unweave.identify(network, neurons=given, domain=box, budget=2_500)
+    assert not found.is_identified
+    assert found.reason.startswith(f"{given} neurons were given, and no network with as many was found")
+    assert unweave.identify(network, domain=box).is_identified
+
+
+@pytest.mark.parametrize(
+    ("activation", "neurons", "said"),
+    [
+        (None, None, ""),
+        (None, 1, "1 neuron was given, and no network with as many was found"),
+        (TANH, None, "tanh was given, and no network of it was found"),
+        (TANH, 3, "3 neurons of tanh were given, and no network like that was found"),
+    ],
+)
+def test_what_was_given_is_said(activation: Activation | None, neurons: int | None, said: str) -> None:
+    words = nothing_with(activation, neurons)
+    assert words.startswith(said)
+    assert bool(words) == bool(said)
 
 
 def test_decimals_are_said_of_a_network_that_is_found_and_of_one_that_is_not() -> None:
@@ -41,3 +68,12 @@ def test_a_model_that_clips_its_inputs_is_asked_inside_of_the_bounds() -> None:
     assert found.reason.startswith("the model clips its inputs: above 1 and below -1 answers do not change")
     assert "--box -1 1" in found.reason
     assert unweave.identify(clipped, inputs=INPUTS, domain=unweave.Box(-1.0, 1.0)).network is not None
+
+
+@pytest.mark.parametrize("network", range(4))
+def test_bounds_of_a_piecewise_linear_model_are_no_neurons_of_a_first_layer(network: int) -> None:
+    """Inputs that are cut off are a layer of their own, of neurons that look at one input each."""
+    secret = general_network(np.random.default_rng(network), inputs=INPUTS, neurons=3, activation=RELU)
+    found = unweave.identify(lambda points: secret(np.clip(points, -1.0, 1.0)), inputs=INPUTS)
+    assert found.reason.startswith("the model clips its inputs: above 1 and below -1 answers do not change")
+    assert "--box -1 1" in found.reason
