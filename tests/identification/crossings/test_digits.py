@@ -8,7 +8,7 @@ from unweave.exceptions import StageFailed
 from unweave.identification.crossings.digits import DigitsLook
 from unweave.identification.crossings.search import CrossingSearch, RoundedAnswers
 from unweave.networks.network import Network
-from unweave.oracles.answer_kinds import FLOAT32, to_float32
+from unweave.oracles.ledger import FLOAT32, to_float32
 from unweave.oracles.oracle import CallableOracle
 from unweave.oracles.views import StandardOracle
 
