@@ -41,7 +41,7 @@ IMPORTS = {
     | {"np": np, "Condition": Condition, "IDENTITY": IDENTITY, "take": take, "leave": leave}
     | {"in_oracle_units": in_oracle_units},
     "estimator": {each.__name__: each for each in (Cost, Layer, Network, NetworkRegressor, Outcome, Result, Stages)}
-    | {"np": np, "Any": Any, "Self": Self, "IDENTITY": IDENTITY, "dataclass": dataclass},
+    | {"np": np, "Any": Any, "Self": Self, "IDENTITY": IDENTITY},
 }
 
 

@@ -1,9 +1,8 @@
 """What estimators share: checks of samples and settings, the record of stages, and the attributes after `fit`.
 
 An estimator lies beside its algorithm in a folder of its own and derives from `NetworkRegressor` or
-`BinaryClassifier`. Its settings are fields of a dataclass, whose constructor is what scikit-learn asks for: it keeps
-every argument as it is; equality and `repr` stay scikit-learn's. Its `fit` checks the samples, runs the algorithm in
-`Stages`, and ends with ``self._keep(result)``. One sample is one row of X.
+`BinaryClassifier`. Its `fit` checks the samples, runs the algorithm in `Stages`, and ends with ``self._keep(result)``.
+One sample is one row of X.
 """
 
 import time

@@ -41,6 +41,19 @@ def test_a_claim_that_does_not_hold_is_noticed() -> None:
         assert_claim_holds(found, planted("tanh", 2))
 
 
+def computed_in_float32(truth: Network) -> tuple[Callable[[np.ndarray], np.ndarray], Network]:
+    """A model that computes a network of tanh or ReLU in float32, and the network of its rounded parameters."""
+    hidden, output = truth.layers
+    tables = [each.astype(np.float32) for each in (hidden.weights, hidden.biases, output.weights, output.biases)]
+    activation = np.tanh if hidden.activation.name == "tanh" else lambda inside: np.maximum(inside, 0)
+
+    def model(points: np.ndarray) -> np.ndarray:
+        weights, biases, outer, offset = tables
+        return activation(points.astype(np.float32) @ weights.T + biases) @ outer.T + offset
+
+    return model, Network.shallow(*(each.astype(np.float64) for each in tables), hidden.activation)
+
+
 class TestExactParameters:
     """Parameters are known to far more digits than answers have."""
 
@@ -137,17 +150,7 @@ class TestHonestFailures:
     @pytest.mark.parametrize("network", range(3))
     def test_a_network_in_float32_is_found_as_exactly_as_its_answers_are(self, network: int, name: str) -> None:
         """As torch and Keras compute: inputs, sums and answers in float32; no place is known better than that."""
-        truth = planted(name, network, inputs=4)
-        hidden, output = truth.layers
-        tables = [each.astype(np.float32) for each in (hidden.weights, hidden.biases, output.weights, output.biases)]
-        inner, shift, outer, offset = (each.astype(np.float64) for each in tables)
-        single = Network.shallow(inner, shift, outer, offset, hidden.activation)
-
-        def model(points: np.ndarray) -> np.ndarray:
-            weights, biases, outer, offset = tables
-            inside = points.astype(np.float32) @ weights.T + biases
-            return (np.tanh(inside) if name == "tanh" else np.maximum(inside, 0)) @ outer.T + offset
-
+        model, single = computed_in_float32(planted(name, network, inputs=4))
         found = unweave.identify(model, inputs=4)
         assert found.is_identified, found.reason
         assert found.network is not None
@@ -158,17 +161,8 @@ class TestHonestFailures:
 
     def test_a_fuzzy_grid_has_its_own_error(self) -> None:
         """Evaluated in float32 and rounded to 3 decimals: places are known to about 1e-7, and no better is claimed."""
-        truth = planted("tanh", 4)
-        hidden, output = truth.layers
-        tables = [each.astype(np.float32) for each in (hidden.weights, hidden.biases, output.weights, output.biases)]
-        inner, shift, outer, offset = (each.astype(np.float64) for each in tables)
-        single = Network.shallow(inner, shift, outer, offset, hidden.activation)
-
-        def model(points: np.ndarray) -> np.ndarray:
-            weights, biases, outer, offset = tables
-            return np.round(np.tanh(points.astype(np.float32) @ weights.T + biases) @ outer.T + offset, 3)
-
-        found = unweave.identify(lambda x: model(x).astype(np.float64).round(3), inputs=6)
+        model, single = computed_in_float32(planted("tanh", 4))
+        found = unweave.identify(lambda x: model(x).round(3).astype(np.float64).round(3), inputs=6)
         assert found.is_identified
         assert_claim_holds(found, single)
         assert unweave.match(found.network, single).largest_error <= 1e-4

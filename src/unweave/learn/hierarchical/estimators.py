@@ -1,7 +1,7 @@
 """`HierarchicalRegressor` and `HierarchicalClassifier`: deep quadratic networks, all levels learnt jointly."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -57,19 +57,29 @@ class _Training(NamedTuple):
     outcome_of: Callable[[HierarchicalCertificate], tuple[Outcome, str]]
 
 
-@dataclass(eq=False, repr=False)
 class _Hierarchical(NetworkEstimator):
     """Train and judge deep quadratic networks; never used by itself."""
 
-    widths: Sequence[int] = (3, 2)
-    _: KW_ONLY
-    connections: Any = None
-    level_weights: Any = None
-    signed: bool = False
-    mean_squares: Any = None
-    solver: JointLevenbergMarquardt | None = None
-    validation_fraction: float = 0.2
-    random_state: Any = None
+    def __init__(
+        self,
+        widths: Sequence[int] = (3, 2),
+        *,
+        connections: Any = None,
+        level_weights: Any = None,
+        signed: bool = False,
+        mean_squares: Any = None,
+        solver: JointLevenbergMarquardt | None = None,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        self.widths = widths
+        self.connections = connections
+        self.level_weights = level_weights
+        self.signed = signed
+        self.mean_squares = mean_squares
+        self.solver = solver
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
 
     def _student(self, points: Points, *, has_affine: bool, has_centre: bool) -> Student:
         settings: Any = self
@@ -136,7 +146,6 @@ class _Hierarchical(NetworkEstimator):
         return self.network_.features(points, level)
 
 
-@dataclass(eq=False, repr=False)
 class HierarchicalRegressor(_Hierarchical, NetworkRegressor):
     """Learn ``y = sum_l a_l |S_l(x)|^2 + <b, x> + c``, where features S_l are linear in products of lower features.
 
@@ -161,9 +170,30 @@ class HierarchicalRegressor(_Hierarchical, NetworkRegressor):
         fit_: losses of all starts.
     """
 
-    widths: Sequence[int] = (4, 2)
-    _: KW_ONLY
-    fit_affine: bool = True
+    def __init__(
+        self,
+        widths: Sequence[int] = (4, 2),
+        *,
+        connections: Any = None,
+        level_weights: Any = None,
+        signed: bool = False,
+        fit_affine: bool = True,
+        mean_squares: Any = None,
+        solver: JointLevenbergMarquardt | None = None,
+        validation_fraction: float = 0.2,
+        random_state: Any = None,
+    ) -> None:
+        super().__init__(
+            widths,
+            connections=connections,
+            level_weights=level_weights,
+            signed=signed,
+            mean_squares=mean_squares,
+            solver=solver,
+            validation_fraction=validation_fraction,
+            random_state=random_state,
+        )
+        self.fit_affine = fit_affine
 
     def fit(self, X: Any, y: Any) -> "HierarchicalRegressor":
         """Learn from samples.

@@ -1,7 +1,6 @@
 """Estimators of a lowest layer under any upper function, and of unions and intersections of half spaces."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -23,7 +22,6 @@ from unweave.learn.lowest_layer.upper import (
 AnyHalfspaces = TypeVar("AnyHalfspaces", bound="_HalfspaceClassifier")
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class LowestLayerRegressor(NetworkRegressor):
     """Recover the units of ``f(x) = P(u(<w_1, x> - t_1), .., u(<w_d, x> - t_d))`` for an unknown P.
 
@@ -44,9 +42,10 @@ class LowestLayerRegressor(NetworkRegressor):
         result_, network_, certificate_: see `Result`; the network maps inputs to the values of the units.
     """
 
-    unit: str = "relu"
-    neurons: int | None = None
-    random_state: int | None = None
+    def __init__(self, *, unit: str = "relu", neurons: int | None = None, random_state: int | None = None) -> None:
+        self.unit = unit
+        self.neurons = neurons
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> "LowestLayerRegressor":
         """Find the units, then fit the upper part.
@@ -93,15 +92,15 @@ def _fit_upper(
     return fit_polynomial(hidden, labels, degree=rules.degree, rules=rules)
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class _HalfspaceClassifier(BinaryClassifier):
     """Learn a union of half spaces, or an intersection as its complement; never used by itself."""
 
     # Whether normals are told for the class that is inside of a union, or for the one inside of an intersection.
-    _is_union: ClassVar[bool]
+    _is_union: bool
 
-    neurons: int | None = None
-    random_state: int | None = None
+    def __init__(self, *, neurons: int | None = None, random_state: int | None = None) -> None:
+        self.neurons = neurons
+        self.random_state = random_state
 
     def fit(self: AnyHalfspaces, X: Any, y: Any) -> AnyHalfspaces:
         """Find the half spaces and which class they hold; without evidence for any, fit some for prediction only.

@@ -1,7 +1,7 @@
 """Regression by a one-hidden-layer network that is wide enough to fit every label, with a certificate that it did."""
 
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -66,7 +66,6 @@ class TrainingCertificate:
         ]
 
 
-@dataclass(eq=False, repr=False)
 class OverparameterizedRegressor(NetworkRegressor):
     """Train ``f(x) = sum_l v_l g(<w_l, x> + b_l)`` with more parameters than samples to zero error.
 
@@ -86,14 +85,24 @@ class OverparameterizedRegressor(NetworkRegressor):
     the units of the samples. It has no offset.
     """
 
-    neurons: int | None = None
-    _: KW_ONLY
-    activation: str = "softplus(10.0)"
-    solver: Solver | None = None
-    trains_outputs: bool = True
-    fit_bias: bool = True
-    starts: int = 3
-    random_state: int | np.random.RandomState | None = None
+    def __init__(
+        self,
+        neurons: int | None = None,
+        *,
+        activation: str = "softplus(10.0)",
+        solver: Solver | None = None,
+        trains_outputs: bool = True,
+        fit_bias: bool = True,
+        starts: int = 3,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.neurons = neurons
+        self.activation = activation
+        self.solver = solver
+        self.trains_outputs = trains_outputs
+        self.fit_bias = fit_bias
+        self.starts = starts
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> "OverparameterizedRegressor":
         """Train on samples `X` with labels `y`.

@@ -1,6 +1,6 @@
 """Networks of squares from samples, trained to the global optimum with a certificate."""
 
-from dataclasses import KW_ONLY, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,6 @@ class _Fit:
     diagnostics: tuple[Diagnostic, ...]
 
 
-@dataclass(eq=False, repr=False)
 class QuadraticNetworkRegressor(NetworkRegressor):
     """Train ``f(x) = sum_l v_l <w_l, x>^2`` with fixed output weights v to the global optimum.
 
@@ -69,13 +68,22 @@ class QuadraticNetworkRegressor(NetworkRegressor):
         trained_: how the solver got there.
     """
 
-    neurons: int | None = None
-    _: KW_ONLY
-    output_weights: Any = None
-    signs: str = "auto"
-    solver: LocalSolver | DirectTraining | None = None
-    fit_bias: bool = False
-    random_state: Any = None
+    def __init__(
+        self,
+        neurons: int | None = None,
+        *,
+        output_weights: Any = None,
+        signs: str = "auto",
+        solver: LocalSolver | DirectTraining | None = None,
+        fit_bias: bool = False,
+        random_state: Any = None,
+    ) -> None:
+        self.neurons = neurons
+        self.output_weights = output_weights
+        self.signs = signs
+        self.solver = solver
+        self.fit_bias = fit_bias
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> "QuadraticNetworkRegressor":
         """Train on samples, one per row of X.

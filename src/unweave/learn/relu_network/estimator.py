@@ -5,7 +5,7 @@ of higher order inside the span of the weights. What follows works on rows in me
 """
 
 import warnings
-from dataclasses import KW_ONLY, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -315,7 +315,6 @@ def _first_point(source: Source, inputs: int) -> Vector:
     return points[0] if len(points) else np.zeros(inputs)
 
 
-@dataclass(eq=False, repr=False)
 class ReluNetworkRegressor(NetworkRegressor):
     """Recover ``y = sum_i a_i relu(<w_i, x> + b_i)`` from samples.
 
@@ -339,11 +338,18 @@ class ReluNetworkRegressor(NetworkRegressor):
     ``result_.reason`` say so, and the network is the best approximation that was met.
     """
 
-    neurons: Any = None
-    _: KW_ONLY
-    mean: Any = None
-    covariance: Any = None
-    random_state: Any = None
+    def __init__(
+        self,
+        neurons: Any = None,
+        *,
+        mean: Any = None,
+        covariance: Any = None,
+        random_state: Any = None,
+    ) -> None:
+        self.neurons = neurons
+        self.mean = mean
+        self.covariance = covariance
+        self.random_state = random_state
 
     def fit(self, X: Any, y: Any) -> "ReluNetworkRegressor":
         """Learn from samples in memory.
