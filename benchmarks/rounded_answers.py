@@ -39,6 +39,7 @@ def to_float16(values: np.ndarray) -> np.ndarray:
 
 KINDS = {
     **{f"decimals-{count}": (lambda values, count=count: np.round(values, count)) for count in (6, 4, 3, 2)},
+    "decimals-4-in-float32": lambda values: np.round(values.astype(np.float32), 4),
     "float32": lambda values: values.astype(np.float32).astype(np.float64),
     "float16": to_float16,
     "bfloat16": to_bfloat16,
