@@ -13,8 +13,8 @@ from unweave.networks.planted import fan_in_network
 from unweave.oracles.ledger import to_bfloat16, to_float16, to_float32
 
 ROUNDINGS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "3 decimals": lambda values: np.round(values, 3),
     "6 decimals": lambda values: np.round(values, 6),
+    "3 decimals": lambda values: np.round(values, 3),
     "float32": to_float32,
     "float16": to_float16,
     "bfloat16": lambda values: to_bfloat16(to_float32(values)),
@@ -57,7 +57,6 @@ def computed_in_float32(truth: Network) -> tuple[Callable[[np.ndarray], np.ndarr
 class TestExactParameters:
     """Parameters are known to far more digits than answers have."""
 
-    # Behind tanh all kinds but the finest ones are also in `test_claims_of_routes.py`.
     @pytest.mark.each_value
     @pytest.mark.parametrize("kind", ROUNDINGS)
     @pytest.mark.parametrize("name", ["relu", "tanh"])

@@ -89,6 +89,17 @@ def test_a_regressor_predicts_and_knows_its_units(seed: int) -> None:
     np.testing.assert_array_equal(again.predict(points[:50]), model.predict(points[:50]))
 
 
+def test_a_regressor_of_steps_predicts_by_a_table(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, points = planted_rows(rng, 2, 2), rng.standard_normal((8_000, 2))
+    labels = values_of(points, rows, 1.0, STEP) @ [1.0, 3.0]
+    model = LowestLayerRegressor(unit="step", random_state=seed).fit(points[:6_000], labels[:6_000])
+    assert model.network_ is not None
+    assert model.units(points).shape == (8_000, 2)
+    # Rows are within half a degree: few points lie between them and the planted ones.
+    assert np.mean(np.abs(model.predict(points[6_000:]) - labels[6_000:]) < 0.1) > 0.98
+
+
 def test_wrong_settings_are_refused() -> None:
     points, labels = np.random.default_rng(0).standard_normal((50, 2)), np.arange(50) % 2
     with pytest.raises(InvalidInput, match="no unit"):
