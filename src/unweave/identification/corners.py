@@ -51,7 +51,7 @@ class KinkTrials:
     noisy_radius: float = 1e-9
     within_radius: tuple[tuple[float, int], ...] = ((0.0, 4), (0.35, 4), (-0.35, 4), (0.7, 6), (-0.7, 6))
 
-    def __call__(self, radius: float) -> tuple[Int[np.ndarray, "points"], PerPoint]:
+    def __call__(self, radius: float) -> tuple[Int[np.ndarray, "trials"], Float64[np.ndarray, "trials"]]:
         """Numbers of places on a kink, and distances from it, at which a network is tried.
 
         Its parameters are claimed to be right up to a radius.
@@ -161,8 +161,8 @@ def points_on(
 
 def beside_kinks(
     network: Network,
-    numbers: Int[np.ndarray, "points"],
-    distances: PerPoint,
+    numbers: Int[np.ndarray, "trials"],
+    distances: Float64[np.ndarray, "trials"],
     *,
     sample: Callable[[int], Points],
     is_box: bool,

@@ -329,7 +329,9 @@ class TestClaims:
         truth = Network.shallow(weights, biases, rng.standard_normal((1, 12)), np.zeros(1), TANH)
         found = unweave.identify(truth, neurons=12, domain=Box(-1.0, 1.0), budget=1_500)
         assert found.outcome is Outcome.NOT_IDENTIFIED
-        assert found.reason.startswith("no network of the known kinds")
+        assert found.reason.startswith("12 neurons were given, and no network with as many was found")
+        assert "no network of the known kinds" in found.reason
+        assert "but the answers need" not in found.reason
 
 
 STEPS: dict[str, RegressorMixin] = {

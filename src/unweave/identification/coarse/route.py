@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from jaxtyping import Float64
 
 from unweave.activations import RELU, TANH, base_of
 from unweave.arrays import PerPoint, Points
@@ -119,7 +120,7 @@ class CoarseFit:
 
     def _asked(
         self, probe: Probe, points: Points, values: PerPoint, attempt: int, rng: np.random.Generator
-    ) -> tuple[Points, PerPoint]:
+    ) -> tuple[Float64[np.ndarray, "asked inputs"], Float64[np.ndarray, "asked"]]:
         """Ask more places of the domain; all answers may be fitted later, too."""
         inputs, oracle = probe.oracle.inputs, probe.oracle
         wanted = int(self.answers * self.more**attempt * (self.typical * (inputs + 2) + 1))
