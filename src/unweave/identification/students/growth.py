@@ -141,6 +141,10 @@ class Growth:
         best = min(first, key=lambda student: student.residual)
         return _after([*first, self._fitted(activation, best.neurons, lesson, self.steps)])
 
+    def once(self, activation: Activation, width: int, lesson: Lesson, rng: np.random.Generator) -> Student:
+        """Fit a student of so many neurons from one random start."""
+        return self._fitted(activation, random_neurons(rng, width, lesson.points.shape[1]), lesson, self.steps)
+
     def continued(self, network: Network, lesson: Lesson) -> Student:
         """Go on from the neurons of a shallow network."""
         hidden = network.layers[0]
