@@ -18,8 +18,11 @@ import numpy as np
 import pytest
 
 import unweave
+from faulty_gateway import FaultyGateway
+from model_server import CUT, DROPPED, GARBLED, NAN, SHAPE, SLOW, Fault
 from unweave.activations import TANH
 from unweave.cli import run
+from unweave.exceptions import BadAnswer
 from unweave.networks.planted import general_network
 from unweave.oracles.http.open_inference import OpenInference
 
@@ -176,3 +179,40 @@ def test_what_mlserver_refuses_is_said(served: tuple[str, Path]) -> None:
     oracle = unweave.HttpOracle(f"{address}/v2/models/perceptron", inputs=INPUTS + 1)
     with pytest.raises(unweave.TransportFailed, match=r"status \d+ .*features"):
         unweave.identify(oracle)
+
+
+# The gateway keeps slow answers back for longer than these wait.
+QUICK = unweave.Transport(first_wait=0.001, longest_wait=0.01, timeout=2.0)
+
+
+@pytest.mark.parametrize("fault", [429, 503, DROPPED, CUT, GARBLED, SLOW])
+def test_what_passes_on_the_way_takes_nothing_from_the_result(
+    fault: Fault, served: tuple[str, Path], secret: unweave.Network
+) -> None:
+    gateway = FaultyGateway(served[0], lambda number: fault if number in (1, 3, 4) else None)
+    with gateway.running() as address:
+        oracle = unweave.HttpOracle(f"{address}/v2/models/graph", transport=QUICK)
+        found = unweave.identify(oracle).require()
+    assert found.network is not None
+    assert unweave.match(found.network, secret).largest_error < 1e-8
+    assert "3 of them repeated" in oracle.traffic
+    assert oracle.ledger.sent == oracle.ledger.answered == found.queries
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"), [(500, "status 500 .*out of order"), (429, "nothing about the model"), (SHAPE, r"\d+ .*\d+")]
+)
+@pytest.mark.parametrize("first", [1, 4])
+def test_what_stays_ends_the_run_and_says_nothing_about_the_model(
+    fault: Fault, words: str, first: int, served: tuple[str, Path]
+) -> None:
+    gateway = FaultyGateway(served[0], lambda number: fault if number >= first else None)
+    with gateway.running() as address, pytest.raises(unweave.TransportFailed, match=words):
+        unweave.identify(unweave.HttpOracle(f"{address}/v2/models/graph", transport=QUICK))
+
+
+def test_answers_that_are_not_finite_are_those_of_the_model(served: tuple[str, Path]) -> None:
+    with FaultyGateway(served[0], lambda _: NAN).running() as address:
+        oracle = unweave.HttpOracle(f"{address}/v2/models/graph", transport=QUICK)
+        with pytest.raises(BadAnswer, match="must be finite"):
+            oracle.query(np.zeros((3, INPUTS)))
