@@ -7,7 +7,7 @@ are met within a few questions, and each further question halves the distance be
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float64
+from jaxtyping import Bool, Float64, Int64
 
 from unweave.arrays import PerPoint, PointMask, Points
 from unweave.exceptions import StageFailed
@@ -39,8 +39,8 @@ class Lines:
         """Points of the lines, one per line."""
         return self.origins + distances[:, None] * self.directions
 
-    def chosen(self, kept: PointMask) -> "Lines":
-        """Some of the lines."""
+    def chosen(self, kept: PointMask | Int64[np.ndarray, " kept"]) -> "Lines":
+        """Some of the lines, by a mask or by their numbers."""
         each = (self.origins, self.directions, self.slopes, self.lower, self.places)
         return Lines(*(table[kept] for table in each))
 
