@@ -19,15 +19,23 @@ def test_an_activation_that_finds_nothing_is_named_first(truth: Activation, give
     assert found.reason.startswith(f"{given} was given, and no network of it was found")
 
 
-@pytest.mark.parametrize("given", [2, 7])
-def test_a_number_of_neurons_that_finds_nothing_is_named_first(given: int) -> None:
+@pytest.mark.parametrize(("given", "budget"), [(2, 2_500), (7, 1_000)])
+def test_a_number_of_neurons_that_finds_nothing_is_named_first(given: int, budget: int) -> None:
     """In a box Hessians take it for their rank."""
     network = general_network(np.random.default_rng(0), inputs=5, neurons=4)
     box = unweave.Box(-1.0, 1.0)
-    found = unweave.identify(network, neurons=given, domain=box, budget=2_500)
+    found = unweave.identify(network, neurons=given, domain=box, budget=budget)
     assert not found.is_identified
     assert found.reason.startswith(f"{given} neurons were given, and no network with as many was found")
     assert unweave.identify(network, domain=box).is_identified
+
+
+def test_a_number_of_neurons_that_is_not_found_is_named_first() -> None:
+    """Students are not held to it."""
+    network = general_network(np.random.default_rng(0), inputs=5, neurons=4)
+    found = unweave.identify(network, neurons=7, domain=unweave.Box(-1.0, 1.0), budget=2_500)
+    assert found.is_identified
+    assert found.reason.startswith("7 neurons were given and 4 are visible.")
 
 
 @pytest.mark.parametrize(
