@@ -94,14 +94,12 @@ class NarrowStarts:
 
     Args:
         widths: of students.
-        starts: of each width and activation.
-        activations: that they are tried for, the best of the wide students.
+        starts: of each width, and of each activation that may be it, or of the best that wide students leave.
         most_work: multiplications of all fits together: some 2 CPU seconds.
     """
 
     widths: tuple[int, ...] = (6, 9, 12)
     starts: int = 16
-    activations: int = 2
     most_work: float = 1.5e10
 
 
@@ -194,11 +192,12 @@ class StudentFit:
                 return  # it is thinned already
             best, work = _with(best, student), student.work
         activations = _activations(survey)
-        # Where one activation may be it, nothing has to be ranked by wide students first, which take more answers.
-        were_narrow = len(activations) == 1
-        if were_narrow and (student := self._narrow(activations, lessons, rng)) is not None:
-            yield student
-            return
+        if len(activations) == 1:
+            # Nothing has to be ranked by wide students first, which take more answers.
+            for student in self._narrow(activations, lessons, rng, most_work=self.narrow.most_work):
+                yield student
+                if student.is_exact:
+                    return
         for _ in range(self.rounds):
             for student in self._round(activations, best, lessons, rng, most_work=self.thinning.most_work - work):
                 yield student
@@ -206,17 +205,10 @@ class StudentFit:
                 if student.is_exact and student.is_thinned:
                     return
             ranked = sorted(best.values(), key=_error)
-            if not ranked or ranked[0].error > self.hopeful or is_over():
+            if not ranked or ranked[0].error > self.hopeful or ranked[0].error <= self.largest_error or is_over():
                 break
             survey.session.saw(len(ranked[0].neurons))
             activations = tuple(student.activation for student in ranked[: self.kept[-2]])
-            if not were_narrow:
-                were_narrow = True
-                if (student := self._narrow(activations[: self.narrow.activations], lessons, rng)) is not None:
-                    yield student
-                    return
-            if ranked[0].error <= self.largest_error:
-                break
         if best:
             yield from self._widening(min(best.values(), key=_error), lessons, rng)
 
@@ -229,7 +221,7 @@ class StudentFit:
         *,
         most_work: float,
     ) -> Iterator[Student]:
-        """Grow students from new starts, and thin the best of all."""
+        """Grow students from new starts, try narrow ones where they come close, and thin the best of all."""
         for student in self._growing(activations, lessons, rng):
             yield student
             best, most_work = _with(best, student), most_work - student.work
@@ -239,6 +231,13 @@ class StudentFit:
         if not ranked or ranked[0].error > self.promising[-1] or is_over():
             return
         ranked = [student for student in ranked if student.error <= self.thinning.rivals * ranked[0].error]
+        if ranked[0].error <= self.hopeful and not ranked[0].is_exact:
+            activations, limit = tuple(each.activation for each in ranked), min(most_work, self.narrow.most_work)
+            for student in self._narrow(activations, lessons, rng, most_work=limit):
+                yield student
+                most_work -= student.work
+                if student.is_exact:
+                    return
         for student in ranked:
             for thinned in self._breathing(student, lessons, rng, most_work=most_work / len(ranked)):
                 yield thinned
@@ -246,22 +245,21 @@ class StudentFit:
                     return
 
     def _narrow(
-        self, activations: tuple[Activation, ...], lessons: Lessons, rng: np.random.Generator
-    ) -> Student | None:
-        """Start narrow students of these activations until one may be the network, and thin it."""
-        narrow, work = self.narrow, 0.0
-        for width in narrow.widths:
-            if width * (lessons.inputs + 1) > self.most_numbers:
-                return None
+        self, activations: tuple[Activation, ...], lessons: Lessons, rng: np.random.Generator, *, most_work: float
+    ) -> Iterator[Student]:
+        """Start narrow students of these activations until one may be the network; give the best of every width."""
+        for width in self.narrow.widths:
             lesson = lessons.of_width(width)
-            for _, activation in product(range(narrow.starts), activations):
-                if work > narrow.most_work or is_over():
-                    return None
-                student = self.growth.once(activation, width, lesson, rng)
-                work += student.work
-                if student.is_exact:
-                    return self.growth.patient().thinned(student, lesson)
-        return None
+            fits: list[Student] = []
+            for _, activation in product(range(self.narrow.starts), activations):
+                if most_work <= 0.0 or is_over():
+                    return
+                fits.append(self.growth.once(activation, width, lesson, rng))
+                most_work -= fits[-1].work
+                if fits[-1].is_exact:
+                    yield self.growth.patient().thinned(fits[-1], lesson)
+                    return
+            yield replace(min(fits, key=_error), work=sum(fit.work for fit in fits))
 
     def _completing(self, network: Network | None, lessons: Lessons, rng: np.random.Generator) -> Iterator[Student]:
         """Go on from the best network of earlier routes, which may lack a few neurons only."""
@@ -365,10 +363,13 @@ def _activations(survey: Survey) -> tuple[Activation, ...]:
     return simplest_activations(lambda activation: activation.is_curved)
 
 
-def _with(best: dict[Activation, Student], student: Student) -> dict[Activation, Student]:
-    """Keep the best student of every activation."""
+def _with(best: dict[Activation, Student], student: Student, *, worth: float = 2.0) -> dict[Activation, Student]:
+    """Keep the best student of every activation, where a wider one has to be better by a factor, which is chosen."""
     known = best.get(student.activation)
-    return best if known is not None and known.error <= student.error else {**best, student.activation: student}
+    factor = worth if known is not None and len(student.neurons) > len(known.neurons) else 1.0
+    return (
+        best if known is not None and known.error <= factor * student.error else {**best, student.activation: student}
+    )
 
 
 def _error(student: Student) -> float:
