@@ -13,6 +13,9 @@ takes a seed, plants a truth, opens the door and judges what comes out:
 Every trial that has ended is one line of a JSONL file, keyed by (door, family, seed): a campaign that is started again
 goes on where it stopped. A trial that raises is a crash, one that needs too much CPU time is over time; both leave the
 campaign running. The exit code is 1 if anything was wrong or crashed.
+
+`--seed` is the number that the first seven hexadecimal digits of the measured commit form, so that nobody has worked on
+the seeds, and `--summary FILE` keeps the counts of every family with that commit.
 """
 
 import argparse
@@ -136,6 +139,16 @@ def table(trials: Sequence[Trial]) -> str:
     return "\n".join(lines)
 
 
+def summary(trials: Sequence[Trial], *, seed: int) -> dict[str, Any]:
+    """Counts of verdicts by door and family, and the commit that the first seed names."""
+    doors: dict[str, Any] = {}
+    for trial in trials:
+        counts = doors.setdefault(trial.door, {}).setdefault(trial.family, Counter(trials=0, largest_cpu_seconds=0))
+        counts.update({"trials": 1, trial.verdict: 1})
+        counts["largest_cpu_seconds"] = max(counts["largest_cpu_seconds"], trial.cpu_seconds)
+    return {"commit": f"{seed:07x}", "first_seed": seed, "cores": os.cpu_count(), "doors": doors}
+
+
 def main(families: Sequence[Family], *, description: str) -> int:
     """Read options, run, print the table and every bad trial."""
     stem = Path(sys.argv[0]).stem
@@ -147,6 +160,7 @@ def main(families: Sequence[Family], *, description: str) -> int:
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--cpu-seconds", type=float, default=60.0, help="limit of a trial")
     parser.add_argument("--out", type=Path, default=Path("/tmp") / f"{stem}.jsonl", help="file that is gone on with")
+    parser.add_argument("--summary", type=Path, help="file for the counts of every family")
     args = parser.parse_args()
     chosen = [f for f in families if f.door in (args.doors or [f.door]) and f.name in (args.families or [f.name])]
     trials = run(
@@ -158,6 +172,8 @@ def main(families: Sequence[Family], *, description: str) -> int:
         cpu_seconds=args.cpu_seconds,
     )
     print(table(trials))
+    if args.summary:
+        args.summary.write_text(json.dumps(summary(trials, seed=args.seed), indent=1) + "\n")
     bad = [trial for trial in trials if trial.verdict in (Verdict.WRONG, Verdict.CRASH)]
     for trial in bad:
         print(f"{trial.verdict}: {trial.door}, {trial.family}, seed {trial.seed}: {trial.detail}")

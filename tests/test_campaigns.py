@@ -26,7 +26,7 @@ sys.exit(main([Family("a door", "a family", judge)], description=""))
 
 def run(out: Path, fits: int) -> subprocess.CompletedProcess[str]:
     source = CAMPAIGN.format(folder=str(BENCHMARKS))
-    options = ["--fits", str(fits), "--cpu-seconds", "0.2", "--out", str(out)]
+    options = ["--fits", str(fits), "--cpu-seconds", "0.2", "--out", str(out), "--summary", f"{out}.json"]
     return subprocess.run([sys.executable, "-c", source, *options], capture_output=True, text=True, check=False)
 
 
@@ -45,3 +45,13 @@ def test_every_trial_ends_with_a_verdict_and_is_run_once(tmp_path: Path) -> None
     assert "ValueError" in trials[1]["detail"]
     assert "no luck" in done.stdout
     assert "a family" in done.stdout
+    counts = json.loads(Path(f"{out}.json").read_text())
+    assert counts["commit"] == "0000000"
+    family = counts["doors"]["a door"]["a family"]
+    assert {name: family[name] for name in ("trials", "right", "wrong", "crash", "over time")} == {
+        "trials": 5,
+        "right": 1,
+        "wrong": 1,
+        "crash": 2,
+        "over time": 1,
+    }
