@@ -19,6 +19,7 @@ from unweave.certificates.certify import Certificate, coverage_of, right_share
 from unweave.certificates.evidence import (
     AFFINE,
     Evidence,
+    blurred,
     confidence,
     constant,
     cut_short,
@@ -138,6 +139,8 @@ class ClaimRules:
             return Outcome.PARTLY_IDENTIFIED, not_pinned_down(evidence, right_share_of(evidence))
         if not evidence.is_complete:
             return Outcome.PARTLY_IDENTIFIED, cut_short(evidence, right_share_of(evidence))
+        if evidence.blurred:
+            return Outcome.PARTLY_IDENTIFIED, blurred(evidence, right_share_of(evidence))
         twins = f" (two nearer than {evidence.twins:.0e} would look like one)" if evidence.twins else ""
         return Outcome.IDENTIFIED, (
             f"{evidence.network}; fresh answers are met to {certificate.rms_error:.1e} of their spread, "
@@ -147,8 +150,8 @@ class ClaimRules:
         )
 
     def certificate(self, evidence: Evidence) -> Certificate:
-        """Give what of the certificate may be claimed: nothing about parameters of a network that misses answers."""
-        is_right = evidence.explains and not (evidence.missed or evidence.missed_trials)
+        """Give what of the certificate may be claimed: nothing about parameters that answers miss, or do not show."""
+        is_right = evidence.explains and not (evidence.missed or evidence.missed_trials or evidence.blurred)
         if is_right and not self.is_imitation(evidence):
             return evidence.certificate
         return replace(evidence.certificate, radius=math.inf, isolation=0.0)

@@ -31,6 +31,7 @@ class Evidence:
         is_shallow: whether the network has one hidden layer.
         contradiction: how the network contradicts what the user has said; empty if it does not.
         constants: what is said of outputs that were always the same, beside others; empty if there are none.
+        blurred: what is said of outputs that change within their rounding only, beside others; empty if there are none.
         twins: distance of two neurons, relative to their weights, below which answers show one between them; or 0.
         is_student: whether the network was fitted from random starts, so that only answers speak for its neurons.
         fresh_errors: at fresh points, relative to the spread of the output where it is largest; of a network that may
@@ -59,6 +60,7 @@ class Evidence:
     is_shallow: bool = True
     contradiction: str = ""
     constants: str = ""
+    blurred: str = ""
     twins: float = 0.0
     is_student: bool = False
     fresh_errors: tuple[float, ...] = ()
@@ -142,6 +144,14 @@ def cut_short(evidence: Evidence, share: float) -> str:
     return (
         f"{evidence.network}, right on at least {percent(share)} of the domain {confidence(evidence)}; "
         f"the budget ended before more could be tried than {certificate.fresh_queries} fresh points{trials}: raise it."
+    )
+
+
+def blurred(evidence: Evidence, share: float) -> str:
+    """Say which outputs nothing is known about, though the network is right in the others."""
+    return (
+        f"{evidence.network}, right on at least {percent(share)} of the domain {confidence(evidence)} in all outputs "
+        f"but these. {evidence.blurred}"
     )
 
 

@@ -113,6 +113,7 @@ class Examined:
         )
         errors_at = partial(candidate.delivered_errors, probe.oracle)
         slope = 0.0 if network.skip is None else float(np.max(np.abs(network.skip), initial=0.0))
+        known = candidate.certificate.radius * float(np.min(spreads))
         return Evidence(
             network=in_words(network),
             certificate=candidate.certificate,
@@ -131,7 +132,10 @@ class Examined:
             misfit=candidate.start.misfit,
             is_shallow=is_shallow(network),
             contradiction=contradiction,
-            constants=answer_reasons.constants(same) if (same := same_outputs(probe)) else "",
+            constants=answer_reasons.constants(same_outputs(probe), known=known),
+            blurred=answer_reasons.blurred(
+                spreads, probe.digits.unit, np.ptp(probe.answers.unseen[1], axis=0), known=known
+            ),
             twins=twin_distance(network, probe.answers.points, candidate.certificate.crossing_error or candidate.limit),
             is_student=candidate.start.is_student,
             fresh_errors=errors_at(probe.answers.fresh_points, probe.answers.fresh_values, spreads),
