@@ -16,16 +16,14 @@ import numpy as np
 
 from unweave.arrays import Atoms
 from unweave.exceptions import InvalidInput, StageFailed
-from unweave.identification.peeling.entangled import LayerRows
-from unweave.identification.peeling.layer_assignment import LayerAssignment
-from unweave.identification.peeling.reparametrised import start
+from unweave.identification.peeling.layer_assignment import LayerAssignment, LayerRows
 from unweave.networks.network import Network
 from unweave.numerics.matrix_subspace import MatrixSubspace, span_of_hessians
 from unweave.oracles.oracle import Oracle
 from unweave.reproduce.fiedler import deep_diagnostics as checks
 from unweave.reproduce.fiedler.deep_labels import Architecture, EntangledRecovery, FarHessianLabels, Labelling
 from unweave.reproduce.fiedler.derivative_sources import DIFFERENCE_STEP, DerivativeSource, EntrywiseDifferences
-from unweave.reproduce.fiedler.diagonal_descent import Completion, DiagonalDescent, DiagonalLevenbergMarquardt
+from unweave.reproduce.fiedler.diagonal_descent import Completion, DiagonalDescent, DiagonalLevenbergMarquardt, start
 from unweave.reproduce.fiedler.direction_clusters import (
     DirectionClusters,
     half_sphere_clusters,
@@ -260,7 +258,7 @@ class _ReferenceRun:
         self._update(outcome=outcome, reason=f"fresh answers differ by {error:.1e} of the largest at most.")
 
     def _check_assumptions(self, derivatives: DerivativeSource) -> None:
-        """Repeat an answer, halve the step, shrink the radius (G20, G5, G8)."""
+        """Repeat an answer, halve the step, shrink the radius."""
         recovery = self._recovery()
         twice = np.zeros((2, self.architecture.inputs))
         spread = float(np.max(np.abs(np.diff(self.oracle.query(twice), axis=0))))
