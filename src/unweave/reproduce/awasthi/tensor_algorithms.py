@@ -84,7 +84,7 @@ class _Terms:
 def recover_exact(
     tensors: Sequence[Tensor], *, order: int, rng: np.random.Generator, diagonalisation: Jennrich | None = None
 ) -> RecoveredUnits:
-    """Algorithm 1: neurons from exact Hermite tensors, with signs for ``order = 1`` and up to signs above.
+    """Recover neurons [awasthi, Alg. 1] from exact Hermite tensors, with signs for ``order = 1`` and up to signs above.
 
     Args:
         tensors: of orders 0 to ``2 order + 2``.
@@ -108,7 +108,7 @@ def recover_exact(
 
 
 def recover_scalars(tensors: Sequence[Tensor], directions: Atoms, *, order: int) -> tuple[PerNeuron, PerNeuron]:
-    """Algorithm 2: biases (up to the signs of the directions) and output weights."""
+    """Recover biases (up to the signs of the directions) and output weights [awasthi, Alg. 2]."""
     orders = (2, 3) if order == 1 else tuple(range(order, order + 4))
     scalars = ratio_scalars(coefficient_table(tensors, directions, orders=orders), order=order)
     return scalars.biases, scalars.output_weights
@@ -153,7 +153,7 @@ def ratio_scalars(
 
 
 def fix_signs(first: Vector, units: RecoveredUnits, *, is_nearest: bool = False) -> RecoveredUnits:
-    """Algorithm 3: signs of linearly independent directions from the tensor of order 1.
+    """Find signs [awasthi, Alg. 3] of linearly independent directions from the tensor of order 1.
 
     The solution of ``sum_i z_i a_i w_i = T_1`` is ``Phi(b_i)`` for a right and ``-Phi(-b_i)`` for a wrong sign.
 
@@ -179,7 +179,7 @@ def recover_robust(
     rng: np.random.Generator,
     diagonalisation: Jennrich | None = None,
 ) -> RecoveredUnits:
-    """Algorithm 4: neurons up to signs from tensors with errors.
+    """Recover neurons [awasthi, Alg. 4] up to signs from tensors with errors.
 
     Neurons whose coefficients are lost in the errors, those with large biases above all, are left out.
 
@@ -216,7 +216,7 @@ def recover_full_rank(
     rng: np.random.Generator,
     is_nearest: bool = False,
 ) -> RecoveredUnits:
-    """Algorithm 6: neurons with linearly independent directions, signs included, from tensors with errors.
+    """Recover neurons [awasthi, Alg. 6] with linearly independent directions, signs included, from tensors with errors.
 
     Arguments as in `recover_robust` and `fix_signs`.
 

@@ -180,7 +180,7 @@ class _ReferenceRun:
                 raise StageFailed(f"{diagnostic.name} is {diagnostic.value:.3g}: {diagnostic.advice}.")
 
     def _span(self, derivatives: DerivativeSource, spread: float) -> tuple[np.ndarray, np.ndarray, MatrixSubspace]:
-        """Hessians at Gaussian points around the base point, and their span (Algorithm 4.1, lines 1 to 3)."""
+        """Hessians at Gaussian points around the base point, and their span [fiedler, Alg. 4.1, lines 1 to 3]."""
         inputs, count = self.architecture.inputs, self.settings.hessians_per_neuron * self.architecture.neurons
         points = spread / np.sqrt(inputs) * self.rng.standard_normal((count, inputs))
         hessians = derivatives.hessians(points)
@@ -192,7 +192,7 @@ class _ReferenceRun:
         return points, hessians, span_of_hessians(matrices, inputs=inputs, rank=self.architecture.visible)
 
     def _recover(self, derivatives: DerivativeSource) -> None:
-        """Algorithm 4.1."""
+        """Find entangled weights at a point [fiedler, Alg. 4.1]."""
         center, neurons = np.zeros(self.architecture.inputs), self.architecture.neurons
         began = time.perf_counter()
         points, hessians, subspace = self._span(derivatives, self.settings.spread)
@@ -206,7 +206,7 @@ class _ReferenceRun:
         self._diagnose(checks.recovery_quality(recovery, self.architecture))
 
     def _assign(self, derivatives: DerivativeSource) -> None:
-        """Algorithm 4.2, or another labelling."""
+        """Tell their layers apart [fiedler, Alg. 4.2], or by another labelling."""
         recovery = self._recovery()
         outputs = recovery.output_directions
         apart = without_outputs(recovery.ends.vectors, outputs)
