@@ -6,6 +6,8 @@ from functools import reduce
 import numpy as np
 from scipy.integrate import quad
 
+from unweave.arrays import pack_squares
+from unweave.numerics.matrix_subspace import MatrixSubspace, span_of_hessians
 from unweave.numerics.symmetric_tensors import entry_count, unpack_tensors
 
 
@@ -36,3 +38,11 @@ def normal_mean(function: Callable[[float], float], kink: float) -> float:
     """Mean over a standard normal variable, by quadrature on both sides of a kink."""
     weighted = lambda t: function(t) * np.exp(-0.5 * t * t) / np.sqrt(2 * np.pi)  # noqa: E731
     return sum(quad(weighted, *ends, epsabs=1e-13, limit=200)[0] for ends in ((-15.0, kink), (kink, 15.0)))
+
+
+def span_of(atoms: np.ndarray, *, noise: float = 0.0) -> MatrixSubspace:
+    """The span of the atoms' squares, from random combinations of them with errors of this size."""
+    rng = np.random.default_rng(len(atoms))
+    hessians = rng.normal(size=(2 * len(atoms) + 4, len(atoms))) @ pack_squares(atoms)
+    hessians = hessians + noise * rng.normal(size=hessians.shape)
+    return span_of_hessians(hessians, inputs=atoms.shape[1], rank=len(atoms), floor=noise)
