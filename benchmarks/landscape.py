@@ -1,10 +1,10 @@
 """[soltanolkotabi, Fig. 2 to 4]: how often training finds a global minimum, and where the logistic curve crosses 1/2.
 
-    python benchmarks/landscape.py                                the four curves of Figures 2 and 3
-    (Levenberg-Marquardt) python benchmarks/landscape.py --search gradient              the same by gradient descent
-    with a polish python benchmarks/landscape.py --search raw                   the same by gradient descent alone,
-    judged at 1e-4 python benchmarks/landscape.py --figures 4a 4b                random labels: root of the loss
-    against steps python benchmarks/landscape.py --pictures folder              also draw them
+    python benchmarks/landscape.py                      the four curves of Figures 2 and 3 (Levenberg-Marquardt)
+    python benchmarks/landscape.py --search gradient    the same by gradient descent with a polish
+    python benchmarks/landscape.py --search raw         the same by gradient descent alone, judged at 1e-4
+    python benchmarks/landscape.py --figures 4a 4b      random labels: root of the loss against steps
+    python benchmarks/landscape.py --pictures folder    also draw them
 
 100 samples; 10 planted networks with 10 random starts each per size, output weights and hidden weights trained. A
 planted network counts as clean if all of its starts reach a global minimum. In Figure 4 output weights start as
@@ -27,10 +27,9 @@ from unweave.explore.landscape.experiment import (
     LandscapePoint,
     NewtonSearch,
     Search,
-    TrainingCurves,
     sweep,
-    training_curves,
 )
+from unweave.reproduce.soltanolkotabi.training_curves import TrainingCurves, training_curves
 
 SHARP = softplus(10.0)
 # Figure: activation, what varies, the sizes, the other size, and the crossing that [soltanolkotabi] reports.
@@ -101,7 +100,8 @@ def run_training(name: str, args: argparse.Namespace) -> list[TrainingCurves]:
 
 def draw(curves: dict[str, LandscapeCurve], trainings: dict[str, list[TrainingCurves]], folder: Path) -> None:
     """Save a picture per figure."""
-    from unweave.reports.pictures.landscape import draw_landscape, draw_trainings
+    from unweave.reports.pictures.landscape import draw_landscape
+    from unweave.reproduce.soltanolkotabi.pictures import draw_trainings
 
     folder.mkdir(parents=True, exist_ok=True)
     for name, curve in curves.items():

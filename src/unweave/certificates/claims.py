@@ -365,7 +365,7 @@ def hermite_table(network: Network, *, order: int) -> Float64[np.ndarray, "neuro
 
 
 def _second_moment(table: np.ndarray, cosines: np.ndarray) -> Float64[np.ndarray, "neurons neurons"]:
-    """``E[q_k q_l] = sum_r mu_r(q_k) mu_r(q_l) <u_k, u_l>^r`` (Lemma 3.8)."""
+    """``E[q_k q_l] = sum_r mu_r(q_k) mu_r(q_l) <u_k, u_l>^r`` [fiedler, Lemma 3.8]."""
     total, power = np.zeros_like(cosines), np.ones_like(cosines)
     for column in table.T:
         total += np.outer(column, column) * power

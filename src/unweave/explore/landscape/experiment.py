@@ -238,32 +238,3 @@ def sweep(
     clean = np.array([point.clean for point in points], dtype=np.float64)
     fit = fit_logistic(np.array(sizes, dtype=np.float64), clean, design.planted)
     return LandscapeCurve(varied, sizes, tuple(points), fit)
-
-
-@dataclass(frozen=True, eq=False)
-class TrainingCurves:
-    """Root of the loss against gradient steps.
-
-    Args:
-        neurons: of the learnt networks.
-        inputs: of the samples.
-        steps: where the losses were noted.
-        errors: ``sqrt(L)`` of every run there.
-    """
-
-    neurons: int
-    inputs: int
-    steps: Int64[np.ndarray, "times"]
-    errors: Float64[np.ndarray, "runs times"]
-
-
-def training_curves(
-    design: LandscapeDesign, *, neurons: int, inputs: int, steps: int = 30_000, error_tol: float = 1e-5, seed: int = 0
-) -> TrainingCurves:
-    """Follow gradient descent of all runs of one size until `error_tol` or `steps`."""
-    runs = design.runs(neurons=neurons, inputs=inputs, rng=np.random.default_rng([seed, neurons, inputs]))
-    found = kernel.descend(
-        runs, design.activation, steps=steps, loss_tol=error_tol**2, trains_outputs=design.trains_outputs
-    )
-    times = np.minimum(kernel.DESCENT_STEPS_PER_CALL * np.arange(found.history.shape[1]), steps)
-    return TrainingCurves(neurons, inputs, times, np.sqrt(found.history))

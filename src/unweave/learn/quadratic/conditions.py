@@ -59,7 +59,7 @@ def check_conditions(
 
 
 def sign_conditions(test: OptimalityTest) -> list[Diagnostic]:
-    """Neurons of each sign against the number of inputs (Theorem 2.1, and 2.2 for one sign)."""
+    """Neurons of each sign against the number of inputs [soltanolkotabi, Thm. 2.1, and 2.2 for one sign]."""
     problem, inputs = test.problem, test.problem.span
     positive, negative = len(problem.positive), len(problem.negative)
     if test.is_one_signed:
@@ -133,7 +133,7 @@ def column_conditions(problem: QuadraticProblem) -> list[Diagnostic]:
 
 
 def rank_conditions(problem: QuadraticProblem, spectrum: SquareSpectrum, rules: ConditionRules) -> list[Diagnostic]:
-    """Rank and conditioning of the squares of the points, which decide on zero loss (Lemma 5.6)."""
+    """Rank and conditioning of the squares of the points, which decide on zero loss [soltanolkotabi, Lemma 5.6]."""
     return [
         at_least(
             "rank of the squares of the points, against points",

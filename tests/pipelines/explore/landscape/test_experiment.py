@@ -14,7 +14,6 @@ from unweave.explore.landscape.experiment import (
     NewtonSearch,
     explore,
     sweep,
-    training_curves,
 )
 from unweave.learn.overparameterized.jacobian import TrainingPoint
 from unweave.learn.overparameterized.newton import GramLevenbergMarquardt
@@ -200,14 +199,6 @@ def test_labels_of_random_signs_need_outputs_of_both_signs(seed: int) -> None:
     assert explore(design, neurons=12, inputs=8, seed=seed).run_share == 1.0
 
 
-def test_training_curves_fall_to_the_tolerance(seed: int) -> None:
-    design = LandscapeDesign(SHARP, samples=15, planted=3, starts=1, has_random_labels=True)
-    curves = training_curves(design, neurons=20, inputs=5, steps=8_000, error_tol=1e-3, seed=seed)
-    assert curves.errors.shape == (3, len(curves.steps))
-    assert np.all(np.diff(curves.errors, axis=1) <= 0)
-    assert np.all(curves.errors[:, -1] <= 1e-3)
-
-
 def test_a_function_of_jax_serves_as_activation(seed: int) -> None:
     design = replace(SMALL, activation=lambda t: jnp.maximum(t, 0.1 * t))
     assert explore(design, neurons=12, inputs=6, seed=seed).losses.shape == (2, 3)
@@ -222,14 +213,6 @@ def test_a_function_of_jax_serves_as_activation(seed: int) -> None:
 def test_published_transitions_are_met(activation, neurons, inputs, lowest, highest, seed: int) -> None:
     curve = sweep(LandscapeDesign(activation), neurons=neurons, inputs=inputs, seed=seed)
     assert lowest < curve.fit.crossing < highest
-
-
-@pytest.mark.slow
-def test_random_labels_are_fitted_from_two_weights_per_sample_on(seed: int) -> None:
-    design = LandscapeDesign(SHARP, planted=3, starts=1, has_random_labels=True)
-    for neurons in (20, 30):
-        curves = training_curves(design, neurons=neurons, inputs=10, seed=seed)
-        assert np.all(curves.errors[:, -1] <= 1e-5)
 
 
 @pytest.mark.usefixtures("without_type_checks")
