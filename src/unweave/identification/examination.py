@@ -132,9 +132,11 @@ class Examined:
             misfit=candidate.start.misfit,
             is_shallow=is_shallow(network),
             contradiction=contradiction,
-            constants=answer_reasons.constants(same_outputs(probe), known=known),
-            blurred=answer_reasons.blurred(
-                spreads, probe.digits.unit, np.ptp(probe.answers.unseen[1], axis=0), known=known
+            constants=answer_reasons.constants(same, known=known) if (same := same_outputs(probe)) else "",
+            blurred=(
+                answer_reasons.blurred(spreads, probe.digits.unit, np.ptp(probe.answers.unseen[1], axis=0), known=known)
+                if np.any(np.isinf(spreads))
+                else ""
             ),
             twins=twin_distance(network, probe.answers.points, candidate.certificate.crossing_error or candidate.limit),
             is_student=candidate.start.is_student,
