@@ -18,6 +18,7 @@ from unweave.activations import hermite_polynomials
 from unweave.certificates.certify import Certificate, coverage_of, right_share
 from unweave.certificates.evidence import (
     AFFINE,
+    CANCEL,
     Evidence,
     blurred,
     confidence,
@@ -174,6 +175,11 @@ class ClaimRules:
         if evidence.is_student:
             return Outcome.PARTLY_IDENTIFIED, (
                 f"{said}. It was fitted from random starts: its neurons and its activation are not claimed to be the "
+                "model's."
+            )
+        if evidence.cancels:
+            return Outcome.PARTLY_IDENTIFIED, (
+                f"{said}, and no smaller, because {CANCEL}. Its neurons and its activation are not claimed to be the "
                 "model's."
             )
         return Outcome.PARTLY_IDENTIFIED, (

@@ -40,6 +40,7 @@ class Evidence:
         are_corners_tried: whether all of these were asked that should be.
         unit_excess: how many times the spread of an output the unit was that its errors were measured in.
         is_refuted: whether places where rounded answers switch contradict a network that meets the answers.
+        cancels: whether its parameters, rounded as they are delivered, do not meet the answers that they met before.
     """
 
     network: str
@@ -68,6 +69,7 @@ class Evidence:
     are_corners_tried: bool = True
     unit_excess: float = 1.0
     is_refuted: bool = False
+    cancels: bool = False
 
     @property
     def is_affine(self) -> bool:
@@ -155,10 +157,18 @@ def blurred(evidence: Evidence, share: float) -> str:
     )
 
 
+CANCEL = "its parameters are so large that they cancel, and float64 keeps too few of their digits"
+
+
 def not_explained(evidence: Evidence) -> str:
     """Say what speaks against the best network, or that too little speaks for it."""
     if evidence.is_refuted:
         return _refuted(evidence)
+    if evidence.cancels:
+        return (
+            f"a network of {evidence.network} explains the answers, but {CANCEL}: delivered, it misses fresh ones by "
+            f"{evidence.certificate.rms_error:.1e} of their spread."
+        )
     is_right = evidence.explains and not (evidence.missed or evidence.missed_trials)
     return _unconfirmed(evidence) if is_right else _unknown_kind(evidence)
 
