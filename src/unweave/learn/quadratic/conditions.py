@@ -22,7 +22,8 @@ class ConditionRules:
         paired_points: up to which all pairs are compared: their cosines take 200 MB then.
         chance: in units of ``sqrt(d / n)``, which is how much moments of Gaussian points scatter, up to which a
             deviation is chance; three, as is usual.
-        no_share: what is below this share of the size of labels, or of inputs, is rounding; chosen.
+        no_share: what is below this share of the size of labels, or of inputs, is rounding; chosen: some
+            thousand roundings of float64.
     """
 
     comfortable_points: float = 0.35
