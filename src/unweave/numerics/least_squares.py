@@ -6,8 +6,7 @@ eigenvectors, conjugate gradients) and which parameters move belongs to the prob
 
 Some loops stay apart: those that run many small fits as one batch, with a damping each (`identification.profiles`,
 `identification.hessians.collinear`, `numerics.power_steps`, `_kernels.landscape`), and the trust region of networks of
-squares, whose Hessian products show negative curvature that Gauss-Newton does not see. Fits to coarse answers
-(`identification.coarse.fit`) have a loop of their own that was not ported yet.
+squares, whose Hessian products show negative curvature that Gauss-Newton does not see.
 """
 
 import time
