@@ -240,6 +240,21 @@ def no_network(rng: np.random.Generator) -> Truth:
     return Truth(functions[int(rng.integers(len(functions)))], inputs, any_domain(rng), hidden_share=1.0)
 
 
+def no_network_far_from_zero(rng: np.random.Generator) -> Truth:
+    """Plant smooth functions in boxes far from zero, which networks of huge weights imitate."""
+    inputs, lower = int(rng.integers(1, 3)), rng.choice([0.0, 10.0 ** rng.uniform(0, 6)])
+    w = rng.uniform(0.3, 1.5, inputs)
+    shapes: list[Function] = [
+        lambda u: u**3 + u,
+        lambda u: np.sqrt(2.0 + 0.3 * u),
+        np.exp,
+        np.arctan,
+        lambda u: 1.0 / (3.0 + u),
+    ]
+    shape = shapes[int(rng.integers(len(shapes)))]
+    return Truth(lambda x: shape(((x - lower) * 2.0 - 1.0) @ w)[:, None], inputs, Box(lower, lower + 1.0))
+
+
 def probabilities(rng: np.random.Generator) -> Truth:
     """Answer with probabilities."""
     network = drawn(rng, SMOOTH + KINKED, outputs=3)
@@ -285,6 +300,7 @@ PLANTS: tuple[Plant, ...] = (
     piecewise_constant,
     deep,
     no_network,
+    no_network_far_from_zero,
     probabilities,
     small_budget,
     with_hints,

@@ -190,6 +190,19 @@ def near_duplicates(rng: np.random.Generator) -> Truth:
     return Truth(function, network.inputs, any_domain(rng), planted, exact=planted)
 
 
+def nearly_linear(rng: np.random.Generator) -> Truth:
+    """Plant neurons that hardly bend in a box, two of them a little apart: other parameters make up for that."""
+    network = drawn(rng, SMOOTH, inputs=int(rng.integers(1, 4)), neurons=int(rng.integers(1, 3)), outputs=1)
+    hidden, output = network.layers
+    size, apart = 10.0 ** rng.uniform(-2, 0), 10.0 ** rng.uniform(-4, 0)
+    rows = size * np.column_stack([hidden.weights, hidden.biases])
+    rows = np.vstack([rows, rows[0] + apart * size * np.eye(network.inputs + 1)[rng.integers(network.inputs + 1)]])
+    outgoing = np.column_stack([output.weights, rng.choice([1.0, rng.uniform(0.1, 1.0)]) * output.weights[:, :1]])
+    biases = rows[:, -1] + rng.standard_normal()
+    planted = Network((replace(hidden, weights=rows[:, :-1], biases=biases), replace(output, weights=outgoing / size)))
+    return Truth(planted, network.inputs, Box(-1.0, 1.0), planted)
+
+
 def parallel(rng: np.random.Generator) -> Truth:
     """Plant neurons that are parallel: in pairs, along the axes, or all in one direction or two."""
     network = drawn(rng, SMOOTH + KINKED, neurons=int(rng.integers(2, 13)))
@@ -249,6 +262,7 @@ PLANTS: tuple[Plant, ...] = (
     many_kinks,
     many_slabs,
     near_duplicates,
+    nearly_linear,
     parallel,
     uneven_weights,
     dead_and_far,

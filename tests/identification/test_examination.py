@@ -41,3 +41,13 @@ def test_what_a_network_misses_is_still_known_when_fits_have_seen_it() -> None:
     assert refiner.finds_missed(candidate, batch=50)
     after = Examination().of_known_fault(candidate, refiner)
     assert after.missed == before.missed == candidate.certificate.fresh_queries
+
+
+def test_a_time_limit_may_leave_no_fresh_answers() -> None:
+    """Their errors were asked for a quantile, which raised an IndexError in the middle of a run."""
+    planted = general_network(np.random.default_rng(8), inputs=3, neurons=3, activation=TANH)
+    unit = in_own_units(planted, inputs=3, domain=Box(-1.0, 1.0))
+    refiner = Refiner(AnswerPool(unit, *np.random.default_rng(9).spawn(2)), LevenbergMarquardt(), noise=1e-15)
+    candidate = refiner(Start(planted, 0.0))
+    unasked = AnswerPool(unit, *np.random.default_rng(10).spawn(2))
+    assert Examination()._seen(candidate, unasked) == candidate.certificate.noise

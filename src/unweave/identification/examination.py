@@ -189,7 +189,9 @@ class Examination:
         return excused if spread is None else np.minimum(excused, self.unlucky * seen * spread)
 
     def _seen(self, candidate: Candidate, answers: AnswerPool) -> float:
-        """A large error at fresh points, no less than the noise."""
+        """A large error at fresh points, no less than the noise, which it is where the time ended before any."""
+        if not len(answers.fresh_points):
+            return candidate.certificate.noise
         errors = _errors(candidate, answers.fresh_points, answers.fresh_values)
         usual = 1.0 if candidate.floor < self.rounding else self.usual
         return max(float(np.quantile(errors, usual)), candidate.certificate.noise)

@@ -121,8 +121,9 @@ def identify(
         raise InvalidInput(f"identify needs neurons to be a whole number of at least 1, got {neurons!r}.")
     if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
         raise InvalidInput(f"identify needs a seed of at least 0, got {seed!r}.")
-    for name, share in (("confidence", confidence), ("coverage", coverage)):
-        if share is not None and (not isinstance(share, float) or not 0.0 < share < 1.0):
+    shares = {"confidence": confidence} | ({} if coverage is None else {"coverage": coverage})
+    for name, share in shares.items():
+        if not isinstance(share, float) or not 0.0 < share < 1.0:
             raise InvalidInput(f"identify needs {name} to be a number between 0 and 1, got {share!r}.")
     if coverage is not None and (needed := fresh_needed(coverage, confidence=confidence)) > Examination.most_fresh:
         raise InvalidInput(

@@ -179,6 +179,7 @@ class TestLimits:
             {"progress": 3},
             {"inputs": 10**9},
             {"confidence": 1.0},
+            {"confidence": None},
             {"coverage": 0},
             {"coverage": 1 - 1e-12},
             {"seconds": -1},

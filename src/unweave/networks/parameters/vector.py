@@ -312,21 +312,24 @@ def twin_distance(network: Network, points: Points, limit: float) -> float:
     """Give the distance of two smooth neurons, relative to their weights, below which answers show one between them.
 
     Two halves of a neuron ``a g(z)`` whose weights of an input x differ by ``d`` are not the whole by
-    ``a g''(z) (d x)^2 / 8``, of which changes of the parameters hide a part: nearly all of it where a neuron is nearly
-    linear. The direction counts in which least is left, of inputs, bias, and the neuron itself: two that are a little
-    more and a little less steep differ by ``a g''(z) (d z)^2 / 8``, which is small in the slab of a steep neuron. Given
-    is twice the distance at which that reaches the limit, since other directions and unequal halves hide a little
-    more. Zero if unknown.
+    ``a g^(2)(z) (d x)^2 / 8 + a g^(4)(z) (d x)^4 / 384``, of which changes of the parameters hide a part: nearly all of
+    the first term where a neuron is nearly linear, and all of it along the bias of a Gaussian or an error function.
+    The direction counts in which least is left, of inputs, bias, and the neuron itself: two that are a little more and
+    a little less steep differ by ``a g^(2)(z) (d z)^2 / 8``, which is small in the slab of a steep neuron. Given is
+    twice the distance at which that reaches the limit, since other directions and unequal halves hide a little more.
+    Zero if unknown.
     """
     hidden = network.layers[0]
     if not is_shallow(network) or not hidden.activation.is_smooth or hidden.neurons == 0 or len(points) == 0:
         return 0.0
     vector = ParameterVector(network)
-    left = _unexplained_bends(hidden, points, has_affine_part=network.skip is not None)
+    second, fourth = _unexplained_bends(hidden, points, has_affine_part=network.skip is not None)
     # Directions of inputs and bias are in units of the neuron's weights; along the neuron itself they are already.
-    left[:, :-1] *= vector.neuron_sizes[:, None] ** 2
-    weakest = float(np.min(vector.output_sizes * np.min(left, axis=1)))
-    return float(min(2.0 * np.sqrt(8.0 * limit / weakest), 1.0)) if weakest > 0.0 else 1.0
+    sizes = np.column_stack([np.repeat(vector.neuron_sizes[:, None], hidden.inputs + 1, axis=1), np.ones(len(second))])
+    with np.errstate(divide="ignore"):
+        allowed = limit / vector.output_sizes[:, None]
+        distances = np.minimum((8.0 * allowed / second) ** 0.5, (384.0 * allowed / fourth) ** 0.25) / sizes
+    return float(min(2.0 * np.max(distances), 1.0))
 
 
 def _unexplained_bends(
@@ -337,8 +340,8 @@ def _unexplained_bends(
     most_columns: int = 400,
     rows_per_column: int = 2,
     fewest: int = 100,
-) -> Float64[np.ndarray, "neurons directions"]:
-    """Give the root mean squares of what changes of parameters leave of every neuron's bends, per direction.
+) -> tuple[Float64[np.ndarray, "neurons directions"], Float64[np.ndarray, "neurons directions"]]:
+    """Give the root mean squares of what changes of parameters leave of second and fourth derivatives, per direction.
 
     Args:
         hidden: the neurons.
@@ -363,10 +366,10 @@ def _unexplained_bends(
     else:
         columns = np.concatenate([changes, np.broadcast_to(beside, (hidden.neurons, *beside.shape))], axis=2)
     basis = np.linalg.qr(columns / positive(np.linalg.norm(columns, axis=1, keepdims=True)))[0]
-    values = (
-        bends
-        * np.concatenate([np.broadcast_to(lifted, (hidden.neurons, *lifted.shape)), arguments.T[:, :, None]], axis=2)
-        ** 2
-    )
-    rest = values - basis @ (np.swapaxes(basis, 1, 2) @ values)
-    return np.sqrt(np.sum(rest**2, axis=1) / max(len(some) - basis.shape[2], 1))
+    along = np.concatenate([np.broadcast_to(lifted, (hidden.neurons, *lifted.shape)), arguments.T[:, :, None]], axis=2)
+    step = 1e-3  # second differences of second derivatives: exact to 1e-6, and to rounding of 1e-10
+    sides = [hidden.activation(arguments + side * step, 2).T[:, :, None] for side in (-1, 1)]
+    derivatives = bends * along**2, (sides[0] - 2.0 * bends + sides[1]) / step**2 * along**4
+    rests = (each - basis @ (np.swapaxes(basis, 1, 2) @ each) for each in derivatives)
+    second, fourth = (np.sqrt(np.sum(each**2, axis=1) / max(len(some) - basis.shape[2], 1)) for each in rests)
+    return second, fourth
