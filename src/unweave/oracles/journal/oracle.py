@@ -25,8 +25,9 @@ class Journal:
     Args:
         path: of the file, which is made if there is none; several runs may use it, at the same time, too.
         model: name under which the answers are kept; that of the model itself if empty.
-        is_forced: whether answers are forced to the disk, so that they survive a power cut, too: a matter of some
-            milliseconds per request. If omitted, those of servers are, which take longer, and may have a price.
+        is_forced: whether every answer is forced to the disk, so that it survives a power cut, too: a matter of some
+            milliseconds per request. If omitted, those of servers are, which take longer, and may have a price; others
+            survive the end of the process, and a power cut up to the last moments if they come slowly.
     """
 
     path: str | Path

@@ -35,6 +35,11 @@ INDEXED_TOGETHER = 50_000
 PAGE_BYTES = 65_536
 # Pages that wait in the log of SQLite before they are moved to the file: 16 MB at a time.
 MOVED_TOGETHER = 250
+# Bytes a second above which answers are not forced to the disk. Below, forcing takes little of the time of a run: a
+# disk that takes 100 MB a second is busy with them, which are written twice, for a fiftieth of it.
+FORCED_BYTES = 1_000_000
+# Seconds before which nothing is: what was asked in them is asked again in as many.
+FORCED_SECONDS = 1.0
 # Bytes of points in a row of the table: SQLite copies a row several times, which takes half of the CPU time where the
 # copies stay in the processor's cache. Longer requests are written in parts, in one transaction.
 PART_BYTES = 250_000
@@ -112,8 +117,10 @@ class JournalFile:
 
     Args:
         path: of the file; it is made if there is none.
-        is_forced: whether answers are forced to the disk, so that they survive a power cut, too. That takes some
-            milliseconds per request; without it they survive the end of the process, however it ends.
+        is_forced: whether every answer is forced to the disk, so that it survives a power cut, too. That takes some
+            milliseconds per request. Without it answers survive the end of the process, however it ends, and a power
+            cut up to the last moments; a new file of one model that answers faster than a disk can be forced to take
+            it (`FORCED_BYTES`) may be lost by a power cut: asking again takes as little time.
         is_read: whether it is only read; it has to be there then.
 
     Raises:
@@ -123,6 +130,7 @@ class JournalFile:
 
     def __init__(self, path: str | Path, *, is_forced: bool = False, is_read: bool = False) -> None:
         self.path = Path(path)
+        self._opened, self._written = time.monotonic(), 0
         if is_read and not self.path.is_file():
             raise UnreadableFile(f"there is no journal at {path}: check the path.")
         # Also for reading: a run that was killed may have left its last answers to be put into place.
@@ -138,14 +146,20 @@ class JournalFile:
             raise UnreadableFile(f"{path} is no journal of Unweave, or damaged: {error}.") from error
 
     def _prepare(self, *, is_forced: bool, is_read: bool) -> None:
-        if self._has_tables():
-            # Before anything is changed. A run that was killed at its very beginning has left none.
+        is_new = not self._has_tables()
+        if not is_new:
+            # Before anything is changed. A run that was killed at its very beginning has left no tables.
             self._check_kind()
+        # Answers of before may have been dear, whatever the speed of those that are added.
+        self._is_loose = not (is_forced or is_read) and (
+            is_new or not self._number("SELECT EXISTS (SELECT 1 FROM requests)")
+        )
         if is_read:
             return
+        forcing = "FULL" if is_forced else "OFF" if self._is_loose else "NORMAL"
+        self.connection.execute(f"PRAGMA synchronous = {forcing}")
         self.connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         self.connection.execute("PRAGMA journal_mode = WAL")
-        self.connection.execute(f"PRAGMA synchronous = {'FULL' if is_forced else 'NORMAL'}")
         self.connection.execute(f"PRAGMA wal_autocheckpoint = {MOVED_TOGETHER}")
         # Two runs may begin at once: the second one waits, and finds the tables of the first.
         with self.writing() as connection:
@@ -204,6 +218,8 @@ class JournalFile:
         # A probe is compared as a whole.
         together = len(points) if is_probe else max(1, PART_BYTES // (8 * model.inputs))
         values = (model.number, is_probe, time.time())
+        with self._failing_as_not_written():
+            self._choose_forcing(points.nbytes + written.nbytes)
         if len(points) <= together:
             with self._failing_as_not_written():
                 # One statement is a transaction of its own.
@@ -215,6 +231,21 @@ class JournalFile:
                 rows = slice(first, first + together)
                 number = self._write(values, points[rows], written[rows], request, first)
                 request = number if request is None else request
+
+    def _choose_forcing(self, more: int) -> None:
+        """Force nothing as long as one model answers faster than a disk would take it; from then on what is moved.
+
+        A killed process loses nothing by it: what was written belongs to the system. Answers of a slow model may be
+        dear, and another model in the same file may have a price: both bring forcing back, also for what is there.
+        """
+        if not self._is_loose:
+            return
+        self._written += more
+        is_fast = self._written > FORCED_BYTES * (time.monotonic() - self._opened - FORCED_SECONDS)
+        if not is_fast or self._number("SELECT count(*) FROM models") > 1:
+            self._is_loose = False
+            self.connection.execute("PRAGMA synchronous = NORMAL")
+            self.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
 
     def _write(
         self, values: tuple[int, bool, float], points: Points, answers: np.ndarray, part_of: int | None, first_row: int
