@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from unweave.cli.console import check_out
-from unweave.exceptions import InvalidInput, OracleError, TransportFailed, UnreadableFile
+from unweave.exceptions import InvalidInput, NotWritten, OracleError, TransportFailed, UnreadableFile
 
 if TYPE_CHECKING:
     from unweave.oracles.journal.oracle import Journal
@@ -79,10 +79,10 @@ def _check_model(path: Path, name: str) -> None:
 
 @contextmanager
 def telling_what_is_kept(oracle: "Oracle") -> Iterator[None]:
-    """Say, if a run is interrupted or its model fails, what was saved and how to go on."""
+    """Say, if a run is interrupted, its model fails or the disk is full, what was saved and how to go on."""
     try:
         yield
-    except (KeyboardInterrupt, OracleError, TransportFailed):
+    except (KeyboardInterrupt, OracleError, TransportFailed, NotWritten):
         said = kept_answers(oracle)
         if not oracle.is_recorded:
             typer.echo(f"{said} Run the same command again to go on." if said else NOT_KEPT, err=True)

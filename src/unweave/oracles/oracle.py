@@ -25,6 +25,7 @@ from unweave.exceptions import (
     OracleError,
     OracleFailed,
     TransportFailed,
+    UnreadableFile,
 )
 from unweave.oracles.ledger import Ledger
 
@@ -251,7 +252,7 @@ class Oracle(ABC):
         """Turn whatever the black box raises into `OracleFailed`, which says how many queries were answered."""
         try:
             yield
-        except (OracleError, BudgetExhausted, TransportFailed, NotWritten):
+        except (OracleError, BudgetExhausted, TransportFailed, NotWritten, UnreadableFile):
             # From an oracle that is asked through this one, from the way to it, or from its journal.
             raise
         except Exception as error:

@@ -1,6 +1,8 @@
 """The file of a journal: what is forced to the disk, and what a killed process leaves."""
 
+import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from unweave.exceptions import UnreadableFile
 from unweave.oracles.journal import store
+from unweave.oracles.journal.export import export_answers
 from unweave.oracles.journal.oracle import Journal, JournalOracle
 from unweave.oracles.journal.store import JournalFile
 from unweave.oracles.oracle import CallableOracle
@@ -106,3 +110,67 @@ def test_a_killed_process_loses_nothing_that_was_not_forced(path: Path, after: i
     requests = [request for request in file.requests(model) if not request.is_probe]
     assert all(np.array_equal(each.points, each.answers) for each in requests)
     assert file.connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+
+
+def long_journal(path: Path) -> None:
+    """A journal of two dozen pages."""
+    oracle = JournalOracle(CallableOracle(lambda points: 2.0 * points, inputs=40), Journal(path, model="model"))
+    for number in range(5):
+        oracle.query(np.full((1000, 40), float(number)))
+
+
+PAGES = 25
+
+
+@pytest.mark.parametrize("page", range(PAGES))
+def test_a_page_that_is_lost_is_noticed_or_asked_again(path: Path, page: int) -> None:
+    """As a power cut may leave a file that was not forced; nothing is ever read that was not written."""
+    long_journal(path)
+    content = bytearray(path.read_bytes())
+    assert len(content) > PAGES * store.PAGE_BYTES
+    content[page * store.PAGE_BYTES : (page + 1) * store.PAGE_BYTES] = bytes(store.PAGE_BYTES)
+    path.write_bytes(content)
+    try:
+        oracle = JournalOracle(CallableOracle(lambda points: 2.0 * points, inputs=40), Journal(path, model="model"))
+        for number in range(5):
+            asked = np.full((1000, 40), float(number))
+            np.testing.assert_array_equal(oracle.query(asked), 2.0 * asked)
+    except UnreadableFile as error:
+        assert "damaged" in str(error)  # noqa: PT017
+    try:
+        export_answers(path, path.with_suffix(".csv"))
+    except UnreadableFile as error:
+        assert "damaged" in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize("change", ["answers = zeroblob(length(answers))", "type = 'abc'", "outputs = 2"])
+def test_answers_that_were_changed_are_refused_and_are_no_failure_of_the_model(path: Path, change: str) -> None:
+    written(path)
+    other = sqlite3.connect(path)
+    other.execute(f"UPDATE requests SET {change}")
+    other.commit()
+    other.close()
+    with pytest.raises(UnreadableFile, match=r"is damaged: .* Name another one, or remove it"):
+        written(path)
+    with pytest.raises(UnreadableFile, match="is damaged"):
+        export_answers(path, path.with_suffix(".csv"))
+
+
+def test_a_journal_is_read_where_nothing_can_be_written(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(path)
+    monkeypatch.setattr(store.os, "access", lambda *_: False)
+    names = sorted(path.parent.iterdir())
+    file = JournalFile(path, is_read=True)
+    assert [file.count(model) for model in file.models()] == [len(POINTS)]
+    assert sorted(path.parent.iterdir()) == names
+
+
+def test_answers_that_wait_beside_a_file_are_not_passed_over(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    oracle = written(path)
+    copy = path.with_name("copy.sqlite")
+    for ending in ("", "-wal"):
+        shutil.copy(f"{path}{ending}", f"{copy}{ending}")
+    del oracle
+    monkeypatch.setattr(store.os, "access", lambda *_: False)
+    with pytest.raises(UnreadableFile, match="copy both to another folder"):
+        JournalFile(copy, is_read=True)

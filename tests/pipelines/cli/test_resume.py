@@ -255,6 +255,24 @@ def test_ctrl_c_waits_for_what_is_under_way_and_says_how_to_go_on(server: ModelS
     assert held(Path("run", NAME)) + PROBE == sum(server.asked.values())
 
 
+def test_a_full_disk_says_what_was_saved_and_the_run_goes_on() -> None:
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000)); "
+    command = [sys.executable, "-c", limit + "from unweave.cli import run; raise SystemExit(run())"]
+    options = ["identify", "models.py:answer", "--inputs", str(INPUTS), "--out", "run", "--quiet"]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+    assert done.returncode == 5, done.stderr
+    # What did not fit any more was asked in vain.
+    spent, kept = asked(), held(Path("run", NAME))
+    assert 0 < kept < spent
+    assert f"{kept} answers are saved in run/{NAME}. Run the same command again to go on." in done.stderr
+    assert "make room" in " ".join(done.stderr.split())
+    whole = identified(out="whole")
+    needed = asked()
+    found = identified()
+    assert asked() == needed - kept
+    assert as_document(found)["network"] == as_document(whole)["network"]
+
+
 def test_kills_in_small() -> None:
     """A small version of `benchmarks/journals.py`, in a process of its own: copies of one that runs JAX may block."""
     command = [sys.executable, str(BENCHMARKS / "journals.py"), "kills", "--kills", "1"]
