@@ -16,11 +16,11 @@ from unweave.cli.targets import (
     TRANSPORT_OPTIONS,
     domain_of,
     headers_of,
-    is_address,
     oracle_of_target,
     shown_target,
 )
 from unweave.exceptions import InvalidInput, NotWritten
+from unweave.oracles.models.names import is_address
 
 if TYPE_CHECKING:
     from unweave.exposure.result import Audit

@@ -18,7 +18,6 @@ from unweave.cli.console import (
     check_out,
     check_picture,
     leave_when_measured,
-    named_object,
     optional_numbers,
     progress,
     save_picture,
@@ -27,6 +26,7 @@ from unweave.cli.console import (
 )
 from unweave.exceptions import InvalidInput
 from unweave.extras import need
+from unweave.oracles.models.names import named_object
 
 if TYPE_CHECKING:
     from unweave.explore.feature_correction.result import FeatureCorrection

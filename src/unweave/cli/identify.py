@@ -14,8 +14,10 @@ from unweave.cli.console import AsJson, Out, Overwrite, Quiet, Seed, Tell, deliv
 from unweave.cli.dry_run import look_at, show_prospect
 from unweave.cli.progress import query_progress
 from unweave.cli.resume import goes_on, journal_of, telling_what_is_kept
-from unweave.cli.targets import domain_of, headers_of, is_address, oracle_of_target, shown_target
+from unweave.cli.targets import domain_of, headers_of, oracle_of_target, shown_target
+from unweave.exceptions import InvalidInput
 from unweave.folders import made
+from unweave.oracles.models.names import is_address
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -67,7 +69,7 @@ def identify(
         bool, typer.Option("--dry-run", help="Estimate queries, requests, time and price from at most 50 queries.")
     ] = False,
     price: Annotated[
-        float | None, typer.Option("--price-per-1000", min=0.0, help="Price of a thousand queries, for --dry-run.")
+        float | None, typer.Option("--price-per-1000", help="Price of a thousand queries, for --dry-run.")
     ] = None,
     out: Out = None,
     overwrite: Overwrite = False,
@@ -133,6 +135,7 @@ def identify(
         "concurrency": concurrency,
         "timeout": timeout,
     }
+    _check_estimate(rate, price, is_dry=is_dry)
     overwrite = overwrite or goes_on(out, journal, settings)
     place = journal_of(out, journal, settings, overwrite=overwrite, is_kept=not is_forgetful)
     headers = headers_of(header or [])
@@ -152,6 +155,15 @@ def identify(
     if explain:
         show(_routes(found), on_stderr=as_json)
     leave_with(found)
+
+
+def _check_estimate(rate: float | None, price: float | None, *, is_dry: bool) -> None:
+    """Refuse what an estimate can't be made with, and what is said for one that is not made."""
+    if price is not None and not is_dry:
+        raise InvalidInput("--price-per-1000 is for an estimate: say --dry-run, too, or leave it out.")
+    for option, number in (("--rate", rate), ("--price-per-1000", price)):
+        if number is not None and not 0.0 < number < float("inf"):
+            raise InvalidInput(f"{option} needs to be a positive number, got {number}.")
 
 
 def _routes(found: "Result") -> "Table":
