@@ -10,6 +10,7 @@ import typer
 
 from unweave.cli import console, options
 from unweave.cli.console import AsJson, Out, Overwrite, Quiet, Seed, Tell
+from unweave.cli.progress import query_progress
 from unweave.cli.resume import telling_what_is_kept
 from unweave.cli.targets import (
     SERVER_OPTIONS,
@@ -98,11 +99,11 @@ def audit(
         "box": None if box is None else list(box),
     }
     _check_html(html)
-    with console.progress(is_shown=not quiet) as tell:
-        tell("loading", 0)
+    with query_progress(is_shown=not quiet) as progress:
         console.check_out(out, overwrite=overwrite)
         with _opened(target, settings, headers=headers_of(header or []), journal=journal) as oracle:
-            found = _audited(oracle, settings, tell=tell)
+            progress.watch(oracle)
+            found = _audited(oracle, settings, tell=progress.tell)
     _deliver(found, settings, html=html, out=out, overwrite=overwrite, as_json=as_json, quiet=quiet)
     console.leave_when_measured(is_complete=found.is_complete)
 

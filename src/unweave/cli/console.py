@@ -50,25 +50,6 @@ Out = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write network,
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in that folder.")]
 
 
-@contextmanager
-def progress(*, is_shown: bool = True, unit: str = "queries") -> Iterator[Tell]:
-    """Stage, count of a unit so far and elapsed time on stderr, if that is a terminal."""
-    console = Console(stderr=True)
-    if not is_shown or not sys.stderr.isatty() or console.is_dumb_terminal:
-        yield lambda *_: None
-        return
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description:<24}"),
-        TextColumn("{task.fields[count]:>9,} " + unit),
-    )
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as shown:
-        task = shown.add_task("starting", total=None, count=0)
-        yield lambda stage, count: shown.update(task, description=stage, count=count)
-
-
 def numbers(words: str, kind: type[Number], option: str) -> tuple[Number, ...]:
     """Numbers that a user wrote with commas between them.
 
