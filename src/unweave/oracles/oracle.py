@@ -170,6 +170,8 @@ class Oracle(ABC):
     is_remote = False
     # Whether its answers are on disk already: a journal would keep them twice.
     is_recorded = False
+    # Queries before the first of a run, to see that the model is still the same.
+    probes = 0
 
     def __init__(
         self,

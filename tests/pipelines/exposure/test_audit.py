@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,12 +17,14 @@ TRUTH = general_network(np.random.default_rng(1), inputs=5, neurons=4, outputs=2
 
 
 class Counted:
-    """A model that counts the points it was asked."""
+    """A model that counts the points it was asked, and fails after so many."""
 
-    def __init__(self) -> None:
-        self.points = 0
+    def __init__(self, most: int = 10**9) -> None:
+        self.points, self.most = 0, most
 
     def __call__(self, points: np.ndarray) -> np.ndarray:
+        if self.points + len(points) > self.most:
+            raise RuntimeError("out of order")
         self.points += len(points)
         return TRUTH(points)
 
@@ -72,6 +75,30 @@ def test_the_budget_holds_for_the_whole(budget: int) -> None:
     assert not found.is_complete
     assert any("budget" in each.reason for each in found.exposures)
     assert all(each.reason for each in found.exposures)
+
+
+def test_a_journal_keeps_the_answers_of_the_whole(tmp_path: Path) -> None:
+    """Noise is drawn anew for every answer, and is the same when an audit goes on."""
+    forms, journal = ["full precision", "noise 1e-6", "6 decimals"], tmp_path / "audit.sqlite"
+    whole = unweave.audit(TRUTH, forms=forms, journal=tmp_path / "whole.sqlite")
+    model = Counted(most=whole.queries // 2)
+    with pytest.raises(unweave.OracleError, match="out of order"):
+        unweave.audit(model, inputs=5, forms=forms, journal=journal)
+    kept, model.most = model.points, 10**9
+    found = unweave.audit(model, inputs=5, forms=forms, journal=journal)
+    assert [replace(each, seconds=0.0) for each in found.exposures] == [
+        replace(each, seconds=0.0) for each in whole.exposures
+    ]
+    assert found.queries == whole.queries
+    probes = 8
+    assert model.points - kept == whole.queries - kept + probes
+
+
+def test_the_probes_of_a_journal_count(tmp_path: Path) -> None:
+    model = Counted()
+    with pytest.raises(unweave.InvalidInput, match="budget of more than 72 queries"):
+        unweave.audit(model, inputs=5, budget=71, journal=tmp_path / "audit.sqlite")
+    assert model.points == 0
 
 
 def test_the_budget_of_an_oracle_holds_too() -> None:

@@ -101,7 +101,7 @@ class JournalOracle(Oracle):
         super().__init__(inputs=oracle.inputs, outputs=oracle.outputs, domain=oracle.domain)
         self._oracle, self.ledger, self._probe = oracle, oracle.ledger, probe or ModelProbe()
         self.name, self.fingerprint = journal.model or oracle.name, oracle.fingerprint
-        self.is_remote = oracle.is_remote
+        self.is_remote, self.probes = oracle.is_remote, self._probe.points * self._probe.repeats
         is_forced = oracle.is_remote if journal.is_forced is None else journal.is_forced
         file = JournalFile(journal.path, is_forced=is_forced)
         model = file.model_of(self.name, fingerprint=self.fingerprint, inputs=self.inputs)
