@@ -214,6 +214,9 @@ def test_no_secret_is_written_anywhere(
     command = ["identify", address, *template, *headers, "--out", "run"]
     assert run(command) == 0
     assert run(["journal", "export", "run"]) == 0
+    assert run(["report", "run", "--html", "report.html"]) == 0
+    audit = ["audit", *command[1:-1], "audited", "--forms", "float32", "--html", "audit.html", "--max-batch", "50"]
+    assert run(audit) == 0
     server.fault = lambda _: 500
     Path("run", NAME).unlink()
     assert run([*command, "--overwrite"]) == 3
@@ -222,7 +225,7 @@ def test_no_secret_is_written_anywhere(
     captured = capsys.readouterr()
     texts = [captured.out.encode(), captured.err.encode()]
     texts += [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
-    assert len(texts) > 6
+    assert len(texts) > 10
     for word in (b"topsecret", b"hushhush", b"paroleword", b"plainvalue", b"literalkey"):
         assert not [text for text in texts if word in text]
     written = unweave.read_run("run").settings
