@@ -259,7 +259,7 @@ def test_ctrl_c_waits_for_what_is_under_way_and_says_how_to_go_on(server: ModelS
 
 
 def test_a_full_disk_says_what_was_saved_and_the_run_goes_on() -> None:
-    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, 2_000_000)); "
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (700_000, 700_000)); "
     command = [sys.executable, "-c", limit + "from unweave.cli import run; raise SystemExit(run())"]
     options = ["identify", "models.py:answer", "--inputs", str(INPUTS), "--out", "run", "--quiet"]
     done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
