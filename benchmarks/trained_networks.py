@@ -1,4 +1,4 @@
-"""Networks that scikit-learn has trained on its bundled data, recovered through `predict` only.
+"""Networks that scikit-learn has trained on its bundled data, recovered through `predict` or `predict_proba` only.
 
 python benchmarks/trained_networks.py
 python benchmarks/trained_networks.py --data diabetes --widths 5 10 --states 5
@@ -7,15 +7,16 @@ python benchmarks/trained_networks.py --widths 10 --solvers lbfgs --iterations 1
 python benchmarks/trained_networks.py --widths 5 10 --solvers lbfgs --raw
 python benchmarks/trained_networks.py --widths 5 10 --solvers lbfgs --raw --box
 python benchmarks/trained_networks.py --data diabetes --widths 10 --solvers lbfgs --states 5 --first 1000
+python benchmarks/trained_networks.py --classes --data iris wine cancer --widths 5 --solvers adam --raw
 """
 
 import time
 import warnings
 
 import numpy as np
-from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
+from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits, load_iris, load_wine
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.neural_network import MLPRegressor
+from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -25,6 +26,7 @@ from unweave.activations import RELU, SIGMOID, TANH
 from unweave.networks.network import Network
 
 DATA = {"diabetes": load_diabetes, "cancer": load_breast_cancer, "digits": load_digits}
+CLASSES = {"iris": load_iris, "wine": load_wine, "cancer": load_breast_cancer, "digits": load_digits}
 ACTIVATIONS = {"tanh": TANH, "logistic": SIGMOID, "relu": RELU}
 SOLVERS = ("lbfgs", "adam")
 # Error of a parameter above which a network called identified would be wrong.
@@ -34,7 +36,8 @@ WRONG = 1e-6
 def main() -> None:
     """Train, ask, compare; one line per data set and activation, and one per network that is not identified."""
     parser = parser_of(__doc__)
-    parser.add_argument("--data", nargs="+", choices=DATA, default=list(DATA))
+    parser.add_argument("--data", nargs="+", choices=DATA | CLASSES, default=list(DATA))
+    parser.add_argument("--classes", action="store_true", help="classifiers, asked for their probabilities")
     parser.add_argument("--widths", nargs="+", type=int, default=[5, 10, 20, 40])
     parser.add_argument("--states", type=int, default=3, help="values of random_state")
     parser.add_argument("--first", type=int, default=0, help="the first of them")
@@ -46,9 +49,10 @@ def main() -> None:
     settings = parser.parse_args()
     print("data, activation: networks, identified / partly / not, wrong | queries per parameter | error | seconds")
     for data in settings.data:
-        points, target = DATA[data](return_X_y=True)
+        points, target = (CLASSES if settings.classes else DATA)[data](return_X_y=True)
         if not settings.raw:
-            points, target = StandardScaler().fit_transform(points), (target - target.mean()) / target.std()
+            points = StandardScaler().fit_transform(points)
+            target = target if settings.classes else (target - target.mean()) / target.std()
         # A column that is always the same has no range, and no weight of it is ever trained.
         points = points[:, np.ptp(points, axis=0) > 0.0]
         domain = unweave.Box(points.min(axis=0), points.max(axis=0)) if settings.box else None
@@ -56,7 +60,7 @@ def main() -> None:
             models = [
                 make_pipeline(
                     StandardScaler() if settings.raw else "passthrough",
-                    MLPRegressor(
+                    (MLPClassifier if settings.classes else MLPRegressor)(
                         hidden_layer_sizes=(width,),
                         activation=activation,
                         solver=solver,
@@ -87,13 +91,10 @@ def recovered(pipeline: Pipeline, domain: unweave.Box | None) -> tuple[str, floa
     if isinstance(scaler, StandardScaler):
         weights = weights / scaler.scale_
         biases = biases - weights @ scaler.mean_
-    truth = Network.shallow(
-        weights=weights,
-        biases=biases,
-        output_weights=model.coefs_[1].T,
-        offset=model.intercepts_[1],
-        activation=ACTIVATIONS[model.activation],
-    )
+    outputs, offset = model.coefs_[1].T, model.intercepts_[1]
+    if isinstance(model, MLPClassifier):
+        outputs, offset = centred_logits(outputs, offset)
+    truth = Network.shallow(weights, biases, outputs, offset, ACTIVATIONS[model.activation])
     start = time.perf_counter()
     found = unweave.identify(pipeline, domain=domain)
     seconds = time.perf_counter() - start
@@ -102,6 +103,14 @@ def recovered(pipeline: Pipeline, domain: unweave.Box | None) -> tuple[str, floa
         print(f"  {found.outcome.value}: width {truth.widths[0]}, {model.solver}, random_state {model.random_state}: ")
         say(f"    error {error:.0e}, {found.queries} queries, {seconds:.1f} s; {found.reason}")
     return found.outcome.value, found.queries / truth.parameters, error, seconds
+
+
+def centred_logits(outputs: np.ndarray, offset: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Write the logits of all classes as they are recovered: shifted, so that they sum to zero."""
+    if len(offset) == 1:
+        # One output is the logit of the second class against the first one.
+        outputs, offset = np.concatenate([-outputs, outputs]) / 2.0, np.concatenate([-offset, offset]) / 2.0
+    return outputs - outputs.mean(axis=0), offset - offset.mean()
 
 
 def largest_error(network: Network, truth: Network, domain: unweave.Box | None) -> float:
@@ -116,7 +125,7 @@ def largest_error(network: Network, truth: Network, domain: unweave.Box | None) 
             answers, others = truth(center + half_width * standard), network(center + half_width * standard)
             alike = float(np.max(np.abs(others - answers)) / np.std(answers))
             return alike if network.widths == (visible,) else np.inf
-    return unweave.match(network, truth).largest_error
+    return unweave.match(network, truth).largest_error if network.widths == truth.widths else np.inf
 
 
 def report(name: str, rows: list[tuple[str, float, float, float]]) -> None:

@@ -89,12 +89,14 @@ def certified(network: Network, truth: Network, points: np.ndarray, fresh: np.nd
 
 
 class Counted:
-    """A function of points that counts those it was asked for."""
+    """A function of points that counts those it was asked for, and fails after so many."""
 
-    def __init__(self, function: Callable[[np.ndarray], np.ndarray]) -> None:
-        self._function, self.asked = function, 0
+    def __init__(self, function: Callable[[np.ndarray], np.ndarray], *, most: int = 10**9) -> None:
+        self._function, self._most, self.asked = function, most, 0
 
     def __call__(self, points: np.ndarray) -> np.ndarray:
+        if self.asked + len(points) > self._most:
+            raise RuntimeError("out of order")
         self.asked += len(points)
         return self._function(points)
 

@@ -1,7 +1,7 @@
 """Pages of every kind of result, with hostile names in them, for tests of markup and of the browser."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 
 import numpy as np
@@ -10,6 +10,11 @@ from shown_reports import CERTIFICATE, identification, planted
 from unweave.activations import RELU
 from unweave.exposure.answers import FORMS
 from unweave.exposure.result import Audit, Exposure
+from unweave.learn.hierarchical.certificate import HierarchicalCertificate
+from unweave.learn.lowest_layer.evidence import LowestLayerCertificate
+from unweave.learn.overparameterized.estimator import TrainingCertificate
+from unweave.learn.quadratic.certificate import OptimalityCertificate
+from unweave.learn.relu_network.certificate import ReluCertificate
 from unweave.networks.planted import general_network
 from unweave.networks.quadratic.teacher import make_teacher
 from unweave.reports.audit import as_document
@@ -119,6 +124,14 @@ def _quadratic() -> Result:
     return Result(Outcome.IDENTIFIED, "known.", teacher, cost=Cost(samples=8))
 
 
+def learnt_result(kind: type) -> Result:
+    """A result from samples, with a certificate of this kind: some number in the place of each of its numbers."""
+    some = {int: 3, float: 0.25, bool: True, str: "planted", tuple[int, ...]: (2, 1)}
+    certificate = kind(**{each.name: some[each.type] for each in fields(kind)})
+    cost = Cost(samples=100, seconds={"fitting": 0.5})
+    return replace(whole_result(), certificate=certificate, cost=cost, ranges=None)
+
+
 def _wide() -> Result:
     network = general_network(np.random.default_rng(0), inputs=30, neurons=80, outputs=3, activation=RELU)
     return replace(whole_result(), network=network, ranges=None)
@@ -144,6 +157,15 @@ MAKERS: dict[str, Callable[[], Page]] = {
     "landscape": lambda: landscape_page(landscape_document(), plain_origin()),
     "audit": lambda: audit_page(as_document(audit_of_everything()), plain_origin()),
     "correction": lambda: correction_page(correction_document(), plain_origin()),
+} | {
+    f"learnt, {kind.__name__}": lambda kind=kind: result_page(learnt_result(kind), plain_origin())
+    for kind in (
+        HierarchicalCertificate,
+        LowestLayerCertificate,
+        OptimalityCertificate,
+        ReluCertificate,
+        TrainingCertificate,
+    )
 }
 PAGE_NAMES = tuple(MAKERS)
 

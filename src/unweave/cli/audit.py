@@ -1,26 +1,18 @@
 """`unweave audit`: how exposed is a model?"""
 
-import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, redirect_stdout
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from unweave.cli import console, options
+from unweave.cli.asking import opened
 from unweave.cli.console import AsJson, Out, Overwrite, Quiet, Seed, Tell
-from unweave.cli.resume import telling_what_is_kept
-from unweave.cli.targets import (
-    SERVER_OPTIONS,
-    TRANSPORT_OPTIONS,
-    domain_of,
-    headers_of,
-    is_address,
-    oracle_of_target,
-    shown_target,
-)
+from unweave.cli.resume import goes_on, journal_of
+from unweave.cli.targets import headers_of, shown_target
 from unweave.exceptions import InvalidInput, NotWritten
+from unweave.oracles.models.names import is_address
 
 if TYPE_CHECKING:
     from unweave.exposure.result import Audit
@@ -39,9 +31,6 @@ def audit(
     ],
     inputs: options.Inputs = None,
     outputs: options.Outputs = None,
-    request: options.RequestTemplate = None,
-    answer: options.AnswerPath = None,
-    header: options.Header = None,
     output: options.OutputName = None,
     forms: Annotated[
         str | None,
@@ -62,10 +51,17 @@ def audit(
     scale: options.Scale = None,
     center: options.Center = None,
     box: options.Bounds = None,
-    journal: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Keep answers here, so that an audit that is stopped can be resumed."),
-    ] = None,
+    like: options.Like = None,
+    columns: options.Columns = None,
+    is_inside: options.Inside = False,
+    journal: options.JournalPath = None,
+    is_forgetful: options.Forgetful = False,
+    header: options.Header = None,
+    request: options.RequestTemplate = None,
+    answer: options.AnswerPath = None,
+    is_binary: options.Binary = None,
+    concurrency: options.Concurrency = None,
+    timeout: options.Timeout = None,
     html: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Write one HTML file that needs nothing else.")
     ] = None,
@@ -86,8 +82,12 @@ def audit(
         "output": output,
         "forms": forms,
         "budget": budget,
+        "headers": sorted(headers_of(header or [])),
         "request": request,
         "answer": answer,
+        "is_binary": is_binary,
+        "concurrency": concurrency,
+        "timeout": timeout,
         "rate": rate,
         "max_batch": max_batch,
         "price_per_1000": price_per_1000,
@@ -96,13 +96,19 @@ def audit(
         "scale": scale,
         "center": center,
         "box": None if box is None else list(box),
+        "like": None if like is None else str(like),
+        "columns": columns,
+        "inside": is_inside,
+        "journal": None if journal is None else str(journal),
     }
     _check_html(html)
-    with console.progress(is_shown=not quiet) as tell:
-        tell("loading", 0)
-        console.check_out(out, overwrite=overwrite)
-        with _opened(target, settings, headers=headers_of(header or []), journal=journal) as oracle:
-            found = _audited(oracle, settings, tell=tell)
+    overwrite = overwrite or goes_on(out, journal, settings)
+    place = journal_of(out, journal, settings, overwrite=overwrite, is_kept=not is_forgetful)
+    # They tell how fast somebody else may ask; where nothing is sent, nothing is slowed down.
+    asked = settings if is_address(target) else settings | dict.fromkeys(("rate", "max_batch"))
+    headers = headers_of(header or [])
+    with opened(target, asked, headers=headers, journal=place, out=out, is_shown=not quiet) as (oracle, tell):
+        found = _audited(oracle, settings, tell=tell)
     _deliver(found, settings, html=html, out=out, overwrite=overwrite, as_json=as_json, quiet=quiet)
     console.leave_when_measured(is_complete=found.is_complete)
 
@@ -111,32 +117,6 @@ def _check_html(html: Path | None) -> None:
     """Refuse a place that no file can be written to, before anything is spent."""
     if html is not None and (html.is_dir() or not html.absolute().parent.is_dir()):
         raise InvalidInput(f"--html needs a file in a folder that is there, got {html}: name another.")
-
-
-@contextmanager
-def _opened(
-    target: str, settings: Mapping[str, Any], *, headers: Mapping[str, str], journal: Path | None
-) -> Iterator["Oracle"]:
-    """Open the model, and say what was kept if the audit ends early."""
-    from unweave.oracles.journal.oracle import Journal
-
-    # Options of `identify` that an audit does not have.
-    asked = {**dict.fromkeys((*SERVER_OPTIONS, "like", "columns", "inside")), **settings}
-    if not is_address(target):
-        # They tell how fast somebody else may ask; here nothing is sent.
-        asked |= dict.fromkeys(TRANSPORT_OPTIONS)
-    name = f"{settings['target']} {settings['output'] or ''}".strip()
-    # What a model prints must not get between the results.
-    with redirect_stdout(sys.stderr):
-        oracle = oracle_of_target(
-            target,
-            asked,
-            headers=headers,
-            domain=domain_of(asked),
-            journal=None if journal is None else Journal(journal, model=name),
-        )
-        with telling_what_is_kept(oracle):
-            yield oracle
 
 
 def _audited(oracle: "Oracle", settings: Mapping[str, Any], *, tell: Tell) -> "Audit":

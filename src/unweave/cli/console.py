@@ -5,8 +5,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib import import_module
-from importlib.util import module_from_spec, spec_from_file_location
 from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
@@ -50,25 +48,6 @@ Seed = Annotated[int, typer.Option(min=0, help="The same seed gives the same res
 Quiet = Annotated[bool, typer.Option("--quiet", help="Only the outcome, without progress and tables.")]
 Out = Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write network, result and settings here.")]
 Overwrite = Annotated[bool, typer.Option("--overwrite", help="Replace an earlier run in that folder.")]
-
-
-@contextmanager
-def progress(*, is_shown: bool = True, unit: str = "queries") -> Iterator[Tell]:
-    """Stage, count of a unit so far and elapsed time on stderr, if that is a terminal."""
-    console = Console(stderr=True)
-    if not is_shown or not sys.stderr.isatty() or console.is_dumb_terminal:
-        yield lambda *_: None
-        return
-    from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-
-    columns = (
-        SpinnerColumn(),
-        TextColumn("{task.description:<24}"),
-        TextColumn("{task.fields[count]:>9,} " + unit),
-    )
-    with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as shown:
-        task = shown.add_task("starting", total=None, count=0)
-        yield lambda stage, count: shown.update(task, description=stage, count=count)
 
 
 def numbers(words: str, kind: type[Number], option: str) -> tuple[Number, ...]:
@@ -213,62 +192,3 @@ def complain(error: UnweaveError) -> None:
     """Print an error on stderr."""
     text = Text.assemble((type(error).__name__, "bold red"), ": ", str(error))
     Console(stderr=True, highlight=False, soft_wrap=True).print(text)
-
-
-def named_object(target: str, *, name: str) -> Any:
-    """The object that ``module:name`` or ``file.py:name`` names; modules are looked for in the current directory, too.
-
-    Args:
-        target: what the user wrote.
-        name: of the argument, for messages.
-
-    Raises:
-        InvalidInput: if there is no such module or object, or importing it fails.
-    """
-    module_name, _, path = target.rpartition(":")
-    value: Any = _read(module_name, name) if module_name.endswith(".py") else _imported(module_name, path, name)
-    for part in path.split("."):
-        try:
-            value = getattr(value, part)
-        except AttributeError as error:
-            raise InvalidInput(f"{name} {target!r} needs {part!r}, but {error}: check the name.") from error
-    return value
-
-
-def _imported(module_name: str, path: str, name: str) -> object:
-    words = [*module_name.split("."), *path.split(".")]
-    if not all(word.isidentifier() for word in words):
-        raise InvalidInput(
-            f"{name} needs a module and a function as in an import, such as package.models:predict, or a file and a "
-            f"function, such as models.py:predict, got {module_name + ':' + path!r}."
-        )
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    try:
-        return import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name is None or not f"{module_name}.".startswith(f"{error.name}."):
-            raise InvalidInput(f"importing {module_name} failed: {error}.") from error
-        raise InvalidInput(
-            f"there is no module {module_name!r} in {os.getcwd()} or among the installed packages: check the name."
-        ) from error
-    except (Exception, SystemExit) as error:
-        raise InvalidInput(f"importing {module_name} raised {type(error).__name__}: {error}") from error
-
-
-def _read(file: str, name: str) -> object:
-    """Run a file of Python, with its folder among those that it imports from."""
-    path = Path(file).resolve()
-    if not path.is_file():
-        raise InvalidInput(f"{name} names the file {file}, but there is none: check the path.")
-    if str(path.parent) not in sys.path:
-        sys.path.insert(0, str(path.parent))
-    spec = spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise InvalidInput(f"{file} can't be run as a file of Python.")
-    module = module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:
-        raise InvalidInput(f"running {file} raised {type(error).__name__}: {error}") from error
-    return module

@@ -11,10 +11,10 @@ from unweave.cli.console import (
     AsJson,
     Seed,
     leave_with,
-    progress,
     show,
     show_json,
 )
+from unweave.cli.progress import counted_progress
 from unweave.writing import envelope
 
 
@@ -27,7 +27,7 @@ def demo(
     as_json: AsJson = False,
 ) -> None:
     """Plant a secret network, recover it from its answers alone, and compare digit by digit."""
-    with progress() as tell:
+    with counted_progress() as tell:
         tell("loading", 0)
         import numpy as np
 

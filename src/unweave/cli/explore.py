@@ -18,15 +18,15 @@ from unweave.cli.console import (
     check_out,
     check_picture,
     leave_when_measured,
-    named_object,
     optional_numbers,
-    progress,
     save_picture,
     show,
     show_json,
 )
+from unweave.cli.progress import counted_progress
 from unweave.exceptions import InvalidInput
 from unweave.extras import need
+from unweave.oracles.models.names import named_object
 
 if TYPE_CHECKING:
     from unweave.explore.feature_correction.result import FeatureCorrection
@@ -60,7 +60,7 @@ def landscape(
     many, few = _sizes(neurons, inputs)
     check_picture(picture)
     check_out(out, overwrite=overwrite)
-    with progress(is_shown=not quiet, unit="sizes done") as tell:
+    with counted_progress(is_shown=not quiet, unit="sizes done") as tell:
         tell("compiling", 0)
         from unweave.activations import activation_named
         from unweave.explore.landscape.experiment import (
@@ -136,7 +136,7 @@ def correction(
         "seeds": seeds,
     }
     given = {name: value for name, value in settings.items() if value is not None}
-    with progress(is_shown=not quiet, unit="trainings done") as tell:
+    with counted_progress(is_shown=not quiet, unit="trainings done") as tell:
         tell("loading", 0)
         given |= {"folder": out, "max_seconds": max_seconds, "random_state": seed, "on_progress": tell}
         # What a model prints must not get between the results.

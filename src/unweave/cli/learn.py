@@ -26,8 +26,8 @@ from unweave.cli.console import (
     deliver,
     leave_with,
     numbers,
-    progress,
 )
+from unweave.cli.progress import counted_progress
 from unweave.exceptions import InvalidInput
 from unweave.extras import need
 
@@ -261,7 +261,7 @@ def _learn(name: str, learner: Learner, request: LearnRequest) -> None:
     """Learn, deliver the result and leave with its exit code."""
     need("sklearn", purpose="learning from samples")
     check_out(request.out, overwrite=request.overwrite)
-    with progress(is_shown=not request.quiet, unit="samples") as tell:
+    with counted_progress(is_shown=not request.quiet, unit="samples") as tell:
         learnt = learner.learn(request, tell)
     asked = {"target": request.target, "inputs": request.inputs, "seed": request.seed} | vars(learner)
     settings = {"learner": name, "files": [str(path) for path in request.files]} | asked

@@ -1,5 +1,6 @@
-"""Options that several commands have beside TARGET: sizes, where a model may be asked, and servers."""
+"""Options that several commands have beside TARGET: sizes, where a model may be asked, journals and servers."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -21,6 +22,24 @@ Center = Annotated[
 Bounds = Annotated[
     tuple[str, str] | None,
     typer.Option(metavar="LOWER UPPER", help="Ask only between these bounds; each one number, or one per input."),
+]
+Like = Annotated[
+    Path | None,
+    typer.Option(metavar="TABLE", help="Typical rows, CSV or Parquet: where inputs lie, and their units."),
+]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES", help="Columns of a table that are the inputs; all (of answers: x0, x1, ...) if omitted."
+    ),
+]
+Inside = Annotated[bool, typer.Option("--inside", help="Never ask outside of the ranges of the rows of --like.")]
+JournalPath = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="Keep answers here, where several runs find them; in FOLDER if omitted."),
+]
+Forgetful = Annotated[
+    bool, typer.Option("--no-journal", help="Keep no answers: a run that is stopped can't be resumed.")
 ]
 Header = Annotated[
     list[str] | None,
@@ -44,3 +63,9 @@ AnswerPath = Annotated[
         metavar="JSONPATH", help="Where the answers are in its response, such as $.scores[*].", rich_help_panel=SERVER
     ),
 ]
+Binary = Annotated[
+    bool | None,
+    typer.Option("--binary/--no-binary", help="Send tensors as bytes, or as JSON.", rich_help_panel=SERVER),
+]
+Concurrency = Annotated[int | None, typer.Option(min=1, help="Requests at once; 4 if omitted.", rich_help_panel=SERVER)]
+Timeout = Annotated[float | None, typer.Option(help="Seconds for a request; 30 if omitted.", rich_help_panel=SERVER)]

@@ -1,4 +1,4 @@
-"""How far an identification is: live on a terminal, a line every few seconds elsewhere, with the time that is left."""
+"""How far a command is: live on a terminal, a line every few seconds elsewhere, with the time that is left."""
 
 import sys
 import threading
@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
+
+from unweave.cli.console import Tell
 
 if TYPE_CHECKING:
     from unweave.oracles.oracle import Oracle
@@ -24,21 +26,25 @@ class Progress:
 
     Args:
         stage: that it is in.
-        oracle: whose ledger counts; None before it is there.
+        unit: of what is counted.
+        count: of it, as the run says.
+        oracle: whose ledger counts instead; None before it is there, and for runs that ask none.
         most: queries that it takes at most, as far as that is known.
         began: when it began, by `time.monotonic`.
     """
 
     stage: str = "loading"
+    unit: str = "queries"
+    count: int = 0
     oracle: "Oracle | None" = None
     most: int | None = None
     began: float = field(default_factory=time.monotonic)
 
-    def tell(self, stage: str, _: int) -> None:
-        """Take the name of a stage; queries are read off the ledger."""
-        self.stage = stage
+    def tell(self, stage: str, count: int) -> None:
+        """Take the name of a stage, and how much is done."""
+        self.stage, self.count = stage, count
 
-    def watch(self, oracle: "Oracle", *, neurons: int | None) -> None:
+    def watch(self, oracle: "Oracle", *, neurons: int | None = None) -> None:
         """Count the queries of an oracle; the end is known where a budget or the number of neurons is."""
         from unweave.identification.estimate import estimate
         from unweave.oracles.oracle import Box
@@ -53,9 +59,9 @@ class Progress:
     def words(self) -> str:
         """Stage, queries, time and what is left of it."""
         elapsed = time.monotonic() - self.began
-        sent = 0 if self.oracle is None else self.oracle.ledger.sent
+        sent = self.count if self.oracle is None else self.oracle.ledger.sent
         new = sent if self.oracle is None else sent - self.oracle.ledger.replayed
-        said = f"{self.stage:<24} {sent:>9,} queries  {_clock(elapsed)}"
+        said = f"{self.stage:<24} {sent:>9,} {self.unit}  {_clock(elapsed)}"
         if self.most is None or new == 0 or sent >= self.most:
             return said
         # What is read from a journal takes no time.
@@ -68,9 +74,22 @@ def _clock(seconds: float) -> str:
 
 
 @contextmanager
+def counted_progress(*, is_shown: bool = True, unit: str = "queries") -> Iterator[Tell]:
+    """Show stages and counts on stderr, as a command tells them, while this context lasts."""
+    with _shown(Progress(unit=unit), is_shown=is_shown) as progress:
+        yield progress.tell
+
+
+@contextmanager
 def query_progress(*, is_shown: bool) -> Iterator[Progress]:
-    """Show progress on stderr while this context lasts."""
-    progress, console = Progress(), Console(stderr=True)
+    """Show stages, and the queries of a model, on stderr while this context lasts."""
+    with _shown(Progress(), is_shown=is_shown) as progress:
+        yield progress
+
+
+@contextmanager
+def _shown(progress: Progress, *, is_shown: bool) -> Iterator[Progress]:
+    console = Console(stderr=True)
     if not is_shown:
         yield progress
     elif sys.stderr.isatty() and not console.is_dumb_terminal:

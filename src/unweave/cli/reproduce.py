@@ -12,11 +12,11 @@ from unweave.cli.console import (
     check_kept,
     leave_when_measured,
     optional_numbers,
-    progress,
     save_picture,
     show,
     show_json,
 )
+from unweave.cli.progress import counted_progress
 from unweave.exceptions import InvalidInput
 from unweave.extras import need
 from unweave.writing import envelope
@@ -66,7 +66,7 @@ def reproduce(
         raise InvalidInput("reproduce needs --out, the folder in which trainings and numbers are kept.")
     need("matplotlib", purpose="the pictures of reproduce")
     check_kept(out)
-    with progress(is_shown=not quiet, unit="trainings done") as tell:
+    with counted_progress(is_shown=not quiet, unit="trainings done") as tell:
         request = Request(
             out=out,
             data=data,

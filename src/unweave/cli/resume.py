@@ -1,14 +1,14 @@
 """Runs that go on: where a command keeps the answers that it gets, and what is said of them when it ends."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from unweave.cli.console import check_out
-from unweave.exceptions import InvalidInput, OracleError, TransportFailed, UnreadableFile
+from unweave.exceptions import InvalidInput, NotWritten, OracleError, TransportFailed, UnreadableFile
 
 if TYPE_CHECKING:
     from unweave.oracles.journal.oracle import Journal
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 # Settings that say how far a run goes, or how fast: with other ones it is still the same run, and goes on.
 GOING_ON = (
     *("budget", "max_seconds", "confidence", "coverage", "journal", "headers"),
-    *("rate", "max_batch", "concurrency", "timeout"),
+    *("rate", "max_batch", "concurrency", "timeout", "price_per_1000"),
 )
 
 
@@ -56,15 +56,24 @@ def journal_of(
 def goes_on(out: Path | None, journal: Path | None, settings: Mapping[str, Any]) -> bool:
     """Whether a folder holds an earlier run of the same question, with its answers: it goes on, and is replaced."""
     from unweave.oracles.journal.store import NAME
-    from unweave.reports.files import read_run
 
     if out is None or not (journal or out / NAME).exists():
         return False
-    try:
-        earlier = read_run(out).settings
-    except UnreadableFile:
+    earlier = _settings_of(out)
+    if earlier is None:
         return False
     return all(earlier.get(name) == value for name, value in settings.items() if name not in GOING_ON)
+
+
+def _settings_of(out: Path) -> Mapping[str, Any] | None:
+    """Settings of the run, or of the audit, that a folder holds; None if it holds neither."""
+    from unweave.reports.files import read_run
+    from unweave.reports.measurements import read_measurement
+
+    for read in (read_run, read_measurement):
+        with suppress(UnreadableFile):
+            return read(out).settings
+    return None
 
 
 def _check_model(path: Path, name: str) -> None:
@@ -79,13 +88,28 @@ def _check_model(path: Path, name: str) -> None:
 
 @contextmanager
 def telling_what_is_kept(oracle: "Oracle") -> Iterator[None]:
-    """Say, if a run is interrupted or its model fails, what was saved and how to go on."""
+    """Say, if a run is interrupted, its model fails or the disk is full, what was saved and how to go on."""
     try:
         yield
-    except (KeyboardInterrupt, OracleError, TransportFailed):
+    except (KeyboardInterrupt, OracleError, TransportFailed, NotWritten):
         said = kept_answers(oracle)
         if not oracle.is_recorded:
             typer.echo(f"{said} Run the same command again to go on." if said else NOT_KEPT, err=True)
+        raise
+
+
+@contextmanager
+def removing_what_is_empty(oracle: "Oracle", *, is_new: bool) -> Iterator[None]:
+    """Remove a journal that this run has made, if wrong use is noticed before anything is asked."""
+    from unweave.oracles.journal.oracle import JournalOracle
+
+    try:
+        yield
+    except InvalidInput:
+        if is_new and isinstance(oracle, JournalOracle) and oracle.ledger.sent == 0:
+            file = oracle.log.file
+            file.connection.close()
+            file.path.unlink(missing_ok=True)
         raise
 
 

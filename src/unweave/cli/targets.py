@@ -5,8 +5,9 @@ from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unweave.cli.console import named_object, numbers
+from unweave.cli.console import numbers
 from unweave.exceptions import InvalidInput, OracleFailed
+from unweave.oracles.models.names import is_address, is_object, named_object
 
 if TYPE_CHECKING:
     from unweave.oracles.journal.oracle import Journal
@@ -15,11 +16,6 @@ if TYPE_CHECKING:
 # Options that only servers have, as they are called in Python.
 SERVER_OPTIONS = ("headers", "request", "answer", "is_binary", "rate", "max_batch", "concurrency", "timeout")
 TRANSPORT_OPTIONS = ("rate", "max_batch", "concurrency", "timeout")
-
-
-def is_address(target: str) -> bool:
-    """Whether a target is the address of a server."""
-    return target.startswith(("http://", "https://"))
 
 
 def shown_target(target: str) -> str:
@@ -67,7 +63,6 @@ def oracle_of_target(
     Raises:
         InvalidInput: if it names nothing that can be asked, or options contradict it.
     """
-    from unweave.oracles.models.kinds import TABLES
     from unweave.oracles.oracle import as_oracle
 
     if is_address(target):
@@ -77,7 +72,7 @@ def oracle_of_target(
     if given:
         option = {"headers": "header", "is_binary": "binary"}.get(given[0], given[0]).replace("_", "-")
         raise InvalidInput(f"--{option} belongs to a server, but TARGET {target!r} is none: leave it out.")
-    if Path(target).suffix.lower() in TABLES:
+    if _is_table(target):
         return _table_of(target, settings, domain)
     model = _load_target(target)
     inputs, outputs = _sizes(model, settings["inputs"], settings["outputs"], domain)
@@ -107,6 +102,8 @@ def domain_of(settings: Mapping[str, Any]) -> "Domain | None":
         return domain_like(
             Path(like), column_list(settings["columns"]), inputs=settings["inputs"], is_inside=settings["inside"]
         )
+    if settings["columns"] is not None and not _is_table(settings["target"]):
+        raise InvalidInput("--columns names inputs in a table: give one as TARGET or with --like, or leave it out.")
     if settings["inside"]:
         raise InvalidInput("--inside needs the typical rows whose ranges it means: give --like, or say it with --box.")
     if scale is None and center is None and box is None:
@@ -150,6 +147,10 @@ def _server_of(
     )
 
 
+def _is_table(target: str) -> bool:
+    return Path(target).suffix.lower() in TABLES
+
+
 def _table_of(target: str, settings: Mapping[str, Any], domain: "Domain | None") -> "Oracle":
     from unweave.oracles.models.recorded_answers import RecordedAnswers
 
@@ -172,9 +173,9 @@ def _load_target(target: str) -> Any:
     """The path of an ONNX file, the network of a file, or the model that ``module:name`` or ``file.py:name`` names."""
     from unweave.oracles.models.kinds import FILES
 
-    if Path(target).suffix in FILES:
+    if Path(target).suffix.lower() in FILES:
         return Path(target)
-    if target.endswith(".safetensors") or Path(target).exists():
+    if target.endswith(".safetensors") or (target.strip() and Path(target).exists()):
         import unweave
         from unweave.reports.files import read_network
 
@@ -183,7 +184,7 @@ def _load_target(target: str) -> Any:
             raise InvalidInput(f"the run {target} holds no network: name another.")
         is_layered = isinstance(network, unweave.Network)
         return network if is_layered else unweave.CallableOracle(network, inputs=network.inputs)
-    if ":" not in target:
+    if not is_object(target):
         raise InvalidInput(
             "TARGET needs to be module:function, file.py:function, an ONNX file (.onnx), a table of answers (.csv, "
             f".parquet), an address (http://...) or the path of a saved network (.safetensors), got {target!r}."
@@ -229,7 +230,5 @@ def _sizes(
     elif inputs is None and not isinstance(model, Oracle | Path) and not knows_inputs(model):
         if inputs_of_domain(domain) is not None:
             return inputs, outputs
-        raise InvalidInput(
-            "identify needs --inputs, the number of inputs of the function, or typical rows that say it (--like)."
-        )
+        raise InvalidInput("a function needs --inputs, the number of its inputs, or typical rows that say it (--like).")
     return inputs, outputs

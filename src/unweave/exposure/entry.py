@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from unweave.identification.identifier import identify
 from unweave.identification.session import Progress
 from unweave.networks.network import Network
 from unweave.oracles.exposed import ExposedOracle
+from unweave.oracles.journal.oracle import Journal
 from unweave.oracles.oracle import MAX_BATCH, Domain, Oracle, as_oracle
 from unweave.result import Result
 
@@ -36,6 +38,7 @@ def audit(
     max_batch: int | None = None,
     price_per_1000: float | None = None,
     seed: int = 0,
+    journal: str | Path | Journal | None = None,
     progress: Progress | None = None,
 ) -> Audit:
     """Find out how much of a model its answers give away, in every form in which a service may give them.
@@ -56,6 +59,7 @@ def audit(
             server that is asked, and 1000 for other models.
         price_per_1000: what a thousand queries cost, for the price.
         seed: the same seed gives the same audit.
+        journal: file in which every answer is kept before it is used; the same call goes on there after it was ended.
         progress: called with the name of the stage and the queries so far.
 
     Returns:
@@ -73,9 +77,12 @@ def audit(
         raise InvalidInput(f"audit needs a seed of at least 0, got {seed!r}.")
     if max_batch is not None and (isinstance(max_batch, bool) or not isinstance(max_batch, int) or max_batch < 1):
         raise InvalidInput(f"audit needs max_batch to be a whole number of at least 1, got {max_batch!r}.")
-    oracle = as_oracle(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output)
-    if oracle.ledger.left < LOOKED:
-        raise InvalidInput(f"audit needs a budget of more than {LOOKED} queries for a first look, got {budget}.")
+    oracle = as_oracle(
+        model, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output, journal=journal
+    )
+    needed = LOOKED + oracle.probes
+    if oracle.ledger.left < needed:
+        raise InvalidInput(f"audit needs a budget of more than {needed} queries for a first look, got {budget}.")
     end = math.inf if seconds is None else time.monotonic() + seconds
     before = oracle.ledger.sent
     first = _look(oracle, seed)

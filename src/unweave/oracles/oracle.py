@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FunctionType
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
@@ -25,6 +24,7 @@ from unweave.exceptions import (
     OracleError,
     OracleFailed,
     TransportFailed,
+    UnreadableFile,
 )
 from unweave.oracles.ledger import Ledger
 
@@ -170,6 +170,8 @@ class Oracle(ABC):
     is_remote = False
     # Whether its answers are on disk already: a journal would keep them twice.
     is_recorded = False
+    # Queries before the first of a run, to see that the model is still the same.
+    probes = 0
 
     def __init__(
         self,
@@ -251,7 +253,7 @@ class Oracle(ABC):
         """Turn whatever the black box raises into `OracleFailed`, which says how many queries were answered."""
         try:
             yield
-        except (OracleError, BudgetExhausted, TransportFailed, NotWritten):
+        except (OracleError, BudgetExhausted, TransportFailed, NotWritten, UnreadableFile):
             # From an oracle that is asked through this one, from the way to it, or from its journal.
             raise
         except Exception as error:
@@ -338,12 +340,15 @@ def as_oracle(
     """Give the oracle that a model is, or one that asks it; wrong settings raise `InvalidInput`.
 
     Args:
-        model: an oracle, a model of a known kind, the path or the address of one, or a callable.
+        model: an oracle, a model of a known kind, the path or the address of one, what names it as ``module:name`` or
+            ``file.py:name``, or a callable.
         inputs, outputs, domain, budget: of the oracle.
         output: name of the output that is asked, where the model has several.
         journal: a `Journal`, or the path of one, if answers are to be kept.
     """
-    oracle = _oracle_of(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output)
+    from unweave.oracles.models.kinds import oracle_of
+
+    oracle = oracle_of(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output)
     if journal is None or oracle.is_recorded:
         return oracle
     from unweave.oracles.journal.oracle import Journal, JournalOracle
@@ -353,38 +358,3 @@ def as_oracle(
     if not isinstance(journal, str | Path | Journal):
         raise InvalidInput(f"identify needs journal= to be a path or a Journal, got {journal!r}.")
     return JournalOracle(oracle, journal if isinstance(journal, Journal) else Journal(journal))
-
-
-def _oracle_of(
-    model: Any,
-    *,
-    inputs: int | None,
-    outputs: int | None,
-    domain: Domain | None,
-    budget: int | None,
-    output: str | None,
-) -> Oracle:
-    if output is not None and not _names_outputs(model):
-        raise InvalidInput(
-            f"only ONNX files, Keras models and servers have outputs with names, got output={output!r}: leave it out."
-        )
-    if isinstance(model, Oracle):
-        if any(setting is not None for setting in (inputs, outputs, domain, budget)):
-            raise InvalidInput("an Oracle carries its own inputs, outputs, domain and budget: leave them out.")
-        return model
-    known = None
-    if not isinstance(model, FunctionType):
-        from unweave.oracles.models.kinds import oracle_of_model
-
-        known = oracle_of_model(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output)
-    inputs = inputs_of_domain(domain) if inputs is None else inputs
-    if known is None and inputs is None:
-        raise InvalidInput("identify needs inputs=, the number of inputs of the model.")
-    return known or CallableOracle(model, inputs=inputs or 0, outputs=outputs, domain=domain, budget=budget)
-
-
-def _names_outputs(model: Any) -> bool:
-    """Whether outputs of a model may have names: those of files, of servers and of Keras."""
-    from unweave.oracles.models.kinds import is_keras
-
-    return isinstance(model, str | Path) or is_keras(model)

@@ -14,7 +14,7 @@ from scipy import special
 
 from unweave.activations import IDENTITY
 from unweave.arrays import PerOutput, Points, Values, Vector, spread_of_columns, unit_of_columns
-from unweave.exceptions import InvalidInput
+from unweave.exceptions import BadAnswer, InvalidInput
 from unweave.networks.network import Layer, Network
 from unweave.oracles.oracle import Box, Oracle
 
@@ -184,9 +184,27 @@ class LogitsOracle(Oracle):
         return self._oracle.query(points)
 
     def query(self, points: Points) -> Values:
-        """Centred logarithms of the probabilities; what has rounded to zero counts as the smallest number."""
-        logits = np.log(np.maximum(self._answer(points), np.finfo(float).tiny))
+        """Centred logarithms of the probabilities; rounded to few digits, what is zero counts as the smallest number.
+
+        Raises:
+            BadAnswer: if a probability of a model that keeps its digits has no logarithm any more: where it ends at the
+                smallest number, logits would bend as under another layer.
+        """
+        answers = self._answer(points)
+        if np.any(answers < self._smallest):
+            raise BadAnswer(
+                f"a probability is below {self._smallest:.0e}, where its type has no digits left, so that its logit is "
+                "not known: ask in a box where probabilities are larger."
+            )
+        logits = np.log(np.maximum(answers, np.finfo(float).tiny))
         return logits - np.mean(logits, axis=1, keepdims=True)
+
+    @property
+    def _smallest(self) -> float:
+        """The smallest probability with all digits of its type, float64 or float32; 0 for those that were rounded."""
+        digits = self.ledger.answer_digits
+        types = ((np.float64, 1e-12), (np.float32, 1e-6))
+        return next((float(np.finfo(kind).tiny / np.finfo(kind).eps) for kind, most in types if digits < most), 0.0)
 
 
 def answer_rounding(oracle: Oracle, *, double: float = 4.0, exact_digits: float = 1e-12, single: float = 0.5) -> float:

@@ -172,6 +172,10 @@ def _readable(path: Path, *, kind: str) -> Iterator[None]:
     """Say of what can't be read as such what it needs to be."""
     try:
         yield
+    except InvalidInput:
+        raise
+    except FileNotFoundError as error:
+        raise InvalidInput(f"{path} needs to be {kind}, but there is no such file: check the path.") from error
     # pyarrow raises errors of many kinds for damaged files, which have no class of Python in common.
     except Exception as error:
         raise InvalidInput(f"{path} needs to be {kind}: {_line(error)}.") from error

@@ -63,7 +63,11 @@ def test_a_torch_module_has_the_same_numbers(skip: bool, seed: int, tmp_path: Pa
         np.testing.assert_array_equal(part.bias.detach().numpy(), layer.biases)
     assert not module.training
     network.to_safetensors(tmp_path / "state.safetensors")
-    state = {key: torch.tensor(array) for key, array in load_file(tmp_path / "state.safetensors").items()}
+    arrays = load_file(tmp_path / "state.safetensors")
+    numbers = [each for layer in network.layers for each in (layer.weights, layer.biases)]
+    numbers += [] if network.skip is None else [network.skip]
+    assert all(any(np.array_equal(array, each) for array in arrays.values()) for each in numbers)
+    state = {key: torch.tensor(array) for key, array in arrays.items()}
     other = planted(seed + 1, "tanh", "relu", skip=skip).to_torch()
     assert other.load_state_dict(state).missing_keys == []
     points = torch.tensor(points_of(network, seed))
@@ -81,16 +85,19 @@ def test_an_onnx_file_gives_the_same_answers(name: str, skip: bool, seed: int, t
     assert_same(session.run(None, {"points": points})[0], network, points)
 
 
-def test_an_onnx_file_holds_the_same_numbers(seed: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("skip", [False, True])
+def test_an_onnx_file_holds_the_same_numbers(skip: bool, seed: int, tmp_path: Path) -> None:
     import onnx
     from onnx import numpy_helper
 
-    network = planted(seed, "tanh", "silu")
+    network = planted(seed, "tanh", "silu", skip=skip)
     network.to_onnx(tmp_path / "network.onnx")
     arrays = [numpy_helper.to_array(each) for each in onnx.load(tmp_path / "network.onnx").graph.initializer]
     for layer in network.layers:
         assert any(np.array_equal(array, layer.weights) for array in arrays)
         assert any(np.array_equal(array, layer.biases) for array in arrays)
+    # Points are multiplied by it from the left.
+    assert network.skip is None or any(np.array_equal(array, network.skip.T) for array in arrays)
 
 
 @pytest.mark.parametrize(("name", "theirs"), [("tanh", "tanh"), ("sigmoid", "logistic"), ("relu", "relu")])

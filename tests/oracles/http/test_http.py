@@ -346,6 +346,21 @@ class TestSecrets:
             assert "topsecret" not in said
             assert "hushhush" not in said
 
+    @pytest.mark.parametrize("value", ["hush%2Fhush", "hush+hush=", "hushhush%21"])
+    def test_they_are_struck_out_as_they_are_written(self, value: str, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level("DEBUG")
+        with served(path=f"/v2/models/secret?key={value}") as (_, ask):
+            ask().query(POINTS)
+        assert "?key=***" in caplog.text
+        assert "hush" not in caplog.text
+
+    @pytest.mark.parametrize("address", ["http://me:$A_WORD@host/v2/models/m", "http://me:pass/word@host/v2/models/m"])
+    def test_no_part_of_a_password_is_in_a_message(self, address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("A_WORD", "pass/word")
+        with pytest.raises(InvalidInput, match=r"check its port, and write / and @ .* as %2F and %40") as raised:
+            HttpOracle(address)
+        assert "pass" not in str(raised.value).replace("password", "")
+
     def test_what_a_server_repeats_is_struck_out(self) -> None:
         client = Client("http://host", {}, Secrets().having("topsecret"), QUICK)
         response = httpx.Response(403, text="the token topsecret is not known")

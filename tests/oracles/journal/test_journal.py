@@ -145,13 +145,16 @@ def test_long_requests_are_written_in_parts_and_read_as_one(
     assert rows == [[str(parts[0].number), str(row)] for row in range(40)]
 
 
-def test_a_journal_of_version_1_is_read_and_gone_on_with(path: Path, points: np.ndarray) -> None:
-    """Its table of requests has no columns for parts: every request is one row."""
+@pytest.mark.parametrize(("version", "lacking"), [(1, ("part_of", "first_row", "checksum")), (2, ("checksum",))])
+def test_a_journal_of_an_earlier_version_is_read_and_gone_on_with(
+    path: Path, points: np.ndarray, version: int, lacking: tuple[str, ...]
+) -> None:
+    """The first one has no columns for parts: every request is one row."""
     through(path, Recorder()).query(points[:30])
     old = sqlite3.connect(path)
-    for statement in ("DROP COLUMN part_of", "DROP COLUMN first_row"):
-        old.execute(f"ALTER TABLE requests {statement}")
-    old.execute("PRAGMA user_version = 1")
+    for column in lacking:
+        old.execute(f"ALTER TABLE requests DROP COLUMN {column}")
+    old.execute(f"PRAGMA user_version = {version}")
     old.commit()
     old.close()
     assert export_answers(path, path.with_suffix(".csv")) == 30 + PROBE

@@ -1,6 +1,7 @@
 """`unweave audit`: exit codes, tables, JSON, HTML and folders."""
 
 import json
+import shlex
 import sys
 import time
 from pathlib import Path
@@ -77,6 +78,74 @@ def test_a_server_is_asked_at_the_rate_that_is_reported(capsys: pytest.CaptureFi
     assert exposure["requests"] == len(batches) - looked
     assert exposure["waiting_seconds"] == exposure["requests"] / 100
     assert elapsed > (len(batches) - 1) / 100
+
+
+INTERRUPTED = """
+from pathlib import Path
+from unweave.networks.network import Network
+
+secret = Network.load("secret.safetensors")
+
+def answer(points):
+    asked = int(Path("asked").read_text()) + len(points)
+    if asked > int(Path("most").read_text()):
+        raise KeyboardInterrupt
+    Path("asked").write_text(str(asked))
+    return secret(points)
+"""
+
+
+def test_an_audit_that_was_interrupted_goes_on(folder: Path, capsys: pytest.CaptureFixture) -> None:
+    """With `--out` alone, as a run of `identify` does."""
+    (folder / "models.py").write_text(INTERRUPTED)
+    command = shlex.split("audit models.py:answer --inputs 5 --forms 'float32,noise 1e-6' --out run --json")
+    (folder / "asked").write_text("0")
+    (folder / "most").write_text("500")
+    assert run(command) == 130
+    said = " ".join(capsys.readouterr().err.split())
+    assert "answers are saved in run/journal.sqlite. Run the same command again to go on." in said
+    assert not (folder / "run" / "audit.json").exists()
+    (folder / "most").write_text("1000000")
+    assert run(command) == 0
+    found = json.loads(capsys.readouterr().out)
+    probes = 8
+    assert int((folder / "asked").read_text()) == found["queries"] + probes
+    # Again, and with another price: nothing but probes is asked, and the folder is its own.
+    assert run([*command, "--price-per-1000", "2"]) == 0
+    assert json.loads(capsys.readouterr().out)["queries"] == found["queries"]
+    assert int((folder / "asked").read_text()) == found["queries"] + 2 * probes
+    assert run([*command, "--seed", "3"]) == 2
+    assert "holds an earlier run" in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    "wrong",
+    ["audit secret.safetensors --forms nothing", "audit secret.safetensors --rate 0",
+     "identify secret.safetensors --confidence 2", "identify secret.safetensors --max-seconds 0"],
+)  # fmt: skip
+def test_wrong_use_leaves_no_journal(wrong: str) -> None:
+    assert done(f"{wrong} --out deep/run") == 2
+    assert not Path("deep").exists()
+    assert done(f"{wrong} --journal shared.sqlite") == 2
+    assert not list(Path().glob("shared*"))
+    done("identify secret.safetensors --journal shared.sqlite --quiet")
+    before = Path("shared.sqlite").stat().st_size
+    assert done(f"{wrong} --journal shared.sqlite") == 2
+    assert Path("shared.sqlite").stat().st_size == before
+
+
+@pytest.mark.usefixtures("folder")
+def test_ranges_of_typical_rows_are_kept(capsys: pytest.CaptureFixture) -> None:
+    rows = np.random.default_rng(0).uniform(-1.0, 1.0, (100, 5))
+    np.savetxt("rows.csv", rows, delimiter=",", header="a,b,c,d,e", comments="")
+    Path("models.py").write_text(
+        "import numpy as np\nfrom unweave.networks.network import Network\n"
+        "secret = Network.load('secret.safetensors')\n"
+        "def answer(points):\n    assert np.max(np.abs(points)) <= 1.0\n    return secret(points)\n"
+    )
+    assert done("audit models.py:answer --like rows.csv --inside --forms float32 --json") == 0
+    assert json.loads(capsys.readouterr().out)["exposures"][0]["queries"] > 0
 
 
 def test_a_budget_that_ends_leaves_with_4_and_is_never_exceeded(capsys: pytest.CaptureFixture, folder: Path) -> None:

@@ -85,12 +85,20 @@ def test_units_come_from_typical_rows() -> None:
     [
         (["--like", "labelled.csv"], "needs one column per input, 3 in all, but labelled.csv has 4"),
         (["--like", "constant.csv", "--inside"], "column c of constant.csv is constant"),
-        (["--like", "nowhere.csv"], "nowhere.csv needs to be"),
+        (
+            ["--like", "nowhere.csv"],
+            "nowhere.csv needs to be a file of comma separated values, but there is no such file:",
+        ),
         (["--like", "secret.safetensors"], "needs a name that ends in"),
         (["--like", "rows.csv", "--columns", "a,b,z"], "has no column z"),
         (["--like", "rows.csv", "--box", "0", "1"], "leave --scale, --center and --box out"),
         (["--inside"], "--inside needs the typical rows"),
         (["--box", "a", "1"], "--box needs numbers"),
+        (["--dry-run", "--rate", "0"], "--rate needs to be a positive number, got 0.0"),
+        (["--dry-run", "--rate", "nan"], "--rate needs to be a positive number, got nan"),
+        (["--dry-run", "--price-per-1000", "-1"], "--price-per-1000 needs to be a positive number"),
+        (["--price-per-1000", "1"], "--price-per-1000 is for an estimate: say --dry-run"),
+        (["--columns", "a,b,c"], "--columns names inputs in a table"),
     ],
 )
 def test_what_can_not_be_meant_is_refused(options: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,6 +50,30 @@ def test_progress_knows_no_end_without_a_budget_or_a_width() -> None:
     assert "left" in shown.words
 
 
+@pytest.mark.parametrize("command", ["identify", "audit", "learn quadratic", "landscape"])
+def test_every_command_writes_lines_where_stderr_is_no_terminal(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(progress, "LINE_SECONDS", 0.001)
+    general_network(np.random.default_rng(3), inputs=3, neurons=2).save("secret.safetensors")
+    points = np.random.default_rng(0).standard_normal((50, 3))
+    samples = np.column_stack([points, points[:, 0] ** 2])
+    np.savetxt("samples.csv", samples, delimiter=",", header="a,b,c,y", comments="")
+    options, unit = {
+        "identify": ("secret.safetensors", "queries"),
+        "audit": ("secret.safetensors --forms float32 --budget 2000", "queries"),
+        "learn quadratic": ("samples.csv --target y", "samples"),
+        "landscape": ("--neurons 1:2 --inputs 2 --samples 4 --planted 1 --starts 1", "sizes done"),
+    }[command]
+    assert run([*command.split(), *options.split()]) == 0
+    lines = [line for line in capsys.readouterr().err.splitlines() if f" {unit}  0:00:0" in line]
+    assert lines
+    assert (command == "audit") == any(line.startswith("float32: ") and "left" in line for line in lines)
+    assert run([*command.split(), *options.split(), "--quiet"]) == 0
+    assert f" {unit} " not in capsys.readouterr().err
+
+
 def test_lines_are_written_where_stderr_is_no_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -214,6 +214,9 @@ def test_no_secret_is_written_anywhere(
     command = ["identify", address, *template, *headers, "--out", "run"]
     assert run(command) == 0
     assert run(["journal", "export", "run"]) == 0
+    assert run(["report", "run", "--html", "report.html"]) == 0
+    audit = ["audit", *command[1:-1], "audited", "--forms", "float32", "--html", "audit.html", "--max-batch", "50"]
+    assert run(audit) == 0
     server.fault = lambda _: 500
     Path("run", NAME).unlink()
     assert run([*command, "--overwrite"]) == 3
@@ -222,7 +225,7 @@ def test_no_secret_is_written_anywhere(
     captured = capsys.readouterr()
     texts = [captured.out.encode(), captured.err.encode()]
     texts += [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
-    assert len(texts) > 6
+    assert len(texts) > 10
     for word in (b"topsecret", b"hushhush", b"paroleword", b"plainvalue", b"literalkey"):
         assert not [text for text in texts if word in text]
     written = unweave.read_run("run").settings
@@ -253,6 +256,24 @@ def test_ctrl_c_waits_for_what_is_under_way_and_says_how_to_go_on(server: ModelS
     assert "Traceback" not in said
     # All that the server has answered is there.
     assert held(Path("run", NAME)) + PROBE == sum(server.asked.values())
+
+
+def test_a_full_disk_says_what_was_saved_and_the_run_goes_on() -> None:
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (700_000, 700_000)); "
+    command = [sys.executable, "-c", limit + "from unweave.cli import run; raise SystemExit(run())"]
+    options = ["identify", "models.py:answer", "--inputs", str(INPUTS), "--out", "run", "--quiet"]
+    done = subprocess.run([*command, *options], capture_output=True, text=True, check=False)
+    assert done.returncode == 5, done.stderr
+    # What did not fit any more was asked in vain.
+    spent, kept = asked(), held(Path("run", NAME))
+    assert 0 < kept < spent
+    assert f"{kept} answers are saved in run/{NAME}. Run the same command again to go on." in done.stderr
+    assert "make room" in " ".join(done.stderr.split())
+    whole = identified(out="whole")
+    needed = asked()
+    found = identified()
+    assert asked() == needed - kept
+    assert as_document(found)["network"] == as_document(whole)["network"]
 
 
 def test_kills_in_small() -> None:

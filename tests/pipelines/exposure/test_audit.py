@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -62,6 +63,30 @@ def test_the_budget_holds_for_the_whole(budget: int) -> None:
     assert not found.is_complete
     assert any("budget" in each.reason for each in found.exposures)
     assert all(each.reason for each in found.exposures)
+
+
+def test_a_journal_keeps_the_answers_of_the_whole(tmp_path: Path) -> None:
+    """Noise is drawn anew for every answer, and is the same when an audit goes on."""
+    forms, journal = ["full precision", "noise 1e-6", "6 decimals"], tmp_path / "audit.sqlite"
+    whole = unweave.audit(TRUTH, forms=forms, journal=tmp_path / "whole.sqlite")
+    model = Counted(TRUTH, most=whole.queries // 2)
+    with pytest.raises(unweave.OracleError, match="out of order"):
+        unweave.audit(model, inputs=5, forms=forms, journal=journal)
+    kept, model._most = model.asked, 10**9
+    found = unweave.audit(model, inputs=5, forms=forms, journal=journal)
+    assert [replace(each, seconds=0.0) for each in found.exposures] == [
+        replace(each, seconds=0.0) for each in whole.exposures
+    ]
+    assert found.queries == whole.queries
+    probes = 8
+    assert model.asked - kept == whole.queries - kept + probes
+
+
+def test_the_probes_of_a_journal_count(tmp_path: Path) -> None:
+    model = Counted(TRUTH)
+    with pytest.raises(unweave.InvalidInput, match="budget of more than 72 queries"):
+        unweave.audit(model, inputs=5, budget=71, journal=tmp_path / "audit.sqlite")
+    assert model.asked == 0
 
 
 def test_the_budget_of_an_oracle_holds_too() -> None:

@@ -205,8 +205,11 @@ def _client_of(address: str, headers: Mapping[str, str], transport: Transport) -
     secrets = Secrets().having(*variables.values(), *resolved.values(), *secrets_of_address(full))
     try:
         parts = urlsplit(str(httpx.URL(full)))
-    except httpx.InvalidURL as error:
-        raise InvalidInput(f"{shown} is no address that can be asked: {secrets.hide(str(error))}.") from None
+    except httpx.InvalidURL:
+        # What it says, and what seems to be the host, may hold a part of a password.
+        raise InvalidInput(
+            "the address can't be asked: check its port, and write / and @ in a name or a password as %2F and %40."
+        ) from None
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise InvalidInput(f"{shown} is no address of a server: it needs to begin with http:// or https://.")
     auth = None

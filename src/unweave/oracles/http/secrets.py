@@ -99,7 +99,8 @@ def shown_address(address: str) -> str:
 
 
 def secrets_of_address(address: str) -> tuple[str, ...]:
-    """Give what an address holds that must not be seen."""
+    """Give what an address holds that must not be seen: as it is meant, and as it is written there."""
     parts = urlsplit(address)
     values = [value for _, value in parse_qsl(parts.query)]
-    return tuple(each for each in (parts.username, parts.password, *values) if each)
+    written = [each.partition("=")[2] for each in parts.query.split("&")]
+    return tuple(each for each in (parts.username, parts.password, *values, *written) if each)

@@ -60,14 +60,19 @@ class ModelLog:
         self._unmet, self._asked = file.count(model), AskedPoints()
 
     def lookup(self, points: Points) -> tuple[Bool[np.ndarray, "points"], list[tuple[np.ndarray, np.ndarray]]]:
-        """Find the answers that are there: which points have one, and rows with their answers."""
+        """Find the answers that are there: which points have one, and rows with their answers.
+
+        Raises:
+            UnreadableFile: if the file is damaged.
+        """
         is_held, found = np.zeros(len(points), dtype=bool), []
         if self._unmet == 0:
             # A new run, or one that has caught up with what was asked before: nothing need be counted any more.
             return is_held, found
         keys = keys_of(points.tobytes(), 8 * self.model.inputs)
         occurrences = self._asked.occurrences(keys)
-        places = (self._place(*asked) for asked in zip(keys, occurrences, strict=True))
+        with self.file.reading():
+            places = [self._place(*asked) for asked in zip(keys, occurrences, strict=True)]
         there = sorted((request, row, asked) for asked, (request, row) in enumerate(places) if request)
         for number, group in groupby(there, key=itemgetter(0)):
             rows, asked = np.array([(row, index) for _, row, index in group]).T

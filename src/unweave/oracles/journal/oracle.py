@@ -25,8 +25,9 @@ class Journal:
     Args:
         path: of the file, which is made if there is none; several runs may use it, at the same time, too.
         model: name under which the answers are kept; that of the model itself if empty.
-        is_forced: whether answers are forced to the disk, so that they survive a power cut, too: a matter of some
-            milliseconds per request. If omitted, those of servers are, which take longer, and may have a price.
+        is_forced: whether every answer is forced to the disk, so that it survives a power cut, too: a matter of some
+            milliseconds per request. If omitted, those of servers are, which take longer, and may have a price; others
+            survive the end of the process, and a power cut up to the last moments if they come slowly.
     """
 
     path: str | Path
@@ -100,7 +101,7 @@ class JournalOracle(Oracle):
         super().__init__(inputs=oracle.inputs, outputs=oracle.outputs, domain=oracle.domain)
         self._oracle, self.ledger, self._probe = oracle, oracle.ledger, probe or ModelProbe()
         self.name, self.fingerprint = journal.model or oracle.name, oracle.fingerprint
-        self.is_remote = oracle.is_remote
+        self.is_remote, self.probes = oracle.is_remote, self._probe.points * self._probe.repeats
         is_forced = oracle.is_remote if journal.is_forced is None else journal.is_forced
         file = JournalFile(journal.path, is_forced=is_forced)
         model = file.model_of(self.name, fingerprint=self.fingerprint, inputs=self.inputs)

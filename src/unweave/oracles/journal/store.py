@@ -2,7 +2,8 @@
 
 A request is written in one transaction, with its points, its answers in their own type, and its time, a long one as
 several rows; a process that is killed leaves all of a request or nothing. The index is made from the log when a run
-opens the file, so that only the log is written while a model is asked.
+opens the file, so that only the log is written while a model is asked. Answers have a checksum, and points are compared
+with those that are asked, so that damage is noticed.
 """
 
 import os
@@ -15,58 +16,37 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import quote
+from zlib import crc32
 
 import numpy as np
 
 from unweave.arrays import Points
 from unweave.exceptions import InvalidInput, NotWritten, UnreadableFile
+from unweave.oracles.journal.tables import ADDED, APPLICATION, COLUMNS, TABLES, VERSION, WRITTEN
 
 NAME = "journal.sqlite"
 # SQLite keeps what was written last in two files beside it, until the last process closes it; tables are exports.
 FILES = (NAME, f"{NAME}-wal", f"{NAME}-shm", "journal.csv", "journal.parquet")
-# What tells a file of ours from another one ("Unwv"), and the version of the tables in it.
-APPLICATION, VERSION = 0x556E7776, 2
 # How long one run waits for another that writes to the same file.
 WAIT_SECONDS = 60.0
 # Points that are put into the index at once: enough to sort them, few enough for any memory.
 INDEXED_TOGETHER = 50_000
-# Bytes of a page of a new file: requests are long, and SQLite spends its time per page. With 64 kB, the most it
-# allows, writing takes half of the CPU time of pages of 4 kB; an empty journal takes half a megabyte.
-PAGE_BYTES = 65_536
-# Pages that wait in the log of SQLite before they are moved to the file: 16 MB at a time.
-MOVED_TOGETHER = 250
+# Bytes of a page of a new file: requests are long, and SQLite spends its time per page. With 32 kB writing takes half
+# of the CPU time of pages of 4 kB; an empty journal takes a quarter of a megabyte.
+PAGE_BYTES = 32_768
+# Pages that wait in the log of SQLite before they are moved to the file: 16 MB at a time where they are forced to the
+# disk, and 2 MB, which stay in the processor's cache, where they are not: a quarter less CPU time.
+MOVED_TOGETHER, MOVED_LOOSELY = 500, 60
+# Bytes a second above which answers are not forced to the disk. Below, forcing takes little of the time of a run: a
+# disk that takes 100 MB a second is busy with them, which are written twice, for a fiftieth of it.
+FORCED_BYTES = 1_000_000
+# Seconds before which nothing is: what was asked in them is asked again in as many.
+FORCED_SECONDS = 1.0
+# What reading a damaged file raises: its texts, and those of SQLite about it, may be none.
+DAMAGES = (sqlite3.DatabaseError, UnicodeDecodeError)
 # Bytes of points in a row of the table: SQLite copies a row several times, which takes half of the CPU time where the
 # copies stay in the processor's cache. Longer requests are written in parts, in one transaction.
 PART_BYTES = 250_000
-
-WRITTEN = """
-    INSERT INTO requests (model, is_probe, time, points, answers, type, outputs, part_of, first_row)
-    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
-TABLES = (
-    """CREATE TABLE models (
-        id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, fingerprint TEXT NOT NULL, inputs INTEGER NOT NULL
-    )""",
-    """CREATE TABLE requests (
-        id INTEGER PRIMARY KEY, model INTEGER NOT NULL REFERENCES models, is_probe INTEGER NOT NULL,
-        time REAL NOT NULL, points BLOB NOT NULL, answers BLOB NOT NULL, type TEXT NOT NULL, outputs INTEGER NOT NULL,
-        part_of INTEGER, first_row INTEGER NOT NULL DEFAULT 0
-    )""",
-    """CREATE TABLE places (
-        model INTEGER NOT NULL, key INTEGER NOT NULL, request INTEGER NOT NULL, row INTEGER NOT NULL,
-        PRIMARY KEY (model, key, request, row)
-    ) WITHOUT ROWID""",
-    "CREATE TABLE indexed (request INTEGER NOT NULL)",
-    "INSERT INTO indexed VALUES (0)",
-    f"PRAGMA application_id = {APPLICATION}",
-    f"PRAGMA user_version = {VERSION}",
-)
-# What files of version 1 lack: they hold every request in one row.
-ADDED = (
-    "ALTER TABLE requests ADD COLUMN part_of INTEGER",
-    "ALTER TABLE requests ADD COLUMN first_row INTEGER NOT NULL DEFAULT 0",
-    f"PRAGMA user_version = {VERSION}",
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,8 +92,10 @@ class JournalFile:
 
     Args:
         path: of the file; it is made if there is none.
-        is_forced: whether answers are forced to the disk, so that they survive a power cut, too. That takes some
-            milliseconds per request; without it they survive the end of the process, however it ends.
+        is_forced: whether every answer is forced to the disk, so that it survives a power cut, too. That takes some
+            milliseconds per request. Without it answers survive the end of the process, however it ends, and a power
+            cut up to the last moments; a new file of one model that answers faster than a disk can be forced to take
+            it (`FORCED_BYTES`) may be lost by a power cut: asking again takes as little time.
         is_read: whether it is only read; it has to be there then.
 
     Raises:
@@ -123,33 +105,53 @@ class JournalFile:
 
     def __init__(self, path: str | Path, *, is_forced: bool = False, is_read: bool = False) -> None:
         self.path = Path(path)
+        self._opened, self._written = time.monotonic(), 0
         if is_read and not self.path.is_file():
             raise UnreadableFile(f"there is no journal at {path}: check the path.")
-        # Also for reading: a run that was killed may have left its last answers to be put into place.
-        mode = "rwc" if not is_read else "rw" if os.access(self.path.absolute().parent, os.W_OK) else "ro"
-        place = f"file:{quote(str(self.path.absolute()))}?mode={mode}"
+        place = f"file:{quote(str(self.path.absolute()))}?mode={self._mode() if is_read else 'rwc'}"
         try:
             self.connection = sqlite3.connect(place, timeout=WAIT_SECONDS, isolation_level=None, uri=True)
             weakref.finalize(self, self.connection.close)
             self._prepare(is_forced=is_forced, is_read=is_read)
         except sqlite3.OperationalError as error:
             raise InvalidInput(f"the journal {path} can't be opened: {error}; name another place.") from error
-        except sqlite3.DatabaseError as error:
-            raise UnreadableFile(f"{path} is no journal of Unweave, or damaged: {error}.") from error
+        except DAMAGES as error:
+            raise UnreadableFile(f"{path} is no journal of Unweave, or damaged: {error}; name another.") from error
+
+    def _mode(self) -> str:
+        """How a file is opened to be read: a run that was killed may have left its last answers to be put into place.
+
+        Raises:
+            UnreadableFile: if that is not possible in its folder.
+        """
+        if os.access(self.path.absolute().parent, os.W_OK):
+            return "rw"
+        if Path(f"{self.path}-wal").exists():
+            raise UnreadableFile(
+                f"the last answers of {self.path} wait beside it, in a folder that can't be written: copy both to "
+                "another folder, and name that one."
+            )
+        return "ro&immutable=1"
 
     def _prepare(self, *, is_forced: bool, is_read: bool) -> None:
-        if self._has_tables():
-            # Before anything is changed. A run that was killed at its very beginning has left none.
+        is_new = not self._has_tables()
+        if not is_new:
+            # Before anything is changed. A run that was killed at its very beginning has left no tables.
             self._check_kind()
+        # Answers of before may have been dear, whatever the speed of those that are added.
+        self._is_loose = not (is_forced or is_read) and (
+            is_new or not self._number("SELECT EXISTS (SELECT 1 FROM requests)")
+        )
         if is_read:
             return
+        forcing = "FULL" if is_forced else "OFF" if self._is_loose else "NORMAL"
+        self.connection.execute(f"PRAGMA synchronous = {forcing}")
         self.connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
         self.connection.execute("PRAGMA journal_mode = WAL")
-        self.connection.execute(f"PRAGMA synchronous = {'FULL' if is_forced else 'NORMAL'}")
-        self.connection.execute(f"PRAGMA wal_autocheckpoint = {MOVED_TOGETHER}")
+        self.connection.execute(f"PRAGMA wal_autocheckpoint = {MOVED_LOOSELY if self._is_loose else MOVED_TOGETHER}")
         # Two runs may begin at once: the second one waits, and finds the tables of the first.
         with self.writing() as connection:
-            for statement in TABLES if not self._has_tables() else ADDED if self._version() < VERSION else ():
+            for statement in TABLES if not self._has_tables() else ADDED.get(self._version(), ()):
                 connection.execute(statement)
         self._check_kind()
 
@@ -175,7 +177,8 @@ class JournalFile:
         """Make one transaction: all of it is in the file afterwards, or nothing.
 
         Raises:
-            NotWritten: if the disk is full, or the file was damaged since it was opened.
+            NotWritten: if the disk is full, or the folder is protected.
+            UnreadableFile: if the file is damaged.
         """
         with self._failing_as_not_written():
             self.connection.execute("BEGIN IMMEDIATE")
@@ -192,7 +195,30 @@ class JournalFile:
         try:
             yield
         except sqlite3.OperationalError as error:
-            raise NotWritten(f"answers could not be written to the journal {self.path}: {error}.") from error
+            raise NotWritten(
+                f"answers could not be written to the journal {self.path}: {error}. What it holds stays: make room, or "
+                "end what keeps it from being written."
+            ) from error
+        except DAMAGES as error:
+            raise self.damaged(str(error)) from error
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Say of what can't be read that it is damaged.
+
+        Raises:
+            UnreadableFile: for whatever SQLite says.
+        """
+        try:
+            yield
+        except DAMAGES as error:
+            raise self.damaged(str(error)) from error
+
+    def damaged(self, problem: str) -> UnreadableFile:
+        """Make the error that refuses a file in which something is not as it was written."""
+        return UnreadableFile(
+            f"the journal {self.path} is damaged: {problem}. Name another one, or remove it to ask everything again."
+        )
 
     def append(self, model: HeldModel, points: Points, answers: np.ndarray, *, is_probe: bool) -> None:
         """Write a request; it is in the file when this returns.
@@ -204,6 +230,8 @@ class JournalFile:
         # A probe is compared as a whole.
         together = len(points) if is_probe else max(1, PART_BYTES // (8 * model.inputs))
         values = (model.number, is_probe, time.time())
+        with self._failing_as_not_written():
+            self._choose_forcing(points.nbytes + written.nbytes)
         if len(points) <= together:
             with self._failing_as_not_written():
                 # One statement is a transaction of its own.
@@ -216,13 +244,30 @@ class JournalFile:
                 number = self._write(values, points[rows], written[rows], request, first)
                 request = number if request is None else request
 
+    def _choose_forcing(self, more: int) -> None:
+        """Force nothing as long as one model answers faster than a disk would take it; from then on what is moved.
+
+        A killed process loses nothing by it: what was written belongs to the system. Answers of a slow model may be
+        dear, and another model in the same file may have a price: both bring forcing back, also for what is there.
+        """
+        if not self._is_loose:
+            return
+        self._written += more
+        is_fast = self._written > FORCED_BYTES * (time.monotonic() - self._opened - FORCED_SECONDS)
+        if not is_fast or self._number("SELECT count(*) FROM models") > 1:
+            self._is_loose = False
+            self.connection.execute("PRAGMA synchronous = NORMAL")
+            self.connection.execute(f"PRAGMA wal_autocheckpoint = {MOVED_TOGETHER}")
+            self.connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+
     def _write(
         self, values: tuple[int, bool, float], points: Points, answers: np.ndarray, part_of: int | None, first_row: int
     ) -> int | None:
         """Write a row of the log, and give its number."""
         # Views of the memory: copies would cost as much as a checksum.
         numbers = [np.ascontiguousarray(each).data for each in (points, answers)]
-        row = (*values, *numbers, answers.dtype.str, answers.shape[1], part_of, first_row)
+        kind, outputs = answers.dtype.str, answers.shape[1]
+        row = (*values, *numbers, kind, outputs, part_of, first_row, _checksum(numbers[1], kind, outputs))
         return self.connection.execute(WRITTEN, row).lastrowid
 
     def model_of(self, name: str, *, fingerprint: str, inputs: int) -> HeldModel:
@@ -234,7 +279,9 @@ class JournalFile:
         with self.writing() as connection:
             row = "INSERT OR IGNORE INTO models (name, fingerprint, inputs) VALUES (?, ?, ?)"
             connection.execute(row, (name, fingerprint, inputs))
-        model = next(each for each in self.models() if each.name == name)
+        model = next((each for each in self.models() if each.name == name), None)
+        if model is None:
+            raise self.damaged("the name of the model is not as it was written")
         if model.inputs != inputs:
             raise self.changed(model, f"had {model.inputs} inputs, this one has {inputs}")
         if model.fingerprint != fingerprint:
@@ -245,10 +292,11 @@ class JournalFile:
 
     def models(self) -> list[HeldModel]:
         """List the models whose answers it holds."""
-        if not self._has_tables():
-            return []
-        rows = self.connection.execute("SELECT id, name, fingerprint, inputs FROM models ORDER BY id")
-        return [HeldModel(*row) for row in rows]
+        with self.reading():
+            if not self._has_tables():
+                return []
+            rows = self.connection.execute("SELECT id, name, fingerprint, inputs FROM models ORDER BY id")
+            return [HeldModel(*row) for row in rows]
 
     def changed(self, model: HeldModel, how: str) -> InvalidInput:
         """Make the error that refuses a model which is not the one that has answered before."""
@@ -258,20 +306,34 @@ class JournalFile:
         )
 
     def requests(self, model: HeldModel, *, condition: str = "1") -> Iterator[Request]:
-        """Yield the requests of a model in the order in which they were written, long ones in parts."""
-        # A file of version 1 that is only read.
-        place = "id, 0" if self._version() < VERSION else "coalesce(part_of, id), first_row"
+        """Yield the requests of a model in the order in which they were written, long ones in parts.
+
+        Raises:
+            UnreadableFile: if the file is damaged.
+        """
+        # A file of an earlier version may be read only.
+        place = COLUMNS[self._version()]
         columns = f"SELECT {place}, time, points, answers, type, outputs, is_probe FROM requests"
-        rows = self.connection.execute(f"{columns} WHERE model = ? AND {condition} ORDER BY id", (model.number,))
-        for number, first, when, points, answers, kind, outputs, is_probe in rows:
-            asked = np.frombuffer(points, dtype="<f8").reshape(-1, model.inputs)
-            said = np.frombuffer(answers, dtype=kind).reshape(-1, outputs)
-            yield Request(number, when, asked, said, bool(is_probe), first)
+        question = f"{columns} WHERE model = ? AND {condition} ORDER BY id"
+        with self.reading():
+            for number, first, checksum, when, points, answers, kind, outputs, is_probe in self.connection.execute(
+                question, (model.number,)
+            ):
+                try:
+                    is_whole = checksum in (None, _checksum(answers, kind, outputs))
+                    asked = np.frombuffer(points, dtype="<f8").reshape(-1, model.inputs)
+                    said = np.frombuffer(answers, dtype=kind).reshape(len(asked), outputs)
+                except (TypeError, ValueError) as error:
+                    raise self.damaged(f"request {number} is not as it was written ({error})") from error
+                if not is_whole:
+                    raise self.damaged(f"the answers of request {number} are not those that were written")
+                yield Request(number, when, asked, said, bool(is_probe), first)
 
     def count(self, model: HeldModel) -> int:
         """Count the answers of a model that are in the log, probes not among them."""
         question = "SELECT coalesce(sum(length(points)), 0) FROM requests WHERE model = ? AND is_probe = 0"
-        return self.connection.execute(question, (model.number,)).fetchone()[0] // (8 * model.inputs)
+        with self.reading():
+            return self.connection.execute(question, (model.number,)).fetchone()[0] // (8 * model.inputs)
 
     def _index_more(self) -> bool:
         """Put some points of the log into the index; whether there may be more of them."""
@@ -299,3 +361,8 @@ def keys_of(points: bytes, width: int) -> list[int]:
     """Give a checksum of every point, of so many bytes each, that SQLite holds as a number."""
     digests = [blake2b(points[first : first + width], digest_size=8).digest() for first in range(0, len(points), width)]
     return np.frombuffer(b"".join(digests), dtype="<i8").tolist()
+
+
+def _checksum(answers: bytes | memoryview, kind: str, outputs: int) -> int:
+    """Give a checksum of answers in their type and shape."""
+    return crc32(answers, crc32(f"{kind} {outputs}".encode()))

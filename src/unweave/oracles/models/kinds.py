@@ -1,21 +1,80 @@
 """Which kind of model something is, without importing the framework that it belongs to."""
 
 from pathlib import Path
+from types import FunctionType
 from typing import Any, Unpack, cast
 
 from unweave.exceptions import InvalidInput, UnreadableFile
 from unweave.networks.network import Network
-from unweave.oracles.oracle import CallableOracle, Oracle, OracleSettings
+from unweave.oracles.models.names import is_address, is_object, named_object
+from unweave.oracles.oracle import CallableOracle, Domain, Oracle, OracleSettings, inputs_of_domain
 from unweave.seals import checksum
 
+# What a model may be, for messages.
+MODELS = (
+    "a model needs to be a function of a batch of points, a torch module, a fitted estimator, the path of a file, the "
+    "address of a server or an Oracle"
+)
 # Files that hold pickled objects: reading one runs whatever code it names.
 PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".joblib")
-# Files that hold recorded answers.
-TABLES = (".csv", ".parquet", ".pq")
 # Files of models that `oracle_of_file` knows, or refuses by name.
-FILES = (".onnx", *PICKLES, *TABLES)
-# How addresses of servers begin.
-ADDRESSES = ("http://", "https://")
+CODE = ".py"
+TABLES = (".csv", ".parquet", ".pq")
+FILES = (".onnx", CODE, *PICKLES, *TABLES)
+
+
+def oracle_of(
+    model: Any,
+    *,
+    inputs: int | None,
+    outputs: int | None,
+    domain: Domain | None,
+    budget: int | None,
+    output: str | None,
+) -> Oracle:
+    """Give the oracle that a model is, or one that asks it; see `as_oracle`."""
+    name = model if isinstance(model, str) else None
+    if name is not None:
+        model = _named(name)
+    if output is not None and not _names_outputs(model):
+        raise InvalidInput(
+            f"only ONNX files, Keras models and servers have outputs with names, got output={output!r}: leave it out."
+        )
+    if isinstance(model, Oracle):
+        if any(setting is not None for setting in (inputs, outputs, domain, budget)):
+            raise InvalidInput("an Oracle carries its own inputs, outputs, domain and budget: leave them out.")
+        return model
+    known = None
+    if not isinstance(model, FunctionType):
+        known = oracle_of_model(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output)
+    if known is None:
+        known = _oracle_of_callable(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget)
+    if name is not None and name is not model:
+        known.name = name
+    return known
+
+
+def _named(text: str) -> Any:
+    """Give the object that a text names, or the text itself where it is an address or a path."""
+    if not text.strip():
+        raise InvalidInput(f"{MODELS}, got {text!r}.")
+    return named_object(text, name="the model") if is_object(text) else text
+
+
+def _oracle_of_callable(model: Any, *, inputs: int | None, **settings: Unpack[OracleSettings]) -> CallableOracle:
+    if isinstance(model, type):
+        raise InvalidInput(f"the model {model.__qualname__} is a class: give a function, or an instance of it.")
+    if not callable(model):
+        raise InvalidInput(f"{MODELS}, got an object of type {type(model).__name__}.")
+    inputs = inputs_of_domain(settings.get("domain")) if inputs is None else inputs
+    if inputs is None:
+        raise InvalidInput("identify needs inputs=, the number of inputs of the model.")
+    return CallableOracle(model, inputs=inputs, **settings)
+
+
+def _names_outputs(model: Any) -> bool:
+    """Whether outputs of a model may have names: those of files, of servers and of Keras."""
+    return isinstance(model, str | Path) or is_keras(model)
 
 
 def knows_inputs(model: object) -> bool:
@@ -44,7 +103,7 @@ def oracle_of_model(
         MissingExtra: if a package that it needs is not installed.
         TransportFailed: if a server can't be asked what its model is.
     """
-    if isinstance(model, str) and model.startswith(ADDRESSES):
+    if isinstance(model, str) and is_address(model):
         from unweave.oracles.http.oracle import HttpOracle
 
         return HttpOracle(model, inputs=inputs, output=output, **settings)
@@ -83,23 +142,28 @@ def oracle_of_file(
         InvalidInput: if what is given contradicts the file, or the file would run code.
         UnreadableFile: if it is missing, or something else.
     """
-    if path.suffix == ".onnx":
+    ending = path.suffix.lower()
+    if ending == ".onnx":
         from unweave.oracles.models.onnx_file import OnnxOracle
 
         return OnnxOracle(path, output=output, inputs=inputs, **settings)
-    if path.suffix in TABLES:
+    if ending in TABLES:
         from unweave.oracles.models.recorded_answers import RecordedAnswers
 
         return RecordedAnswers(path, inputs=inputs, **settings)
     if output is not None:
         raise InvalidInput(f"only ONNX files have outputs with names, got output={output!r} for {path}: leave it out.")
-    if path.suffix in PICKLES:
+    if ending == CODE:
+        raise InvalidInput(f"{path} is a file of code: say what is asked in it, {path}:NAME.")
+    if ending in PICKLES:
         raise InvalidInput(
             f"{path} may hold pickled objects, and reading it would run whatever code it names: load it in a file of "
             "your own, and give the model, or file.py:model on the command line."
         )
     if not path.exists():
         raise UnreadableFile(f"there is no model at {path}: check the path.")
+    if path.is_dir():
+        raise UnreadableFile(f"{path} is a folder: name a file, such as the network.safetensors of a run.")
     oracle = _oracle_of_network(Network.load(path), inputs=inputs, **settings)
     oracle.name, oracle.fingerprint = str(path.resolve()), checksum(path.read_bytes())
     return oracle
