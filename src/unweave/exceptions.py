@@ -57,6 +57,11 @@ class BudgetExhausted(UnweaveError):
         self.budget = budget
         self.is_default = is_default
 
+    @property
+    def reason(self) -> str:
+        """Say why a run has ended."""
+        return f"the budget is too small: {self}"
+
 
 class TimeExhausted(BudgetExhausted):
     """Report that the time the user has given is over. Nothing more was sent."""
@@ -65,6 +70,11 @@ class TimeExhausted(BudgetExhausted):
         UnweaveError.__init__(self, "the time that was given is over: give more seconds.")
         self.needed = self.left = self.budget = 0
         self.is_default = False
+
+    @property
+    def reason(self) -> str:
+        """Say why a run has ended."""
+        return str(self)
 
 
 class NotIdentified(UnweaveError):

@@ -113,7 +113,7 @@ def identify(
         raise InvalidInput(f"identify needs an activation by name or as an Activation, got {activation!r}.")
     if progress is not None and not callable(progress):
         raise InvalidInput(f"identify needs progress to be a function of a stage and a number, got {progress!r}.")
-    if seconds is not None and (not isinstance(seconds, int | float) or not seconds > 0):
+    if seconds is not None and (isinstance(seconds, bool) or not isinstance(seconds, int | float) or not seconds > 0):
         raise InvalidInput(f"identify needs seconds to be a positive number, got {seconds!r}.")
     if activation in (IDENTITY, QUADRATIC):
         raise InvalidInput(f"identify needs an activation that determines its neurons, got {activation}: it does not.")
@@ -272,7 +272,7 @@ class Identifier:
             except StageFailed as failure:
                 return session.finish(Outcome.NOT_IDENTIFIED, str(failure))
             except BudgetExhausted as failure:
-                return session.finish(Outcome.NOT_IDENTIFIED, f"the budget is too small: {failure}")
+                return session.finish(Outcome.NOT_IDENTIFIED, failure.reason)
             survey = Survey(session, probe, self.activation, self.neurons, self.walks)
             refiner = Refiner(probe.answers, self.refine, probe.scale.noise)
             examination = replace(self.examination, asks_far=self.walks)
@@ -290,8 +290,8 @@ class Identifier:
         first, best = trail.known.first_layer, trail.best
         if trail.spent is not None:
             if first is None:
-                return ended(trail, Outcome.NOT_IDENTIFIED, f"the budget is too small: {trail.spent}")
-            reason = f"{first.reason} The budget is too small for more: {trail.spent}"
+                return ended(trail, Outcome.NOT_IDENTIFIED, trail.spent.reason)
+            reason = f"{first.reason} More was not found: {trail.spent.reason}"
             return ended(trail, Outcome.PARTLY_IDENTIFIED, reason)
         if trail.settled is not None:
             settled = trail.settled

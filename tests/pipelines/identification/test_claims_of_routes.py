@@ -266,3 +266,18 @@ class TestWhatIsDelivered:
             named = re.search(r"two nearer than (\S+) would look like one", found.reason)
             assert named is not None
             assert float(named[1]) > 0.075
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_probabilities_without_digits_are_no_second_layer(kind: type) -> None:
+    """Far out a softmax ends at the smallest number: its logits bent there as under a second layer of ReLU."""
+    rng = np.random.default_rng(5)
+    hidden, biases, outgoing = rng.standard_normal((5, 6)), rng.standard_normal(5), 2.0 * rng.standard_normal((3, 5))
+
+    def probabilities(points: np.ndarray) -> np.ndarray:
+        return special.softmax(np.maximum(points @ hidden.T + biases, 0.0) @ outgoing.T, axis=1).astype(kind)
+
+    found = unweave.identify(probabilities, inputs=6)
+    assert found.is_identified, found.reason
+    assert found.network is not None
+    assert found.network.widths == (5,)

@@ -160,3 +160,9 @@ class TestWrongUse:
 
         with pytest.raises(InvalidInput, match=message):
             unweave.identify(model, **settings)
+
+
+def test_a_time_limit_is_not_called_a_budget() -> None:
+    found = unweave.identify(np.tanh, inputs=1, seconds=1e-9)
+    assert not found.is_identified
+    assert found.reason == "the time that was given is over: give more seconds."

@@ -180,6 +180,7 @@ class TestLimits:
             {"inputs": 10**9},
             {"confidence": 1.0},
             {"confidence": None},
+            {"seconds": True},
             {"coverage": 0},
             {"coverage": 1 - 1e-12},
             {"seconds": -1},

@@ -74,7 +74,7 @@ def identify_lowest_layer(
     except StageFailed as failure:
         return _finished(session, Found(str(failure)))
     except BudgetExhausted as failure:
-        return _finished(session, Found(f"the budget is too small: {failure}"))
+        return _finished(session, Found(failure.reason))
     return _finished(session, found)
 
 
