@@ -283,8 +283,8 @@ def _verdict(certificate: TrainingCertificate, end: TrainingPoint, steps: int, r
     if ridge > 0:
         return Outcome.NOT_IDENTIFIED, (
             f"the output weights have a ridge of {ridge:.3g}, which leaves a loss of {certificate.loss:.3g}: a "
-            "predictor, not a network that meets its labels. Those look noisy if held-out rows have chosen it; ridge=0 meets them "
-            "all the same."
+            "predictor, not a network that meets its labels. Those look noisy if held-out rows have chosen it; ridge=0 "
+            "meets them all the same."
         )
     if not certificate.is_global_minimum:
         is_narrow = end.parameters < RULES.width.expected * end.samples
