@@ -127,6 +127,7 @@ class JointLevenbergMarquardt:
             agree to 1e-7, different ones differ by a percent and more.
         shuffles: of the residuals, whose alignment with features theirs must not exceed if they are noise: one time in
             twenty noise does, and starts go on.
+        rows_per_parameter: below, residuals are too few to tell noise from bad minima, and all starts are made.
     """
 
     steps: int = 120
@@ -142,6 +143,7 @@ class JointLevenbergMarquardt:
     agreeing: int = 2
     agreeing_tol: float = 1e-4
     shuffles: int = 19
+    rows_per_parameter: float = 5.0
 
     def __call__(
         self,
@@ -197,6 +199,8 @@ class JointLevenbergMarquardt:
         of labels that are exact that is far from chance; of noise it is chance.
         """
         student, points = problem.student, problem.points
+        if len(points) < self.rows_per_parameter * student.parameters:
+            return False
         squares = points**2 - student.centre(vector)
         terms, _ = forward(student.wiring, student.matrices(vector), points, squares)
         slopes = problem.loss.slopes(student.outputs(vector, points), problem.labels)
