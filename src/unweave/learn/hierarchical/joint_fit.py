@@ -210,7 +210,7 @@ class JointLevenbergMarquardt:
     def shrinking(
         self, fit: HierarchicalFit, points: Points, labels: PerPoint, decays: Sequence[float], *, loss: Loss
     ) -> Iterator[HierarchicalFit]:
-        """Go on from a fit to these samples with one decay after the other, the weakest first."""
+        """Train a fit further on these samples with one decay after the other, the weakest first."""
         vector, steps = fit.vector, fit.steps
         problem, unit = self._problem(fit.student, points, labels, loss)
         for decay in decays:

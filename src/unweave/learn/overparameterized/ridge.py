@@ -42,13 +42,13 @@ class RidgeChoice:
         folds: of the rows, each held out in turn; the labels are met once, without the first of them.
         exact: squared error of a network that meets the other labels, relative to the spread of those held out, up to
             which labels are taken for exact: a twentieth, chosen.
-        fewest_rows: below, there is nothing to hold out, and labels are met.
+        fewest_rows: below, folds are too small to say anything, and labels are met.
     """
 
     ridges: tuple[float, ...] = tuple(10.0 ** (power / 2) for power in range(-12, 3))
     folds: int = 5
     exact: float = 0.05
-    fewest_rows: int = 20
+    fewest_rows: int = 30
 
     def __call__(
         self, start: TrainingPoint, meet: Callable[[TrainingPoint], TrainingFit], rng: np.random.Generator
