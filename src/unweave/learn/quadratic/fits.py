@@ -124,7 +124,7 @@ class Trainer:
             test = OptimalityTest.of(problem, frame.blur)
             diagnostics = check_conditions(test, given)
         with self.stages("training"):
-            trained = train(problem, self.solver, rng=self.rng)
+            trained = train(problem, self.solver, rng=self.rng, spectrum=test.spectrum)
         with self.stages("certificate"):
             weights, is_spanned = frame.outside(trained.weights), not frame.lacks_directions
             certificate = certify_predictions(
