@@ -277,7 +277,7 @@ def certify_ridge(
         largest_residual=float(np.max(np.abs(residuals))),
         rounding=min(rounding_of_residuals(given, weights), rules.zero_tol * float(np.max(np.abs(given.labels)))),
         rank=int(np.linalg.matrix_rank(matrix, tol=rules.rank_tol * size)),
-        is_matrix_determined=gap <= gap_tol,
+        is_matrix_determined=bool(gap <= gap_tol),
         uniqueness_margin=0.0,
         penalty=penalty,
     )

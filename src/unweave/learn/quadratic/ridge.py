@@ -169,7 +169,7 @@ def ridge_evidence(test: OptimalityTest, matrix: Matrix, ridge: float, *, has_co
     sums = EPS * np.sqrt(problem.samples) * float(np.abs(multipliers) @ np.abs(problem.labels))
     inner = float(multipliers @ problem.labels) + sums
     bound = -inner - 0.5 * problem.samples * float(multipliers @ multipliers) - pulled**2 / (2 * ridge)
-    return RidgeEvidence(0.5 * ridge * float(np.sum(penalised**2)), slope, max(0.0, bound))
+    return RidgeEvidence(0.5 * ridge * float(np.sum(penalised**2)), slope, max(0.0, float(bound)))
 
 
 def _without_constant(matrix: Matrix, *, has_constant: bool) -> Matrix:

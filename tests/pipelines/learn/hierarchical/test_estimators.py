@@ -170,6 +170,7 @@ def test_time_that_is_over_ends_with_what_was_found(seed: int) -> None:
     ("settings", "message"),
     [({"decay": -1.0}, "decay needs"), ({"decay": "much"}, "decay needs"), ({"max_seconds": -1}, "max_seconds needs")],
 )
+@pytest.mark.usefixtures("without_type_checks")
 def test_settings_of_training_that_make_no_sense_are_refused(settings: dict, message: str, seed: int) -> None:
     points = np.random.default_rng(seed).standard_normal((30, 4))
     with pytest.raises(InvalidInput, match=message):

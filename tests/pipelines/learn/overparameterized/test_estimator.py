@@ -154,6 +154,7 @@ def test_a_ridge_is_that_of_scikit_learn(seed: int) -> None:
         ({"ridge": 1, "trains_outputs": False}, "trained"),
     ],
 )
+@pytest.mark.usefixtures("without_type_checks")
 def test_ridges_that_make_no_sense_are_refused(settings: dict, message: str, seed: int) -> None:
     with pytest.raises(InvalidInput, match=message):
         OverparameterizedRegressor(**settings).fit(*random_samples(seed))

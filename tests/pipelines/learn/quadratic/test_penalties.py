@@ -140,6 +140,7 @@ def test_real_labels_are_predicted_as_well_as_by_polynomial_ridge() -> None:
         ({"ridge": 1.0, "neurons": 2}, "as many neurons"),
     ],
 )
+@pytest.mark.usefixtures("without_type_checks")
 def test_penalties_that_make_no_sense_are_refused(settings: dict, words: str, seed: int) -> None:
     points, labels, _, _ = noisy(seed, samples=20, inputs=4)
     with pytest.raises(InvalidInput, match=words):
