@@ -6,6 +6,7 @@
     python benchmarks/hierarchical.py --tables kernels --seeds 5  on the samples of the staged table, about an hour
     python benchmarks/hierarchical.py --tables correction --picture correction.png
     python benchmarks/hierarchical.py --tables literal noise classes sparse
+    python benchmarks/hierarchical.py --tables users             real and noisy labels with default settings, minutes
 
 Teachers are `make_teacher`: random blocks with singular values within [1/1.3, 1.3], every level scaled to features of
 mean square 1. Errors are mean squared errors on 10,000 fresh points relative to the variance of the labels; "S2" is the
@@ -18,9 +19,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from sklearn.datasets import load_diabetes, make_friedman1
+from sklearn.model_selection import train_test_split
 
 from command_line import parser_of, say
-from unweave.learn.hierarchical.estimators import HierarchicalClassifier
+from unweave.learn.hierarchical.estimators import HierarchicalClassifier, HierarchicalRegressor
 from unweave.learn.hierarchical.joint_fit import JointLevenbergMarquardt
 from unweave.networks.quadratic.densenet import QuadraticDenseNet
 from unweave.networks.quadratic.student import Student
@@ -278,6 +281,34 @@ def sparse(seeds: int, _: Path | None) -> None:
         say(f"{inputs} inputs: " + ", ".join(f"{name} {np.median(e):.1e}" for name, e in found.items()))
 
 
+def tables_of_users(seeds: int, _: Path | None) -> None:
+    """R2 on fresh rows with default settings, and CPU time with noise beside that of exact labels."""
+    points, labels = load_diabetes(return_X_y=True)
+    print(f"\nR2 on fresh rows, {min(seeds, 10)} splits: mean, smallest, median CPU s")
+    for name in ("friedman1, 2,000 x 10, noise 1", "diabetes"):
+        scores = []
+        for seed in range(min(seeds, 10)):
+            split = train_test_split(points, labels, random_state=seed)
+            if name != "diabetes":
+                split = train_test_split(*make_friedman1(6_000, noise=1.0, random_state=seed), train_size=2_000)
+            begin = time.process_time()
+            model = HierarchicalRegressor(random_state=seed).fit(split[0], split[2])
+            scores.append((model.score(split[1], split[3]), time.process_time() - begin))
+        found, seconds = np.transpose(scores)
+        say(f"{name:32} {found.mean():.3f} {found.min():.3f} {np.median(seconds):.2f}")
+    print("\n20 inputs, widths (4, 2), 2,000 samples: CPU s, sum over seeds and median, and relative error")
+    for level in (0.0, 0.05):
+        rows = []
+        for seed in range(seeds):
+            task = Task(seed, 20, (4, 2), (1.0, 0.3), 2_000, GaussianInputs())
+            noisy = task.labels + level * np.std(task.labels) * task.rng.standard_normal(len(task.labels))
+            begin = time.process_time()
+            model = HierarchicalRegressor((4, 2), random_state=seed).fit(task.points, noisy)
+            rows.append((time.process_time() - begin, task.error(model.network_)))
+        seconds, errors = np.transpose(rows)
+        say(f"noise {level:4}: {seconds.sum():.2f} {np.median(seconds):.2f} {np.median(errors):.1e}")
+
+
 TABLES: dict[str, Callable[[int, Path | None], None]] = {
     "newton": newton,
     "staged": staged,
@@ -286,6 +317,7 @@ TABLES: dict[str, Callable[[int, Path | None], None]] = {
     "correction": correction,
     "literal": literal,
     "noise": noise,
+    "users": tables_of_users,
     "classes": classes,
     "sparse": sparse,
 }

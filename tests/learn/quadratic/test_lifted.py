@@ -5,7 +5,8 @@ import pytest
 
 from squares import both_signs, planted_rank, random_labels
 from unweave.learn.quadratic.lifted import LiftedLeastSquares, LiftedSemidefinite, factorise
-from unweave.learn.quadratic.optimality import OptimalityTest, SpectrumRules
+from unweave.learn.quadratic.optimality import OptimalityTest, SpectrumRules, SquareSpectrum
+from unweave.learn.quadratic.problem import QuadraticProblem
 from unweave.learn.quadratic.train import train
 from unweave.learn.quadratic.uniqueness import UniquenessRules, semidefinite_uniqueness
 
@@ -110,3 +111,15 @@ def test_semidefinite_least_squares_work_without_a_spectrum(seed: int) -> None:
     problem, matrix = planted_rank(seed, samples=30, inputs=6, rank=1)
     assert OptimalityTest.of(problem, rules=NO_SPECTRUM).spectrum is None
     assert np.allclose(LiftedSemidefinite(spectrum=NO_SPECTRUM)(problem).matrix, matrix, atol=1e-10)
+
+
+def test_the_factorisation_of_the_spectrum_solves_least_squares(seed: int) -> None:
+    problem = random_labels(seed, samples=60, inputs=5)
+    points = problem.points * [1.0, 10.0, 0.1, 1.0, 1.0]
+    problem = QuadraticProblem(points, problem.labels, problem.output_weights)
+    spectrum = SquareSpectrum.of(points)
+    assert spectrum.solve is not None
+    assert spectrum.basis is not None
+    np.testing.assert_allclose(spectrum.basis.T @ spectrum.basis, np.eye(15), atol=1e-13)
+    found, reference = LiftedLeastSquares()(problem, spectrum), LiftedLeastSquares()(problem)
+    np.testing.assert_allclose(found, reference, rtol=1e-9, atol=1e-9 * np.max(np.abs(reference)))

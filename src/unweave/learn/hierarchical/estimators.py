@@ -12,6 +12,7 @@ from unweave.arrays import PerPoint, Points, as_float64
 from unweave.exceptions import InvalidInput
 from unweave.learn.base import BinaryClassifier, NetworkEstimator, NetworkRegressor, Stages, check_sizes, seed_of
 from unweave.learn.hierarchical.certificate import HierarchicalCertificate, HierarchicalEvidence, diagnostics_of
+from unweave.learn.hierarchical.decay import DecayChoice
 from unweave.learn.hierarchical.joint_fit import (
     HierarchicalFit,
     JointLevenbergMarquardt,
@@ -21,10 +22,11 @@ from unweave.learn.hierarchical.joint_fit import (
 )
 from unweave.networks.quadratic.student import Student
 from unweave.networks.quadratic.wiring import make_wiring
+from unweave.numerics.least_squares import ending_after
 from unweave.result import Cost, Outcome, Result
 
-# How classifiers are trained: without decay, features of classes that can be separated grow without end.
-CLASS_SOLVER = JointLevenbergMarquardt(decay=1e-8, restarts=2)
+# How classifiers are trained: without decay, parameters of classes that can be separated grow without end.
+CLASS_SOLVER = JointLevenbergMarquardt(decay=1e-8, affine_share=1.0, restarts=2)
 # What decides an outcome.
 EVIDENCE = HierarchicalEvidence()
 AnyHierarchy = TypeVar("AnyHierarchy", bound="_Hierarchical")
@@ -47,6 +49,7 @@ class _Training(NamedTuple):
         errors: of outputs, one per sample, relative to what no features would leave.
         unit: what that is, of the squares of outputs.
         outcome_of: decides what the certificate is worth.
+        chooses_decay: whether held-out rows choose the weight decay.
     """
 
     solver: JointLevenbergMarquardt
@@ -55,6 +58,7 @@ class _Training(NamedTuple):
     errors: Callable[[PerPoint], PerPoint]
     unit: float
     outcome_of: Callable[[HierarchicalCertificate], tuple[Outcome, str]]
+    chooses_decay: bool
 
 
 class _Hierarchical(NetworkEstimator):
@@ -68,6 +72,8 @@ class _Hierarchical(NetworkEstimator):
         level_weights: Any = None,
         signed: bool = False,
         mean_squares: Any = None,
+        decay: float | None = None,
+        max_seconds: float | None = None,
         solver: JointLevenbergMarquardt | None = None,
         validation_fraction: float = 0.2,
         random_state: Any = None,
@@ -77,6 +83,8 @@ class _Hierarchical(NetworkEstimator):
         self.level_weights = level_weights
         self.signed = signed
         self.mean_squares = mean_squares
+        self.decay = decay
+        self.max_seconds = max_seconds
         self.solver = solver
         self.validation_fraction = validation_fraction
         self.random_state = random_state
@@ -102,7 +110,7 @@ class _Hierarchical(NetworkEstimator):
         """Train on some samples, judge by the others, and keep the result."""
         points, labels, used, held_out = samples
         stages = Stages()
-        with stages("training"):
+        with stages("training"), ending_after(self._seconds()):
             fit = self._train(student, points[used], labels[used], training)
         with stages("certificate"):
             errors = training.errors(fit.network(points)[:, 0])
@@ -111,23 +119,60 @@ class _Hierarchical(NetworkEstimator):
             )
         outcome, reason = training.outcome_of(certificate)
         diagnostics = diagnostics_of(fit.network, points, labels, student.parameters)
-        self.fit_ = fit
+        self.fit_, self.decay_ = fit, fit.decay
         cost = Cost(samples=len(points), seconds=stages.seconds)
         return self._keep(Result(outcome, reason, fit.network, certificate, diagnostics, cost), points)
 
     def _train(self, student: Student, points: Points, labels: PerPoint, training: _Training) -> HierarchicalFit:
+        """Meet the labels; if that can't be done and there is much to lose, shrink features as held-out rows say."""
+        fit = self._fit_of_starts(student, points, labels, training)
+        if not training.chooses_decay or fit.relative_loss <= EVIDENCE.exact_error:
+            return fit
+        return DecayChoice()(training.solver, fit, points, labels, loss=training.loss, seed=training.seed)
+
+    def _fit_of_starts(
+        self, student: Student, points: Points, labels: PerPoint, training: _Training
+    ) -> HierarchicalFit:
         """Take the better one of squares that add and squares that subtract, unless their signs are mixed anyway."""
         settings: Any = self
-        solver, loss = training.solver, training.loss
-        negative = replace(student, coefficients=tuple(-each for each in student.coefficients))
-        probe, best = replace(solver, restarts=min(solver.probing_starts, solver.restarts)), None
-        for tried in (student,) if settings.signed else (student, negative):
-            fit = probe(tried, points, labels, rng=np.random.default_rng(training.seed), loss=loss)
-            best = fit if best is None or fit.relative_loss < best.relative_loss else best
-            if best.relative_loss <= EVIDENCE.exact_error:
-                return best
-        assert best is not None
-        return solver(best.student, points, labels, rng=np.random.default_rng(training.seed), loss=loss)
+        solver, loss, rng = training.solver, training.loss, np.random.default_rng(training.seed)
+        probing = min(solver.probing_starts, solver.restarts)
+        best = replace(solver, restarts=probing)(student, points, labels, rng=rng, loss=loss)
+        if not settings.signed and best.relative_loss > EVIDENCE.exact_error:
+            negative = replace(student, coefficients=tuple(-each for each in student.coefficients))
+            other, other_rng = self._other_signs(negative, points, labels, training, best.relative_loss)
+            if other is not None and other.relative_loss < best.relative_loss:
+                best, rng = other, other_rng
+        if best.relative_loss <= EVIDENCE.exact_error:
+            return best
+        return solver(best.student, points, labels, rng=rng, loss=loss, earlier=best)
+
+    def _other_signs(
+        self, student: Student, points: Points, labels: PerPoint, training: _Training, reached: float
+    ) -> tuple[HierarchicalFit | None, np.random.Generator]:
+        """Starts of a student with the other signs; None if a few steps show that these are wrong."""
+        solver, rng = training.solver, np.random.default_rng(training.seed)
+        probing = min(solver.probing_starts, solver.restarts)
+        short = replace(solver, restarts=1, steps=min(solver.steps, solver.probing_steps))
+        first = short(student, points, labels, rng=np.random.default_rng(training.seed), loss=training.loss)
+        if first.relative_loss > max(solver.wrong_signs, reached):
+            return None, rng
+        return replace(solver, restarts=probing)(student, points, labels, rng=rng, loss=training.loss), rng
+
+    def _seconds(self) -> float | None:
+        seconds = getattr(self, "max_seconds", None)
+        if seconds is not None and not (isinstance(seconds, int | float) and seconds >= 0):
+            raise InvalidInput(f"max_seconds needs to be None or a number from 0 on, got {seconds!r}.")
+        return seconds
+
+    def _solver(self, default: JointLevenbergMarquardt) -> tuple[JointLevenbergMarquardt, bool]:
+        """Settings of the training, and whether held-out rows choose the decay."""
+        settings: Any = self
+        if settings.decay is None:
+            return (default, True) if settings.solver is None else (settings.solver, False)
+        if not (isinstance(settings.decay, int | float) and 0 <= settings.decay < np.inf):
+            raise InvalidInput(f"decay needs to be None or a number from 0 on, got {settings.decay!r}.")
+        return replace(default if settings.solver is None else settings.solver, decay=float(settings.decay)), False
 
     def _split(self, points: Points, labels: PerPoint, seed: int) -> _Samples:
         """Hold a random share of the samples out."""
@@ -158,6 +203,9 @@ class HierarchicalRegressor(_Hierarchical, NetworkRegressor):
             fits better.
         fit_affine: whether there is a linear part and a constant.
         mean_squares: E[x^2] if it is known; found with the network if None.
+        decay: weight of the squared parameters, in units in which inputs and their squares have size 1; None to choose
+            it by held-out rows if labels are not met exactly, or to leave it to a given solver.
+        max_seconds: end training after this time with the best that was found.
         solver: settings of the training, a `JointLevenbergMarquardt`.
         validation_fraction: share of samples that judge the result.
         random_state: seed or generator for starts and held out samples.
@@ -168,6 +216,14 @@ class HierarchicalRegressor(_Hierarchical, NetworkRegressor):
         certificate_: what held out samples and the flat directions of the fit say about it.
         outcome_: identified, partly identified or not identified.
         fit_: losses of all starts.
+        decay_: the weight decay that was used.
+
+    >>> import numpy as np
+    >>> from unweave.learn import HierarchicalRegressor
+    >>> points = np.random.default_rng(0).standard_normal((300, 3))
+    >>> labels = (points[:, 0] ** 2 - points[:, 1] ** 2) ** 2 + points[:, 2]
+    >>> HierarchicalRegressor((1,), random_state=0).fit(points, labels).outcome_.value
+    'identified'
     """
 
     def __init__(
@@ -179,6 +235,8 @@ class HierarchicalRegressor(_Hierarchical, NetworkRegressor):
         signed: bool = False,
         fit_affine: bool = True,
         mean_squares: Any = None,
+        decay: float | None = None,
+        max_seconds: float | None = None,
         solver: JointLevenbergMarquardt | None = None,
         validation_fraction: float = 0.2,
         random_state: Any = None,
@@ -189,6 +247,8 @@ class HierarchicalRegressor(_Hierarchical, NetworkRegressor):
             level_weights=level_weights,
             signed=signed,
             mean_squares=mean_squares,
+            decay=decay,
+            max_seconds=max_seconds,
             solver=solver,
             validation_fraction=validation_fraction,
             random_state=random_state,
@@ -206,11 +266,10 @@ class HierarchicalRegressor(_Hierarchical, NetworkRegressor):
         seed, spread = seed_of(self.random_state), float(np.var(labels)) or float(np.mean(labels**2)) or 1.0
         samples = self._split(points, labels, seed)
         student = self._student(points[samples.used], has_affine=self.fit_affine, has_centre=self.mean_squares is None)
-        solver = JointLevenbergMarquardt() if self.solver is None else self.solver
+        solver, chooses_decay = self._solver(JointLevenbergMarquardt())
         errors = lambda outputs: (outputs - labels) ** 2 / spread  # noqa: E731
-        return self._learn(
-            samples, student, _Training(solver, SquaredLoss(), seed, errors, spread, EVIDENCE.outcome_of)
-        )
+        training = _Training(solver, SquaredLoss(), seed, errors, spread, EVIDENCE.outcome_of, chooses_decay)
+        return self._learn(samples, student, training)
 
 
 class HierarchicalClassifier(_Hierarchical, BinaryClassifier):
@@ -224,13 +283,16 @@ class HierarchicalClassifier(_Hierarchical, BinaryClassifier):
         level_weights: relative sizes of levels.
         signed: whether squares of a level enter with alternating signs; see `HierarchicalRegressor`.
         mean_squares: E[x^2] if it is known; the mean over the samples if None.
+        decay: weight of the squared parameters, in units in which inputs and their squares have size 1; None to choose
+            it by held-out rows if labels are not met exactly, or to leave it to a given solver.
+        max_seconds: end training after this time with the best that was found.
         solver: settings of the training, a `JointLevenbergMarquardt`; by default one with a little weight decay.
         validation_fraction: share of samples that judge the result.
         random_state: seed or generator for starts and held out samples.
 
     Attributes:
         classes_: the two classes.
-        result_, network_, certificate_, outcome_, fit_: as for `HierarchicalRegressor`.
+        result_, network_, certificate_, outcome_, fit_, decay_: as for `HierarchicalRegressor`.
     """
 
     def fit(self, X: Any, y: Any) -> "HierarchicalClassifier":
@@ -245,9 +307,9 @@ class HierarchicalClassifier(_Hierarchical, BinaryClassifier):
         rarer = min(np.mean(signs > 0), np.mean(signs < 0))
         samples = self._split(points, signs, seed)
         student = self._student(points[samples.used], has_affine=True, has_centre=False)
-        solver = CLASS_SOLVER if self.solver is None else self.solver
+        solver, chooses_decay = self._solver(CLASS_SOLVER)
         errors = lambda outputs: (np.sign(outputs) != signs) / rarer  # noqa: E731
-        training = _Training(solver, LogisticLoss(), seed, errors, 1.0, EVIDENCE.class_outcome_of)
+        training = _Training(solver, LogisticLoss(), seed, errors, 1.0, EVIDENCE.class_outcome_of, chooses_decay)
         return self._learn(samples, student, training)
 
     def decision_function(self, X: Any) -> PerPoint:

@@ -5,17 +5,19 @@ level (each new level joins the ones below, and none is ever frozen): where one 
 does not.
 """
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
+from jaxtyping import Float64
 from scipy.special import expit
 
 from unweave.arrays import PerPoint, Points
-from unweave.networks.quadratic.densenet import QuadraticDenseNet
+from unweave.networks.quadratic.densenet import QuadraticDenseNet, forward
 from unweave.networks.quadratic.student import Parameters, Student
 from unweave.networks.quadratic.wiring import FIRST_LEVEL
-from unweave.numerics.least_squares import Policy, Solver, Step, minimise, normal_solver
+from unweave.numerics.least_squares import Policy, Solver, Step, is_over, minimise, normal_solver
 
 # Rows of a Jacobian that are held at a time.
 BLOCK_ROWS = 2_000
@@ -92,6 +94,7 @@ class HierarchicalFit:
         relative_loss: mean loss of the best start, relative to that of the best constant.
         start_losses: the same for every start.
         steps: accepted steps of all starts together.
+        decay: weight of the squared parameters that was used.
     """
 
     network: QuadraticDenseNet
@@ -100,6 +103,7 @@ class HierarchicalFit:
     relative_loss: float
     start_losses: tuple[float, ...]
     steps: int
+    decay: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -108,13 +112,22 @@ class JointLevenbergMarquardt:
 
     Args:
         steps: largest number of accepted steps of a run.
-        restarts: largest number of starts. They go on until labels are met exactly: bad minima are few, and several
-            starts in a row may end in the same one.
+        restarts: largest number of starts. They go on until labels are met exactly, or until enough of them agree.
         start_size: size of random features of a single level, when inputs have size 1.
         exact_tol: relative loss at which nothing is left to learn, and no further start is made.
         damping: how steps are damped; its number of steps is that above.
-        decay: weight of the squared parameters, relative to the loss of the best constant.
-        probing_starts: that decide whether squares add or subtract; the wrong choice leaves a far larger loss.
+        decay: weight of the squared parameters, in units in which inputs and their squares have size 1, relative to the
+            loss of the best constant.
+        affine_share: of the decay that holds for the linear part, which should fade long after the features; chosen.
+        probing_starts: that decide whether squares add or subtract.
+        probing_steps: after which the signs that did not come first are given up, if they are plainly wrong.
+        wrong_signs: relative loss from which on they are; chosen: planted networks with noise had 1.2.
+        agreeing: starts that end at the lowest loss, after which no further one is made if that is noise.
+        agreeing_tol: relative difference of losses up to which they do: good minima of planted networks with noise
+            agree to 1e-7, different ones differ by a percent and more.
+        shuffles: of the residuals, whose alignment with features theirs must not exceed if they are noise: one time in
+            twenty noise does, and starts go on.
+        rows_per_parameter: below, residuals are too few to tell noise from bad minima, and all starts are made.
     """
 
     steps: int = 120
@@ -123,7 +136,14 @@ class JointLevenbergMarquardt:
     exact_tol: float = 1e-24
     damping: Policy = DAMPING
     decay: float = 0.0
+    affine_share: float = 0.01
     probing_starts: int = 2
+    probing_steps: int = 15
+    wrong_signs: float = 0.5
+    agreeing: int = 2
+    agreeing_tol: float = 1e-4
+    shuffles: int = 19
+    rows_per_parameter: float = 5.0
 
     def __call__(
         self,
@@ -133,6 +153,7 @@ class JointLevenbergMarquardt:
         *,
         rng: np.random.Generator,
         loss: Loss | None = None,
+        earlier: HierarchicalFit | None = None,
     ) -> HierarchicalFit:
         """Fit all levels jointly.
 
@@ -142,13 +163,18 @@ class JointLevenbergMarquardt:
             labels: real numbers, or signs for a logistic loss.
             rng: randomness of the starts.
             loss: squared if omitted.
+            earlier: what the first starts have found, to go on from.
         """
-        loss = SquaredLoss() if loss is None else loss
-        is_squared = isinstance(loss, SquaredLoss)
-        unit = (float(np.std(labels)) or 1.0) if is_squared else 1.0
-        problem = _Problem(student, points, labels / unit, loss, self)
-        best, losses, steps = None, [], 0
-        for number in range(self.restarts):
+        problem, unit = self._problem(student, points, labels, loss)
+        best, losses, steps = None, list(earlier.start_losses if earlier else ()), earlier.steps if earlier else 0
+        if earlier is not None:
+            best = Descent(earlier.vector, (problem.total(earlier.vector),))
+        is_noise = None
+        for number in range(len(losses), self.restarts):
+            if is_noise is None and best is not None and self._have_agreed(losses):
+                is_noise = self._is_noise(problem, best.vector, rng.spawn(1)[0])
+            if best is not None and (is_noise or is_over()):
+                break
             run = self._staged(problem, rng) if number % 2 else self._joint(problem, rng)
             losses.append(run.losses[-1] / problem.unit_loss)
             steps += len(run.losses) - 1
@@ -159,7 +185,49 @@ class JointLevenbergMarquardt:
         assert best is not None
         network = student.network(best.vector, unit=unit)
         relative = best.losses[-1] / problem.unit_loss
-        return HierarchicalFit(network, student, best.vector, relative, tuple(losses), steps)
+        return HierarchicalFit(network, student, best.vector, relative, tuple(losses), steps, self.decay)
+
+    def _have_agreed(self, losses: Sequence[float]) -> bool:
+        """Whether enough starts have ended at the lowest loss."""
+        limit = (1 + self.agreeing_tol) * min(losses, default=np.inf)
+        return sum(loss <= limit for loss in losses) >= self.agreeing
+
+    def _is_noise(self, problem: "_Problem", vector: Parameters, rng: np.random.Generator) -> bool:
+        """Whether residuals are no more aligned with squares of possible features than in another order of the rows.
+
+        One more feature k of terms h changes the loss by ``sum_i r_i <k, h_i>^2``, to leading order. At a bad minimum
+        of labels that are exact that is far from chance; of noise it is chance.
+        """
+        student, points = problem.student, problem.points
+        if len(points) < self.rows_per_parameter * student.parameters:
+            return False
+        squares = points**2 - student.centre(vector)
+        terms, _ = forward(student.wiring, student.matrices(vector), points, squares)
+        slopes = problem.loss.slopes(student.outputs(vector, points), problem.labels)
+        orders = [rng.permutation(slopes) for _ in range(self.shuffles)]
+        return all(_alignment(h, slopes) <= max(_alignment(h, each) for each in orders) for h in terms)
+
+    def shrinking(
+        self, fit: HierarchicalFit, points: Points, labels: PerPoint, decays: Sequence[float], *, loss: Loss
+    ) -> Iterator[HierarchicalFit]:
+        """Train a fit further on these samples with one decay after the other, the weakest first."""
+        vector, steps = fit.vector, fit.steps
+        problem, unit = self._problem(fit.student, points, labels, loss)
+        for decay in decays:
+            shrunk = problem._replace(settings=replace(self, decay=decay))
+            run = shrunk.descend(vector)
+            vector, steps = run.vector, steps + len(run.losses) - 1
+            relative = problem._replace(settings=replace(self, decay=0.0)).total(vector) / problem.unit_loss
+            network = fit.student.network(vector, unit=unit)
+            yield HierarchicalFit(network, fit.student, vector, relative, fit.start_losses, steps, decay)
+
+    def _problem(
+        self, student: Student, points: Points, labels: PerPoint, loss: Loss | None
+    ) -> tuple["_Problem", float]:
+        """The samples with labels of variance 1, unless they are classes, and the unit of the labels."""
+        loss = SquaredLoss() if loss is None else loss
+        unit = (float(np.std(labels)) or 1.0) if isinstance(loss, SquaredLoss) else 1.0
+        return _Problem(student, points, labels / unit, loss, self), unit
 
     def _joint(self, problem: "_Problem", rng: np.random.Generator) -> Descent:
         return problem.descend(problem.student.random_start(rng, problem.points, size=self.start_size))
@@ -175,6 +243,11 @@ class JointLevenbergMarquardt:
             begin = fresh if below is None or vector is None else low.raised(below, vector, fresh)
             vector, below = problem.of(low).descend(begin).vector, low
         return problem.descend(start if below is None or vector is None else student.raised(below, vector, start))
+
+
+def _alignment(terms: Float64[np.ndarray, "points terms"], slopes: PerPoint) -> float:
+    """Largest change of the loss by the square of a feature of unit length, to leading order."""
+    return float(np.linalg.norm((terms.T * slopes) @ terms, 2))
 
 
 class _Problem(NamedTuple):
@@ -203,17 +276,32 @@ class _Problem(NamedTuple):
     def total(self, vector: Parameters) -> float:
         with np.errstate(over="ignore", invalid="ignore"):
             values = self.loss.values(self.student.outputs(vector, self.points), self.labels)
-            value = float(np.mean(values)) + self.penalty * float(vector @ vector)
+            value = float(np.mean(values))
+            value += float(self.penalties @ vector**2) if self.settings.decay else 0.0
         return value if np.isfinite(value) else np.inf
 
     @property
-    def penalty(self) -> float:
-        return self.settings.decay * self.unit_loss
+    def penalties(self) -> Parameters:
+        """Weight of the square of every parameter; intercept and E[x^2] are free."""
+        student, points = self.student, self.points
+        sizes = {0: np.mean(points**2, axis=0), 1: np.mean((points**2 - student.mean_squares) ** 2, axis=0)}
+        blocks = []
+        for sources, width in zip(student.wiring.sources, student.wiring.widths, strict=True):
+            row = [sizes.get(source, np.ones(student.wiring.terms_of(source))) for source in sources]
+            blocks.append(np.tile(np.concatenate(row), width))
+        if student.has_affine:
+            blocks += [self.settings.affine_share * sizes[0], np.zeros(1)]
+        if student.has_centre:
+            blocks.append(np.zeros(student.wiring.inputs))
+        return self.settings.decay * self.unit_loss * np.concatenate(blocks)
 
     def normal_equations(self, vector: Parameters) -> tuple[np.ndarray, np.ndarray]:
         """Gauss-Newton matrix and gradient, both halved, summed block by block."""
         size = self.student.parameters
-        matrix, gradient = self.penalty * np.eye(size), self.penalty * vector
+        matrix, gradient = np.zeros((size, size)), np.zeros(size)
+        if self.settings.decay:
+            penalties = self.penalties
+            matrix, gradient = np.diag(penalties), penalties * vector
         for start in range(0, len(self.points), BLOCK_ROWS):
             rows = slice(start, start + BLOCK_ROWS)
             outputs = self.student.outputs(vector, self.points[rows])

@@ -16,6 +16,7 @@ from unweave.learn.overparameterized.conditions import RULES, network_conditions
 from unweave.learn.overparameterized.descent import GradientDescent
 from unweave.learn.overparameterized.jacobian import SingularValues, TrainingPoint, jacobian_spectrum
 from unweave.learn.overparameterized.newton import GramLevenbergMarquardt, TrainingFit
+from unweave.learn.overparameterized.ridge import RidgeChoice, with_ridge
 from unweave.networks.network import Network
 from unweave.result import Cost, Outcome, Result
 
@@ -69,6 +70,9 @@ class TrainingCertificate:
 class OverparameterizedRegressor(NetworkRegressor):
     """Train ``f(x) = sum_l v_l g(<w_l, x> + b_l)`` with more parameters than samples to zero error.
 
+    Labels that a network which meets the others does not predict are noisy: they are met with a ridge, which held-out
+    rows choose.
+
     Args:
         neurons: hidden neurons; by default enough for two hidden weights per sample.
         activation: name of a differentiable activation, such as ``"softplus(10)"``, ``"tanh"`` or ``"gelu"``.
@@ -76,10 +80,20 @@ class OverparameterizedRegressor(NetworkRegressor):
             if there are too many samples for a factorisation.
         trains_outputs: whether the output weights move, too, or stay at random signs over ``sqrt(neurons)``.
         fit_bias: whether neurons have biases, which are weights of a constant input; the theory's model has none.
+        ridge: weight of half the squared output weights, for standardised inputs and labels of root mean square 1.
+            Hidden weights then stay where they start, and nothing is claimed. None to let held-out rows decide: labels
+            are met if that predicts them well, and a ridge is chosen if it does not; 0 to meet them in any case.
         starts: random starts that are tried until one is at a global minimum.
         random_state: seed of the starts.
 
-    After `fit`: `network_`, `certificate_`, `outcome_`, and all of it in `result_`.
+    After `fit`: `network_`, `certificate_`, `outcome_`, and all of it in `result_`; `ridge_` is the one that was used.
+
+    >>> import numpy as np
+    >>> from unweave.learn import OverparameterizedRegressor
+    >>> points = np.random.default_rng(0).standard_normal((30, 4))
+    >>> model = OverparameterizedRegressor(ridge=0, random_state=0).fit(points, np.sin(points[:, 0]))
+    >>> model.certificate_.is_global_minimum
+    True
 
     Inputs are scaled (and centred, if there are biases) for training, and labels scaled; the network is given back in
     the units of the samples. It has no offset.
@@ -93,6 +107,7 @@ class OverparameterizedRegressor(NetworkRegressor):
         solver: Solver | None = None,
         trains_outputs: bool = True,
         fit_bias: bool = True,
+        ridge: float | None = None,
         starts: int = 3,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
@@ -101,6 +116,7 @@ class OverparameterizedRegressor(NetworkRegressor):
         self.solver = solver
         self.trains_outputs = trains_outputs
         self.fit_bias = fit_bias
+        self.ridge = ridge
         self.starts = starts
         self.random_state = random_state
 
@@ -123,7 +139,7 @@ class OverparameterizedRegressor(NetworkRegressor):
             raw, spectrum = units.in_their_units(fit.point), jacobian_spectrum(fit.point)
             certificate = _certify(start, fit.point, raw, spectrum)
             diagnostics = (*network_conditions(fit.point, spectrum), *sample_conditions(points, labels))
-        outcome, reason = _verdict(certificate, fit.point, fit.steps)
+        outcome, reason = _verdict(certificate, fit.point, fit.steps, self.ridge_)
         self.losses_, self.n_iter_ = fit.losses * units.label_scale**2, max(fit.steps, 1)
         return self._keep(
             Result(
@@ -145,8 +161,11 @@ class OverparameterizedRegressor(NetworkRegressor):
         self, units: "_Units", activation: Activation, neurons: int, rng: np.random.Generator
     ) -> tuple[TrainingPoint, TrainingFit]:
         """The first start that ends at a global minimum, or the one with the lowest loss."""
-        if self.starts < 1:
-            raise InvalidInput(f"OverparameterizedRegressor.starts needs to be at least 1, got {self.starts}.")
+        self._check_settings()
+        first = _random_start(units, activation, neurons, rng.spawn(1)[0], trains_outputs=self.trains_outputs)
+        self.ridge_ = self._chosen_ridge(first, rng.spawn(1)[0])
+        if self.ridge_ > 0:
+            return first, with_ridge(first, self.ridge_)
         tried = []
         for _ in range(self.starts):
             start = _random_start(units, activation, neurons, rng, trains_outputs=self.trains_outputs)
@@ -154,6 +173,25 @@ class OverparameterizedRegressor(NetworkRegressor):
             if certify_zero_error(tried[-1][1].point).is_zero:
                 break
         return min(tried, key=lambda pair: pair[1].losses[-1])
+
+    def _check_settings(self) -> None:
+        if self.starts < 1:
+            raise InvalidInput(f"OverparameterizedRegressor.starts needs to be at least 1, got {self.starts}.")
+        if self.ridge is not None and not (isinstance(self.ridge, int | float) and 0 <= self.ridge < np.inf):
+            raise InvalidInput(f"ridge needs to be None or a number from 0 on, got {self.ridge!r}.")
+        if self.ridge and not self.trains_outputs:
+            raise InvalidInput(
+                f"a ridge needs output weights that are trained, got ridge={self.ridge!r}: leave it out."
+            )
+
+    def _chosen_ridge(self, start: TrainingPoint, rng: np.random.Generator) -> float:
+        """The ridge to take; 0 to meet the labels."""
+        if self.ridge is not None:
+            return float(self.ridge)
+        # With more samples than parameters a fit that meets all of them is evidence enough.
+        if not self.trains_outputs or start.parameters < start.samples:
+            return 0.0
+        return RidgeChoice()(start, lambda point: self._solver(point)(point), rng)
 
     def _solver(self, start: TrainingPoint) -> Solver:
         if self.solver is not None:
@@ -240,8 +278,14 @@ def _certify(
     )
 
 
-def _verdict(certificate: TrainingCertificate, end: TrainingPoint, steps: int) -> tuple[Outcome, str]:
+def _verdict(certificate: TrainingCertificate, end: TrainingPoint, steps: int, ridge: float) -> tuple[Outcome, str]:
     sizes = f"{end.parameters} trained parameters for {end.samples} samples"
+    if ridge > 0:
+        return Outcome.NOT_IDENTIFIED, (
+            f"the output weights have a ridge of {ridge:.3g}, which leaves a loss of {certificate.loss:.3g}: a "
+            "predictor, not a network that meets its labels. Those look noisy if held-out rows have chosen it; ridge=0 "
+            "meets them all the same."
+        )
     if not certificate.is_global_minimum:
         is_narrow = end.parameters < RULES.width.expected * end.samples
         advice = "take more neurons" if is_narrow else "try more starts, or more steps of the solver"

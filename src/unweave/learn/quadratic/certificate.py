@@ -13,10 +13,11 @@ import numpy as np
 import scipy.linalg
 from scipy.optimize import brentq
 
-from unweave.arrays import Atoms
+from unweave.arrays import Atoms, PerPoint
 from unweave.learn.quadratic.lifted import LiftedSemidefinite
 from unweave.learn.quadratic.optimality import OptimalityTest, Regime, SpectrumRules, curvature_bound, trace_bound
 from unweave.learn.quadratic.problem import QuadraticProblem, State
+from unweave.learn.quadratic.ridge import ridge_evidence
 from unweave.learn.quadratic.uniqueness import UniquenessRules, semidefinite_uniqueness
 
 
@@ -58,9 +59,10 @@ class OptimalityCertificate:
     Args:
         regime: what theory says about all minima for these output weights.
         loss: reached; of an estimator that of `predict`, with all its rounding errors.
-        lower_bound: no network with these output weights has a smaller loss. Directions of the inputs that are rounding
-            errors are taken for none, those that could not be told from rounding errors count as if they fitted all.
-        gap: their difference.
+        lower_bound: no network with these output weights has a smaller loss, penalty included. Directions of the
+            inputs that are rounding errors are taken for none, those that could not be told from rounding errors count
+            as if they fitted all.
+        gap: how far loss plus penalty is above it.
         gap_tol: the gap up to which the optimum counts as reached.
         residual_gap_bound: bound of the gap by the norm of R alone; infinite where it does not apply.
         second_order_bound: bound of the gap from the gradient and the curvature, for every point that has them.
@@ -77,6 +79,8 @@ class OptimalityCertificate:
         rank: of the matrix of the network.
         is_matrix_determined: whether no other optimal network has another quadratic form.
         uniqueness_margin: of the dual matrix that proves it, where counting samples does not; 0 if there is none.
+        penalty: that is added to the loss, at these weights; 0 if there is none. With a penalty all that is said of the
+            optimum, of R and of its derivatives is said of loss plus penalty.
     """
 
     regime: str
@@ -98,10 +102,16 @@ class OptimalityCertificate:
     rank: int
     is_matrix_determined: bool
     uniqueness_margin: float
+    penalty: float = 0.0
+
+    @property
+    def objective(self) -> float:
+        """What is minimised: loss plus penalty."""
+        return self.loss + self.penalty
 
     @property
     def is_global(self) -> bool:
-        """Whether the loss is the smallest possible one, up to the tolerance."""
+        """Whether the loss, penalty included, is the smallest possible one, up to the tolerance."""
         return bool(self.gap <= self.gap_tol)
 
     @property
@@ -114,9 +124,11 @@ class OptimalityCertificate:
         reached = "the global optimum" if self.is_global else "not known to be the global optimum"
         matrix = "determined by the samples" if self.is_matrix_determined else "not determined by the samples"
         proof = f", by a dual matrix with margin {self.uniqueness_margin:.1e}" if self.uniqueness_margin > 0 else ""
+        penalised = f" plus a penalty of {self.penalty:.3e}" if self.penalty > 0 else ""
+        smallest = "smallest possible loss plus penalty" if self.penalty > 0 else "smallest possible loss"
         lines = [
-            ("training loss", f"{self.loss:.3e}, {reached}"),
-            ("smallest possible loss", f"at least {self.lower_bound:.3e}; the gap is at most {self.gap:.1e}"),
+            ("training loss", f"{self.loss:.3e}{penalised}, {reached}"),
+            (smallest, f"at least {self.lower_bound:.3e}; the gap is at most {self.gap:.1e}"),
             ("output weights", f"{self.regime}"),
             ("residual matrix", f"norm {self.residual_norm:.1e}, eigenvalues from {self.smallest_eigenvalue:.1e} "
              f"to {self.largest_eigenvalue:.1e}"),
@@ -173,23 +185,30 @@ def certify_predictions(
     *,
     unit: float,
     is_spanned: bool,
+    trace: float = 0.0,
     rules: OptimalityRules = RULES,
 ) -> OptimalityCertificate:
     """Carry a certificate over from good units to the predictions of a network in the units of the samples.
 
+    A penalty of ``t`` times the mean absolute output of a network of one sign is the loss of labels that are smaller
+    by t, up to a constant: ``|f - y|^2 / (2 n) + t mean(f) = |f - (y - t)|^2 / (2 n) + t mean(y) - t^2 / 2``.
+
     Args:
-        certificate: in units in which labels have root mean square 1.
+        certificate: in units in which labels have root mean square 1, of labels that are smaller by the trace penalty.
         given: the samples in their own units.
         weights: of the network that users get.
         unit: of the labels.
         is_spanned: whether the points have all directions.
+        trace: weight of the mean absolute output, in units in which labels have root mean square 1.
         rules: limits of the claims.
     """
-    # Neuron by neuron as the network does it: through its matrix rounding errors would be others.
-    residuals = (given.points @ weights.T) ** 2 @ given.output_weights - given.labels
+    outputs = outputs_of(given, weights)
+    residuals, sign = outputs - given.labels, 1.0 if len(given.positive) else -1.0
     loss, square = given.loss_of(residuals), unit**2
-    lower_bound = min(square * certificate.lower_bound, loss)
-    gap, gap_tol = loss - lower_bound, rules.global_tol * float(np.mean(given.labels**2))
+    penalty = unit * trace * float(np.mean(np.abs(outputs))) if trace > 0 else 0.0
+    constant = unit * trace * sign * float(np.mean(given.labels)) - 0.5 * square * trace**2
+    lower_bound = min(max(0.0, square * certificate.lower_bound + constant), loss + penalty)
+    gap, gap_tol = loss + penalty - lower_bound, rules.global_tol * float(np.mean(given.labels**2))
     is_determined = certificate.is_matrix_determined and is_spanned and gap <= gap_tol
     return replace(
         certificate,
@@ -199,13 +218,74 @@ def certify_predictions(
         gap_tol=gap_tol,
         residual_gap_bound=max(gap, square * certificate.residual_gap_bound),
         second_order_bound=max(gap, square * certificate.second_order_bound),
-        planted_bound=square * certificate.planted_bound,
-        planted_bound_sharp=square * certificate.planted_bound_sharp,
+        # Labels that are smaller by a penalty are none of a teacher.
+        planted_bound=np.inf if trace > 0 else square * certificate.planted_bound,
+        planted_bound_sharp=np.inf if trace > 0 else square * certificate.planted_bound_sharp,
         largest_residual=float(np.max(np.abs(residuals))),
         rounding=min(rounding_of_residuals(given, weights), rules.zero_tol * float(np.max(np.abs(given.labels)))),
         is_matrix_determined=is_determined,
         uniqueness_margin=certificate.uniqueness_margin if is_determined else 0.0,
+        penalty=penalty,
     )
+
+
+def certify_ridge(
+    test: OptimalityTest,
+    inside: Atoms,
+    given: QuadraticProblem,
+    weights: Atoms,
+    *,
+    unit: float,
+    ridge: float,
+    has_constant: bool,
+    rules: OptimalityRules = RULES,
+) -> OptimalityCertificate:
+    """Judge a network that minimises its loss plus a ridge penalty, which makes the optimal form unique.
+
+    Args:
+        test: of standardised samples.
+        inside: weights in their units.
+        given: the samples in their own units.
+        weights: the same weights in these.
+        unit: of the labels.
+        ridge: weight of half the squared norm of the form of standardised inputs.
+        has_constant: whether the last entry of the form is a constant, which is not penalised.
+        rules: limits of the claims.
+    """
+    matrix, square = test.problem.matrix_of(inside), unit**2
+    evidence = ridge_evidence(test, matrix, ridge, has_constant=has_constant)
+    residuals = outputs_of(given, weights) - given.labels
+    loss, penalty = given.loss_of(residuals), square * evidence.penalty
+    lower_bound = min(square * evidence.lower_bound, loss + penalty)
+    gap, gap_tol = loss + penalty - lower_bound, rules.global_tol * float(np.mean(given.labels**2))
+    values, size = scipy.linalg.eigvalsh(evidence.slope), max(float(np.linalg.norm(matrix, 2)), 1e-300)
+    return OptimalityCertificate(
+        regime=test.regime.value,
+        loss=loss,
+        lower_bound=lower_bound,
+        gap=gap,
+        gap_tol=gap_tol,
+        residual_gap_bound=np.inf,
+        second_order_bound=np.inf,
+        planted_bound=np.inf,
+        planted_bound_sharp=np.inf,
+        gradient=float(np.linalg.norm(2 * test.problem.output_weights[:, None] * (inside @ evidence.slope))),
+        curvature=curvature_bound(test.problem, evidence.slope),
+        residual_norm=float(np.linalg.norm(evidence.slope)),
+        smallest_eigenvalue=float(values[0]),
+        largest_eigenvalue=float(values[-1]),
+        largest_residual=float(np.max(np.abs(residuals))),
+        rounding=min(rounding_of_residuals(given, weights), rules.zero_tol * float(np.max(np.abs(given.labels)))),
+        rank=int(np.linalg.matrix_rank(matrix, tol=rules.rank_tol * size)),
+        is_matrix_determined=bool(gap <= gap_tol),
+        uniqueness_margin=0.0,
+        penalty=penalty,
+    )
+
+
+def outputs_of(given: QuadraticProblem, weights: Atoms) -> PerPoint:
+    """Answer neuron by neuron as the network does it: through its matrix rounding errors would be others."""
+    return (given.points @ weights.T) ** 2 @ given.output_weights
 
 
 def residual_gap_bound(test: OptimalityTest, state: State) -> float:

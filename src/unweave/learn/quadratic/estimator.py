@@ -1,6 +1,6 @@
 """Networks of squares from samples, trained to the global optimum with a certificate."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -9,34 +9,21 @@ from unweave.activations import QUADRATIC
 from unweave.arrays import PerNeuron, as_float64
 from unweave.exceptions import InvalidInput
 from unweave.learn.base import NetworkRegressor, Stages, check_neurons, check_sizes, seed_of
-from unweave.learn.quadratic.certificate import OptimalityCertificate, certify_predictions, certify_training
-from unweave.learn.quadratic.conditions import check_conditions
-from unweave.learn.quadratic.frame import Frame
-from unweave.learn.quadratic.optimality import OptimalityTest, Regime
-from unweave.learn.quadratic.problem import QuadraticProblem
-from unweave.learn.quadratic.search import TrainedWeights
-from unweave.learn.quadratic.train import DirectTraining, LocalSolver, train
+from unweave.learn.quadratic.claims import notes_of, verdict
+from unweave.learn.quadratic.fits import Fit, Samples, Trainer
+from unweave.learn.quadratic.optimality import SPECTRUM_RULES, Regime
+from unweave.learn.quadratic.selection import RULES, Candidates, Choice, choose
+from unweave.learn.quadratic.train import DirectTraining, LocalSolver
 from unweave.networks.network import Network
-from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict
+from unweave.result import Cost, Outcome, Result
 
 SIGNS = ("auto", "both", "positive", "negative")
-
-
-@dataclass(frozen=True, eq=False)
-class _Fit:
-    """One training with its evidence.
-
-    Args:
-        problem: the samples in their own units, with a last column of ones for biases.
-        span: directions of the points.
-        trained: weights in the same units.
-    """
-
-    problem: QuadraticProblem
-    span: int
-    trained: TrainedWeights
-    certificate: OptimalityCertificate
-    diagnostics: tuple[Diagnostic, ...]
+# Rows times squared products of inputs from which on it is asked first whether labels can be exact: about a second.
+LARGE = 1e9
+# Squared error on held-out rows, relative to labels, that no exact labels leave: Gram matrices of condition 1e6, as
+# below, leave the square of 1e-10.
+NOT_EXACT = 1e-12
+WELL_CONDITIONED = 1e3
 
 
 class QuadraticNetworkRegressor(NetworkRegressor):
@@ -45,18 +32,23 @@ class QuadraticNetworkRegressor(NetworkRegressor):
     With as many output weights of each sign as inputs, no local minimum is spurious, and any labels of up to
     d (d + 1) / 2 points in general position are fitted exactly. The certificate says how far the loss is from the
     smallest possible one, for any data and any output weights. Neurons themselves are never determined, only the
-    quadratic form is.
+    quadratic form is. Labels that are met exactly are met without a penalty; for others signs and penalties are chosen
+    by held-out rows, and the certificate is about loss plus penalty.
 
     Args:
         neurons: number of neurons; by default twice the inputs for both signs, and one more than the inputs for one.
         output_weights: the fixed output weights, in place of `neurons` and `signs`.
-        signs: of the output weights: "both", "positive", "negative", or "auto", which prefers one sign if that fits
-            the labels exactly and takes both otherwise.
+        signs: of the output weights: "both", "positive", "negative", or "auto": one sign if that fits the labels
+            exactly, else what predicts held-out rows best.
+        ridge: with both signs, weight of half the squared Frobenius norm of the form of standardised inputs (without
+            its constant), for labels of root mean square 1; None to choose it by held-out rows, 0 for none.
+        trace_penalty: with one sign, weight of the mean output, which is the trace of the form in white coordinates,
+            in the unit of the labels' root mean square; None to choose it by held-out rows, 0 for none.
         solver: direct training if None; else `ConjugateGradients`, `TrustRegion` or `SteepestDescent`, or
             `DirectTraining` with other settings.
         fit_bias: give every neuron a bias, which makes the network a polynomial of degree two with all its terms.
-        random_state: for random starts and the search for saddles; direct training does not depend on it as long as
-            there are enough neurons.
+        random_state: for random starts and the search for saddles; direct training, and which rows are held out, do not
+            depend on it as long as there are enough neurons.
 
     Attributes:
         result_: outcome, reason, network, certificate, diagnostics, notes and times.
@@ -66,6 +58,16 @@ class QuadraticNetworkRegressor(NetworkRegressor):
         matrix_: of the quadratic form, with a last row and column for the constant if there are biases.
         output_weights_: the fixed ones that were used.
         trained_: how the solver got there.
+        ridge_: the penalty that was used; 0 for none.
+        trace_penalty_: the same of one sign.
+
+    >>> import numpy as np
+    >>> from unweave.learn import QuadraticNetworkRegressor
+    >>> rng = np.random.default_rng(0)
+    >>> points = rng.standard_normal((60, 8))
+    >>> model = QuadraticNetworkRegressor().fit(points, (points @ np.arange(8.0)) ** 2)
+    >>> model.outcome_.value, model.certificate_.rank
+    ('identified', 1)
     """
 
     def __init__(
@@ -74,6 +76,8 @@ class QuadraticNetworkRegressor(NetworkRegressor):
         *,
         output_weights: Any = None,
         signs: str = "auto",
+        ridge: float | None = None,
+        trace_penalty: float | None = None,
         solver: LocalSolver | DirectTraining | None = None,
         fit_bias: bool = False,
         random_state: Any = None,
@@ -81,6 +85,8 @@ class QuadraticNetworkRegressor(NetworkRegressor):
         self.neurons = neurons
         self.output_weights = output_weights
         self.signs = signs
+        self.ridge = ridge
+        self.trace_penalty = trace_penalty
         self.solver = solver
         self.fit_bias = fit_bias
         self.random_state = random_state
@@ -95,18 +101,20 @@ class QuadraticNetworkRegressor(NetworkRegressor):
         self._check_settings()
         points, labels = self._check_samples(X, y, fewest=1)
         check_sizes(points, labels)
-        frame = Frame.of(points, labels, has_biases=self.fit_bias)
-        lifted = np.column_stack([points, np.ones(len(points))]) if self.fit_bias else points
+        samples, stages = Samples(points, labels, bool(self.fit_bias)), Stages()
         rng = np.random.default_rng(seed_of(self.random_state))
-        stages = Stages()
-        choices = [QuadraticProblem(lifted, labels, v) for v in self._choices(lifted.shape[1], labels)]
-        fits = [self._train(frame, problem, rng, stages) for problem in choices]
-        # One sign is more to say than both, if it fits; the choices come in that order.
-        best = next((fit for fit in fits if fit.certificate.is_zero), fits[-1])
+        trainer = Trainer(samples, self.solver, rng, stages)
+        best, fits = self._best(trainer)
         self.output_weights_ = best.problem.output_weights
+        self.ridge_, self.trace_penalty_ = best.choice.ridge, best.choice.trace
         self.trained_ = best.trained
         self.matrix_ = best.problem.matrix_of(best.trained.weights)
-        return self._keep(_result(best, fits, self._network(best), stages), points)
+        outcome, reason = verdict(best.certificate, best.problem)
+        cost, notes = Cost(samples=len(points), seconds=stages.seconds), notes_of(best, fits)
+        network = self._network(best)
+        return self._keep(
+            Result(outcome, reason, network, best.certificate, best.diagnostics, cost, notes=notes), points
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -118,6 +126,14 @@ class QuadraticNetworkRegressor(NetworkRegressor):
         if self.signs not in SIGNS:
             raise InvalidInput(f"signs needs to be one of {', '.join(SIGNS)}, got {self.signs!r}.")
         check_neurons(self.neurons)
+        for name, value, unused in (
+            ("ridge", self.ridge, ("positive", "negative")),
+            ("trace_penalty", self.trace_penalty, ("both",)),
+        ):
+            if value is not None and not (isinstance(value, int | float) and 0 <= value < np.inf):
+                raise InvalidInput(f"{name} needs to be None or a number of at least 0, got {value!r}.")
+            if value and self.signs in unused:
+                raise InvalidInput(f"{name} is no penalty of signs={self.signs!r}: leave it out, got {value!r}.")
         if self.output_weights is not None and (self.neurons is not None or self.signs != "auto"):
             raise InvalidInput(
                 "output_weights say all about the neurons: leave neurons and signs at their defaults, "
@@ -126,107 +142,96 @@ class QuadraticNetworkRegressor(NetworkRegressor):
         if self.neurons == 1 and self.signs == "both":
             raise InvalidInput("signs='both' needs at least 2 neurons, got 1.")
 
-    def _choices(self, inputs: int, labels: np.ndarray) -> list[PerNeuron]:
-        """Output weights to train with, the preferred ones first."""
+    def _best(self, trainer: Trainer) -> tuple[Fit, list[Fit]]:
+        """The fit that is kept, and all that were made.
+
+        Labels that a network gives exactly are tried first, without a penalty; what is not identified is chosen by
+        held-out rows.
+        """
+        samples, choice = trainer.samples, None
+        weights = self._output_weights(samples)
+        candidates = self._candidates(samples, weights)
+        if candidates is not None and not _may_be_exact(samples):
+            with trainer.stages("selection"):
+                choice = choose(samples.system, samples.white, candidates)
+            if choice.error > NOT_EXACT and choice.is_penalised:
+                best = trainer(weights[choice.sign], choice)
+                return best, [best]
+        fits = [trainer(weights[sign], Choice(sign)) for sign in self._exact_signs(samples, weights)]
+        exact = [fit for fit in fits if fit.certificate.is_zero]
+        identified = [fit for fit in exact if verdict(fit.certificate, fit.problem)[0] is Outcome.IDENTIFIED]
+        if candidates is None or identified:
+            # One sign is more to say than both, if it fits; the choices come in that order.
+            return next(iter(identified or exact), fits[-1]), fits
+        if choice is None:
+            with trainer.stages("selection"):
+                choice = choose(samples.system, samples.white, candidates)
+        made = [fit for fit in fits if not choice.is_penalised and fit.choice.sign == choice.sign]
+        best = replace(made[0], choice=choice) if made else trainer(weights[choice.sign], choice)
+        return best, [*fits, *([] if made else [best])]
+
+    def _output_weights(self, samples: Samples) -> dict[int, PerNeuron]:
+        """Output weights that may be taken, by their sign: 0 for both."""
+        inputs = samples.lifted.shape[1]
         if self.output_weights is not None:
-            return [as_float64(self.output_weights, name="output_weights", ndim=1)]
-        one = np.ones(self.neurons or inputs + 1)
-        if self.signs in ("positive", "negative"):
-            return [one if self.signs == "positive" else -one]
-        neurons = self.neurons or 2 * inputs
+            given = as_float64(self.output_weights, name="output_weights", ndim=1)
+            is_mixed = bool(np.any(given > 0) and np.any(given < 0))
+            return {0 if is_mixed else 1 if np.any(given > 0) else -1: given}
+        one, neurons = np.ones(self.neurons or inputs + 1), self.neurons or 2 * inputs
         both = np.where(np.arange(neurons) < (neurons + 1) // 2, 1.0, -1.0)
-        if self.signs == "both" or np.min(labels) < 0 < np.max(labels):
-            return [both]
-        single = one if np.max(labels) > 0 or np.min(labels) == 0 else -one
-        return [single, both] if neurons > 1 else [single]
+        if self.signs == "auto":
+            return {1: one, -1: -one, **({0: both} if neurons > 1 else {})}
+        return {"both": {0: both}, "positive": {1: one}, "negative": {-1: -one}}[self.signs]
 
-    def _train(self, frame: Frame, given: QuadraticProblem, rng: np.random.Generator, stages: Stages) -> _Fit:
-        problem = QuadraticProblem(frame.points, frame.labels, given.output_weights)
-        with stages("conditions"):
-            test = OptimalityTest.of(problem, frame.blur)
-            diagnostics = check_conditions(test, given)
-        with stages("training"):
-            trained = train(problem, self.solver, rng=rng)
-        with stages("certificate"):
-            weights, is_spanned = frame.outside(trained.weights), not frame.lacks_directions
-            inside = certify_training(test, trained.weights)
-            certificate = certify_predictions(inside, given, weights, unit=frame.unit, is_spanned=is_spanned)
-        history = tuple(frame.unit**2 * loss for loss in trained.history)
-        trained = replace(trained, weights=weights, loss=certificate.loss, history=history)
-        return _Fit(given, problem.span, trained, certificate, diagnostics)
+    def _exact_signs(self, samples: Samples, weights: dict[int, PerNeuron]) -> list[int]:
+        """Signs that may fit exactly, the preferred ones first."""
+        if len(weights) == 1:
+            return list(weights)
+        labels = samples.labels
+        if np.min(labels) < 0 < np.max(labels) and 0 in weights:
+            return [0]
+        single = 1 if np.max(labels) > 0 or np.min(labels) == 0 else -1
+        return [single, 0] if 0 in weights else [single]
 
-    def _network(self, best: _Fit) -> Network:
+    def _candidates(self, samples: Samples, weights: dict[int, PerNeuron]) -> Candidates | None:
+        """What held-out rows choose from; None if there is nothing to choose, or no way to train it.
+
+        Raises:
+            InvalidInput: if a penalty is given that can't be trained.
+        """
+        is_direct = self.solver is None or isinstance(self.solver, DirectTraining)
+        has_theory = all(samples.regime(each) is not Regime.NO_GUARANTEE for each in weights.values())
+        is_trainable = is_direct and has_theory and SPECTRUM_RULES.allow(samples.lifted)
+        if not is_trainable and (self.ridge or self.trace_penalty):
+            raise InvalidInput(
+                "penalties need direct training, as many neurons of a sign as inputs, and no more rows and inputs than "
+                f"{SPECTRUM_RULES.most_numbers:.0e} squares: leave ridge and trace_penalty out."
+            )
+        sign = RULES.sign_of(samples.labels) if len(weights) > 1 else next(iter(weights))
+        ridges = self._values(self.ridge, RULES.ridges, samples) if 0 in weights else ()
+        traces = self._values(self.trace_penalty, RULES.traces, samples) if sign else ()
+        if not is_trainable or (*ridges, *traces) == (0.0,) or len(samples.points) < RULES.fewest_rows:
+            return None
+        return Candidates(sign, ridges, traces)
+
+    def _values(self, given: float | None, tried: tuple[float, ...], samples: Samples) -> tuple[float, ...]:
+        """Penalties that are tried."""
+        if given is not None:
+            return (float(given),)
+        # With more rows than products the smallest ridge is as good as none, and needs no singular values.
+        is_tall = tried is RULES.ridges and len(samples.points) > samples.products
+        return tried[1:] if is_tall else tried
+
+    def _network(self, best: Fit) -> Network:
         weights, inputs = best.trained.weights, best.problem.inputs - self.fit_bias
         biases = weights[:, -1] if self.fit_bias else np.zeros(len(weights))
         output = best.problem.output_weights[None]
         return Network.shallow(weights[:, :inputs], biases, output, np.zeros(1), QUADRATIC)
 
 
-def verdict(certificate: OptimalityCertificate, problem: QuadraticProblem) -> tuple[Outcome, str]:
-    """What a certificate is worth: a global optimum that is unique, exact and over-determined is identified."""
-    inputs, samples = problem.inputs, problem.samples
-    freedom = certificate.rank * inputs - certificate.rank * (certificate.rank - 1) // 2
-    loss = f"the training loss of {certificate.loss:.3e}"
-    if not certificate.is_global:
-        return Outcome.NOT_IDENTIFIED, (
-            f"{loss} is not known to be the smallest possible one: that is at least {certificate.lower_bound:.3e}, "
-            f"a gap of {certificate.gap:.1e}. " + _what_to_do(certificate, inputs)
-        )
-    best = f"{loss} is the smallest possible one (gap at most {certificate.gap:.1e})"
-    if not certificate.is_matrix_determined:
-        return Outcome.PARTLY_IDENTIFIED, (
-            f"{best}, but other networks reach it too: {samples} samples do not determine a quadratic form with "
-            f"{inputs * (inputs + 1) // 2} numbers. Zero loss is not recovery here: give more samples, or output "
-            "weights of one sign if the outputs have one."
-        )
-    if not certificate.is_zero:
-        return Outcome.PARTLY_IDENTIFIED, (
-            f"{best} and one quadratic form alone reaches it, but the labels are not its values: they have noise, or "
-            "come from another function."
-        )
-    if samples <= freedom:
-        return Outcome.PARTLY_IDENTIFIED, (
-            f"{best}, but {samples} samples are no more than the {freedom} numbers of a quadratic form of rank "
-            f"{certificate.rank}, so that nothing confirms it: give more samples."
-        )
-    return Outcome.IDENTIFIED, (
-        f"{best}, the residuals are rounding errors, and one quadratic form alone gives the {samples} labels; it has "
-        f"rank {certificate.rank} and {freedom} free numbers."
-    )
-
-
-def _result(best: _Fit, fits: list[_Fit], network: Network, stages: Stages) -> Result:
-    outcome, reason = verdict(best.certificate, best.problem)
-    return Result(
-        outcome=outcome,
-        reason=reason,
-        network=network,
-        certificate=best.certificate,
-        diagnostics=best.diagnostics,
-        cost=Cost(samples=best.problem.samples, seconds=stages.seconds),
-        notes=_notes(best, fits),
-    )
-
-
-def _what_to_do(certificate: OptimalityCertificate, inputs: int) -> str:
-    if certificate.regime == Regime.NO_GUARANTEE.value:
-        return (
-            f"With these output weights spurious minima are not excluded: give {inputs} neurons of each sign, or at "
-            f"least {inputs} of one sign."
-        )
-    return "There are no spurious minima for these output weights: give the solver more steps, or train directly."
-
-
-def _notes(best: _Fit, fits: list[_Fit]) -> tuple[str, ...]:
-    notes = ["neurons are not determined: W and O W have the same outputs if O^T diag(v) O = diag(v)"]
-    if best.certificate.regime == Regime.NO_GUARANTEE.value:
-        notes.append(
-            f"no guarantee: {len(best.problem.positive)} positive and {len(best.problem.negative)} negative output "
-            f"weights are too few for {best.span} inputs, spurious minima may exist"
-        )
-    if len(fits) > 1:
-        losses = [f"{fit.certificate.regime} {fit.certificate.loss:.3e}" for fit in fits]
-        notes.append(f"all labels have one sign, both choices were trained: {', '.join(losses)}")
-    faulty = [check for check in best.diagnostics if check.verdict in (Verdict.FAIL, Verdict.WEAK)]
-    notes += [f"{check.name}: {check.value:g} (wanted {check.threshold:g}): {check.advice}" for check in faulty]
-    return tuple(notes)
+def _may_be_exact(samples: Samples) -> bool:
+    """Whether an exact fit is worth its time: held-out rows tell exact labels where squares are well conditioned."""
+    rows, products = len(samples.points), samples.products
+    if rows * products**2 < LARGE or rows <= products:
+        return True
+    return samples.spectrum.rank < products or samples.spectrum.condition > WELL_CONDITIONED

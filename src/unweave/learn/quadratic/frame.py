@@ -81,6 +81,23 @@ class Frame:
         unit = root_mean_square(labels) or 1.0
         return cls(white, labels / unit, blur, to_white / scales, centre, unit, has_biases)
 
+    @classmethod
+    def standardised(cls, points: Points, labels: Labels, *, has_biases: bool) -> "Frame":
+        """Centre if there are biases, and scale columns to mean square 1: the units in which forms are shrunk.
+
+        White coordinates would make the faint directions of columns that nearly agree as cheap as all others.
+        """
+        centre, shifted = _centred(points) if has_biases else (np.zeros(points.shape[1]), points)
+        scales = np.sqrt(np.mean(shifted**2, axis=0)).astype(float)
+        scales = np.where(scales > 0, scales, 1.0)
+        found = (shifted / scales).astype(float)
+        lost = float(np.finfo(shifted.dtype).eps) * np.linalg.norm(points / scales, axis=1)
+        blur = 2 * EPS * np.linalg.norm(found, axis=1) + lost
+        if has_biases:
+            found = np.column_stack([found, np.ones(len(points))])
+        unit = root_mean_square(labels) or 1.0
+        return cls(found, labels / unit, blur, np.diag(1 / scales), centre, unit, has_biases)
+
     @property
     def lacks_directions(self) -> bool:
         """Whether the points lack directions, along which weights are zero."""

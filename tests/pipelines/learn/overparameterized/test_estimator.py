@@ -1,6 +1,9 @@
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.datasets import load_diabetes
+from sklearn.linear_model import Ridge
+from sklearn.model_selection import train_test_split
 
 from unweave.exceptions import InvalidInput
 from unweave.learn.overparameterized.descent import GradientDescent
@@ -26,7 +29,7 @@ def test_scikit_learn_accepts_the_estimator() -> None:
 @pytest.mark.parametrize("fit_bias", [True, False])
 def test_random_labels_are_fitted_with_a_certificate(activation: str, fit_bias: bool, seed: int) -> None:
     X, y = random_samples(seed, samples=18)
-    model = OverparameterizedRegressor(activation=activation, fit_bias=fit_bias, random_state=seed).fit(X, y)
+    model = OverparameterizedRegressor(activation=activation, fit_bias=fit_bias, ridge=0, random_state=seed).fit(X, y)
     assert model.certificate_.is_global_minimum
     assert model.outcome_ is Outcome.PARTLY_IDENTIFIED
     assert "one of many" in model.result_.reason
@@ -39,8 +42,8 @@ def test_random_labels_are_fitted_with_a_certificate(activation: str, fit_bias: 
 def test_units_do_not_matter(seed: int) -> None:
     X, y = random_samples(seed)
     centre, scale = np.array([0, 5.0, -3, 100, 0, 1]), np.array([1, 1e-3, 10, 1e3, 1, 5])
-    plain = OverparameterizedRegressor(random_state=seed).fit(X, y)
-    moved = OverparameterizedRegressor(random_state=seed).fit(X * scale + centre, 1e4 * y)
+    plain = OverparameterizedRegressor(ridge=0, random_state=seed).fit(X, y)
+    moved = OverparameterizedRegressor(ridge=0, random_state=seed).fit(X * scale + centre, 1e4 * y)
     fresh, _ = random_samples(seed + 1)
     assert moved.certificate_.is_global_minimum
     assert np.allclose(moved.predict(fresh * scale + centre), 1e4 * plain.predict(fresh), rtol=1e-5, atol=1e-2)
@@ -70,7 +73,9 @@ def test_too_few_neurons_are_told_from_a_global_minimum(seed: int) -> None:
 def test_conflicting_and_constant_and_few_samples_are_named(seed: int) -> None:
     X, y = random_samples(seed)
     X[1], X[:, 2] = X[0], 3.0
-    model = OverparameterizedRegressor(random_state=seed, starts=1, solver=GramLevenbergMarquardt(steps=30)).fit(X, y)
+    model = OverparameterizedRegressor(
+        ridge=0, random_state=seed, starts=1, solver=GramLevenbergMarquardt(steps=30)
+    ).fit(X, y)
     verdicts = {diagnostic.name: diagnostic.verdict for diagnostic in model.result_.diagnostics}
     assert verdicts["conflicting samples"] is Verdict.FAIL
     assert verdicts["constant inputs"] is Verdict.WEAK
@@ -110,3 +115,46 @@ def test_samples_that_are_not_numbers_are_refused(seed: int) -> None:
     X[3, 2] = np.nan
     with pytest.raises(ValueError, match="NaN"):
         OverparameterizedRegressor().fit(X, y)
+
+
+@pytest.mark.parametrize("split", range(3))
+def test_real_labels_are_never_worse_than_their_mean(split: int) -> None:
+    points, labels = load_diabetes(return_X_y=True)
+    points, fresh, labels, truth = train_test_split(points, labels, random_state=split)
+    model = OverparameterizedRegressor(random_state=0).fit(points, labels)
+    assert model.ridge_ > 0
+    assert model.score(fresh, truth) > 0.2
+    assert model.outcome_ is Outcome.NOT_IDENTIFIED
+    assert "ridge" in model.result_.reason
+    assert np.mean((model.predict(points) - labels) ** 2) / 2 == pytest.approx(model.certificate_.loss)
+
+
+def test_exact_labels_are_met(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((150, 3))
+    model = OverparameterizedRegressor(random_state=seed).fit(X, np.tanh(X @ [1.0, -0.5, 0.3]))
+    assert model.ridge_ == 0
+    assert model.certificate_.is_global_minimum
+
+
+def test_a_ridge_is_that_of_scikit_learn(seed: int) -> None:
+    X, y = random_samples(seed)
+    model = OverparameterizedRegressor(25, ridge=0.1, fit_bias=False, random_state=seed).fit(X, y)
+    hidden = np.logaddexp(0.0, 10 * X @ model.network_.layers[0].weights.T) / 10
+    unit = np.sqrt(np.mean(y**2))
+    reference = Ridge(alpha=0.1 * len(y), fit_intercept=False).fit(hidden, y / unit)
+    np.testing.assert_allclose(model.predict(X), unit * reference.predict(hidden), atol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"ridge": -1.0}, "ridge needs"),
+        ({"ridge": "x"}, "ridge needs"),
+        ({"ridge": 1, "trains_outputs": False}, "trained"),
+    ],
+)
+@pytest.mark.usefixtures("without_type_checks")
+def test_ridges_that_make_no_sense_are_refused(settings: dict, message: str, seed: int) -> None:
+    with pytest.raises(InvalidInput, match=message):
+        OverparameterizedRegressor(**settings).fit(*random_samples(seed))

@@ -25,7 +25,7 @@ ROUGH = LiftedSemidefinite(steps=20, first_round=20, finish=TrustRegion(steps=2,
             pytest.param(QuadraticNetworkRegressor(fit_bias=has_bias), marks=pytest.mark.slow)
             for has_bias in (False, True)
         ),
-        QuadraticNetworkRegressor(fit_bias=True, solver=DirectTraining(semidefinite=ROUGH)),
+        QuadraticNetworkRegressor(signs="both", fit_bias=True, solver=DirectTraining(semidefinite=ROUGH)),
     ],
     ids=["defaults", "fit_bias", "few steps"],
 )
@@ -40,7 +40,7 @@ def test_scikit_learn_accepts_the_estimator(estimator: QuadraticNetworkRegressor
 
 def test_random_labels_are_fitted_with_a_certificate(seed: int) -> None:
     problem = random_labels(seed, samples=133, inputs=20)
-    model = QuadraticNetworkRegressor().fit(problem.points, problem.labels)
+    model = QuadraticNetworkRegressor(ridge=0).fit(problem.points, problem.labels)
     assert model.certificate_.is_global
     assert model.certificate_.is_zero
     assert model.certificate_.loss <= 1e-16
@@ -74,14 +74,14 @@ def test_indefinite_teachers_need_and_get_more_samples_than_products(seed: int) 
     assert model.outcome_ is Outcome.IDENTIFIED
     assert np.allclose(model.matrix_, matrix, atol=1e-10)
     # As many samples as numbers fit anything: that confirms nothing.
-    exact = QuadraticNetworkRegressor().fit(points[:21], labels[:21])
+    exact = QuadraticNetworkRegressor(ridge=0).fit(points[:21], labels[:21])
     assert exact.outcome_ is Outcome.PARTLY_IDENTIFIED
     assert "nothing confirms it" in exact.result_.reason
 
 
 def test_noise_is_not_called_a_network(seed: int) -> None:
     problem = random_labels(seed, samples=60, inputs=5)
-    model = QuadraticNetworkRegressor().fit(problem.points, problem.labels)
+    model = QuadraticNetworkRegressor(ridge=0).fit(problem.points, problem.labels)
     rows = np.array([np.outer(x, x).ravel() for x in problem.points])
     residuals = rows @ np.linalg.lstsq(rows, problem.labels, rcond=None)[0] - problem.labels
     assert model.certificate_.loss == pytest.approx(problem.loss_of(residuals), abs=1e-10)
@@ -92,7 +92,7 @@ def test_noise_is_not_called_a_network(seed: int) -> None:
 
 def test_one_sign_with_wrong_labels_gives_the_true_optimum_and_the_floor(seed: int) -> None:
     problem = random_labels(seed, samples=30, inputs=5)
-    model = QuadraticNetworkRegressor(signs="positive").fit(problem.points, problem.labels)
+    model = QuadraticNetworkRegressor(signs="positive", trace_penalty=0).fit(problem.points, problem.labels)
     floor = np.sum(np.minimum(problem.labels, 0.0) ** 2) / 60
     assert model.certificate_.is_global
     assert model.certificate_.lower_bound >= floor
@@ -172,7 +172,7 @@ def test_wrong_settings_are_refused(settings: dict, words: str, seed: int) -> No
 @pytest.mark.parametrize("solver", [TrustRegion(), DirectTraining(starts=1)])
 def test_solvers_can_be_chosen_and_results_travel(solver: object, seed: int) -> None:
     problem = random_labels(seed, samples=12, inputs=5)
-    model = QuadraticNetworkRegressor(solver=solver, random_state=seed).fit(problem.points, problem.labels)
+    model = QuadraticNetworkRegressor(ridge=0, solver=solver, random_state=seed).fit(problem.points, problem.labels)
     assert model.certificate_.is_global
     copy = pickle.loads(pickle.dumps(model))
     assert np.array_equal(copy.predict(problem.points), model.predict(problem.points))
