@@ -9,6 +9,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -30,6 +31,8 @@ Progress = Callable[[str, int], None]
 LARGEST_SEED = 2**31 - 1
 # Sizes of inputs and labels, and one over them, up to which floats hold their fourth powers, which losses need.
 LARGEST_SIZE = 1e75
+# Letters of a cell in a message.
+LONGEST_CELL = 40
 AnyEstimator = TypeVar("AnyEstimator", bound="NetworkEstimator")
 
 
@@ -54,13 +57,27 @@ class SampleRules:
         return held
 
 
+# Who is told about the stages of a fit, which has no argument for it in scikit-learn.
+_LISTENER: ContextVar[Progress | None] = ContextVar("_LISTENER", default=None)
+
+
+@contextmanager
+def telling(progress: Progress) -> Iterator[None]:
+    """Tell about the stages of all fits inside this context."""
+    token = _LISTENER.set(progress)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
 class Stages:
-    """Time stages and tell where a run is."""
+    """Time stages and tell where a run is: the one that is given, or the one that `telling` names."""
 
     def __init__(self, progress: Progress | None = None) -> None:
         self.seconds: dict[str, float] = {}
         self.samples = 0
-        self._progress = progress
+        self._progress = progress if progress is not None else _LISTENER.get()
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
@@ -90,15 +107,22 @@ class NetworkEstimator(BaseEstimator):
     outcome_: Outcome
 
     def _keep(self: AnyEstimator, result: Result, points: Points | None = None) -> AnyEstimator:
-        """Keep a result, with the ranges of the samples that are in memory."""
-        self.result_ = result = result if points is None else replace(result, ranges=ranges_of_samples(points))
+        """Keep a result, with the ranges of the samples that are in memory and the names of their columns."""
+        names = tuple(map(str, getattr(self, "feature_names_in_", ())))
+        ranges = result.ranges if points is None else ranges_of_samples(points)
+        self.result_ = result = replace(result, ranges=ranges, input_names=names)
         self.network_, self.certificate_, self.outcome_ = result.network, result.certificate, result.outcome
         return self
 
     def _check_points(self, X: Any) -> Points:
-        """Points to predict at; scikit-learn's errors if they don't fit those of `fit`."""
+        """Points to predict at.
+
+        Raises:
+            InvalidInput: with scikit-learn's words if they don't fit those of `fit`, or are not finite.
+        """
         check_is_fitted(self)
-        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        with _wrong_use(self, X):
+            return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
 
 
 class NetworkRegressor(RegressorMixin, NetworkEstimator):
@@ -113,9 +137,9 @@ class NetworkRegressor(RegressorMixin, NetworkEstimator):
         """Points and labels as float64.
 
         Raises:
-            InvalidInput: with scikit-learn's words if they are not finite or too few.
+            InvalidInput: with scikit-learn's words, and row and column, if they are not finite; or too few.
         """
-        with _wrong_use():
+        with _wrong_use(self, X, y):
             X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=fewest)
         return np.asarray(X), np.asarray(y, dtype=np.float64)
 
@@ -147,9 +171,10 @@ class BinaryClassifier(ClassifierMixin, NetworkEstimator):
         """Points, and whether each is of the second class; keeps the classes.
 
         Raises:
-            InvalidInput: for any number of classes but two; with scikit-learn's words if points are not finite.
+            InvalidInput: for any number of classes but two; with scikit-learn's words, and row and column, if points
+                are not finite.
         """
-        with _wrong_use():
+        with _wrong_use(self, X):
             X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
             check_classification_targets(y)
             kind = type_of_target(y, input_name="y", raise_unknown=True)
@@ -165,12 +190,47 @@ class BinaryClassifier(ClassifierMixin, NetworkEstimator):
 
 
 @contextmanager
-def _wrong_use() -> Iterator[None]:
-    """Turn scikit-learn's errors into `InvalidInput`, which is a ValueError as well."""
+def _wrong_use(estimator: Any, X: Any, y: Any = None) -> Iterator[None]:
+    """Turn scikit-learn's errors into `InvalidInput`, which is a ValueError as well, and say where the cause is."""
     try:
         yield
     except ValueError as error:
-        raise InvalidInput(str(error)) from error
+        # scikit-learn looks at the names of columns before it looks at what they hold.
+        names = getattr(estimator, "feature_names_in_", None)
+        place = _first_wrong_cell("X", X, axes=2, columns=names) or _first_wrong_cell("y", y, axes=1)
+        raise InvalidInput(f"{place}{error}") from error
+
+
+def _first_wrong_cell(name: str, values: Any, *, axes: int, columns: Any = None) -> str:
+    """Say in which row and column the first cell is that is no finite number; empty if there is none."""
+    try:
+        table = np.asarray(values)
+    except ValueError:
+        return ""
+    # What has other axes, and numbers of other kinds, is refused as a whole.
+    if values is None or table.ndim != axes or table.dtype.kind == "c":
+        return ""
+    wrong = np.argwhere(~_is_finite(table))
+    if not len(wrong):
+        return ""
+    row, *column = wrong[0].tolist()
+    column_name = [repr(str(columns[each])) if columns is not None else str(each) for each in column]
+    place = f"row {row}{f', column {column_name[0]}' if column else ''} (counted from 0)"
+    return f"{name} needs finite numbers, got {str(table[tuple(wrong[0])])[:LONGEST_CELL]!r} in {place}. "
+
+
+def _is_finite(table: np.ndarray) -> Bool[np.ndarray, "..."]:
+    """Which cells are finite numbers."""
+    if table.dtype.kind in "fiub":
+        return np.isfinite(table)
+    return np.vectorize(_is_finite_number, otypes=[bool])(table)
+
+
+def _is_finite_number(cell: Any) -> bool:
+    try:
+        return bool(np.isfinite(float(cell)))
+    except (TypeError, ValueError):
+        return False
 
 
 def ranges_of_samples(points: Points) -> InputRanges:
