@@ -52,7 +52,10 @@ def test_all_estimators_are_met() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("without_type_checks")
 @pytest.mark.filterwarnings("ignore::unweave.exceptions.InputWarning")
+# Some checks need packages or settings that are not there.
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_common_checks_of_scikit_learn(name: str) -> None:
     from sklearn.utils.estimator_checks import check_estimator
