@@ -59,6 +59,8 @@ def complaint(path: Path, data: bytes | str) -> str:
         "a;note;b;y\n1;x,y,z;-2.5;3\n4;x,y,z;5e-7;6\n0;x,y,z;8.25;-9\n",
         "a,b,y,day\n1,-2.5,3,2024-01-01\n4,5e-7,6,2024-01-02\n0,8.25,-9,2024-01-03\n",
         "a,b,y,name\n1,-2.5,3,caf\xe9\n4,5e-7,6,x\n0,8.25,-9,x\n".encode("latin-1"),
+        'a, "b", y\n1,-2.5,3\n4,5e-7,6\n0,8.25,-9\n',
+        "a,b,y,what it was\n1,-2.5,3,one two x y\n4,5e-7,6,one two x y\n0,8.25,-9,one two x y\n",
         "n,y,b,n,a\n7,3,-2.5,7,1\n7,6,5e-7,7,4\n7,-9,8.25,7,0\n",
     ],
 )
@@ -94,6 +96,11 @@ def test_truth_values_are_zeros_and_ones(tmp_path: Path) -> None:
         ("   \n\n", "is empty"),
         (b"\x00\x01\x02", "is no text"),
         ("x,b,y\n1,2,3\n", "has no column a: its columns are x, b, y"),
+        ("1,2,3\n4,5,6\n", "its columns are 1, 2, 3. Its first line needs to hold names"),
+        (
+            "a,b,y\n" + "1,2,3\n" * 60 + "1,2," + "3" * 200_000,
+            "row 61 (counted from 1), column 'y' needs a finite number",
+        ),
         ("a,a,b,y\n1,2,3,4\n", "more than one column 'a'"),
         ("a,b,y\n1,2,3\n1,2\n", "line 3, has 2 cells, but the head line names 3 columns"),
         ("a,b,y\n1,2,3\n\n1,2,3,4\n", "line 4, has 4 cells"),

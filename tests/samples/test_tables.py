@@ -1,5 +1,6 @@
 """Samples in files of Parquet, Arrow and text, and in DataFrames."""
 
+import json
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import date
@@ -17,7 +18,7 @@ from unweave.exceptions import InvalidInput
 from unweave.samples.classes import rows_with_classes
 from unweave.samples.frames import FrameSource
 from unweave.samples.sources import first_rows
-from unweave.samples.tables import table_source
+from unweave.samples.tables import column_names, table_source
 
 ROWS = 40
 
@@ -138,6 +139,18 @@ def test_damaged_arrow_files_are_told(kind: str, tmp_path: Path) -> None:
         # What is not noticed reads as numbers: these files have no checksums.
         with suppress(InvalidInput):
             first_rows(table_source((path,), label="y"), inputs=1, most=1000)
+
+
+def test_labels_of_rows_of_pandas_are_no_inputs(tmp_path: Path) -> None:
+    """What pandas writes for a DataFrame that was filtered: numbers of rows in a column of their own."""
+    table = pyarrow.table({"a": [1.0], "y": [2.0], "__index_level_0__": [7]})
+    table = table.replace_schema_metadata({"pandas": json.dumps({"index_columns": ["__index_level_0__"]})})
+    pyarrow.parquet.write_table(table, tmp_path / "a.parquet")
+    pyarrow.feather.write_feather(table, tmp_path / "a.feather")
+    for name in ("a.parquet", "a.feather"):
+        assert table_source((tmp_path / name,), label="y").input_names == ("a",)
+        assert column_names(tmp_path / name) == ("a", "y")
+    assert FrameSource(StreamFrame(table), "y").input_names == ("a",)
 
 
 class Frame:

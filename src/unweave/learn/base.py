@@ -109,6 +109,8 @@ class NetworkEstimator(BaseEstimator):
     def _keep(self: AnyEstimator, result: Result, points: Points | None = None) -> AnyEstimator:
         """Keep a result, with the ranges of the samples that are in memory and the names of their columns."""
         names = tuple(map(str, getattr(self, "feature_names_in_", ())))
+        # Names of an earlier fit, which had other columns, say nothing about this one.
+        names = names if len(names) == getattr(self, "n_features_in_", None) else ()
         ranges = result.ranges if points is None else ranges_of_samples(points)
         self.result_ = result = replace(result, ranges=ranges, input_names=names)
         self.network_, self.certificate_, self.outcome_ = result.network, result.certificate, result.outcome

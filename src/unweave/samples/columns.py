@@ -105,7 +105,8 @@ def columns_of(
         raise InvalidInput(f"inputs need to be named once each, got {', '.join(repeated)} more than once.")
     missing = sorted({*inputs, label} - set(names))
     if missing:
-        raise InvalidInput(f"{path} has no column {', '.join(missing)}: its columns are {', '.join(names)}.")
+        hint = " Its first line needs to hold names." if all(map(_is_number, names)) else ""
+        raise InvalidInput(f"{path} has no column {', '.join(missing)}: its columns are {', '.join(names)}.{hint}")
     inputs = inputs or tuple(name for name in names if name != label)
     if not inputs:
         raise InvalidInput(f"{path} has no column beside {label!r}: samples need inputs.")
@@ -117,6 +118,20 @@ def columns_of(
         place = names.index("") + 1
         raise InvalidInput(f"column {place} of {path} has no name: name it, remove it, or say which are the inputs.")
     return Columns(path, inputs, label, has_classes)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def names_in(schema: Any) -> tuple[str, ...]:
+    """Names of the columns of an Arrow schema, without those that pandas keeps as labels of rows."""
+    index = (schema.pandas_metadata or {}).get("index_columns", [])
+    return tuple(name for name in schema.names if name not in index)
 
 
 def load_pyarrow(part: str, *, kind: str = "") -> ModuleType:

@@ -116,6 +116,12 @@ class CsvFile:
 
     def problem(self, columns: Sequence[str], *, texts: Sequence[str] = ()) -> str | None:
         """What is wrong with the first row that has something wrong, with line and column; None if nothing is found."""
+        try:
+            return self._first_problem(columns, texts)
+        except csv.Error:
+            return None
+
+    def _first_problem(self, columns: Sequence[str], texts: Sequence[str]) -> str | None:
         checks = {self.names.index(name): self._check(name, texts) for name in columns}
         expected = len(self.names) + self.has_open_end
         for line, cells in self._rows():
@@ -180,13 +186,15 @@ def _separator(text: str) -> str:
     counts = {each: [len(cells) for _, cells in _first_records(text, each)] for each in SEPARATORS}
     # Rows may end with a separator where the head line does not.
     alike = {each: found for each, found in counts.items() if max(found) - min(found) <= 1 and min(found) > 1}
-    chosen = alike or counts
+    # Names and texts have blanks as well.
+    chosen = {each: found for each, found in alike.items() if each != " "} or alike or counts
     return max(chosen, key=lambda each: (len(set(chosen[each][1:])) <= 1, chosen[each][0]))
 
 
 def _columns(head: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[tuple[str, ...], bool]:
     """Names of the columns, and whether rows end with a separator."""
-    names = tuple(name.strip() for name in head)
+    # Behind a blank, quotes are part of a cell for the reader.
+    names = tuple(name.strip().strip('"').strip() for name in head)
     if len(names) > 1 and not names[-1] and not any("".join(cells[len(names) - 1 :]).strip() for cells in rows):
         names = names[:-1]
     return names, bool(rows) and all(len(cells) == len(names) + 1 and not cells[-1].strip() for cells in rows)

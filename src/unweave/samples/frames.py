@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from unweave.exceptions import InvalidInput
-from unweave.samples.columns import Columns, columns_of, load_pyarrow, on_one_line
+from unweave.samples.columns import Columns, columns_of, load_pyarrow, names_in, on_one_line
 from unweave.samples.sources import CHUNK_ROWS, HeldPiece, Source, SourcePiece
 
 # What stands for the path of a file in messages.
@@ -68,7 +68,7 @@ class FrameSource(Source):
 
     @cached_property
     def _columns(self) -> Columns:
-        return columns_of(NAME, tuple(self._table.column_names), label=self.label, inputs=self.inputs)
+        return columns_of(NAME, names_in(self._table.schema), label=self.label, inputs=self.inputs)
 
     def pieces(self) -> Iterator[SourcePiece]:
         """Cut the rows into chunks.

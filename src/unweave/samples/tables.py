@@ -14,7 +14,7 @@ import numpy as np
 
 from unweave.exceptions import InvalidInput
 from unweave.extras import need
-from unweave.samples.columns import Columns, columns_of, load_pyarrow, on_one_line, readable
+from unweave.samples.columns import Columns, columns_of, load_pyarrow, names_in, on_one_line, readable
 from unweave.samples.csv_files import COMPRESSED, CsvFile
 from unweave.samples.sources import CHUNK_ROWS, Chunk, Source, SourcePiece
 
@@ -137,7 +137,7 @@ class ParquetSource(TableSource):
         super().__post_init__()
 
     def _names(self, path: Path) -> tuple[str, ...]:
-        return tuple(_open_parquet(path).schema_arrow.names)
+        return names_in(_open_parquet(path).schema_arrow)
 
     def _count(self, path: Path) -> int | None:
         return _open_parquet(path).metadata.num_rows
@@ -159,7 +159,7 @@ def _open_parquet(path: Path) -> Any:
     with readable(path, kind="a Parquet file"):
         file = parquet.ParquetFile(path)
         # Names of columns may be damaged as well.
-        list(file.schema_arrow.names)
+        names_in(file.schema_arrow)
     return file
 
 
@@ -187,7 +187,7 @@ class ArrowSource(TableSource):
     """
 
     def _names(self, path: Path) -> tuple[str, ...]:
-        return tuple(_open_arrow(path).schema.names)
+        return names_in(_open_arrow(path).schema)
 
     def _count(self, path: Path) -> int | None:
         file = _open_arrow(path)
@@ -206,7 +206,7 @@ def _open_arrow(path: Path) -> Any:
             reader = ipc.open_file(pyarrow.memory_map(str(path)))
         except pyarrow.ArrowInvalid:
             reader = ipc.open_stream(pyarrow.memory_map(str(path)))
-        list(reader.schema.names)
+        names_in(reader.schema)
     return reader
 
 
@@ -332,7 +332,7 @@ def column_names(path: Path) -> tuple[str, ...]:
     if kind == CSV:
         names = CsvFile.of(path).names
     else:
-        names = tuple((_open_parquet(path).schema_arrow if kind == PARQUET else _open_arrow(path).schema).names)
+        names = names_in(_open_parquet(path).schema_arrow if kind == PARQUET else _open_arrow(path).schema)
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise InvalidInput(f"{path} has more than one column {', '.join(repeated)}: rename or remove them.")
