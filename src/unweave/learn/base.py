@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import Bool, Float64, Shaped
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -142,8 +142,11 @@ class NetworkRegressor(RegressorMixin, NetworkEstimator):
             InvalidInput: with scikit-learn's words, and row and column, if they are not finite; or too few.
         """
         with _wrong_use(self, X, y):
-            X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=fewest)
-        return np.asarray(X), np.asarray(y, dtype=np.float64)
+            points, labels = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=fewest)
+            labels = np.asarray(labels, dtype=np.float64)
+            # scikit-learn lets None pass, and so it becomes NaN here.
+            assert_all_finite(labels, input_name="y")
+        return np.asarray(points), labels
 
 
 class BinaryClassifier(ClassifierMixin, NetworkEstimator):
@@ -177,6 +180,7 @@ class BinaryClassifier(ClassifierMixin, NetworkEstimator):
                 are not finite.
         """
         with _wrong_use(self, X):
+            _check_classes(y)
             X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
             check_classification_targets(y)
             kind = type_of_target(y, input_name="y", raise_unknown=True)
@@ -195,12 +199,48 @@ class BinaryClassifier(ClassifierMixin, NetworkEstimator):
 def _wrong_use(estimator: Any, X: Any, y: Any = None) -> Iterator[None]:
     """Turn scikit-learn's errors into `InvalidInput`, which is a ValueError as well, and say where the cause is."""
     try:
+        _refuse_dates(X)
         yield
-    except ValueError as error:
+    except InvalidInput:
+        raise
+    except (TypeError, ValueError) as error:
         # scikit-learn looks at the names of columns before it looks at what they hold.
         names = getattr(estimator, "feature_names_in_", None)
         place = _first_wrong_cell("X", X, axes=2, columns=names) or _first_wrong_cell("y", y, axes=1)
-        raise InvalidInput(f"{place}{error}") from error
+        # scikit-learn's conventions ask for a TypeError where cells are objects.
+        kind = TypeError if isinstance(error, TypeError) else InvalidInput
+        raise kind(f"{place}{error}") from error
+
+
+def _refuse_dates(X: Any) -> None:
+    """Refuse what NumPy would take for numbers: dates and times in a unit that nobody chose."""
+    try:
+        kind = np.asarray(X[:1]).dtype.kind
+    # What has no first row, such as some sparse matrices, is refused by scikit-learn.
+    except (TypeError, ValueError, LookupError, NotImplementedError):
+        return
+    if kind in "mM":
+        raise InvalidInput("X needs numbers, got dates or times: give them as numbers in a unit of your choice.")
+
+
+def _check_classes(y: Any) -> None:
+    """Make sure that every sample has a class.
+
+    Raises:
+        InvalidInput: with the row of the first one that has none.
+    """
+    labels = np.asarray(y)
+    if labels.ndim != 1 or labels.dtype.kind not in "fO":
+        return
+    missing = np.isnan(labels) if labels.dtype.kind == "f" else np.array([_is_missing(label) for label in labels])
+    if np.any(missing):
+        row = int(np.argmax(missing))
+        raise InvalidInput(f"y needs a class for every sample, but contains {labels[row]!r} in row {row} (from 0).")
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether a label is None or NaN."""
+    return label is None or (isinstance(label, float) and np.isnan(label))
 
 
 def _first_wrong_cell(name: str, values: Any, *, axes: int, columns: Any = None) -> str:

@@ -1,6 +1,7 @@
 """What users of scikit-learn expect of every estimator of `unweave.learn`."""
 
 import doctest
+from datetime import date
 from typing import Any
 
 import numpy as np
@@ -92,10 +93,27 @@ def test_cells_that_are_no_numbers_are_told_with_row_and_column(name: str) -> No
     estimator.fit(points, labels)
     with pytest.raises(InvalidInput, match="got 'inf' in row 0, column 0 "):
         estimator.predict(np.full((1, INPUTS), np.inf))
-    if not is_classifier(estimator):
-        labels[ROW] = np.nan
-        with pytest.raises(InvalidInput, match="y needs finite numbers, got 'nan' in row 17 "):
-            clone(estimator).fit(points, labels)
+    told = (
+        "y needs a class for every sample, .* in row 17" if is_classifier(estimator) else "y needs finite .* in row 17 "
+    )
+    for wrong in (None, np.nan):
+        holed = labels.astype(object)
+        holed[ROW] = wrong
+        with pytest.raises(InvalidInput, match=told):
+            clone(estimator).fit(points, holed)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_dates_are_no_numbers(name: str) -> None:
+    estimator = quick(name)
+    points, labels = samples(estimator)
+    days = (1000 * points).astype("M8[D]")
+    with pytest.raises(InvalidInput, match="X needs numbers, got dates"):
+        clone(estimator).fit(days, labels)
+    mixed = points.astype(object)
+    mixed[ROW, COLUMN] = date(2024, 1, 1)
+    with pytest.raises(TypeError, match="got '2024-01-01' in row 17, column 1 "):
+        clone(estimator).fit(mixed, labels)
 
 
 @pytest.mark.filterwarnings("ignore::unweave.exceptions.InputWarning")
