@@ -40,12 +40,10 @@ class ResultWithPicture:
 
     Args:
         result: for the report and the run folder.
-        names: of the inputs.
         draw: what writes a picture after them; None if none is wanted.
     """
 
     result: "Result"
-    names: tuple[str, ...]
     draw: Callable[[], None] | None = None
 
 
@@ -70,7 +68,7 @@ class Learner:
     def learn(self, request: LearnRequest, reading: Reading) -> ResultWithPicture:
         """Fit the estimator to the samples."""
         samples = request.samples(reading, has_classes=self.has_classes())
-        return ResultWithPicture(self.fitted(request, samples, reading).result_, samples.names)
+        return ResultWithPicture(samples.described(self.fitted(request, samples, reading).result_))
 
     def fitted(self, request: LearnRequest, samples: Samples, reading: Reading) -> Any:
         """The estimator, fitted to samples."""
@@ -114,7 +112,7 @@ class Relu(Learner):
             # On a cluster, pieces are read elsewhere.
             read = WatchedSource(source, reading) if engine is None else source
             found, _ = learner(read, inputs=len(names), seed=request.seed, engine=engine, progress=reading.tell)
-        return ResultWithPicture(found, names)
+        return ResultWithPicture(replace(found, input_names=names))
 
 
 @dataclass(frozen=True)
@@ -178,7 +176,7 @@ class Halfspaces(Learner):
             raise InvalidInput(f"a picture needs two or three inputs, got {len(samples.names)}: leave --picture out.")
         found = self.fitted(request, samples, reading)
         draw = None if self.picture is None else partial(_draw_halfspaces, found, samples, self.picture)
-        return ResultWithPicture(found.result_, samples.names, draw)
+        return ResultWithPicture(samples.described(found.result_), draw)
 
 
 @dataclass(frozen=True)
@@ -255,7 +253,7 @@ def _learn(name: str, learner: Learner, request: LearnRequest) -> None:
     # A picture is beside the run.
     settings.pop("picture", None)
     deliver(
-        replace(learnt.result, input_names=learnt.names),
+        learnt.result,
         settings,
         out=request.out,
         overwrite=request.overwrite,

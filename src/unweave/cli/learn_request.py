@@ -1,6 +1,6 @@
 """What every estimator of `unweave learn` is asked, and the samples for it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,6 +13,7 @@ from unweave.exceptions import InvalidInput
 
 if TYPE_CHECKING:
     from unweave.arrays import Points
+    from unweave.result import Result
     from unweave.samples.tables import TableSource
 
 # Numbers that are read into memory: 2 GB.
@@ -29,11 +30,21 @@ class Samples:
         names: of the inputs.
         points: one row each.
         labels: numbers, or names of classes.
+        most: rows that are read; there may be more.
     """
 
     names: tuple[str, ...]
     points: "Points"
     labels: Any
+    most: int
+
+    def described(self, result: "Result") -> "Result":
+        """Tell a result what its inputs are called, and whether rows were left out."""
+        note = (
+            f"only the first {self.most:,} rows were read: more do not fit into the memory that is set aside for them"
+        )
+        notes = (*result.notes, note) if len(self.points) == self.most else result.notes
+        return replace(result, input_names=self.names, notes=notes)
 
 
 @dataclass(frozen=True)
@@ -89,5 +100,5 @@ class LearnRequest:
         names, reading.total = source.input_names, source.rows_about
         name = f"column {self.target!r} of {', '.join(map(str, self.files))}"
         rows = partial(rows_with_classes, name=name) if has_classes else first_rows
-        watched = WatchedSource(source, reading)
-        return Samples(names, *rows(watched, inputs=len(names), most=MOST_NUMBERS // len(names)))
+        most = MOST_NUMBERS // len(names)
+        return Samples(names, *rows(WatchedSource(source, reading), inputs=len(names), most=most), most)

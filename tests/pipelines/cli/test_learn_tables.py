@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import unweave.learn
-from unweave.cli import progress, run
+from unweave.cli import learn_request, progress, run
 from unweave.cli.progress import Reading
 from unweave.networks.network import Network
 from unweave.reports import pictures
@@ -97,6 +97,18 @@ def test_classes_may_be_text(names: tuple[str, str]) -> None:
     layer = Network.load("run/network.safetensors").layers[0]
     np.testing.assert_allclose(np.sort(np.abs(layer.weights), axis=1), [[0, 1], [0, 1]], atol=0.05)
     assert Path("cells.png").stat().st_size > 0
+
+
+@pytest.mark.parametrize(("rows", "is_cut"), [(40, True), (61, False)])
+def test_rows_that_were_left_out_are_told(
+    rows: int, is_cut: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    monkeypatch.setattr(learn_request, "MOST_NUMBERS", 3 * rows)
+    write("a.csv")
+    assert run([*SQUARED, "a.csv", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["cost"]["samples"] == min(rows, 60)
+    assert any("only the first 40 rows were read" in note for note in document["notes"]) == is_cut
 
 
 def test_text_is_no_target_of_a_regression(capsys: pytest.CaptureFixture) -> None:

@@ -29,6 +29,17 @@ ESTIMATORS = tuple(
     for name in unweave.learn.__all__
     if isinstance(kind := getattr(unweave.learn, name), type) and issubclass(kind, BaseEstimator)
 )
+# Whose docstrings show no example yet; new estimators have one.
+WITHOUT_EXAMPLES = {
+    "HalfspaceIntersectionClassifier",
+    "HalfspaceUnionClassifier",
+    "HierarchicalClassifier",
+    "HierarchicalRegressor",
+    "LowestLayerRegressor",
+    "OverparameterizedRegressor",
+    "QuadraticNetworkRegressor",
+    "ReluNetworkRegressor",
+}
 ROWS, INPUTS = 120, 2
 ROW, COLUMN = 17, 1
 
@@ -69,9 +80,11 @@ def test_examples_of_docstrings_run() -> None:
     finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
     public = [getattr(module, name) for module in (unweave, unweave.learn) for name in module.__all__]
     kinds = [each for each in public if isinstance(each, type)]
-    for example in [example for kind in kinds for example in finder.find(kind, kind.__name__)]:
+    examples = [example for kind in kinds for example in finder.find(kind, kind.__name__) if example.examples]
+    for example in examples:
         assert runner.run(example).failed == 0, example.name
-    assert runner.tries >= 5
+    having = {example.name.split(".")[0] for example in examples}
+    assert having >= {"FrameSource", *ESTIMATORS} - WITHOUT_EXAMPLES
 
 
 @pytest.mark.filterwarnings("ignore::unweave.exceptions.InputWarning")
