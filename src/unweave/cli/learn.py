@@ -174,6 +174,8 @@ class Halfspaces(Learner):
         samples = request.samples(reading, has_classes=True)
         if self.picture is not None and len(samples.names) not in (2, 3):
             raise InvalidInput(f"a picture needs two or three inputs, got {len(samples.names)}: leave --picture out.")
+        if self.picture is not None and (classes := len(set(samples.labels.tolist()))) != 2:
+            raise InvalidInput(f"a picture needs two classes, got {classes}: leave --picture out.")
         found = self.fitted(request, samples, reading)
         draw = None if self.picture is None else partial(_draw_halfspaces, found, samples, self.picture)
         return ResultWithPicture(samples.described(found.result_), draw)

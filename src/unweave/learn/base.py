@@ -123,7 +123,7 @@ class NetworkEstimator(BaseEstimator):
             InvalidInput: with scikit-learn's words if they don't fit those of `fit`, or are not finite.
         """
         check_is_fitted(self)
-        with _wrong_use(self, X):
+        with wrong_use(self, X):
             return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
 
 
@@ -141,7 +141,7 @@ class NetworkRegressor(RegressorMixin, NetworkEstimator):
         Raises:
             InvalidInput: with scikit-learn's words, and row and column, if they are not finite; or too few.
         """
-        with _wrong_use(self, X, y):
+        with wrong_use(self, X, y):
             points, labels = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=fewest)
             labels = np.asarray(labels, dtype=np.float64)
             # scikit-learn lets None pass, and so it becomes NaN here.
@@ -179,8 +179,8 @@ class BinaryClassifier(ClassifierMixin, NetworkEstimator):
             InvalidInput: for any number of classes but two; with scikit-learn's words, and row and column, if points
                 are not finite.
         """
-        with _wrong_use(self, X):
-            _check_classes(y)
+        with wrong_use(self, X):
+            check_classes(y)
             X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
             check_classification_targets(y)
             kind = type_of_target(y, input_name="y", raise_unknown=True)
@@ -196,7 +196,7 @@ class BinaryClassifier(ClassifierMixin, NetworkEstimator):
 
 
 @contextmanager
-def _wrong_use(estimator: Any, X: Any, y: Any = None) -> Iterator[None]:
+def wrong_use(estimator: Any, X: Any, y: Any = None) -> Iterator[None]:
     """Turn scikit-learn's errors into `InvalidInput`, which is a ValueError as well, and say where the cause is."""
     try:
         _refuse_dates(X)
@@ -223,7 +223,7 @@ def _refuse_dates(X: Any) -> None:
         raise InvalidInput("X needs numbers, got dates or times: give them as numbers in a unit of your choice.")
 
 
-def _check_classes(y: Any) -> None:
+def check_classes(y: Any) -> None:
     """Make sure that every sample has a class.
 
     Raises:
@@ -256,7 +256,8 @@ def _first_wrong_cell(name: str, values: Any, *, axes: int, columns: Any = None)
     if not len(wrong):
         return ""
     row, *column = wrong[0].tolist()
-    column_name = [repr(str(columns[each])) if columns is not None else str(each) for each in column]
+    is_named = columns is not None and table.shape[1:] == (len(columns),)
+    column_name = [repr(str(columns[each])) if is_named else str(each) for each in column]
     place = f"row {row}{f', column {column_name[0]}' if column else ''} (counted from 0)"
     return f"{name} needs finite numbers, got {str(table[tuple(wrong[0])])[:LONGEST_CELL]!r} in {place}. "
 

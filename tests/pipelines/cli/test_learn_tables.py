@@ -99,6 +99,12 @@ def test_classes_may_be_text(names: tuple[str, str]) -> None:
     assert Path("cells.png").stat().st_size > 0
 
 
+def test_pictures_need_two_classes(capsys: pytest.CaptureFixture) -> None:
+    Path("a.csv").write_text("a,b,y\n1,2,x\n2,3,y\n3,5,z\n")
+    assert run(["learn", "halfspaces", "a.csv", "--target", "y", "--picture", "a.png"]) == 2
+    assert "a picture needs two classes, got 3" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(("rows", "is_cut"), [(40, True), (61, False)])
 def test_rows_that_were_left_out_are_told(
     rows: int, is_cut: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture

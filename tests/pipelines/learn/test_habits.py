@@ -142,6 +142,8 @@ def test_data_frames_give_their_names_to_the_report(name: str) -> None:
     )
     with pytest.raises(InvalidInput, match="feature names"):
         estimator.predict(framed(points).select(["income", "age"]))
+    with pytest.warns(UserWarning, match="feature names"), pytest.raises(InvalidInput, match="row 0, column 0 "):
+        estimator.predict(np.full((1, 3), np.nan))
 
 
 @pytest.mark.filterwarnings("ignore::unweave.exceptions.InputWarning")
@@ -168,7 +170,7 @@ def test_weights_of_samples_are_routed(name: str) -> None:
         return
     scaled = StandardScaler().fit_transform(points[train])
     alone = clone(estimator).fit(scaled, labels[train], sample_weight=weights[train])
-    np.testing.assert_allclose(fitted[-1].predict(scaled), alone.predict(scaled))
+    np.testing.assert_array_equal(fitted[-1].predict(scaled), alone.predict(scaled))
 
 
 class MeanRegressor(NetworkRegressor):
