@@ -256,8 +256,8 @@ def _first_wrong_cell(name: str, values: Any, *, axes: int, columns: Any = None)
     if not len(wrong):
         return ""
     row, *column = wrong[0].tolist()
-    is_named = columns is not None and table.shape[1:] == (len(columns),)
-    column_name = [repr(str(columns[each])) if is_named else str(each) for each in column]
+    names = [] if columns is None or table.shape[1:] != (len(columns),) else list(map(str, columns))
+    column_name = [repr(names[each]) if names else str(each) for each in column]
     place = f"row {row}{f', column {column_name[0]}' if column else ''} (counted from 0)"
     return f"{name} needs finite numbers, got {str(table[tuple(wrong[0])])[:LONGEST_CELL]!r} in {place}. "
 
