@@ -23,6 +23,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import redirect_stderr, redirect_stdout
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,7 @@ from unweave.reports.json import as_document, network_document
 from unweave.result import Cost, Outcome, Result
 
 SAVED = "network.safetensors"
+TABLES = ("a.csv", "a.tsv.gz", "a.parquet", "a.feather")
 FULL_DISK = 5
 
 
@@ -190,12 +192,11 @@ def readers(folder: Path) -> Mapping[str, tuple[Path, Callable[[], object], bool
     np.savez_compressed(folder / "a.npz", x_train=points, y_train=points[:, 0])
     np.save(folder / "x.npy", points)
     np.save(folder / "y.npy", points[:, 0])
-    np.savetxt(folder / "a.csv", points, delimiter=",", header="a,y", comments="")
-    _write_parquet(folder / "a.parquet", points)
+    _write_tables(folder, points)
 
     def table(name: str) -> object:
-        source, inputs = table_source((folder / name,), label="y")
-        return first_rows(source, inputs=inputs, most=1_000)
+        source = table_source((folder / name,), label="y")
+        return first_rows(source, inputs=len(source.input_names), most=1_000)
 
     def whole_run() -> object:
         saved = read_run(run_folder)
@@ -208,8 +209,7 @@ def readers(folder: Path) -> Mapping[str, tuple[Path, Callable[[], object], bool
         "safetensors": (folder / SAVED, lambda: network_document(Network.load(folder / SAVED)), True),
         "npz": (folder / "a.npz", lambda: read_archive(folder / "a.npz"), False),
         "npy": (arrays, lambda: first_rows(NpySource(arrays, folder / "y.npy"), inputs=2, most=1_000), False),
-        "csv": (folder / "a.csv", lambda: table("a.csv"), False),
-        "parquet": (folder / "a.parquet", lambda: table("a.parquet"), False),
+        **{name: (folder / name, partial(table, name), False) for name in TABLES},
     }
 
 
@@ -235,11 +235,15 @@ def damage(folder: Path, damages: int, rng: np.random.Generator) -> dict[str, Co
     return found
 
 
-def _write_parquet(path: Path, points: np.ndarray) -> None:
+def _write_tables(folder: Path, points: np.ndarray) -> None:
     import pyarrow as arrow
-    from pyarrow import parquet
+    from pyarrow import feather, parquet
 
-    parquet.write_table(arrow.table({"a": points[:, 0], "y": points[:, 1]}), path)
+    np.savetxt(folder / "a.csv", points, delimiter=",", header="a,y", comments="")
+    np.savetxt(folder / "a.tsv.gz", points, delimiter="\t", header="a\ty", comments="")
+    whole = arrow.table({"a": points[:, 0], "y": points[:, 1]})
+    parquet.write_table(whole, folder / "a.parquet")
+    feather.write_feather(whole, folder / "a.feather")
 
 
 def _holds(statement: Callable[[], object]) -> bool:

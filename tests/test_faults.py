@@ -14,7 +14,7 @@ def test_nothing_torn_is_read_and_nothing_blocks() -> None:
     done = subprocess.run([sys.executable, str(FAULTS), *sizes], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     lines = [line.split() for line in done.stdout.splitlines()]
-    assert len(lines) == 11
+    assert len(lines) == 13
     for line in lines:
         told = dict(pairwise(line))
         assert told["torn"] == "0"

@@ -45,9 +45,10 @@ if TYPE_CHECKING:
     from unweave.oracles.oracle import Box, CallableOracle, Everywhere, Oracle
     from unweave.reports.files import SavedRun, read_run, write_run
     from unweave.result import Cost, Diagnostic, InputRanges, Outcome, Result, Verdict
+    from unweave.samples.frames import FrameSource
     from unweave.samples.sources import ArraySource, ChunkSource, NpySource
     from unweave.samples.sums import DaskCluster
-    from unweave.samples.tables import CsvSource, ParquetSource
+    from unweave.samples.tables import ArrowSource, CsvSource, ParquetSource
 else:
     # Names are loaded when first used, so that `unweave --help` does not wait for the numerics.
     # Type checkers see the imports above, so that they refuse names that do not exist.
@@ -88,13 +89,15 @@ else:
             "result": ["Cost", "Diagnostic", "InputRanges", "Outcome", "Result", "Verdict"],
             "samples.sources": ["ArraySource", "ChunkSource", "NpySource"],
             "samples.sums": ["DaskCluster"],
-            "samples.tables": ["CsvSource", "ParquetSource"],
+            "samples.frames": ["FrameSource"],
+            "samples.tables": ["ArrowSource", "CsvSource", "ParquetSource"],
         },
     )
 
 __all__ = [
     "Activation",
     "ArraySource",
+    "ArrowSource",
     "Audit",
     "BadAnswer",
     "Box",
@@ -109,6 +112,7 @@ __all__ = [
     "Everywhere",
     "Exposure",
     "FeatureCorrection",
+    "FrameSource",
     "HttpOracle",
     "InputRanges",
     "InputWarning",

@@ -164,6 +164,7 @@ class Result(Generic[AnyNetwork, AnyCertificate]):
         ranges: where the model was asked, or where the samples lie; None if that was not recorded.
         settings: what was asked for, as JSON can hold it: arguments of the call that differ from their defaults, or
             options of the command, without anything secret; empty if that was not recorded.
+        input_names: of the columns of the samples, one per input; empty if they have none.
     """
 
     outcome: Outcome
@@ -181,6 +182,7 @@ class Result(Generic[AnyNetwork, AnyCertificate]):
     fresh_errors: tuple[float, ...] = ()
     ranges: InputRanges | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
+    input_names: tuple[str, ...] = ()
 
     @property
     def is_identified(self) -> bool:

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from unweave.exceptions import InvalidInput
-from unweave.samples import tables
+from unweave.samples import columns
 from unweave.samples.hermite.inputs import Coordinates
 from unweave.samples.hermite.moments import LabelMoments
 from unweave.samples.sources import ArraySource, ChunkSource, NpySource, Source, first_rows, split
@@ -145,10 +145,10 @@ def test_parquet_columns_are_checked(rows: tuple[np.ndarray, np.ndarray], tmp_pa
 def test_cells_that_are_no_numbers_are_refused(tmp_path: Path) -> None:
     statistic = LabelMoments(Coordinates.identity(1), 2)
     pq.write_table(pa.table({"y": [1.0, 2.0], "x": ["one", "two"]}), tmp_path / "words.parquet")
-    with pytest.raises(InvalidInput, match=r"column x of .* needs numbers"):
+    with pytest.raises(InvalidInput, match=r"words.parquet, row 1 .*, column 'x' needs a number, got 'one'"):
         accumulate(ParquetSource((tmp_path / "words.parquet",), "y"), statistic)
     pq.write_table(pa.table({"y": [1.0, 2.0], "x": [None, 0.5]}), tmp_path / "holes.parquet")
-    with pytest.raises(InvalidInput, match="1 that are NaN"):
+    with pytest.raises(InvalidInput, match=r"holes.parquet, row 1 .*, column 'x' is missing"):
         accumulate(ParquetSource((tmp_path / "holes.parquet",), "y"), statistic)
 
 
@@ -156,7 +156,7 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path: Path, monkeypatc
     def missing(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr(tables, "import_module", missing)
+    monkeypatch.setattr(columns, "import_module", missing)
     with pytest.raises(InvalidInput, match=r"unweave\[data\]"):
         ParquetSource((tmp_path / "a.parquet",), "y")
 

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
@@ -38,6 +39,8 @@ OUTCOME_CODES = {
 # Largest relative error of a parameter up to which two networks are called the same.
 TOLERANCE = 1e-8
 WIDTH = 100
+# Written to try a folder: as much as a small run takes.
+TRIED_BYTES = 2**16
 PICTURE_ENDINGS = (".png", ".svg", ".pdf", ".jpg", ".jpeg", ".webp")
 
 Number = TypeVar("Number", int, float)
@@ -69,11 +72,24 @@ def optional_numbers(words: str | None, kind: type[Number], option: str) -> tupl
 
 
 def check_out(out: Path | None, *, overwrite: bool) -> None:
-    """Refuse a folder that a run can't be written to, before anything is spent."""
-    if out is not None:
-        from unweave.reports.files import check_folder
+    """Refuse a folder that a run can't be written to, before anything is spent.
 
-        check_folder(out, overwrite=overwrite)
+    Raises:
+        InvalidInput: if it holds something else, or nothing can be written there.
+    """
+    if out is None:
+        return
+    from unweave.reports.files import check_folder
+
+    check_folder(out, overwrite=overwrite)
+    existing = next(path for path in (out.absolute(), *out.absolute().parents) if path.exists())
+    # Permissions do not tell about full disks, quotas and systems that are mounted for reading: a file does, and it
+    # leaves nothing behind.
+    try:
+        with TemporaryFile(dir=existing) as file:
+            file.write(bytes(TRIED_BYTES))
+    except OSError as error:
+        raise InvalidInput(f"--out needs a folder that can be written, but {existing} can't: {error}.") from error
 
 
 def check_kept(out: Path | None) -> None:

@@ -6,7 +6,7 @@ An estimator's options are the fields of a class, its help is the docstring; `Le
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -15,66 +15,23 @@ import typer
 
 from unweave.cli.console import (
     EXIT_CODES,
-    AsJson,
-    Out,
-    Overwrite,
-    Quiet,
-    Seed,
-    Tell,
     check_out,
     check_picture,
     deliver,
     leave_with,
     numbers,
 )
-from unweave.cli.progress import counted_progress
-from unweave.exceptions import InvalidInput
+from unweave.cli.learn_request import LearnRequest, Samples
+from unweave.cli.progress import Reading, shown
+from unweave.exceptions import InvalidInput, NotWritten, UnweaveError
 from unweave.extras import need
 
 if TYPE_CHECKING:
-    from unweave.arrays import Points
     from unweave.result import Result
-    from unweave.samples.sources import Source
     from unweave.samples.sums import Engine
-
-# Numbers that are read into memory: 2 GB.
-MOST_NUMBERS = 2**28
 
 Neurons = Annotated[int | None, typer.Option(min=1, help="How many; found if omitted.")]
 Biases = Annotated[bool, typer.Option("--bias/--no-bias", help="Whether neurons have biases.")]
-
-
-@dataclass(frozen=True)
-class LearnRequest:
-    """What every estimator is asked: samples, seed, and where the result goes."""
-
-    files: Annotated[
-        list[Path], typer.Argument(metavar="FILE", help="Samples: Parquet or CSV files with the same columns.")
-    ]
-    target: Annotated[str, typer.Option(metavar="COLUMN", help="The column of the labels.")]
-    inputs: Annotated[
-        str,
-        typer.Option(metavar="COLUMNS", help="The columns of the inputs, with commas between; all others if omitted."),
-    ] = ""
-    seed: Seed = 0
-    out: Out = None
-    overwrite: Overwrite = False
-    as_json: AsJson = False
-    quiet: Quiet = False
-
-    def source(self) -> "tuple[Source, int]":
-        """The samples, and the number of their inputs."""
-        from unweave.samples.tables import table_source
-
-        columns = tuple(name.strip() for name in self.inputs.split(",") if name.strip())
-        return table_source(tuple(self.files), label=self.target, inputs=columns)
-
-    def samples(self) -> "tuple[Points, Any]":
-        """Inputs and labels in memory."""
-        from unweave.samples.sources import first_rows
-
-        source, inputs = self.source()
-        return first_rows(source, inputs=inputs, most=MOST_NUMBERS // inputs)
 
 
 @dataclass(frozen=True)
@@ -104,17 +61,24 @@ class Learner:
         """What the estimator is given."""
         return dict(vars(self))
 
-    def learn(self, request: LearnRequest, tell: Tell) -> ResultWithPicture:
+    def has_classes(self) -> bool:
+        """Whether labels are names of classes, which may be text."""
+        return False
+
+    def learn(self, request: LearnRequest, reading: Reading) -> ResultWithPicture:
         """Fit the estimator to the samples."""
-        tell("learning", 0)
-        return ResultWithPicture(fitted(self.estimator(), self.settings(), request, *request.samples()).result_)
+        samples = request.samples(reading, has_classes=self.has_classes())
+        return ResultWithPicture(samples.described(self.fitted(request, samples, reading).result_))
 
+    def fitted(self, request: LearnRequest, samples: Samples, reading: Reading) -> Any:
+        """The estimator, fitted to samples."""
+        import unweave.learn
+        from unweave.learn.base import telling
 
-def fitted(name: str, settings: dict[str, Any], request: LearnRequest, points: "Points", labels: Any) -> Any:
-    """An estimator with these settings, fitted to these samples."""
-    import unweave.learn
-
-    return getattr(unweave.learn, name)(**settings, random_state=request.seed).fit(points, labels)
+        reading.tell("learning", len(samples.points))
+        estimator = getattr(unweave.learn, self.estimator())(**self.settings(), random_state=request.seed)
+        with telling(reading.tell):
+            return estimator.fit(samples.points, samples.labels)
 
 
 @dataclass(frozen=True)
@@ -130,22 +94,25 @@ class Relu(Learner):
         str | None, typer.Option(metavar="ADDRESS", help="Sum moments on this Dask cluster, such as tcp://host:8786.")
     ] = None
 
-    def learn(self, request: LearnRequest, tell: Tell) -> ResultWithPicture:
+    def learn(self, request: LearnRequest, reading: Reading) -> ResultWithPicture:
         """Learn from files that need not fit into memory."""
-        tell("loading", 0)
         import numpy as np
 
         from unweave.learn.relu_network.estimator import ReluLearner
+        from unweave.samples.sources import WatchedSource
 
-        source, inputs = request.source()
+        source = request.source()
+        names, reading.total = source.input_names, source.rows_about
         learner = ReluLearner(
             neurons=self.neurons,
-            mean=np.zeros(inputs) if self.standard else None,
-            covariance=np.eye(inputs) if self.standard else None,
+            mean=np.zeros(len(names)) if self.standard else None,
+            covariance=np.eye(len(names)) if self.standard else None,
         )
         with _engine(self.scheduler) as engine:
-            found, _ = learner(source, inputs=inputs, seed=request.seed, engine=engine, progress=tell)
-        return ResultWithPicture(found)
+            # On a cluster, pieces are read elsewhere.
+            read = WatchedSource(source, reading) if engine is None else source
+            found, _ = learner(read, inputs=len(names), seed=request.seed, engine=engine, progress=reading.tell)
+        return ResultWithPicture(replace(found, input_names=names))
 
 
 @dataclass(frozen=True)
@@ -197,17 +164,21 @@ class Halfspaces(Learner):
         """What the estimator is given."""
         return {"neurons": self.neurons}
 
-    def learn(self, request: LearnRequest, tell: Tell) -> ResultWithPicture:
+    def has_classes(self) -> bool:
+        """Whether labels are names of classes, which may be text."""
+        return True
+
+    def learn(self, request: LearnRequest, reading: Reading) -> ResultWithPicture:
         """Fit the estimator, and prepare a picture of what it found."""
         check_picture(self.picture)
-        tell("learning", 0)
-        points, labels = request.samples()
-        if self.picture is not None and points.shape[1] not in (2, 3):
-            raise InvalidInput(f"a picture needs two or three inputs, got {points.shape[1]}: leave --picture out.")
-        found = fitted(self.estimator(), self.settings(), request, points, labels)
-        if self.picture is None:
-            return ResultWithPicture(found.result_)
-        return ResultWithPicture(found.result_, partial(_draw_halfspaces, found, points, labels, self.picture))
+        samples = request.samples(reading, has_classes=True)
+        if self.picture is not None and len(samples.names) not in (2, 3):
+            raise InvalidInput(f"a picture needs two or three inputs, got {len(samples.names)}: leave --picture out.")
+        if self.picture is not None and (classes := len(set(samples.labels.tolist()))) != 2:
+            raise InvalidInput(f"a picture needs two classes, got {classes}: leave --picture out.")
+        found = self.fitted(request, samples, reading)
+        draw = None if self.picture is None else partial(_draw_halfspaces, found, samples, self.picture)
+        return ResultWithPicture(samples.described(found.result_), draw)
 
 
 @dataclass(frozen=True)
@@ -240,11 +211,26 @@ class Hierarchical(Learner):
             "signed": self.signed,
         }
 
+    def has_classes(self) -> bool:
+        """Whether labels are names of classes, which may be text."""
+        return self.classes
 
-def _draw_halfspaces(found: Any, points: "Points", labels: Any, picture: Path) -> None:
+
+def _draw_halfspaces(found: Any, samples: Samples, picture: Path) -> None:
+    """Draw what was found, after it was delivered.
+
+    Raises:
+        NotWritten: if that fails for any reason: the result is complete without a picture.
+    """
     from unweave.reports.pictures.halfspaces import draw_halfspaces
 
-    draw_halfspaces(points, labels == found.classes_[1], found.normals_, found.offsets_, picture)
+    is_inside = samples.labels == found.inside_
+    try:
+        draw_halfspaces(samples.points, is_inside, found.normals_, found.offsets_, picture, names=samples.names)
+    except UnweaveError:
+        raise
+    except Exception as error:
+        raise NotWritten(f"the picture {picture} could not be drawn: {error}. The result is complete.") from error
 
 
 LEARNERS: dict[str, type[Learner]] = {
@@ -261,9 +247,10 @@ def _learn(name: str, learner: Learner, request: LearnRequest) -> None:
     """Learn, deliver the result and leave with its exit code."""
     need("sklearn", purpose="learning from samples")
     check_out(request.out, overwrite=request.overwrite)
-    with counted_progress(is_shown=not request.quiet, unit="samples") as tell:
-        learnt = learner.learn(request, tell)
-    asked = {"target": request.target, "inputs": request.inputs, "seed": request.seed} | vars(learner)
+    with shown(Reading(), is_shown=not request.quiet) as reading:
+        learnt = learner.learn(request, reading)
+    names = ("target", "inputs", "separator", "seed")
+    asked = {name: getattr(request, name) for name in names} | vars(learner)
     settings = {"learner": name, "files": [str(path) for path in request.files]} | asked
     # A picture is beside the run.
     settings.pop("picture", None)

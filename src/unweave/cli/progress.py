@@ -4,9 +4,9 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import typer
 from rich.console import Console
@@ -18,6 +18,18 @@ if TYPE_CHECKING:
 
 # Seconds between lines where stderr is no terminal.
 LINE_SECONDS = 5.0
+
+
+class Shown(Protocol):
+    """What can be shown while it changes."""
+
+    @property
+    def words(self) -> str:
+        """One line about this moment."""
+        ...
+
+
+AnyShown = TypeVar("AnyShown", bound=Shown)
 
 
 @dataclass
@@ -68,27 +80,75 @@ class Progress:
         return f"{said}, at most {_clock(elapsed / new * (self.most - sent))} left"
 
 
+@dataclass
+class Reading:
+    """What is known of a run that reads samples, several times or once, and learns from them.
+
+    Args:
+        total: samples in all, as far as that is known; about.
+        stage: that the run is in.
+        read: samples that were read in this pass; None between passes.
+        began: when the run began, by `time.monotonic`.
+        pass_began: when this pass over the samples began.
+    """
+
+    total: int | None = None
+    stage: str = "loading"
+    read: int | None = None
+    began: float = field(default_factory=time.monotonic)
+    pass_began: float = 0.0
+
+    def tell(self, stage: str, _: int) -> None:
+        """Take the name of a stage."""
+        self.stage, self.read = stage, None
+
+    def begin_pass(self) -> None:
+        """Begin to count."""
+        self.read, self.pass_began = 0, time.monotonic()
+
+    def count(self, samples: int) -> None:
+        """Add samples that were read."""
+        self.read = (self.read or 0) + samples
+
+    def end_pass(self) -> None:
+        """Take what was read for all there is."""
+        self.total, self.read = self.read, None
+
+    @property
+    def words(self) -> str:
+        """Stage, share of the samples that this pass has read, time, and what is left of the pass."""
+        now = time.monotonic()
+        said, elapsed = f"{self.stage:<24}", _clock(now - self.began)
+        if not self.read:
+            return f"{said} {elapsed}" if self.total is None else f"{said} {self.total:>11,} samples  {elapsed}"
+        said = f"{said} {self.read:>11,} samples"
+        if self.total is None or self.read >= self.total:
+            return f"{said}  {elapsed}"
+        share = self.read / self.total
+        left = (now - self.pass_began) * (1 / share - 1)
+        return f"{said}, {share:.0%} read  {elapsed}, about {_clock(left)} left for reading"
+
+
 def _clock(seconds: float) -> str:
     minutes, seconds = divmod(int(seconds), 60)
     return f"{minutes // 60}:{minutes % 60:02}:{seconds:02}"
 
 
+def query_progress(*, is_shown: bool) -> AbstractContextManager[Progress]:
+    """Show stages, and the queries of a model, on stderr while this context lasts."""
+    return shown(Progress(), is_shown=is_shown)
+
+
 @contextmanager
 def counted_progress(*, is_shown: bool = True, unit: str = "queries") -> Iterator[Tell]:
     """Show stages and counts on stderr, as a command tells them, while this context lasts."""
-    with _shown(Progress(unit=unit), is_shown=is_shown) as progress:
+    with shown(Progress(unit=unit), is_shown=is_shown) as progress:
         yield progress.tell
 
 
 @contextmanager
-def query_progress(*, is_shown: bool) -> Iterator[Progress]:
-    """Show stages, and the queries of a model, on stderr while this context lasts."""
-    with _shown(Progress(), is_shown=is_shown) as progress:
-        yield progress
-
-
-@contextmanager
-def _shown(progress: Progress, *, is_shown: bool) -> Iterator[Progress]:
+def shown(progress: AnyShown, *, is_shown: bool) -> Iterator[AnyShown]:
+    """Show progress on stderr while this context lasts."""
     console = Console(stderr=True)
     if not is_shown:
         yield progress
@@ -101,7 +161,7 @@ def _shown(progress: Progress, *, is_shown: bool) -> Iterator[Progress]:
 
 
 @contextmanager
-def _live(progress: Progress, console: Console) -> Iterator[None]:
+def _live(progress: Shown, console: Console) -> Iterator[None]:
     from rich.live import Live
     from rich.spinner import Spinner
 
@@ -117,7 +177,7 @@ def _live(progress: Progress, console: Console) -> Iterator[None]:
 
 
 @contextmanager
-def _lines(progress: Progress) -> Iterator[None]:
+def _lines(progress: Shown) -> Iterator[None]:
     ended = threading.Event()
 
     def write() -> None:

@@ -9,13 +9,14 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float64, Shaped
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import assert_all_finite, check_random_state
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -30,6 +31,8 @@ Progress = Callable[[str, int], None]
 LARGEST_SEED = 2**31 - 1
 # Sizes of inputs and labels, and one over them, up to which floats hold their fourth powers, which losses need.
 LARGEST_SIZE = 1e75
+# Letters of a cell in a message.
+LONGEST_CELL = 40
 AnyEstimator = TypeVar("AnyEstimator", bound="NetworkEstimator")
 
 
@@ -55,13 +58,27 @@ class SampleRules:
         return held
 
 
+# Who is told about the stages of a fit, which has no argument for it in scikit-learn.
+_LISTENER: ContextVar[Progress | None] = ContextVar("_LISTENER", default=None)
+
+
+@contextmanager
+def telling(progress: Progress) -> Iterator[None]:
+    """Tell about the stages of all fits inside this context."""
+    token = _LISTENER.set(progress)
+    try:
+        yield
+    finally:
+        _LISTENER.reset(token)
+
+
 class Stages:
-    """Time stages and tell where a run is."""
+    """Time stages and tell where a run is: the one that is given, or the one that `telling` names."""
 
     def __init__(self, progress: Progress | None = None) -> None:
         self.seconds: dict[str, float] = {}
         self.samples = 0
-        self._progress = progress
+        self._progress = progress if progress is not None else _LISTENER.get()
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
@@ -91,15 +108,24 @@ class NetworkEstimator(BaseEstimator):
     outcome_: Outcome
 
     def _keep(self: AnyEstimator, result: Result, points: Points | None = None) -> AnyEstimator:
-        """Keep a result, with the ranges of the samples that are in memory."""
-        self.result_ = result = result if points is None else replace(result, ranges=ranges_of_samples(points))
+        """Keep a result, with the ranges of the samples that are in memory and the names of their columns."""
+        names = tuple(map(str, getattr(self, "feature_names_in_", ())))
+        # Names of an earlier fit, which had other columns, say nothing about this one.
+        names = names if len(names) == getattr(self, "n_features_in_", None) else ()
+        ranges = result.ranges if points is None else ranges_of_samples(points)
+        self.result_ = result = replace(result, ranges=ranges, input_names=names)
         self.network_, self.certificate_, self.outcome_ = result.network, result.certificate, result.outcome
         return self
 
     def _check_points(self, X: Any) -> Points:
-        """Points to predict at; scikit-learn's errors if they don't fit those of `fit`."""
+        """Points to predict at.
+
+        Raises:
+            InvalidInput: with scikit-learn's words if they don't fit those of `fit`, or are not finite.
+        """
         check_is_fitted(self)
-        return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
+        with wrong_use(self, X):
+            return np.asarray(validate_data(self, X, dtype=np.float64, reset=False))
 
 
 class NetworkRegressor(RegressorMixin, NetworkEstimator):
@@ -114,11 +140,14 @@ class NetworkRegressor(RegressorMixin, NetworkEstimator):
         """Points and labels as float64.
 
         Raises:
-            InvalidInput: with scikit-learn's words if they are not finite or too few.
+            InvalidInput: with scikit-learn's words, and row and column, if they are not finite; or too few.
         """
-        with _wrong_use():
-            X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=fewest)
-        return np.asarray(X), np.asarray(y, dtype=np.float64)
+        with wrong_use(self, X, y):
+            points, labels = validate_data(self, X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=fewest)
+            labels = np.asarray(labels, dtype=np.float64)
+            # scikit-learn lets None pass, and so it becomes NaN here.
+            assert_all_finite(labels, input_name="y")
+        return np.asarray(points), labels
 
 
 class BinaryClassifier(ClassifierMixin, NetworkEstimator):
@@ -148,9 +177,11 @@ class BinaryClassifier(ClassifierMixin, NetworkEstimator):
         """Points, and whether each is of the second class; keeps the classes.
 
         Raises:
-            InvalidInput: for any number of classes but two; with scikit-learn's words if points are not finite.
+            InvalidInput: for any number of classes but two; with scikit-learn's words, and row and column, if points
+                are not finite.
         """
-        with _wrong_use():
+        with wrong_use(self, X):
+            check_classes(y)
             X, y = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
             check_classification_targets(y)
             kind = type_of_target(y, input_name="y", raise_unknown=True)
@@ -166,12 +197,84 @@ class BinaryClassifier(ClassifierMixin, NetworkEstimator):
 
 
 @contextmanager
-def _wrong_use() -> Iterator[None]:
-    """Turn scikit-learn's errors into `InvalidInput`, which is a ValueError as well."""
+def wrong_use(estimator: Any, X: Any, y: Any = None) -> Iterator[None]:
+    """Turn scikit-learn's errors into `InvalidInput`, which is a ValueError as well, and say where the cause is."""
     try:
+        _refuse_dates(X)
         yield
-    except ValueError as error:
-        raise InvalidInput(str(error)) from error
+    except InvalidInput:
+        raise
+    except (TypeError, ValueError) as error:
+        # scikit-learn looks at the names of columns before it looks at what they hold.
+        names = getattr(estimator, "feature_names_in_", None)
+        place = _first_wrong_cell("X", X, axes=2, columns=names) or _first_wrong_cell("y", y, axes=1)
+        # scikit-learn's conventions ask for a TypeError where cells are objects.
+        kind = TypeError if isinstance(error, TypeError) else InvalidInput
+        raise kind(f"{place}{error}") from error
+
+
+def _refuse_dates(X: Any) -> None:
+    """Refuse what NumPy would take for numbers: dates and times in a unit that nobody chose."""
+    try:
+        kind = np.asarray(X[:1]).dtype.kind
+    # What has no first row, such as some sparse matrices, is refused by scikit-learn.
+    except (TypeError, ValueError, LookupError, NotImplementedError):
+        return
+    if kind in "mM":
+        raise InvalidInput("X needs numbers, got dates or times: give them as numbers in a unit of your choice.")
+
+
+def check_classes(y: Any) -> None:
+    """Make sure that every sample has a class.
+
+    Raises:
+        InvalidInput: with the row of the first one that has none.
+    """
+    labels = np.asarray(y)
+    if labels.ndim != 1 or labels.dtype.kind not in "fO":
+        return
+    missing = np.isnan(labels) if labels.dtype.kind == "f" else np.array([_is_missing(label) for label in labels])
+    if np.any(missing):
+        row = int(np.argmax(missing))
+        raise InvalidInput(f"y needs a class for every sample, but contains {labels[row]!r} in row {row} (from 0).")
+
+
+def _is_missing(label: Any) -> bool:
+    """Whether a label is None or NaN."""
+    return label is None or (isinstance(label, float) and np.isnan(label))
+
+
+def _first_wrong_cell(name: str, values: Any, *, axes: int, columns: Any = None) -> str:
+    """Say in which row and column the first cell is that is no finite number; empty if there is none."""
+    try:
+        table = np.asarray(values)
+    except ValueError:
+        return ""
+    # What has other axes, and numbers of other kinds, is refused as a whole.
+    if values is None or table.ndim != axes or table.dtype.kind == "c":
+        return ""
+    wrong = np.argwhere(~_is_finite(table))
+    if not len(wrong):
+        return ""
+    row, *column = wrong[0].tolist()
+    names = [] if columns is None or table.shape[1:] != (len(columns),) else list(map(str, columns))
+    column_name = [repr(names[each]) if names else str(each) for each in column]
+    place = f"row {row}{f', column {column_name[0]}' if column else ''} (counted from 0)"
+    return f"{name} needs finite numbers, got {str(table[tuple(wrong[0])])[:LONGEST_CELL]!r} in {place}. "
+
+
+def _is_finite(table: np.ndarray) -> Bool[np.ndarray, "..."]:
+    """Which cells are finite numbers."""
+    if table.dtype.kind in "fiub":
+        return np.isfinite(table)
+    return np.vectorize(_is_finite_number, otypes=[bool])(table)
+
+
+def _is_finite_number(cell: Any) -> bool:
+    try:
+        return bool(np.isfinite(float(cell)))
+    except (TypeError, ValueError):
+        return False
 
 
 def ranges_of_samples(points: Points) -> InputRanges:

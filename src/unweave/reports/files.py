@@ -352,6 +352,7 @@ def _result(document: Document, folder: Path, files: Files) -> Result:
         ranges=None if ranges is None else ranges_of(ranges),
         # Results of before do not know them; `settings.json` does.
         settings=field_of({"settings": {}} | document, "settings", dict),
+        input_names=tuple_of({"input_names": []} | document, "input_names", str),
     )
 
 

@@ -34,6 +34,7 @@ def as_document(found: "Result") -> Document:
         "fresh_errors": for_json(found.fresh_errors),
         "ranges": None if found.ranges is None else for_json(vars(found.ranges)),
         "settings": for_json(found.settings),
+        "input_names": list(found.input_names),
     }
 
 

@@ -46,7 +46,7 @@ def report(found: "Result") -> RenderableType:
             parts.append(
                 Text("The network below answers like the model. Its neurons are not claimed to be the model's.")
             )
-        parts += network_tables(found.network, found.equivalent_activations)
+        parts += network_tables(found.network, found.equivalent_activations, found.input_names)
     if found.first_layer is not None:
         parts.append(first_layer_table(found.first_layer))
     if found.certificate is not None:
@@ -94,13 +94,15 @@ def outcome(found: "Result") -> Text:
 
 
 def network_tables(
-    network: "Network | QuadraticDenseNet", equivalent_activations: tuple[str, ...] = ()
+    network: "Network | QuadraticDenseNet",
+    equivalent_activations: tuple[str, ...] = (),
+    input_names: tuple[str, ...] = (),
 ) -> list[RenderableType]:
     """What kind of network it is, and some of its numbers."""
     if isinstance(network, QuadraticDenseNet):
         return [levels_table(network)]
     tables: list[RenderableType] = [network_table(network, equivalent_activations)]
-    return [*tables, neurons_table(network)] if network.layers[0].neurons else tables
+    return [*tables, neurons_table(network, input_names)] if network.layers[0].neurons else tables
 
 
 def network_table(network: "Network", equivalent_activations: tuple[str, ...] = ()) -> Table:
@@ -129,7 +131,7 @@ def network_table(network: "Network", equivalent_activations: tuple[str, ...] = 
     return table
 
 
-def neurons_table(network: "Network") -> Table:
+def neurons_table(network: "Network", input_names: tuple[str, ...] = ()) -> Table:
     """Weights and bias of the first neurons, and their weight in the output if there is one output above them."""
     hidden, *above = network.layers
     has_output = len(above) == 1 and network.outputs == 1
@@ -138,6 +140,9 @@ def neurons_table(network: "Network") -> Table:
     table.columns[1].header = names[0]
     for name in names[1:]:
         table.add_column(name)
+    if input_names:
+        more = ", ..." if len(input_names) > SHOWN_WEIGHTS else ""
+        table.columns[-1].header = Text(f"weights of {', '.join(input_names[:SHOWN_WEIGHTS])}{more}")
     for index in range(min(hidden.neurons, SHOWN_NEURONS)):
         entries = " ".join(f"{entry:.4f}" for entry in hidden.weights[index][:SHOWN_WEIGHTS])
         more = " ..." if hidden.inputs > SHOWN_WEIGHTS else ""

@@ -3,7 +3,8 @@
 | module | what it does |
 | --- | --- |
 | `sources` | arrays, `.npy` files, chunks from anywhere; parts of them that no fit may see |
-| `tables` | Parquet and CSV files |
+| `tables` | files of Parquet, Arrow and separated values; `columns`: inputs and labels in them |
+| `frames` | DataFrames of any library, by the protocols of Arrow |
 | `sums` | a `Statistic` turns rows into sums; `accumulate` adds them up, in this process or on a Dask cluster |
 | `hermite` | what is measured of Gaussian inputs and their labels |
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import count, starmap
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from jaxtyping import Float64
@@ -45,6 +45,47 @@ class Source(ABC):
         """Yield all chunks in order."""
         for piece in self.pieces():
             yield from piece.chunks()
+
+
+class Watch(Protocol):
+    """Something that is told how far reading is."""
+
+    def begin_pass(self) -> None:
+        """Nothing is read yet."""
+
+    def count(self, samples: int) -> None:
+        """So many rows more were read."""
+
+    def end_pass(self) -> None:
+        """All rows were read."""
+
+
+@dataclass(frozen=True, eq=False)
+class WatchedPiece(SourcePiece):
+    """A piece whose rows are counted; it is read in this process."""
+
+    piece: SourcePiece
+    watch: Watch
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Count the rows of the chunks when the next one is asked for."""
+        for chunk in self.piece.chunks():
+            yield chunk
+            self.watch.count(len(chunk[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class WatchedSource(Source):
+    """A source that tells how far every pass is, where pieces are read one after the other in this process."""
+
+    source: Source
+    watch: Watch
+
+    def pieces(self) -> Iterator[SourcePiece]:
+        """The pieces of the source."""
+        self.watch.begin_pass()
+        yield from (WatchedPiece(piece, self.watch) for piece in self.source.pieces())
+        self.watch.end_pass()
 
 
 @dataclass(frozen=True, eq=False)

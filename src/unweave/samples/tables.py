@@ -1,88 +1,46 @@
-"""Samples in tables on disk, Parquet or CSV by the ending of their name: one column per input and one for the label.
+"""Samples in tables, one column per input and one for the label: files of text, Parquet or Arrow, and DataFrames.
 
 Tables are read in batches of rows; this needs pyarrow (``pip install 'unweave[data]'``).
 """
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from importlib import import_module
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from unweave.exceptions import InvalidInput
 from unweave.extras import need
+from unweave.samples.columns import Columns, columns_of, load_pyarrow, names_in, on_one_line, readable
+from unweave.samples.csv_files import COMPRESSED, CsvFile
 from unweave.samples.sources import CHUNK_ROWS, Chunk, Source, SourcePiece
 
-PARQUET, CSV = (".parquet", ".pq"), (".csv", ".txt")
+PARQUET, ARROW, CSV = (".parquet", ".pq"), (".arrow", ".feather", ".ipc"), (".csv", ".tsv", ".tab", ".txt")
 
 
-@dataclass(frozen=True)
-class Columns:
-    """The columns of samples in the file of a path."""
+def _rows_of(columns: Columns, batches: Iterable[Any], *, first: int = 1) -> Iterator[Chunk]:
+    """Chunks of batches that are read one after the other, or what is wrong with the table further down.
 
-    path: Path
-    inputs: tuple[str, ...]
-    label: str
-
-    def chunk(self, batch: Any) -> Chunk:
-        """Points and labels of a batch of pyarrow."""
-        points = np.stack([self.numbers(batch, name) for name in self.inputs], axis=1)
-        return points, self.numbers(batch, self.label)
-
-    def numbers(self, batch: Any, name: str) -> np.ndarray:
-        """Give a column as float64; an empty cell becomes NaN, which is refused where rows are summed."""
-        try:
-            return np.asarray(batch.column(name), dtype=np.float64)
-        except (TypeError, ValueError) as error:
-            raise InvalidInput(f"column {name} of {self.path} needs numbers: {error}.") from error
-
-
-def columns_of(path: Path, names: tuple[str, ...], *, label: str, inputs: tuple[str, ...]) -> Columns:
-    """The columns of samples among those of a file: all but the label are inputs, unless inputs are named.
+    Args:
+        columns: that are read.
+        batches: of pyarrow.
+        first: number of the first row, counted from 1.
 
     Raises:
-        InvalidInput: if a column is missing, or there are no inputs.
-    """
-    if label in inputs:
-        raise InvalidInput(f"the label {label!r} is among the inputs: a function of the answer itself is no finding.")
-    repeated = sorted({name for name in inputs if inputs.count(name) > 1})
-    if repeated:
-        raise InvalidInput(f"inputs need to be named once each, got {', '.join(repeated)} more than once.")
-    missing = sorted({*inputs, label} - set(names))
-    if missing:
-        raise InvalidInput(f"{path} has no column {', '.join(missing)}: its columns are {', '.join(names)}.")
-    inputs = inputs or tuple(name for name in names if name != label)
-    if not inputs:
-        raise InvalidInput(f"{path} has no column beside {label!r}: samples need inputs.")
-    ambiguous = sorted({name for name in (*inputs, label) if names.count(name) > 1})
-    if ambiguous:
-        raise InvalidInput(f"{path} has more than one column {', '.join(ambiguous)}: rename or remove them.")
-    return Columns(path, inputs, label)
-
-
-def _rows_of(columns: Columns, batches: Iterable[Any]) -> Iterator[Chunk]:
-    """Chunks of batches that are read one after the other, or what is wrong with the file further down.
-
-    Raises:
-        InvalidInput: if a batch can't be read: the file is damaged, or text comes after numbers.
+        InvalidInput: if a batch can't be read, or a cell is missing or no number.
     """
     try:
-        yield from map(columns.chunk, batches)
+        for batch in batches:
+            yield columns.chunk(batch, first)
+            first += len(batch)
     except InvalidInput:
         raise
     # pyarrow raises errors of many kinds for damaged files, which have no class of Python in common.
     except Exception as error:
-        raise InvalidInput(f"{columns.path} can't be read to its end: {_line(error)}.") from error
-
-
-def _line(error: Exception) -> str:
-    """What an error of pyarrow says, on one line."""
-    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
+        raise InvalidInput(f"{columns.path} can't be read to its end: {on_one_line(error)}.") from error
 
 
 @dataclass(frozen=True)
@@ -93,23 +51,53 @@ class TableSource(Source):
         paths: the files, in order; they have the same columns.
         label: the column of the labels.
         inputs: the columns of the inputs in order; all columns but the label if empty.
+        has_classes: whether labels are names of classes, which may be text.
     """
 
     paths: tuple[Path, ...]
     label: str
     inputs: tuple[str, ...] = ()
+    has_classes: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
+        if not self.paths:
+            raise InvalidInput("samples need at least one file.")
         for path in self.paths:
             self.columns(path)
 
+    @cached_property
+    def input_names(self) -> tuple[str, ...]:
+        """Name the inputs in order: where none are given, all columns of the first file but the label."""
+        return columns_of(self.paths[0], self._names(self.paths[0]), label=self.label, inputs=self.inputs).inputs
+
     def columns(self, path: Path) -> Columns:
-        """Find the columns of a file."""
-        return columns_of(path, self._names(path), label=self.label, inputs=self.inputs)
+        """Find the columns of a file, which may stand in another order than in the first one.
+
+        Raises:
+            InvalidInput: if one is missing, or if there are more and inputs are not named.
+        """
+        names = self._names(path)
+        found = columns_of(path, names, label=self.label, inputs=self.input_names, has_classes=self.has_classes)
+        more = [name for name in names if name not in found.names]
+        if more and not self.inputs:
+            raise InvalidInput(
+                f"{path} has a column {more[0]!r}, which {self.paths[0]} does not have: name the inputs."
+            )
+        return found
+
+    @property
+    def rows_about(self) -> int | None:
+        """Say about how many rows there are; None if that is not known before they are read."""
+        counts = [self._count(path) for path in self.paths]
+        return None if None in counts else sum(each or 0 for each in counts)
 
     @abstractmethod
     def _names(self, path: Path) -> tuple[str, ...]:
         """Names of all columns of a file."""
+
+    @abstractmethod
+    def _count(self, path: Path) -> int | None:
+        """About how many rows a file has."""
 
 
 @dataclass(frozen=True)
@@ -122,10 +110,10 @@ class ParquetPiece(SourcePiece):
 
     def chunks(self) -> Iterator[Chunk]:
         """Batches of the row group."""
-        names = [*self.columns.inputs, self.columns.label]
         file = _open_parquet(self.columns.path)
-        batches = file.iter_batches(batch_size=self.chunk_rows, row_groups=[self.row_group], columns=names)
-        yield from _rows_of(self.columns, batches)
+        batches = file.iter_batches(batch_size=self.chunk_rows, row_groups=[self.row_group], columns=self.columns.names)
+        before = (file.metadata.row_group(group).num_rows for group in range(self.row_group))
+        yield from _rows_of(self.columns, batches, first=sum(before) + 1)
 
 
 @dataclass(frozen=True)
@@ -134,6 +122,7 @@ class ParquetSource(TableSource):
 
     Args:
         paths, label, inputs: files, and columns in them; all columns but the label are inputs if none are named.
+        has_classes: whether labels are names of classes, which may be text.
         chunk_rows: rows in memory at once.
 
     Raises:
@@ -143,52 +132,91 @@ class ParquetSource(TableSource):
     chunk_rows: int = CHUNK_ROWS
 
     def __post_init__(self) -> None:
-        if not self.paths:
-            raise InvalidInput("a Parquet source needs at least one file.")
         if self.chunk_rows < 1:
             raise InvalidInput(f"a chunk needs at least one row, got chunk_rows={self.chunk_rows}.")
         super().__post_init__()
 
     def _names(self, path: Path) -> tuple[str, ...]:
-        return tuple(_open_parquet(path).schema_arrow.names)
+        return names_in(_open_parquet(path).schema_arrow)
+
+    def _count(self, path: Path) -> int | None:
+        return _open_parquet(path).metadata.num_rows
 
     def pieces(self) -> Iterator[SourcePiece]:
         """Yield one piece per row group."""
         for path in self.paths:
-            columns = self.columns(path)
-            for row_group in range(_open_parquet(path).num_row_groups):
-                yield ParquetPiece(columns, row_group, self.chunk_rows)
+            yield from _parquet_pieces(self.columns(path), self.chunk_rows)
 
 
-def _pyarrow(part: str, *, kind: str) -> ModuleType:
-    try:
-        return import_module(f"pyarrow.{part}")
-    except ImportError as error:
-        raise InvalidInput(f"{kind} files need pyarrow: install it with pip install 'unweave[data]'.") from error
-
-
-@contextmanager
-def _readable(path: Path, *, kind: str) -> Iterator[None]:
-    """Say of what can't be read as such what it needs to be."""
-    try:
-        yield
-    except InvalidInput:
-        raise
-    except FileNotFoundError as error:
-        raise InvalidInput(f"{path} needs to be {kind}, but there is no such file: check the path.") from error
-    # pyarrow raises errors of many kinds for damaged files, which have no class of Python in common.
-    except Exception as error:
-        raise InvalidInput(f"{path} needs to be {kind}: {_line(error)}.") from error
+def _parquet_pieces(columns: Columns, chunk_rows: int) -> Iterator[ParquetPiece]:
+    for row_group in range(_open_parquet(columns.path).num_row_groups):
+        yield ParquetPiece(columns, row_group, chunk_rows)
 
 
 def _open_parquet(path: Path) -> Any:
     """The file, with its columns known and no row read."""
-    parquet = _pyarrow("parquet", kind="Parquet")
-    with _readable(path, kind="a Parquet file"):
+    parquet = load_pyarrow("parquet", kind="Parquet")
+    with readable(path, kind="a Parquet file"):
         file = parquet.ParquetFile(path)
         # Names of columns may be damaged as well.
-        list(file.schema_arrow.names)
+        names_in(file.schema_arrow)
     return file
+
+
+@dataclass(frozen=True)
+class ArrowPiece(SourcePiece):
+    """One file, read from its start."""
+
+    columns: Columns
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Batches of the file, as they were written."""
+        yield from _rows_of(self.columns, _arrow_batches(self.columns.path))
+
+
+@dataclass(frozen=True)
+class ArrowSource(TableSource):
+    """Read samples from Arrow files (Feather version 2, IPC files or streams) with one column per input and one label.
+
+    Args:
+        paths, label, inputs: files, and columns in them; all columns but the label are inputs if none are named.
+        has_classes: whether labels are names of classes, which may be text.
+
+    Raises:
+        InvalidInput: if pyarrow is not installed, a file cannot be read or a column is missing.
+    """
+
+    def _names(self, path: Path) -> tuple[str, ...]:
+        return names_in(_open_arrow(path).schema)
+
+    def _count(self, path: Path) -> int | None:
+        file = _open_arrow(path)
+        return file.count_rows() if hasattr(file, "count_rows") else None
+
+    def pieces(self) -> Iterator[SourcePiece]:
+        """Yield one piece per file."""
+        yield from (ArrowPiece(self.columns(path)) for path in self.paths)
+
+
+def _open_arrow(path: Path) -> Any:
+    """The reader of a file or, where it is none, of a stream, with its columns known and no row read."""
+    pyarrow, ipc = load_pyarrow("", kind="Arrow"), load_pyarrow("ipc", kind="Arrow")
+    with readable(path, kind="an Arrow file"):
+        try:
+            reader = ipc.open_file(pyarrow.memory_map(str(path)))
+        except pyarrow.ArrowInvalid:
+            reader = ipc.open_stream(pyarrow.memory_map(str(path)))
+        names_in(reader.schema)
+    return reader
+
+
+def _arrow_batches(path: Path) -> Iterator[Any]:
+    reader = _open_arrow(path)
+    is_file = hasattr(reader, "get_batch")
+    for batch in map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader:
+        # Damaged files name places outside of themselves.
+        batch.validate(full=True)
+        yield batch
 
 
 @dataclass(frozen=True)
@@ -196,61 +224,115 @@ class CsvPiece(SourcePiece):
     """One file, read from its start."""
 
     columns: Columns
+    file: CsvFile
 
     def chunks(self) -> Iterator[Chunk]:
-        """Batches of the file, as large as the reader likes."""
-        yield from _rows_of(self.columns, _open_csv(self.columns.path))
+        """Batches of the file, as large as the reader likes.
+
+        Raises:
+            InvalidInput: with line and column of the first cell that is missing or no number.
+        """
+        names = self.columns.names
+        texts = names[-1:] if self.columns.has_classes else []
+        try:
+            yield from _rows_of(self.columns, self.file.batches(names, texts=texts))
+        except InvalidInput as error:
+            # pyarrow names neither line nor column of what it can't read.
+            raise InvalidInput(self.file.problem(names, texts=texts) or str(error)) from error
 
 
 @dataclass(frozen=True)
 class CsvSource(TableSource):
-    """Read samples from files of comma separated values with a head line: one column per input, one for the label.
+    """Read samples from files of separated values with a head line: one column per input, one for the label.
+
+    Files may be compressed (gz, bz2, zst). Blanks around names and numbers are left out; empty cells are refused.
 
     Args:
         paths, label, inputs: files, and columns in them; all columns but the label are inputs if none are named.
+        has_classes: whether labels are names of classes, which may be text.
+        separator: between cells; told from the first lines (comma, semicolon, tab, bar or blank) if omitted.
 
     Raises:
         InvalidInput: if pyarrow is not installed, a file cannot be read or a column is missing.
     """
 
+    separator: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.separator is not None and (len(self.separator) != 1 or self.separator in '"\r\n'):
+            raise InvalidInput(f"a separator needs to be one character, no quote or line end, got {self.separator!r}.")
+        super().__post_init__()
+
+    def _file(self, path: Path) -> CsvFile:
+        return CsvFile.of(path, separator=self.separator)
+
     def _names(self, path: Path) -> tuple[str, ...]:
-        return tuple(_open_csv(path).schema.names)
+        return self._file(path).names
+
+    def _count(self, path: Path) -> int | None:
+        return self._file(path).rows_about
 
     def pieces(self) -> Iterator[SourcePiece]:
         """Yield one piece per file."""
-        yield from (CsvPiece(self.columns(path)) for path in self.paths)
+        yield from (CsvPiece(self.columns(path), self._file(path)) for path in self.paths)
 
 
-def table_source(paths: tuple[Path, ...], *, label: str, inputs: tuple[str, ...] = ()) -> tuple[Source, int]:
-    """The samples of one or more tables, and the number of inputs.
+def table_source(
+    paths: tuple[Path, ...],
+    *,
+    label: str,
+    inputs: tuple[str, ...] = (),
+    has_classes: bool = False,
+    separator: str | None = None,
+) -> TableSource:
+    """The samples of one or more tables.
 
     Args:
-        paths: Parquet or CSV files with the same columns.
+        paths: files of one kind, by their endings, with the same columns.
         label: the column of the labels.
         inputs: the columns of the inputs; all columns but the label if empty.
+        has_classes: whether labels are names of classes, which may be text.
+        separator: of files of text; told from their first lines if None.
 
     Raises:
         InvalidInput: for files that can't be read, columns that are missing, and tables without inputs.
     """
-    endings = {path.suffix.lower() for path in paths}
-    if not paths or not (endings <= set(PARQUET) or endings <= set(CSV)):
+    kinds = {_kind(path) for path in paths}
+    if len(kinds) != 1 or None in kinds:
         raise InvalidInput(
-            f"samples need to be in files that all end in {' or '.join(PARQUET)}, or all in {' or '.join(CSV)}, "
-            f"got {', '.join(map(str, paths)) or 'none'}."
+            f"samples need to be in files that all end in {' or '.join(PARQUET)}, or all in {' or '.join(ARROW)}, or "
+            f"all in {' or '.join(CSV)} (also with {' or '.join(COMPRESSED)} behind), got "
+            f"{', '.join(map(str, paths)) or 'none'}."
         )
-    kind = ParquetSource if endings <= set(PARQUET) else CsvSource
-    source = kind(paths, label, inputs)
-    return source, len(source.columns(paths[0]).inputs)
+    if kinds == {CSV}:
+        return CsvSource(paths, label, inputs, has_classes=has_classes, separator=separator)
+    kind = ParquetSource if kinds == {PARQUET} else ArrowSource
+    return kind(paths, label, inputs, has_classes=has_classes)
+
+
+def _kind(path: Path) -> tuple[str, ...] | None:
+    """Endings of the kind of a file; only text is compressed from outside."""
+    ending = path.suffix.lower()
+    if ending in COMPRESSED:
+        return CSV if path.with_suffix("").suffix.lower() in CSV else None
+    return next((kind for kind in (PARQUET, ARROW, CSV) if ending in kind), None)
 
 
 def column_names(path: Path) -> tuple[str, ...]:
-    """Read the names of the columns of a table, Parquet or CSV by its ending.
+    """Read the names of the columns of a table, whose ending says its kind.
 
     Raises:
         InvalidInput: if it can't be read, or two columns have the same name.
         MissingExtra: without pyarrow.
     """
-    names = tuple(_whole_table(path).column_names)
+    need("pyarrow", purpose=f"reading {path}")
+    kind = _kind(path)
+    if kind is None:
+        raise InvalidInput(f"a table needs a name that ends in {', '.join((*PARQUET, *ARROW, *CSV))}, got {path}.")
+    if kind == CSV:
+        names = CsvFile.of(path).names
+    else:
+        names = names_in(_open_parquet(path).schema_arrow if kind == PARQUET else _open_arrow(path).schema)
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise InvalidInput(f"{path} has more than one column {', '.join(repeated)}: rename or remove them.")
@@ -267,27 +349,13 @@ def read_columns(path: Path, columns: Sequence[str]) -> np.ndarray:
     missing = [name for name in columns if name not in names]
     if missing:
         raise InvalidInput(f"{path} has no column {', '.join(missing)}: its columns are {', '.join(names)}.")
-    table, chosen = _whole_table(path), Columns(path, tuple(columns), "")
-    rows = np.stack([chosen.numbers(table, name) for name in columns], axis=1)
-    if not np.all(np.isfinite(rows)):
-        raise InvalidInput(f"{path} needs finite numbers in {', '.join(columns)}, but some are missing or infinite.")
-    return rows
+    points = [piece_points for piece in _pieces(Columns(path, tuple(columns))) for piece_points, _ in piece.chunks()]
+    return np.concatenate([np.empty((0, len(columns))), *points])
 
 
-def _whole_table(path: Path) -> Any:
-    need("pyarrow", purpose=f"reading {path}")
-    endings = (*PARQUET, *CSV)
-    if path.suffix.lower() not in endings:
-        raise InvalidInput(f"a table needs a name that ends in {', '.join(endings)}, got {path}.")
-    is_parquet = path.suffix.lower() in PARQUET
-    with _readable(path, kind="a Parquet file" if is_parquet else "a file of comma separated values"):
-        return _open_parquet(path).read() if is_parquet else _open_csv(path).read_all()
-
-
-def _open_csv(path: Path) -> Any:
-    """A reader of batches, with its columns known."""
-    csv = _pyarrow("csv", kind="CSV")
-    with _readable(path, kind="a file of comma separated values"):
-        reader = csv.open_csv(path)
-        list(reader.schema.names)
-    return reader
+def _pieces(columns: Columns) -> list[SourcePiece]:
+    """All pieces of one file, by its kind."""
+    kind = _kind(columns.path)
+    if kind == CSV:
+        return [CsvPiece(columns, CsvFile.of(columns.path))]
+    return list(_parquet_pieces(columns, CHUNK_ROWS)) if kind == PARQUET else [ArrowPiece(columns)]

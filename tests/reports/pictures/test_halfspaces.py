@@ -28,6 +28,19 @@ def test_pictures_are_written(inputs: int, sign: float, tmp_path: Path, seed: in
     assert target.stat().st_size > 10_000
 
 
+@pytest.mark.parametrize("names", [("age", "income in $"), ()])
+def test_axes_have_the_names_of_the_inputs(names: tuple[str, ...], tmp_path: Path) -> None:
+    import matplotlib
+
+    from unweave.reports.pictures.halfspaces import draw_halfspaces
+
+    points = np.random.default_rng(0).standard_normal((50, 2))
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        draw_halfspaces(points, points[:, 0] > 0, np.eye(2), np.ones(2), tmp_path / "p.svg", names=names)
+    drawn = (tmp_path / "p.svg").read_text()
+    assert all(f">{name}</text>" in drawn for name in names or ("input 1", "input 2"))
+
+
 def test_only_two_and_three_inputs_can_be_drawn(tmp_path: Path) -> None:
     from unweave.reports.pictures.halfspaces import draw_halfspaces
 

@@ -10,7 +10,7 @@ from unweave.networks.network import Network
 from unweave.reports.files import NETWORK, environment
 from unweave.reports.html.architecture import drawn_first_layer, drawn_network, shape_in_words
 from unweave.reports.html.elements import Section, bullets, details, element, facts, figure, paragraph, table
-from unweave.reports.html.origin import Origin
+from unweave.reports.html.origin import Origin, shortened
 from unweave.reports.html.page import Page, pieces, sections
 from unweave.reports.html.parameters import embed, groups_of, layer_groups, parameter_table
 from unweave.reports.html.plain_words import certificate_words, still_hidden, verdict_sentence
@@ -39,7 +39,7 @@ def write_report(found: Result, path: str | Path, *, origin: Origin | None = Non
 
 def result_page(found: Result, origin: Origin) -> Page:
     """Put the report of a result together, most important things first."""
-    names = origin.input_names
+    names = tuple(map(shortened, found.input_names)) or origin.input_names
     names = names if found.network is not None and len(names) == found.network.inputs else ()
     groups = [] if found.network is None else groups_of(found.network, names)
     if found.network is None and found.first_layer is not None:

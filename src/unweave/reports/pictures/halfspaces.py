@@ -1,5 +1,6 @@
 """A union or intersection of half spaces in two or three inputs: the samples before, the boundaries after."""
 
+from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path
 
@@ -35,6 +36,7 @@ def draw_halfspaces(
     *,
     true_normals: Atoms | None = None,
     true_offsets: Offsets | None = None,
+    names: Sequence[str] = (),
 ) -> None:
     """Write a picture: samples with their labels on the left, with the half spaces that were found on the right.
 
@@ -46,6 +48,7 @@ def draw_halfspaces(
         path: where the picture goes; its ending says the format.
         true_normals: of the half spaces that made the labels, if they are known.
         true_offsets: one per true half space.
+        names: of the inputs, if they have some.
 
     Raises:
         InvalidInput: for other numbers of inputs.
@@ -58,6 +61,8 @@ def draw_halfspaces(
     figure = Figure(figsize=(11, 5), layout="constrained")
     FigureCanvasAgg(figure)
     titles = ("samples", f"{len(normals)} half spaces found")
+    # A dollar sign would begin a formula.
+    labels = [name.replace("$", r"\$") for name in names] or [f"input {place + 1}" for place in range(inputs)]
     for place, title in enumerate(titles):
         axes = figure.add_subplot(1, 2, place + 1, projection="3d" if inputs == 3 else None)
         _draw_samples(axes, points, is_inside, is_faint=place == 1)
@@ -65,12 +70,12 @@ def draw_halfspaces(
             _draw_boundaries(axes, normals, offsets, radius, colour=FOUND, label="found", style="-")
             if true_normals is not None and true_offsets is not None:
                 _draw_boundaries(axes, true_normals, true_offsets, radius, colour=TRUE, label="true", style="--")
-        axes.set(title=title, xlabel="input 1", ylabel="input 2", xlim=(-radius, radius), ylim=(-radius, radius))
+        axes.set(title=title, xlabel=labels[0], ylabel=labels[1], xlim=(-radius, radius), ylim=(-radius, radius))
         if inputs == 3:
-            axes.set(zlabel="input 3", zlim=(-radius, radius))
+            axes.set(zlabel=labels[2], zlim=(-radius, radius))
         axes.set_aspect("equal")
-    handles, labels = figure.axes[1].get_legend_handles_labels()
-    legend = figure.legend(handles, labels, loc="outside lower center", ncols=4, markerscale=4)
+    handles, words = figure.axes[1].get_legend_handles_labels()
+    legend = figure.legend(handles, words, loc="outside lower center", ncols=4, markerscale=4)
     for handle in legend.legend_handles:
         # Samples are faint because they are many; their colours need to be seen in the legend.
         if handle is not None:

@@ -77,8 +77,8 @@ def test_repeated_points_have_answers_of_their_own() -> None:
     [
         ("a,b\n1,2\n", [], "needs columns x0, x1"),
         ("x0,x1\n1,2\n", [], "needs columns x0, x1"),
-        ("x0,y0\n1,word\n", [], "needs numbers"),
-        ("x0,y0\n1,\n", [], "needs finite numbers in y0"),
+        ("x0,y0\n1,word\n", [], "answers.csv, line 2, column 'y0' needs a number, got 'word'"),
+        ("x0,y0\n1,\n", [], "answers.csv, line 2, column 'y0' is empty"),
         ("x0,x0,y0\n1,2,3\n", [], "more than one column x0"),
         ("x0,y0\n1,2\n", ["--inputs", "4"], "the model has 1 inputs, got inputs=4"),
         ("x0,y0\n1,2\n", ["--columns", "z"], "has no column z"),
