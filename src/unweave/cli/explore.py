@@ -30,7 +30,7 @@ from unweave.extras import need
 
 if TYPE_CHECKING:
     from unweave.explore.feature_correction.result import FeatureCorrection
-    from unweave.explore.landscape.experiment import LandscapeCurve
+    from unweave.explore.landscape.sweeps import LandscapeCurve
 
 
 class SearchName(StrEnum):
@@ -67,8 +67,8 @@ def landscape(
             GradientSearch,
             LandscapeDesign,
             NewtonSearch,
-            sweep,
         )
+        from unweave.explore.landscape.sweeps import sweep
 
         design = LandscapeDesign(
             activation_named(activation), samples, planted, starts, has_random_labels=random_labels

@@ -10,7 +10,7 @@ from unweave.result import number
 from unweave.writing import Document, envelope, json_number
 
 if TYPE_CHECKING:
-    from unweave.explore.landscape.experiment import LandscapeCurve
+    from unweave.explore.landscape.sweeps import LandscapeCurve
 
 
 def report(curve: "LandscapeCurve") -> RenderableType:

@@ -2,8 +2,10 @@ from pathlib import Path
 
 import numpy as np
 
-from unweave.explore.landscape.experiment import LandscapeCurve, LandscapePoint, TrainingCurves
+from unweave.explore.landscape.experiment import LandscapePoint
 from unweave.explore.landscape.logistic import fit_logistic
+from unweave.explore.landscape.sweeps import LandscapeCurve
+from unweave.explore.landscape.trainings import TrainingCurves
 
 
 def curve_of(clean: dict[int, int]) -> LandscapeCurve:

@@ -1,12 +1,21 @@
-"""A logistic curve through success counts, and where it crosses one half."""
+"""Success counts: what they say of a chance, and a logistic curve through them with its crossing of one half."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64
-from scipy import optimize, special
+from scipy import optimize, special, stats
 
 from unweave.exceptions import InvalidInput
+
+# Of all intervals.
+CONFIDENCE = 0.95
+
+
+def wilson_interval(successes: int, trials: int, *, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Enclose the chance behind a count of successes: Wilson's interval, which is not empty at none and at all."""
+    found = stats.binomtest(successes, trials).proportion_ci(confidence, method="wilson")
+    return float(found.low), float(found.high)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from unweave.explore.landscape.experiment import LandscapeCurve, TrainingCurves
+from unweave.explore.landscape.sweeps import LandscapeCurve
+from unweave.explore.landscape.trainings import TrainingCurves
 
 SIZE = (5.2, 3.6)
 INK, ACCENT, QUIET = "#1f2933", "#c2410c", "#64748b"
