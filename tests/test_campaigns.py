@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 CAMPAIGN = """
 import os, sys
@@ -55,3 +57,24 @@ def test_every_trial_ends_with_a_verdict_and_is_run_once(tmp_path: Path) -> None
         "crash": 2,
         "over time": 1,
     }
+
+
+@pytest.mark.slow
+def test_workers_judge_as_forks_do(tmp_path: Path) -> None:
+    script = tmp_path / "campaign_of_a_test.py"
+    # Workers import the script to find its functions, and must not begin a campaign of their own.
+    script.write_text(
+        CAMPAIGN.format(folder=str(BENCHMARKS)).replace("sys.exit(", 'if __name__ == "__main__":\n    sys.exit(')
+    )
+    kept = {}
+    for scheduler in ([], ["--scheduler", "processes:2"]):
+        out = tmp_path / f"{len(scheduler)}.jsonl"
+        options = ["--fits", "6", "--cpu-seconds", "0.2", "--out", str(out), *scheduler]
+        done = subprocess.run([sys.executable, str(script), *options], capture_output=True, text=True, check=False)
+        assert done.returncode == 1, done.stderr
+        trials = [json.loads(line) for line in out.read_text().splitlines()]
+        kept[out] = {trial["seed"]: (trial["verdict"], trial["detail"]) for trial in trials}
+        assert len(trials) == 6
+    forked, sent = kept.values()
+    assert forked == sent
+    assert forked[5] == ("right", "as planted")

@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from unweave import __version__
-from unweave.cli import audit, demo, doctor, explore, identify, journal, learn, report, reproduce, verify
+from unweave.cli import audit, demo, doctor, explore, identify, journal, landscape, learn, report, reproduce, verify
 from unweave.cli.console import (
     EXIT_CODES,
     IDENTIFIED,
@@ -35,7 +35,7 @@ app.command(epilog=EXIT_CODES)(identify.identify)
 app.command(epilog=EXIT_CODES)(audit.audit)
 app.add_typer(learn.app, name="learn")
 app.add_typer(journal.app, name="journal")
-app.command(epilog=EXIT_CODES)(explore.landscape)
+app.command(epilog=EXIT_CODES)(landscape.landscape)
 app.command(epilog=EXIT_CODES)(explore.correction)
 app.command(epilog=EXIT_CODES)(reproduce.reproduce)
 app.command(epilog=EXIT_CODES)(verify.verify)

@@ -44,3 +44,10 @@ AnswerPath = Annotated[
         metavar="JSONPATH", help="Where the answers are in its response, such as $.scores[*].", rich_help_panel=SERVER
     ),
 ]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Where independent runs are computed: processes, processes:4, or a Dask scheduler such as tcp://host:8786.",
+    ),
+]

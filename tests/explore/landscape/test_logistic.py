@@ -58,3 +58,11 @@ def test_wilson_intervals_are_where_the_score_test_stops(successes: int, trials:
         if is_open:
             assert abs(share - end) == pytest.approx(quantile * np.sqrt(end * (1 - end) / trials), rel=1e-9)
     assert (low > 0.0, high < 1.0) == (successes > 0, successes < trials)
+
+
+@pytest.mark.parametrize("count", [1.0, 5.0, 9.0])
+def test_equal_counts_cross_nothing(count: float) -> None:
+    fit = fit_logistic(np.arange(1.0, 6.0), np.full(5, count), 10)
+    assert np.isnan(fit.crossing)
+    # One success more is a slope.
+    assert np.isfinite(fit_logistic(np.arange(1.0, 6.0), np.append(np.full(4, count), count + 1), 10).crossing)

@@ -20,13 +20,13 @@ class CurveFigure:
         design: what is planted.
         neurons: numbers of neurons.
         inputs: numbers of inputs; one of the two has one entry.
-        crossing: where the published curve crosses one half.
+        crossing: where the published curve crosses one half; None if nothing was published.
     """
 
     design: LandscapeDesign
     neurons: tuple[int, ...]
     inputs: tuple[int, ...]
-    crossing: float
+    crossing: float | None = None
 
     @property
     def sizes(self) -> dict[str, int | tuple[int, ...]]:

@@ -43,6 +43,11 @@ class LandscapeCurve:
         return np.array([point.clean_share for point in self.points])
 
     @property
+    def is_crossed(self) -> bool:
+        """Whether the logistic curve crosses one half between the smallest and the largest size."""
+        return min(self.sizes) <= self.fit.crossing <= max(self.sizes)
+
+    @property
     def clean_intervals(self) -> Float64[np.ndarray, "sizes 2"]:
         """Where the chances behind these shares lie with a confidence of 95 %, size by size."""
         return np.array([point.clean_interval for point in self.points])
@@ -79,8 +84,8 @@ class PhaseDiagram:
 
     @property
     def crossings(self) -> Float64[np.ndarray, "inputs"]:
-        """Neurons at which half of the networks are clean, for every number of inputs; NaN where there are none."""
-        return np.array([curve.fit.crossing for curve in self.curves])
+        """Neurons at which half of the networks are clean, for every number of inputs; NaN if not in the range."""
+        return np.array([curve.fit.crossing if curve.is_crossed else np.nan for curve in self.curves])
 
     @property
     def seconds(self) -> float:

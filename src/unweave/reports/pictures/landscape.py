@@ -1,14 +1,18 @@
-"""Pictures of the landscape explorer: shares of clean networks with their logistic curve, and training curves."""
+"""Pictures of the landscape explorer: success over sizes, phase diagrams, training curves and activations."""
 
 from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
 
-from unweave.explore.landscape.sweeps import LandscapeCurve
+from unweave.explore.landscape.figures import ActivationFigure
+from unweave.explore.landscape.logistic import LogisticFit
+from unweave.explore.landscape.sweeps import LandscapeCurve, PhaseDiagram
 from unweave.explore.landscape.trainings import TrainingCurves
 
-SIZE = (5.2, 3.6)
+SIZE, DIAGRAM_SIZE = (5.6, 4.0), (6.4, 5.0)
+# A phase diagram with more sizes has no room for numbers.
+MOST_NUMBERS = 200
 INK, ACCENT, QUIET = "#1f2933", "#c2410c", "#64748b"
 COLOURS = ("#0f766e", "#c2410c", "#1d4ed8", "#7c3aed", "#a16207", "#be185d")
 
@@ -25,17 +29,67 @@ def draw_landscape(curve: LandscapeCurve, *, reference: float | None = None) -> 
     sizes, fit = np.array(curve.sizes, dtype=np.float64), curve.fit
     axes.plot(sizes, [point.run_share for point in curve.points], ".", color=QUIET, label="runs at a global minimum")
     axes.plot(sizes, curve.clean_shares, "o", color=INK, label="networks with all runs there")
+    axes.vlines(
+        sizes, *curve.clean_intervals.T, color=INK, alpha=0.25, linewidth=7, label="95 % interval of their share"
+    )
     if np.isfinite(fit.crossing):
         fine = np.linspace(sizes.min(), sizes.max(), 400)
         axes.plot(fine, fit(fine), color=INK, linewidth=1.5, label="logistic fit")
-        axes.axvline(fit.crossing, color=ACCENT, linestyle="--", label=f"crosses 1/2 at {fit.crossing:.1f}")
+    if curve.is_crossed:
+        axes.axvline(fit.crossing, color=ACCENT, linestyle="--", label=_crossing(fit))
     if reference is not None:
         axes.axvline(reference, color=QUIET, linestyle=":", label=f"published: {reference:.1f}")
     fixed = curve.points[0].inputs if curve.varied == "neurons" else curve.points[0].neurons
     axes.set_xlabel(f"{curve.varied} ({'inputs' if curve.varied == 'neurons' else 'neurons'}: {fixed})")
     axes.set_ylabel("share")
     axes.set_ylim(-0.04, 1.04)
-    axes.legend(framealpha=0.9, edgecolor="none", fontsize="small")
+    # Curves begin low on the left and end high on the right, so that the legend stands beside them.
+    figure.legend(frameon=False, fontsize="small", loc="outside upper center", ncols=2)
+    _plain(axes)
+    return figure
+
+
+def draw_phase_diagram(diagram: PhaseDiagram, *, samples: int) -> Figure:
+    """Shares of clean networks by neurons and inputs, where they cross one half, and where weights equal samples.
+
+    Args:
+        diagram: what was seen.
+        samples: of every planted network.
+    """
+    figure = Figure(figsize=DIAGRAM_SIZE, layout="constrained")
+    axes = figure.add_subplot()
+    shares = diagram.clean_shares
+    across, up = np.arange(len(diagram.neurons)), np.arange(len(diagram.inputs))
+    image = axes.imshow(shares, origin="lower", aspect="auto", cmap="cividis", vmin=0.0, vmax=1.0)
+    for row, column in np.ndindex(*shares.shape) if shares.size <= MOST_NUMBERS else ():
+        shade = "white" if shares[row, column] < 0.5 else "black"
+        # In a corner, where the curves pass less often.
+        axes.text(column - 0.46, row - 0.44, f"{shares[row, column]:.0%}", color=shade, fontsize="x-small")
+    crossings = np.interp(diagram.crossings, diagram.neurons, across, left=np.nan, right=np.nan)
+    axes.plot(crossings, up, "o-", color=ACCENT, markeredgecolor="white", label="half of the networks")
+    equal = np.interp(samples / np.array(diagram.inputs), diagram.neurons, across, left=np.nan, right=np.nan)
+    axes.plot(equal, up, "--", color="white", linewidth=2, label=f"neurons x inputs = {samples} samples")
+    axes.set_xticks(across, [str(each) for each in diagram.neurons])
+    axes.set_yticks(up, [str(each) for each in diagram.inputs])
+    axes.set_xlabel("neurons")
+    axes.set_ylabel("inputs")
+    figure.colorbar(image, label="share of networks with all runs at a global minimum")
+    legend = figure.legend(fontsize="small", loc="outside upper center", ncols=2, facecolor="#94a3b8")
+    legend.get_frame().set_linewidth(0)
+    return figure
+
+
+def draw_activations(shown: ActivationFigure) -> Figure:
+    """Activations as functions of one number."""
+    figure = Figure(figsize=SIZE, layout="constrained")
+    axes = figure.add_subplot()
+    for colour, (name, values) in zip(_colours(len(shown.functions)), shown.values.items(), strict=True):
+        # The others come so close to it that they would be hidden.
+        style = "--" if name == "relu" else "-"
+        axes.plot(shown.arguments, values, style, color=colour, linewidth=1.5, label=name)
+    axes.set_xlabel("z")
+    axes.set_ylabel("activation")
+    axes.legend(frameon=False, fontsize="small")
     _plain(axes)
     return figure
 
@@ -58,6 +112,11 @@ def draw_trainings(curves: Sequence[TrainingCurves]) -> Figure:
     figure.legend(frameon=False, fontsize="small", loc="outside right upper")
     _plain(axes)
     return figure
+
+
+def _crossing(fit: LogisticFit) -> str:
+    error = f" ± {fit.crossing_error:.2f}" if np.isfinite(fit.crossing_error) else ""
+    return f"crosses 1/2 at {fit.crossing:.2f}{error}"
 
 
 def _colours(count: int) -> list[str]:
