@@ -110,13 +110,13 @@ def dask_client(address: str) -> Iterator[Any]:
         InvalidInput: if nobody answers there.
         MissingExtra: without Dask.
     """
-    need("distributed", purpose="a cluster")
+    need("distributed", purpose="--scheduler")
     from distributed import Client
 
     try:
         client = Client(address, timeout=CONNECTION_SECONDS)
     except (OSError, ValueError) as error:
-        raise InvalidInput(f"there is no Dask scheduler at {address}: {error}. A scheduler is {SCHEDULERS}.") from error
+        raise InvalidInput(f"there is no Dask scheduler at {address}: {error}.") from error
     with client:
         yield client
 

@@ -26,7 +26,7 @@ def test_a_curve_is_drawn_with_its_crossing(tmp_path: Path) -> None:
     curve = curve_of({1: 0, 2: 1, 8: 2})
     figure = draw_landscape(curve, reference=3.0)
     texts = [text.get_text() for text in figure.legends[0].get_texts()]
-    assert f"crosses 1/2 at {curve.fit.crossing:.2f} ± {curve.fit.crossing_error:.2f}" in texts
+    assert f"crosses 1/2 at {curve.fit.crossing:.2f} ± {curve.fit.crossing_error:.2f} (s.e.)" in texts
     assert "published: 3.0" in texts
     figure.savefig(tmp_path / "curve.png")
     assert (tmp_path / "curve.png").stat().st_size > 5_000

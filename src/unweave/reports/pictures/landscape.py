@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 
 from unweave.explore.landscape.figures import ActivationFigure
 from unweave.explore.landscape.logistic import LogisticFit
@@ -62,9 +63,11 @@ def draw_phase_diagram(diagram: PhaseDiagram, *, samples: int) -> Figure:
     across, up = np.arange(len(diagram.neurons)), np.arange(len(diagram.inputs))
     image = axes.imshow(shares, origin="lower", aspect="auto", cmap="cividis", vmin=0.0, vmax=1.0)
     for row, column in np.ndindex(*shares.shape) if shares.size <= MOST_NUMBERS else ():
-        shade = "white" if shares[row, column] < 0.5 else "black"
-        # In a corner, where the curves pass less often.
-        axes.text(column - 0.46, row - 0.44, f"{shares[row, column]:.0%}", color=shade, fontsize="x-small")
+        shade, around = ("white", "#001f47") if shares[row, column] < 0.45 else ("black", "#fde737")
+        # In a corner, where the curves pass less often, and legible where they do.
+        outline = [withStroke(linewidth=2.0, foreground=around, alpha=0.7)]
+        place = {"ha": "right", "va": "top", "fontsize": "x-small", "path_effects": outline, "zorder": 4}
+        axes.text(column + 0.46, row + 0.44, f"{shares[row, column]:.0%}", color=shade, **place)
     crossings = np.interp(diagram.crossings, diagram.neurons, across, left=np.nan, right=np.nan)
     axes.plot(crossings, up, "o-", color=ACCENT, markeredgecolor="white", label="half of the networks")
     equal = np.interp(samples / np.array(diagram.inputs), diagram.neurons, across, left=np.nan, right=np.nan)
@@ -115,7 +118,7 @@ def draw_trainings(curves: Sequence[TrainingCurves]) -> Figure:
 
 
 def _crossing(fit: LogisticFit) -> str:
-    error = f" ± {fit.crossing_error:.2f}" if np.isfinite(fit.crossing_error) else ""
+    error = f" ± {fit.crossing_error:.2f} (s.e.)" if np.isfinite(fit.crossing_error) else ""
     return f"crosses 1/2 at {fit.crossing:.2f}{error}"
 
 
