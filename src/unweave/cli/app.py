@@ -18,10 +18,11 @@ from unweave.cli.console import (
     INTERRUPTED,
     MODEL_FAILED,
     NOT_WRITTEN,
+    PARTLY_IDENTIFIED,
     WRONG_USE,
     complain,
 )
-from unweave.exceptions import NotWritten, OracleError, TransportFailed, UnweaveError
+from unweave.exceptions import NotWritten, OracleError, TransportFailed, UnweaveError, WorkersFailed
 
 app = typer.Typer(
     help="Recover a neural network from its answers.",
@@ -73,6 +74,8 @@ def run(arguments: list[str] | None = None) -> int:
 def _code_of(error: UnweaveError) -> int:
     if isinstance(error, NotWritten):
         return NOT_WRITTEN
+    if isinstance(error, WorkersFailed):
+        return PARTLY_IDENTIFIED
     return MODEL_FAILED if isinstance(error, OracleError | TransportFailed) else WRONG_USE
 
 

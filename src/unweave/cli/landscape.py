@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.text import Text
 
 from unweave.cli.console import (
     AsJson,
@@ -34,6 +35,10 @@ if TYPE_CHECKING:
     from unweave.explore.landscape.figures import CurveFigure, Figure, TrainingFigure
     from unweave.explore.landscape.kept_sizes import KeptSizes
 
+# The figure that shows functions, and trains nothing.
+ACTIVATIONS = "1"
+# More sizes than anybody waits for.
+MOST_SIZES = 10_000
 NEURONS, INPUTS, ACTIVATION, SAMPLES = "8:14", "10", "softplus(10.0)", 100
 
 
@@ -50,11 +55,13 @@ class Found:
 
     Args:
         document: for JSON.
+        headline: in a sentence.
         report: for people.
         draw: makes the picture.
     """
 
     document: dict[str, Any]
+    headline: str
     report: "RenderableType"
     draw: Callable[[], "Picture"]
 
@@ -106,16 +113,26 @@ def landscape(
     check_picture(picture)
     with progress(is_shown=not quiet, unit="sizes done") as tell:
         tell("compiling", 0)
+        # An earlier landscape of the same settings is the beginning of this one.
+        may_replace = overwrite or (figure != ACTIVATIONS and _holds_sizes(out))
+        check_out(out, overwrite=may_replace)
         found = _measured(settings, scheduler, out, tell, overwrite=overwrite)
     # After the report, so that a full disk does not cost the result.
     if as_json:
         show_json(found.document)
     else:
-        show(found.report)
+        show(Text(found.headline) if quiet else found.report)
     if picture is not None:
         save_picture(found.draw(), picture)
     if out is not None:
-        _write(out, found.document, settings)
+        _write(out, found.document, settings, overwrite=may_replace)
+
+
+def _holds_sizes(out: Path | None) -> bool:
+    """Whether a folder holds sizes of a landscape, and no run of another command beside them."""
+    from unweave.reports.files import RESULT, SIZES
+
+    return out is not None and (out / SIZES).is_dir() and not (out / RESULT).exists()
 
 
 def _check_options(settings: dict[str, Any]) -> None:
@@ -140,14 +157,13 @@ def _measured(
     if isinstance(wanted, ActivationFigure):
         from unweave.reports.landscape import activations_document, activations_report
 
-        check_out(out, overwrite=overwrite)
-
         def draw() -> "Picture":
             from unweave.reports.pictures.landscape import draw_activations
 
             return draw_activations(wanted)
 
-        return Found(activations_document(wanted), activations_report(wanted), draw)
+        words = activations_report(wanted)
+        return Found(activations_document(wanted), words, Text(words), draw)
     from unweave.jobs import opened_workers
 
     with opened_workers(scheduler) as workers, _kept(wanted, search, settings, out, overwrite=overwrite) as kept:
@@ -198,16 +214,13 @@ def _kept(
     """Open the sizes that a folder keeps, and say what is kept if the run is interrupted."""
     from unweave.explore.landscape.figures import CurveFigure
     from unweave.explore.landscape.kept_sizes import KeptSizes, configuration_of, described
-    from unweave.reports.files import RESULT, SIZES
+    from unweave.reports.files import SIZES
 
     if out is None:
         yield None
         return
     how = {"search": described(search)} if isinstance(wanted, CurveFigure) else {"steps": wanted.steps}
     configuration = configuration_of(wanted.design, seed=settings["seed"], **how)
-    # An earlier landscape of the same settings is the beginning of this one.
-    is_landscape = (out / SIZES).exists() and not (out / RESULT).exists()
-    check_out(out, overwrite=overwrite or is_landscape)
     kept = KeptSizes.open(out / SIZES, configuration, overwrite=overwrite)
     try:
         yield kept
@@ -243,7 +256,9 @@ def _swept(wanted: "CurveFigure", search: "Search", places: dict[str, Any], tell
 
             return draw_phase_diagram(diagram, samples=wanted.design.samples)
 
-        return Found(words.diagram_document(diagram), words.diagram_report(diagram), draw)
+        return Found(
+            words.diagram_document(diagram), words.diagram_headline(diagram), words.diagram_report(diagram), draw
+        )
     curve = sweep(wanted.design, **wanted.sizes, **given)
 
     def draw_curve() -> "Picture":
@@ -251,7 +266,8 @@ def _swept(wanted: "CurveFigure", search: "Search", places: dict[str, Any], tell
 
         return draw_landscape(curve, reference=published)
 
-    return Found(words.as_document(curve, published=published), words.report(curve, published=published), draw_curve)
+    told, shown = words.crossing(curve, published=published), words.report(curve, published=published)
+    return Found(words.as_document(curve, published=published), told, shown, draw_curve)
 
 
 def _followed(wanted: "TrainingFigure", places: dict[str, Any], tell: Tell) -> Found:
@@ -268,25 +284,28 @@ def _followed(wanted: "TrainingFigure", places: dict[str, Any], tell: Tell) -> F
 
         return draw_trainings(curves)
 
-    return Found(words.trainings_document(curves), words.trainings_report(curves), draw)
+    headline = words.trainings_headline(curves)
+    return Found(words.trainings_document(curves), headline, words.trainings_report(curves), draw)
 
 
-def _write(out: Path, document: dict[str, Any], settings: dict[str, Any]) -> None:
+def _write(out: Path, document: dict[str, Any], settings: dict[str, Any], *, overwrite: bool) -> None:
     from unweave.reports.measurements import write_measurement
 
     try:
-        # It was looked at before the first size: what is there may be replaced.
-        write_measurement(out, document, settings, overwrite=True)
+        write_measurement(out, document, settings, overwrite=overwrite)
     except InvalidInput as error:
+        # It was checked before the first size: somebody has changed it since.
         raise NotWritten(str(error)) from error
 
 
-def _range(words: str, name: str) -> list[int]:
+def _range(words: str, name: str) -> range:
     first, _, last = words.partition(":")
     try:
-        sizes = list(range(int(first), int(last or first) + 1))
+        sizes = range(int(first), int(last or first) + 1)
     except ValueError:
-        sizes = []
+        sizes = range(0)
+    if len(sizes[: MOST_SIZES + 1]) > MOST_SIZES:
+        raise InvalidInput(f"--{name} needs to name at most {MOST_SIZES:,} sizes, got {words!r}.")
     if not sizes or sizes[0] < 1:
         raise InvalidInput(f"--{name} needs to be a number or a range such as 8:14, got {words!r}.")
     return sizes

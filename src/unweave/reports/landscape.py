@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from rich.console import Group, RenderableType
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
@@ -60,8 +60,7 @@ def crossing(curve: "LandscapeCurve", *, published: float | None = None) -> str:
 
 def diagram_report(diagram: "PhaseDiagram") -> RenderableType:
     """Shares of clean networks by neurons and inputs, and the crossing of every row."""
-    first = diagram.points[0]
-    planted, starts = first.losses.shape
+    planted, starts = diagram.points[0].losses.shape
     table = Table(box=None, pad_edge=False)
     table.add_column("inputs", justify="right")
     for neurons in diagram.neurons:
@@ -74,7 +73,29 @@ def diagram_report(diagram: "PhaseDiagram") -> RenderableType:
         f"Share of {planted} networks all of whose {starts} starts reach a global minimum, by inputs (rows) and "
         "neurons (columns)."
     )
-    return text.spaced([Text(words), table])
+    return text.spaced([Text(diagram_headline(diagram)), Text(words), table])
+
+
+def diagram_headline(diagram: "PhaseDiagram") -> str:
+    """Where half of the networks are clean, in a sentence."""
+    crossed = [curve for curve in diagram.curves if curve.is_crossed]
+    if not crossed:
+        return "No crossing is in this range: vary neurons and inputs more widely."
+    weights = [curve.fit.crossing * curve.points[0].inputs for curve in crossed]
+    rows = f"{len(crossed)} of {len(diagram.curves)} numbers of inputs"
+    return (
+        f"For {rows} all starts of half of the networks reach a global minimum in this range, at {min(weights):.0f} to "
+        f"{max(weights):.0f} hidden weights (neurons times inputs)."
+    )
+
+
+def trainings_headline(curves: Sequence["TrainingCurves"]) -> str:
+    """How many trainings ended at zero, in a sentence."""
+    told = ", ".join(
+        f"{int((curve.errors[:, -1] <= ENDED).sum())} of {len(curve.errors)} with {curve.neurons} neurons"
+        for curve in curves
+    )
+    return f"Gradient descent on random labels of {curves[0].inputs} inputs reaches 1e-5: {told}."
 
 
 def trainings_report(curves: Sequence["TrainingCurves"]) -> RenderableType:
@@ -91,13 +112,12 @@ def trainings_report(curves: Sequence["TrainingCurves"]) -> RenderableType:
             f"{int((last <= ENDED).sum())} of {len(last)}",
             f"{int(curve.steps[-1]):,}",
         )
-    return text.spaced([Text(f"Gradient descent on random labels, {curves[0].inputs} inputs."), table])
+    return text.spaced([Text(trainings_headline(curves)), table])
 
 
-def activations_report(figure: "ActivationFigure") -> RenderableType:
+def activations_report(figure: "ActivationFigure") -> str:
     """What the functions of a figure are."""
-    names = "; ".join(figure.functions)
-    return Group(Text(f"Activations of [soltanolkotabi, Example 2.4]: {names}. --picture draws them."))
+    return f"Activations of [soltanolkotabi, Example 2.4]: {'; '.join(figure.functions)}. --picture draws them."
 
 
 def as_document(curve: "LandscapeCurve", *, published: float | None = None) -> Document:

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from unweave.cli import run
+from unweave.exceptions import WorkersFailed
 from unweave.explore.landscape.experiment import LandscapeDesign
 from unweave.explore.landscape.figures import FIGURES, ActivationFigure, CurveFigure
 
@@ -89,6 +90,34 @@ def test_an_interrupted_run_says_what_is_kept(
     assert seen == [1, 2, 3, 3, 4]
 
 
+def test_workers_that_die_leave_with_four(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    def died(*_: object, **__: object) -> None:
+        raise WorkersFailed("workers died with jobs that were not done.")
+
+    monkeypatch.setattr("unweave.explore.landscape.kept_sizes.run_jobs", died)
+    assert run(CURVE) == 4
+    assert "workers died" in capsys.readouterr().err
+
+
+def test_quiet_says_one_sentence(capsys: pytest.CaptureFixture) -> None:
+    for command in (CURVE, DIAGRAM, ["landscape", "--figure", "4b-ones", "--steps", "250", "--planted", "1"]):
+        assert run([*command, "--quiet"]) == 0
+        said = " ".join(capsys.readouterr().out.split())
+        assert said.endswith(".")
+        assert "seconds" not in said
+
+
+def test_an_earlier_result_is_not_replaced_by_another_kind(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    out = ["--out", str(tmp_path / "run")]
+    assert run([*CURVE, *out]) == 0
+    assert run(["landscape", "--figure", "1", *out]) == 2
+    assert "--overwrite" in capsys.readouterr().err
+    # A run of another command that has come between is not a landscape that goes on.
+    (tmp_path / "run" / "result.json").write_text("{}")
+    assert run([*CURVE, *out]) == 2
+    assert "--overwrite" in capsys.readouterr().err
+
+
 def test_runs_of_others_are_not_replaced(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     (tmp_path / "thesis.tex").write_text("...")
     assert run([*CURVE, "--out", str(tmp_path), "--overwrite"]) == 2
@@ -97,6 +126,8 @@ def test_runs_of_others_are_not_replaced(tmp_path: Path, capsys: pytest.CaptureF
 
 
 def test_the_figures_are_the_published_ones(capsys: pytest.CaptureFixture) -> None:
+    assert run(["landscape", "--figure", "1"]) == 0
+    assert "[soltanolkotabi, Example 2.4]" in " ".join(capsys.readouterr().out.split())
     document = document_of(["landscape", "--figure", "1"], capsys)
     values = {curve["name"]: np.array(curve["values"]) for curve in document["curves"]}
     z = np.array(document["arguments"])
@@ -143,6 +174,7 @@ def test_figure_four_is_followed(tmp_path: Path, capsys: pytest.CaptureFixture) 
         (["--neurons", "a"], "a number or a range"),
         (["--neurons", "5:2"], "a number or a range"),
         (["--neurons", "5", "--inputs", "3"], "needs to be a range"),
+        (["--neurons", "2:99999999999"], "at most 10,000 sizes"),
         (["--figure", "7"], "2a, 2b, 3a, 3b, 4a, 4b"),
         (["--figure", "2a", "--neurons", "3:4"], "leave out --neurons"),
         (["--steps", "5"], "--steps belongs to --figure 4a"),
