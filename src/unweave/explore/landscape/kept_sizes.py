@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from unweave.activations import Activation
 from unweave.exceptions import InvalidInput, UnreadableFile
@@ -18,6 +18,7 @@ from unweave.writing import Document, as_json, for_json
 CONFIGURATION = "configuration.json"
 
 
+@runtime_checkable
 class NamedSize(Protocol):
     """A job with a name of its own among those of its configuration."""
 
