@@ -142,6 +142,8 @@ def _check_options(settings: dict[str, Any]) -> None:
     fixed += ["random-labels"] if settings["random_labels"] else []
     if figure is not None and fixed:
         raise InvalidInput(f"--figure {figure} has sizes of its own: leave out --{' and --'.join(fixed)}.")
+    if settings["search"] != SearchName.NEWTON and (figure or "").startswith(("1", "4")):
+        raise InvalidInput(f"--figure {figure} looks for no minimum: leave out --search.")
     if settings["steps"] is not None and not (figure or "").startswith("4"):
         raise InvalidInput("--steps belongs to --figure 4a and 4b: leave it out, or name one of them.")
 

@@ -177,6 +177,7 @@ def test_figure_four_is_followed(tmp_path: Path, capsys: pytest.CaptureFixture) 
         (["--neurons", "2:99999999999"], "at most 10,000 sizes"),
         (["--figure", "7"], "2a, 2b, 3a, 3b, 4a, 4b"),
         (["--figure", "2a", "--neurons", "3:4"], "leave out --neurons"),
+        (["--figure", "4a", "--search", "gradient"], "leave out --search"),
         (["--steps", "5"], "--steps belongs to --figure 4a"),
         (["--activation", "step"], "the compiled batch knows"),
         (["--activation", "nonsense"], "unknown activation"),

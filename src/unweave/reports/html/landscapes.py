@@ -101,7 +101,10 @@ def phase_diagram_page(document: Document, origin: Origin) -> Page:
     points, crossings = document["points"], document["crossings"]
     low, high = min(document["neurons"]), max(document["neurons"])
     crossed = [each for each in crossings if low <= float(each["crossing"]) <= high]
-    lead = f"All starts of half of the networks reach a global minimum in {len(crossed)} of {len(crossings)} rows."
+    lead = (
+        f"For {len(crossed)} of {len(crossings)} numbers of inputs all starts of half of the networks reach a global "
+        f"minimum with {low} to {high} neurons."
+    )
     drawn = [(float(each["crossing"]), float(each["inputs"])) for each in crossed]
     shown = plot(
         "Where half of the networks are clean",
@@ -193,10 +196,11 @@ def _diagram_table(document: Document) -> Element:
     rows = [
         (
             str(row["inputs"]),
-            *(percent(shares[row["inputs"], neurons]) for neurons in document["neurons"]),
             f"{float(row['crossing']):.2f}" if low <= float(row["crossing"]) <= high else "none",
+            *(percent(shares[row["inputs"], neurons]) for neurons in document["neurons"]),
         )
         for row in document["crossings"]
     ]
-    headers = ("inputs", *(f"{neurons} neurons" for neurons in document["neurons"]), "crosses one half at")
-    return table("Shares by inputs and neurons", headers, rows, numbers=tuple(range(1, len(headers))))
+    headers = ("inputs", "one half is crossed at", *(str(neurons) for neurons in document["neurons"]))
+    caption = "Rows are numbers of inputs, columns numbers of neurons."
+    return table(caption, headers, rows, numbers=tuple(range(1, len(headers))))
