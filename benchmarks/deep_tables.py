@@ -17,8 +17,6 @@ import numpy as np
 
 from command_line import parser_of, say
 from unweave.activations import IDENTITY, TANH, Activation
-from unweave.identification.peeling.entangled import entangled_weights, normalised, target_span
-from unweave.identification.peeling.reparametrised import start
 from unweave.networks.network import Network
 from unweave.networks.planted import deep_network
 from unweave.oracles.oracle import CallableOracle
@@ -30,7 +28,8 @@ from unweave.reproduce.fiedler.derivative_sources import (
     ExactDerivatives,
     SharedDifferences,
 )
-from unweave.reproduce.fiedler.diagonal_descent import Completion, DiagonalDescent, DiagonalLevenbergMarquardt
+from unweave.reproduce.fiedler.diagonal_descent import Completion, DiagonalDescent, DiagonalLevenbergMarquardt, start
+from unweave.reproduce.fiedler.entangled import entangled_weights, normalised, target_span
 from unweave.reproduce.fiedler.entangled_metrics import (
     distances_up_to_sign,
     false_positives,

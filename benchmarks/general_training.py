@@ -19,9 +19,10 @@ import numpy as np
 from command_line import parser_of, say
 from unweave.activations import SOFTPLUS, TANH, Activation, softplus
 from unweave.learn.overparameterized.certificates import certify_local_convergence
-from unweave.learn.overparameterized.descent import GradientDescent, convergence_rate
+from unweave.learn.overparameterized.descent import GradientDescent
 from unweave.learn.overparameterized.jacobian import TrainingPoint, jacobian_spectrum
 from unweave.learn.overparameterized.newton import GramLevenbergMarquardt
+from unweave.reproduce.soltanolkotabi.convergence_rates import convergence_rate
 from unweave.reproduce.soltanolkotabi.theorem_constants import start_near, theorem_constants
 
 SHARP = softplus(10.0)

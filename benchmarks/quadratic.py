@@ -16,7 +16,6 @@ import numpy as np
 
 from command_line import parser_of, say
 from unweave.learn.quadratic.certificate import (
-    OptimalityCertificate,
     certify_training,
     residual_gap_bound,
     second_order_bound,
@@ -46,11 +45,6 @@ def timed(function: Callable, *arguments: object, **settings: object) -> tuple[f
     start = time.perf_counter()
     result = function(*arguments, **settings)
     return time.perf_counter() - start, result
-
-
-def certified_at(problem: QuadraticProblem, weights: np.ndarray) -> OptimalityCertificate:
-    """The certificate, with the spectrum of the squares that it needs."""
-    return certify_training(OptimalityTest.of(problem), weights)
 
 
 def labels(seeds: int) -> None:

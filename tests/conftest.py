@@ -87,6 +87,15 @@ def seed(request: pytest.FixtureRequest) -> int:
 
 
 @pytest.fixture
+def one_thread_of_torch(seed: int) -> None:
+    """Let torch compute on one thread, with random numbers of this seed."""
+    import torch
+
+    torch.set_num_threads(1)
+    torch.manual_seed(seed)
+
+
+@pytest.fixture
 def without_type_checks() -> Iterator[None]:
     """Switch the run-time type checks of the tests off, so that wrong use meets the package's own checks."""
     with without_checks():

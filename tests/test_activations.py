@@ -25,6 +25,7 @@ from unweave.activations import (
     Activation,
     activation_named,
     elu,
+    equivalent_names,
     inverse_of,
     leaky_relu,
     softplus,
@@ -297,3 +298,14 @@ def test_activations_are_pickled_by_name(activation: Activation) -> None:
     copy = pickle.loads(pickle.dumps(activation))
     assert copy == activation
     assert np.array_equal(copy(sample(0)), activation(sample(0)))
+
+
+def test_equivalent_names_are_those_of_the_same_networks() -> None:
+    assert equivalent_names(NAMED["tanh"]) == ("sigmoid",)
+    assert equivalent_names(NAMED["sigmoid"]) == ("tanh",)
+    assert equivalent_names(softplus(2.5)) == ("softplus",)
+    assert equivalent_names(RELU) == ()
+    assert equivalent_names(NAMED["hard_tanh"]) == ("hard_sigmoid",)
+    assert equivalent_names(NAMED["hard_sigmoid"]) == ("hard_tanh",)
+    assert equivalent_names(elu(SELU_ALPHA)) == ("selu",)
+    assert equivalent_names(NAMED["elu"]) == ()

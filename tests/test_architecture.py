@@ -46,6 +46,9 @@ DOORS = {
 # Shared folders that a method imports from its neighbours' parent.
 COMMON_FOLDERS = {"identification.walks", "samples.hermite"}
 
+# Networks and functions that commands, tests and benchmarks plant; each needs some of them.
+PLANTS = ("networks.planted", "networks.quadratic.teacher")
+
 Graph = Mapping[str, frozenset[str]]
 
 
@@ -222,13 +225,70 @@ def test_a_way_between_methods_through_a_shared_module_is_noticed() -> None:
     assert methods_imported_from_beside(graph) == {("identification.reasons", "identification.plateaus.route")}
 
 
+def product_importing_reproduce(graph: Graph) -> set[str]:
+    """Modules beside commands that import what reproduces published work."""
+    importers = {module for module, targets in graph.items() if any(each.startswith("reproduce") for each in targets)}
+    return {module for module in importers if not module.startswith(("reproduce", "cli"))}
+
+
 def test_only_commands_import_reproduce() -> None:
-    importers = {
-        module
-        for module, targets in package_graph().items()
-        if any(target.startswith("reproduce") for target in targets)
+    assert not product_importing_reproduce(package_graph())
+
+
+def test_a_product_that_imports_reproduce_is_noticed() -> None:
+    graph = dict.fromkeys(("learn.base", "cli.reproduce", "reproduce.registry"), frozenset({"reproduce.fiedler"}))
+    assert product_importing_reproduce(graph) == {"learn.base"}
+
+
+def behind_no_door(graph: Graph) -> set[str]:
+    """Modules that neither public names nor commands lead to; kernels lie apart, and so do reproduced works."""
+    waiting = [module for module in graph if module in ("", "learn") or module.startswith("cli")]
+    reached = set(waiting)
+    while waiting:
+        following = {each for each in graph.get(waiting.pop(), ()) if not each.startswith("reproduce")} - reached
+        reached |= following
+        waiting += following
+    others = graph.keys() - reached - PACKAGES
+    return {module for module in others if not module.startswith(("reproduce", "_kernels"))}
+
+
+def test_every_module_is_behind_a_door() -> None:
+    assert not behind_no_door(package_graph())
+
+
+def test_a_module_that_only_published_work_needs_is_noticed() -> None:
+    graph = dict(package_graph()) | {"numerics.lost": frozenset[str](), "reproduce.last": frozenset({"numerics.lost"})}
+    assert behind_no_door(graph) == {"numerics.lost"}
+
+
+def unused_names(sources: Mapping[str, str]) -> set[str]:
+    """Functions and classes of the product that nothing in it names; what tests and benchmarks plant is for them."""
+    product = {name: ast.parse(text) for name, text in sources.items() if not name.startswith("reproduce")}
+    named = set()
+    for node in (node for tree in product.values() for node in ast.walk(tree)):
+        if isinstance(node, ast.Name):
+            named.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            named.add(node.attr)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            # Public names are loaded by their names.
+            named.add(node.value)
+    defined = {
+        f"{module}.{node.name}": node.name
+        for module, tree in product.items()
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not module.startswith((*PLANTS, "cli", "_kernels"))
     }
-    assert all(module.startswith(("reproduce", "cli")) for module in importers)
+    return {path for path, name in defined.items() if name not in named}
+
+
+def test_every_function_is_used() -> None:
+    assert not unused_names(sources())
+
+
+def test_a_function_that_nothing_uses_is_noticed() -> None:
+    source = "def one():\n    pass\ndef two():\n    return one()\nclass Three:\n    pass\nvalue = [Three]\n"
+    assert unused_names({"numerics.some": source, "reproduce.some": "two()"}) == {"numerics.some.two"}
 
 
 def test_only_kernels_import_jax() -> None:

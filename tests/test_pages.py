@@ -1,9 +1,12 @@
-"""Pages name files that exist."""
+"""Pages name files that exist, and describe what results hold."""
 
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
+
+import unweave
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "unweave"
@@ -31,3 +34,8 @@ def test_linked_pages_exist(page: Path) -> None:
 def test_missing_files_are_noticed() -> None:
     text = "see `oracles/oracle.py`, `oracles/`, `docs/references.bib`, `lost/oracle.py`, `gone.py` and `x / y`"
     assert missing_paths(text) == ["lost/oracle.py", "gone.py"]
+
+
+def test_the_page_of_commands_describes_every_field_of_results() -> None:
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    assert [field.name for field in fields(unweave.Result) if f"`{field.name}`" not in page] == []

@@ -4,6 +4,8 @@ import json
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from unweave import writing
 from unweave.result import Outcome
@@ -34,3 +36,9 @@ def test_a_number_that_is_not_finite_is_no_json() -> None:
 
 def test_documents_begin_with_their_envelope() -> None:
     assert writing.envelope("demo") == {"format": "unweave", "format_version": 3, "kind": "demo"}
+
+
+@given(st.floats())
+def test_every_float_survives_json(value: float) -> None:
+    read = float(json.loads(writing.as_json({"value": writing.json_number(value)}))["value"])
+    assert read == value or (np.isnan(read) and np.isnan(value))

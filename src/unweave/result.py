@@ -56,14 +56,14 @@ class Diagnostic:
 
 
 def at_least(name: str, value: float, threshold: float, advice: str, *, weak: float | None = None) -> Diagnostic:
-    """A diagnostic that is ok above `threshold`, weak above `weak` and failed below."""
+    """Make a diagnostic that is ok above `threshold`, weak above `weak` and failed below."""
     is_weak = weak is not None and value >= weak
     verdict = Verdict.OK if value >= threshold else Verdict.WEAK if is_weak else Verdict.FAIL
     return Diagnostic(name, float(value), float(threshold), verdict, advice)
 
 
 def at_most(name: str, value: float, threshold: float, advice: str, *, weak: float | None = None) -> Diagnostic:
-    """A diagnostic that is ok below `threshold`, weak below `weak` and failed above."""
+    """Make a diagnostic that is ok below `threshold`, weak below `weak` and failed above."""
     is_weak = weak is not None and value <= weak
     verdict = Verdict.OK if value <= threshold else Verdict.WEAK if is_weak else Verdict.FAIL
     return Diagnostic(name, float(value), float(threshold), verdict, advice)
@@ -71,10 +71,10 @@ def at_most(name: str, value: float, threshold: float, advice: str, *, weak: flo
 
 @runtime_checkable
 class Evidence(Protocol):
-    """A certificate: a frozen dataclass whose fields are plain numbers, texts and truth values."""
+    """Describe a certificate: a frozen dataclass whose fields are plain numbers, texts and truth values."""
 
     def statements(self) -> Sequence[tuple[str, str]]:
-        """What may be claimed, as pairs of a name and a few words with the number."""
+        """State what may be claimed, as pairs of a name and a few words with the number."""
         ...
 
 
@@ -115,7 +115,7 @@ class InputRanges:
 
 
 class RouteEnd(Enum):
-    """What came of a route to the neurons."""
+    """Name what came of a route to the neurons."""
 
     NOT_TAKEN = "not taken"
     NETWORK = "taken"
@@ -125,7 +125,7 @@ class RouteEnd(Enum):
 
 @dataclass(frozen=True)
 class RouteChoice:
-    """Whether a route to the neurons was taken, and why.
+    """Say whether a route to the neurons was taken, and why.
 
     Args:
         route: its name.

@@ -4,7 +4,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from plants import shallow_and_points
+from plants import certified, shallow_and_points
 from unweave.activations import GELU, HARD_TANH, LEAKY_RELU, RELU, SIN, SOFTPLUS, TANH, Activation
 from unweave.certificates import certify as certificates
 from unweave.certificates.certify import Certificate, certify
@@ -38,17 +38,6 @@ def relative_step(found: Network, truth: Network) -> np.ndarray:
     if truth.skip is not None and found.skip is not None:
         parts.append(truth.skip - found.skip)
     return np.concatenate([part.ravel() for part in parts])
-
-
-def certified(network: Network, truth: Network, points: np.ndarray, fresh: np.ndarray, noise: float) -> Certificate:
-    return certify(
-        network,
-        points=points,
-        values=truth(points),
-        fresh_points=fresh,
-        fresh_values=truth(fresh),
-        noise=noise,
-    )
 
 
 def fitted_and_certified(

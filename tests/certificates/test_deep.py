@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import root
 
+from plants import certified
 from unweave.activations import IDENTITY, LEAKY_RELU, QUADRATIC, RELU, SIGMOID, TANH, Activation
 from unweave.certificates import layered_claims
 from unweave.certificates.certify import Certificate, certify
@@ -32,12 +33,6 @@ def planted(
             incoming = hidden(layers[-1].preactivations(incoming))
         network = Network((*layers, network.layers[-1]))
     return network, points, rng.standard_normal((100, shape[0]))
-
-
-def certified(network: Network, truth: Network, points: np.ndarray, fresh: np.ndarray, noise: float) -> Certificate:
-    return certify(
-        network, points=points, values=truth(points), fresh_points=fresh, fresh_values=truth(fresh), noise=noise
-    )
 
 
 def fitted(

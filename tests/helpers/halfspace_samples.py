@@ -13,6 +13,12 @@ def planted_rows(rng: np.random.Generator, rows: int, inputs: int, *, mixing: fl
     return found / np.linalg.norm(found, axis=1, keepdims=True)
 
 
+def near(rng: np.random.Generator, rows: np.ndarray, size: float) -> np.ndarray:
+    """Unit rows about this far from others."""
+    moved = rows + size * rng.standard_normal(rows.shape) / np.sqrt(rows.shape[1])
+    return moved / np.linalg.norm(moved, axis=1, keepdims=True)
+
+
 def values_of(points: np.ndarray, rows: np.ndarray, threshold: float, unit: Activation) -> np.ndarray:
     return unit(points @ rows.T - threshold)
 

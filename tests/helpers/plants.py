@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 
 from unweave.activations import TANH, Activation
+from unweave.certificates.certify import Certificate, certify
 from unweave.networks.network import Network
+from unweave.networks.parameters import ParameterVector
 from unweave.networks.planted import general_network
 from unweave.networks.symmetries import reflect
 from unweave.oracles.oracle import CallableOracle, Domain
@@ -69,6 +71,21 @@ def disturbed_network(network: Network, rng: np.random.Generator, error: float) 
         hidden.activation,
     )
     return reflect(near, 0, rng.random(neurons) < 0.5)
+
+
+def perturbed(
+    network: Network, seed: int, size: float, layers: tuple[int, ...] | None = None, *, salt: int = 1
+) -> Network:
+    """A network with all parameters, or those of some layers, moved at random, in units of their neuron."""
+    vector = ParameterVector(network)
+    step = size * np.random.default_rng([seed, salt]).normal(size=vector.count)
+    return vector.moved(step if layers is None else np.where(vector.of_layers(layers), step, 0.0))
+
+
+def certified(network: Network, truth: Network, points: np.ndarray, fresh: np.ndarray, noise: float) -> Certificate:
+    """The certificate of a network by answers of the true one, at points that it was fitted to and at fresh ones."""
+    answers, fresh_answers = truth(points), truth(fresh)
+    return certify(network, points=points, values=answers, fresh_points=fresh, fresh_values=fresh_answers, noise=noise)
 
 
 class Counted:

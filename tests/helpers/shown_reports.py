@@ -1,5 +1,6 @@
 """Results to be shown, and what a terminal shows of them."""
 
+from dataclasses import replace
 from io import StringIO
 
 import numpy as np
@@ -9,7 +10,7 @@ from unweave.activations import TANH, Activation
 from unweave.certificates.certify import Certificate
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
-from unweave.result import Cost, Diagnostic, Outcome, Result
+from unweave.result import Cost, Diagnostic, InputRanges, Outcome, Result, Verdict
 
 CERTIFICATE = Certificate(
     largest_error=1.21e-15,
@@ -44,6 +45,28 @@ def identification(
         equivalent_activations=("sigmoid",),
         notes=("two neurons were [merged].",),
         cost=Cost(queries=1234, seconds={"probing the answers": 0.25, "refining": 1.5}),
+    )
+
+
+def strange_result(network: Network | None) -> Result:
+    """A result with numbers of NumPy, and such that JSON has no words for."""
+    certificate = replace(CERTIFICATE, rms_error=np.float64(2e-16), radius=np.inf, isolation=0.0)
+    return Result(
+        outcome=Outcome.PARTLY_IDENTIFIED if network else Outcome.NOT_IDENTIFIED,
+        reason="one [reason] with brackets, and an umlaut: ä",
+        network=network,
+        certificate=certificate if network else None,
+        diagnostics=(
+            Diagnostic("gap", 12.5, 3.0, Verdict.OK, "fine"),
+            Diagnostic("kinks", np.nan, -np.inf, Verdict.NOT_APPLICABLE, "not measured"),
+        ),
+        equivalent_activations=("sigmoid",) if network else (),
+        notes=("a note",),
+        cost=Cost(
+            123, seconds={"probing the answers": 0.25, "refining": np.float64(1.5)}, stage_queries={"refining": 9}
+        ),
+        fresh_errors=(1e-16, np.inf),
+        ranges=InputRanges((-3.0, -1.0), (np.float64(2.0), 1.0), (0.0, 0.0), (1.0, 0.5)),
     )
 
 

@@ -1,9 +1,13 @@
-"""Dense references and planted symmetric tensors for the tests of decompositions."""
+"""Dense references and planted symmetric tensors for the tests of decompositions, and means over normal variables."""
 
+from collections.abc import Callable
 from functools import reduce
 
 import numpy as np
+from scipy.integrate import quad
 
+from unweave.arrays import pack_squares
+from unweave.numerics.matrix_subspace import MatrixSubspace, span_of_hessians
 from unweave.numerics.symmetric_tensors import entry_count, unpack_tensors
 
 
@@ -28,3 +32,17 @@ def disturbed(tensors: tuple[np.ndarray, ...], rng: np.random.Generator, size: f
     inputs = len(tensors[1])
     # Sums of arrays without axes are scalars, hence the conversion.
     return [np.asarray(tensor + size * symmetric_noise(rng, inputs, k)) for k, tensor in enumerate(tensors)]
+
+
+def normal_mean(function: Callable[[float], float], kink: float) -> float:
+    """Mean over a standard normal variable, by quadrature on both sides of a kink."""
+    weighted = lambda t: function(t) * np.exp(-0.5 * t * t) / np.sqrt(2 * np.pi)  # noqa: E731
+    return sum(quad(weighted, *ends, epsabs=1e-13, limit=200)[0] for ends in ((-15.0, kink), (kink, 15.0)))
+
+
+def span_of(atoms: np.ndarray, *, noise: float = 0.0) -> MatrixSubspace:
+    """The span of the atoms' squares, from random combinations of them with errors of this size."""
+    rng = np.random.default_rng(len(atoms))
+    hessians = rng.normal(size=(2 * len(atoms) + 4, len(atoms))) @ pack_squares(atoms)
+    hessians = hessians + noise * rng.normal(size=hessians.shape)
+    return span_of_hessians(hessians, inputs=atoms.shape[1], rank=len(atoms), floor=noise)

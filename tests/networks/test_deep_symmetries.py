@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unweave.activations import IDENTITY, RELU, SIGMOID, TANH, Activation
-from unweave.networks.network import Network
+from unweave.networks.network import Layer, Network
 from unweave.networks.planted import deep_network
 from unweave.networks.symmetries import canonical, express, is_reflectable, match, permute, reflect, rescale
 
@@ -72,3 +72,16 @@ def test_another_output_activation_is_another_network(seed: int) -> None:
     found = match(Network((*network.layers[:-1], output)), network)
     assert not found.is_comparable
     assert "activations differ" in str(found.reason)
+
+
+def test_networks_without_neurons_or_without_hidden_layers() -> None:
+    def empty(offset: float) -> Network:
+        return Network.shallow(np.zeros((0, 2)), np.zeros(0), np.zeros((1, 0)), np.array([offset]), TANH)
+
+    affine = Network((Layer(np.array([[1.0, 2.0]]), np.array([3.0]), IDENTITY),))
+    assert match(empty(2.0), empty(2.0)).largest_error == 0.0
+    assert match(empty(3.0), empty(2.0)).largest_error == 0.5
+    assert canonical(empty(2.0)).widths == (0,)
+    assert canonical(affine).widths == ()
+    assert match(affine, affine).largest_error == 0.0
+    assert match(affine, affine).errors.neurons == ()

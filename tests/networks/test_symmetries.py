@@ -18,11 +18,9 @@ from unweave.activations import (
     TANH,
     Activation,
     elu,
-    equivalent_names,
     leaky_relu,
     softplus,
 )
-from unweave.activations.table import SELU_ALPHA
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Layer, Network
 from unweave.networks.symmetries import (
@@ -322,19 +320,6 @@ def test_a_linear_part_of_zero_is_none(seed: int) -> None:
     assert match(truth, truth).aligned.skip is None
 
 
-def test_networks_without_neurons_or_without_hidden_layers() -> None:
-    def empty(offset: float) -> Network:
-        return Network.shallow(np.zeros((0, 2)), np.zeros(0), np.zeros((1, 0)), np.array([offset]), TANH)
-
-    affine = Network((Layer(np.array([[1.0, 2.0]]), np.array([3.0]), IDENTITY),))
-    assert match(empty(2.0), empty(2.0)).largest_error == 0.0
-    assert match(empty(3.0), empty(2.0)).largest_error == 0.5
-    assert canonical(empty(2.0)).widths == (0,)
-    assert canonical(affine).widths == ()
-    assert match(affine, affine).largest_error == 0.0
-    assert match(affine, affine).errors.neurons == ()
-
-
 @pytest.mark.parametrize(
     ("make", "reason"),
     [
@@ -363,17 +348,6 @@ def test_a_thousand_neurons_are_matched_in_seconds(seed: int) -> None:
     start = time.perf_counter()
     assert match(moved, truth).largest_error < 1e-12
     assert time.perf_counter() - start < 3.0
-
-
-def test_equivalent_names_are_those_of_the_same_networks() -> None:
-    assert equivalent_names(TANH) == ("sigmoid",)
-    assert equivalent_names(NAMED["sigmoid"]) == ("tanh",)
-    assert equivalent_names(softplus(2.5)) == ("softplus",)
-    assert equivalent_names(RELU) == ()
-    assert equivalent_names(NAMED["hard_tanh"]) == ("hard_sigmoid",)
-    assert equivalent_names(NAMED["hard_sigmoid"]) == ("hard_tanh",)
-    assert equivalent_names(elu(SELU_ALPHA)) == ("selu",)
-    assert equivalent_names(NAMED["elu"]) == ()
 
 
 @pytest.mark.parametrize("activation", [NAMED["mish"], NAMED["elu"], NAMED["selu"], elu(0.5)], ids=repr)

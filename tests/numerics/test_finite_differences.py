@@ -10,8 +10,6 @@ from unweave.networks.planted import general_network
 from unweave.numerics import finite_differences as derivatives
 from unweave.numerics.finite_differences import (
     hessian_queries,
-    measure_directional,
-    measure_gradients,
     measure_hessians,
     measure_stencil,
 )
@@ -74,19 +72,7 @@ def test_gradients_are_exact_on_quadratics(seed: int) -> None:
     oracle = in_own_units(quadratic, outputs=2, inputs=INPUTS)
     axes = [quadratic.derivative(points, np.tile(axis, (5, 1)), 1) for axis in np.eye(INPUTS)]
     expected = np.stack(axes, axis=2)
-    np.testing.assert_allclose(measure_gradients(oracle, points, step=0.5), expected, atol=1e-11)
     np.testing.assert_allclose(measure_hessians(oracle, points, step=0.5).gradients, expected, atol=1e-11)
-
-
-@pytest.mark.parametrize(("order", "degree"), [(1, 2), (2, 3), (3, 4)])
-def test_directional_derivatives_are_exact_up_to_their_degree(order: int, degree: int, seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    polynomial = Polynomial(rng, degree)
-    points, directions = rng.normal(size=(2, 6, INPUTS))
-    measured = measure_directional(
-        in_own_units(polynomial, outputs=2, inputs=INPUTS), points, directions, order=order, step=0.4
-    )
-    np.testing.assert_allclose(measured, polynomial.derivative(points, directions, order), atol=1e-10)
 
 
 def planted(seed: int, *, outputs: int = 2) -> tuple[Network, StandardOracle, np.ndarray]:
@@ -103,14 +89,6 @@ def test_derivatives_agree_with_the_exact_ones_of_a_network(outputs: int, seed: 
     np.testing.assert_allclose(sample.hessians, network.hessians(points), atol=1e-3)
     np.testing.assert_allclose(sample.gradients, network.gradients(points), atol=1e-4)
     np.testing.assert_allclose(sample.values, network(points), rtol=1e-13)
-    np.testing.assert_allclose(measure_gradients(oracle, points, step=1e-5), network.gradients(points), atol=1e-8)
-    directions = np.random.default_rng(seed).normal(size=points.shape)
-    for order, atol in ((1, 1e-3), (2, 1e-2), (3, 1e-1)):
-        np.testing.assert_allclose(
-            measure_directional(oracle, points, directions, order=order, step=2e-3),
-            network.directional_derivatives(points, directions, order),
-            atol=atol,
-        )
 
 
 def slope(steps: np.ndarray, errors: list[float]) -> float:
@@ -119,20 +97,11 @@ def slope(steps: np.ndarray, errors: list[float]) -> float:
 
 def test_errors_fall_with_the_square_of_the_step(seed: int) -> None:
     network, oracle, points = planted(seed)
-    directions = np.random.default_rng(seed).normal(size=points.shape)
-    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     steps = np.geomspace(5e-3, 2e-2, 5)
     samples = [measure_hessians(oracle, points, step=step) for step in steps]
     exact_hessians, exact_gradients = network.hessians(points), network.gradients(points)
     assert slope(steps, [np.linalg.norm(s.hessians - exact_hessians) for s in samples]) == pytest.approx(2, abs=0.1)
     assert slope(steps, [np.linalg.norm(s.gradients - exact_gradients) for s in samples]) == pytest.approx(2, abs=0.1)
-    for order in (1, 2, 3):
-        exact = network.directional_derivatives(points, directions, order)
-        errors = [
-            np.linalg.norm(measure_directional(oracle, points, directions, order=order, step=step) - exact)
-            for step in steps
-        ]
-        assert slope(steps, errors) == pytest.approx(2, abs=0.1)
 
 
 @pytest.mark.parametrize("inputs", [1, 2, 5, 9])
@@ -141,17 +110,6 @@ def test_a_hessian_costs_its_queries_and_no_more(inputs: int) -> None:
     measure_hessians(oracle, np.zeros((3, inputs)), step=0.1)
     assert hessian_queries(inputs) == inputs**2 + inputs + 1
     assert oracle.oracle.ledger.sent == 3 * hessian_queries(inputs)
-
-
-def test_gradients_and_directional_derivatives_cost_their_queries() -> None:
-    oracle = in_own_units(lambda x: x[:, 0], inputs=INPUTS)
-    points = np.zeros((3, INPUTS))
-    measure_gradients(oracle, points, step=0.1)
-    assert oracle.oracle.ledger.sent == 3 * 2 * INPUTS
-    for order, queries in ((1, 2), (2, 3), (3, 4)):
-        before = oracle.oracle.ledger.sent
-        measure_directional(oracle, points, points + 1.0, order=order, step=0.1)
-        assert oracle.oracle.ledger.sent - before == 3 * queries
 
 
 def random_frame(seed: int, directions: int) -> np.ndarray:
@@ -194,7 +152,6 @@ def test_small_blocks_give_the_same_derivatives(seed: int, monkeypatch: pytest.M
     whole = measure_hessians(oracle, points, step=1e-2)
     monkeypatch.setattr(derivatives, "BLOCK_NUMBERS", 200)
     np.testing.assert_allclose(measure_hessians(oracle, points, step=1e-2).hessians, whole.hessians, atol=1e-9)
-    np.testing.assert_allclose(measure_gradients(oracle, points, step=1e-2), whole.gradients, atol=1e-12)
 
 
 def test_no_points_give_no_derivatives() -> None:
@@ -233,24 +190,8 @@ def test_an_output_activation_is_undone_before_the_differences_and_for_nothing(s
 @pytest.mark.parametrize("step", [0.0, -1e-3, np.nan, np.inf])
 def test_steps_must_be_positive_and_finite(step: float) -> None:
     _, oracle, points = planted(0)
-    for measure in (measure_hessians, measure_gradients):
-        with pytest.raises(InvalidInput, match="positive and finite"):
-            measure(oracle, points, step=step)
     with pytest.raises(InvalidInput, match="positive and finite"):
-        measure_directional(oracle, points, points, order=2, step=step)
+        measure_hessians(oracle, points, step=step)
     with pytest.raises(InvalidInput, match="positive and finite"):
         measure_stencil(oracle, points, step=step, frame=np.eye(INPUTS))
     assert oracle.oracle.ledger.sent == 0
-
-
-def test_orders_and_directions_are_checked() -> None:
-    _, oracle, points = planted(0)
-    with pytest.raises(InvalidInput, match="orders 1, 2 and 3, got 4"):
-        measure_directional(oracle, points, points, order=4, step=0.1)
-
-
-@pytest.mark.usefixtures("without_type_checks")
-def test_every_point_needs_its_direction() -> None:
-    _, oracle, points = planted(0)
-    with pytest.raises(InvalidInput, match="one direction per point"):
-        measure_directional(oracle, points, points[:2], order=2, step=0.1)

@@ -4,11 +4,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from plants import shallow_and_points
+from plants import perturbed, shallow_and_points
 from unweave.activations import GELU, HARD_TANH, LEAKY_RELU, RELU, SIN, SOFTPLUS, TANH, Activation, leaky_relu
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Layer, Network
-from unweave.networks.parameters import JacobianOperator, ParameterVector, dense_jacobian
+from unweave.networks.parameters import JacobianOperator, dense_jacobian
 from unweave.networks.planted import general_network, unit_network
 from unweave.networks.symmetries import match
 from unweave.numerics.conjugate_gradients import HermitePreconditioner, HermiteRules, MatrixFree, conjugate_gradients
@@ -28,11 +28,6 @@ def planted(seed: int, **kind: Any) -> tuple[Network, np.ndarray, np.ndarray]:
     """A network, and answers of it at three points per parameter."""
     network, points, _ = shallow_and_points(seed, inputs=INPUTS, neurons=NEURONS, per_parameter=3, **kind)
     return network, points, network(points)
-
-
-def perturbed(network: Network, seed: int, size: float) -> Network:
-    vector = ParameterVector(network)
-    return vector.moved(size * np.random.default_rng([seed, 1]).normal(size=vector.count))
 
 
 def parameter_error(found: Network, truth: Network) -> float:

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from plants import perturbed
 from unweave.activations import IDENTITY, LEAKY_RELU, RELU, SIGMOID, TANH, Activation
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Layer, Network
-from unweave.networks.parameters import ParameterVector
 from unweave.networks.planted import deep_network
 from unweave.networks.symmetries import match
 from unweave.numerics.network_fit import DeepRules, LevenbergMarquardt
@@ -30,12 +30,6 @@ def planted(
     network = deep_network(rng, shape=shape, activation=hidden, output_activation=output, shift_deviation=spread)
     points = rng.standard_normal((-(-int(surplus * network.parameters) // shape[-1]), shape[0]))
     return network, points, network(points)
-
-
-def perturbed(network: Network, seed: int, size: float, layers: tuple[int, ...] | None = None) -> Network:
-    vector = ParameterVector(network)
-    step = size * np.random.default_rng([seed, 1]).normal(size=vector.count)
-    return vector.moved(step if layers is None else np.where(vector.of_layers(layers), step, 0.0))
 
 
 @pytest.mark.each_value

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from assertions import farthest_direction
 from plants import unit_rows
+from tensors import span_of
 from unweave.arrays import pack_squares, packed_size, unpack
 from unweave.numerics import power_steps as kernel
 from unweave.numerics.matrix_subspace import MatrixSubspace, span_of_hessians
@@ -22,14 +23,6 @@ INPUTS, NEURONS = 6, 8
 
 def random_atoms(seed: int, *, inputs: int = INPUTS, neurons: int = NEURONS) -> np.ndarray:
     return unit_rows(np.random.default_rng([seed, 1]), neurons, inputs)
-
-
-def span_of(atoms: np.ndarray, *, noise: float = 0.0) -> MatrixSubspace:
-    """The span of the atoms' squares, from random combinations of them with errors of this size."""
-    rng = np.random.default_rng(len(atoms))
-    hessians = rng.normal(size=(2 * len(atoms) + 4, len(atoms))) @ pack_squares(atoms)
-    hessians = hessians + noise * rng.normal(size=hessians.shape)
-    return span_of_hessians(hessians, inputs=atoms.shape[1], rank=len(atoms), floor=noise)
 
 
 def span_with_basis(basis: np.ndarray, inputs: int, *, error: float = 1e-8) -> MatrixSubspace:

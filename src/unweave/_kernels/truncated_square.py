@@ -3,9 +3,6 @@
 Written with operators only, so that it takes NumPy and JAX arrays alike.
 """
 
-# Value far out, in units of the squared bound.
-CEILING = 16.0 / 7.0
-
 
 def truncated_square(values, bound):
     """``z^2`` for ``|z| <= bound``, ``16/7 bound^2`` for ``|z| >= 2 bound``, monotone and twice differentiable."""

@@ -18,7 +18,9 @@ from unweave.activations import hermite_polynomials
 from unweave.certificates.certify import Certificate, coverage_of, right_share
 from unweave.certificates.evidence import (
     AFFINE,
+    CANCEL,
     Evidence,
+    blurred,
     confidence,
     constant,
     cut_short,
@@ -138,6 +140,8 @@ class ClaimRules:
             return Outcome.PARTLY_IDENTIFIED, not_pinned_down(evidence, right_share_of(evidence))
         if not evidence.is_complete:
             return Outcome.PARTLY_IDENTIFIED, cut_short(evidence, right_share_of(evidence))
+        if evidence.blurred:
+            return Outcome.PARTLY_IDENTIFIED, blurred(evidence, right_share_of(evidence))
         twins = f" (two nearer than {evidence.twins:.0e} would look like one)" if evidence.twins else ""
         return Outcome.IDENTIFIED, (
             f"{evidence.network}; fresh answers are met to {certificate.rms_error:.1e} of their spread, "
@@ -147,8 +151,8 @@ class ClaimRules:
         )
 
     def certificate(self, evidence: Evidence) -> Certificate:
-        """Give what of the certificate may be claimed: nothing about parameters of a network that misses answers."""
-        is_right = evidence.explains and not (evidence.missed or evidence.missed_trials)
+        """Give what of the certificate may be claimed: nothing about parameters that answers miss, or do not show."""
+        is_right = evidence.explains and not (evidence.missed or evidence.missed_trials or evidence.blurred)
         if is_right and not self.is_imitation(evidence):
             return evidence.certificate
         return replace(evidence.certificate, radius=math.inf, isolation=0.0)
@@ -171,6 +175,11 @@ class ClaimRules:
         if evidence.is_student:
             return Outcome.PARTLY_IDENTIFIED, (
                 f"{said}. It was fitted from random starts: its neurons and its activation are not claimed to be the "
+                "model's."
+            )
+        if evidence.cancels:
+            return Outcome.PARTLY_IDENTIFIED, (
+                f"{said}, and no smaller, because {CANCEL}. Its neurons and its activation are not claimed to be the "
                 "model's."
             )
         return Outcome.PARTLY_IDENTIFIED, (
@@ -362,7 +371,7 @@ def hermite_table(network: Network, *, order: int) -> Float64[np.ndarray, "neuro
 
 
 def _second_moment(table: np.ndarray, cosines: np.ndarray) -> Float64[np.ndarray, "neurons neurons"]:
-    """``E[q_k q_l] = sum_r mu_r(q_k) mu_r(q_l) <u_k, u_l>^r`` (Lemma 3.8)."""
+    """``E[q_k q_l] = sum_r mu_r(q_k) mu_r(q_l) <u_k, u_l>^r`` [fiedler, Lemma 3.8]."""
     total, power = np.zeros_like(cosines), np.ones_like(cosines)
     for column in table.T:
         total += np.outer(column, column) * power

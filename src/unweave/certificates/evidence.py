@@ -31,6 +31,7 @@ class Evidence:
         is_shallow: whether the network has one hidden layer.
         contradiction: how the network contradicts what the user has said; empty if it does not.
         constants: what is said of outputs that were always the same, beside others; empty if there are none.
+        blurred: what is said of outputs that change within their rounding only, beside others; empty if there are none.
         twins: distance of two neurons, relative to their weights, below which answers show one between them; or 0.
         is_student: whether the network was fitted from random starts, so that only answers speak for its neurons.
         fresh_errors: at fresh points, relative to the spread of the output where it is largest; of a network that may
@@ -39,6 +40,7 @@ class Evidence:
         are_corners_tried: whether all of these were asked that should be.
         unit_excess: how many times the spread of an output the unit was that its errors were measured in.
         is_refuted: whether places where rounded answers switch contradict a network that meets the answers.
+        cancels: whether its parameters, rounded as they are delivered, do not meet the answers that they met before.
     """
 
     network: str
@@ -59,6 +61,7 @@ class Evidence:
     is_shallow: bool = True
     contradiction: str = ""
     constants: str = ""
+    blurred: str = ""
     twins: float = 0.0
     is_student: bool = False
     fresh_errors: tuple[float, ...] = ()
@@ -66,6 +69,7 @@ class Evidence:
     are_corners_tried: bool = True
     unit_excess: float = 1.0
     is_refuted: bool = False
+    cancels: bool = False
 
     @property
     def is_affine(self) -> bool:
@@ -145,10 +149,26 @@ def cut_short(evidence: Evidence, share: float) -> str:
     )
 
 
+def blurred(evidence: Evidence, share: float) -> str:
+    """Say which outputs nothing is known about, though the network is right in the others."""
+    return (
+        f"{evidence.network}, right on at least {percent(share)} of the domain {confidence(evidence)} in all outputs "
+        f"but these. {evidence.blurred}"
+    )
+
+
+CANCEL = "its parameters are so large that they cancel, and float64 keeps too few of their digits"
+
+
 def not_explained(evidence: Evidence) -> str:
     """Say what speaks against the best network, or that too little speaks for it."""
     if evidence.is_refuted:
         return _refuted(evidence)
+    if evidence.cancels:
+        return (
+            f"a network of {evidence.network} explains the answers, but {CANCEL}: delivered, it misses fresh ones by "
+            f"{evidence.certificate.rms_error:.1e} of their spread."
+        )
     is_right = evidence.explains and not (evidence.missed or evidence.missed_trials)
     return _unconfirmed(evidence) if is_right else _unknown_kind(evidence)
 

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
 # Options that only servers have, as they are called in Python.
 SERVER_OPTIONS = ("headers", "request", "answer", "is_binary", "rate", "max_batch", "concurrency", "timeout")
-# Endings of tables of recorded answers.
-TABLES = (".csv", ".parquet", ".pq")
 TRANSPORT_OPTIONS = ("rate", "max_batch", "concurrency", "timeout")
 
 
@@ -69,6 +67,7 @@ def oracle_of_target(
     Raises:
         InvalidInput: if it names nothing that can be asked, or options contradict it.
     """
+    from unweave.oracles.models.kinds import TABLES
     from unweave.oracles.oracle import as_oracle
 
     if is_address(target):

@@ -134,18 +134,37 @@ def rounded_constants(spreads: np.ndarray, unit: np.ndarray, are_rounded: np.nda
     ]
 
 
-def constants(outputs: dict[int, float], *, most_bits: int = ValueGrid.most_bits) -> str:
+def blurred(spreads: np.ndarray, unit: np.ndarray, ranges: np.ndarray, *, known: float) -> str:
+    """Tell about outputs that change by no more than their rounding, beside others that change by more.
+
+    Args:
+        spreads: standard deviation of the answers, per output; infinite if they are constant up to rounding.
+        unit: what answers are rounded to.
+        ranges: largest answer minus the smallest, per output.
+        known: how exactly the other outputs are known; smaller changes are within what is claimed.
+    """
+    if np.all(np.isinf(spreads)):
+        return ""
+    return " ".join(
+        f"Output {output + 1} was rounded to {unit[output]:.2g} and changes by {ranges[output]:.2g} only: weights into "
+        "it are not known, and its errors are relative to its size."
+        for output in np.flatnonzero(np.isinf(spreads) & (ranges > known))
+    )
+
+
+def constants(outputs: dict[int, float], *, known: float, most_bits: int = ValueGrid.most_bits) -> str:
     """Tell about outputs that were always the same: a number of few digits may be what a function was rounded to.
 
     Args:
         outputs: their numbers from zero, and what they were.
+        known: how exactly the other outputs are known; smaller changes are within what is claimed.
         most_bits: binary digits above which a number was not rounded, as for grids of answers.
     """
     said = []
     for output, value in outputs.items():
         bits = int(significant_bits(np.array([value]))[0])
-        if bits <= most_bits:
-            last = 0.5 * 2.0 ** (int(np.frexp(value)[1]) - bits)
+        last = 0.5 * 2.0 ** (int(np.frexp(value)[1]) - bits)
+        if bits <= most_bits or last > known:
             by = f" by up to {last:.2g}" if value else ""
             said.append(
                 f"Output {output + 1} was {value:g} wherever it was asked: weights into it are zero, unless rounding"

@@ -19,8 +19,8 @@ from unweave.identification import answer_reasons, reasons
 from unweave.identification.coarse.route import CoarseFit, MayBeFitted
 from unweave.identification.crossings.stage import CrossingStage
 from unweave.identification.estimate import budget_needed, rounded_rule
-from unweave.identification.examination import Examination, Examined
-from unweave.identification.found import FirstLayer
+from unweave.identification.examination import Examination
+from unweave.identification.found import Examined, FirstLayer
 from unweave.identification.hessians.route import HessianRoute, is_smooth
 from unweave.identification.kinks.route import (
     KinkWalk,
@@ -337,9 +337,9 @@ class Identifier:
         )
         best = judged.candidate.with_delivered_radius()
         session.fresh_errors = judged.fresh_errors
-        judged = replace(judged, candidate=best)
+        judged = replace(judged, candidate=best).as_delivered(probe)
         # What a network does not explain may be the neurons that were given.
-        contradiction = self._contradiction(best.network, trail.survey) if examined.is_right else ""
+        contradiction = self._contradiction(best.network, trail.survey) if judged.is_right else ""
         evidence = judged.evidence(probe, largest_noise=self.rules.largest_noise, contradiction=contradiction)
         outcome, reason = self.rules(evidence)
         if outcome is Outcome.NOT_IDENTIFIED and trail.imitation not in (None, examined):

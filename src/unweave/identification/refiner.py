@@ -90,8 +90,8 @@ class Candidate:
     ) -> tuple[float, ...]:
         """Give errors per point, relative to the spread of the output where it is largest.
 
-        They are those of the network that is delivered, which has fewer digits where the domain is far from zero. None
-        are given for a network that explains the answers, of which more is claimed, unless it is a student.
+        They are those of the network that is delivered, which has fewer digits where the domain is far from zero, and
+        where neurons with large output weights cancel.
 
         Args:
             asked: the units of points and values.
@@ -99,8 +99,6 @@ class Candidate:
             values: the answers there.
             spreads: of the answers.
         """
-        if self.explains and not self.start.is_student:
-            return ()
         answers = self.delivered(None)(asked.center + asked.half_width * points)
         # Answers that are constant up to rounding have no spread.
         sizes = np.where(np.isinf(spreads), asked.size, spreads)

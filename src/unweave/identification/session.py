@@ -27,7 +27,7 @@ from unweave.writing import Document, for_json
 
 Progress = Callable[[str, int], None]
 Given = ParamSpec("Given")
-Found = TypeVar("Found", bound=Result)
+AnyResult = TypeVar("AnyResult", bound=Result)
 
 # Arguments that say nothing about the result.
 UNRECORDED = ("progress",)
@@ -190,12 +190,12 @@ class WatchedOracle(Oracle):
         return values
 
 
-def recording_settings(door: Callable[Given, Found]) -> Callable[Given, Found]:
+def recording_settings(door: Callable[Given, AnyResult]) -> Callable[Given, AnyResult]:
     """Let the results of a function know the arguments that it was called with."""
     called = signature(door)
 
     @wraps(door)
-    def recorded(*args: Given.args, **kwargs: Given.kwargs) -> Found:
+    def recorded(*args: Given.args, **kwargs: Given.kwargs) -> AnyResult:
         found = door(*args, **kwargs)
         (_, model), *others = called.bind(*args, **kwargs).arguments.items()
         given = {name: _recorded(value) for name, value in others if name not in UNRECORDED}

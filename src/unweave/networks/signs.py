@@ -154,7 +154,7 @@ def explain_kinks(
         if paired is not None:
             return paired
     if activation is None or activation == RELU:
-        resolution = resolved(network, _system(network, tolerance, rules), rules=rules)
+        resolution = resolve_signs(network, relative_tol=relative_tol, rules=rules)
         if resolution.solutions:
             return _explanation(resolution, RELU)
     explained = _leaky_explanations(network, tolerance, activation, rules)

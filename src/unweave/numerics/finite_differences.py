@@ -1,4 +1,4 @@
-"""Gradients, Hessians and directional derivatives by central differences.
+"""Gradients and Hessians by central differences.
 
 A Hessian costs D^2 + D + 1 queries: the centre, the axes on both sides, and one diagonal pair per
 pair of axes; its gradient and value come with it for free.
@@ -12,7 +12,6 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.arrays import (
-    Gradients,
     PackedHessians,
     Points,
     Values,
@@ -125,15 +124,6 @@ def measure_stencil(oracle: Queryable, points: Points, *, step: float, frame: np
     )
 
 
-def measure_gradients(oracle: Queryable, points: Points, *, step: float) -> Gradients:
-    """Gradients by central differences, 2 D queries each."""
-    _check_step(step)
-    axes = np.eye(oracle.inputs)
-    values = _stencil_values(oracle, points, np.concatenate([axes, -axes]), step=step)
-    forward, backward = values[:, : oracle.inputs], values[:, oracle.inputs :]
-    return np.swapaxes(forward - backward, 1, 2) / (2 * step)
-
-
 def measure_hessians(
     oracle: Queryable,
     points: Points,
@@ -187,27 +177,6 @@ def hessians_from_stencil(
     off_rows, off_columns = rows[~is_diagonal], columns[~is_diagonal]
     packed[:, ~is_diagonal] = 0.5 * (pair_sums - axis_sums[:, off_rows] - axis_sums[:, off_columns])
     return np.swapaxes(packed * weights[:, None], 1, 2) / step**2
-
-
-def measure_directional(oracle: Queryable, points: Points, directions: Points, *, order: int, step: float) -> Values:
-    """Derivative of order 1 to 3 at each point along its direction, by central differences.
-
-    Costs 2, 3 or 4 queries per point.
-    """
-    _check_step(step)
-    stencils = {
-        1: ([1, -1], [0.5, -0.5]),
-        2: ([1, 0, -1], [1.0, -2.0, 1.0]),
-        3: ([2, 1, -1, -2], [0.5, -1.0, 1.0, -0.5]),
-    }
-    if order not in stencils:
-        raise InvalidInput(f"measure_directional knows orders 1, 2 and 3, got {order}.")
-    if points.shape != directions.shape:
-        raise InvalidInput(f"one direction per point is needed: {points.shape} points, {directions.shape} directions.")
-    offsets, weights = stencils[order]
-    asked = points[:, None] + step * np.array(offsets, dtype=float)[:, None] * directions[:, None]
-    values = oracle.query(asked.reshape(-1, points.shape[1])).reshape(len(points), len(offsets), -1)
-    return np.einsum("pso,s->po", values, np.array(weights)) / step**order
 
 
 def _stencil_values(

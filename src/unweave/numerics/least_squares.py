@@ -5,8 +5,8 @@ A step solves the linearised problem with a damping that grows while steps fail 
 eigenvectors, conjugate gradients) and which parameters move belongs to the problem.
 
 Some loops stay apart: those that run many small fits as one batch, with a damping each (`identification.profiles`,
-`numerics.power_steps`, `_kernels.landscape`), and the trust region of networks of squares, whose Hessian products show
-negative curvature that Gauss-Newton does not see.
+`identification.hessians.collinear`, `numerics.power_steps`, `_kernels.landscape`), and the trust region of networks of
+squares, whose Hessian products show negative curvature that Gauss-Newton does not see.
 """
 
 import time

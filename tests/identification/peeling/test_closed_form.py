@@ -9,11 +9,11 @@ from unweave.identification.peeling.closed_form import (
     inverse_values,
     lengths_and_preactivations,
 )
-from unweave.identification.peeling.entangled import entangled_weights, normalised, preactivations
 from unweave.identification.peeling.layer_assignment import effects_on_outputs
 from unweave.networks.network import Network
 from unweave.networks.planted import deep_network
 from unweave.networks.symmetries import match
+from unweave.reproduce.fiedler.entangled import entangled_weights, normalised, preactivations
 
 INPUTS = 14
 

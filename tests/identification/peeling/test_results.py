@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from helpers.plants import in_own_units
+from plants import perturbed
 from unweave.activations import IDENTITY, RELU, SIGMOID, TANH, Activation
 from unweave.certificates.certify import Certificate, Floors
 from unweave.certificates.claims import ClaimRules, in_words, network_quality, size_in_words
@@ -15,7 +16,6 @@ from unweave.exceptions import InvalidInput
 from unweave.identification.answers import AnswerPool
 from unweave.identification.refiner import Candidate, Refiner, Start
 from unweave.networks.network import Layer, Network
-from unweave.networks.parameters import ParameterVector
 from unweave.networks.planted import deep_network
 from unweave.networks.symmetries import canonical, match
 from unweave.numerics.network_fit import LevenbergMarquardt
@@ -49,13 +49,8 @@ def judge_of(network: Network, seed: int, noise: float = 1e-16) -> Refiner:
     return Refiner(answers, LevenbergMarquardt(), noise)
 
 
-def perturbed(network: Network, seed: int, size: float = 0.01) -> Network:
-    vector = ParameterVector(network)
-    return vector.moved(size * np.random.default_rng([seed, 94]).normal(size=vector.count))
-
-
 def judged(network: Network, seed: int) -> Candidate:
-    return judge_of(network, seed).best([Start(perturbed(network, seed), 0.0)])
+    return judge_of(network, seed).best([Start(perturbed(network, seed, 0.01, salt=94), 0.0)])
 
 
 @pytest.mark.parametrize("output", [IDENTITY, TANH, SIGMOID], ids=str)

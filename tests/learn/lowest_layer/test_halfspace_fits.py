@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from halfspace_samples import any_of, largest_angle, planted_rows, values_of
+from halfspace_samples import any_of, largest_angle, near, planted_rows, values_of
 from unweave.activations import STEP
 from unweave.learn.lowest_layer.halfspace_fits import (
     HalfspaceProgramme,
@@ -21,11 +21,6 @@ def union(
     rows = planted_rows(rng, 4, 4, mixing=0.3)
     points = rng.standard_normal((samples, 4))
     return rows, points, any_of(values_of(points, rows, threshold, STEP)) > 0
-
-
-def near(rng: np.random.Generator, rows: np.ndarray, size: float) -> np.ndarray:
-    moved = rows + size * rng.standard_normal(rows.shape) / np.sqrt(rows.shape[1])
-    return moved / np.linalg.norm(moved, axis=1, keepdims=True)
 
 
 def test_a_face_separates_what_can_be_separated(seed: int) -> None:

@@ -1,14 +1,9 @@
 import numpy as np
 import pytest
 
-from halfspace_samples import largest_angle, planted_rows, values_of, with_pairs
+from halfspace_samples import largest_angle, near, planted_rows, values_of, with_pairs
 from unweave.activations import RELU
 from unweave.learn.lowest_layer.local_relu import regress_units
-
-
-def near(rng: np.random.Generator, rows: np.ndarray, size: float) -> np.ndarray:
-    moved = rows + size * rng.standard_normal(rows.shape) / np.sqrt(rows.shape[1])
-    return moved / np.linalg.norm(moved, axis=1, keepdims=True)
 
 
 def test_exact_labels_give_exact_units_under_products(seed: int) -> None:

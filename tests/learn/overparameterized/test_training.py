@@ -11,9 +11,10 @@ from unweave.learn.overparameterized.certificates import (
     certify_zero_error,
     jacobian_lipschitz,
 )
-from unweave.learn.overparameterized.descent import GradientDescent, convergence_rate, seen_rate
+from unweave.learn.overparameterized.descent import GradientDescent
 from unweave.learn.overparameterized.jacobian import TrainingPoint
 from unweave.learn.overparameterized.newton import GramLevenbergMarquardt, GramProblem
+from unweave.reproduce.soltanolkotabi.convergence_rates import convergence_rate, seen_rate
 from unweave.reproduce.soltanolkotabi.theorem_constants import start_near, theorem_constants
 
 SHARP = softplus(10.0)

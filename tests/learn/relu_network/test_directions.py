@@ -8,15 +8,14 @@ from unweave.exceptions import InvalidInput
 from unweave.learn.relu_network.directions import (
     DirectionRules,
     PooledDirections,
-    bending_subspace,
     pooled_tensor,
     power_step,
     powered_directions,
     smallest_order,
 )
-from unweave.learn.relu_network.units import hermite_tensors
 from unweave.networks.planted import relu_network
 from unweave.numerics.symmetric_tensors import fit_directions, misfit_of
+from unweave.reproduce.awasthi.exact_moments import hermite_tensors
 
 BLIND = (0.0, 1.0, -1.0, float(np.sqrt(3)))
 SIZES = [(10, 5, 1), pytest.param(20, 20, 1, marks=pytest.mark.slow), (6, 18, 2), (4, 15, 3)]
@@ -105,35 +104,6 @@ def test_a_smaller_safe_share_needs_a_higher_order() -> None:
 def test_parallel_neurons_are_never_independent() -> None:
     with pytest.raises(InvalidInput, match="parallel"):
         smallest_order(1, 2, rules=DirectionRules())
-
-
-# Subspace
-
-
-@pytest.mark.parametrize("neurons", [1, 4, 7])
-def test_the_subspace_contains_all_directions(neurons: int, seed: int) -> None:
-    network = relu_network(np.random.default_rng(seed), inputs=9, neurons=neurons, special_biases=BLIND)
-    basis = bending_subspace(hermite_tensors(network, highest=2)[2])
-    assert basis.shape == (9, neurons)
-    weights = network.layers[0].weights
-    np.testing.assert_allclose(weights @ basis @ basis.T, weights, atol=1e-10)
-
-
-def test_tensors_in_the_subspace_are_those_of_the_projected_network(seed: int) -> None:
-    network = relu_network(np.random.default_rng(seed), inputs=7, neurons=3)
-    tensors = hermite_tensors(network, highest=3)
-    basis = bending_subspace(tensors[2], rank=3)
-    hidden, output = network.layers
-    small = type(network).shallow(
-        hidden.weights @ basis, hidden.biases, output.weights, output.biases, hidden.activation
-    )
-    expected = hermite_tensors(small, highest=3)[3]
-    np.testing.assert_allclose(np.einsum("ijk,ia,jb,kc->abc", tensors[3], basis, basis, basis), expected, atol=1e-12)
-
-
-def test_the_rank_of_the_subspace_has_to_fit() -> None:
-    with pytest.raises(InvalidInput, match="rank"):
-        bending_subspace(np.eye(3), rank=4)
 
 
 # Power steps

@@ -15,13 +15,14 @@ from unweave.learn.relu_network.moment_networks import (
     assemble_relu,
     coefficient_table,
     fit_scalars,
-    ratio_scalars,
     with_affine_remainder,
 )
-from unweave.learn.relu_network.units import affine_error, hermite_tensors, relu_coefficient
+from unweave.learn.relu_network.units import relu_coefficient
 from unweave.networks.network import Network
 from unweave.networks.planted import relu_network
 from unweave.networks.symmetries import match, reflect
+from unweave.reproduce.awasthi.exact_moments import affine_error, hermite_tensors
+from unweave.reproduce.awasthi.tensor_algorithms import ratio_scalars
 
 # Zeros of the polynomials of the first orders, and some others.
 BIASES = np.array([0.0, 1.0, -1.0, np.sqrt(3), -np.sqrt(3), np.sqrt(3 + np.sqrt(6)), 0.742, -0.4, 2.8, -3.3])

@@ -1,7 +1,7 @@
 import pytest
 
 from unweave.exceptions import InvalidInput
-from unweave.networks.quadratic.wiring import is_narrowing, make_wiring
+from unweave.networks.quadratic.wiring import make_wiring
 
 
 @pytest.mark.parametrize(
@@ -49,5 +49,3 @@ def test_columns_partition_what_a_level_reads() -> None:
     assert wiring.columns(4) == {3: slice(0, 6), 1: slice(6, 13)}
     assert wiring.main_and_skip(4) == (slice(0, 6), slice(6, 13))
     assert wiring.terms(3) == 10 + 7
-    assert is_narrowing(wiring)
-    assert not is_narrowing(make_wiring(2, (3,)))

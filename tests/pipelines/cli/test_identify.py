@@ -7,17 +7,15 @@ from collections.abc import Iterator
 from importlib import import_module
 from itertools import count
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import unweave
-from unweave.activations import TANH
+from commands import document, output
 from unweave.cli import run
 from unweave.networks.network import Network
-from unweave.networks.planted import deep_network, general_network
-from unweave.networks.symmetries import permute, reflect
+from unweave.networks.planted import general_network
 from unweave.reports.files import read_run
 from unweave.result import Cost, Outcome, Result
 
@@ -82,18 +80,6 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, secret: Network) -> 
     sys.modules.pop(name, None)
 
 
-def output(capsys: pytest.CaptureFixture[str], *arguments: str, code: int) -> tuple[str, str]:
-    """Run the command, check its exit code and return what it wrote to stdout and stderr."""
-    result = run(list(arguments))
-    captured = capsys.readouterr()
-    assert result == code, captured
-    return captured.out, " ".join(captured.err.split())
-
-
-def document(capsys: pytest.CaptureFixture[str], *arguments: str, code: int) -> Any:
-    return json.loads(output(capsys, *arguments, "--json", code=code)[0])
-
-
 def in_process(
     *arguments: str, code: str = "raise SystemExit(run())", stderr: int | None = None, **environment: str
 ) -> subprocess.Popen[bytes]:
@@ -144,32 +130,6 @@ def test_wrong_use_leaves_with_2(capsys: pytest.CaptureFixture[str], arguments: 
     assert "Traceback" not in err
 
 
-def test_the_demo_recovers_what_it_planted(capsys: pytest.CaptureFixture[str]) -> None:
-    out, err = output(capsys, "demo", "--inputs", str(INPUTS), "--neurons", str(NEURONS), code=0)
-    assert err == ""
-    assert out.startswith("identified: from ")
-    assert all(word in out for word in ("planted", "recovered", "difference", "certificate", "queries per parameter"))
-    assert max(map(len, out.splitlines())) <= 100
-
-
-def test_the_demo_in_json_compares_with_the_truth(capsys: pytest.CaptureFixture[str]) -> None:
-    sizes = ["--inputs", str(INPUTS), "--neurons", str(NEURONS)]
-    result = document(capsys, "demo", *sizes, "--activation", "sigmoid", code=0)
-    assert result["planted"]["activations"] == ["sigmoid", "identity"]
-    assert result["found"]["outcome"] == "identified"
-    assert result["found"]["network"]["neurons"] == [NEURONS]
-    assert result["match"]["largest_error"] < 1e-10
-    assert set(result["match"]["errors"]) == {"weights", "biases", "output weights", "offset"}
-
-
-def test_a_demo_that_fails_says_so(capsys: pytest.CaptureFixture[str]) -> None:
-    sizes = ["--inputs", str(INPUTS), "--neurons", str(NEURONS)]
-    out, _ = output(capsys, "demo", *sizes, "--activation", "quadratic", code=1)
-    assert out.startswith("not identified: ")
-    result = document(capsys, "demo", *sizes, "--activation", "quadratic", code=1)
-    assert result["match"]["largest_error"] is None
-
-
 @pytest.mark.parametrize("attribute", ["answer", "holder.model.predict", "oracle", "secret"])
 def test_targets_that_can_be_identified(
     capsys: pytest.CaptureFixture[str], models: str, secret: Network, attribute: str
@@ -215,30 +175,9 @@ def test_partly_identified_leaves_with_4_and_keeps_the_network(
     output(capsys, "verify", "run", "--against", "secret.safetensors", code=0)
 
 
-@pytest.mark.usefixtures("models")
-def test_deep_networks_are_verified_up_to_their_symmetries(capsys: pytest.CaptureFixture[str]) -> None:
-    deep = deep_network(np.random.default_rng(0), shape=(4, 3, 3, 2), shift_deviation=0.3, output_activation=TANH)
-    deep.save("deep.safetensors")
-    permute(reflect(deep, 0, np.array([True, False, True])), 1, np.array([2, 0, 1])).save("same.safetensors")
-    out, _ = output(capsys, "verify", "same.safetensors", "--against", "deep.safetensors", code=0)
-    assert "the same network" in out
-    output(capsys, "verify", "same.safetensors", "--against", "secret.safetensors", code=1)
-
-
 def test_a_run_folder_holds_every_setting_and_can_be_verified(capsys: pytest.CaptureFixture[str], models: str) -> None:
     target = f"{models}:answer"
-    given = [
-        "--inputs",
-        str(INPUTS),
-        "--activation",
-        "sigmoid",
-        "--budget",
-        "5000",
-        "--seed",
-        "4",
-        "--neurons",
-        "3",
-    ]
+    given = ["--inputs", str(INPUTS), *["--activation", "sigmoid", "--budget", "5000", "--seed", "4", "--neurons", "3"]]
     _, err = output(capsys, "identify", target, *given, "--scale", "1.5", "--center", "-0.1", "--out", "run", code=0)
     assert err.endswith("The run is in run")
     written = read_run("run")
@@ -284,17 +223,6 @@ def test_a_run_folder_holds_every_setting_and_can_be_verified(capsys: pytest.Cap
     wider = document(capsys, "verify", "run", "--against", "wider.safetensors", code=1)
     assert wider["largest_error"] == "inf"
     assert "widths differ" in wider["reason"]
-
-
-def test_the_tolerance_of_verify_decides(capsys: pytest.CaptureFixture[str], secret: Network, tmp_path: Path) -> None:
-    hidden, last = secret.layers
-    moved = Network.shallow(hidden.weights, hidden.biases + 1e-5, last.weights, last.biases, hidden.activation)
-    secret.save(tmp_path / "secret.safetensors")
-    moved.save(tmp_path / "moved.safetensors")
-    paths = [str(tmp_path / "moved.safetensors"), "--against", str(tmp_path / "secret.safetensors")]
-    out, _ = output(capsys, "verify", *paths, code=1)
-    assert out.startswith("not the same network")
-    output(capsys, "verify", *paths, "--tolerance", "1e-4", code=0)
 
 
 def test_an_earlier_run_is_kept_unless_told_otherwise(capsys: pytest.CaptureFixture[str], models: str) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import unweave
+from plants import Counted
 from unweave.exposure.answers import FORMS
 from unweave.exposure.result import REFERENCES, Audit, Exposure, duration
 from unweave.networks.planted import general_network
@@ -15,19 +16,8 @@ from unweave.result import Outcome
 TRUTH = general_network(np.random.default_rng(1), inputs=5, neurons=4, outputs=2)
 
 
-class Counted:
-    """A model that counts the points it was asked."""
-
-    def __init__(self) -> None:
-        self.points = 0
-
-    def __call__(self, points: np.ndarray) -> np.ndarray:
-        self.points += len(points)
-        return TRUTH(points)
-
-
 def test_fine_answers_give_the_network_away_and_labels_do_not() -> None:
-    model = Counted()
+    model = Counted(TRUTH)
     found = unweave.audit(model, inputs=5, rate=10.0, max_batch=20, price_per_1000=2.0)
     outcomes = {each.form: each.outcome for each in found.exposures}
     assert list(outcomes) == [form.name for form in FORMS]
@@ -37,7 +27,7 @@ def test_fine_answers_give_the_network_away_and_labels_do_not() -> None:
     labels = next(each for each in found.exposures if each.form == "top-1")
     assert "class labels" in labels.reason
     assert found.is_complete
-    assert found.queries == model.points, "every query is counted once"
+    assert found.queries == model.asked, "every query is counted once"
     full = found.exposures[0]
     assert full.parameters == TRUTH.parameters
     assert full.queries / 20 <= full.requests <= full.queries, "requests are filled with 20 queries at most"
@@ -66,9 +56,9 @@ def test_the_rate_counts_requests_and_batches_fill_them() -> None:
 
 @pytest.mark.parametrize("budget", [65, 100, 500, 900])
 def test_the_budget_holds_for_the_whole(budget: int) -> None:
-    model = Counted()
+    model = Counted(TRUTH)
     found = unweave.audit(model, inputs=5, budget=budget)
-    assert found.queries == model.points <= budget
+    assert found.queries == model.asked <= budget
     assert not found.is_complete
     assert any("budget" in each.reason for each in found.exposures)
     assert all(each.reason for each in found.exposures)
@@ -147,10 +137,10 @@ def test_rounding_far_from_zero_is_seen() -> None:
     ],
 )
 def test_wrong_use_is_told_before_a_query(settings: dict, words: str) -> None:
-    model = Counted()
+    model = Counted(TRUTH)
     with pytest.raises(unweave.InvalidInput, match=words):
         unweave.audit(model, **({"inputs": 5} | settings))
-    assert model.points == 0
+    assert model.asked == 0
 
 
 def test_a_model_that_fails_is_no_model_that_hides() -> None:

@@ -4,6 +4,7 @@ Every test names the entry of the audit that it keeps from coming back. Networks
 biases 0.3 N(0, 1).
 """
 
+import re
 from collections.abc import Callable
 from itertools import pairwise
 
@@ -12,7 +13,8 @@ import pytest
 from scipy import special
 
 import unweave
-from unweave import Outcome
+from unweave import Box, Network, Outcome
+from unweave.activations import SILU
 
 Function = Callable[[np.ndarray], np.ndarray]
 Layers = list[tuple[np.ndarray, np.ndarray]]
@@ -224,3 +226,43 @@ def test_few_neurons_under_a_bending_output_are_not_called_parallel(number: int)
         lambda x: np.tanh(np.tanh(x @ weights.T + biases) @ output.T + offset), inputs=5, seed=number
     )
     assert found.outcome is Outcome.IDENTIFIED
+
+
+class TestWhatIsDelivered:
+    """A claim is about the network that is handed over, with its parameters rounded to float64."""
+
+    @pytest.mark.parametrize(("lower", "seed"), [(1e5, 0), (100.0, 0), (100.0, 1), (0.0, 0)])
+    def test_errors_are_those_of_the_delivered_network(self, lower: float, seed: int) -> None:
+        """One neuron with a huge output weight met a cubic to 1e-08, and to 4e-03 as it was delivered."""
+
+        def cubic(points: np.ndarray) -> np.ndarray:
+            u = 2.0 * (points - lower) - 1.0
+            return u**3 + u
+
+        found = unweave.identify(cubic, inputs=1, domain=Box(lower, lower + 1.0), seed=seed)
+        assert not found.is_identified
+        if found.network is None:
+            assert "its parameters are so large that they cancel" in found.reason
+            return
+        points = lower + np.random.default_rng(1).random((20_000, 1))
+        errors = np.abs(cubic(points) - found.network(points)) / np.std(cubic(points))
+        assert found.certificate is not None
+        assert np.mean(errors <= found.certificate.largest_error) >= 0.98
+        assert float(np.sqrt(np.mean(errors**2))) < 2.0 * found.certificate.rms_error
+
+    def test_two_nearly_linear_neurons_are_said_to_look_like_one(self) -> None:
+        """They are 0.075 of their weights apart; two nearer than 1e-04 were said to."""
+        direction = np.array([-0.56, 0.83]) / np.hypot(0.56, 0.83)
+        pair = Network.shallow(
+            0.04 * np.stack([direction, direction]),
+            np.array([-0.14, -0.137]),
+            np.full((1, 2), 25.0),
+            np.array([0.3]),
+            SILU,
+        )
+        found = unweave.identify(pair, inputs=2, domain=Box(-1, 1), seed=0)
+        assert found.network is not None
+        if found.is_identified:
+            named = re.search(r"two nearer than (\S+) would look like one", found.reason)
+            assert named is not None
+            assert float(named[1]) > 0.075

@@ -82,6 +82,29 @@ class TestFewDigits:
         assert found.outcome is Outcome.IDENTIFIED
         assert any("Output 2 is constant up to rounding" in note for note in found.notes)
 
+    def test_an_output_that_changes_within_its_rounding_is_not_claimed(self) -> None:
+        """Its weights were claimed to 5e-3, and off by 0.23 of those of their neuron: it was 2092 or 2094."""
+
+        def model(points: np.ndarray) -> np.ndarray:
+            neuron = np.clip(points @ [0.95, 0.51] + 0.25, -1.0, 1.0)
+            return np.column_stack([0.99 * neuron + 0.93, 2093.16 - 1.66 * neuron]).astype(np.float16)
+
+        found = unweave.identify(model, inputs=2)
+        assert found.outcome is Outcome.PARTLY_IDENTIFIED
+        assert "Output 2 was rounded to 2 and changes by 2 only: weights into it are not known" in found.reason
+        assert found.certificate is not None
+        assert not np.isfinite(found.certificate.radius)
+
+    def test_a_large_constant_hides_what_is_smaller_than_its_last_digit(self) -> None:
+        def model(points: np.ndarray) -> np.ndarray:
+            neuron = np.tanh(points @ [0.95, 0.51] + 0.25)
+            return np.column_stack([neuron, 1e9 * np.pi + 1e-8 * neuron])
+
+        found = unweave.identify(model, inputs=2)
+        assert found.outcome is Outcome.IDENTIFIED
+        assert "Output 2 was 3.14159e+09 wherever it was asked" in found.reason
+        assert "unless rounding by up to 4.8e-07 hides" in found.reason
+
     @pytest.mark.parametrize("constant", [3230.0, 0.0, np.pi])
     def test_what_rounding_hides_in_a_constant_output_is_not_claimed(self, constant: float) -> None:
         """An output of float16 was always 3230, which hid a neuron that other outputs showed; pi has no such digits."""

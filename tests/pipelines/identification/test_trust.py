@@ -11,24 +11,13 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 import unweave
-from plants import hashed
+from plants import Counted, hashed
 from typechecking import without_checks
 from unweave import Box, Everywhere, InvalidInput, Outcome
 from unweave.activations import HARD_TANH, LEAKY_RELU, RELU, TANH, leaky_relu
 from unweave.networks.network import Network
 
 Function = Callable[[np.ndarray], np.ndarray]
-
-
-class Counted:
-    """A model that counts what it is asked."""
-
-    def __init__(self, function: Function) -> None:
-        self.function, self.asked = function, 0
-
-    def __call__(self, points: np.ndarray) -> np.ndarray:
-        self.asked += len(points)
-        return self.function(points)
 
 
 class TestUnits:

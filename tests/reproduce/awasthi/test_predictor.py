@@ -3,9 +3,9 @@ import pytest
 
 from unweave.activations import RELU
 from unweave.exceptions import InvalidInput
-from unweave.learn.relu_network.units import hermite_tensors
 from unweave.networks.network import Network
 from unweave.networks.planted import relu_network
+from unweave.reproduce.awasthi.exact_moments import hermite_tensors
 from unweave.reproduce.awasthi.predictor import (
     EIGHT_FEATURES,
     TWO_FEATURES,

@@ -5,10 +5,10 @@ from assertions import largest_distance
 from tensors import disturbed
 from unweave.activations import RELU
 from unweave.exceptions import InvalidInput
-from unweave.learn.relu_network.units import hermite_tensors
 from unweave.networks.network import Network
 from unweave.networks.planted import relu_network
 from unweave.networks.symmetries import match
+from unweave.reproduce.awasthi.exact_moments import hermite_tensors
 from unweave.reproduce.awasthi.tensor_algorithms import (
     RecoveredUnits,
     Thresholds,

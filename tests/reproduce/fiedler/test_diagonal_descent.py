@@ -6,12 +6,17 @@ import pytest
 from unweave._kernels import diagonal_descent as kernel
 from unweave.activations import IDENTITY, NAMED, TANH, Activation
 from unweave.exceptions import InvalidInput
-from unweave.identification.peeling.entangled import entangled_weights, normalised
-from unweave.identification.peeling.reparametrised import ReparametrisedNetwork, start
+from unweave.identification.peeling.reparametrised import ReparametrisedNetwork
 from unweave.networks.network import Network
 from unweave.networks.planted import deep_network
 from unweave.networks.symmetries import match
-from unweave.reproduce.fiedler.diagonal_descent import DiagonalDescent, DiagonalLevenbergMarquardt, diagonal_jacobian
+from unweave.reproduce.fiedler.diagonal_descent import (
+    DiagonalDescent,
+    DiagonalLevenbergMarquardt,
+    diagonal_jacobian,
+    start,
+)
+from unweave.reproduce.fiedler.entangled import entangled_weights, normalised
 
 INPUTS, WIDTHS, OUTPUTS = 6, (5, 4), 3
 
@@ -188,3 +193,14 @@ def test_wrong_use_is_refused(seed: int) -> None:
     relu = replace(model, activations=(NAMED["relu"], TANH, TANH))
     with pytest.raises(InvalidInput, match="compiled"):
         DiagonalDescent(steps=1)(relu, points, values, rng=np.random.default_rng(0))
+
+
+def test_the_start_has_ones_and_zeros(seed: int) -> None:
+    network = deep_network(np.random.default_rng(seed), shape=(INPUTS, 6, 4, 4), output_activation=IDENTITY)
+    directions = tuple(normalised(rows) for rows in entangled_weights(network, np.zeros(INPUTS)))
+    model = start(directions, network.activations)
+    assert all(np.all(part == 1.0) for parts in (model.left, model.right, model.outer) for part in parts)
+    assert all(np.all(part == 0.0) for part in model.shifts)
+    neurons = 6 + 4 + 4
+    # [fiedler] counts 3 m - m_L + D with the first left diagonal, which is known.
+    assert model.free_parameters == 3 * neurons - 4

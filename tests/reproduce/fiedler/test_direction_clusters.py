@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from unweave.exceptions import InvalidInput
-from unweave.identification.peeling.entangled import normalised
 from unweave.reproduce.fiedler.direction_clusters import half_sphere_clusters, leader_clusters, without_outputs
+from unweave.reproduce.fiedler.entangled import normalised
 from unweave.reproduce.fiedler.entangled_metrics import worst_of_found, worst_of_truth
 
 INPUTS, GROUPS, COPIES = 8, 10, 12

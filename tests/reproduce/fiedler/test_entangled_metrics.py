@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from unweave.arrays import pack, unpack
-from unweave.identification.peeling.entangled import normalised
+from unweave.reproduce.fiedler.entangled import normalised
 from unweave.reproduce.fiedler.entangled_metrics import (
     distances_up_to_sign,
     false_positives,

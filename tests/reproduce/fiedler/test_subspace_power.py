@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from assertions import farthest_direction
+from tensors import span_of
 from unweave.arrays import pack_squares, packed_size, unpack
 from unweave.numerics.matrix_subspace import MatrixSubspace, span_of_hessians
 from unweave.numerics.subspace_power import Directions
@@ -32,13 +33,6 @@ def random_atoms(seed: int, *, neurons: int = NEURONS) -> np.ndarray:
     draws /= np.linalg.norm(draws, axis=2, keepdims=True)
     coherence = np.max(np.abs(draws @ np.swapaxes(draws, 1, 2) - np.eye(neurons)), axis=(1, 2))
     return draws[np.argmin(coherence)]
-
-
-def span_of(atoms: np.ndarray, *, noise: float = 0.0) -> MatrixSubspace:
-    rng = np.random.default_rng(len(atoms))
-    hessians = rng.normal(size=(2 * len(atoms) + 4, len(atoms))) @ pack_squares(atoms)
-    hessians = hessians + noise * rng.normal(size=hessians.shape)
-    return span_of_hessians(hessians, inputs=atoms.shape[1], rank=len(atoms), floor=noise)
 
 
 def random_span(rng: np.random.Generator, rank: int) -> MatrixSubspace:

@@ -196,12 +196,6 @@ def test_a_control_of_other_coordinates_is_refused(seed: int) -> None:
         control.moments_in(Coordinates.identity(5), np.array([1, 1]))
 
 
-def test_flattenings_are_reshaped_tensors(seed: int) -> None:
-    moments = random_moments(np.random.default_rng(seed), rank=3, degree=4)
-    assert moments.flattening(3, 1).shape == (3, 9)
-    np.testing.assert_array_equal(moments.flattening(4, 2)[4], moments.tensor(4)[1, 1].ravel())
-
-
 def test_wrong_orders_and_directions_are_refused(seed: int) -> None:
     coordinates, rng = Coordinates.identity(3), np.random.default_rng(seed)
     with pytest.raises(InvalidInput, match="orders 1 to 6"):

@@ -6,13 +6,14 @@ noise leaves fewer digits than they lose.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import scipy  # its parts are loaded when first used
 from jaxtyping import Float64
 
 from unweave.arrays import PerPoint, Points, Vector
+from unweave.numerics.least_squares import Policy, Solver, minimise
 
 # One row per neuron: its weights, then its bias.
 Neurons = Float64[np.ndarray, "neurons lifted"]
@@ -71,19 +72,19 @@ class NoisyFit:
         values: the answers.
         shape: of the neurons.
         ridge: relative, on normal equations: keeps coefficients finite where columns depend on each other.
-        damping: of the first step, relative to the power of each number, and the factors that raise it after a step
-            that failed and lower it after one that gained; chosen, as are the next two.
-        attempts: to find a step that gains.
-        patience: steps that gain less than was asked for, one after the other, after which a fit ends.
+        policy: how steps are damped, relative to the power of each number, and when they end; chosen. Small gains end a
+            fit after three steps in a row.
     """
 
     points: Points
     values: PerPoint
     shape: Shape
     ridge: float = 1e-10
-    damping: tuple[float, float, float] = (1e-2, 6.0, 5.0)
-    attempts: int = 7
-    patience: int = 3
+    policy: Policy = field(
+        default_factory=lambda: Policy(
+            growth=6.0, decay=0.2, tries=7, patience=3, largest_damping=np.inf
+        ).always_damped(first=1e-2, least=1e-12)
+    )
 
     def columns(self, neurons: Neurons) -> Columns:
         """Tables that the answers are linear in."""
@@ -97,7 +98,7 @@ class NoisyFit:
         coefficients = self._solve(columns.T @ columns, columns.T @ self.values)
         return Fitted(neurons, coefficients, float(np.sum((self.values - columns @ coefficients) ** 2)))
 
-    def residuals(self, fitted: Fitted) -> PerPoint:
+    def left(self, fitted: Fitted) -> PerPoint:
         """What is left of the answers."""
         return self.values - self.columns(fitted.neurons) @ fitted.coefficients
 
@@ -110,43 +111,46 @@ class NoisyFit:
             gain: relative, of the squares, below which steps count as idle.
             target: sum of squares at which to end.
         """
-        current, damping, idle = self.solved(neurons), self.damping[0], 0
-        for _ in range(steps if len(neurons) else 0):
-            better, damping = self._improved(current, damping)
-            if better is None:
-                break
-            idle = idle + 1 if current.squares - better.squares < gain * current.squares else 0
-            current = better
-            if idle >= self.patience or current.squares <= target:
-                break
-        return current
+        if not len(neurons):
+            return self.solved(neurons)
+        policy = replace(self.policy, steps=steps, gain_tol=self.policy.patience * gain)
+        return minimise(self, neurons, policy, target=target).residuals
 
-    def _improved(self, current: Fitted, damping: float) -> tuple[Fitted | None, float]:
-        """Take one step, damped as much as is needed."""
-        _, raised, lowered = self.damping
-        gram, slope = self._projected(current)
+    def residuals(self, point: Neurons) -> Fitted:
+        """Solve for output weights, once per attempted step."""
+        return self.solved(point)
+
+    def loss(self, residuals: Fitted) -> float:
+        """The sum of their squares."""
+        return residuals.squares
+
+    def moved(self, point: Neurons, step: Vector) -> Neurons:
+        """Add a step."""
+        return point + step.reshape(point.shape)
+
+    def solver(self, point: Neurons, residuals: Fitted) -> Solver:
+        """Solve normal equations by Cholesky factors, damped in proportion to the power of each number."""
+        gram, slope = self._projected(point, residuals.coefficients)
         powers = np.diag(gram) + 1e-12 * float(np.max(np.diag(gram))) + np.finfo(float).tiny
-        for _ in range(self.attempts):
-            try:
-                damped = scipy.linalg.cho_factor(gram + np.diag(damping * powers), check_finite=False)
-                step = scipy.linalg.cho_solve(damped, slope, check_finite=False)
-                tried = self.solved(current.neurons + step.reshape(current.neurons.shape))
-                if tried.squares < current.squares:
-                    return tried, max(damping / lowered, 1e-12)
-            except np.linalg.LinAlgError:
-                pass
-            damping = max(raised * damping, 1e-9)
-        return None, damping
 
-    def _projected(self, fitted: Fitted) -> tuple[np.ndarray, Vector]:
+        def solve(damping: float) -> Vector:
+            try:
+                factor = scipy.linalg.cho_factor(gram + np.diag(damping * powers), check_finite=False)
+            except np.linalg.LinAlgError:
+                return np.full(len(slope), np.nan)
+            return scipy.linalg.cho_solve(factor, slope, check_finite=False)
+
+        return solve
+
+    def _projected(self, neurons: Neurons, coefficients: Vector) -> tuple[np.ndarray, Vector]:
         """Normal equations of the neurons, without what output weights can make of them."""
-        lifted, arguments = self._lifted, self._arguments(fitted.neurons)
-        pulls = self.shape.slope(arguments) * fitted.coefficients[: fitted.width]
+        lifted, arguments = self._lifted, self._arguments(neurons)
+        pulls = self.shape.slope(arguments) * coefficients[: len(neurons)]
         moves = (pulls[:, :, None] * lifted[:, None, :]).reshape(len(lifted), -1)
-        columns = self.columns(fitted.neurons)
+        columns = self.columns(neurons)
         cross = columns.T @ moves
         gram = moves.T @ moves - cross.T @ self._solve(columns.T @ columns, cross)
-        return gram, moves.T @ (self.values - columns @ fitted.coefficients)
+        return gram, moves.T @ (self.values - columns @ coefficients)
 
     def _solve(self, gram: np.ndarray, right: np.ndarray) -> np.ndarray:
         sizes = np.sqrt(np.diag(gram)) + np.finfo(float).tiny

@@ -109,7 +109,7 @@ class CoarseGrowth:
 
     def _grown(self, fit: NoisyFit, current: Fitted, rng: np.random.Generator) -> Fitted:
         """Add the neuron that explains most of what is left, and fit all."""
-        left = fit.residuals(current)
+        left = fit.left(current)
         alone = NoisyFit(fit.points, left, fit.shape)
         pool = self._drawn(fit, rng)
         values = fit.shape.value(fit.points @ pool[:, :-1].T + pool[:, -1])

@@ -47,7 +47,7 @@ def size_limits(neurons: int, inputs: int) -> list[Diagnostic]:
 
 
 def span_quality(subspace: MatrixSubspace) -> list[Diagnostic]:
-    """Gap of the singular values and learnability (SNM3)."""
+    """Gap of the singular values and learnability [fiedler, SNM3]."""
     return [
         at_least(
             "gap of the singular values",
@@ -112,7 +112,7 @@ def consistency(subspace: MatrixSubspace, directions: Directions) -> list[Diagno
 
 
 def incoherence(directions: Directions) -> list[Diagnostic]:
-    """Coherence, frame constant and Gramian of the atoms (Definition 2.3, condition 2.10)."""
+    """Coherence, frame constant and Gramian of the atoms [fiedler, Def. 2.3 and (2.10)]."""
     atoms = directions.atoms
     if len(atoms) == 0:
         return []

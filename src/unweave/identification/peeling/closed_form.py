@@ -18,7 +18,7 @@ from jaxtyping import Float64
 from unweave.activations import IDENTITY, TANH, Activation
 from unweave.arrays import Atoms, PerNeuron, PerOutput, Points, Vector
 from unweave.exceptions import InvalidInput
-from unweave.identification.peeling.entangled import LayerRows
+from unweave.identification.peeling.layer_assignment import LayerRows
 from unweave.identification.peeling.reparametrised import ReparametrisedNetwork, fixed_matrices
 
 

@@ -1,9 +1,6 @@
-"""Which layer an entangled weight belongs to: by far Hessians (first layer), or by a null space (any depth).
+"""Which layer an entangled weight (the gradient of a neuron's argument) belongs to, by a null space, for any depth.
 
-Far Hessians [fiedler, Alg. 4.2]: only first-layer weights are the same at every point, so only
-their squares lie in the span of Hessians at widely spread points.
-
-Null space: for every hidden layer alone, the gradients of all outputs at the base point are
+For every hidden layer alone, the gradients of all outputs at the base point are
 ``J = sum_k alpha_k v_k a_k^T`` over the neurons of that layer, where ``a_k`` is the direction of the neuron's
 effect on the outputs. It is known from the Hessians, whose coefficients are multiples of it. The matrix with
 columns ``vec(v_k a_k^T)`` and ``-vec(J)`` therefore has one null vector per hidden layer, and a neuron's entries in
@@ -17,7 +14,9 @@ from jaxtyping import Float64, Int
 
 from unweave.arrays import Atoms, PackedHessians, PerNeuron, pack_squares
 from unweave.exceptions import InvalidInput
-from unweave.identification.peeling.entangled import LayerRows
+
+# Directions of the neurons of every layer.
+LayerRows = tuple[Float64[np.ndarray, "_ inputs"], ...]
 
 
 @dataclass(frozen=True)
@@ -26,9 +25,9 @@ class LayerAssignment:
 
     Args:
         labels: hidden layer of each direction, counted from 0; -1 where it is open.
-        gap: how clearly layers are told apart: a difference of scores, or a ratio of singular values.
-        strengths: per direction, its score, or by how much its line is nearer than the next.
-        spectrum: the sorted scores, or the singular values.
+        gap: how clearly layers are told apart: a ratio of singular values, or a difference of scores.
+        strengths: per direction, by how much its line is nearer than the next, or its score.
+        spectrum: the singular values, or the sorted scores.
         layers: number of hidden layers told apart.
         order_margin: how clearly the order of the layers follows from their nesting (1 if there is no doubt).
     """
@@ -69,30 +68,6 @@ class NullSpaceRules:
 
 
 RULES = NullSpaceRules()
-
-
-def far_scores(directions: Atoms, far_basis: Float64[np.ndarray, "packed rank"]) -> PerNeuron:
-    """``||P(v v^T)||_F`` of unit vectors, P the projection on a span with this orthonormal basis."""
-    return np.linalg.norm(pack_squares(directions) @ far_basis, axis=1)
-
-
-def first_layer_by_scores(scores: PerNeuron, *, neurons: int) -> LayerAssignment:
-    """The `neurons` best scores make the first layer, the others the second (Algorithm 4.2, lines 11 to 13).
-
-    For three layers this is the whole assignment; in deeper networks label 1 means any later hidden layer.
-
-    Raises:
-        InvalidInput: if there are fewer directions than first-layer neurons.
-    """
-    if not 0 < neurons <= len(scores):
-        raise InvalidInput(f"a first layer of {neurons} needs as many directions, got {len(scores)}.")
-    order = np.argsort(-scores, kind="stable")
-    labels = np.ones(len(scores), dtype=np.int64)
-    labels[order[:neurons]] = 0
-    ordered = scores[order]
-    following = ordered[neurons] if neurons < len(scores) else 0.0
-    layers = 1 + (neurons < len(scores))
-    return LayerAssignment(labels, float(ordered[neurons - 1] - following), scores, ordered, layers)
 
 
 def effects_on_outputs(
@@ -195,7 +170,7 @@ def lines_through(
 
 
 def nesting_residual(outer: Float64[np.ndarray, "outer inputs"], inner: Float64[np.ndarray, "inner inputs"]) -> float:
-    """Share of `inner` outside the row space of `outer`: zero if `inner` is a later layer (G17)."""
+    """Share of `inner` outside the row space of `outer`: zero if `inner` is a later layer."""
     if len(outer) == 0 or len(inner) == 0:
         return 1.0
     basis = np.linalg.svd(outer, full_matrices=False)[2]

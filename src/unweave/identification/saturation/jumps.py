@@ -1,8 +1,8 @@
 """Jumps of a saturated function along a far line: where a neuron switches from one side to the other.
 
-Far from the centre every neuron with a saturating activation is constant, but for a thin slab around
-its hyperplane. Answers on a far line are plateaus; halving the angles between two different ones
-leads into a slab, where two answers already tell how wide it is.
+Far from the centre every neuron with a saturating activation is constant, but for a thin slab around its hyperplane.
+Answers on a far line are plateaus; halving the angles between two different ones leads into a slab, where two answers
+already tell how wide it is.
 """
 
 from collections.abc import Generator
@@ -36,8 +36,7 @@ class Angles:
         per_jump: per plateau that was seen: neighbours whose jumps cancel show up between equal plateaus.
         many: with so many most neighbours are alike, up to several thousand jumps.
         mostly_different: share of neighbours that differ, then, from which on there are no plateaus.
-        queries: on one line, per angle, after which a search does not come to an end; eight are seen for a thousand
-            neurons.
+        queries: on one line, per angle, after which a search does not end; eight are seen for a thousand neurons.
     """
 
     first: int = 24

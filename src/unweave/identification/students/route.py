@@ -119,7 +119,8 @@ class StudentFit:
         rounds: how often students are grown from new starts, the next time with the activations that were best.
         promising: error at each width above which the answers are not those of a small smooth network: functions with
             jumps, and noise, stay above.
-        close: error of a student, one of `few`, that is not grown further before it is thinned; chosen.
+        close: error of a student that is not grown further before it is thinned; chosen.
+        few: activations that go on, up to which that holds: among more, the right one may still be behind.
         hopeful: error of a thinned student above which it is not grown again, and of the best one above which there is
             no other round: none of 24 planted networks was found from there, and most functions that no student
             explains stay above.

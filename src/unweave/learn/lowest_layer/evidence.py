@@ -106,7 +106,7 @@ class LabelNoise:
     """How much noise labels of two classes may have, seen as wrong ones far from all faces.
 
     Args:
-        largest: share above which it is not noise any more; chosen.
+        largest: share above which it is not noise any more; chosen: half of the share that labels drawn at random have.
         none: share up to which labels count as free of it; chosen.
         excused: misplaced points next to a face that it excuses, in units of its share elsewhere; chosen.
     """
@@ -130,12 +130,14 @@ class LowestLayerEvidence:
         calibration: factor of estimated angles: those of unions were up to this factor too small in simulations with
             known errors and ten neurons.
         confidence: of upper limits; customary.
-        least_squares_confidence: of limits of angles by least squares, for which no factor was calibrated; chosen.
+        least_squares_confidence: of limits of angles by least squares, for which no factor was calibrated; chosen:
+            one limit of a thousand is too small.
         fewest_in_band: samples of a band below which a face is not judged; chosen.
         largest_angle: estimated angle above which neurons are not claimed; chosen.
         missing_share: mass of active samples that no neuron explains, in units of the mass of the rarest one, above
             which one is missing; chosen.
-        significant: standard errors by which that mass must exceed what chance explains; chosen.
+        significant: standard errors by which that mass must exceed what chance explains; chosen: normal errors do so
+            three times in 100,000.
         noise: how much noise labels of two classes may have.
         flat_share: share of misplaced points next to a face above which it is not flat, for labels without noise;
             chosen.
@@ -143,7 +145,7 @@ class LowestLayerEvidence:
         exact_residual: of exact labels in units of their spread, below which a fit is exact; chosen, well above
             rounding.
         duplicate_factor: neurons nearer to each other than this many estimated errors may be one that was found
-            twice; chosen.
+            twice; chosen: three standard errors are customary.
         largest_noise_ratio: residual of noisy labels where one unit is active alone, in units of the noise, above
             which the unit is wrong; chosen.
         samples: which are needed, and which judge.

@@ -112,11 +112,5 @@ def fit_table(hidden: Hidden, labels: Labels, *, rules: UpperFitRules = UPPER_RU
     return UpperTable(values, fit_polynomial(hidden, labels, degree=1, rules=rules))
 
 
-def explained_share(upper: Upper, hidden: Hidden, labels: Labels) -> float:
-    """Share of the variance of labels that is explained; on held-out samples an honest one."""
-    spread = float(np.var(labels))
-    return 1.0 - float(np.mean((upper(hidden) - labels) ** 2)) / spread if spread > 0 else 0.0
-
-
 def _design(hidden: Hidden, terms: tuple[tuple[int, ...], ...]) -> Float64[np.ndarray, "points terms"]:
     return np.stack([np.prod(hidden[:, list(term)], axis=1) for term in terms], axis=1)

@@ -22,7 +22,8 @@ class ConditionRules:
         paired_points: up to which all pairs are compared: their cosines take 200 MB then.
         chance: in units of ``sqrt(d / n)``, which is how much moments of Gaussian points scatter, up to which a
             deviation is chance; three, as is usual.
-        no_share: what is below this share of the size of labels, or of inputs, is rounding; chosen.
+        no_share: what is below this share of the size of labels, or of inputs, is rounding; chosen: some
+            thousand roundings of float64.
     """
 
     comfortable_points: float = 0.35
@@ -59,7 +60,7 @@ def check_conditions(
 
 
 def sign_conditions(test: OptimalityTest) -> list[Diagnostic]:
-    """Neurons of each sign against the number of inputs (Theorem 2.1, and 2.2 for one sign)."""
+    """Neurons of each sign against the number of inputs [soltanolkotabi, Thm. 2.1, and 2.2 for one sign]."""
     problem, inputs = test.problem, test.problem.span
     positive, negative = len(problem.positive), len(problem.negative)
     if test.is_one_signed:
@@ -133,7 +134,7 @@ def column_conditions(problem: QuadraticProblem) -> list[Diagnostic]:
 
 
 def rank_conditions(problem: QuadraticProblem, spectrum: SquareSpectrum, rules: ConditionRules) -> list[Diagnostic]:
-    """Rank and conditioning of the squares of the points, which decide on zero loss (Lemma 5.6)."""
+    """Rank and conditioning of the squares of the points, which decide on zero loss [soltanolkotabi, Lemma 5.6]."""
     return [
         at_least(
             "rank of the squares of the points, against points",

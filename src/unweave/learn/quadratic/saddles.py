@@ -37,7 +37,7 @@ class EigenpairSearch:
     Args:
         dense_weights: up to so many weights the Hessian is formed: three times the twenty vectors that Lanczos keeps by
             default, so that below it saves next to nothing. Chosen.
-        steps: largest number of restarts; chosen.
+        steps: largest number of restarts; chosen, to end the search.
         tol: relative residual at which the search ends. The error of the eigenvalue is of the order of its square, far
             below rounding.
         loose_tol: the same in a second search, where the first has not ended because many eigenvalues are near the

@@ -21,7 +21,6 @@ from jaxtyping import Float64
 from unweave.arrays import Atoms, PerNeuron
 from unweave.exceptions import InvalidInput
 from unweave.learn.relu_network.jennrich import Jennrich, RankOneTerms
-from unweave.numerics.matrix_subspace import rank_at_gap
 from unweave.numerics.symmetric_tensors import (
     Tensor,
     fit_directions,
@@ -229,34 +228,6 @@ def powered_directions(tensors: Sequence[Tensor], directions: Atoms, *, order: i
             break
         directions, misfit = moved, trial
     return directions
-
-
-def bending_subspace(
-    second: Float64[np.ndarray, "inputs inputs"], *, rank: int | None = None, floor: float = 0.0
-) -> Float64[np.ndarray, "inputs rank"]:
-    """Orthonormal basis U of the span of the directions, from the Hermite tensor of order 2.
-
-    ``T_2 = sum_i a_i phi(b_i) w_i w_i^T`` of a relu network loses no neuron, so its leading eigenvectors by absolute
-    value span all directions. Moments of ``U^T x`` are then moments of a network on `rank` inputs, without bias.
-
-    Args:
-        second: the tensor of order 2.
-        rank: dimension of the span; found from the largest gap of the eigenvalues if omitted.
-        floor: eigenvalue that errors of the tensor explain.
-
-    Raises:
-        InvalidInput: if `rank` exceeds the inputs.
-
-    Assumes: linearly independent directions; otherwise terms of both signs may cancel.
-    Guarantees: error of order ``floor / gap`` [wedin1972].
-    """
-    if rank is not None and not 0 <= rank <= len(second):
-        raise InvalidInput(f"the span of directions in {len(second)} inputs can't have rank={rank}: lower the rank.")
-    values, vectors = np.linalg.eigh(0.5 * (second + second.T))
-    order = np.argsort(-np.abs(values), kind="stable")
-    sizes = np.abs(values[order])
-    noise = max(floor, np.finfo(float).eps * len(second) * float(np.max(sizes, initial=0.0)))
-    return vectors[:, order[: rank_at_gap(sizes, noise) if rank is None else rank]]
 
 
 def power_step(tensors: Sequence[Tensor], directions: Atoms, *, order: int) -> Atoms:

@@ -80,44 +80,6 @@ def coefficient_table(
     return np.array(rows).reshape(len(orders), len(directions))
 
 
-def ratio_scalars(
-    table: Float64[np.ndarray, "orders neurons"], *, order: int, rules: ScalarRules = SCALAR_RULES
-) -> ReluScalars:
-    """Biases and output weights by the recurrence, from two or four orders [awasthi, Alg. 2].
-
-    For ``order = 1`` from coefficients of orders 2 and 3: ``b = -c_3 / c_2``. For larger l from orders ``l .. l + 3``:
-    with k the one of ``l + 1`` and ``l + 2`` that has the larger coefficient, which is never blind,
-
-        b = -(c_k+1 + (k - 2) c_k-1) / c_k,    a = (-1)^k c_k / (He_k-2(b) phi(b)).
-
-    [awasthi, Alg. 2] prints k in place of ``k - 2`` in both formulas; its lemma has the right indices.
-
-    Args:
-        table: coefficients of orders 2 and 3, or of ``l .. l + 3``.
-        order: l.
-        rules: which biases are reliable.
-
-    Raises:
-        InvalidInput: if the table does not have two, or four, rows.
-    """
-    if len(table) != (2 if order == 1 else 4):
-        raise InvalidInput(f"ratios with order={order} need {2 if order == 1 else 4} orders, got {len(table)}.")
-    if order == 1:
-        degrees, below, middle, above = np.zeros(table.shape[1]), np.zeros(table.shape[1]), table[0], table[1]
-    else:
-        second = np.abs(table[2]) > np.abs(table[1])
-        degrees = np.where(second, order, order - 1).astype(np.float64)
-        below, middle, above = (np.where(second, table[row + 1], table[row]) for row in range(3))
-    is_seen = middle != 0.0
-    divisor = np.where(is_seen, middle, 1.0)
-    biases = np.where(is_seen, -(above + degrees * below) / divisor, np.inf)
-    is_reliable = np.abs(biases) <= rules.largest_bias
-    biases = np.clip(biases, -rules.largest_bias, rules.largest_bias)
-    values = (-1.0) ** degrees * eval_hermitenorm(degrees.astype(np.int64), biases) * normal_density(biases)
-    heights = np.where(values != 0.0, middle / np.where(values != 0.0, values, 1.0), 0.0)
-    return ReluScalars(biases, heights, np.zeros(len(biases)), is_reliable)
-
-
 def fit_scalars(
     table: Float64[np.ndarray, "orders neurons"],
     *,

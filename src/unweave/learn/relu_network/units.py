@@ -1,4 +1,4 @@
-"""Shallow relu networks in unit parameters: Hermite coefficients and tensors in closed form, and signs of the neurons.
+"""Shallow relu networks in unit parameters: Hermite coefficients in closed form, and signs of the neurons.
 
 Conventions throughout: inputs are standard Gaussian; polynomials are the probabilists' ones without normalisation,
 ``He_0 = 1, He_1 = t, He_k+1 = t He_k - k He_k-1``; the tensor of order k is ``T_k = E[f(x) He_k(x)]``, full and
@@ -28,7 +28,6 @@ from unweave.networks.network import Network
 from unweave.networks.signs import resolved
 from unweave.networks.symmetries import reflect
 from unweave.numerics.binary_systems import BinarySystem
-from unweave.numerics.symmetric_tensors import packed_powers, unpack_tensors
 
 Biases = PerNeuron
 
@@ -50,20 +49,6 @@ def relu_coefficient(order: int, biases: Biases) -> Biases:
     if order == 1:
         return ndtr(biases)
     return (-1.0) ** order * eval_hermitenorm(order - 2, biases) * normal_density(biases)
-
-
-def relu_energy(biases: Biases) -> Biases:
-    """``E[relu(t + b)^2]``, the sum of ``g_k(b)^2 / k!`` over all orders."""
-    return (1.0 + biases**2) * ndtr(biases) + biases * normal_density(biases)
-
-
-def affine_error(biases: Biases) -> Biases:
-    """``E[(relu(t + b) - l(t))^2]`` with ``l(t) = t + b`` for positive and 0 for negative biases.
-
-    For large biases of either sign the neuron is an affine function but for this error, and its parameters are not
-    seen in the moments: 0.0058 at 2, 2e-4 at 3 and 3e-6 at 4.
-    """
-    return (1.0 + biases**2) * ndtr(-np.abs(biases)) - np.abs(biases) * normal_density(biases)
 
 
 def unit_parameters(network: Network) -> tuple[Atoms, Biases, Biases]:
@@ -90,23 +75,6 @@ def with_labels_in(network: Network, spread: float) -> Network:
     return Network.shallow(
         hidden.weights, hidden.biases, output.weights / spread, output.biases / spread, hidden.activation, skip
     )
-
-
-def hermite_tensors(network: Network, *, highest: int) -> tuple[np.ndarray, ...]:
-    """The exact Hermite tensors of orders 0 to `highest` of a shallow relu network, weights of any length.
-
-    Raises:
-        InvalidInput: as `unit_parameters`.
-    """
-    directions, biases, output_weights = unit_parameters(network)
-    tensors = []
-    for order in range(highest + 1):
-        packed = (output_weights * relu_coefficient(order, biases)) @ packed_powers(directions, order)
-        tensors.append(unpack_tensors(packed[None], network.inputs, order)[0])
-    tensors[0] = np.asarray(tensors[0] + network.layers[1].biases[0])
-    if network.skip is not None and highest >= 1:
-        tensors[1] = tensors[1] + network.skip[0]
-    return tuple(tensors)
 
 
 @dataclass(frozen=True, eq=False)

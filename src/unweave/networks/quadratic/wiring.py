@@ -6,7 +6,6 @@ products of two features of level j.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from unweave.arrays import packed_size
 from unweave.exceptions import InvalidInput
@@ -114,8 +113,3 @@ def _check_sources(level: int, sources: Sequence[int], *, is_strict: bool) -> No
             f"{given}: a skip link to a source of at most {level - 3} is needed, since a plain chain does not pin "
             "its features down; add one, or allow the chain by is_strict=False."
         )
-
-
-def is_narrowing(wiring: Wiring) -> bool:
-    """Whether widths fall from level to level, as the theory assumes."""
-    return all(below >= above for below, above in pairwise((wiring.inputs, *wiring.widths)))

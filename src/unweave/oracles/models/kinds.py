@@ -10,8 +10,9 @@ from unweave.seals import checksum
 
 # Files that hold pickled objects: reading one runs whatever code it names.
 PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".joblib")
-# Files of models that `oracle_of_file` knows, or refuses by name.
+# Files that hold recorded answers.
 TABLES = (".csv", ".parquet", ".pq")
+# Files of models that `oracle_of_file` knows, or refuses by name.
 FILES = (".onnx", *PICKLES, *TABLES)
 # How addresses of servers begin.
 ADDRESSES = ("http://", "https://")

@@ -30,7 +30,7 @@ MOST_STEPS = 200_000
 
 @dataclass(frozen=True)
 class PredictorSettings:
-    """What Algorithm 5 needs to know.
+    """Hold what [awasthi, Alg. 5] needs to know.
 
     Args:
         accuracy: aimed root mean squared error (epsilon).
@@ -87,14 +87,14 @@ def fit_predictor(
     settings: PredictorSettings,
     rng: np.random.Generator,
 ) -> Predictor:
-    """Algorithm 5: tensors and neurons from the first half of the samples, regression on the second.
+    """Fit a predictor [awasthi, Alg. 5]: neurons from the first half of the samples, regression on the second.
 
     Args:
         points: standard Gaussian inputs.
         values: one answer per point.
         estimate: Hermite tensors of samples.
         order: the l for which the powers of the directions are linearly independent.
-        thresholds: as in Algorithm 4.
+        thresholds: as in [awasthi, Alg. 4].
         settings: accuracy and bounds.
         rng: for the random contractions.
 
@@ -110,7 +110,7 @@ def fit_predictor(
 def regress_on_units(
     units: RecoveredUnits, points: Points, values: Values, *, settings: PredictorSettings
 ) -> Predictor:
-    """Steps 3 and 4 of Algorithm 5: truncated least squares in a ball, by projected gradient descent.
+    """Carry out steps 3 and 4 of [awasthi, Alg. 5]: truncated least squares in a ball, by projected gradient descent.
 
     Parameters beyond their bound are moved to it, which takes none of them farther from the truth: neurons that were
     made of noise have output weights of a million, and with such features every sample would be beyond the cutoff.

@@ -14,13 +14,16 @@ from dataclasses import dataclass, field, replace
 from math import factorial, sqrt
 
 import numpy as np
-from scipy.special import ndtr
+from jaxtyping import Float64
+from scipy.special import eval_hermitenorm, ndtr
 
 from unweave.activations import RELU
 from unweave.arrays import Atoms, PerNeuron, Vector
+from unweave.exceptions import InvalidInput
 from unweave.learn.relu_network.directions import check_orders
 from unweave.learn.relu_network.jennrich import Jennrich
-from unweave.learn.relu_network.moment_networks import coefficient_table, ratio_scalars
+from unweave.learn.relu_network.moment_networks import SCALAR_RULES, ReluScalars, ScalarRules, coefficient_table
+from unweave.learn.relu_network.units import normal_density
 from unweave.networks.network import Network
 from unweave.numerics.symmetric_tensors import Tensor, flattened, leading_directions, power_coefficients
 from unweave.reproduce.fiedler.subspace_power import distinct_directions
@@ -81,7 +84,7 @@ class _Terms:
 def recover_exact(
     tensors: Sequence[Tensor], *, order: int, rng: np.random.Generator, diagonalisation: Jennrich | None = None
 ) -> RecoveredUnits:
-    """Algorithm 1: neurons from exact Hermite tensors, with signs for ``order = 1`` and up to signs above.
+    """Recover neurons [awasthi, Alg. 1] from exact Hermite tensors, with signs for ``order = 1`` and up to signs above.
 
     Args:
         tensors: of orders 0 to ``2 order + 2``.
@@ -105,14 +108,52 @@ def recover_exact(
 
 
 def recover_scalars(tensors: Sequence[Tensor], directions: Atoms, *, order: int) -> tuple[PerNeuron, PerNeuron]:
-    """Algorithm 2: biases (up to the signs of the directions) and output weights."""
+    """Recover biases (up to the signs of the directions) and output weights [awasthi, Alg. 2]."""
     orders = (2, 3) if order == 1 else tuple(range(order, order + 4))
     scalars = ratio_scalars(coefficient_table(tensors, directions, orders=orders), order=order)
     return scalars.biases, scalars.output_weights
 
 
+def ratio_scalars(
+    table: Float64[np.ndarray, "orders neurons"], *, order: int, rules: ScalarRules = SCALAR_RULES
+) -> ReluScalars:
+    """Compute biases and output weights by the recurrence, from two or four orders [awasthi, Alg. 2].
+
+    For ``order = 1`` from coefficients of orders 2 and 3: ``b = -c_3 / c_2``. For larger l from orders ``l .. l + 3``:
+    with k the one of ``l + 1`` and ``l + 2`` that has the larger coefficient, which is never blind,
+
+        b = -(c_k+1 + (k - 2) c_k-1) / c_k,    a = (-1)^k c_k / (He_k-2(b) phi(b)).
+
+    [awasthi, Alg. 2] prints k in place of ``k - 2`` in both formulas; its lemma has the right indices.
+
+    Args:
+        table: coefficients of orders 2 and 3, or of ``l .. l + 3``.
+        order: l.
+        rules: which biases are reliable.
+
+    Raises:
+        InvalidInput: if the table does not have two, or four, rows.
+    """
+    if len(table) != (2 if order == 1 else 4):
+        raise InvalidInput(f"ratios with order={order} need {2 if order == 1 else 4} orders, got {len(table)}.")
+    if order == 1:
+        degrees, below, middle, above = np.zeros(table.shape[1]), np.zeros(table.shape[1]), table[0], table[1]
+    else:
+        second = np.abs(table[2]) > np.abs(table[1])
+        degrees = np.where(second, order, order - 1).astype(np.float64)
+        below, middle, above = (np.where(second, table[row + 1], table[row]) for row in range(3))
+    is_seen = middle != 0.0
+    divisor = np.where(is_seen, middle, 1.0)
+    biases = np.where(is_seen, -(above + degrees * below) / divisor, np.inf)
+    is_reliable = np.abs(biases) <= rules.largest_bias
+    biases = np.clip(biases, -rules.largest_bias, rules.largest_bias)
+    values = (-1.0) ** degrees * eval_hermitenorm(degrees.astype(np.int64), biases) * normal_density(biases)
+    heights = np.where(values != 0.0, middle / np.where(values != 0.0, values, 1.0), 0.0)
+    return ReluScalars(biases, heights, np.zeros(len(biases)), is_reliable)
+
+
 def fix_signs(first: Vector, units: RecoveredUnits, *, is_nearest: bool = False) -> RecoveredUnits:
-    """Algorithm 3: signs of linearly independent directions from the tensor of order 1.
+    """Find signs [awasthi, Alg. 3] of linearly independent directions from the tensor of order 1.
 
     The solution of ``sum_i z_i a_i w_i = T_1`` is ``Phi(b_i)`` for a right and ``-Phi(-b_i)`` for a wrong sign.
 
@@ -138,7 +179,7 @@ def recover_robust(
     rng: np.random.Generator,
     diagonalisation: Jennrich | None = None,
 ) -> RecoveredUnits:
-    """Algorithm 4: neurons up to signs from tensors with errors.
+    """Recover neurons [awasthi, Alg. 4] up to signs from tensors with errors.
 
     Neurons whose coefficients are lost in the errors, those with large biases above all, are left out.
 
@@ -175,7 +216,7 @@ def recover_full_rank(
     rng: np.random.Generator,
     is_nearest: bool = False,
 ) -> RecoveredUnits:
-    """Algorithm 6: neurons with linearly independent directions, signs included, from tensors with errors.
+    """Recover neurons [awasthi, Alg. 6] with linearly independent directions, signs included, from tensors with errors.
 
     Arguments as in `recover_robust` and `fix_signs`.
 

@@ -9,17 +9,17 @@ from itertools import pairwise
 import numpy as np
 
 from unweave.arrays import Atoms, pack_squares, packed_size
-from unweave.identification.peeling.entangled import LayerRows, a_posteriori_bound, drift_constant, measured_drift
-from unweave.identification.peeling.layer_assignment import LayerAssignment, nesting_residual
+from unweave.identification.peeling.layer_assignment import LayerAssignment, LayerRows, nesting_residual
 from unweave.networks.network import Network
 from unweave.reproduce.fiedler.deep_labels import Architecture, EntangledRecovery
 from unweave.reproduce.fiedler.diagonal_descent import Completion
+from unweave.reproduce.fiedler.entangled import a_posteriori_bound, drift_constant, measured_drift
 from unweave.reproduce.fiedler.entangled_metrics import distances_up_to_sign
 from unweave.result import Diagnostic, Verdict, at_least, at_most
 
 
 def architecture_limits(architecture: Architecture) -> list[Diagnostic]:
-    """What can be said before any query: activations, shape and number of neurons (G1 to G3)."""
+    """What can be said before any query: activations, shape and number of neurons."""
     hidden = architecture.activations[:-1]
     suprema = [activation.supremum(order) for activation in architecture.activations for order in (1, 2, 3)]
     bends = min((g.supremum(2) if g.is_smooth else 0.0) for g in hidden)
@@ -50,7 +50,7 @@ def architecture_limits(architecture: Architecture) -> list[Diagnostic]:
 
 
 def recovery_quality(recovery: EntangledRecovery, architecture: Architecture) -> list[Diagnostic]:
-    """The span and the ends of the power method in it (G4, G7, G9, G10, G13)."""
+    """The span and the ends of the power method in it."""
     values, rank = recovery.subspace.singular_values, architecture.visible
     ratios = values[:-1] / np.maximum(values[1:], np.finfo(float).tiny)
     largest = 1 + int(np.argmax(ratios[rank // 2 : 2 * rank])) + rank // 2
@@ -87,7 +87,7 @@ def recovery_quality(recovery: EntangledRecovery, architecture: Architecture) ->
 
 
 def direction_quality(directions: Atoms, hits: np.ndarray) -> list[Diagnostic]:
-    """Hits, Gramian and coherence of the hidden directions (G10 to G12)."""
+    """Hits, Gramian and coherence of the hidden directions."""
     cosines = directions @ directions.T
     squares = pack_squares(directions)
     return [
@@ -110,7 +110,7 @@ def direction_quality(directions: Atoms, hits: np.ndarray) -> list[Diagnostic]:
 
 
 def layer_quality(assignment: LayerAssignment, layers: LayerRows, *, is_by_scores: bool) -> list[Diagnostic]:
-    """Clearness of the labels, conditioning and nesting of the layers (G14 to G17)."""
+    """Clearness of the labels, conditioning and nesting of the layers."""
     found = [_gap_diagnostic(assignment, is_by_scores=is_by_scores)]
     if is_by_scores:
         first = assignment.widths[0]
@@ -136,7 +136,7 @@ def layer_quality(assignment: LayerAssignment, layers: LayerRows, *, is_by_score
 
 
 def fit_quality(completion: Completion, *, fresh_error: float, tolerance: float) -> list[Diagnostic]:
-    """Residual of the fit and error on answers that it has not seen (G18, G19)."""
+    """Residual of the fit and error on answers that it has not seen."""
     return [
         at_most(
             "residual of the fit",
@@ -156,7 +156,7 @@ def fit_quality(completion: Completion, *, fresh_error: float, tolerance: float)
 
 
 def differentiation_quality(*, learnability: float, hessian_error: float, spread: float) -> list[Diagnostic]:
-    """Whether differences are good enough, and answers repeat (G5, G20)."""
+    """Whether differences are good enough, and answers repeat."""
     return [
         at_least(
             "learnability over twice the squared error of a Hessian",
@@ -169,12 +169,12 @@ def differentiation_quality(*, learnability: float, hessian_error: float, spread
 
 
 def radius_quality(angle: float) -> list[Diagnostic]:
-    """Whether the span changes with the radius of the points (G8)."""
+    """Whether the span changes with the radius of the points."""
     return [at_most("change of the span at a third of the radius", angle, 0.1, "drift is not controlled", weak=0.5)]
 
 
 def span_bounds(network: Network, recovery: EntangledRecovery) -> list[Diagnostic]:
-    """Bounds on the error of the span if the recovered network were the true one, and differences exact (G6).
+    """Bounds on the error of the span if the recovered network were the true one, and differences exact.
 
     The first is computed from the drift of its Hessians, the second from norms of its weights alone; that one
     is far above 1 in all experiments, which says nothing against them.

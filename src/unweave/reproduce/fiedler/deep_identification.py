@@ -16,16 +16,14 @@ import numpy as np
 
 from unweave.arrays import Atoms
 from unweave.exceptions import InvalidInput, StageFailed
-from unweave.identification.peeling.entangled import LayerRows
-from unweave.identification.peeling.layer_assignment import LayerAssignment
-from unweave.identification.peeling.reparametrised import start
+from unweave.identification.peeling.layer_assignment import LayerAssignment, LayerRows
 from unweave.networks.network import Network
 from unweave.numerics.matrix_subspace import MatrixSubspace, span_of_hessians
 from unweave.oracles.oracle import Oracle
 from unweave.reproduce.fiedler import deep_diagnostics as checks
 from unweave.reproduce.fiedler.deep_labels import Architecture, EntangledRecovery, FarHessianLabels, Labelling
 from unweave.reproduce.fiedler.derivative_sources import DIFFERENCE_STEP, DerivativeSource, EntrywiseDifferences
-from unweave.reproduce.fiedler.diagonal_descent import Completion, DiagonalDescent, DiagonalLevenbergMarquardt
+from unweave.reproduce.fiedler.diagonal_descent import Completion, DiagonalDescent, DiagonalLevenbergMarquardt, start
 from unweave.reproduce.fiedler.direction_clusters import (
     DirectionClusters,
     half_sphere_clusters,
@@ -182,7 +180,7 @@ class _ReferenceRun:
                 raise StageFailed(f"{diagnostic.name} is {diagnostic.value:.3g}: {diagnostic.advice}.")
 
     def _span(self, derivatives: DerivativeSource, spread: float) -> tuple[np.ndarray, np.ndarray, MatrixSubspace]:
-        """Hessians at Gaussian points around the base point, and their span (Algorithm 4.1, lines 1 to 3)."""
+        """Hessians at Gaussian points around the base point, and their span [fiedler, Alg. 4.1, lines 1 to 3]."""
         inputs, count = self.architecture.inputs, self.settings.hessians_per_neuron * self.architecture.neurons
         points = spread / np.sqrt(inputs) * self.rng.standard_normal((count, inputs))
         hessians = derivatives.hessians(points)
@@ -194,7 +192,7 @@ class _ReferenceRun:
         return points, hessians, span_of_hessians(matrices, inputs=inputs, rank=self.architecture.visible)
 
     def _recover(self, derivatives: DerivativeSource) -> None:
-        """Algorithm 4.1."""
+        """Find entangled weights at a point [fiedler, Alg. 4.1]."""
         center, neurons = np.zeros(self.architecture.inputs), self.architecture.neurons
         began = time.perf_counter()
         points, hessians, subspace = self._span(derivatives, self.settings.spread)
@@ -208,7 +206,7 @@ class _ReferenceRun:
         self._diagnose(checks.recovery_quality(recovery, self.architecture))
 
     def _assign(self, derivatives: DerivativeSource) -> None:
-        """Algorithm 4.2, or another labelling."""
+        """Tell their layers apart [fiedler, Alg. 4.2], or by another labelling."""
         recovery = self._recovery()
         outputs = recovery.output_directions
         apart = without_outputs(recovery.ends.vectors, outputs)
@@ -260,7 +258,7 @@ class _ReferenceRun:
         self._update(outcome=outcome, reason=f"fresh answers differ by {error:.1e} of the largest at most.")
 
     def _check_assumptions(self, derivatives: DerivativeSource) -> None:
-        """Repeat an answer, halve the step, shrink the radius (G20, G5, G8)."""
+        """Repeat an answer, halve the step, shrink the radius."""
         recovery = self._recovery()
         twice = np.zeros((2, self.architecture.inputs))
         spread = float(np.max(np.abs(np.diff(self.oracle.query(twice), axis=0))))

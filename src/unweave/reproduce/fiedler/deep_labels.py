@@ -8,19 +8,13 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.activations import IDENTITY, Activation
-from unweave.arrays import Atoms, PackedHessians, Points, Vector
+from unweave.arrays import Atoms, PackedHessians, PerNeuron, Points, Vector, pack_squares
 from unweave.exceptions import InvalidInput, StageFailed
-from unweave.identification.peeling.entangled import bending_layers, normalised
-from unweave.identification.peeling.layer_assignment import (
-    LayerAssignment,
-    effects_on_outputs,
-    far_scores,
-    first_layer_by_scores,
-    null_space_layers,
-)
+from unweave.identification.peeling.layer_assignment import LayerAssignment, effects_on_outputs, null_space_layers
 from unweave.numerics.matrix_subspace import MatrixSubspace, span_of_hessians
 from unweave.reproduce.fiedler.derivative_sources import DerivativeSource
 from unweave.reproduce.fiedler.direction_clusters import SAME_DIRECTION, leader_clusters, without_outputs
+from unweave.reproduce.fiedler.entangled import bending_layers, normalised
 from unweave.reproduce.fiedler.power_ends import PowerEnds
 
 
@@ -68,7 +62,7 @@ class Architecture:
 
     @property
     def is_pyramid(self) -> bool:
-        """Whether no hidden layer is wider than what comes before it (DNM4)."""
+        """Whether no hidden layer is wider than what comes before it [fiedler, DNM4]."""
         sizes = (self.inputs, *self.widths)
         return all(before >= after for before, after in zip(sizes, self.widths, strict=False))
 
@@ -117,6 +111,30 @@ class Labelling(ABC):
         rng: np.random.Generator,
     ) -> LayerAssignment:
         """Labels of `directions`, which are all hidden entangled weights at the base point."""
+
+
+def far_scores(directions: Atoms, far_basis: Float64[np.ndarray, "packed rank"]) -> PerNeuron:
+    """``||P(v v^T)||_F`` of unit vectors, P the projection on a span with this orthonormal basis."""
+    return np.linalg.norm(pack_squares(directions) @ far_basis, axis=1)
+
+
+def first_layer_by_scores(scores: PerNeuron, *, neurons: int) -> LayerAssignment:
+    """The `neurons` best scores make the first layer, the others the second [fiedler, Alg. 4.2, lines 11 to 13].
+
+    For three layers this is the whole assignment; in deeper networks label 1 means any later hidden layer.
+
+    Raises:
+        InvalidInput: if there are fewer directions than first-layer neurons.
+    """
+    if not 0 < neurons <= len(scores):
+        raise InvalidInput(f"a first layer of {neurons} needs as many directions, got {len(scores)}.")
+    order = np.argsort(-scores, kind="stable")
+    labels = np.ones(len(scores), dtype=np.int64)
+    labels[order[:neurons]] = 0
+    ordered = scores[order]
+    following = ordered[neurons] if neurons < len(scores) else 0.0
+    layers = 1 + (neurons < len(scores))
+    return LayerAssignment(labels, float(ordered[neurons - 1] - following), scores, ordered, layers)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from jaxtyping import Float64
 from unweave.arrays import Gradients, PackedHessians, Points, packed_size, upper_triangle
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Network
-from unweave.numerics.finite_differences import measure_gradients, measure_hessians
+from unweave.numerics.finite_differences import measure_hessians
 from unweave.oracles.oracle import Oracle
 from unweave.oracles.views import StandardOracle
 
@@ -85,7 +85,7 @@ class SharedDifferences(DerivativeSource):
 
     def gradients(self, points: Points) -> Gradients:
         """Gradients by central differences, 2 D queries each."""
-        return measure_gradients(self._plain(), points, step=self.step)
+        return EntrywiseDifferences(self.oracle, self.step).gradients(points)
 
     def hessians(self, points: Points) -> PackedHessians:
         """Hessians by central differences, D^2 + D + 1 queries each."""

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from unweave._kernels import diagonal_descent as kernel
+from unweave.activations import Activation
 from unweave.arrays import Points, Values, root_mean_square
 from unweave.exceptions import InvalidInput
-from unweave.identification.peeling.reparametrised import ReparametrisedNetwork
+from unweave.identification.peeling.layer_assignment import LayerRows
+from unweave.identification.peeling.reparametrised import ReparametrisedNetwork, fixed_matrices
 from unweave.numerics.least_squares import FitToAnswers, Policy, Solver, Step, Stop, minimise, normal_solver
 
 # Numbers of a block of Jacobian rows that are in memory at once (64 MiB).
@@ -39,6 +41,14 @@ class Completion:
     steps: int
     has_converged: bool
     history: tuple[float, ...]
+
+
+def start(directions: LayerRows, activations: tuple[Activation, ...]) -> ReparametrisedNetwork:
+    """Give the model with all diagonals one and all shifts zero, where [fiedler, (4.69)] begins."""
+    matrices = fixed_matrices(directions)
+    left = tuple(np.ones(matrix.shape[1]) for matrix in matrices)
+    ones = tuple(np.ones(len(matrix)) for matrix in matrices)
+    return ReparametrisedNetwork(matrices, activations, left, ones, ones, tuple(np.zeros(len(m)) for m in matrices))
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ class ManyStartsPower:
         steps: largest number of power steps.
         steps_per_round: steps between two looks at who has come to rest.
         residual_tol: stationarity residual at which a start has come to rest.
-        threshold: smallest accepted ``Phi`` (beta of Algorithm 4.1).
+        threshold: smallest accepted ``Phi`` (beta of [fiedler, Alg. 4.1]).
     """
 
     step: float = 2.0

@@ -72,7 +72,7 @@ def correlation_graph(points: Points, labels: Labels) -> IndicatorSets:
 def hessian_clusters(points: Points, labels: Labels) -> IndicatorSets:
     """Sets from the moment of order 2: rows of ``E[f (x x^T - I)]`` are equal for inputs of one set, zero for none.
 
-    For units ``exp(sum_{i in T} x_i)`` without a threshold (Theorem 9), which need no optimisation this way.
+    For units ``exp(sum_{i in T} x_i)`` without a threshold [goel, Thm. 9], which need no optimisation this way.
 
     Args:
         points: Gaussian samples.

@@ -138,10 +138,6 @@ class HermiteMoments:
         """The full symmetric tensor, with ``rank^order`` entries."""
         return np.asarray(self.entries(order)[full_positions(self.rank, order)])
 
-    def flattening(self, order: int, rows: int) -> Float64[np.ndarray, "left right"]:
-        """The tensor as a matrix whose rows are the first `rows` modes."""
-        return self.tensor(order).reshape(self.rank**rows, -1)
-
     def norm(self, order: int) -> float:
         """Frobenius norm of the full tensor, without forming it."""
         return float(np.sqrt(multiplicities(self.rank, order) @ self.entries(order) ** 2))

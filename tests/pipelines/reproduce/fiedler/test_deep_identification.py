@@ -3,7 +3,6 @@ import pytest
 
 from unweave.activations import IDENTITY, RELU, TANH, Activation
 from unweave.exceptions import InvalidInput
-from unweave.identification.peeling.entangled import entangled_weights, normalised
 from unweave.networks.network import Network
 from unweave.networks.planted import deep_network
 from unweave.networks.symmetries import match
@@ -18,6 +17,7 @@ from unweave.reproduce.fiedler.deep_labels import (
 )
 from unweave.reproduce.fiedler.derivative_sources import ExactDerivatives, SharedDifferences
 from unweave.reproduce.fiedler.diagonal_descent import DiagonalDescent, DiagonalLevenbergMarquardt
+from unweave.reproduce.fiedler.entangled import entangled_weights, normalised
 from unweave.reproduce.fiedler.entangled_metrics import (
     distances_up_to_sign,
     false_positives,

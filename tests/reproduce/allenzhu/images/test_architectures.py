@@ -20,11 +20,7 @@ MINIATURES = {
     "alexnet": lambda: LinearlyReadAlexNet(0.125, image_size=8, first_kernel=5, first_stride=1),
 }
 
-
-@pytest.fixture(autouse=True)
-def one_thread(seed: int) -> None:
-    torch.set_num_threads(1)
-    torch.manual_seed(seed)
+pytestmark = pytest.mark.usefixtures("one_thread_of_torch")
 
 
 def large_convolutions(model: nn.Module) -> list[nn.Conv2d]:

@@ -7,11 +7,7 @@ from unweave.reproduce.allenzhu.images.attacks import LinfPGD, NoisyL2PGD
 
 ATTACKS = [LinfPGD(), NoisyL2PGD()]
 
-
-@pytest.fixture(autouse=True)
-def one_thread(seed: int) -> None:
-    torch.set_num_threads(1)
-    torch.manual_seed(seed)
+pytestmark = pytest.mark.usefixtures("one_thread_of_torch")
 
 
 def problem(seed: int) -> tuple[nn.Module, torch.Tensor, torch.Tensor]:

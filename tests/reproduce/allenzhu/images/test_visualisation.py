@@ -9,11 +9,7 @@ from unweave.reproduce.allenzhu.images.visualisation import visualise_features
 
 SHAPE = (3, 8, 8)
 
-
-@pytest.fixture(autouse=True)
-def one_thread(seed: int) -> None:
-    torch.set_num_threads(1)
-    torch.manual_seed(seed)
+pytestmark = pytest.mark.usefixtures("one_thread_of_torch")
 
 
 def linear_model() -> nn.Sequential:

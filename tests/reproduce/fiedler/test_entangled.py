@@ -4,7 +4,9 @@ import pytest
 from unweave.activations import IDENTITY, RELU, SIGMOID, SOFTPLUS, TANH, Activation
 from unweave.arrays import packed_size, unpack
 from unweave.exceptions import InvalidInput
-from unweave.identification.peeling.entangled import (
+from unweave.networks.network import Layer, Network
+from unweave.networks.planted import deep_network
+from unweave.reproduce.fiedler.entangled import (
     a_posteriori_bound,
     a_priori_bound,
     bending_layers,
@@ -23,8 +25,6 @@ from unweave.identification.peeling.entangled import (
     target_span,
     wedin_bound,
 )
-from unweave.networks.network import Layer, Network
-from unweave.networks.planted import deep_network
 from unweave.reproduce.fiedler.entangled_metrics import projector_gap
 
 INPUTS = 6

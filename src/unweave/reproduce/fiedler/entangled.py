@@ -3,8 +3,8 @@
 With rows for neurons, ``D_l = diag(g_l'(z_l))`` and ``z_l`` the pre-activations of layer l at a point, the
 entangled weights of the layers are ``V_1 = W_1`` and ``V_{l+1} = W_{l+1} D_l V_l``. Gradients are multiples of the
 last ones, and every Hessian is a combination of the squares ``v v^T`` of all of them. Only ``V_1`` is the same at
-every point; how far the others drift is bounded at the end of this module. Equation numbers are those of the
-[fiedler, Ch. 4].
+every point; how far the others drift is bounded at the end of this module. Numbers of equations, definitions, lemmas
+and theorems are those of [fiedler, Ch. 4].
 """
 
 from dataclasses import dataclass
@@ -15,9 +15,9 @@ from jaxtyping import Float64
 from unweave.activations import IDENTITY, Activation
 from unweave.arrays import Atoms, Points, Vector, pack_squares
 from unweave.exceptions import InvalidInput
+from unweave.identification.peeling.layer_assignment import LayerRows
 from unweave.networks.network import Network
 
-LayerRows = tuple[Float64[np.ndarray, "_ inputs"], ...]
 LayerTables = tuple[Float64[np.ndarray, "outputs _"], ...]
 
 
