@@ -14,6 +14,10 @@ Every trial that has ended is one line of a JSONL file, keyed by (door, family, 
 goes on where it stopped. A trial that raises is a crash, one that needs too much CPU time is over time; both leave the
 campaign running. The exit code is 1 if anything was wrong or crashed.
 
+`--scheduler processes:2` or `--scheduler tcp://host:8786` sends trials to processes or to workers of a Dask cluster,
+`run(..., elsewhere=)` to any executor. A worker starts this script again as a server of trials, with the same limits of
+CPU time, so that it needs the same files at the same places, and the folder of benchmarks in its `PYTHONPATH`.
+
 `--seed` is the number that the first seven hexadecimal digits of the measured commit form, so that nobody has worked on
 the seeds, and `--summary FILE` keeps the counts of every family with that commit.
 """
@@ -26,7 +30,9 @@ import multiprocessing
 import os
 import resource
 import signal
+import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections import Counter
@@ -36,6 +42,8 @@ from enum import StrEnum
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
+
+from unweave.jobs import Workers, opened_workers, run_jobs
 
 # CPU seconds after the limit in which a trial may still end by itself; then its process is killed.
 GRACE = 10.0
@@ -96,8 +104,28 @@ class OverTime(BaseException):
     """Interrupts a trial; no `Exception`, which code under trial might catch."""
 
 
+@dataclass(frozen=True)
+class Elsewhere:
+    """Where trials run that are not run here.
+
+    Args:
+        workers: as `unweave.jobs.run_jobs` takes them.
+        script: the campaign, which a worker starts to be its server of trials.
+    """
+
+    workers: Workers
+    script: Path
+
+
 def run(
-    families: Sequence[Family], *, fits: int, seed: int, out: Path, processes: int = 2, cpu_seconds: float = 60.0
+    families: Sequence[Family],
+    *,
+    fits: int,
+    seed: int,
+    out: Path,
+    processes: int = 2,
+    cpu_seconds: float = 60.0,
+    elsewhere: Elsewhere | None = None,
 ) -> list[Trial]:
     """Run what the file does not hold yet.
 
@@ -108,6 +136,7 @@ def run(
         out: the file; made if missing.
         processes: trials at the same time.
         cpu_seconds: limit of a trial.
+        elsewhere: workers that run the trials instead of processes that are forked here.
 
     Returns:
         All trials that were asked for, from the file or run now.
@@ -119,7 +148,10 @@ def run(
     is_torn = out.exists() and not out.read_text().endswith("\n")
     with out.open("a") as lines:
         lines.write("\n" if is_torn else "")
-        for trial in _trials(pending, processes, cpu_seconds):
+        trials = (
+            _trials(pending, processes, cpu_seconds) if elsewhere is None else _sent(pending, cpu_seconds, elsewhere)
+        )
+        for trial in trials:
             known[trial.key] = trial
             lines.write(json.dumps(asdict(trial)) + "\n")
             lines.flush()
@@ -159,18 +191,25 @@ def main(families: Sequence[Family], *, description: str) -> int:
     parser.add_argument("--families", nargs="+", choices=sorted({f.name for f in families}))
     parser.add_argument("--processes", type=int, default=2)
     parser.add_argument("--cpu-seconds", type=float, default=60.0, help="limit of a trial")
+    parser.add_argument("--scheduler", help="processes:2, or the address of a Dask scheduler, instead of --processes")
+    parser.add_argument("--serve", action="store_true", help="judge the trials that stdin names, for a worker")
     parser.add_argument("--out", type=Path, default=Path("/tmp") / f"{stem}.jsonl", help="file that is gone on with")
     parser.add_argument("--summary", type=Path, help="file for the counts of every family")
     args = parser.parse_args()
+    if args.serve:
+        _serve(families)
+        return 0
     chosen = [f for f in families if f.door in (args.doors or [f.door]) and f.name in (args.families or [f.name])]
-    trials = run(
-        chosen,
-        fits=args.fits,
-        seed=args.seed,
-        out=args.out,
-        processes=args.processes,
-        cpu_seconds=args.cpu_seconds,
-    )
+    with opened_workers(args.scheduler) as workers:
+        trials = run(
+            chosen,
+            fits=args.fits,
+            seed=args.seed,
+            out=args.out,
+            processes=args.processes,
+            cpu_seconds=args.cpu_seconds,
+            elsewhere=None if workers is None else Elsewhere(workers, Path(sys.argv[0]).resolve()),
+        )
     print(table(trials))
     if args.summary:
         args.summary.write_text(json.dumps(summary(trials, seed=args.seed), indent=1) + "\n")
@@ -250,6 +289,60 @@ def _trials(pending: Iterator[tuple[Family, int]], processes: int, cpu_seconds: 
         for ready in wait(list(busy)):
             yield busy.pop(ready).finish()
         fill()
+
+
+@dataclass(frozen=True)
+class _Sent:
+    """A trial on its way to a worker: the function of a family can't travel, its name can."""
+
+    script: Path
+    door: str
+    family: str
+    seed: int
+    cpu_seconds: float
+
+
+def _sent(pending: Iterator[tuple[Family, int]], cpu_seconds: float, elsewhere: Elsewhere) -> Iterator[Trial]:
+    """Run all of them on workers, and yield each as it ends."""
+    jobs = [_Sent(elsewhere.script, family.door, family.name, seed, cpu_seconds) for family, seed in pending]
+    for _, trial in run_jobs(judge_here, jobs, workers=elsewhere.workers):
+        yield trial
+
+
+# One server for each thread of a worker: a worker may have several, and a server judges one trial after the other.
+_SERVERS = threading.local()
+
+
+def judge_here(job: _Sent) -> Trial:
+    """Judge a trial on a worker, by a server that is started once.
+
+    A worker has threads of its own and may not have children, so that it can't fork trials itself.
+    """
+    server = getattr(_SERVERS, "held", {}).get(job.script)
+    if server is None or server.poll() is not None:
+        command = [sys.executable, str(job.script), "--serve"]
+        server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        _SERVERS.held = {job.script: server}
+    asked = {name: value for name, value in asdict(job).items() if name != "script"}
+    server.stdin.write(json.dumps(asked) + "\n")
+    server.stdin.flush()
+    answer = server.stdout.readline()
+    if not answer:
+        raise RuntimeError(f"the server of trials {job.script} has ended with {server.wait()}: see its stderr.")
+    return Trial(**json.loads(answer))
+
+
+def _serve(families: Sequence[Family]) -> None:
+    """Judge the trials that stdin names, one per line, until it ends; what trials print goes to stderr."""
+    known = {(family.door, family.name): family for family in families}
+    with os.fdopen(os.dup(1), "w") as answers:
+        os.dup2(2, 1)
+        for line in sys.stdin:
+            job = json.loads(line)
+            pending = iter([(known[job["door"], job["family"]], job["seed"])])
+            for trial in _trials(pending, 1, job["cpu_seconds"]):
+                answers.write(json.dumps(asdict(trial)) + "\n")
+                answers.flush()
 
 
 def _judge_and_send(connection: Connection, family: Family, seed: int, cpu_seconds: float) -> None:

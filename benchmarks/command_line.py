@@ -1,6 +1,8 @@
 """What the command lines of benchmarks have in common."""
 
 import argparse
+from collections.abc import Callable, Iterator
+from typing import Any
 
 
 def parser_of(page: str | None) -> argparse.ArgumentParser:
@@ -15,6 +17,31 @@ def seeds_parser_of(page: str | None, *, seeds: int, atol: float | None) -> argp
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--atol", type=float, default=atol, help="largest error of what counts as recovered")
     return parser
+
+
+def add_scheduler(parser: argparse.ArgumentParser) -> None:
+    """Give a benchmark whose seeds are run by `over_seeds` the option that says where."""
+    parser.add_argument("--scheduler", help="where seeds run: processes, processes:2, or a Dask scheduler")
+
+
+def over_seeds(function: Callable[..., Any], args: argparse.Namespace, *settings: Any) -> Iterator[tuple[int, Any]]:
+    """Yield every seed of the options with what a function of seed, options and settings gives, in their order.
+
+    Without a scheduler one after the other, as they are asked for; workers need the folder of benchmarks in their path.
+    """
+    # Some benchmarks set the threads of linear algebra before anything is imported.
+    from unweave.jobs import opened_workers, run_jobs
+
+    seeds = range(args.first, args.first + args.seeds)
+    with opened_workers(args.scheduler) as workers:
+        done = run_jobs(_of_seed, [(function, seed, args, settings) for seed in seeds], workers=workers)
+        for place, result in done if workers is None else sorted(done, key=lambda each: each[0]):
+            yield seeds[place], result
+
+
+def _of_seed(job: tuple[Callable[..., Any], int, argparse.Namespace, tuple]) -> Any:
+    function, seed, args, settings = job
+    return function(seed, args, *settings)
 
 
 def say(words: str) -> None:

@@ -19,7 +19,7 @@ import time
 import numpy as np
 
 import unweave
-from command_line import say, seeds_parser_of
+from command_line import add_scheduler, over_seeds, say, seeds_parser_of
 from unweave.activations import RELU, STEP, TANH, activation_named
 from unweave.identification.plateaus.entry import identify_lowest_layer
 from unweave.networks.network import Layer
@@ -60,16 +60,23 @@ def is_silent(found: Result) -> bool:
     return found.first_layer is not None and "there may be more" not in found.reason and not is_doubted
 
 
+def recovered(
+    seed: int, args: argparse.Namespace, inputs: int, condition: float, units: str, above: str
+) -> tuple[Layer, Result, float]:
+    """The secret layer of a seed, what was found, and CPU seconds."""
+    door = unweave.identify if args.door == "identify" else identify_lowest_layer
+    truth = planted(inputs, condition, units, above, seed)
+    start = time.process_time()
+    found = door(truth, inputs=inputs, seed=seed)
+    return truth.lowest, found, time.process_time() - start
+
+
 def run_cell(args: argparse.Namespace, inputs: int, condition: float, units: str, above: str) -> None:
     """Recover the functions of one kind and print a line about them."""
-    door = unweave.identify if args.door == "identify" else identify_lowest_layer
     hits, silent, errors, rows, costs, seconds = 0, 0, [], [], [], []
-    for seed in range(args.first, args.first + args.seeds):
-        truth = planted(inputs, condition, units, above, seed)
-        start = time.process_time()
-        found = door(truth, inputs=inputs, seed=seed)
-        seconds.append(time.process_time() - start)
-        error = largest_error(found.first_layer, truth.lowest)
+    for seed, (lowest, found, took) in over_seeds(recovered, args, inputs, condition, units, above):
+        seconds.append(took)
+        error = largest_error(found.first_layer, lowest)
         rows.append(found.first_layer.neurons if found.first_layer is not None else 0)
         costs.append(found.queries / (inputs * (inputs + 1)))
         if error <= args.atol:
@@ -77,7 +84,7 @@ def run_cell(args: argparse.Namespace, inputs: int, condition: float, units: str
             errors.append(error)
             continue
         silent += is_silent(found)
-        threshold = -truth.lowest.biases[0]
+        threshold = -lowest.biases[0]
         print(f"    seed {seed}: {rows[-1]} rows, error {error:.1e}, threshold {threshold:.2f}: {found.reason}")
     say(
         f"{inputs:6d} {condition:9.0f} {units:>5} {above:>5} {hits:3d} of {args.seeds:3d} "
@@ -96,6 +103,7 @@ def main() -> None:
     parser.add_argument("--units", nargs="+", default=[STEP.name, RELU.name])
     parser.add_argument("--above", nargs="+", default=["or", "pairs", "tanh"], choices=["or", "pairs", "tanh", "relu"])
     parser.add_argument("--door", default="lowest", choices=["lowest", "identify"])
+    add_scheduler(parser)
     args = parser.parse_args()
     print(
         f"{'inputs':>6} {'condition':>9} {'units':>5} {'above':>5} {'found':>10} {'rows':>11} {'error':>8} "

@@ -19,10 +19,11 @@ from collections.abc import Callable
 import numpy as np
 
 import unweave
-from command_line import say, seeds_parser_of
+from command_line import add_scheduler, over_seeds, say, seeds_parser_of
 from unweave.activations import Activation, activation_named
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
+from unweave.result import Result
 
 NOISE = 1e-8
 
@@ -63,16 +64,20 @@ def answered(network: Network, answers: str, seed: int) -> Callable[[np.ndarray]
     return network
 
 
+def recovered(seed: int, args: argparse.Namespace, shape: tuple[int, int, int]) -> tuple[Network, Result, float]:
+    """The secret network of a seed, what was found, and CPU seconds."""
+    truth = planted(activation_named(args.activation), shape, seed, is_general=args.general)
+    model = answered(truth, args.answers, seed)
+    start = time.process_time()
+    found = unweave.identify(model, inputs=truth.inputs, seed=seed)
+    return truth, found, time.process_time() - start
+
+
 def run(args: argparse.Namespace, shape: tuple[int, int, int]) -> None:
     """Recover the networks of one shape and print a line about them."""
-    activation = activation_named(args.activation)
     identified, wrong, errors, costs, seconds = 0, 0, [], [], []
-    for seed in range(args.first, args.first + args.seeds):
-        truth = planted(activation, shape, seed, is_general=args.general)
-        model = answered(truth, args.answers, seed)
-        start = time.process_time()
-        found = unweave.identify(model, inputs=truth.inputs, seed=seed)
-        seconds.append(time.process_time() - start)
+    for seed, (truth, found, took) in over_seeds(recovered, args, shape):
+        seconds.append(took)
         costs.append(found.queries / truth.parameters)
         error = np.inf
         if found.network is not None and found.network.widths == truth.widths:
@@ -98,6 +103,7 @@ def main() -> None:
     parser.add_argument("--activation", default="relu")
     parser.add_argument("--answers", choices=["exact", "noise", "float32", "float32-model"], default="exact")
     parser.add_argument("--general", action="store_true", help="general form instead of the peers' distribution")
+    add_scheduler(parser)
     args = parser.parse_args()
     args.atol = args.atol or (1e-10 if args.answers == "exact" else 1e-3)
     print(

@@ -21,7 +21,7 @@ SOURCE = Path(unweave.__file__).parent
 
 # A module may import from its own group and from those before it.
 ORDER = (
-    {"exceptions", "extras", "arrays", "activations", "writing", "folders", "seals"},
+    {"exceptions", "extras", "arrays", "activations", "writing", "folders", "seals", "jobs"},
     {"_kernels"},
     {"networks", "numerics", "oracles", "result", "samples"},
     {"certificates"},

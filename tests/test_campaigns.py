@@ -1,9 +1,14 @@
 """The machinery of campaigns, which lies beside the benchmarks: limits, crashes, and going on where it stopped."""
 
 import json
+import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
+
+import pytest
 
 BENCHMARKS = Path(__file__).parent.parent / "benchmarks"
 CAMPAIGN = """
@@ -55,3 +60,48 @@ def test_every_trial_ends_with_a_verdict_and_is_run_once(tmp_path: Path) -> None
         "crash": 2,
         "over time": 1,
     }
+
+
+def write_script(folder: Path) -> Path:
+    """The campaign as a file that workers import to find its functions, without beginning a campaign of their own."""
+    script = folder / "campaign_of_a_test.py"
+    source = CAMPAIGN.format(folder=str(BENCHMARKS))
+    script.write_text(source.replace("sys.exit(", 'if __name__ == "__main__":\n    sys.exit('))
+    return script
+
+
+def started(script: Path, out: Path, *options: str) -> subprocess.Popen[str]:
+    command = [sys.executable, str(script), "--fits", "6", "--cpu-seconds", "0.2", "--out", str(out), *options]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def verdicts_of(campaign: subprocess.Popen[str], out: Path) -> dict[int, tuple[str, str]]:
+    _, errors = campaign.communicate()
+    assert campaign.returncode == 1, errors
+    trials = [json.loads(line) for line in out.read_text().splitlines()]
+    assert len(trials) == 6
+    return {trial["seed"]: (trial["verdict"], trial["detail"]) for trial in trials}
+
+
+@pytest.mark.slow
+def test_workers_judge_as_forks_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from distributed import Client, LocalCluster
+
+    script = write_script(tmp_path)
+    forked = verdicts_of(started(script, tmp_path / "forked"), tmp_path / "forked")
+    assert forked[5] == ("right", "as planted")
+    out = tmp_path / "processes"
+    assert verdicts_of(started(script, out, "--scheduler", "processes:2"), out) == forked
+    out = tmp_path / "cluster"
+    # The workers of this cluster get the path of this process.
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    with LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as cluster:
+        with Client(cluster) as client:
+            worker = next(iter(client.run(os.getpid).values()))
+        campaign = started(script, out, "--scheduler", cluster.scheduler_address)
+        end = time.monotonic() + 60.0
+        while not (out.exists() and out.stat().st_size) and time.monotonic() < end:
+            time.sleep(0.005)
+        # One of two workers is killed while trials are left.
+        os.kill(worker, signal.SIGKILL)
+        assert verdicts_of(campaign, out) == forked

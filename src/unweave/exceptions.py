@@ -89,6 +89,10 @@ class NotWritten(UnweaveError):
     """Report that results could not be written: the disk is full, or the place turned out to be protected."""
 
 
+class WorkersFailed(UnweaveError):
+    """Report that the processes or machines that were given for jobs have died. What was done before is not lost."""
+
+
 class StageFailed(UnweaveError):
     """Report that a stage failed for a mathematical reason; becomes the outcome of a run, never leaves it."""
 

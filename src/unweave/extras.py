@@ -16,6 +16,7 @@ EXTRAS = {
     "onnxruntime": "onnx",
     "httpx": "http",
     "jsonpath": "http",
+    "distributed": "dask",
 }
 
 

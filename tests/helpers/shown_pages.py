@@ -21,7 +21,7 @@ from unweave.reports.audit import as_document
 from unweave.reports.files import environment
 from unweave.reports.html.audits import audit_page
 from unweave.reports.html.corrections import correction_page
-from unweave.reports.html.landscapes import landscape_page
+from unweave.reports.html.landscapes import activations_page, landscape_page, phase_diagram_page, trainings_page
 from unweave.reports.html.origin import Origin
 from unweave.reports.html.page import Page
 from unweave.reports.html.results import result_page
@@ -83,9 +83,31 @@ def hostile_result() -> Result:
 def landscape_document() -> dict:
     points = [
         {"neurons": size, "inputs": 4, "runs": 16, "global": 4 * size, "networks": 4, "clean": size, "seconds": 0.5}
+        | {"clean_interval": [0.1 * size, 0.2 + 0.2 * size]}
         for size in range(1, 5)
     ]
-    return envelope("landscape") | {"varied": "neurons", "crossing": 2.2, "crossing_error": 0.3, "points": points}
+    fit = {"varied": "neurons", "crossing": 2.2, "crossing_error": 0.3, "published": None}
+    return envelope("landscape") | fit | {"points": points}
+
+
+def phase_diagram_document() -> dict:
+    points = [point | {"inputs": inputs} for inputs in (4, 5) for point in landscape_document()["points"]]
+    rows = [{"inputs": 4, "crossing": 2.2, "crossing_error": 0.3}]
+    rows.append({"inputs": 5, "crossing": "nan", "crossing_error": "nan"})
+    sizes = {"neurons": [1, 2, 3, 4], "inputs": [4, 5]}
+    return envelope("phase diagram") | sizes | {"crossings": rows, "points": points}
+
+
+def trainings_document() -> dict:
+    curves = [
+        {"neurons": size, "inputs": 4, "steps": [0, 250], "errors": [[1.0, 0.5 / size], [1.0, 1e-5]]} for size in (2, 3)
+    ]
+    return envelope("training curves") | {"curves": curves}
+
+
+def activations_document() -> dict:
+    curves = [{"name": HOSTILE, "values": [0.0, 0.0, 1.0]}, {"name": "tanh", "values": [-0.8, 0.0, 0.8]}]
+    return envelope("activation curves") | {"arguments": [-1.0, 0.0, 1.0], "curves": curves}
 
 
 def correction_document() -> dict:
@@ -155,6 +177,9 @@ MAKERS: dict[str, Callable[[], Page]] = {
     "quadratic": lambda: result_page(_quadratic(), plain_origin()),
     "wide": lambda: result_page(_wide(), plain_origin()),
     "landscape": lambda: landscape_page(landscape_document(), plain_origin()),
+    "phase diagram": lambda: phase_diagram_page(phase_diagram_document(), plain_origin()),
+    "training curves": lambda: trainings_page(trainings_document(), plain_origin()),
+    "activation curves": lambda: activations_page(activations_document(), plain_origin()),
     "audit": lambda: audit_page(as_document(audit_of_everything()), plain_origin()),
     "correction": lambda: correction_page(correction_document(), plain_origin()),
 } | {

@@ -5,7 +5,7 @@ the batch; the others move together, so nobody waits for the slowest start of a 
 """
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import jax
@@ -196,7 +196,24 @@ FUNCTIONS: dict[str, Function] = diagonal_descent.FUNCTIONS | {
     "quadratic": jnp.square,
     "relu": lambda t: jnp.maximum(t, 0.0),
     "hard_tanh": lambda t: jnp.clip(t, -1.0, 1.0),
+    "mish": jax.nn.mish,
+    "elu": jax.nn.elu,
+    "selu": jax.nn.selu,
 }
+
+
+def _leaky_relu(t, slope):
+    return jnp.maximum(t, slope * t)
+
+
+@lru_cache(maxsize=64)
+def _family(name: str) -> Function | None:
+    """A function that carries a number, the same one for the same name, so that it is compiled once."""
+    family, _, number = name.partition("(")
+    if not number:
+        return None
+    value = float(number.removesuffix(")"))
+    return {"leaky_relu": partial(_leaky_relu, slope=value), "elu": partial(jax.nn.elu, alpha=value)}.get(family)
 
 
 def _function(activation: Activation | Function) -> tuple[Function, tuple[float, float, float]]:
@@ -206,12 +223,13 @@ def _function(activation: Activation | Function) -> tuple[Function, tuple[float,
     law = activation.rewriting
     if law is not None and law.base.name in FUNCTIONS:
         return FUNCTIONS[law.base.name], (law.inner, law.outer, law.offset)
-    if activation.name not in FUNCTIONS:
+    function = FUNCTIONS.get(activation.name) or _family(activation.name)
+    if function is None:
         raise InvalidInput(
-            f"the compiled batch knows {', '.join(sorted(FUNCTIONS))} and softplus(beta), got {activation}: give a "
-            "function of one JAX array instead."
+            f"the compiled batch knows {', '.join(sorted(FUNCTIONS))}, softplus(beta), elu(alpha) and "
+            f"leaky_relu(slope), got {activation}: give a function of one JAX array instead."
         )
-    return FUNCTIONS[activation.name], (1.0, 1.0, 0.0)
+    return function, (1.0, 1.0, 0.0)
 
 
 def _slopes_at(output_weights, weights, points, labels, inner, outer, offset, function, trains_outputs):

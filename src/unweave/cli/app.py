@@ -11,17 +11,18 @@ from typing import Annotated
 import typer
 
 from unweave import __version__
-from unweave.cli import audit, demo, doctor, explore, identify, journal, learn, report, reproduce, verify
+from unweave.cli import audit, demo, doctor, explore, identify, journal, landscape, learn, report, reproduce, verify
 from unweave.cli.console import (
     EXIT_CODES,
     IDENTIFIED,
     INTERRUPTED,
     MODEL_FAILED,
     NOT_WRITTEN,
+    PARTLY_IDENTIFIED,
     WRONG_USE,
     complain,
 )
-from unweave.exceptions import NotWritten, OracleError, TransportFailed, UnweaveError
+from unweave.exceptions import NotWritten, OracleError, TransportFailed, UnweaveError, WorkersFailed
 
 app = typer.Typer(
     help="Recover a neural network from its answers.",
@@ -35,7 +36,7 @@ app.command(epilog=EXIT_CODES)(identify.identify)
 app.command(epilog=EXIT_CODES)(audit.audit)
 app.add_typer(learn.app, name="learn")
 app.add_typer(journal.app, name="journal")
-app.command(epilog=EXIT_CODES)(explore.landscape)
+app.command(epilog=EXIT_CODES)(landscape.landscape)
 app.command(epilog=EXIT_CODES)(explore.correction)
 app.command(epilog=EXIT_CODES)(reproduce.reproduce)
 app.command(epilog=EXIT_CODES)(verify.verify)
@@ -73,6 +74,8 @@ def run(arguments: list[str] | None = None) -> int:
 def _code_of(error: UnweaveError) -> int:
     if isinstance(error, NotWritten):
         return NOT_WRITTEN
+    if isinstance(error, WorkersFailed):
+        return PARTLY_IDENTIFIED
     return MODEL_FAILED if isinstance(error, OracleError | TransportFailed) else WRONG_USE
 
 

@@ -1,9 +1,7 @@
-"""Commands that measure what training does: `unweave landscape` and `unweave correction`."""
+"""`unweave correction`: what freezing lower units costs."""
 
 import sys
 from contextlib import redirect_stdout
-from enum import StrEnum
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -11,15 +9,11 @@ import typer
 
 from unweave.cli.console import (
     AsJson,
-    Overwrite,
     Quiet,
     Seed,
     check_kept,
-    check_out,
-    check_picture,
     leave_when_measured,
     optional_numbers,
-    save_picture,
     show,
     show_json,
 )
@@ -30,77 +24,6 @@ from unweave.oracles.models.names import named_object
 
 if TYPE_CHECKING:
     from unweave.explore.feature_correction.result import FeatureCorrection
-    from unweave.explore.landscape.experiment import LandscapeCurve
-
-
-class SearchName(StrEnum):
-    """How a run looks for a minimum."""
-
-    NEWTON = "newton"
-    GRADIENT = "gradient"
-
-
-def landscape(
-    neurons: Annotated[str, typer.Option(help="Hidden neurons: a number, or a range such as 8:14.")] = "8:14",
-    inputs: Annotated[str, typer.Option(help="Inputs: a number, or a range; one of the two is a range.")] = "10",
-    activation: Annotated[str, typer.Option(help="Activation of planted and learnt networks.")] = "softplus",
-    samples: Annotated[int, typer.Option(min=1, help="Samples of every planted network.")] = 100,
-    planted: Annotated[int, typer.Option(min=1, help="Planted networks per size.")] = 10,
-    starts: Annotated[int, typer.Option(min=1, help="Random starts per network.")] = 10,
-    search: Annotated[SearchName, typer.Option(help="How a run looks for a minimum.")] = SearchName.NEWTON,
-    random_labels: Annotated[bool, typer.Option("--random-labels", help="Random labels, no planted network.")] = False,
-    picture: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the curve.")] = None,
-    seed: Seed = 0,
-    out: Annotated[Path | None, typer.Option(metavar="FOLDER", help="Write the curve and its settings here.")] = None,
-    overwrite: Overwrite = False,
-    as_json: AsJson = False,
-    quiet: Quiet = False,
-) -> None:
-    """Count how often random starts reach a global minimum, and find the size at which they begin to."""
-    many, few = _sizes(neurons, inputs)
-    check_picture(picture)
-    check_out(out, overwrite=overwrite)
-    with counted_progress(is_shown=not quiet, unit="sizes done") as tell:
-        tell("compiling", 0)
-        from unweave.activations import activation_named
-        from unweave.explore.landscape.experiment import (
-            GradientSearch,
-            LandscapeDesign,
-            NewtonSearch,
-            sweep,
-        )
-
-        design = LandscapeDesign(
-            activation_named(activation), samples, planted, starts, has_random_labels=random_labels
-        )
-        done = count(1)
-        settings: dict[str, Any] = {
-            "search": NewtonSearch() if search is SearchName.NEWTON else GradientSearch(),
-            "seed": seed,
-            "progress": lambda _: tell("training", next(done)),
-        }
-        curve = sweep(design, neurons=many, inputs=few, **settings)
-    _deliver_curve(curve, picture, as_json=as_json)
-    if out is not None:
-        from unweave.reports.landscape import as_document
-        from unweave.reports.measurements import write_measurement
-
-        asked = {"neurons": neurons, "inputs": inputs, "activation": activation, "samples": samples, "planted": planted}
-        asked |= {"starts": starts, "search": search.value, "random_labels": random_labels, "seed": seed}
-        write_measurement(out, as_document(curve), {"command": "landscape"} | asked, overwrite=overwrite)
-
-
-def _deliver_curve(curve: "LandscapeCurve", picture: Path | None, *, as_json: bool) -> None:
-    from unweave.reports.landscape import as_document, report
-
-    if as_json:
-        show_json(as_document(curve))
-    else:
-        show(report(curve))
-    if picture is not None:
-        from unweave.reports.pictures.landscape import draw_landscape
-
-        save_picture(draw_landscape(curve), picture)
 
 
 def correction(
@@ -210,22 +133,3 @@ def _deliver(result: "FeatureCorrection", out: Path | None, *, as_json: bool, qu
         save_with_picture(result, out)
         if not (quiet or as_json):
             typer.echo(f"Table, numbers and picture are in {out}", err=True)
-
-
-def _sizes(neurons: str, inputs: str) -> tuple[int | list[int], int | list[int]]:
-    """Numbers of neurons and of inputs; one of the two varies."""
-    many, few = _range(neurons, "neurons"), _range(inputs, "inputs")
-    if len(many) > 1 and len(few) > 1:
-        raise InvalidInput(f"one of --neurons and --inputs needs to be a single number, got {neurons} and {inputs}.")
-    return (many[0], few) if len(few) > 1 else (many, few[0])
-
-
-def _range(words: str, name: str) -> list[int]:
-    first, _, last = words.partition(":")
-    try:
-        sizes = list(range(int(first), int(last or first) + 1))
-    except ValueError:
-        sizes = []
-    if not sizes or sizes[0] < 1:
-        raise InvalidInput(f"--{name} needs to be a number or a range such as 8:14, got {words!r}.")
-    return sizes

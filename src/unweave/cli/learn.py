@@ -302,17 +302,11 @@ def _engine(scheduler: str | None) -> Iterator["Engine | None"]:
     if scheduler is None:
         yield None
         return
-    try:
-        from distributed import Client
-    except ImportError as error:
-        raise InvalidInput("--scheduler needs Dask: install it with pip install 'unweave[dask]'.") from error
-    from unweave.samples.sums import DaskCluster
+    from unweave.jobs import dask_client
 
-    try:
-        client: Any = Client(scheduler, timeout=10)
-    except (OSError, ValueError) as error:
-        raise InvalidInput(f"there is no Dask scheduler at {scheduler}: {error}.") from error
-    with client:
+    with dask_client(scheduler) as client:
+        from unweave.samples.sums import DaskCluster
+
         yield DaskCluster(client)
 
 

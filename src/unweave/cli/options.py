@@ -69,3 +69,10 @@ Binary = Annotated[
 ]
 Concurrency = Annotated[int | None, typer.Option(min=1, help="Requests at once; 4 if omitted.", rich_help_panel=SERVER)]
 Timeout = Annotated[float | None, typer.Option(help="Seconds for a request; 30 if omitted.", rich_help_panel=SERVER)]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Where independent runs are computed: processes, processes:4, or a Dask scheduler such as tcp://host:8786.",
+    ),
+]

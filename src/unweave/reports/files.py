@@ -55,11 +55,19 @@ NETWORK, RESULT, SETTINGS = "network.safetensors", "result.json", "settings.json
 FIRST_LAYER = "first_layer.safetensors"
 FILES = (SETTINGS, RESULT, NETWORK, FIRST_LAYER)
 # Documents of folders that hold no result, by their kinds.
-MEASUREMENTS = {"audit": "audit.json", "landscape": "landscape.json"}
+MEASUREMENTS = {
+    "audit": "audit.json",
+    "landscape": "landscape.json",
+    "phase diagram": "phase_diagram.json",
+    "training curves": "training_curves.json",
+    "activation curves": "activation_curves.json",
+}
+# Folder of the sizes of a landscape that are done.
+SIZES = "sizes"
 # What `unweave report --html` writes beside the other files; it goes when another run comes.
 REPORT = "report.html"
-# Answers of a run that goes on: they are there before anything else is, and stay.
-JOURNAL_FILES = frozenset(ANSWERS)
+# Answers and sizes of a run that goes on: they are there before anything else is, and stay.
+JOURNAL_FILES = frozenset((*ANSWERS, SIZES))
 # How documents begin.
 BEGINNING = b'{\n  "format": "unweave'
 # Packages that results depend on; some are optional extras.

@@ -1,10 +1,11 @@
 import numpy as np
 import pytest
+from scipy import special
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
 from unweave.exceptions import InvalidInput
-from unweave.explore.landscape.logistic import fit_logistic
+from unweave.explore.landscape.logistic import fit_logistic, wilson_interval
 
 
 def test_the_fit_is_that_of_logistic_regression() -> None:
@@ -45,3 +46,23 @@ def test_wrong_counts_are_refused() -> None:
         fit_logistic(np.array([1.0]), np.array([1.0]), 10)
     with pytest.raises(InvalidInput, match="from 0 to 10"):
         fit_logistic(np.arange(2.0), np.array([0.0, 11.0]), 10)
+
+
+@pytest.mark.parametrize(("successes", "trials"), [(0, 10), (3, 10), (10, 10), (49, 100)])
+def test_wilson_intervals_are_where_the_score_test_stops(successes: int, trials: int) -> None:
+    low, high = wilson_interval(successes, trials)
+    share, quantile = successes / trials, float(special.ndtri(0.975))
+    assert 0.0 <= low <= share <= high <= 1.0
+    for end, is_open in ((low, successes > 0), (high, successes < trials)):
+        # A chance at an end of the interval is 1.96 of its own standard errors away from what was seen.
+        if is_open:
+            assert abs(share - end) == pytest.approx(quantile * np.sqrt(end * (1 - end) / trials), rel=1e-9)
+    assert (low > 0.0, high < 1.0) == (successes > 0, successes < trials)
+
+
+@pytest.mark.parametrize("count", [1.0, 5.0, 9.0])
+def test_equal_counts_cross_nothing(count: float) -> None:
+    fit = fit_logistic(np.arange(1.0, 6.0), np.full(5, count), 10)
+    assert np.isnan(fit.crossing)
+    # One success more is a slope.
+    assert np.isfinite(fit_logistic(np.arange(1.0, 6.0), np.append(np.full(4, count), count + 1), 10).crossing)

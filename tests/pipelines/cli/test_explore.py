@@ -1,4 +1,4 @@
-"""`unweave correction` and `unweave landscape`: what training does, in tables, JSON and pictures."""
+"""`unweave correction`: what training does, in tables, JSON and pictures."""
 
 import io
 import json
@@ -78,26 +78,3 @@ def test_a_file_that_holds_something_else_is_refused(
     asked = ["--model", "correction_models:perceptron", "--data", str(tmp_path / "data.npz")]
     assert run(["correction", *asked]) == 2
     assert "needs an .npz file with x_train" in " ".join(capsys.readouterr().err.split())
-
-
-def test_landscapes(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
-    given = ["landscape", "--neurons", "1:4", "--inputs", "3", "--samples", "6", "--planted", "3", "--starts", "2"]
-    picture = tmp_path / "curve.png"
-    assert run([*given, "--picture", str(picture), "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
-    assert document["varied"] == "neurons"
-    assert [point["neurons"] for point in document["points"]] == [1, 2, 3, 4]
-    # With four neurons there are 16 parameters for 6 samples.
-    assert document["points"][-1]["global"] == 6
-    assert picture.read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.parametrize("neurons", ["0:3", "a", "5:2", ""])
-def test_wrong_sizes_of_landscapes_are_told(neurons: str, capsys: pytest.CaptureFixture) -> None:
-    assert run(["landscape", "--neurons", neurons]) == 2
-    assert "a number or a range" in capsys.readouterr().err
-
-
-def test_a_landscape_varies_one_size(capsys: pytest.CaptureFixture) -> None:
-    assert run(["landscape", "--neurons", "2:3", "--inputs", "2:3"]) == 2
-    assert "single number" in capsys.readouterr().err

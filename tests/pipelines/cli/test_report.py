@@ -115,14 +115,29 @@ def test_estimators_have_reports(folder: Path, options: str, words: str) -> None
     assert (folder / "run" / "report.html").read_text().count("<script") == 2, "of data and of the page"
 
 
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        (
+            "landscape --neurons 1:3 --inputs 2:3 --samples 4 --planted 2 --starts 2",
+            "Global minima over neurons and inputs",
+        ),
+        ("landscape --figure 1", "sigmoid, b = 4"),
+        ("landscape --figure 4b-ones --steps 250 --planted 1", "Gradient descent on random labels"),
+    ],
+)
+def test_phase_diagrams_and_figures_have_reports(folder: Path, command: str, words: str) -> None:
+    assert run([*command.split(), "--out", "run", "--quiet"]) == 0
+    assert done("report run --html") == 0
+    assert words in page_of(folder / "run" / "report.html")
+
+
 def test_landscapes_have_folders_and_reports(folder: Path, capsys: pytest.CaptureFixture) -> None:
     command = "landscape --neurons 1:2 --inputs 2 --samples 4 --planted 2 --starts 2 --out run"
     assert run(command.split()) == 0
     assert done("report run --html") == 0
     text = page_of(folder / "run" / "report.html")
     assert "unweave landscape --neurons 1:2 --inputs 2" in text
-    assert run(command.split()) == 2
-    assert "overwrite" in capsys.readouterr().err
     (folder / "run" / "landscape.json").write_text((folder / "run" / "landscape.json").read_text().replace("2", "3"))
     assert done("report run --html") == 2
     assert "landscape.json" in capsys.readouterr().err
@@ -164,6 +179,7 @@ def test_a_report_that_cannot_be_written_leaves_with_5(capsys: pytest.CaptureFix
         "identify secret.safetensors --center 0.5 --scale 2.0 --activation tanh --coverage 0.9",
         "learn quadratic 'my samples.csv' --target y --bias --signs both",
         "landscape --neurons 1:2 --inputs 2 --samples 4 --planted 1 --starts 1 --random-labels",
+        "landscape --figure 1",
     ],
 )
 def test_the_command_of_a_report_repeats_the_run(folder: Path, command: str) -> None:

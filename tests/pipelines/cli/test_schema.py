@@ -49,6 +49,9 @@ COMMANDS: dict[str, tuple[str, int]] = {
     "audit": ("audit secret.safetensors --forms float32,top-1 --rate 10 --price-per-1000 2", 0),
     "audit, cut short": ("audit secret.safetensors --budget 120", 4),
     "landscape": ("landscape --neurons 1:2 --inputs 2 --samples 4 --planted 2", 0),
+    "landscape, two ranges": ("landscape --neurons 1:2 --inputs 2:3 --samples 4 --planted 2 --starts 2", 0),
+    "landscape, activations": ("landscape --figure 1", 0),
+    "landscape, trainings": ("landscape --figure 4b-ones --steps 250 --planted 1", 0),
     "correction": (
         "correction --model correction_models:small_convolutions --data images.npz --seeds 1 --epochs 1 "
         "--windows 0 --prox 1e-3 --depths 1",

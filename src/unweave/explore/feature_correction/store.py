@@ -12,6 +12,7 @@ import numpy as np
 from safetensors.numpy import save
 
 from unweave.exceptions import InvalidInput, UnreadableFile
+from unweave.explore.configurations import check_same
 from unweave.explore.feature_correction.plan import Training
 from unweave.explore.feature_correction.records import Record
 from unweave.explore.feature_correction.subjects import TrainedModel
@@ -87,7 +88,7 @@ class FolderStore:
         try:
             if path.exists():
                 held = json.loads(path.read_text(encoding="utf-8"))
-                _check_same(folder, held if isinstance(held, dict) else {}, json.loads(text))
+                check_same(folder, held if isinstance(held, dict) else {}, json.loads(text))
             elif folder.exists() and not _is_begun(folder):
                 raise InvalidInput(f"{folder} holds no measurement of Unweave, so it is left alone: name another.")
             (folder / TRAININGS).mkdir(parents=True, exist_ok=True)
@@ -153,19 +154,3 @@ def _is_begun(folder: Path) -> bool:
     trainings = folder / TRAININGS
     is_bare = not trainings.exists() or (trainings.is_dir() and not names_in(trainings))
     return is_bare and names_in(folder) <= {TRAININGS}
-
-
-def _check_same(folder: Path, held: Mapping[str, Any], asked: Mapping[str, Any]) -> None:
-    different = sorted(name for name in {*held, *asked} if held.get(name) != asked.get(name))
-    if different:
-        name = different[0]
-        raise InvalidInput(
-            f"{folder} holds a measurement with other settings ({', '.join(different)}); {name} is "
-            f"{_short(held.get(name))} there and {_short(asked.get(name))} here: name another folder, or repeat the "
-            "settings."
-        )
-
-
-def _short(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= 60 else text[:57] + "..."

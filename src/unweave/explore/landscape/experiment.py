@@ -1,14 +1,12 @@
-"""How often training finds a global minimum: many planted networks and random starts, for a range of sizes.
+"""How often training finds a global minimum: many planted networks and random starts of one size.
 
-For every size some networks are planted at random, and each is learnt from several random starts. A planted network
-counts as clean if every start reaches a global minimum, so that nothing was seen of a spurious one. The share of
-clean networks jumps from 0 to 1 where the parameters outnumber the samples; a logistic curve tells where.
+Some networks are planted at random, and each is learnt from several random starts. A planted network counts as clean
+if every start reaches a global minimum, so that nothing was seen of a spurious one. The share of clean networks jumps
+from 0 to 1 where the parameters outnumber the samples: `sweeps` looks where.
 """
 
 import time
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import product
 
 import numpy as np
 from jaxtyping import Bool, Float64, Int64
@@ -16,7 +14,7 @@ from jaxtyping import Bool, Float64, Int64
 from unweave._kernels import landscape as kernel
 from unweave.activations import Activation
 from unweave.exceptions import InvalidInput
-from unweave.explore.landscape.logistic import LogisticFit, fit_logistic
+from unweave.explore.landscape.logistic import wilson_interval
 
 
 @dataclass(frozen=True)
@@ -153,32 +151,10 @@ class LandscapePoint:
         """Share of such networks."""
         return self.clean / len(self.is_global)
 
-
-@dataclass(frozen=True, eq=False)
-class LandscapeCurve:
-    """Success over a range of sizes.
-
-    Args:
-        varied: which size varies, "neurons" or "inputs".
-        sizes: its values.
-        points: what was seen there.
-        fit: the logistic curve of the clean networks.
-    """
-
-    varied: str
-    sizes: tuple[int, ...]
-    points: tuple[LandscapePoint, ...]
-    fit: LogisticFit
-
     @property
-    def clean_shares(self) -> Float64[np.ndarray, "sizes"]:
-        """Share of clean networks at every size."""
-        return np.array([point.clean_share for point in self.points])
-
-    @property
-    def seconds(self) -> float:
-        """Wall time of all sizes."""
-        return sum(point.seconds for point in self.points)
+    def clean_interval(self) -> tuple[float, float]:
+        """Where the chance of such a network lies with a confidence of 95 %: networks are independent, runs are not."""
+        return wilson_interval(self.clean, len(self.is_global))
 
 
 def explore(
@@ -210,31 +186,3 @@ def explore(
         is_global=losses < design.loss_tol,
         seconds=time.perf_counter() - begin,
     )
-
-
-def sweep(
-    design: LandscapeDesign,
-    *,
-    neurons: int | Sequence[int],
-    inputs: int | Sequence[int],
-    search: Search | None = None,
-    seed: int = 0,
-    progress: Callable[[LandscapePoint], None] = lambda _: None,
-) -> LandscapeCurve:
-    """Explore several numbers of neurons for one of inputs, or the reverse; `progress` hears of every size done.
-
-    Raises:
-        InvalidInput: if not exactly one of the two varies.
-    """
-    if isinstance(neurons, int) == isinstance(inputs, int):
-        raise InvalidInput(f"a sweep needs one number and several of the other, got {neurons} and {inputs}.")
-    varied = "inputs" if isinstance(neurons, int) else "neurons"
-    many, few = ([sizes] if isinstance(sizes, int) else sizes for sizes in (neurons, inputs))
-    points = []
-    for width, dimension in product(many, few):
-        points.append(explore(design, neurons=width, inputs=dimension, search=search, seed=seed))
-        progress(points[-1])
-    sizes = tuple(many if varied == "neurons" else few)
-    clean = np.array([point.clean for point in points], dtype=np.float64)
-    fit = fit_logistic(np.array(sizes, dtype=np.float64), clean, design.planted)
-    return LandscapeCurve(varied, sizes, tuple(points), fit)

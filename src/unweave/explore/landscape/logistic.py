@@ -1,12 +1,21 @@
-"""A logistic curve through success counts, and where it crosses one half."""
+"""Success counts: what they say of a chance, and a logistic curve through them with its crossing of one half."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64
-from scipy import optimize, special
+from scipy import optimize, special, stats
 
 from unweave.exceptions import InvalidInput
+
+# Of all intervals.
+CONFIDENCE = 0.95
+
+
+def wilson_interval(successes: int, trials: int, *, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """Enclose the chance behind a count of successes: Wilson's interval, which is not empty at none and at all."""
+    found = stats.binomtest(successes, trials).proportion_ci(confidence, method="wilson")
+    return float(found.low), float(found.high)
 
 
 @dataclass(frozen=True)
@@ -36,6 +45,7 @@ def fit_logistic(
     trials: int,
     *,
     slope_penalty: float = 1e-3,
+    flat: float = 1e-6,
 ) -> LogisticFit:
     """Maximum likelihood of success counts.
 
@@ -46,6 +56,8 @@ def fit_logistic(
         slope_penalty: of half the squared slope, per spacing of the sizes. A curve that steps from 0 to 1 between two
             sizes has no best slope; this makes the crossing the middle of the step, and moves no other crossing by more
             than a thousandth.
+        flat: slope per spacing below which there is none: far above what rounding leaves of the slope of equal counts,
+            far below the slope that one success more or less makes.
 
     Raises:
         InvalidInput: for fewer than two sizes, or counts outside of 0 to `trials`.
@@ -67,6 +79,8 @@ def fit_logistic(
         return float(value + 0.5 * slope_penalty * coefficients[1] ** 2), slope
 
     found = optimize.minimize(unlikelihood, np.zeros(2), jac=True, method="BFGS", options={"gtol": 1e-8}).x
+    if abs(found[1]) < flat:
+        return LogisticFit(np.nan, np.nan, np.nan, False)
     crossing = middle - spacing * found[0] / found[1]
     counts = (sizes, successes, trials)
     return LogisticFit(

@@ -1,4 +1,4 @@
-"""The report of a landscape: how often random starts find a global minimum, as a page."""
+"""The reports of landscapes as pages: global minima over sizes, phase diagrams, trainings and activations."""
 
 from xml.etree.ElementTree import Element
 
@@ -65,11 +65,10 @@ def _drawing(document: Document) -> Element:
         crossing = float(document["crossing"])
         series.append(Series(f"one half is crossed at {crossing:.2f}", [(crossing, 0.0)], "marker"))
     told = ", ".join(f"{percent(share)} at {size}" for size, share in zip(sizes, clean, strict=True))
-    margin = 0.04 * (max(sizes) - min(sizes)) or 0.5
     return plot(
         "Global minima over sizes",
         f"Share of networks all of whose runs reach a global minimum: {told}.",
-        Axis(varied, min(sizes) - margin, max(sizes) + margin, is_whole=True),
+        _axis(varied, sizes),
         Axis("share", 0.0, 1.0, is_percent=True),
         series,
     )
@@ -87,9 +86,121 @@ def _table(varied: str, points: list[Document]) -> Element:
             str(point[varied]),
             f"{point['global']} of {point['runs']}",
             f"{point['clean']} of {point['networks']}",
+            # Documents of before have none.
+            " to ".join(percent(end) for end in point.get("clean_interval", ())),
             f"{float(point['seconds']):.1f}",
         )
         for point in points
     ]
-    headers = (varied, "runs at a global minimum", "networks with all runs there", "seconds")
-    return table("All sizes", headers, rows, numbers=(1, 2, 3), is_caption_hidden=True)
+    headers = (varied, "runs at a global minimum", "networks with all runs there", "95 % interval", "seconds")
+    return table("All sizes", headers, rows, numbers=(1, 2, 3, 4), is_caption_hidden=True)
+
+
+def phase_diagram_page(document: Document, origin: Origin) -> Page:
+    """Put the report of a phase diagram together, from what the command writes as JSON."""
+    points, crossings = document["points"], document["crossings"]
+    low, high = min(document["neurons"]), max(document["neurons"])
+    crossed = [each for each in crossings if low <= float(each["crossing"]) <= high]
+    lead = (
+        f"For {len(crossed)} of {len(crossings)} numbers of inputs all starts of half of the networks reach a global "
+        f"minimum with {low} to {high} neurons."
+    )
+    drawn = [(float(each["crossing"]), float(each["inputs"])) for each in crossed]
+    shown = plot(
+        "Where half of the networks are clean",
+        "Neurons at the crossing, by inputs: " + ", ".join(f"{x:.1f} at {y:.0f} inputs" for x, y in drawn) + ".",
+        _axis("neurons", document["neurons"]),
+        _axis("inputs", document["inputs"]),
+        [Series("half of the networks", drawn, "dots")],
+    )
+    starts = points[0]["runs"] // points[0]["networks"]
+    caption = f"Neurons (across) and inputs (up): {points[0]['networks']} networks per size, {starts} starts each."
+    curve = (Section("curve", "Where random starts succeed", (figure(shown, caption),)),) if drawn else ()
+    return Page(
+        title="Global minima over neurons and inputs",
+        kind="Landscape of training",
+        details=origin.details,
+        sections=(
+            Section("verdict", "Verdict", (element("p", {"class": "lead"}, lead),)),
+            *curve,
+            Section("numbers", "Share of networks with all runs at a global minimum", (_diagram_table(document),)),
+            Section("meaning", "What it means", (paragraph(MEANING),)),
+            *origin.sections(),
+        ),
+        data={"name": "phase diagram"},
+    )
+
+
+def trainings_page(document: Document, origin: Origin) -> Page:
+    """Put the report of followed trainings together, from what the command writes as JSON."""
+    curves = document["curves"]
+    ends = [[float(errors[-1]) for errors in curve["errors"]] for curve in curves]
+    rows = [
+        (str(curve["neurons"]), f"{number(min(end))} to {number(max(end))}", f"{curve['steps'][-1]:,}")
+        for curve, end in zip(curves, ends, strict=True)
+    ]
+    told = table("Ends of all trainings", ("neurons", "root of the loss", "steps"), rows, numbers=(1, 2))
+    worst = [(float(curve["neurons"]), max(end)) for curve, end in zip(curves, ends, strict=True)]
+    low, high = (pick(each for _, each in worst) for pick in (min, max))
+    shown = plot(
+        "Worst training by neurons",
+        "Largest root of the loss at the end: " + ", ".join(f"{number(y)} at {x:.0f} neurons" for x, y in worst) + ".",
+        _axis("neurons", [curve["neurons"] for curve in curves]),
+        Axis("root of the loss", max(low / 3, 1e-300), max(3 * high, 1e-299), is_log=True),
+        [Series("worst training", worst, "dots")],
+    )
+    return Page(
+        title="Gradient descent on random labels",
+        kind="Landscape of training",
+        details=origin.details,
+        sections=(
+            Section("curve", "Where trainings end", (figure(shown, "Root of the loss of the worst training."),)),
+            Section("numbers", "All numbers of neurons", (told,)),
+            *origin.sections(),
+        ),
+        data={"name": "training curves"},
+    )
+
+
+def activations_page(document: Document, origin: Origin) -> Page:
+    """Put the report of activations together, from what the command writes as JSON."""
+    arguments, curves = document["arguments"], document["curves"]
+    values = [value for curve in curves for value in curve["values"]]
+    shown = plot(
+        "Activations",
+        "Values of " + ", ".join(curve["name"] for curve in curves) + ".",
+        Axis("z", min(arguments), max(arguments)),
+        Axis("activation", min(values), max(values)),
+        [Series(curve["name"], list(zip(arguments, curve["values"], strict=True))) for curve in curves],
+    )
+    return Page(
+        title="Activations",
+        kind="Landscape of training",
+        details=origin.details,
+        sections=(
+            Section("curve", "Values", (figure(shown, "Activations of [soltanolkotabi, Fig. 1]."),)),
+            *origin.sections(),
+        ),
+        data={"name": "activation curves"},
+    )
+
+
+def _axis(label: str, sizes: list[int]) -> Axis:
+    margin = 0.04 * (max(sizes) - min(sizes)) or 0.5
+    return Axis(label, min(sizes) - margin, max(sizes) + margin, is_whole=True)
+
+
+def _diagram_table(document: Document) -> Element:
+    shares = {(each["inputs"], each["neurons"]): each["clean"] / each["networks"] for each in document["points"]}
+    low, high = min(document["neurons"]), max(document["neurons"])
+    rows = [
+        (
+            str(row["inputs"]),
+            f"{float(row['crossing']):.2f}" if low <= float(row["crossing"]) <= high else "none",
+            *(percent(shares[row["inputs"], neurons]) for neurons in document["neurons"]),
+        )
+        for row in document["crossings"]
+    ]
+    headers = ("inputs", "one half is crossed at", *(str(neurons) for neurons in document["neurons"]))
+    caption = "Rows are numbers of inputs, columns numbers of neurons."
+    return table(caption, headers, rows, numbers=tuple(range(1, len(headers))))

@@ -8,14 +8,20 @@ from unweave.folders import read_file
 from unweave.reports.files import MEASUREMENTS, SETTINGS, read_document, read_run
 from unweave.reports.html.audits import audit_page
 from unweave.reports.html.corrections import correction_page
-from unweave.reports.html.landscapes import landscape_page
+from unweave.reports.html.landscapes import activations_page, landscape_page, phase_diagram_page, trainings_page
 from unweave.reports.html.origin import Origin
 from unweave.reports.html.page import Page
 from unweave.reports.html.results import result_page
 from unweave.reports.measurements import read_measurement
 from unweave.writing import Document
 
-PAGES = {"landscape": landscape_page, "audit": audit_page}
+PAGES = {
+    "landscape": landscape_page,
+    "phase diagram": phase_diagram_page,
+    "training curves": trainings_page,
+    "activation curves": activations_page,
+    "audit": audit_page,
+}
 
 
 def page_of(folder: Path) -> Page:

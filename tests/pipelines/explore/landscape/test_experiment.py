@@ -6,15 +6,16 @@ import numpy as np
 import pytest
 
 from unweave._kernels import landscape as kernel
-from unweave.activations import NAMED, QUADRATIC, TANH, Activation, leaky_relu, softplus
+from unweave.activations import NAMED, QUADRATIC, STEP, TANH, Activation, elu, leaky_relu, softplus
 from unweave.exceptions import InvalidInput
 from unweave.explore.landscape.experiment import (
     GradientSearch,
     LandscapeDesign,
     NewtonSearch,
     explore,
-    sweep,
 )
+from unweave.explore.landscape.sweeps import sweep
+from unweave.explore.landscape.trainings import training_curves
 from unweave.learn.overparameterized.jacobian import TrainingPoint
 from unweave.learn.overparameterized.newton import GramLevenbergMarquardt
 
@@ -63,7 +64,7 @@ def test_the_batch_descends_like_single_runs(activation: Activation, trains_outp
 
 @pytest.mark.parametrize(
     ("name", "trains_outputs"),
-    [*((name, True) for name in sorted(kernel.FUNCTIONS.keys() - {"identity"})), ("tanh", False)],
+    [*((name, True) for name in sorted(NAMED.keys() - {"identity"})), ("tanh", False)],
 )
 def test_every_function_of_the_batch_is_the_librarys(name: str, trains_outputs: bool, seed: int) -> None:
     activation = NAMED[name]
@@ -72,14 +73,22 @@ def test_every_function_of_the_batch_is_the_librarys(name: str, trains_outputs: 
     expected = np.einsum("rpn,rn->rp", hidden, runs.output_weights)
     assert np.allclose(kernel.answers(*runs[:3], activation), expected, atol=1e-13)
     if activation.is_smooth:
-        loss, outward, inward = kernel._first_slopes(
-            *runs, 1.0, 1.0, 0.0, function=kernel.FUNCTIONS[name], trains_outputs=trains_outputs
-        )
+        function, scales = kernel._function(activation)
+        loss, outward, inward = kernel._first_slopes(*runs, *scales, function=function, trains_outputs=trains_outputs)
         point = point_of(runs, 0, activation)
         assert float(loss[0]) == pytest.approx(point.loss, rel=1e-4)
         parts = np.concatenate([np.asarray(outward[0]), np.asarray(inward[0]).ravel()])
         expected = np.where(np.arange(len(parts)) < 5, float(trains_outputs), 1.0) * point.gradient
         assert np.allclose(parts, expected, atol=1e-4)
+
+
+@pytest.mark.parametrize("activation", [leaky_relu(0.3), leaky_relu(-1.0), elu(0.7)], ids=str)
+def test_families_carry_their_numbers(activation: Activation, seed: int) -> None:
+    runs = some_runs(seed, activation)
+    hidden = activation(np.einsum("rpi,rni->rpn", runs.points, runs.weights))
+    expected = np.einsum("rpn,rn->rp", hidden, runs.output_weights)
+    assert np.allclose(kernel.answers(*runs[:3], activation), expected, atol=1e-13)
+    assert kernel._function(activation)[0] is kernel._function(activation)[0], "it would be compiled each time"
 
 
 @pytest.mark.parametrize("beta", [1.0, 10.0])
@@ -199,6 +208,14 @@ def test_labels_of_random_signs_need_outputs_of_both_signs(seed: int) -> None:
     assert explore(design, neurons=12, inputs=8, seed=seed).run_share == 1.0
 
 
+def test_training_curves_fall_to_the_tolerance(seed: int) -> None:
+    design = LandscapeDesign(SHARP, samples=15, planted=3, starts=1, has_random_labels=True)
+    curves = training_curves(design, neurons=20, inputs=5, steps=8_000, error_tol=1e-3, seed=seed)
+    assert curves.errors.shape == (3, len(curves.steps))
+    assert np.all(np.diff(curves.errors, axis=1) <= 0)
+    assert np.all(curves.errors[:, -1] <= 1e-3)
+
+
 def test_a_function_of_jax_serves_as_activation(seed: int) -> None:
     design = replace(SMALL, activation=lambda t: jnp.maximum(t, 0.1 * t))
     assert explore(design, neurons=12, inputs=6, seed=seed).losses.shape == (2, 3)
@@ -215,6 +232,14 @@ def test_published_transitions_are_met(activation, neurons, inputs, lowest, high
     assert lowest < curve.fit.crossing < highest
 
 
+@pytest.mark.slow
+def test_random_labels_are_fitted_from_two_weights_per_sample_on(seed: int) -> None:
+    design = LandscapeDesign(SHARP, planted=3, starts=1, has_random_labels=True)
+    for neurons in (20, 30):
+        curves = training_curves(design, neurons=neurons, inputs=10, seed=seed)
+        assert np.all(curves.errors[:, -1] <= 1e-5)
+
+
 @pytest.mark.usefixtures("without_type_checks")
 def test_wrong_use_is_refused() -> None:
     with pytest.raises(InvalidInput, match="at least one neuron"):
@@ -222,4 +247,4 @@ def test_wrong_use_is_refused() -> None:
     with pytest.raises(InvalidInput, match="at least one sample"):
         LandscapeDesign(SHARP, starts=0)
     with pytest.raises(InvalidInput, match="give a function"):
-        explore(replace(SMALL, activation=leaky_relu(0.2)), neurons=2, inputs=3)
+        explore(replace(SMALL, activation=STEP), neurons=2, inputs=3)

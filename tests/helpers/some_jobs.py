@@ -1,0 +1,55 @@
+"""Jobs that other processes import: a sum that depends on the order of its terms, and jobs that end their worker."""
+
+import os
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from threadpoolctl import threadpool_info
+
+
+def awkward_sum(seed: int) -> float:
+    """Add up products of matrices: another number of threads, or another order, changes the last digits."""
+    rng = np.random.default_rng(seed)
+    return float(np.sum(rng.standard_normal((150, 400)) @ rng.standard_normal((400, 150))))
+
+
+def threads_of_a_job(_: int) -> int:
+    """The largest number of threads of linear algebra that a job sees."""
+    return max(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas")
+
+
+@dataclass(frozen=True)
+class Deadly:
+    """A job whose first worker dies; the second one finds a file and ends well.
+
+    Args:
+        seed: of the sum that it computes.
+        mark: the file that tells that a worker has died here; None for a job that kills none.
+    """
+
+    seed: int
+    mark: Path | None = None
+
+
+def sum_of(job: Deadly) -> tuple[float, int]:
+    """Compute a sum, and tell the process; kill the worker where the job says so."""
+    if job.mark is not None and not job.mark.exists():
+        job.mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    time.sleep(0.02)
+    return awkward_sum(job.seed), os.getpid()
+
+
+def always_deadly(_: int) -> None:
+    """Kill the worker, every time."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def refuse(seed: int) -> int:
+    """Raise for one of the seeds."""
+    if seed == 3:
+        raise ZeroDivisionError("the third one")
+    return seed

@@ -1,0 +1,135 @@
+import os
+from collections.abc import Iterator
+from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import pytest
+from threadpoolctl import threadpool_limits
+
+from some_jobs import Deadly, always_deadly, awkward_sum, refuse, sum_of, threads_of_a_job
+from unweave.exceptions import InvalidInput, WorkersFailed
+from unweave.jobs import LocalProcesses, opened_workers, run_jobs
+
+
+class Immediately(Executor):
+    """An executor that is none of Python's own: it runs at once."""
+
+    def submit(self, fn: Any, /, *args: Any, **kwargs: Any) -> Future:
+        future: Future = Future()
+        future.set_result(fn(*args, **kwargs))
+        return future
+
+
+def results(function: Any, jobs: list, workers: Any = None) -> list:
+    """What the jobs gave, in their order; every job has ended once."""
+    found = list(run_jobs(function, jobs, workers=workers))
+    assert sorted(place for place, _ in found) == list(range(len(jobs)))
+    return [done for _, done in sorted(found)]
+
+
+@pytest.fixture
+def client() -> Iterator[Any]:
+    import distributed
+
+    with (
+        distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None) as cluster,
+        distributed.Client(cluster) as connected,
+    ):
+        yield connected
+
+
+def test_any_executor_gives_what_this_process_gives() -> None:
+    expected = results(awkward_sum, list(range(8)))
+    assert expected == [awkward_sum(seed) for seed in range(8)]
+    with ThreadPoolExecutor(2) as threads:
+        assert results(awkward_sum, list(range(8)), threads) == expected
+    assert results(awkward_sum, list(range(8)), Immediately()) == expected
+    assert results(awkward_sum, [], Immediately()) == []
+
+
+def test_a_job_computes_with_one_thread() -> None:
+    with threadpool_limits(2, user_api="blas"):
+        assert threads_of_a_job(0) == 2
+        assert results(threads_of_a_job, [0]) == [1]
+
+
+def test_results_come_as_they_are_asked_for() -> None:
+    # In this process nothing is computed before it is looked at: what is done can be kept at once.
+    seen = []
+    first = next(run_jobs(lambda seed: seen.append(seed) or seed, [5, 6, 7]))
+    assert (first, seen) == ((0, 5), [5])
+
+
+def test_an_error_of_a_job_ends_all() -> None:
+    with ThreadPoolExecutor(1) as threads, pytest.raises(ZeroDivisionError, match="the third one"):
+        list(run_jobs(refuse, list(range(50)), workers=threads))
+
+
+def test_a_worker_that_dies_is_replaced(tmp_path: Path) -> None:
+    jobs = [Deadly(seed, tmp_path / "died" if seed == 1 else None) for seed in range(4)]
+    found = results(sum_of, jobs, LocalProcesses(1))
+    assert (tmp_path / "died").exists()
+    assert [value for value, _ in found] == [awkward_sum(seed) for seed in range(4)]
+    assert os.getpid() not in {process for _, process in found}
+
+
+@pytest.mark.slow
+def test_two_processes_work_side_by_side_and_one_may_die(tmp_path: Path) -> None:
+    jobs = [Deadly(seed, tmp_path / "died" if seed == 5 else None) for seed in range(30)]
+    found = results(sum_of, jobs, LocalProcesses(2))
+    assert [value for value, _ in found] == [awkward_sum(seed) for seed in range(30)]
+    assert len({process for _, process in found}) >= 3, "two at first, and new ones after a death"
+
+
+@pytest.mark.slow
+def test_jobs_that_always_kill_are_given_up() -> None:
+    with pytest.raises(WorkersFailed, match="workers died"):
+        list(run_jobs(always_deadly, [0], workers=LocalProcesses(1, deaths=1)))
+    with (
+        ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool,
+        pytest.raises(WorkersFailed, match="BrokenProcessPool"),
+    ):
+        list(run_jobs(always_deadly, [0], workers=pool))
+
+
+@pytest.mark.slow
+def test_a_cluster_gives_what_this_process_gives_though_a_worker_dies(client: Any, tmp_path: Path) -> None:
+    jobs = [Deadly(seed, tmp_path / "died" if seed == 12 else None) for seed in range(40)]
+    expected = [awkward_sum(seed) for seed in range(40)]
+    for workers in (client, client.get_executor(pure=False)):
+        (tmp_path / "died").unlink(missing_ok=True)
+        found = results(sum_of, jobs, workers)
+        assert (tmp_path / "died").exists()
+        assert [value for value, _ in found] == expected
+        assert len({process for _, process in found}) >= 2
+    with opened_workers(client.scheduler.address) as again:
+        assert results(awkward_sum, list(range(4)), again) == expected[:4]
+
+
+def test_schedulers_have_names() -> None:
+    with opened_workers(None) as workers:
+        assert workers is None
+    with opened_workers("processes:3") as workers:
+        assert workers == LocalProcesses(3)
+    with opened_workers("processes") as workers:
+        assert isinstance(workers, LocalProcesses)
+
+
+@pytest.mark.parametrize("scheduler", ["processes:two", "processes:0", "processes:-1"])
+def test_wrong_numbers_of_processes_are_refused(scheduler: str) -> None:
+    with pytest.raises(InvalidInput, match="process"), opened_workers(scheduler):
+        pass
+
+
+def test_a_scheduler_that_is_not_there_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("unweave.jobs.CONNECTION_SECONDS", 0.2)
+    for address in ("tcp://127.0.0.1:9", "nonsense"):
+        with pytest.raises(InvalidInput, match=f"no Dask scheduler at {address}"), opened_workers(address):
+            pass
+
+
+def test_something_else_is_no_place_for_jobs() -> None:
+    with pytest.raises(InvalidInput, match="got str"):
+        run_jobs(awkward_sum, [1], workers="processes")
