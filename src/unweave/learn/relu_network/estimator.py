@@ -10,24 +10,30 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float64
-from scipy.stats import chi2
+from sklearn.linear_model import RidgeCV
 
-from unweave.arrays import Vector, as_float64, kept_errors
+from unweave.arrays import PerPoint, Points, Vector, as_float64, kept_errors
 from unweave.exceptions import InputWarning, InvalidInput
 from unweave.learn.base import NetworkRegressor, Progress, Stages, check_neurons, seed_of
-from unweave.learn.relu_network.candidates import CandidateRules, Finisher, JudgedNetwork, Rows, in_inputs
+from unweave.learn.relu_network.candidates import CandidateRules, Finisher, Rows, in_inputs
 from unweave.learn.relu_network.certificate import ReluCertificate, ReluEvidence
 from unweave.learn.relu_network.claims import Case, ReluClaims, doubt_of_inputs, notes, too_few, verdict
 from unweave.learn.relu_network.evidence import StandardErrors
 from unweave.learn.relu_network.finish import ReluFinish
-from unweave.learn.relu_network.missing_neurons import NextNeuron, RareNeurons
-from unweave.learn.relu_network.starts import FirstLook, Moments, StartRules, affine_network, attempts, start_of
-from unweave.learn.relu_network.units import SignChoices, equivalent_signs, with_labels_in
+from unweave.learn.relu_network.missing_neurons import RareNeurons
+from unweave.learn.relu_network.search import NetworkSearch, SearchedNetwork, describe_start
+from unweave.learn.relu_network.starts import FirstLook, Moments, affine_network
+from unweave.learn.relu_network.units import SignChoices, equivalent_signs
 from unweave.networks.network import Network
 from unweave.result import Cost, Outcome, Result
 from unweave.samples.hermite.inputs import Coordinates, InputMoments, InputSummary
 from unweave.samples.sources import ArraySource, Part, Source, first_rows, split
 from unweave.samples.sums import Engine, accumulate
+
+# Spread of a column, relative to its size, that is rounding of a constant.
+CONSTANT = 1e-12
+# Parts of few rows of which each is left out once, to choose a penalty; customary.
+RIDGE_FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,11 +66,9 @@ class ReluLearner:
         neurons: their number, or None to find it.
         mean: of the Gaussian inputs; estimated if omitted.
         covariance: of the Gaussian inputs; estimated if omitted.
-        starts: how moments are measured, and networks read from them.
+        search: which networks are tried.
         finish: fits the network of the moments to the rows.
         rare: looks for neurons that bend at few rows.
-        further: looks for neurons that moments do not show in noisy labels.
-        most_attempts: numbers of neurons that are tried at most; chosen, for the time.
         rules: what is made of candidates.
         evidence: what is measured on rows that nothing has seen.
         claims: what may be said then.
@@ -73,17 +77,14 @@ class ReluLearner:
         rows_per_input: with fewer, moments of order two are hardly better than chance: their relative errors are about
             ``sqrt(inputs / rows)``, a quarter.
         most_numbers: of the rows that the finish keeps in memory: 256 MB.
-        rows_per_number: of a network, below which it is not fitted; chosen, and `ReluClaims` allows for it.
     """
 
     neurons: int | None = None
     mean: Vector | None = None
     covariance: Float64[np.ndarray, "inputs inputs"] | None = None
-    starts: StartRules = field(default_factory=StartRules)
+    search: NetworkSearch = field(default_factory=NetworkSearch)
     finish: ReluFinish = field(default_factory=ReluFinish)
     rare: RareNeurons = field(default_factory=RareNeurons)
-    further: NextNeuron = field(default_factory=NextNeuron)
-    most_attempts: int = 12
     rules: CandidateRules = field(default_factory=CandidateRules)
     evidence: ReluEvidence = field(default_factory=ReluEvidence)
     claims: ReluClaims = field(default_factory=ReluClaims)
@@ -91,7 +92,6 @@ class ReluLearner:
     most_held_out: int = 10_000
     rows_per_input: int = 20
     most_numbers: int = 2**25
-    rows_per_number: int = 3
 
     def __call__(
         self,
@@ -115,8 +115,8 @@ class ReluLearner:
             The result, whose network is never None: an affine one where no neuron is seen; and details.
 
         Raises:
-            InvalidInput: for rows that are not finite or of another size, and for inputs that are constant or
-                combinations of others.
+            InvalidInput: for rows that are not finite or of another size, and for a given covariance that is not
+                positive definite.
 
         Assumes: independent rows, Gaussian inputs, labels of a depth-2 relu network with zero-mean noise.
         Guarantees: a network is called identified only on the evidence of rows that no fit has seen.
@@ -129,91 +129,17 @@ class ReluLearner:
         if summary.rows < self.rows_per_input * (inputs + 1):
             reason = too_few(summary.rows, self.rows_per_input * (inputs + 1))
             return _affine_only(source, inputs, summary.rows, stages, reason)
-        try:
-            problem = _Problem.of(self, source, summary.whole, rows=summary.rows, seed=seed, engine=engine)
-        except InvalidInput as error:
-            if self.covariance is not None:
-                raise
-            # Constant columns, or all columns of a one-hot code: no network is determined, but an affine fit exists.
-            return _affine_only(source, inputs, summary.rows, stages, f"{error} The network is affine.")
+        problem = _Problem.of(self, source, summary.whole, rows=summary.rows, seed=seed, engine=engine)
+        if not problem.coordinates.rank:
+            reason = "All inputs are constant: they tell nothing about the labels. The network is a constant."
+            return _affine_only(source, inputs, summary.rows, stages, reason)
         with stages("moments of order two"):
             look = problem.moments.look(rng, rows=summary.rows)
         with stages("rows in memory"):
             finisher, held_out = problem.rows(self)
-        best = self._best(problem, look, finisher, rng, stages)
+        found = self.search(problem.moments, look, finisher, rng, stages, spread=problem.spread, neurons=self.neurons)
         with stages("certificate"):
-            return _result(self, problem, look, best, finisher, held_out, stages)
-
-    def _best(
-        self, problem: "_Problem", look: FirstLook, finisher: Finisher, rng: np.random.Generator, stages: Stages
-    ) -> JudgedNetwork:
-        """The first candidate that nothing speaks against; otherwise the one with the least unseen error."""
-        moments = look.moments.whole
-        affine = affine_network(moments.entries(1), moments.entries(0))
-        scaled = with_labels_in(affine, problem.spread)
-        with stages("finishing"):
-            finished = finisher.finish(scaled, finisher.fitted.points, finisher.fitted.values)
-            if finished.is_exact:
-                without_neurons = finisher.judged(scaled, finished.network, finished, rng)
-                if without_neurons.is_exact:
-                    return without_neurons
-        tried: list[JudgedNetwork] = []
-        plans = list(attempts(look, neurons=self.neurons, rules=self.starts))
-        if self.neurons is not None:
-            # If the given number is wrong, what the samples show tells so.
-            plans += attempts(look, neurons=None, rules=self.starts)
-        for attempt in plans[: self.most_attempts]:
-            subspace = look.subspace(attempt.rank, rules=self.starts.directions)
-            with stages("moments of higher order"):
-                moments = problem.moments.within(subspace, look, degree=2 * attempt.order + 2)
-            with stages("directions and biases"):
-                start = start_of(attempt, moments, rng, rules=self.starts)
-            if start is None or not self._has_rows_for(start.widths[0], start.inputs, finisher):
-                continue
-            whole = with_labels_in(look.outside_subspace(start, subspace), problem.spread)
-            with stages("finishing"):
-                candidate = finisher.screened(whole, rng)
-            if candidate.is_good:
-                with stages("further neurons"):
-                    return self._with_hidden(candidate, finisher, rng)
-            tried.append(candidate)
-        with stages("further neurons"):
-            # Judged last: the test of what an affine function leaves takes as long as a fit.
-            without_neurons = finisher.judged(scaled, finished.network, finished, rng)
-            best = min([without_neurons, *tried], key=lambda each: each.unseen_error)
-            return finisher.completed(self._extended(best, finisher, rng), rng)
-
-    def _has_rows_for(self, neurons: int, inputs: int, finisher: Finisher) -> bool:
-        """Whether there are enough rows for a fit of so many neurons."""
-        return len(finisher.fitted.labels) >= self.rows_per_number * (neurons + 1) * (inputs + 1)
-
-    def _with_hidden(self, best: JudgedNetwork, finisher: Finisher, rng: np.random.Generator) -> JudgedNetwork:
-        """Neurons that noise hides from the test of residuals, but not from a fit of one neuron more."""
-        for _ in range(self.further.most):
-            if best.is_exact or not self._has_rows_for(best.neurons + 1, best.network.inputs, finisher):
-                break
-            more = self.further(best.network, finisher.fitted.points, finisher.fitted.values, rng)
-            # What one neuron more gains by chance, as twice as many parameters would: its place is searched for.
-            chance = chi2.isf(self.rules.residuals.false_alarm, 2 * (more.inputs + 2)) / len(finisher.fitted.labels)
-            candidate = finisher.with_all_neurons(more, rng, below=best.noise / float(np.sqrt(1.0 + chance)))
-            if candidate is None:
-                break
-            best = replace(candidate, start=best.start)
-        return best
-
-    def _extended(self, best: JudgedNetwork, finisher: Finisher, rng: np.random.Generator) -> JudgedNetwork:
-        """Neurons that moments did not show, added one by one as long as unseen rows are better explained."""
-        for _ in range(self.further.most):
-            if best.structure is None or best.structure.is_noise:
-                break
-            if not self._has_rows_for(best.neurons + 1, best.network.inputs, finisher):
-                break
-            more = self.further(best.network, finisher.fitted.points, finisher.fitted.values, rng)
-            candidate = replace(finisher.screened(more, rng), start=best.start)
-            if not candidate.unseen_error < best.unseen_error:
-                break
-            best = candidate
-        return best
+            return _result(self, problem, look, found, finisher, held_out, stages)
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,11 +165,13 @@ class _Problem:
         engine: Engine | None,
     ) -> "_Problem":
         mean = summary.mean if learner.mean is None else learner.mean
-        covariance = summary.covariance if learner.covariance is None else learner.covariance
-        coordinates = Coordinates.whitening(mean, covariance)
+        if learner.covariance is not None:
+            coordinates = Coordinates.whitening(mean, learner.covariance)
+        else:
+            coordinates = _coordinates(mean, summary)
         training, held_out = split(source, share=min(learner.held_out, learner.most_held_out / rows), seed=seed)
         spread = summary.label_rms if summary.label_rms > 0.0 else 1.0
-        moments = Moments(training, coordinates, engine, learner.starts)
+        moments = Moments(training, coordinates, engine, learner.search.starts)
         return cls(training, held_out, moments, coordinates, spread, rows)
 
     def rows(self, learner: ReluLearner) -> tuple[Finisher, Rows]:
@@ -270,11 +198,12 @@ def _result(
     learner: ReluLearner,
     problem: _Problem,
     look: FirstLook,
-    best: JudgedNetwork,
+    found: SearchedNetwork,
     finisher: Finisher,
     held_out: Rows,
     stages: Stages,
 ) -> tuple[ReluResult, ReluDetails]:
+    best, how = found.best, describe_start(found)
     certificate = learner.evidence.certificate_of(
         best,
         fitted=finisher.fitted,
@@ -282,7 +211,8 @@ def _result(
         coordinates=problem.coordinates,
         spread=problem.spread,
     )
-    case = Case(best, certificate, look.gaussianity.diagnostics(), learner.neurons, learner.claims)
+    untold = problem.coordinates.inputs - problem.coordinates.rank
+    case = Case(best, certificate, look.gaussianity.diagnostics(), learner.neurons, learner.claims, untold)
     outcome, reason = verdict(case)
     choices = equivalent_signs(best.network) if best.is_exact and best.network.skip is None and best.neurons else None
     result = Result(
@@ -292,7 +222,7 @@ def _result(
         certificate=certificate,
         diagnostics=(*case.gaussian, *case.diagnostics()),
         cost=Cost(samples=problem.samples, seconds=dict(stages.seconds)),
-        notes=tuple(notes(case)),
+        notes=(*notes(case), *([] if how is None else [how])),
         fresh_errors=kept_errors(np.abs(held_out.residuals(best.network))[:, None]),
     )
     scaled = replace(best.errors, output_weights=problem.spread * best.errors.output_weights)
@@ -301,12 +231,29 @@ def _result(
 
 
 def _affine_only(source: Source, inputs: int, rows: int, stages: Stages, reason: str) -> tuple[ReluResult, ReluDetails]:
-    """An affine fit, which is all that these rows allow."""
+    """An affine fit, which is all that these rows allow: of fewer rows than inputs the one that leaves least unseen."""
     points, labels = first_rows(source, inputs=inputs, most=rows)
-    solved = np.linalg.lstsq(np.column_stack([points, np.ones(rows)]), labels, rcond=None)[0]
-    network = affine_network(solved[:-1], solved[-1:])
+    slope, offset = _ridge(points, labels)
+    network = affine_network(slope, np.array([offset]))
     result = Result(Outcome.NOT_IDENTIFIED, reason, network, cost=Cost(samples=rows, seconds=dict(stages.seconds)))
     return result, ReluDetails(None, None, np.zeros(0, dtype=bool), None, None)
+
+
+def _ridge(points: Points, labels: PerPoint) -> tuple[Vector, float]:
+    """Slope and offset of least squares, with the penalty that leaves least of rows that are left out in turn."""
+    center, spread = np.mean(points, axis=0), np.std(points, axis=0)
+    scale = np.where(spread > CONSTANT * np.max(np.abs(points), axis=0, initial=0.0), spread, np.inf)
+    if len(labels) < 2 * RIDGE_FOLDS:
+        return np.zeros(points.shape[1]), float(np.mean(labels))
+    fit = RidgeCV(alphas=np.logspace(-12, 6, 19), cv=RIDGE_FOLDS).fit((points - center) / scale, labels)
+    slope = np.asarray(fit.coef_) / scale
+    return slope, float(fit.intercept_ - slope @ center)
+
+
+def _coordinates(mean: Vector, summary: InputSummary) -> Coordinates:
+    """Those of all inputs, or of what varies of them where some depend on others."""
+    spanned = Coordinates.spanned(mean, summary.covariance)
+    return Coordinates.whitening(mean, summary.covariance) if spanned.rank == spanned.inputs else spanned
 
 
 def _first_point(source: Source, inputs: int) -> Vector:

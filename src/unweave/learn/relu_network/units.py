@@ -92,6 +92,15 @@ def with_labels_in(network: Network, spread: float) -> Network:
     )
 
 
+def with_neurons(network: Network, kept: Bool[np.ndarray, "neurons"]) -> Network:
+    """The network without all other neurons."""
+    hidden, output = network.layers
+    weights = output.weights[:, kept]
+    return Network.shallow(
+        hidden.weights[kept], hidden.biases[kept], weights, output.biases, hidden.activation, network.skip
+    )
+
+
 def hermite_tensors(network: Network, *, highest: int) -> tuple[np.ndarray, ...]:
     """The exact Hermite tensors of orders 0 to `highest` of a shallow relu network, weights of any length.
 
