@@ -20,7 +20,7 @@ def test_planted_networks_are_grown_whatever_the_inputs_are(inputs: int, neurons
     rng = np.random.default_rng([seed, inputs])
     truth = relu_network(rng, inputs=inputs, neurons=neurons)
     points = rng.uniform(-2.0, 2.0, (2_000, inputs))
-    grown = Growth()(nothing(inputs), points, truth(points), rng)
+    grown = Growth(idle_rounds=2)(nothing(inputs), points, truth(points), rng)
     assert grown.widths == (neurons,)
     finished = ReluFinish()(grown, points, truth(points))
     assert match(finished.network, truth).largest_error < 1e-10

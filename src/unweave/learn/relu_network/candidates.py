@@ -303,7 +303,7 @@ class Finisher:
     def _untested(self, start: Network, network: Network, finished: FinishedRelu) -> JudgedNetwork:
         size = max(root_mean_square(self.fitted.labels), np.finfo(float).tiny)
         left = self.fitted.residuals(network)
-        freedom = max(len(left) - _unknowns(network), 1)
+        freedom = max(len(left) - unknowns_of(network), 1)
         noise = float(np.sqrt(np.sum(left**2) / freedom))
         unseen = self.unseen.residuals(network)
         allowed = self.rules.exact_elsewhere * size
@@ -324,14 +324,14 @@ class Finisher:
             largest_left=float(np.max(np.abs(left))),
             structure=None,
             errors=errors,
-            is_seen=self._seen(network, errors, is_exact=is_exact),
+            is_seen=self.seen(network, errors, is_exact=is_exact),
             open_signs=open_signs,
             unseen_error=root_mean_square(unseen),
             rows=len(left),
             rules=self.rules,
         )
 
-    def _seen(self, network: Network, errors: StandardErrors, *, is_exact: bool) -> Bool[np.ndarray, "neurons"]:
+    def seen(self, network: Network, errors: StandardErrors, *, is_exact: bool) -> Bool[np.ndarray, "neurons"]:
         """Which neurons stand out from the noise, and rest on enough rows if there is any."""
         rules = self.rules.visible
         is_seen = errors.seen(
@@ -359,7 +359,7 @@ def in_inputs(network: Network, coordinates: Coordinates, *, spread: float = 1.0
     )
 
 
-def _unknowns(network: Network) -> int:
+def unknowns_of(network: Network) -> int:
     """Free numbers: slope and constant of every neuron, and of the affine part."""
     return (network.widths[0] + (network.skip is not None)) * (network.inputs + 1)
 

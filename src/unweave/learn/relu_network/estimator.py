@@ -10,18 +10,19 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float64
-from sklearn.linear_model import RidgeCV
 
-from unweave.arrays import PerPoint, Points, Vector, as_float64, kept_errors
+from unweave.arrays import Vector, as_float64, kept_errors
 from unweave.exceptions import InputWarning, InvalidInput
 from unweave.learn.base import NetworkRegressor, Progress, Stages, check_neurons, seed_of
-from unweave.learn.relu_network.candidates import CandidateRules, Finisher, Rows, in_inputs
+from unweave.learn.relu_network.affine import PenalisedAffine
+from unweave.learn.relu_network.all_rows import AllRowsFit
+from unweave.learn.relu_network.candidates import CandidateRules, Finisher, JudgedNetwork, Rows, in_inputs
 from unweave.learn.relu_network.certificate import ReluCertificate, ReluEvidence
 from unweave.learn.relu_network.claims import Case, ReluClaims, doubt_of_inputs, notes, too_few, verdict
 from unweave.learn.relu_network.evidence import StandardErrors
 from unweave.learn.relu_network.finish import ReluFinish
 from unweave.learn.relu_network.missing_neurons import RareNeurons
-from unweave.learn.relu_network.search import NetworkSearch, SearchedNetwork, describe_start
+from unweave.learn.relu_network.search import NetworkSearch, SearchedNetwork, describe_fit
 from unweave.learn.relu_network.starts import FirstLook, Moments, affine_network
 from unweave.learn.relu_network.units import SignChoices, equivalent_signs
 from unweave.networks.network import Network
@@ -29,11 +30,6 @@ from unweave.result import Cost, Outcome, Result
 from unweave.samples.hermite.inputs import Coordinates, InputMoments, InputSummary
 from unweave.samples.sources import ArraySource, Part, Source, first_rows, split
 from unweave.samples.sums import Engine, accumulate
-
-# Spread of a column, relative to its size, that is rounding of a constant.
-CONSTANT = 1e-12
-# Parts of few rows of which each is left out once, to choose a penalty; customary.
-RIDGE_FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,13 +66,14 @@ class ReluLearner:
         finish: fits the network of the moments to the rows.
         rare: looks for neurons that bend at few rows.
         rules: what is made of candidates.
+        last_fit: to all rows, where labels have noise and not all rows are in memory.
         evidence: what is measured on rows that nothing has seen.
         claims: what may be said then.
         held_out: share of the rows that no fit sees: half choose among networks, half judge the choice; customary.
         most_held_out: of them: 5,000 show what fills 0.06 % of the inputs, at 95 % (``3 / 5,000``).
         rows_per_input: with fewer, moments of order two are hardly better than chance: their relative errors are about
             ``sqrt(inputs / rows)``, a quarter.
-        most_numbers: of the rows that the finish keeps in memory: 256 MB.
+        most_numbers: of the rows that the search keeps in memory: 128 MB, of which up to four copies are made.
     """
 
     neurons: int | None = None
@@ -86,12 +83,13 @@ class ReluLearner:
     finish: ReluFinish = field(default_factory=ReluFinish)
     rare: RareNeurons = field(default_factory=RareNeurons)
     rules: CandidateRules = field(default_factory=CandidateRules)
+    last_fit: AllRowsFit = field(default_factory=AllRowsFit)
     evidence: ReluEvidence = field(default_factory=ReluEvidence)
     claims: ReluClaims = field(default_factory=ReluClaims)
     held_out: float = 0.2
     most_held_out: int = 10_000
     rows_per_input: int = 20
-    most_numbers: int = 2**25
+    most_numbers: int = 2**24
 
     def __call__(
         self,
@@ -105,7 +103,7 @@ class ReluLearner:
         """Learn from all samples of a source.
 
         Args:
-            source: samples, read about five times.
+            source: samples, read five to eight times.
             inputs: number of inputs.
             seed: of the held out rows and of the decomposition; the same seed gives the same network.
             engine: where moments are summed; this process if omitted.
@@ -138,8 +136,19 @@ class ReluLearner:
         with stages("rows in memory"):
             finisher, held_out = problem.rows(self)
         found = self.search(problem.moments, look, finisher, rng, stages, spread=problem.spread, neurons=self.neurons)
+        if self._has_more_rows(found.best, finisher):
+            with stages("last fit to all rows"):
+                best = self.last_fit(found.best, problem.training, finisher, spread=problem.spread, engine=engine)
+                found = replace(found, best=best)
         with stages("certificate"):
             return _result(self, problem, look, found, finisher, held_out, stages)
+
+    def _has_more_rows(self, best: JudgedNetwork, finisher: Finisher) -> bool:
+        """Whether there may be rows that were not fitted and would tell more: those of exact labels don't."""
+        return best.neurons > 0 and not best.is_exact and len(finisher.fitted.labels) >= self._most_rows(finisher)
+
+    def _most_rows(self, finisher: Finisher) -> int:
+        return self.most_numbers // finisher.coordinates.inputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,7 +212,7 @@ def _result(
     held_out: Rows,
     stages: Stages,
 ) -> tuple[ReluResult, ReluDetails]:
-    best, how = found.best, describe_start(found)
+    best, how = found.best, describe_fit(found)
     certificate = learner.evidence.certificate_of(
         best,
         fitted=finisher.fitted,
@@ -222,7 +231,7 @@ def _result(
         certificate=certificate,
         diagnostics=(*case.gaussian, *case.diagnostics()),
         cost=Cost(samples=problem.samples, seconds=dict(stages.seconds)),
-        notes=(*notes(case), *([] if how is None else [how])),
+        notes=(*notes(case), *how),
         fresh_errors=kept_errors(np.abs(held_out.residuals(best.network))[:, None]),
     )
     scaled = replace(best.errors, output_weights=problem.spread * best.errors.output_weights)
@@ -233,21 +242,10 @@ def _result(
 def _affine_only(source: Source, inputs: int, rows: int, stages: Stages, reason: str) -> tuple[ReluResult, ReluDetails]:
     """An affine fit, which is all that these rows allow: of fewer rows than inputs the one that leaves least unseen."""
     points, labels = first_rows(source, inputs=inputs, most=rows)
-    slope, offset = _ridge(points, labels)
+    slope, offset = PenalisedAffine()(points, labels)
     network = affine_network(slope, np.array([offset]))
     result = Result(Outcome.NOT_IDENTIFIED, reason, network, cost=Cost(samples=rows, seconds=dict(stages.seconds)))
     return result, ReluDetails(None, None, np.zeros(0, dtype=bool), None, None)
-
-
-def _ridge(points: Points, labels: PerPoint) -> tuple[Vector, float]:
-    """Slope and offset of least squares, with the penalty that leaves least of rows that are left out in turn."""
-    center, spread = np.mean(points, axis=0), np.std(points, axis=0)
-    scale = np.where(spread > CONSTANT * np.max(np.abs(points), axis=0, initial=0.0), spread, np.inf)
-    if len(labels) < 2 * RIDGE_FOLDS:
-        return np.zeros(points.shape[1]), float(np.mean(labels))
-    fit = RidgeCV(alphas=np.logspace(-12, 6, 19), cv=RIDGE_FOLDS).fit((points - center) / scale, labels)
-    slope = np.asarray(fit.coef_) / scale
-    return slope, float(fit.intercept_ - slope @ center)
 
 
 def _coordinates(mean: Vector, summary: InputSummary) -> Coordinates:

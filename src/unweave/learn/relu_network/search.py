@@ -184,13 +184,14 @@ def _criterion(candidate: JudgedNetwork) -> tuple[float, float]:
     return 2.0 * candidate.rows * float(np.log(candidate.noise)) + numbers * float(np.log(candidate.rows)), 0.0
 
 
-def describe_start(found: SearchedNetwork) -> str | None:
-    """Say what the fit started from; None without neurons."""
+def describe_fit(found: SearchedNetwork) -> list[str]:
+    """Say what the fit started from, and how many rows it rests on; nothing without neurons."""
     if not found.best.neurons:
-        return None
+        return []
+    start = "The fit started from Hermite moments, which ask for Gaussian inputs."
     if found.is_grown:
-        return (
+        start = (
             "The fit started from neurons that were added one by one where they explained most of what was left, which "
             "asks nothing of the distribution of the inputs."
         )
-    return "The fit started from Hermite moments, which ask for Gaussian inputs."
+    return [start, f"The last fit used {found.best.rows:,} rows; the others choose and judge."]
