@@ -69,6 +69,38 @@ def no_network(rng: np.random.Generator, inputs: int) -> Truth:
     return Truth(np.empty((0, inputs)), np.empty(0), np.empty(0), kinds[int(rng.integers(len(kinds)))])
 
 
+def wide(rng: np.random.Generator, inputs: int) -> Truth:
+    """Up to three times as many neurons as inputs."""
+    neurons = int(rng.integers(inputs + 1, 3 * inputs + 1))
+    heights = rng.choice([-1, 1], neurons) * rng.uniform(0.5, 2.0, neurons)
+    return Truth(planted.unit_rows(rng, neurons, inputs), rng.uniform(-1.2, 1.2, neurons), heights)
+
+
+def mixture(rng: np.random.Generator, inputs: int) -> planted.Inputs:
+    """Three clusters, of mean zero and spread 1 in all directions together."""
+    centers = rng.standard_normal((3, inputs)) * rng.uniform(0.5, 2.0)
+    centers -= centers.mean(axis=0)
+    size = np.sqrt(1.0 + np.mean(centers**2))
+
+    def draw(r: np.random.Generator, n: int) -> np.ndarray:
+        return (centers[r.integers(3, size=n)] + r.standard_normal((n, inputs))) / size
+
+    return planted.Inputs(np.eye(inputs), np.zeros(inputs), draw, np.ones(inputs))
+
+
+def one_hot(rng: np.random.Generator, inputs: int) -> planted.Inputs:
+    """All three columns of a code, and others beside them."""
+    shares = rng.dirichlet([3.0, 3.0, 3.0])
+    spread = np.append(np.sqrt(shares * (1.0 - shares)), np.ones(inputs - 3))
+
+    def draw(r: np.random.Generator, n: int) -> np.ndarray:
+        plain = r.standard_normal((n, inputs))
+        plain[:, :3] = (r.choice(3, n, p=shares)[:, None] == np.arange(3)) - shares
+        return plain
+
+    return planted.Inputs(np.eye(inputs), np.zeros(inputs), draw, spread)
+
+
 def judge(
     seed: int,
     *,
@@ -190,6 +222,11 @@ VARIANTS: dict[str, dict] = {
     "tiny or huge numbers": {"kind": planted.scaled, "noise": (0.0, 0.2)},
     "binary column": {"kind": planted.binary_column},
     "binary column, noise": {"kind": planted.binary_column, "noise": (0.01, 0.3)},
+    "one-hot code": {"kind": one_hot, "inputs": (4, 9)},
+    "one-hot code, noise": {"kind": one_hot, "inputs": (4, 9), "noise": (0.01, 0.3)},
+    "mixture": {"kind": mixture},
+    "mixture, noise": {"kind": mixture, "noise": (0.01, 0.5)},
+    "more neurons than inputs, noise": {"plant": wide, "inputs": (2, 5), "noise": (0.01, 0.3)},
     "heavy tails": {"kind": planted.heavy_tails},
     "heavy tails, noise": {"kind": planted.heavy_tails, "noise": (0.01, 0.3)},
 }

@@ -1,7 +1,8 @@
-"""`ReluNetworkRegressor`: a depth-2 relu network with biases, from samples with Gaussian inputs.
+"""`ReluNetworkRegressor`: a depth-2 relu network with biases, from samples.
 
 The passes: mean and covariance of the inputs; moments up to order two and a check that the inputs are Gaussian; moments
-of higher order inside the span of the weights. What follows works on rows in memory: finish, certificate.
+of higher order inside the span of the weights. Search and finish work on rows in memory; where there are more, the last
+fit to noisy labels reads all of them again.
 """
 
 import warnings
@@ -10,6 +11,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float64
+from sklearn.utils.validation import check_is_fitted
 
 from unweave.arrays import Vector, as_float64, kept_errors
 from unweave.exceptions import InputWarning, InvalidInput
@@ -103,7 +105,7 @@ class ReluLearner:
         """Learn from all samples of a source.
 
         Args:
-            source: samples, read five to eight times.
+            source: samples, read five to ten times.
             inputs: number of inputs.
             seed: of the held out rows and of the decomposition; the same seed gives the same network.
             engine: where moments are summed; this process if omitted.
@@ -265,22 +267,35 @@ class ReluNetworkRegressor(NetworkRegressor):
 
     Args:
         neurons: their number; found if None.
-        mean: of the Gaussian inputs; estimated if None.
-        covariance: of the Gaussian inputs; estimated if None.
-        random_state: seed or generator for the held out rows and the decomposition.
+        mean: of the inputs; estimated if None.
+        covariance: of the inputs; estimated if None.
+        random_state: seed or generator for the held out rows and the search.
 
     Attributes:
         result_: outcome, reason, network, certificate, diagnostics and notes.
         network_: the network, with unit weights.
         certificate_: what held out rows say about it.
         outcome_: identified, partly identified or not identified.
-        start_network_: what moments alone gave, before the fit; None if there was too little to see.
+        start_network_: what moments or local search gave, before the fit; None if there was too little to see.
         standard_errors_: of weights, biases and output weights by the noise of the labels.
         open_signs_: neurons ``(w_i, b_i)`` whose sign the labels do not tell.
         sign_choices_: all flips that leave the function as it is, for exact labels; None otherwise.
 
     A fit never fails for mathematical reasons: if the samples are not those of such a network, `outcome_` and
-    ``result_.reason`` say so, and the network is the best approximation that was met.
+    ``result_.reason`` say so, and the network is the best approximation that was met. Inputs need not be Gaussian:
+    binary columns, one-hot codes and constants count like others, and ``result_.notes`` say what the fit started from.
+
+    Examples:
+        >>> import numpy as np
+        >>> from unweave.learn import ReluNetworkRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.standard_normal((2_000, 4))
+        >>> y = 2 * np.maximum(X[:, 0] + 0.5, 0) - np.maximum(X[:, 1] - X[:, 2], 0) + 0.1 * rng.standard_normal(2_000)
+        >>> model = ReluNetworkRegressor(random_state=0).fit(X, y)
+        >>> model.network_.widths, round(model.score(X, y), 2)
+        ((2,), 1.0)
+        >>> model.rows_needed(0.001) > 2_000  # for a largest standard error of 0.001
+        True
     """
 
     def __init__(
@@ -300,7 +315,7 @@ class ReluNetworkRegressor(NetworkRegressor):
         """Learn from samples in memory.
 
         Raises:
-            InvalidInput: for settings that can't be used, and inputs that are constant or combinations of others.
+            InvalidInput: for settings that can't be used, and numbers that are not finite.
         """
         points, labels = self._check_samples(X, y)
         return self._learn(ArraySource(points, labels), points.shape[1], None)
@@ -309,12 +324,39 @@ class ReluNetworkRegressor(NetworkRegressor):
         """Learn from samples that need not fit into memory.
 
         Args:
-            source: such as a `ParquetSource`; read about five times.
+            source: such as a `ParquetSource`; read five to ten times.
             inputs: number of inputs.
             engine: where moments are summed; this process if omitted.
         """
         self.n_features_in_ = inputs
         return self._learn(source, inputs, engine)
+
+    def rows_needed(self, error: float) -> int:
+        """Say how many rows would bring the largest standard error of a parameter down to `error`.
+
+        That error is ``certificate_.largest_standard_error``: of directions (in radians) and biases as they are, of
+        output weights relative to the largest. It falls with the square root of the number of rows, if they are like
+        those of the fit.
+
+        Args:
+            error: the wanted standard error.
+
+        Returns:
+            The number of rows, held out ones included. Exact labels need no more than were given.
+
+        Raises:
+            InvalidInput: if `error` is not positive, or no neuron was found whose error could be told.
+        """
+        check_is_fitted(self)
+        if not (np.isfinite(error) and error > 0):
+            raise InvalidInput(f"rows_needed needs a positive error, got {error!r}.")
+        certificate, given = self.certificate_, self.result_.cost.samples
+        if certificate is None or not self.network_.widths[0]:
+            raise InvalidInput("rows_needed tells from standard errors of neurons, and none was found: give more rows.")
+        bar = certificate.largest_standard_error
+        if not np.isfinite(bar):
+            raise InvalidInput("rows_needed can't tell: these rows leave a parameter open altogether. Give more rows.")
+        return given if bar == 0.0 else int(np.ceil(given * (bar / error) ** 2))
 
     def _learn(self, source: Source, inputs: int, engine: Engine | None) -> "ReluNetworkRegressor":
         learner = ReluLearner(

@@ -1,5 +1,6 @@
 """The estimator: networks are recovered, and what is not one of them is never called identified."""
 
+import doctest
 import pickle
 
 import numpy as np
@@ -224,6 +225,31 @@ def test_rows_beyond_memory_are_fitted_as_well(seed: int) -> None:
     assert match(beyond.network, truth).largest_error < 6.0 * np.max(details.standard_errors.weights)
     # 5,000 rows may leave signs open, and the slope that stands for them then costs some precision; half it would be.
     assert beyond.certificate.largest_standard_error < 1.4 * in_memory.certificate.largest_standard_error
+
+
+def test_examples_of_the_docstring_run() -> None:
+    examples = doctest.DocTestFinder(recurse=False).find(ReluNetworkRegressor, "ReluNetworkRegressor")
+    assert [doctest.DocTestRunner().run(each) for each in examples] == [(0, 7)]
+
+
+def test_rows_that_are_needed_give_the_wanted_error(seed: int) -> None:
+    _, points, labels = samples(seed, inputs=4, neurons=2, rows=12_000, noise=0.2)
+    few = fitted(points[:3_000], labels[:3_000])
+    wanted = few.certificate_.largest_standard_error / 2.0
+    assert few.rows_needed(wanted) == pytest.approx(12_000, abs=1)
+    more = fitted(points, labels)
+    assert more.certificate_.largest_standard_error == pytest.approx(wanted, rel=0.25)
+    exact = fitted(points, np.maximum(points[:, 0], 0.0))
+    assert exact.rows_needed(1e-6) == 12_000
+
+
+@pytest.mark.parametrize("error", [0.0, -1.0, np.nan])
+def test_rows_for_no_error_are_refused(error: float) -> None:
+    _, points, labels = samples(0, inputs=3, neurons=1, rows=500, noise=0.1)
+    with pytest.raises(InvalidInput, match="positive error"):
+        fitted(points, labels).rows_needed(error)
+    with pytest.raises(InvalidInput, match="none was found"):
+        fitted(points, points[:, 0]).rows_needed(0.1)
 
 
 def test_the_same_seed_gives_the_same_network(seed: int) -> None:
