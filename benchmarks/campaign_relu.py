@@ -12,6 +12,8 @@ from unweave.learn import ReluNetworkRegressor
 from unweave.result import Outcome
 
 FRESH = 20_000
+# Draws of a coordinate that no column shows: their mean is known to a tenth of what it does.
+REDRAWN = 100
 # Standard errors that a parameter may be away, of the worst of some dozens.
 STANDARD_ERRORS = 6.0
 # Share of the samples on either side of a kink below which a result with noise names a neuron as invisible.
@@ -124,12 +126,24 @@ def judge(
     if model.outcome_ is Outcome.NOT_IDENTIFIED:
         return Judged(Verdict.HONEST_NO, model.result_.reason[:120])
     fresh = shape.draw(rng, FRESH)
-    left = model.predict(shape.points(fresh)) - truth(fresh)
+    left = model.predict(shape.points(fresh)) - expected(truth, shape, fresh, rng)
     if truth.other is not None and model.network_.widths[0] == 0 and model.outcome_ is Outcome.PARTLY_IDENTIFIED:
         # Only the affine part of that function is claimed.
         lifted = np.linalg.qr(np.column_stack([fresh, np.ones(len(fresh))]))[0]
         left = lifted @ (lifted.T @ left)
     return compared(model, shape, truth, fresh, left, samples)
+
+
+def expected(truth: Truth, shape: planted.Inputs, fresh: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Labels without noise; their mean over coordinates that no column shows, which is all that samples can tell."""
+    hidden = ~np.any(shape.axes != 0.0, axis=0)
+    if not hidden.any():
+        return truth(fresh)
+    total = np.zeros(len(fresh))
+    for _ in range(REDRAWN):
+        plain = np.where(hidden, shape.draw(rng, len(fresh)), fresh)
+        total += truth(plain)
+    return total / REDRAWN
 
 
 def bends(truth: Truth, fresh: np.ndarray) -> np.ndarray:
