@@ -13,6 +13,8 @@ import resource
 import tempfile
 import time
 import warnings
+from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -94,53 +96,67 @@ def r2(predicted: np.ndarray, exact: np.ndarray) -> float:
     return float(1.0 - np.mean((predicted - exact) ** 2) / np.var(exact))
 
 
+@dataclass
+class Tally:
+    """Fits of some planted networks."""
+
+    ends: list[Outcome] = field(default_factory=list)
+    scores: list[float] = field(default_factory=list)
+    seconds: list[float] = field(default_factory=list)
+    right: int = 0
+    missed: int = 0
+
+    def counts(self) -> tuple[int, int]:
+        """How many are identified, and partly identified."""
+        return self.ends.count(Outcome.IDENTIFIED), self.ends.count(Outcome.PARTLY_IDENTIFIED)
+
+
+def tallied(seeds: int, inputs: int, neurons: int, rows: int, noise: float, kind: str = "Gaussian") -> Tally:
+    """Plant, fit and compare."""
+    tally = Tally()
+    for seed in range(seeds):
+        truth, samples, fresh = planted(seed, inputs, neurons, rows, noise, kind)
+        model, took = fitted(*samples, seed)
+        claim = model.certificate_
+        if model.outcome_ is Outcome.IDENTIFIED:
+            size = largest_missed(model.network_, truth, fresh, claim.resolution)
+            tally.missed += size > 2.0 * claim.noticeable
+        tally.ends.append(model.outcome_)
+        tally.right += model.network_.widths == truth.widths
+        tally.scores.append(r2(model.predict(fresh), truth(fresh)[:, 0]))
+        tally.seconds.append(took)
+    return tally
+
+
 def claims(seeds: int) -> None:
     """What is called identified, and whether it lacks a neuron of twice the size that it names as visible."""
     print(f"\nGaussian inputs, {seeds} networks each; missed: identified without a neuron of twice `noticeable`")
     header = f"{'rows':>7} {'inputs':>6} {'neurons':>7} {'noise':>5} {'identified':>10} {'partly':>6} {'missed':>6}"
     print(f"{header} {'right m':>7} {'R2':>7} {'worst':>7} {'CPU s':>6}")
-    for rows in (1_000, 10_000, 100_000):
-        for inputs, neurons in SHAPES:
-            for noise in NOISES:
-                ends, missed, right, scores, seconds = [], 0, 0, [], []
-                for seed in range(seeds):
-                    truth, samples, fresh = planted(seed, inputs, neurons, rows, noise)
-                    model, took = fitted(*samples, seed)
-                    claim = model.certificate_
-                    ends.append(model.outcome_)
-                    if model.outcome_ is Outcome.IDENTIFIED:
-                        size = largest_missed(model.network_, truth, fresh, claim.resolution)
-                        missed += size > 2.0 * claim.noticeable
-                    right += model.network_.widths == truth.widths
-                    scores.append(r2(model.predict(fresh), truth(fresh)[:, 0]))
-                    seconds.append(took)
-                counts = [ends.count(each) for each in (Outcome.IDENTIFIED, Outcome.PARTLY_IDENTIFIED)]
-                say(
-                    f"{rows:7,d} {inputs:6d} {neurons:7d} {noise:5.1f} {counts[0]:10d} {counts[1]:6d} {missed:6d} "
-                    f"{right:7d} {np.median(scores):7.4f} {min(scores):7.4f} {np.median(seconds):6.2f}"
-                )
+    for rows, (inputs, neurons), noise in product((1_000, 10_000, 100_000), SHAPES, NOISES):
+        tally = tallied(seeds, inputs, neurons, rows, noise)
+        identified, partly = tally.counts()
+        say(
+            f"{rows:7,d} {inputs:6d} {neurons:7d} {noise:5.1f} {identified:10d} {partly:6d} {tally.missed:6d} "
+            f"{tally.right:7d} {np.median(tally.scores):7.4f} {min(tally.scores):7.4f} {np.median(tally.seconds):6.2f}"
+        )
 
 
 def predictions(seeds: int) -> None:
     """Few rows beside what everybody has."""
     print(f"\nGaussian inputs, medians of R2 over {seeds} networks; lost: below the ridge or the mean by more than .01")
     print(f"{'rows':>6} {'inputs':>6} {'neurons':>7} {'noise':>5} {'here':>7} {'ridge':>7} {'boosting':>8} {'lost':>4}")
-    for rows in (300, 1_000, 10_000):
-        for inputs, neurons in SHAPES:
-            for noise in NOISES:
-                scores = []
-                for seed in range(seeds):
-                    truth, (points, labels), fresh = planted(seed, inputs, neurons, rows, noise)
-                    others = (RidgeCV(np.logspace(-3, 3, 13)), HistGradientBoostingRegressor(), DummyRegressor())
-                    models = (fitted(points, labels, seed)[0], *(each.fit(points, labels) for each in others))
-                    scores.append([r2(each.predict(fresh), truth(fresh)[:, 0]) for each in models])
-                own, ridge, boosting, mean = np.array(scores).T
-                lost = np.count_nonzero(own < np.maximum(ridge, mean) - 0.01)
-                medians = [float(np.median(each)) for each in (own, ridge, boosting)]
-                say(
-                    f"{rows:6,d} {inputs:6d} {neurons:7d} {noise:5.1f} {medians[0]:7.3f} {medians[1]:7.3f} "
-                    f"{medians[2]:8.3f} {lost:4d}"
-                )
+    for rows, (inputs, neurons), noise in product((300, 1_000, 10_000), SHAPES, NOISES):
+        scores = []
+        for seed in range(seeds):
+            truth, (points, labels), fresh = planted(seed, inputs, neurons, rows, noise)
+            others = (RidgeCV(np.logspace(-3, 3, 13)), HistGradientBoostingRegressor(), DummyRegressor())
+            models = (fitted(points, labels, seed)[0], *(each.fit(points, labels) for each in others))
+            scores.append([r2(each.predict(fresh), truth(fresh)[:, 0]) for each in models])
+        own, ridge, boosting, mean = np.array(scores).T
+        lost = np.count_nonzero(own < np.maximum(ridge, mean) - 0.01)
+        shown = " ".join(f"{np.median(each):7.3f}" for each in (own, ridge, boosting))
+        say(f"{rows:6,d} {inputs:6d} {neurons:7d} {noise:5.1f} {shown} {lost:5d}")
 
 
 def inputs_of_tables(seeds: int) -> None:
@@ -148,18 +164,11 @@ def inputs_of_tables(seeds: int) -> None:
     print(f"\n10 inputs, 6 neurons, 10,000 rows, noise 0.1; {seeds} networks each")
     print(f"{'inputs':12} {'identified':>10} {'partly':>6} {'right m':>7} {'R2':>8} {'worst':>8} {'CPU s':>6}")
     for kind in KINDS:
-        ends, right, scores, seconds = [], 0, [], []
-        for seed in range(seeds):
-            truth, samples, fresh = planted(seed, 10, 6, 10_000, 0.1, kind)
-            model, took = fitted(*samples, seed)
-            ends.append(model.outcome_)
-            right += model.network_.widths == truth.widths
-            scores.append(r2(model.predict(fresh), truth(fresh)[:, 0]))
-            seconds.append(took)
-        counts = [ends.count(each) for each in (Outcome.IDENTIFIED, Outcome.PARTLY_IDENTIFIED)]
+        tally = tallied(seeds, 10, 6, 10_000, 0.1, kind)
+        identified, partly = tally.counts()
         say(
-            f"{kind:12} {counts[0]:10d} {counts[1]:6d} {right:7d} {np.median(scores):8.5f} {min(scores):8.5f} "
-            f"{np.median(seconds):6.2f}"
+            f"{kind:12} {identified:10d} {partly:6d} {tally.right:7d} {np.median(tally.scores):8.5f} "
+            f"{min(tally.scores):8.5f} {np.median(tally.seconds):6.2f}"
         )
 
 
@@ -168,16 +177,10 @@ def width(seeds: int) -> None:
     print(f"\n10,000 rows, {seeds} networks each")
     print(f"{'inputs':>6} {'neurons':>7} {'noise':>5} {'right m':>7} {'R2':>8} {'worst':>8} {'CPU s':>6} {'most':>6}")
     for inputs, neurons, noise in ((10, 12, 1.0), (10, 12, 0.1), (10, 30, 0.1), (5, 15, 0.1), (5, 15, 0.0)):
-        right, scores, seconds = 0, [], []
-        for seed in range(seeds):
-            truth, samples, fresh = planted(seed, inputs, neurons, 10_000, noise)
-            model, took = fitted(*samples, seed)
-            right += model.network_.widths == truth.widths
-            scores.append(r2(model.predict(fresh), truth(fresh)[:, 0]))
-            seconds.append(took)
+        tally = tallied(seeds, inputs, neurons, 10_000, noise)
         say(
-            f"{inputs:6d} {neurons:7d} {noise:5.1f} {right:7d} {np.median(scores):8.5f} {min(scores):8.5f} "
-            f"{np.median(seconds):6.2f} {max(seconds):6.2f}"
+            f"{inputs:6d} {neurons:7d} {noise:5.1f} {tally.right:7d} {np.median(tally.scores):8.5f} "
+            f"{min(tally.scores):8.5f} {np.median(tally.seconds):6.2f} {max(tally.seconds):6.2f}"
         )
 
 

@@ -15,7 +15,7 @@ def nothing(inputs: int) -> Network:
     return affine_network(np.zeros(inputs), np.zeros(1))
 
 
-@pytest.mark.parametrize(("inputs", "neurons"), [(6, 3), (3, 6)])
+@pytest.mark.parametrize(("inputs", "neurons"), [(6, 3), pytest.param(3, 6, marks=pytest.mark.slow)])
 def test_planted_networks_are_grown_whatever_the_inputs_are(inputs: int, neurons: int, seed: int) -> None:
     rng = np.random.default_rng([seed, inputs])
     truth = relu_network(rng, inputs=inputs, neurons=neurons)

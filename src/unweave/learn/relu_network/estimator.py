@@ -24,7 +24,7 @@ from unweave.learn.relu_network.claims import Case, ReluClaims, doubt_of_inputs,
 from unweave.learn.relu_network.evidence import StandardErrors
 from unweave.learn.relu_network.finish import ReluFinish
 from unweave.learn.relu_network.missing_neurons import RareNeurons
-from unweave.learn.relu_network.search import NetworkSearch, SearchedNetwork, describe_fit
+from unweave.learn.relu_network.search import NetworkSearch, SearchedNetwork, SearchedSamples, describe_fit
 from unweave.learn.relu_network.starts import FirstLook, Moments, affine_network
 from unweave.learn.relu_network.units import SignChoices, equivalent_signs
 from unweave.networks.network import Network
@@ -137,7 +137,8 @@ class ReluLearner:
             look = problem.moments.look(rng, rows=summary.rows)
         with stages("rows in memory"):
             finisher, held_out = problem.rows(self)
-        found = self.search(problem.moments, look, finisher, rng, stages, spread=problem.spread, neurons=self.neurons)
+        samples = SearchedSamples(problem.moments, look, finisher, rng, stages, problem.spread, self.neurons)
+        found = self.search(samples)
         if self._has_more_rows(found.best, finisher):
             with stages("last fit to all rows"):
                 best = self.last_fit(found.best, problem.training, finisher, spread=problem.spread, engine=engine)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 
 import numpy as np
 from scipy.stats import chi2
@@ -35,6 +36,29 @@ class SearchedNetwork:
     is_grown: bool
 
 
+@dataclass(frozen=True, eq=False)
+class SearchedSamples:
+    """What a search works on.
+
+    Args:
+        moments: of the samples.
+        look: what those of order up to two say.
+        finisher: finishes starts, and judges them.
+        rng: for decompositions, and places of neurons.
+        stages: the record of the run.
+        spread: unit of the labels.
+        neurons: their number, or None to find it.
+    """
+
+    moments: Moments
+    look: FirstLook
+    finisher: Finisher
+    rng: np.random.Generator
+    stages: Stages
+    spread: float
+    neurons: int | None
+
+
 @dataclass(frozen=True, kw_only=True)
 class NetworkSearch:
     """Settings of the search.
@@ -53,47 +77,26 @@ class NetworkSearch:
     most_attempts: int = 12
     rows_per_number: int = 3
 
-    def __call__(
-        self,
-        moments: Moments,
-        look: FirstLook,
-        finisher: Finisher,
-        rng: np.random.Generator,
-        stages: Stages,
-        *,
-        spread: float,
-        neurons: int | None,
-    ) -> SearchedNetwork:
+    def __call__(self, samples: SearchedSamples) -> SearchedNetwork:
         """Find the best of the candidates that nothing speaks against; otherwise the one with the least unseen error.
-
-        Args:
-            moments: of the samples.
-            look: what those of order up to two say.
-            finisher: finishes starts, and judges them.
-            rng: for decompositions, and places of neurons.
-            stages: the record of the run.
-            spread: unit of the labels.
-            neurons: their number, or None to find it.
 
         Moments come first: from exact labels they lead to the network in no time. Behind noise local search sees weaker
         neurons, so that it is always asked; more of the moments only where it does not explain the labels either.
         """
-        low = look.moments.whole
-        affine = with_labels_in(affine_network(low.entries(1), low.entries(0)), spread)
-        with stages("finishing"):
+        finisher, rng = samples.finisher, samples.rng
+        low = samples.look.moments.whole
+        affine = with_labels_in(affine_network(low.entries(1), low.entries(0)), samples.spread)
+        with samples.stages("finishing"):
             finished = finisher.finish(affine, finisher.fitted.points, finisher.fitted.values)
             if finished.is_exact:
                 without_neurons = finisher.judged(affine, finished.network, finished, rng)
                 if without_neurons.is_exact:
                     return SearchedNetwork(without_neurons, False)
-        tried: list[JudgedNetwork] = []
-        from_moments = self._from_moments(moments, look, finisher, rng, stages, spread=spread, neurons=neurons)
-        for candidate in from_moments:
-            tried.append(candidate)
-            if candidate.is_exact and candidate.is_good:
-                return SearchedNetwork(candidate, False)
-            break
-        with stages("growing"):
+        from_moments = self._from_moments(samples)
+        tried = list(islice(from_moments, 1))
+        if tried and tried[0].is_exact and tried[0].is_good:
+            return SearchedNetwork(tried[0], False)
+        with samples.stages("growing"):
             grown = self.growth(finished.network, finisher.fitted.points, finisher.fitted.values, rng)
             if grown.widths[0] and self._has_rows_for(grown.widths[0], grown.inputs, finisher):
                 tried.append(finisher.screened(grown, rng))
@@ -102,7 +105,7 @@ class NetworkSearch:
                 tried.append(candidate)
                 if candidate.is_good:
                     break
-        with stages("further neurons"):
+        with samples.stages("further neurons"):
             good = [finisher.completed(candidate, rng) for candidate in tried if candidate.is_good]
             if good:
                 best = self._with_hidden(min(good, key=_criterion), finisher, rng)
@@ -113,33 +116,24 @@ class NetworkSearch:
                 best = finisher.completed(self._extended(best, finisher, rng), rng)
         return SearchedNetwork(best, best.start is grown)
 
-    def _from_moments(
-        self,
-        moments: Moments,
-        look: FirstLook,
-        finisher: Finisher,
-        rng: np.random.Generator,
-        stages: Stages,
-        *,
-        spread: float,
-        neurons: int | None,
-    ) -> Iterator[JudgedNetwork]:
+    def _from_moments(self, samples: SearchedSamples) -> Iterator[JudgedNetwork]:
         """Candidates, likeliest first."""
-        plans: list[Attempt] = list(attempts(look, neurons=neurons, rules=self.starts))
-        if neurons is not None:
+        look, rng, stages = samples.look, samples.rng, samples.stages
+        plans: list[Attempt] = list(attempts(look, neurons=samples.neurons, rules=self.starts))
+        if samples.neurons is not None:
             # If the given number is wrong, what the samples show tells so.
             plans += attempts(look, neurons=None, rules=self.starts)
         for attempt in plans[: self.most_attempts]:
             subspace = look.subspace(attempt.rank, rules=self.starts.directions)
             with stages("moments of higher order"):
-                within = moments.within(subspace, look, degree=2 * attempt.order + 2)
+                within = samples.moments.within(subspace, look, degree=2 * attempt.order + 2)
             with stages("directions and biases"):
                 start = start_of(attempt, within, rng, rules=self.starts)
-            if start is None or not self._has_rows_for(start.widths[0], start.inputs, finisher):
+            if start is None or not self._has_rows_for(start.widths[0], start.inputs, samples.finisher):
                 continue
-            whole = with_labels_in(look.outside_subspace(start, subspace), spread)
+            whole = with_labels_in(look.outside_subspace(start, subspace), samples.spread)
             with stages("finishing"):
-                candidate = finisher.screened(whole, rng)
+                candidate = samples.finisher.screened(whole, rng)
             yield candidate
 
     def _has_rows_for(self, neurons: int, inputs: int, finisher: Finisher) -> bool:
