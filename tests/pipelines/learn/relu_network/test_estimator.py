@@ -171,6 +171,17 @@ def test_other_activations_are_not_mistaken(seed: int, noise: float) -> None:
     assert found.outcome_ is Outcome.NOT_IDENTIFIED or error < found.certificate_.noticeable
 
 
+def test_neurons_beside_each_other_are_not_claimed_behind_noise(seed: int) -> None:
+    """Two kinks along one direction look like one round bend: a tanh was once identified as two neurons."""
+    rng = np.random.default_rng(seed)
+    points = rng.standard_normal((2_000, 3))
+    bend = np.maximum(points[:, 0] + 0.8, 0.0) + np.maximum(points[:, 0] - 0.8, 0.0)
+    found = fitted(points, bend + 0.05 * rng.standard_normal(2_000))
+    assert found.network_.widths == (2,)
+    assert found.outcome_ is Outcome.PARTLY_IDENTIFIED
+    assert "degrees apart" in found.result_.reason
+
+
 def test_one_wrong_label_is_never_overlooked(seed: int) -> None:
     """Wherever it is: among the rows of the fit, of the choice or of the certificate."""
     _, points, labels = samples(seed, inputs=3, neurons=2, rows=600)
