@@ -13,6 +13,7 @@ import resource
 import tempfile
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -128,12 +129,12 @@ def tallied(seeds: int, inputs: int, neurons: int, rows: int, noise: float, kind
     return tally
 
 
-def claims(seeds: int) -> None:
+def claims(seeds: int, counts: Sequence[int]) -> None:
     """What is called identified, and whether it lacks a neuron of twice the size that it names as visible."""
     print(f"\nGaussian inputs, {seeds} networks each; missed: identified without a neuron of twice `noticeable`")
     header = f"{'rows':>7} {'inputs':>6} {'neurons':>7} {'noise':>5} {'identified':>10} {'partly':>6} {'missed':>6}"
     print(f"{header} {'right m':>7} {'R2':>7} {'worst':>7} {'CPU s':>6}")
-    for rows, (inputs, neurons), noise in product((1_000, 10_000, 100_000), SHAPES, NOISES):
+    for rows, (inputs, neurons), noise in product(counts, SHAPES, NOISES):
         tally = tallied(seeds, inputs, neurons, rows, noise)
         identified, partly = tally.counts()
         say(
@@ -222,19 +223,22 @@ def files(rows: int) -> None:
         )
 
 
-TABLES = {"claims": claims, "predictions": predictions, "inputs": inputs_of_tables, "width": width}
+TABLES = {"predictions": predictions, "inputs": inputs_of_tables, "width": width}
 
 
 def main() -> None:
     """Run the tables that are asked for."""
     parser = parser_of(__doc__)
-    parser.add_argument("--tables", nargs="+", choices=[*TABLES, "files"], default=list(TABLES))
+    parser.add_argument("--tables", nargs="+", choices=["claims", *TABLES, "files"], default=["claims", *TABLES])
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--samples", type=int, nargs="+", default=[1_000, 10_000, 100_000], help="rows of claims")
     parser.add_argument("--rows", type=int, default=1_000_000, help="of the largest file")
     args = parser.parse_args()
     for name in args.tables:
         if name == "files":
             files(args.rows)
+        elif name == "claims":
+            claims(args.seeds, args.samples)
         else:
             TABLES[name](args.seeds)
 
