@@ -12,6 +12,8 @@ from unweave.learn import ReluNetworkRegressor
 from unweave.result import Outcome
 
 FRESH = 20_000
+# Draws of a coordinate that no column shows: their mean is known to a tenth of what it does.
+REDRAWN = 100
 # Standard errors that a parameter may be away, of the worst of some dozens.
 STANDARD_ERRORS = 6.0
 # Share of the samples on either side of a kink below which a result with noise names a neuron as invisible.
@@ -69,6 +71,38 @@ def no_network(rng: np.random.Generator, inputs: int) -> Truth:
     return Truth(np.empty((0, inputs)), np.empty(0), np.empty(0), kinds[int(rng.integers(len(kinds)))])
 
 
+def wide(rng: np.random.Generator, inputs: int) -> Truth:
+    """Up to three times as many neurons as inputs."""
+    neurons = int(rng.integers(inputs + 1, 3 * inputs + 1))
+    heights = rng.choice([-1, 1], neurons) * rng.uniform(0.5, 2.0, neurons)
+    return Truth(planted.unit_rows(rng, neurons, inputs), rng.uniform(-1.2, 1.2, neurons), heights)
+
+
+def mixture(rng: np.random.Generator, inputs: int) -> planted.Inputs:
+    """Three clusters, of mean zero and spread 1 in all directions together."""
+    centers = rng.standard_normal((3, inputs)) * rng.uniform(0.5, 2.0)
+    centers -= centers.mean(axis=0)
+    size = np.sqrt(1.0 + np.mean(centers**2))
+
+    def draw(r: np.random.Generator, n: int) -> np.ndarray:
+        return (centers[r.integers(3, size=n)] + r.standard_normal((n, inputs))) / size
+
+    return planted.Inputs(np.eye(inputs), np.zeros(inputs), draw, np.ones(inputs))
+
+
+def one_hot(rng: np.random.Generator, inputs: int) -> planted.Inputs:
+    """All three columns of a code, and others beside them."""
+    shares = rng.dirichlet([3.0, 3.0, 3.0])
+    spread = np.append(np.sqrt(shares * (1.0 - shares)), np.ones(inputs - 3))
+
+    def draw(r: np.random.Generator, n: int) -> np.ndarray:
+        plain = r.standard_normal((n, inputs))
+        plain[:, :3] = (r.choice(3, n, p=shares)[:, None] == np.arange(3)) - shares
+        return plain
+
+    return planted.Inputs(np.eye(inputs), np.zeros(inputs), draw, spread)
+
+
 def judge(
     seed: int,
     *,
@@ -92,12 +126,24 @@ def judge(
     if model.outcome_ is Outcome.NOT_IDENTIFIED:
         return Judged(Verdict.HONEST_NO, model.result_.reason[:120])
     fresh = shape.draw(rng, FRESH)
-    left = model.predict(shape.points(fresh)) - truth(fresh)
+    left = model.predict(shape.points(fresh)) - expected(truth, shape, fresh, rng)
     if truth.other is not None and model.network_.widths[0] == 0 and model.outcome_ is Outcome.PARTLY_IDENTIFIED:
         # Only the affine part of that function is claimed.
         lifted = np.linalg.qr(np.column_stack([fresh, np.ones(len(fresh))]))[0]
         left = lifted @ (lifted.T @ left)
     return compared(model, shape, truth, fresh, left, samples)
+
+
+def expected(truth: Truth, shape: planted.Inputs, fresh: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Labels without noise; their mean over coordinates that no column shows, which is all that samples can tell."""
+    hidden = ~np.any(shape.axes != 0.0, axis=0)
+    if not hidden.any():
+        return truth(fresh)
+    total = np.zeros(len(fresh))
+    for _ in range(REDRAWN):
+        plain = np.where(hidden, shape.draw(rng, len(fresh)), fresh)
+        total += truth(plain)
+    return total / REDRAWN
 
 
 def bends(truth: Truth, fresh: np.ndarray) -> np.ndarray:
@@ -190,6 +236,11 @@ VARIANTS: dict[str, dict] = {
     "tiny or huge numbers": {"kind": planted.scaled, "noise": (0.0, 0.2)},
     "binary column": {"kind": planted.binary_column},
     "binary column, noise": {"kind": planted.binary_column, "noise": (0.01, 0.3)},
+    "one-hot code": {"kind": one_hot, "inputs": (4, 9)},
+    "one-hot code, noise": {"kind": one_hot, "inputs": (4, 9), "noise": (0.01, 0.3)},
+    "mixture": {"kind": mixture},
+    "mixture, noise": {"kind": mixture, "noise": (0.01, 0.5)},
+    "more neurons than inputs, noise": {"plant": wide, "inputs": (2, 5), "noise": (0.01, 0.3)},
     "heavy tails": {"kind": planted.heavy_tails},
     "heavy tails, noise": {"kind": planted.heavy_tails, "noise": (0.01, 0.3)},
 }

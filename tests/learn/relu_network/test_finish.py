@@ -7,7 +7,7 @@ from unweave.exceptions import InvalidInput
 from unweave.learn.relu_network.finish import FinishedRelu, ReluFinish, with_affine_part
 from unweave.networks.network import Network
 from unweave.networks.planted import relu_network
-from unweave.networks.symmetries import match
+from unweave.networks.symmetries import match, reflect
 
 BLIND = (0.0, 1.0, -1.0)
 
@@ -35,6 +35,21 @@ def test_more_neurons_than_inputs_are_finished_with_their_signs(seed: int) -> No
     assert found.is_exact
     assert found.network.skip is None
     assert match(found.network, network).largest_error < 1e-11
+
+
+def test_signs_are_decided_of_a_start_that_was_fitted_with_an_affine_part(seed: int) -> None:
+    """What such a start gains from the noise by its affine part is no reason to keep that."""
+    rng = np.random.default_rng(seed)
+    network = relu_network(rng, inputs=5, neurons=3)
+    points = rng.standard_normal((3_000, 5))
+    values = network(points) + 0.1 * rng.standard_normal((3_000, 1))
+    flipped = with_affine_part(reflect(network, 0, np.array([True, False, True])))
+    polish = ReluFinish().polish
+    start = polish(flipped, points, values, floor=0.0).network
+    found = ReluFinish()(start, points, values)
+    assert start.skip is not None
+    assert found.network.skip is None
+    assert match(found.network, network).largest_error < 0.1
 
 
 @pytest.mark.parametrize("noise", [0.05, pytest.param(0.4, marks=pytest.mark.slow)])

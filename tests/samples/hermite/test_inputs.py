@@ -113,3 +113,22 @@ def test_other_inputs_fail(kind: str, seed: int) -> None:
         "exponential": rng.exponential(size=(ROWS, INPUTS)),
     }[kind]
     assert any(diagnostic.verdict is Verdict.FAIL for diagnostic in checked(points, seed=seed).diagnostics())
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_what_varies_of_dependent_inputs_is_standard(scale: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    drawn = rng.standard_normal((2_000, 3))
+    points = scale * np.column_stack([drawn, drawn[:, 0] - 2.0 * drawn[:, 1], np.full(2_000, 5.0)]) + 1e3 * scale
+    mean = points.mean(axis=0)
+    coordinates = Coordinates.spanned(mean, (points - mean).T @ (points - mean) / len(points))
+    assert coordinates.rank == 3
+    np.testing.assert_allclose(np.cov(coordinates.rows_of(points), bias=True), np.eye(3), atol=1e-6)
+    # A constant column gets no weight.
+    np.testing.assert_array_equal(coordinates.pulled_back(np.ones((1, 3)), np.zeros(1))[0][:, -1], 0.0)
+
+
+def test_independent_inputs_keep_all_coordinates(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    factor = rng.standard_normal((4, 4))
+    assert Coordinates.spanned(rng.standard_normal(4), factor @ factor.T).rank == 4

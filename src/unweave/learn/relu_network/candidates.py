@@ -10,7 +10,13 @@ from unweave.arrays import PerPoint, Points, Values, root_mean_square
 from unweave.learn.relu_network.evidence import ResidualStructure, ResidualTest, StandardErrors, standard_errors
 from unweave.learn.relu_network.finish import FinishedRelu, ReluFinish
 from unweave.learn.relu_network.missing_neurons import RareNeurons
-from unweave.learn.relu_network.units import equivalent_signs, flip_columns, resolve_relu_signs, unit_parameters
+from unweave.learn.relu_network.units import (
+    equivalent_signs,
+    flip_columns,
+    resolve_relu_signs,
+    unit_parameters,
+    with_neurons,
+)
 from unweave.networks.network import Network
 from unweave.networks.symmetries import reflect
 from unweave.numerics.binary_systems import BinarySystem
@@ -254,7 +260,7 @@ class Finisher:
     def _with_seen(self, candidate: JudgedNetwork, rng: np.random.Generator) -> JudgedNetwork:
         if np.all(candidate.is_seen) or not np.any(candidate.is_seen):
             return candidate
-        fewer = replace(self._once(_with_neurons(candidate.network, candidate.is_seen), rng), start=candidate.start)
+        fewer = replace(self._once(with_neurons(candidate.network, candidate.is_seen), rng), start=candidate.start)
         return fewer if fewer.is_good else candidate
 
     def _once(self, start: Network, rng: np.random.Generator) -> JudgedNetwork:
@@ -278,7 +284,7 @@ class Finisher:
             # Behind noise a neuron that hardly a row passes follows the noise there, and nothing bounds it elsewhere.
             kept = self.rules.visible.rest_on_enough(finished.network, points)
             if not np.all(kept):
-                return replace(self._measured(_with_neurons(finished.network, kept), rng), start=start)
+                return replace(self._measured(with_neurons(finished.network, kept), rng), start=start)
         return self._untested(start, _signed(finished, self.finish.exact_sign_tol), finished)
 
     def judged(
@@ -297,7 +303,7 @@ class Finisher:
     def _untested(self, start: Network, network: Network, finished: FinishedRelu) -> JudgedNetwork:
         size = max(root_mean_square(self.fitted.labels), np.finfo(float).tiny)
         left = self.fitted.residuals(network)
-        freedom = max(len(left) - _unknowns(network), 1)
+        freedom = max(len(left) - unknowns_of(network), 1)
         noise = float(np.sqrt(np.sum(left**2) / freedom))
         unseen = self.unseen.residuals(network)
         allowed = self.rules.exact_elsewhere * size
@@ -318,14 +324,14 @@ class Finisher:
             largest_left=float(np.max(np.abs(left))),
             structure=None,
             errors=errors,
-            is_seen=self._seen(network, errors, is_exact=is_exact),
+            is_seen=self.seen(network, errors, is_exact=is_exact),
             open_signs=open_signs,
             unseen_error=root_mean_square(unseen),
             rows=len(left),
             rules=self.rules,
         )
 
-    def _seen(self, network: Network, errors: StandardErrors, *, is_exact: bool) -> Bool[np.ndarray, "neurons"]:
+    def seen(self, network: Network, errors: StandardErrors, *, is_exact: bool) -> Bool[np.ndarray, "neurons"]:
         """Which neurons stand out from the noise, and rest on enough rows if there is any."""
         rules = self.rules.visible
         is_seen = errors.seen(
@@ -353,15 +359,7 @@ def in_inputs(network: Network, coordinates: Coordinates, *, spread: float = 1.0
     )
 
 
-def _with_neurons(network: Network, kept: Bool[np.ndarray, "neurons"]) -> Network:
-    hidden, output = network.layers
-    weights = output.weights[:, kept]
-    return Network.shallow(
-        hidden.weights[kept], hidden.biases[kept], weights, output.biases, hidden.activation, network.skip
-    )
-
-
-def _unknowns(network: Network) -> int:
+def unknowns_of(network: Network) -> int:
     """Free numbers: slope and constant of every neuron, and of the affine part."""
     return (network.widths[0] + (network.skip is not None)) * (network.inputs + 1)
 

@@ -7,6 +7,7 @@ import numpy as np
 from unweave.learn.relu_network.candidates import JudgedNetwork
 from unweave.learn.relu_network.certificate import ReluCertificate
 from unweave.learn.relu_network.evidence import ResidualStructure
+from unweave.learn.relu_network.units import unit_parameters
 from unweave.result import Diagnostic, Outcome, Verdict, at_least, at_most
 
 TINY = float(np.finfo(float).tiny)
@@ -68,6 +69,7 @@ class Case:
         gaussian: the check of the inputs.
         given: number of neurons that was asked for.
         rules: limits beyond which a claim is not made.
+        untold: inputs that are constant or combinations of others, so that no label tells their weights.
     """
 
     candidate: JudgedNetwork
@@ -75,6 +77,7 @@ class Case:
     gaussian: list[Diagnostic]
     given: int | None
     rules: ReluClaims
+    untold: int = 0
 
     @property
     def structure(self) -> ResidualStructure | None:
@@ -113,6 +116,13 @@ class Case:
         hidden, output = self.candidate.network.layers
         lengths = np.linalg.norm(np.column_stack([hidden.weights, hidden.biases]), axis=1)
         return float(np.max(np.abs(output.weights[0]) * lengths, initial=0.0))
+
+    @property
+    def smallest_angle(self) -> float:
+        """Between the lines of two neurons, in radians; a right angle where there are fewer than two."""
+        directions = unit_parameters(self.candidate.network)[0]
+        products = np.abs(directions @ directions.T) - 2.0 * np.eye(len(directions))
+        return float(np.arccos(np.clip(np.max(products, initial=0.0), 0.0, 1.0)))
 
     def diagnostics(self) -> list[Diagnostic]:
         """The assumptions that the samples themselves can tell about."""
@@ -158,7 +168,7 @@ def verdict(case: Case) -> tuple[Outcome, str]:
     if not case.explains:
         return Outcome.NOT_IDENTIFIED, _unexplained(case)
     if case.candidate.neurons == 0:
-        return _affine(case)
+        return _without_untold(case, *_affine(case))
     if not case.candidate.is_exact and case.pull > case.rules.largest_pull:
         return Outcome.NOT_IDENTIFIED, _cancelling(case)
     outcome, reason = _exact(case) if case.candidate.is_exact else _noisy(case)
@@ -166,6 +176,17 @@ def verdict(case: Case) -> tuple[Outcome, str]:
         reason = (
             f"the samples show {case.candidate.neurons} neurons, not the {case.given} that were given: "
             f"leave the number out, or give the right one. With this number, {reason}"
+        )
+        outcome = Outcome.PARTLY_IDENTIFIED
+    return _without_untold(case, outcome, reason)
+
+
+def _without_untold(case: Case, outcome: Outcome, reason: str) -> tuple[Outcome, str]:
+    """The same, but nothing about weights of inputs that depend on each other."""
+    if case.untold and outcome is not Outcome.NOT_IDENTIFIED:
+        reason = (
+            f"the inputs have {case.untold} constant columns or dependences (such as between all columns of a one-hot "
+            f"code): weights along these are one choice of many that give the same function. Beside that, {reason}"
         )
         outcome = Outcome.PARTLY_IDENTIFIED
     return outcome, reason[0].upper() + reason[1:]
@@ -190,8 +211,8 @@ def doubt_of_inputs(case: Case) -> str | None:
         return None
     worst = max(case.gaussian, key=lambda each: each.value / each.threshold)
     return (
-        f"The inputs are not Gaussian ({worst.name}: {worst.value:.2g}, allowed {worst.threshold:.2g}): the "
-        "moments gave a poor start, and no theory vouches for it. What is claimed rests on the fit to rows alone."
+        f"The inputs are not Gaussian ({worst.name}: {worst.value:.2g}, allowed {worst.threshold:.2g}): moments of "
+        "them are no good start, and no theory vouches for one. What is claimed rests on the fit to rows alone."
     )
 
 
@@ -260,6 +281,11 @@ def _noisy(case: Case) -> tuple[Outcome, str]:
             f"{noise}, but these rows would not have shown all neurons that are as strong as those: the weakest bends "
             f"the labels by {certificate.weakest:.2g} (root mean square), and a missing one shows from "
             f"{certificate.noticeable:.2g} on with a probability of 95 %. More samples would tell."
+        )
+    if case.smallest_angle < certificate.resolution:
+        return Outcome.PARTLY_IDENTIFIED, (
+            f"{noise}, but two of them are only {np.degrees(case.smallest_angle):.2g} degrees apart. One round bend "
+            "looks like that behind noise: the sum of both is known, not each of them."
         )
     if candidate.network.skip is not None or np.any(candidate.open_signs):
         return Outcome.PARTLY_IDENTIFIED, (

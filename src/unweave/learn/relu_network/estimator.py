@@ -1,7 +1,8 @@
-"""`ReluNetworkRegressor`: a depth-2 relu network with biases, from samples with Gaussian inputs.
+"""`ReluNetworkRegressor`: a depth-2 relu network with biases, from samples.
 
 The passes: mean and covariance of the inputs; moments up to order two and a check that the inputs are Gaussian; moments
-of higher order inside the span of the weights. What follows works on rows in memory: finish, certificate.
+of higher order inside the span of the weights. Search and finish work on rows in memory; where there are more, the last
+fit to noisy labels reads all of them again.
 """
 
 import warnings
@@ -10,19 +11,22 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float64
-from scipy.stats import chi2
+from sklearn.utils.validation import check_is_fitted
 
 from unweave.arrays import Vector, as_float64, kept_errors
 from unweave.exceptions import InputWarning, InvalidInput
 from unweave.learn.base import NetworkRegressor, Progress, Stages, check_neurons, seed_of
+from unweave.learn.relu_network.affine import PenalisedAffine
+from unweave.learn.relu_network.all_rows import AllRowsFit
 from unweave.learn.relu_network.candidates import CandidateRules, Finisher, JudgedNetwork, Rows, in_inputs
 from unweave.learn.relu_network.certificate import ReluCertificate, ReluEvidence
 from unweave.learn.relu_network.claims import Case, ReluClaims, doubt_of_inputs, notes, too_few, verdict
 from unweave.learn.relu_network.evidence import StandardErrors
 from unweave.learn.relu_network.finish import ReluFinish
-from unweave.learn.relu_network.missing_neurons import NextNeuron, RareNeurons
-from unweave.learn.relu_network.starts import FirstLook, Moments, StartRules, affine_network, attempts, start_of
-from unweave.learn.relu_network.units import SignChoices, equivalent_signs, with_labels_in
+from unweave.learn.relu_network.missing_neurons import RareNeurons
+from unweave.learn.relu_network.search import NetworkSearch, SearchedNetwork, SearchedSamples, describe_fit
+from unweave.learn.relu_network.starts import FirstLook, Moments, affine_network
+from unweave.learn.relu_network.units import SignChoices, equivalent_signs
 from unweave.networks.network import Network
 from unweave.result import Cost, Outcome, Result
 from unweave.samples.hermite.inputs import Coordinates, InputMoments, InputSummary
@@ -60,38 +64,34 @@ class ReluLearner:
         neurons: their number, or None to find it.
         mean: of the Gaussian inputs; estimated if omitted.
         covariance: of the Gaussian inputs; estimated if omitted.
-        starts: how moments are measured, and networks read from them.
+        search: which networks are tried.
         finish: fits the network of the moments to the rows.
         rare: looks for neurons that bend at few rows.
-        further: looks for neurons that moments do not show in noisy labels.
-        most_attempts: numbers of neurons that are tried at most; chosen, for the time.
         rules: what is made of candidates.
+        last_fit: to all rows, where labels have noise and not all rows are in memory.
         evidence: what is measured on rows that nothing has seen.
         claims: what may be said then.
         held_out: share of the rows that no fit sees: half choose among networks, half judge the choice; customary.
         most_held_out: of them: 5,000 show what fills 0.06 % of the inputs, at 95 % (``3 / 5,000``).
         rows_per_input: with fewer, moments of order two are hardly better than chance: their relative errors are about
             ``sqrt(inputs / rows)``, a quarter.
-        most_numbers: of the rows that the finish keeps in memory: 256 MB.
-        rows_per_number: of a network, below which it is not fitted; chosen, and `ReluClaims` allows for it.
+        most_numbers: of the rows that the search keeps in memory: 128 MB, of which up to four copies are made.
     """
 
     neurons: int | None = None
     mean: Vector | None = None
     covariance: Float64[np.ndarray, "inputs inputs"] | None = None
-    starts: StartRules = field(default_factory=StartRules)
+    search: NetworkSearch = field(default_factory=NetworkSearch)
     finish: ReluFinish = field(default_factory=ReluFinish)
     rare: RareNeurons = field(default_factory=RareNeurons)
-    further: NextNeuron = field(default_factory=NextNeuron)
-    most_attempts: int = 12
     rules: CandidateRules = field(default_factory=CandidateRules)
+    last_fit: AllRowsFit = field(default_factory=AllRowsFit)
     evidence: ReluEvidence = field(default_factory=ReluEvidence)
     claims: ReluClaims = field(default_factory=ReluClaims)
     held_out: float = 0.2
     most_held_out: int = 10_000
     rows_per_input: int = 20
-    most_numbers: int = 2**25
-    rows_per_number: int = 3
+    most_numbers: int = 2**24
 
     def __call__(
         self,
@@ -105,7 +105,7 @@ class ReluLearner:
         """Learn from all samples of a source.
 
         Args:
-            source: samples, read about five times.
+            source: samples, read five to ten times.
             inputs: number of inputs.
             seed: of the held out rows and of the decomposition; the same seed gives the same network.
             engine: where moments are summed; this process if omitted.
@@ -115,8 +115,8 @@ class ReluLearner:
             The result, whose network is never None: an affine one where no neuron is seen; and details.
 
         Raises:
-            InvalidInput: for rows that are not finite or of another size, and for inputs that are constant or
-                combinations of others.
+            InvalidInput: for rows that are not finite or of another size, and for a given covariance that is not
+                positive definite.
 
         Assumes: independent rows, Gaussian inputs, labels of a depth-2 relu network with zero-mean noise.
         Guarantees: a network is called identified only on the evidence of rows that no fit has seen.
@@ -129,91 +129,29 @@ class ReluLearner:
         if summary.rows < self.rows_per_input * (inputs + 1):
             reason = too_few(summary.rows, self.rows_per_input * (inputs + 1))
             return _affine_only(source, inputs, summary.rows, stages, reason)
-        try:
-            problem = _Problem.of(self, source, summary.whole, rows=summary.rows, seed=seed, engine=engine)
-        except InvalidInput as error:
-            if self.covariance is not None:
-                raise
-            # Constant columns, or all columns of a one-hot code: no network is determined, but an affine fit exists.
-            return _affine_only(source, inputs, summary.rows, stages, f"{error} The network is affine.")
+        problem = _Problem.of(self, source, summary.whole, rows=summary.rows, seed=seed, engine=engine)
+        if not problem.coordinates.rank:
+            reason = "All inputs are constant: they tell nothing about the labels. The network is a constant."
+            return _affine_only(source, inputs, summary.rows, stages, reason)
         with stages("moments of order two"):
             look = problem.moments.look(rng, rows=summary.rows)
         with stages("rows in memory"):
             finisher, held_out = problem.rows(self)
-        best = self._best(problem, look, finisher, rng, stages)
+        samples = SearchedSamples(problem.moments, look, finisher, rng, stages, problem.spread, self.neurons)
+        found = self.search(samples)
+        if self._has_more_rows(found.best, finisher):
+            with stages("last fit to all rows"):
+                best = self.last_fit(found.best, problem.training, finisher, spread=problem.spread, engine=engine)
+                found = replace(found, best=best)
         with stages("certificate"):
-            return _result(self, problem, look, best, finisher, held_out, stages)
+            return _result(self, problem, look, found, finisher, held_out, stages)
 
-    def _best(
-        self, problem: "_Problem", look: FirstLook, finisher: Finisher, rng: np.random.Generator, stages: Stages
-    ) -> JudgedNetwork:
-        """The first candidate that nothing speaks against; otherwise the one with the least unseen error."""
-        moments = look.moments.whole
-        affine = affine_network(moments.entries(1), moments.entries(0))
-        scaled = with_labels_in(affine, problem.spread)
-        with stages("finishing"):
-            finished = finisher.finish(scaled, finisher.fitted.points, finisher.fitted.values)
-            if finished.is_exact:
-                without_neurons = finisher.judged(scaled, finished.network, finished, rng)
-                if without_neurons.is_exact:
-                    return without_neurons
-        tried: list[JudgedNetwork] = []
-        plans = list(attempts(look, neurons=self.neurons, rules=self.starts))
-        if self.neurons is not None:
-            # If the given number is wrong, what the samples show tells so.
-            plans += attempts(look, neurons=None, rules=self.starts)
-        for attempt in plans[: self.most_attempts]:
-            subspace = look.subspace(attempt.rank, rules=self.starts.directions)
-            with stages("moments of higher order"):
-                moments = problem.moments.within(subspace, look, degree=2 * attempt.order + 2)
-            with stages("directions and biases"):
-                start = start_of(attempt, moments, rng, rules=self.starts)
-            if start is None or not self._has_rows_for(start.widths[0], start.inputs, finisher):
-                continue
-            whole = with_labels_in(look.outside_subspace(start, subspace), problem.spread)
-            with stages("finishing"):
-                candidate = finisher.screened(whole, rng)
-            if candidate.is_good:
-                with stages("further neurons"):
-                    return self._with_hidden(candidate, finisher, rng)
-            tried.append(candidate)
-        with stages("further neurons"):
-            # Judged last: the test of what an affine function leaves takes as long as a fit.
-            without_neurons = finisher.judged(scaled, finished.network, finished, rng)
-            best = min([without_neurons, *tried], key=lambda each: each.unseen_error)
-            return finisher.completed(self._extended(best, finisher, rng), rng)
+    def _has_more_rows(self, best: JudgedNetwork, finisher: Finisher) -> bool:
+        """Whether there may be rows that were not fitted and would tell more: those of exact labels don't."""
+        return best.neurons > 0 and not best.is_exact and len(finisher.fitted.labels) >= self._most_rows(finisher)
 
-    def _has_rows_for(self, neurons: int, inputs: int, finisher: Finisher) -> bool:
-        """Whether there are enough rows for a fit of so many neurons."""
-        return len(finisher.fitted.labels) >= self.rows_per_number * (neurons + 1) * (inputs + 1)
-
-    def _with_hidden(self, best: JudgedNetwork, finisher: Finisher, rng: np.random.Generator) -> JudgedNetwork:
-        """Neurons that noise hides from the test of residuals, but not from a fit of one neuron more."""
-        for _ in range(self.further.most):
-            if best.is_exact or not self._has_rows_for(best.neurons + 1, best.network.inputs, finisher):
-                break
-            more = self.further(best.network, finisher.fitted.points, finisher.fitted.values, rng)
-            # What one neuron more gains by chance, as twice as many parameters would: its place is searched for.
-            chance = chi2.isf(self.rules.residuals.false_alarm, 2 * (more.inputs + 2)) / len(finisher.fitted.labels)
-            candidate = finisher.with_all_neurons(more, rng, below=best.noise / float(np.sqrt(1.0 + chance)))
-            if candidate is None:
-                break
-            best = replace(candidate, start=best.start)
-        return best
-
-    def _extended(self, best: JudgedNetwork, finisher: Finisher, rng: np.random.Generator) -> JudgedNetwork:
-        """Neurons that moments did not show, added one by one as long as unseen rows are better explained."""
-        for _ in range(self.further.most):
-            if best.structure is None or best.structure.is_noise:
-                break
-            if not self._has_rows_for(best.neurons + 1, best.network.inputs, finisher):
-                break
-            more = self.further(best.network, finisher.fitted.points, finisher.fitted.values, rng)
-            candidate = replace(finisher.screened(more, rng), start=best.start)
-            if not candidate.unseen_error < best.unseen_error:
-                break
-            best = candidate
-        return best
+    def _most_rows(self, finisher: Finisher) -> int:
+        return self.most_numbers // finisher.coordinates.inputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,11 +177,13 @@ class _Problem:
         engine: Engine | None,
     ) -> "_Problem":
         mean = summary.mean if learner.mean is None else learner.mean
-        covariance = summary.covariance if learner.covariance is None else learner.covariance
-        coordinates = Coordinates.whitening(mean, covariance)
+        if learner.covariance is not None:
+            coordinates = Coordinates.whitening(mean, learner.covariance)
+        else:
+            coordinates = _coordinates(mean, summary)
         training, held_out = split(source, share=min(learner.held_out, learner.most_held_out / rows), seed=seed)
         spread = summary.label_rms if summary.label_rms > 0.0 else 1.0
-        moments = Moments(training, coordinates, engine, learner.starts)
+        moments = Moments(training, coordinates, engine, learner.search.starts)
         return cls(training, held_out, moments, coordinates, spread, rows)
 
     def rows(self, learner: ReluLearner) -> tuple[Finisher, Rows]:
@@ -270,11 +210,12 @@ def _result(
     learner: ReluLearner,
     problem: _Problem,
     look: FirstLook,
-    best: JudgedNetwork,
+    found: SearchedNetwork,
     finisher: Finisher,
     held_out: Rows,
     stages: Stages,
 ) -> tuple[ReluResult, ReluDetails]:
+    best, how = found.best, describe_fit(found)
     certificate = learner.evidence.certificate_of(
         best,
         fitted=finisher.fitted,
@@ -282,7 +223,8 @@ def _result(
         coordinates=problem.coordinates,
         spread=problem.spread,
     )
-    case = Case(best, certificate, look.gaussianity.diagnostics(), learner.neurons, learner.claims)
+    untold = problem.coordinates.inputs - problem.coordinates.rank
+    case = Case(best, certificate, look.gaussianity.diagnostics(), learner.neurons, learner.claims, untold)
     outcome, reason = verdict(case)
     choices = equivalent_signs(best.network) if best.is_exact and best.network.skip is None and best.neurons else None
     result = Result(
@@ -292,7 +234,7 @@ def _result(
         certificate=certificate,
         diagnostics=(*case.gaussian, *case.diagnostics()),
         cost=Cost(samples=problem.samples, seconds=dict(stages.seconds)),
-        notes=tuple(notes(case)),
+        notes=(*notes(case), *how),
         fresh_errors=kept_errors(np.abs(held_out.residuals(best.network))[:, None]),
     )
     scaled = replace(best.errors, output_weights=problem.spread * best.errors.output_weights)
@@ -301,12 +243,18 @@ def _result(
 
 
 def _affine_only(source: Source, inputs: int, rows: int, stages: Stages, reason: str) -> tuple[ReluResult, ReluDetails]:
-    """An affine fit, which is all that these rows allow."""
+    """An affine fit, which is all that these rows allow: of fewer rows than inputs the one that leaves least unseen."""
     points, labels = first_rows(source, inputs=inputs, most=rows)
-    solved = np.linalg.lstsq(np.column_stack([points, np.ones(rows)]), labels, rcond=None)[0]
-    network = affine_network(solved[:-1], solved[-1:])
+    slope, offset = PenalisedAffine()(points, labels)
+    network = affine_network(slope, np.array([offset]))
     result = Result(Outcome.NOT_IDENTIFIED, reason, network, cost=Cost(samples=rows, seconds=dict(stages.seconds)))
     return result, ReluDetails(None, None, np.zeros(0, dtype=bool), None, None)
+
+
+def _coordinates(mean: Vector, summary: InputSummary) -> Coordinates:
+    """Those of all inputs, or of what varies of them where some depend on others."""
+    spanned = Coordinates.spanned(mean, summary.covariance)
+    return Coordinates.whitening(mean, summary.covariance) if spanned.rank == spanned.inputs else spanned
 
 
 def _first_point(source: Source, inputs: int) -> Vector:
@@ -320,22 +268,35 @@ class ReluNetworkRegressor(NetworkRegressor):
 
     Args:
         neurons: their number; found if None.
-        mean: of the Gaussian inputs; estimated if None.
-        covariance: of the Gaussian inputs; estimated if None.
-        random_state: seed or generator for the held out rows and the decomposition.
+        mean: of the inputs; estimated if None.
+        covariance: of the inputs; estimated if None.
+        random_state: seed or generator for the held out rows and the search.
 
     Attributes:
         result_: outcome, reason, network, certificate, diagnostics and notes.
         network_: the network, with unit weights.
         certificate_: what held out rows say about it.
         outcome_: identified, partly identified or not identified.
-        start_network_: what moments alone gave, before the fit; None if there was too little to see.
+        start_network_: what moments or local search gave, before the fit; None if there was too little to see.
         standard_errors_: of weights, biases and output weights by the noise of the labels.
         open_signs_: neurons ``(w_i, b_i)`` whose sign the labels do not tell.
         sign_choices_: all flips that leave the function as it is, for exact labels; None otherwise.
 
     A fit never fails for mathematical reasons: if the samples are not those of such a network, `outcome_` and
-    ``result_.reason`` say so, and the network is the best approximation that was met.
+    ``result_.reason`` say so, and the network is the best approximation that was met. Inputs need not be Gaussian:
+    binary columns, one-hot codes and constants count like others, and ``result_.notes`` say what the fit started from.
+
+    Examples:
+        >>> import numpy as np
+        >>> from unweave.learn import ReluNetworkRegressor
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.standard_normal((2_000, 4))
+        >>> y = 2 * np.maximum(X[:, 0] + 0.5, 0) - np.maximum(X[:, 1] - X[:, 2], 0) + 0.1 * rng.standard_normal(2_000)
+        >>> model = ReluNetworkRegressor(random_state=0).fit(X, y)
+        >>> model.network_.widths, round(model.score(X, y), 2)
+        ((2,), 1.0)
+        >>> model.rows_needed(0.001) > 2_000  # for a largest standard error of 0.001
+        True
     """
 
     def __init__(
@@ -355,7 +316,7 @@ class ReluNetworkRegressor(NetworkRegressor):
         """Learn from samples in memory.
 
         Raises:
-            InvalidInput: for settings that can't be used, and inputs that are constant or combinations of others.
+            InvalidInput: for settings that can't be used, and numbers that are not finite.
         """
         points, labels = self._check_samples(X, y)
         return self._learn(ArraySource(points, labels), points.shape[1], None)
@@ -364,12 +325,39 @@ class ReluNetworkRegressor(NetworkRegressor):
         """Learn from samples that need not fit into memory.
 
         Args:
-            source: such as a `ParquetSource`; read about five times.
+            source: such as a `ParquetSource`; read five to ten times.
             inputs: number of inputs.
             engine: where moments are summed; this process if omitted.
         """
         self.n_features_in_ = inputs
         return self._learn(source, inputs, engine)
+
+    def rows_needed(self, error: float) -> int:
+        """Say how many rows would bring the largest standard error of a parameter down to `error`.
+
+        That error is ``certificate_.largest_standard_error``: of directions (in radians) and biases as they are, of
+        output weights relative to the largest. It falls with the square root of the number of rows, if they are like
+        those of the fit.
+
+        Args:
+            error: the wanted standard error.
+
+        Returns:
+            The number of rows, held out ones included. Exact labels need no more than were given.
+
+        Raises:
+            InvalidInput: if `error` is not positive, or no neuron was found whose error could be told.
+        """
+        check_is_fitted(self)
+        if not (np.isfinite(error) and error > 0):
+            raise InvalidInput(f"rows_needed needs a positive error, got {error!r}.")
+        certificate, given = self.certificate_, self.result_.cost.samples
+        if certificate is None or not self.network_.widths[0]:
+            raise InvalidInput("rows_needed tells from standard errors of neurons, and none was found: give more rows.")
+        bar = certificate.largest_standard_error
+        if not np.isfinite(bar):
+            raise InvalidInput("rows_needed can't tell: these rows leave a parameter open altogether. Give more rows.")
+        return given if bar == 0.0 else int(np.ceil(given * (bar / error) ** 2))
 
     def _learn(self, source: Source, inputs: int, engine: Engine | None) -> "ReluNetworkRegressor":
         learner = ReluLearner(

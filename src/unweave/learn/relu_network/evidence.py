@@ -18,7 +18,7 @@ from scipy import stats
 from scipy.optimize import root_scalar
 
 from unweave.arrays import Atoms, PerNeuron, Points, Values
-from unweave.learn.relu_network.pattern_fit import BLOCK_NUMBERS, pattern_system
+from unweave.learn.relu_network.pattern_fit import BLOCK_NUMBERS, PatternSystem, pattern_system
 from unweave.learn.relu_network.units import unit_parameters
 from unweave.networks.network import Network
 from unweave.result import Diagnostic, at_least
@@ -358,9 +358,16 @@ def standard_errors(
         noise: standard deviation of one label.
         coordinates: errors are told for the inputs that these are coordinates of.
     """
+    return errors_by_system(network, pattern_system(network, points, values), noise=noise, coordinates=coordinates)
+
+
+def errors_by_system(
+    network: Network, system: PatternSystem, *, noise: float, coordinates: Coordinates
+) -> StandardErrors:
+    """The same for normal equations that were summed over the rows before."""
     directions, biases, output_weights = unit_parameters(network)
     neurons, inputs = directions.shape
-    inverse, is_determined = pattern_system(network, points, values).inverse()
+    inverse, is_determined = system.inverse()
     axes, origin = coordinates.axes, coordinates.origin
     # Slopes and constants for the inputs: u' = A u, c' = c - <u', origin>.
     to_inputs = np.block([[axes, np.zeros((len(axes), 1))], [-(axes.T @ origin)[None], np.ones((1, 1))]])

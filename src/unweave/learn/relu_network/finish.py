@@ -77,8 +77,8 @@ class ReluFinish:
             InvalidInput: if it is another kind of network, there are too few answers, or shapes do not fit.
 
         Assumes: for parameters, points on both sides of every kink and a start in the basin.
-        Guarantees: never a larger residual than the start. Parameters to rounding for exact answers once the pattern
-            is right; the least-squares network nearby for noisy ones.
+        Guarantees: never a larger residual than the start, but for what its affine part took from the noise. Parameters
+            to rounding for exact answers once the pattern is right; the least-squares network nearby for noisy ones.
         """
         if values.shape != (len(points), 1):
             raise InvalidInput(f"one answer per point is needed as a column, got {values.shape} for {len(points)}.")
@@ -99,7 +99,9 @@ class ReluFinish:
             # Without the affine part the fit is a little worse, by what that part took from the noise.
             signed = signs.network if is_exact else self.newton(signs.network, points, values).network
             lost = 1.0 + self.standard_errors * (network.inputs + 1) / len(points)
-            allowed = max(self.exact * size, min(lost * residual, start_residual))
+            # A start with an affine part may have been fitted with it, to the same noise.
+            most = start_residual if network.skip is None else np.inf
+            allowed = max(self.exact * size, min(lost * residual, most))
             best, residual = _within(allowed, signed, points, values) or (best, residual)
         share = self._exact_share(best, points, values)
         return FinishedRelu(

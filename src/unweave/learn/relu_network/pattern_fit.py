@@ -329,17 +329,19 @@ class _PatternProblem(FitToAnswers[Network]):
         return lambda damping: change / max(1.0, damping)
 
     def moved(self, point: Network, step: Step, /) -> Network:
-        return _changed(point, step)
+        return changed(point, step)
 
 
-def _changed(network: Network, change: Float64[np.ndarray, "unknowns"]) -> Network:
+def changed(network: Network, change: Float64[np.ndarray, "unknowns"]) -> Network:
     """Unit weights, biases and output weights of changed slopes and constants; neurons stay on their side."""
     directions, biases, output_weights = unit_parameters(network)
-    blocks = change.reshape(len(directions), network.inputs + 1)
-    slopes = output_weights[:, None] * directions + blocks[:, :-1]
-    constants = output_weights * biases + blocks[:, -1]
+    blocks = change.reshape(-1, network.inputs + 1)
+    slopes = output_weights[:, None] * directions + blocks[: len(directions), :-1]
+    constants = output_weights * biases + blocks[: len(directions), -1]
     heights = np.linalg.norm(slopes, axis=1)
     heights = np.where(output_weights < 0.0, -heights, heights)
     divisor = np.where(heights != 0.0, heights, 1.0)
-    offset = network.layers[1].biases
-    return Network.shallow(slopes / divisor[:, None], constants / divisor, heights[None], offset, RELU)
+    offset, skip = network.layers[1].biases, network.skip
+    if skip is not None:
+        offset, skip = offset + blocks[-1, -1:], skip + blocks[-1:, :-1]
+    return Network.shallow(slopes / divisor[:, None], constants / divisor, heights[None], offset, RELU, skip)

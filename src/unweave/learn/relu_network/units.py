@@ -77,6 +77,15 @@ def with_labels_in(network: Network, spread: float) -> Network:
     )
 
 
+def with_neurons(network: Network, kept: Bool[np.ndarray, "neurons"]) -> Network:
+    """The network without all other neurons."""
+    hidden, output = network.layers
+    weights = output.weights[:, kept]
+    return Network.shallow(
+        hidden.weights[kept], hidden.biases[kept], weights, output.biases, hidden.activation, network.skip
+    )
+
+
 @dataclass(frozen=True, eq=False)
 class SignChoices:
     """All flips of neurons that leave a network the same function.

@@ -90,6 +90,29 @@ class Coordinates:
             ) from error
         return cls(mean, solve_triangular(factor, np.eye(len(mean)), lower=True).T)
 
+    @classmethod
+    def spanned(
+        cls, mean: Vector, covariance: Float64[np.ndarray, "inputs inputs"], *, dependent: float = 1e-12
+    ) -> "Coordinates":
+        """Coordinates of mean zero and covariance one of the part of the inputs that varies.
+
+        They are fewer than the inputs if some of these are constant or combinations of others, such as all columns of
+        a one-hot code; weights that are pulled back leave out what no sample tells.
+
+        Args:
+            mean: of the inputs.
+            covariance: of the inputs.
+            dependent: variance of a combination of inputs with variance one, relative to the largest, below which it is
+                rounding: a sum of some million products leaves about 1e-13. Inputs that spread by less than this share
+                of their mean are constant.
+        """
+        variances = np.diag(covariance)
+        is_constant = variances <= (dependent * mean) ** 2
+        scale = np.where(is_constant, 0.0, 1.0 / np.sqrt(np.where(is_constant, 1.0, variances)))
+        values, vectors = np.linalg.eigh(covariance * np.outer(scale, scale))
+        kept = values > dependent * np.max(values, initial=0.0)
+        return cls(mean, scale[:, None] * vectors[:, kept] / np.sqrt(values[kept]))
+
     @property
     def inputs(self) -> int:
         """Columns of the points."""
