@@ -85,7 +85,7 @@ def test_a_larger_penalty_makes_half_spaces_less_sharp(seed: int) -> None:
 def test_no_more_half_spaces_are_tried_than_the_rules_allow(seed: int) -> None:
     rng = np.random.default_rng(seed)
     _, points, is_active = union(rng, 1_000)
-    found = fit_union(points, is_active, rng, neurons=None, rules=UnionRules(most_halfspaces=2, starts=1)).layer
+    found = fit_union(points, is_active, rng, neurons=None, rules=UnionRules(most_halfspaces=2)).layer
     assert len(found.directions) == 2
 
 

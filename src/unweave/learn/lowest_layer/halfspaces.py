@@ -87,7 +87,7 @@ class HalfspaceUnion:
 
     evidence: LowestLayerEvidence
     fewest_of_a_class: int = 30
-    clearly_better: float = 1.0
+    clearly_better: float = 2.0
     starts: LayerStartRules = field(default_factory=LayerStartRules)
     polish: PolishRules = field(default_factory=PolishRules)
     union: UnionRules = field(default_factory=UnionRules)

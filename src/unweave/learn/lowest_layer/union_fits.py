@@ -22,18 +22,20 @@ class UnionRules:
 
     Args:
         most_halfspaces: that are tried if their number is not given; chosen, for the time.
-        starts: random ones for every number above one; chosen, for the time.
         choosing_share: of the samples that choose the number; customary.
+        starts: random ones for every number above one; chosen, for the time.
         least_gain: relative, of the held-out loss, that twice as many half spaces must bring; chosen.
         patience: so many times twice as many bring nothing before the search ends: two may do what one cannot; once
             less for many.
         few: up to so many are few; chosen, for the time.
         fewer_steps: of L-BFGS after a half space was left out; chosen, for the time.
         sharp_steps: of L-BFGS for every penalty; chosen, for the time.
-        standard_errors: of the held-out loss by which fewer half spaces may be worse; customary.
+        standard_errors: of the held-out loss by which fewer half spaces may be worse; chosen: one, which is customary,
+            left out small half spaces that accuracy needs.
         penalties: the penalty is one of these over twice the samples, in this order while held-out samples are
             explained better: 1 is a standard Gaussian prior of the slopes, and sharp labels need less of it; chosen.
-        first_penalty: of the first fits; chosen: a larger one lets half spaces vanish before each has found its side.
+        first_penalties: of the first fits; chosen: a large one lets half spaces vanish before each has found its side,
+            a small one lets few samples be learnt by heart, so that only few samples are fitted with all of them.
         flips: share of wrong labels that fits start from, at the least; chosen.
         most_flips: the same, at most; chosen, below one half.
         corner: of the last fits, see `SoftRules`; chosen: half spaces are then joined almost as in a union.
@@ -47,16 +49,16 @@ class UnionRules:
     """
 
     most_halfspaces: int = 32
-    starts: int = 2
     choosing_share: float = 0.3
+    starts: int = 2
     least_gain: float = 0.01
     patience: int = 2
     few: int = 8
     fewer_steps: int = 40
     sharp_steps: int = 80
-    standard_errors: float = 0.5
+    standard_errors: float = 0.1
     penalties: tuple[float, ...] = (0.001, 0.01, 0.1, 1.0, 10.0)
-    first_penalty: float = 0.01
+    first_penalties: tuple[float, ...] = (0.01, 1.0)
     flips: float = 0.02
     most_flips: float = 0.4
     corner: float = 4.0
@@ -145,7 +147,7 @@ def fit_union(
     order = rng.permutation(len(chosen))
     held, kept = np.split(chosen[order], [int(rules.choosing_share * len(chosen))])
     if len(np.unique(is_active[kept])) < 2 or not len(held):
-        union = _first_fit(every, rng, neurons or 1, rules)
+        union = _first_fit(every, rng, neurons or 1, _Penalty(rules.first_penalties[-1], rules.soft), rules)
         layer = _layer_of(union, coordinates, rules)
         return FittedUnion(layer, np.inf, held[:0], layer, len(chosen))
     union, settings = _chosen(every[kept], every[held], rng, neurons, rules)
@@ -205,15 +207,16 @@ def _chosen(
 ) -> tuple[SoftUnion, _Penalty]:
     """Half spaces, and how all samples are to be fitted from there."""
     if neurons is not None:
-        return _sharpened(_first_fit(kept, rng, neurons, rules), kept, held, rules)
+        return _started(kept, held, rng, neurons, rules)
     union, settings = _grown(kept, held, rng, rules)
     return _fewest(_thinned(union, settings, kept, held, rules), held, rules), settings
 
 
-def _sharpened(union: SoftUnion, kept: _Sides, held: _Sides, rules: UnionRules) -> tuple[SoftUnion, _Penalty]:
+def _sharpened(
+    union: SoftUnion, settings: _Penalty, kept: _Sides, held: _Sides, rules: UnionRules
+) -> tuple[SoftUnion, _Penalty]:
     """Lower the penalty and let labels be wrong, as far as held-out samples are explained better."""
-    best, settings, failed = union, _Penalty(rules.first_penalty, rules.soft), 0
-    least = _mean_loss(union, held)
+    best, failed, least = union, 0, _mean_loss(union, held)
     sharp = replace(rules.soft, corner=rules.corner, steps=rules.sharp_steps)
     for penalty in rules.penalties:
         tried = _Penalty(penalty, sharp)
@@ -232,7 +235,7 @@ def _grown(kept: _Sides, held: _Sides, rng: np.random.Generator, rules: UnionRul
     """Twice as many half spaces until held-out samples are explained no better."""
     best, least, count, failed = None, np.inf, 1, 0
     while best is None or (count <= rules.most_halfspaces and failed < rules.patience - (count > rules.few)):
-        found = _sharpened(_first_fit(kept, rng, count, rules), kept, held, rules)
+        found = _started(kept, held, rng, count, rules)
         loss = _mean_loss(found[0], held)
         failed = 0 if loss < (1.0 - rules.least_gain) * least else failed + 1
         if best is None or loss < least:
@@ -246,7 +249,7 @@ def _thinned(
 ) -> Iterator[SoftUnion]:
     """The union, then with one half space less each time, until held-out samples suffer."""
     soft = replace(settings.over(kept), steps=rules.fewer_steps)
-    least, suffered = np.inf, 0
+    least, suffered, union = np.inf, 0, _without_empty(union, kept)
     while suffered < rules.patience:
         yield union
         loss = _mean_loss(union, held)
@@ -256,6 +259,13 @@ def _thinned(
             return
         left = np.arange(len(union.offsets)) != _least_needed(union, kept)
         union = kept.fit(union.slopes[left], union.offsets[left], soft, union.flips if any(union.flips) else None)
+
+
+def _without_empty(union: SoftUnion, kept: _Sides) -> SoftUnion:
+    """The half spaces that hold a sample, or one at the least."""
+    largest = np.max(kept.points @ union.slopes.T - union.offsets, axis=0)
+    holds = largest >= min(0.0, float(np.max(largest)))
+    return replace(union, slopes=union.slopes[holds], offsets=union.offsets[holds])
 
 
 def _least_needed(union: SoftUnion, kept: _Sides) -> int:
@@ -284,12 +294,23 @@ def _mean_loss(union: SoftUnion, held: _Sides) -> float:
     return float(np.average(held.losses(union), weights=held.weights))
 
 
-def _first_fit(sides: _Sides, rng: np.random.Generator, count: int, rules: UnionRules) -> SoftUnion:
+def _started(
+    kept: _Sides, held: _Sides, rng: np.random.Generator, count: int, rules: UnionRules
+) -> tuple[SoftUnion, _Penalty]:
+    """So many half spaces, from random starts, as sharp as held-out samples want them."""
+    is_small = len(kept.points) <= rules.screening[0]
+    penalties = rules.first_penalties if is_small else rules.first_penalties[:1]
+    fits = []
+    for settings in (_Penalty(penalty, rules.soft) for penalty in penalties):
+        fits.append(_sharpened(_first_fit(kept, rng, count, settings, rules), settings, kept, held, rules))
+    return min(fits, key=lambda fit: _mean_loss(fit[0], held))
+
+
+def _first_fit(sides: _Sides, rng: np.random.Generator, count: int, settings: _Penalty, rules: UnionRules) -> SoftUnion:
     """The best fit from random starts."""
-    # A large penalty lets half spaces vanish before they have found their side.
-    soft = _Penalty(rules.first_penalty, rules.soft).over(sides)
     starts = [_random_start(sides, rng, count) for _ in range(rules.starts if count > 1 else 1)]
-    return min((sides.fit(slopes, offsets, soft) for slopes, offsets in starts), key=lambda fit: fit.loss)
+    fits = [sides.fit(slopes, offsets, settings.over(sides)) for slopes, offsets in starts]
+    return min(fits, key=lambda fit: fit.loss)
 
 
 def _random_start(sides: _Sides, rng: np.random.Generator, count: int) -> tuple[Atoms, PerNeuron]:

@@ -41,6 +41,7 @@ def test_more_half_spaces_than_inputs_are_claimed_if_samples_are_many(seed: int)
     assert largest_angle(-normals, model.normals_) < model.certificate_.largest_angle
 
 
+@pytest.mark.slow
 def test_an_inside_without_the_centre_is_found(seed: int) -> None:
     normals, middle = regular_normals(4), np.array([1.3, 0.6])
     points = np.random.default_rng(seed).standard_normal((3_000, 2))
@@ -51,7 +52,7 @@ def test_an_inside_without_the_centre_is_found(seed: int) -> None:
     assert largest_angle(-normals, model.normals_) < 10.0
 
 
-@pytest.mark.parametrize("estimator", BOTH)
+@pytest.mark.parametrize("estimator", [BOTH[0], pytest.param(BOTH[1], marks=pytest.mark.slow)])
 def test_probabilities_are_those_of_fresh_samples(estimator, seed: int) -> None:
     rng = np.random.default_rng(seed)
     points, _, labels = square_with_flips(rng, 3_000, (0.02, 0.12))
@@ -60,7 +61,7 @@ def test_probabilities_are_those_of_fresh_samples(estimator, seed: int) -> None:
     chances, distances = model.predict_proba(fresh)[:, 1], model.decision_function(fresh)
     assert np.all(np.diff(chances[np.argsort(distances)]) >= 0)
     np.testing.assert_array_equal(chances > 0.5, model.predict(fresh))
-    # Where labels are as good as certain, they are wrong as often as is said: 150 held-out samples on a side say it to 0.03.
+    # Far from the boundary labels are wrong as often as is said: 150 held-out samples on a side say it to 0.03.
     for side, share in ((distances > 0.3, 0.88), (distances < -0.3, 0.02)):
         assert np.mean(chances[side]) == pytest.approx(share, abs=0.06)
         assert np.mean(chances[side]) == pytest.approx(np.mean(wanted[side]), abs=0.06)
@@ -68,14 +69,14 @@ def test_probabilities_are_those_of_fresh_samples(estimator, seed: int) -> None:
 
 def test_several_classes_are_told_from_the_others(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    points, slopes = rng.standard_normal((3_000, 2)), regular_normals(3)
+    points, slopes = rng.standard_normal((1_500, 2)), regular_normals(3)
     names = np.array(["red", "blue", "green"])[np.argmax(points @ slopes.T, axis=1)]
-    model = HalfspaceIntersectionClassifier(random_state=seed).fit(points[:2_000], names[:2_000])
+    model = HalfspaceIntersectionClassifier(random_state=seed).fit(points[:1_000], names[:1_000])
     assert list(model.classes_) == ["blue", "green", "red"]
-    assert model.score(points[2_000:], names[2_000:]) > 0.98
+    assert model.score(points[1_000:], names[1_000:]) > 0.97
     np.testing.assert_array_equal(model.classes_[np.argmax(model.predict_proba(points), axis=1)], model.predict(points))
     np.testing.assert_allclose(model.predict_proba(points).sum(axis=1), 1.0)
-    assert model.decision_function(points).shape == (3_000, 3)
+    assert model.decision_function(points).shape == (1_500, 3)
     # Every class is an intersection of two half spaces, which the network has side by side.
     assert model.inside_.tolist() == [True] * 3
     assert list(model.classes_of_halfspaces_) == ["blue", "blue", "green", "green", "red", "red"]
