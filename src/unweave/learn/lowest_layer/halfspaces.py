@@ -115,24 +115,24 @@ class HalfspaceUnion:
         Guarantees: the outcome, which samples decide that took no part in any fit. A half space that is missing would
             have shown if it cuts off more than `missing_share` of the inputs, whatever their distribution.
         """
-        weights = np.ones(len(points)) if weights is None else weights
+        given = np.ones(len(points)) if weights is None else weights
         with stages("coordinates"):
             coordinates, problem = self._coordinates(points, is_second)
         if problem:
-            return self._unjudged(problem, points, is_second, weights, rng, neurons, stages)
-        weights = weights / weights.mean()
+            return self._unjudged(problem, points, is_second, given, rng, neurons, stages)
+        shares = given / given.mean()
         with stages("coordinates"):
             white = np.ascontiguousarray(coordinates.rows_of(points).T)
             checks = _shape_of_inputs(white, rng)
         held = self.evidence.samples.hold_out(len(points), rng)
         slices = Slices.of(points)[held]
         split = _Split(
-            white[~held], is_second[~held], white[held], is_second[held], slices, weights[~held], weights[held]
+            white[~held], is_second[~held], white[held], is_second[held], slices, shares[~held], shares[held]
         )
         best = self._best(split, checks, rng, neurons, stages)
         certificate = self._certificate(best, int(held.sum()))
         layer = best.layer.pulled_back(coordinates)
-        calibration = _calibration(layer, best.is_second_inside, points[held], is_second[held], weights[held])
+        calibration = _calibration(layer, best.is_second_inside, points[held], is_second[held], shares[held])
         found = _result(best.outcome, _reason(best, certificate), layer, len(points), stages)
         found = replace(found, certificate=certificate, diagnostics=best.diagnostics)
         return FoundUnion(layer, best.is_second_inside, calibration, found)

@@ -136,11 +136,11 @@ def fit_union(
         weights: of the samples; 1 if None.
         rules: how many are tried, and how.
     """
-    weights = np.ones(len(points)) if weights is None else weights / weights.mean()
+    shares = np.ones(len(points)) if weights is None else weights / weights.mean()
     scale = points.std(axis=0)
     # Inputs that are constant say nothing, whatever their scale.
     coordinates = Coordinates(points.mean(axis=0), np.diag(1.0 / np.where(scale > 0, scale, 1.0)))
-    every = _Sides(np.ascontiguousarray(coordinates.rows_of(points).T), is_active, weights)
+    every = _Sides(np.ascontiguousarray(coordinates.rows_of(points).T), is_active, shares)
     chosen = np.arange(len(points))
     if len(points) > rules.most_samples:
         chosen = rng.choice(len(points), rules.most_samples, replace=False)
@@ -156,7 +156,7 @@ def fit_union(
         if not rules.is_final
         else every.fit(union.slopes, union.offsets, settings.over(every), union.flips if any(union.flips) else None)
     )
-    loss = float(np.average(every[held].losses(union), weights=weights[held]))
+    loss = float(np.average(every[held].losses(union), weights=shares[held]))
     return FittedUnion(
         _layer_of(final, coordinates, rules), loss, held, _layer_of(union, coordinates, rules), len(chosen)
     )
