@@ -13,6 +13,7 @@ import argparse
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -110,7 +111,7 @@ def planted(rng: np.random.Generator, cell: Cell) -> Callable[[int], tuple[np.nd
     return draw
 
 
-def models(seed: int) -> dict[str, Callable[[], object]]:
+def models(seed: int) -> dict[str, Callable[[], Any]]:
     """Half spaces, told as a union in odd seeds; the others with their defaults, but more passes of the perceptron."""
     halfspaces = HalfspaceUnionClassifier if seed % 2 else HalfspaceIntersectionClassifier
     return {
