@@ -3,16 +3,9 @@ import pytest
 
 from halfspace_samples import any_of, largest_angle, near, planted_rows, values_of
 from unweave.activations import STEP
-from unweave.learn.lowest_layer.halfspace_fits import (
-    HalfspaceProgramme,
-    SoftRules,
-    SoftUnion,
-    UnionRules,
-    fit_soft_union,
-    fit_union,
-    logistic_loss,
-    separating_face,
-)
+from unweave.learn.lowest_layer.halfspace_fits import HalfspaceProgramme, separating_face
+from unweave.learn.lowest_layer.soft_union import SoftRules, SoftUnion, fit_soft_union, logistic_loss
+from unweave.learn.lowest_layer.union_fits import UnionRules, fit_union
 
 
 def union(
@@ -87,12 +80,14 @@ def test_a_larger_penalty_makes_half_spaces_less_sharp(seed: int) -> None:
 def test_no_more_half_spaces_are_tried_than_the_rules_allow(seed: int) -> None:
     rng = np.random.default_rng(seed)
     _, points, is_active = union(rng, 1_000)
-    found = fit_union(points, is_active, rng, neurons=None, rules=UnionRules(most_halfspaces=2, starts=1))
+    found = fit_union(points, is_active, rng, neurons=None, rules=UnionRules(most_halfspaces=2)).layer
     assert len(found.directions) == 2
 
 
 def test_inputs_that_say_nothing_give_a_half_space_without_samples(seed: int) -> None:
     points = np.ones((50, 3))
-    found = fit_union(points, np.arange(50) < 20, np.random.default_rng(seed), neurons=1, rules=UnionRules(far=1e3))
+    found = fit_union(
+        points, np.arange(50) < 20, np.random.default_rng(seed), neurons=1, rules=UnionRules(far=1e3)
+    ).layer
     assert found.thresholds[0] == pytest.approx(1e3, rel=1e-2)
     assert np.max(found.arguments(points)) < 0

@@ -1,4 +1,4 @@
-"""The lowest layer under any upper network, and unions of half spaces, from Gaussian samples.
+"""The lowest layer under any upper network, and unions of half spaces, from samples.
 
 | module | what it does |
 | --- | --- |
@@ -8,6 +8,8 @@
 | `starts` | neurons from cumulants of quiet samples, or from moments of labels, to some degrees |
 | `whitened_power`, `layer` | directions from tensors; their orientation, thresholds and coefficients |
 | `polish` | neurons to the precision of the data: `halfspace_fits`, and least squares for relu in `local_relu` |
+| `halfspaces`, `union_fits`, `soft_union` | half spaces of classes: their judge, fits for prediction, smooth maxima |
+| `calibration`, `found_union` | probabilities by the distance; what was found for all classes |
 | `evidence` | what held-out samples say about every neuron, and the outcome that follows |
 | `upper` | what stands above the neurons, once they are known |
 """

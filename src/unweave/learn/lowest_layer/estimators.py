@@ -3,12 +3,20 @@
 from typing import Any, TypeVar
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from scipy.special import logit
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from unweave.learn.base import BinaryClassifier, Labels, NetworkRegressor, Stages, check_neurons, seed_of
+from unweave.arrays import PerPoint, Points
+from unweave.exceptions import InvalidInput
+from unweave.learn.base import Labels, NetworkEstimator, NetworkRegressor, Stages, check_neurons, seed_of
 from unweave.learn.lowest_layer.evidence import LowestLayerEvidence
 from unweave.learn.lowest_layer.fit import FoundLayer, fit_lowest_layer
+from unweave.learn.lowest_layer.found_union import result_of_all
 from unweave.learn.lowest_layer.halfspaces import HalfspaceUnion
+from unweave.learn.lowest_layer.layer import ThresholdLayer
 from unweave.learn.lowest_layer.units import unit_named
 from unweave.learn.lowest_layer.upper import (
     UPPER_RULES,
@@ -92,58 +100,132 @@ def _fit_upper(
     return fit_polynomial(hidden, labels, degree=rules.degree, rules=rules)
 
 
-class _HalfspaceClassifier(BinaryClassifier):
+class _HalfspaceClassifier(ClassifierMixin, NetworkEstimator):
     """Learn a union of half spaces, or an intersection as its complement; never used by itself."""
 
     # Whether normals are told for the class that is inside of a union, or for the one inside of an intersection.
     _is_union: bool
+    classes_: np.ndarray
 
-    def __init__(self, *, neurons: int | None = None, random_state: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        neurons: int | None = None,
+        class_weight: dict | str | None = None,
+        random_state: int | None = None,
+    ) -> None:
         self.neurons = neurons
+        self.class_weight = class_weight
         self.random_state = random_state
 
-    def fit(self: AnyHalfspaces, X: Any, y: Any) -> AnyHalfspaces:
+    def fit(self: AnyHalfspaces, X: Any, y: Any, sample_weight: Any = None) -> AnyHalfspaces:
         """Find the half spaces and which class they hold; without evidence for any, fit some for prediction only.
 
+        Args:
+            X: samples.
+            y: their classes, numbers or texts.
+            sample_weight: one per sample, for predictions and probabilities; samples of weight 0 are left out. What is
+                claimed counts every other sample once.
+
         Raises:
-            InvalidInput: if there are not exactly two classes, or for a number of half spaces below 1.
+            InvalidInput: if there is one class only, for a number of half spaces below 1, or a negative weight.
         """
-        points, is_second = self._check_samples(X, y)
+        points, labels, weights = self._check_samples(X, y, sample_weight)
         neurons, stages = check_neurons(self.neurons), Stages()
         rng = np.random.default_rng(seed_of(self.random_state))
         search = HalfspaceUnion(LowestLayerEvidence())
-        found = search(points, is_second, rng, neurons=neurons, stages=stages)
-        self._is_second_in_union = found.is_second_inside
-        self.inside_ = self.classes_[int(found.is_second_inside == self._is_union)]
-        sign = 1.0 if self._is_union else -1.0
-        self.layer_ = found.layer
-        self.normals_, self.offsets_ = sign * found.layer.directions, sign * found.layer.thresholds
-        return self._keep(found.result, points)
+        asked = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
+        self._unions = [
+            search(points, labels == each, rng, neurons=neurons, stages=stages, weights=weights) for each in asked
+        ]
+        layers, sign = [found.layer for found in self._unions], 1.0 if self._is_union else -1.0
+        self.layer_ = ThresholdLayer.stacked(layers)
+        self.classes_of_halfspaces_ = np.repeat(asked, [len(layer.thresholds) for layer in layers])
+        self.normals_, self.offsets_ = sign * self.layer_.directions, sign * self.layer_.thresholds
+        is_inside = np.array([found.is_second_inside == self._is_union for found in self._unions])
+        self.inside_ = self.classes_[int(is_inside[0])] if len(asked) == 1 else is_inside
+        results = [found.result for found in self._unions]
+        if len(asked) == 1:
+            return self._keep(results[0], points)
+        return self._keep(result_of_all(asked, results, self.layer_.network, stages.seconds), points)
 
-    def decision_function(self, X: Any) -> Labels:
-        """Answer with the distance to the boundary where one half space decides; positive for the second class."""
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Answer with one number per sample, or per sample and class.
+
+        With two classes it is the distance to the boundary where one half space decides, positive for the second class.
+        With more it is the logarithm of the odds of every class against the others.
+        """
         points = self._check_points(X)
-        depths = np.max(self.layer_.arguments(points), axis=1)
-        return depths if self._is_second_in_union else -depths
+        if len(self._unions) == 1:
+            found = self._unions[0]
+            return found.depths(points) if found.is_second_inside else -found.depths(points)
+        return np.column_stack([logit(found.probabilities(points)) for found in self._unions])
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Answer with the probability of every class, as often as held-out labels were right at such a distance."""
+        points = self._check_points(X)
+        chances = np.column_stack([found.probabilities(points) for found in self._unions])
+        if len(self._unions) == 1:
+            return np.column_stack([1.0 - chances, chances])
+        return chances / chances.sum(axis=1, keepdims=True)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Answer with the class of every sample."""
+        check_is_fitted(self)
+        decisions = self.decision_function(X)
+        return self.classes_[(decisions > 0).astype(int) if decisions.ndim == 1 else np.argmax(decisions, axis=1)]
+
+    def _check_samples(self, X: Any, y: Any, sample_weight: Any) -> tuple[Points, np.ndarray, PerPoint]:
+        """Points, classes and weights of samples that count; keeps the classes."""
+        try:
+            points, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
+            check_classification_targets(labels)
+            weights = _check_sample_weight(sample_weight, points, dtype=np.float64, ensure_non_negative=True)
+            weights = weights * compute_sample_weight(self.class_weight, labels)
+        except ValueError as error:
+            raise InvalidInput(str(error)) from error
+        counts = weights > 0
+        self.classes_ = np.unique(labels[counts])
+        if len(self.classes_) < 2:
+            raise InvalidInput("Classifier can't train when only one class is present: give samples of two classes.")
+        return np.asarray(points)[counts], np.asarray(labels)[counts], weights[counts]
 
 
 class HalfspaceUnionClassifier(_HalfspaceClassifier):
     """Recover a union of half spaces ``<normal, x> >= offset``: one class, `inside_`, is inside of at least one.
 
+    Several classes are told from the others one by one. Probabilities are those of held-out samples at the same
+    distance from the half spaces.
+
     Args:
-        neurons: number of half spaces; found from the samples if None.
+        neurons: number of half spaces, of every class if there are more than two; found from the samples if None.
+        class_weight: weights of classes, or "balanced", for predictions and probabilities.
         random_state: seed of splits, starts and subsamples.
 
     Attributes:
-        classes_: the two classes.
-        inside_: the class that is inside; either may be, and the samples decide.
+        classes_: the classes, in ascending order.
+        inside_: the class that is inside; either may be, and the samples decide. With more than two classes it says of
+            every class whether that class is inside, or the others are.
         normals_: unit normals of the half spaces.
         offsets_: one per half space.
+        classes_of_halfspaces_: the class that every half space tells from the others.
         layer_: the half spaces as units.
         outcome_: identified if no held-out label is wrong, partly identified for estimates; if not identified, half
-            spaces were fitted for prediction only.
+            spaces were fitted for prediction only. With more than two classes the worst of theirs.
         result_, network_, certificate_: see `Result`; the network has one step per half space of the union, and is what
-            predicts.
+            predicts; of several classes the most probable one is predicted.
+
+    Examples:
+        >>> import numpy as np
+        >>> points = np.random.default_rng(0).standard_normal((2_000, 2))
+        >>> names = np.where(np.any(points > 1.0, axis=1), "out", "in")
+        >>> model = HalfspaceUnionClassifier(random_state=0).fit(points, names)
+        >>> str(model.inside_), model.normals_.shape
+        ('out', (2, 2))
+        >>> [str(name) for name in model.predict([[0.0, 0.0], [3.0, 0.0]])]
+        ['in', 'out']
+        >>> bool(np.all(model.predict_proba([[3.0, 0.0]]) @ [0.0, 1.0] > 0.9))
+        True
     """
 
     _is_union = True
@@ -158,6 +240,14 @@ class HalfspaceIntersectionClassifier(_HalfspaceClassifier):
     Attributes:
         normals_: unit normals of the half spaces, pointing inwards.
         layer_: the complements of the half spaces as units.
+
+    Examples:
+        >>> from sklearn.datasets import load_iris
+        >>> flowers = load_iris()
+        >>> names = flowers.target_names[flowers.target]
+        >>> model = HalfspaceIntersectionClassifier(random_state=0).fit(flowers.data, names)
+        >>> model.predict_proba(flowers.data).shape, model.score(flowers.data, names) > 0.9
+        ((150, 3), True)
     """
 
     _is_union = False

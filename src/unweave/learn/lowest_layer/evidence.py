@@ -242,8 +242,7 @@ class LowestLayerEvidence:
                 "active samples that no neuron explains",
                 missing,
                 self.missing_share,
-                "a neuron is missing or two nearly equal neurons were found as one: give the number of neurons; more "
-                "neurons than inputs cannot be found",
+                "a neuron is missing or two nearly equal neurons were found as one: give the number of neurons",
             ),
             at_most(
                 "wrong labels far from all boundaries",

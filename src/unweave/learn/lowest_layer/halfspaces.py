@@ -12,17 +12,19 @@ import numpy as np
 from jaxtyping import Bool, Float64
 
 from unweave.activations import STEP
-from unweave.arrays import PointMask, Points
+from unweave.arrays import PerNeuron, PerPoint, PointMask, Points
 from unweave.exceptions import InvalidInput
 from unweave.learn.base import Stages
+from unweave.learn.lowest_layer.calibration import DistanceCalibration, calibrate
 from unweave.learn.lowest_layer.evidence import FaceEvidence, LowestLayerCertificate, LowestLayerEvidence
-from unweave.learn.lowest_layer.halfspace_fits import UnionRules, fit_union
+from unweave.learn.lowest_layer.found_union import FoundUnion
 from unweave.learn.lowest_layer.layer import OrientedUnits, ThresholdLayer
 from unweave.learn.lowest_layer.polish import PolishRules, polish_faces
 from unweave.learn.lowest_layer.slices import Slices
 from unweave.learn.lowest_layer.starts import LayerStartRules, quiet_start
+from unweave.learn.lowest_layer.union_fits import UnionRules, fit_either_union
 from unweave.networks.network import Network
-from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict
+from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict, at_most
 from unweave.samples.hermite.inputs import Coordinates, GaussianityCheck, InputMoments, lines_for
 from unweave.samples.sources import ArraySource
 from unweave.samples.sums import accumulate
@@ -31,36 +33,28 @@ PREDICTION_NOTE = "predictions come from a fit of half spaces that are not claim
 
 
 @dataclass(frozen=True, eq=False)
-class FoundUnion:
-    """Half spaces, and which class is inside of them.
-
-    Args:
-        layer: one step per half space of the union, in the units of the inputs.
-        is_second_inside: whether samples of the second class are those inside of at least one.
-        result: its network is that of the layer.
-    """
-
-    layer: ThresholdLayer
-    is_second_inside: bool
-    result: Result[Network, LowestLayerCertificate]
-
-
-@dataclass(frozen=True, eq=False)
 class _Candidate:
-    """Half spaces in white coordinates, and what held-out samples say about them; no faces if they are no claim."""
+    """Half spaces in white coordinates, and what held-out samples say about them."""
 
     layer: ThresholdLayer
     is_second_inside: bool
-    disagreement: float
-    outcome: Outcome = Outcome.NOT_IDENTIFIED
-    faces: FaceEvidence | None = None
-    diagnostics: tuple[Diagnostic, ...] = ()
+    is_wrong: Bool[np.ndarray, "held"]
+    weights: Float64[np.ndarray, "held"]
+    misplaced: PerNeuron
+    outcome: Outcome
+    faces: FaceEvidence
+    diagnostics: tuple[Diagnostic, ...]
 
     @property
     def rank(self) -> tuple[int, float]:
         """Better candidates are larger."""
         order = [Outcome.NOT_IDENTIFIED, Outcome.PARTLY_IDENTIFIED, Outcome.IDENTIFIED]
-        return order.index(self.outcome), -self.disagreement
+        return order.index(self.outcome), -self.faces.disagreement
+
+    def gain_over(self, other: "_Candidate") -> float:
+        """By how many standard errors fewer held-out labels are wrong."""
+        gaps = self.weights * (1.0 * other.is_wrong - self.is_wrong)
+        return float(np.sum(gaps) / max(np.sqrt(np.sum(gaps**2)), np.finfo(float).tiny))
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +66,8 @@ class _Split:
     held_points: Float64[np.ndarray, "held inputs"]
     held_second: Bool[np.ndarray, "held"]
     held_slices: Slices
+    weights: PerPoint
+    held_weights: Float64[np.ndarray, "held"]
 
 
 @dataclass(frozen=True)
@@ -82,6 +78,8 @@ class HalfspaceUnion:
         evidence: what decides the outcome.
         fewest_of_a_class: samples of each class below which nothing is claimed, and none are held out; chosen: a face
             is not judged by fewer than `evidence.fewest_in_band` samples next to it anyway.
+        clearly_better: standard errors of held-out labels by which half spaces must be better to replace those that
+            were chosen before; customary.
         starts: how many half spaces moments show.
         polish: how far half spaces are polished.
         union: how they are fitted without moments, and for prediction.
@@ -89,12 +87,20 @@ class HalfspaceUnion:
 
     evidence: LowestLayerEvidence
     fewest_of_a_class: int = 30
+    clearly_better: float = 2.0
     starts: LayerStartRules = field(default_factory=LayerStartRules)
     polish: PolishRules = field(default_factory=PolishRules)
     union: UnionRules = field(default_factory=UnionRules)
 
     def __call__(
-        self, points: Points, is_second: PointMask, rng: np.random.Generator, *, neurons: int | None, stages: Stages
+        self,
+        points: Points,
+        is_second: PointMask,
+        rng: np.random.Generator,
+        *,
+        neurons: int | None,
+        stages: Stages,
+        weights: PerPoint | None = None,
     ) -> FoundUnion:
         """Find the half spaces.
 
@@ -104,25 +110,57 @@ class HalfspaceUnion:
             rng: splits, starts and subsamples.
             neurons: number of half spaces; found if None.
             stages: where times are recorded.
+            weights: of samples, for predictions and probabilities; what is claimed counts every sample once.
 
         Guarantees: the outcome, which samples decide that took no part in any fit. A half space that is missing would
             have shown if it cuts off more than `missing_share` of the inputs, whatever their distribution.
         """
+        given = np.ones(len(points)) if weights is None else weights
         with stages("coordinates"):
             coordinates, problem = self._coordinates(points, is_second)
-            white = np.ascontiguousarray(coordinates.rows_of(points).T)
         if problem:
-            with stages("smooth fit"):
-                best = self._prediction(_Split(white, is_second, white, is_second, Slices.of(points)), rng, neurons)
-            return _found(best, coordinates, problem, (), None, len(points), stages)
-        held = self.evidence.samples.hold_out(len(points), rng)
-        split = _Split(white[~held], is_second[~held], white[held], is_second[held], Slices.of(points)[held])
+            return self._unjudged(problem, points, is_second, given, rng, neurons, stages)
+        shares = given / given.mean()
         with stages("coordinates"):
+            white = np.ascontiguousarray(coordinates.rows_of(points).T)
             checks = _shape_of_inputs(white, rng)
+        held = self.evidence.samples.hold_out(len(points), rng)
+        slices = Slices.of(points)[held]
+        split = _Split(
+            white[~held], is_second[~held], white[held], is_second[held], slices, shares[~held], shares[held]
+        )
         best = self._best(split, checks, rng, neurons, stages)
-        certificate = None if best.faces is None else self._certificate(best, int(held.sum()))
-        reason = _reason(best, certificate)
-        return _found(best, coordinates, reason, best.diagnostics or tuple(checks), certificate, len(points), stages)
+        certificate = self._certificate(best, int(held.sum()))
+        layer = best.layer.pulled_back(coordinates)
+        calibration = _calibration(layer, best.is_second_inside, points[held], is_second[held], shares[held])
+        found = _result(best.outcome, _reason(best, certificate), layer, len(points), stages)
+        found = replace(found, certificate=certificate, diagnostics=best.diagnostics)
+        return FoundUnion(layer, best.is_second_inside, calibration, found)
+
+    def _unjudged(
+        self,
+        problem: str,
+        points: Points,
+        is_second: PointMask,
+        weights: PerPoint,
+        rng: np.random.Generator,
+        neurons: int | None,
+        stages: Stages,
+    ) -> FoundUnion:
+        """Half spaces for prediction, where nothing can be claimed."""
+        # Samples that are given twice count as one of twice the weight, so that no fit has seen a held-out one.
+        rows, which = np.unique(np.column_stack([points, is_second]), axis=0, return_inverse=True)
+        merged, sides = np.ascontiguousarray(rows[:, :-1]), rows[:, -1] > 0
+        sums = np.bincount(which.ravel(), weights=weights, minlength=len(rows))
+        sums = sums / sums.mean()
+        with stages("smooth fit"):
+            is_second_inside, fit = fit_either_union(
+                merged, sides, rng, neurons=neurons, weights=sums, rules=self.union
+            )[0]
+        held = fit.held_out
+        calibration = _calibration(fit.held_layer, is_second_inside, merged[held], sides[held], sums[held])
+        result = _result(Outcome.NOT_IDENTIFIED, problem, fit.layer, len(points), stages)
+        return FoundUnion(fit.layer, is_second_inside, calibration, result)
 
     def _coordinates(self, points: Points, is_second: PointMask) -> tuple[Coordinates, str]:
         """White coordinates, or scaled ones and why nothing can be claimed in them."""
@@ -156,32 +194,62 @@ class HalfspaceUnion:
         neurons: int | None,
         stages: Stages,
     ) -> _Candidate:
-        """The first candidate that may be claimed; otherwise what predicts held-out samples best."""
-        best: _Candidate | None = None
-        failed: tuple[Diagnostic, ...] = ()
-        for layer, is_second_inside, is_start in self._starts(split, rng, neurons, stages):
-            if not is_start:
-                candidate = replace(_unclaimed(layer, is_second_inside, split), diagnostics=failed)
-            else:
-                with stages("polish"):
-                    units = OrientedUnits(layer.directions, layer.thresholds, layer.coefficients)
-                    is_active = split.is_second == is_second_inside
-                    units, misplaced = polish_faces(split.points, is_active, units, rng, rules=self.polish)
-                    layer = ThresholdLayer(units.directions, units.thresholds, units.coefficients, STEP)
-                with stages("evidence"):
-                    candidate = self._judge(layer, is_second_inside, split, misplaced, checks)
-                failed = candidate.diagnostics
-            if best is None or candidate.rank > best.rank:
-                best = candidate
-            if is_start and best.outcome is not Outcome.NOT_IDENTIFIED:
+        """What may be claimed; otherwise what predicts best."""
+        polished: list[_Candidate] = []
+        for layer, is_second_inside in self._quiet_starts(split, rng, neurons, stages):
+            polished.append(self._polished(layer, is_second_inside, split, checks, rng, stages))
+            if self._is_settled(polished[-1]):
+                return polished[-1]
+            if polished[-1].outcome is Outcome.PARTLY_IDENTIFIED:
                 break
-        assert best is not None, "a smooth fit always ends"
+        with stages("smooth fit"):
+            fits = fit_either_union(
+                split.points, split.is_second, rng, neurons=neurons, weights=split.weights, rules=self.union
+            )
+        smooth: list[_Candidate] = []
+        for is_second_inside, fit in fits:
+            found = self._polished(fit.layer, is_second_inside, split, checks, rng, stages)
+            if self._is_settled(found):
+                return found
+            # Programmes leave fewer points on the wrong side than any other half spaces, so that theirs count as well.
+            own = self.polish.programme.misplaced_next_to(
+                split.points, split.is_second == is_second_inside, fit.layer.directions, fit.layer.thresholds
+            )
+            misplaced = np.maximum(own, found.misplaced)
+            smooth.append(self._judge(fit.layer, is_second_inside, split, misplaced, checks))
+            polished.append(found)
+        return self._preferred(polished, smooth)
+
+    def _is_settled(self, claim: _Candidate) -> bool:
+        """Whether labels have no noise, so that programmes are as precise as anything can be."""
+        noise = max(claim.faces.noise, claim.faces.quiet_noise)
+        return claim.outcome is not Outcome.NOT_IDENTIFIED and noise <= self.evidence.noise.none
+
+    def _preferred(self, polished: list[_Candidate], smooth: list[_Candidate]) -> _Candidate:
+        """The claim that predicts best, unless held-out samples contradict it; without one, what predicts best."""
+        claims = [each for each in (*polished, *smooth) if each.outcome is not Outcome.NOT_IDENTIFIED]
+        best = smooth[0]
+        if claims:
+            claim = max(claims, key=lambda each: each.rank)
+            rival = at_most(
+                "held-out labels that other half spaces explain better, in standard errors",
+                best.gain_over(claim),
+                self.evidence.significant,
+                "a half space is missing: give more samples",
+            )
+            if rival.verdict is not Verdict.FAIL:
+                return replace(claim, diagnostics=(*claim.diagnostics, rival))
+            best = replace(best, diagnostics=(*best.diagnostics, rival))
+        # The smooth fit was chosen by more samples than are held out here: chance is to replace it rarely.
+        for other in (*polished, *smooth[1:]):
+            if other.outcome is Outcome.NOT_IDENTIFIED and other.gain_over(best) > self.clearly_better:
+                best = other
         return best
 
-    def _starts(
+    def _quiet_starts(
         self, split: _Split, rng: np.random.Generator, neurons: int | None, stages: Stages
-    ) -> Iterator[tuple[ThresholdLayer, bool, bool]]:
-        """Half spaces, whether the second class is inside of them, and whether they are to be polished.
+    ) -> Iterator[tuple[ThresholdLayer, bool]]:
+        """Half spaces from cumulants, and whether the second class is inside of them.
 
         The class around the centre of the samples is more often the convex one, so that it is tried first.
         """
@@ -196,26 +264,28 @@ class HalfspaceUnion:
                         start = quiet_start(split.points, is_active, rng, neurons=tried[0], rules=self.starts)
                 except InvalidInput:
                     break
-                yield _layer_of(start.units), is_second_inside, True
+                units = start.units
+                yield ThresholdLayer(units.directions, units.thresholds, units.coefficients, STEP), is_second_inside
                 # An eigenvalue near the noise may belong to a half space all the same: held-out samples will tell.
                 found = len(start.units.directions)
                 tried = [found + 1] if neurons is None and found < start.most_neurons else []
-        for is_second_inside in (first, not first):
-            with stages("smooth fit"):
-                layer = self._smooth(split, is_second_inside, rng, neurons)
-            yield layer, is_second_inside, True
-            yield layer, is_second_inside, False
 
-    def _smooth(
-        self, split: _Split, is_second_inside: bool, rng: np.random.Generator, neurons: int | None
-    ) -> ThresholdLayer:
-        is_active = split.is_second == is_second_inside
-        return fit_union(split.points, is_active, rng, neurons=neurons, rules=self.union)
-
-    def _prediction(self, split: _Split, rng: np.random.Generator, neurons: int | None) -> _Candidate:
-        """The better one of two smooth fits."""
-        fits = [_unclaimed(self._smooth(split, side, rng, neurons), side, split) for side in (True, False)]
-        return max(fits, key=lambda each: each.rank)
+    def _polished(
+        self,
+        layer: ThresholdLayer,
+        is_second_inside: bool,
+        split: _Split,
+        checks: list[Diagnostic],
+        rng: np.random.Generator,
+        stages: Stages,
+    ) -> _Candidate:
+        with stages("polish"):
+            units = OrientedUnits(layer.directions, layer.thresholds, layer.coefficients)
+            is_active = split.is_second == is_second_inside
+            units, misplaced = polish_faces(split.points, is_active, units, rng, rules=self.polish)
+            layer = ThresholdLayer(units.directions, units.thresholds, units.coefficients, STEP)
+        with stages("evidence"):
+            return self._judge(layer, is_second_inside, split, misplaced, checks)
 
     def _judge(
         self,
@@ -239,11 +309,11 @@ class HalfspaceUnion:
         is_failed = any(each.verdict is Verdict.FAIL for each in diagnostics)
         outcome = Outcome.IDENTIFIED if faces.disagreement == 0.0 else Outcome.PARTLY_IDENTIFIED
         outcome = Outcome.NOT_IDENTIFIED if is_failed else outcome
-        return _Candidate(layer, is_second_inside, faces.disagreement, outcome, faces, diagnostics)
+        is_wrong = (np.max(layer.arguments(split.held_points), axis=1) >= 0) != is_active
+        return _Candidate(layer, is_second_inside, is_wrong, split.held_weights, misplaced, outcome, faces, diagnostics)
 
     def _certificate(self, best: _Candidate, held_out: int) -> LowestLayerCertificate:
         faces = best.faces
-        assert faces is not None
         angles = np.degrees(faces.angles)
         return LowestLayerCertificate(
             neurons=len(angles),
@@ -260,16 +330,6 @@ class HalfspaceUnion:
         )
 
 
-def _layer_of(units: OrientedUnits) -> ThresholdLayer:
-    return ThresholdLayer(units.directions, units.thresholds, units.coefficients, STEP)
-
-
-def _unclaimed(layer: ThresholdLayer, is_second_inside: bool, split: _Split) -> _Candidate:
-    is_inside = np.max(layer.arguments(split.held_points), axis=1) >= 0
-    wrong = float(np.mean((is_inside == is_second_inside) != split.held_second))
-    return _Candidate(layer, is_second_inside, wrong)
-
-
 def _shape_of_inputs(points: Points, rng: np.random.Generator) -> list[Diagnostic]:
     """Whether inputs are Gaussian: the start needs it, the evidence does not, so that nothing fails here."""
     inputs = points.shape[1]
@@ -278,16 +338,16 @@ def _shape_of_inputs(points: Points, rng: np.random.Generator) -> list[Diagnosti
     return [replace(each, verdict=Verdict.WEAK) if each.verdict is Verdict.FAIL else each for each in found]
 
 
-def _reason(best: _Candidate, certificate: LowestLayerCertificate | None) -> str:
-    if best.outcome is Outcome.NOT_IDENTIFIED or certificate is None:
+def _reason(best: _Candidate, certificate: LowestLayerCertificate) -> str:
+    if best.outcome is Outcome.NOT_IDENTIFIED:
         failed = [
             f"{each.name} is {each.value:.3g}, needed {each.threshold:.3g}: {each.advice}"
             for each in best.diagnostics
             if each.verdict is Verdict.FAIL
         ]
         return (
-            f"half spaces that predict are wrong for {100 * best.disagreement:.2g} % of the held-out samples, and what "
-            f"was found near them is not claimed: {'; '.join(failed)}."
+            f"half spaces that predict are wrong for {100 * certificate.disagreement:.2g} % of the held-out samples, "
+            f"and what was found near them is not claimed: {'; '.join(failed)}."
         )
     count = "1 half space" if certificate.neurons == 1 else f"{certificate.neurons} half spaces"
     verb = "explains" if certificate.neurons == 1 else "explain"
@@ -304,17 +364,15 @@ def _reason(best: _Candidate, certificate: LowestLayerCertificate | None) -> str
     )
 
 
-def _found(
-    best: _Candidate,
-    coordinates: Coordinates,
-    reason: str,
-    diagnostics: tuple[Diagnostic, ...],
-    certificate: LowestLayerCertificate | None,
-    samples: int,
-    stages: Stages,
-) -> FoundUnion:
-    layer = best.layer.pulled_back(coordinates)
-    notes = (PREDICTION_NOTE,) if best.outcome is Outcome.NOT_IDENTIFIED else ()
-    cost = Cost(samples=samples, seconds=stages.seconds)
-    result = Result(best.outcome, reason, layer.network, certificate, diagnostics, cost, notes)
-    return FoundUnion(layer, best.is_second_inside, result)
+def _calibration(
+    layer: ThresholdLayer, is_second_inside: bool, points: Points, is_second: PointMask, weights: PerPoint
+) -> DistanceCalibration:
+    """Probabilities of the class inside."""
+    return calibrate(np.max(layer.arguments(points), axis=1), is_second == is_second_inside, weights)
+
+
+def _result(
+    outcome: Outcome, reason: str, layer: ThresholdLayer, samples: int, stages: Stages
+) -> Result[Network, LowestLayerCertificate]:
+    notes = (PREDICTION_NOTE,) if outcome is Outcome.NOT_IDENTIFIED else ()
+    return Result(outcome, reason, layer.network, cost=Cost(samples=samples, seconds=stages.seconds), notes=notes)

@@ -4,6 +4,7 @@ Dual vectors z_i satisfy ``<w_j, z_i> = 1`` for ``i = j`` and 0 otherwise, so th
 holds one unit at a time. At the directions themselves it does so for orthonormal ones only.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -118,6 +119,15 @@ class ThresholdLayer:
     thresholds: PerNeuron
     coefficients: PerNeuron
     unit: Activation
+
+    @classmethod
+    def stacked(cls, layers: Sequence["ThresholdLayer"]) -> "ThresholdLayer":
+        """Return the units of several layers of one kind as one layer."""
+        directions = np.vstack([layer.directions for layer in layers])
+        thresholds, coefficients = (
+            np.concatenate([getattr(layer, name) for layer in layers]) for name in ("thresholds", "coefficients")
+        )
+        return cls(directions, thresholds, coefficients, layers[0].unit)
 
     def arguments(self, points: Points) -> Float64[np.ndarray, "points neurons"]:
         """Compute ``<direction, x> - threshold`` of every sample and unit."""

@@ -6,10 +6,11 @@ import numpy as np
 
 from unweave.activations import Activation
 from unweave.arrays import Atoms, PerNeuron, PointMask, Points
-from unweave.learn.lowest_layer.halfspace_fits import HalfspaceProgramme, SoftRules, fit_soft_union
+from unweave.learn.lowest_layer.halfspace_fits import HalfspaceProgramme
 from unweave.learn.lowest_layer.labels import LabelRules, Labels, ReadLabels
 from unweave.learn.lowest_layer.layer import OrientedUnits
 from unweave.learn.lowest_layer.local_relu import RegressedUnits, RegressionRules, regress_units
+from unweave.learn.lowest_layer.soft_union import SoftRules, fit_soft_union
 
 
 @dataclass(frozen=True, eq=False)

@@ -106,8 +106,12 @@ def test_wrong_settings_are_refused() -> None:
         LowestLayerRegressor(unit="tanh").fit(points, labels)
     with pytest.raises(InvalidInput, match="at least 1, got 0"):
         HalfspaceUnionClassifier(neurons=0).fit(points, labels)
-    with pytest.raises(InvalidInput, match="Only binary classification"):
-        HalfspaceUnionClassifier().fit(points, np.arange(50) % 3)
+    with pytest.raises(InvalidInput, match="only one class"):
+        HalfspaceUnionClassifier().fit(points, labels, sample_weight=labels)
+    with pytest.raises(InvalidInput, match="Negative values"):
+        HalfspaceUnionClassifier().fit(points, labels, sample_weight=-np.ones(50))
+    with pytest.raises(InvalidInput, match="class_weight"):
+        HalfspaceUnionClassifier(class_weight="even").fit(points, labels)
 
 
 def test_tables_and_polynomials_explain_what_is_above(seed: int) -> None:
