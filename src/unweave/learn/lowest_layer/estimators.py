@@ -11,7 +11,16 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from unweave.arrays import PerPoint, Points
 from unweave.exceptions import InvalidInput
-from unweave.learn.base import Labels, NetworkEstimator, NetworkRegressor, Stages, check_neurons, seed_of
+from unweave.learn.base import (
+    Labels,
+    NetworkEstimator,
+    NetworkRegressor,
+    Stages,
+    check_classes,
+    check_neurons,
+    seed_of,
+    wrong_use,
+)
 from unweave.learn.lowest_layer.evidence import LowestLayerEvidence
 from unweave.learn.lowest_layer.fit import FoundLayer, fit_lowest_layer
 from unweave.learn.lowest_layer.found_union import result_of_all
@@ -177,13 +186,12 @@ class _HalfspaceClassifier(ClassifierMixin, NetworkEstimator):
 
     def _check_samples(self, X: Any, y: Any, sample_weight: Any) -> tuple[Points, np.ndarray, PerPoint]:
         """Points, classes and weights of samples that count; keeps the classes."""
-        try:
+        with wrong_use(self, X):
+            check_classes(y)
             points, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
             check_classification_targets(labels)
             weights = _check_sample_weight(sample_weight, points, dtype=np.float64, ensure_non_negative=True)
             weights = weights * compute_sample_weight(self.class_weight, labels)
-        except ValueError as error:
-            raise InvalidInput(str(error)) from error
         counts = weights > 0
         self.classes_ = np.unique(labels[counts])
         if len(self.classes_) < 2:
