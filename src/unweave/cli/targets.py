@@ -148,6 +148,8 @@ def _server_of(
 
 
 def _is_table(target: str) -> bool:
+    from unweave.oracles.models.kinds import TABLES
+
     return Path(target).suffix.lower() in TABLES
 
 
