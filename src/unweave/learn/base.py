@@ -209,7 +209,7 @@ def wrong_use(estimator: Any, X: Any, y: Any = None) -> Iterator[None]:
         names = getattr(estimator, "feature_names_in_", None)
         place = _first_wrong_cell("X", X, axes=2, columns=names) or _first_wrong_cell("y", y, axes=1)
         # scikit-learn's conventions ask for a TypeError where cells are objects.
-        kind = TypeError if isinstance(error, TypeError) else InvalidInput
+        kind = InvalidInput if isinstance(error, ValueError) else TypeError
         raise kind(f"{place}{error}") from error
 
 

@@ -187,15 +187,12 @@ class LogitsOracle(Oracle):
         """Centred logarithms of the probabilities; rounded to few digits, what is zero counts as the smallest number.
 
         Raises:
-            BadAnswer: if a probability of a model that keeps its digits has no logarithm any more: where it ends at the
-                smallest number, logits would bend as under another layer.
+            BadAnswer: if a probability has no digits left: ended at the smallest number, logits bend as under a layer.
         """
         answers = self._answer(points)
         if np.any(answers < self._smallest):
-            raise BadAnswer(
-                f"a probability is below {self._smallest:.0e}, where its type has no digits left, so that its logit is "
-                "not known: ask in a box where probabilities are larger."
-            )
+            said = f"a probability is below {self._smallest:.0e}, where its type has no digits left"
+            raise BadAnswer(f"{said}, so that its logit is not known: ask in a box where probabilities are larger.")
         logits = np.log(np.maximum(answers, np.finfo(float).tiny))
         return logits - np.mean(logits, axis=1, keepdims=True)
 

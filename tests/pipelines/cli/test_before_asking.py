@@ -87,7 +87,7 @@ def test_units_come_from_typical_rows() -> None:
         (["--like", "constant.csv", "--inside"], "column c of constant.csv is constant"),
         (
             ["--like", "nowhere.csv"],
-            "nowhere.csv needs to be a file of comma separated values, but there is no such file:",
+            "nowhere.csv needs to be a file of separated values, but there is no such file:",
         ),
         (["--like", "secret.safetensors"], "needs a name that ends in"),
         (["--like", "rows.csv", "--columns", "a,b,z"], "has no column z"),

@@ -17,7 +17,6 @@ import unweave.learn
 from unweave.cli import learn_request, progress, run
 from unweave.cli.progress import Reading
 from unweave.networks.network import Network
-from unweave.reports import pictures
 from unweave.reports.files import read_run
 
 POINTS = np.random.default_rng(0).standard_normal((60, 3))
@@ -163,7 +162,7 @@ def test_a_failed_picture_loses_nothing(monkeypatch: pytest.MonkeyPatch, capsys:
     def fails(*_: object, **__: object) -> None:
         raise RuntimeError("no fonts")
 
-    monkeypatch.setattr(pictures.halfspaces, "draw_halfspaces", fails)
+    monkeypatch.setattr("unweave.reports.pictures.halfspaces.draw_halfspaces", fails)
     assert run(["learn", "halfspaces", "a.csv", "--target", "y", "--picture", "a.png", "--out", "run"]) == 5
     captured = capsys.readouterr()
     assert "half space" in captured.out

@@ -95,11 +95,6 @@ def smooth_maximum(
     return largest + np.log(sums) / corner, shares / sums[:, None]
 
 
-def logistic_loss(depths: PerPoint, is_active: PointMask) -> float:
-    """Mean of ``log(1 + exp(-depth))`` for samples in the union and of ``log(1 + exp(depth))`` for others."""
-    return float(np.mean(np.logaddexp(0.0, np.where(is_active, -depths, depths))))
-
-
 def fit_soft_union(
     points: Points,
     is_active: PointMask,

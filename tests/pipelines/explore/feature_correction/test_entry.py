@@ -106,7 +106,7 @@ def test_memory_and_folder_give_the_same_table(whole: Measured) -> None:
 
 def test_time_that_is_over_gives_a_partial_report_and_goes_on(whole: Measured, tmp_path: Path) -> None:
     model, data = SmallConvolutions(), small_images(whole.seed)
-    partial = unweave.measure_feature_correction(model, data, folder=tmp_path, max_seconds=0.2, **QUICK)
+    partial = unweave.measure_feature_correction(model, data, folder=tmp_path, max_seconds=0.01, **QUICK)
     assert not partial.is_complete
     assert f"{len(partial.missing)} of" in " ".join(partial.notes)
     assert told(unweave.measure_feature_correction(model, data, folder=tmp_path, **QUICK)) == told(whole.result)
