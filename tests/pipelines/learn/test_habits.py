@@ -1,6 +1,7 @@
 """What users of scikit-learn expect of every estimator of `unweave.learn`."""
 
 import doctest
+import inspect
 from datetime import date
 from typing import Any
 
@@ -154,7 +155,7 @@ def test_weights_of_samples_are_routed(name: str) -> None:
     points, labels = samples(estimator)
     weights = np.random.default_rng(1).uniform(0.1, 3.0, ROWS)
     splits = [(np.arange(0, ROWS, 2), np.arange(1, ROWS, 2))]
-    takes_weights = "sample_weight" in type(estimator).fit.__code__.co_varnames
+    takes_weights = "sample_weight" in inspect.signature(type(estimator).fit).parameters
     with sklearn.config_context(enable_metadata_routing=True):
         estimator.set_score_request(sample_weight=True)
         if takes_weights:

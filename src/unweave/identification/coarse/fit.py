@@ -142,7 +142,7 @@ class NoisyFit:
 
         return solve
 
-    def _projected(self, neurons: Neurons, coefficients: Vector) -> tuple[np.ndarray, Vector]:
+    def _projected(self, neurons: Neurons, coefficients: Vector) -> tuple[np.ndarray, np.ndarray]:
         """Normal equations of the neurons, without what output weights can make of them."""
         lifted, arguments = self._lifted, self._arguments(neurons)
         pulls = self.shape.slope(arguments) * coefficients[: len(neurons)]
