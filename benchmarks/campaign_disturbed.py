@@ -255,6 +255,30 @@ def no_network_far_from_zero(rng: np.random.Generator) -> Truth:
     return Truth(lambda x: shape(((x - lower) * 2.0 - 1.0) @ w)[:, None], inputs, Box(lower, lower + 1.0))
 
 
+def exploding(rng: np.random.Generator) -> Truth:
+    """Plant functions that grow until they nearly leave the numbers of float64."""
+    inputs, power = int(rng.integers(1, 5)), float(rng.integers(3, 60))
+    w, b = rng.standard_normal(inputs), rng.standard_normal()
+    largest = 10.0 ** rng.uniform(100, 300)
+    shapes: list[Function] = [
+        lambda t: np.exp(np.minimum(t, np.log(largest))),
+        lambda t: np.sinh(np.clip(t, -np.log(largest), np.log(largest))),
+        lambda t: np.sign(t) * np.minimum(np.abs(t), largest ** (1.0 / power)) ** power,
+    ]
+    shape = shapes[int(rng.integers(len(shapes)))]
+    return Truth(lambda x: shape(x @ w + b)[:, None], inputs, any_domain(rng), hidden_share=1.0)
+
+
+def constant_output(rng: np.random.Generator) -> Truth:
+    """Plant an output that is always the same number beside others, zero among them."""
+    network = drawn(rng, SMOOTH + KINKED, outputs=int(rng.integers(2, 4)))
+    output = network.layers[1]
+    weights, biases = output.weights.copy(), output.biases.copy()
+    weights[0], biases[0] = 0.0, rng.choice([0.0, 1.0, 0.1, 1e-30, -7e5])
+    planted = Network((network.layers[0], replace(output, weights=weights, biases=biases)))
+    return Truth(planted, network.inputs, any_domain(rng), planted)
+
+
 def probabilities(rng: np.random.Generator) -> Truth:
     """Answer with probabilities."""
     network = drawn(rng, SMOOTH + KINKED, outputs=3)
@@ -304,4 +328,6 @@ PLANTS: tuple[Plant, ...] = (
     probabilities,
     small_budget,
     with_hints,
+    exploding,
+    constant_output,
 )

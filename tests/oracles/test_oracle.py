@@ -106,6 +106,10 @@ def test_all_that_was_sent_is_charged_when_a_batch_fails() -> None:
         (lambda points: None, "real numbers, got dtype object"),  # noqa: ARG005
         (lambda points: np.where(points == 6.0, np.nan, points), "finite, got .* at point 2 of a batch of 5"),
         (lambda points: np.where(points == 0.0, np.inf, points), "finite, got .* at point 0"),
+        (
+            lambda points: np.where(points == 6.0, -1.7e308, points),
+            "at most 1e.300 in size, got 1.7e.308 in a batch of 5",
+        ),
         (lambda points: [[1.0, 2.0], *[[1.0]] * (len(points) - 1)], "bad answer"),
     ],
 )

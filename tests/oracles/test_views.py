@@ -8,7 +8,7 @@ from scipy.special import softmax
 
 import unweave
 from plants import planter
-from unweave.exceptions import BudgetExhausted
+from unweave.exceptions import BadAnswer, BudgetExhausted
 from unweave.networks.network import Network
 from unweave.networks.planted import deep_network, general_network
 from unweave.oracles.oracle import Box, CallableOracle, Domain, Everywhere
@@ -54,6 +54,22 @@ def test_the_answers_are_those_of_the_oracle(domain: Domain, seed: int) -> None:
     answers = oracle.query(oracle.to_standard(asked)) * oracle.size + oracle.offset
     np.testing.assert_allclose(answers, values, rtol=1e-9)
     assert oracle.oracle.ledger.sent == 2 * len(asked)
+
+
+def test_an_answer_far_out_that_is_too_large_to_be_computed_with_is_a_bad_one() -> None:
+    oracle = CallableOracle(lambda points: np.sinh(points), inputs=1)
+    standard = standardise(oracle, oracle.query(np.linspace(-2.0, 2.0, 20)[:, None]))
+    assert np.all(np.isfinite(standard.query(np.array([[-7.0], [7.0], [100.0]]))))
+    with pytest.raises(BadAnswer, match=r"of 1\.9e\+260 far from the centre is more than 1e\+60 times") as failure:
+        standard.query(np.array([[1.0], [600.0]]))
+    assert failure.value.queries == oracle.ledger.sent == 25
+
+
+def test_a_large_answer_in_the_domain_is_given() -> None:
+    """The first answers may be tiny, as those beside a narrow bump."""
+    oracle = CallableOracle(lambda points: np.exp(-(points**2)), inputs=1)
+    standard = standardise(oracle, oracle.query(np.linspace(20.0, 21.0, 20)[:, None]))
+    assert standard.query(np.zeros((1, 1)))[0, 0] > 1e100
 
 
 def test_a_box_becomes_the_standard_box(seed: int) -> None:

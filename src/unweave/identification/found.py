@@ -6,6 +6,7 @@ from functools import partial
 import numpy as np
 from jaxtyping import Float64
 
+from unweave.activations import IDENTITY
 from unweave.arrays import root_mean_square
 from unweave.certificates.certify import Certificate
 from unweave.certificates.claims import in_words
@@ -248,3 +249,16 @@ def same_outputs(probe: Probe) -> dict[int, float]:
     is_same = np.ptp(values, axis=0) == 0.0
     chosen = np.flatnonzero(is_same) if not np.all(is_same) else []
     return {int(output): float(values[0, output] + oracle.offset[output]) for output in chosen}
+
+
+def with_constants(network: Network, outputs: dict[int, float]) -> Network:
+    """Give outputs that were always the same no weights at all, where a fit leaves those of its rounding."""
+    last = network.layers[-1]
+    if not outputs or last.activation != IDENTITY:
+        return network
+    weights, biases, rows = last.weights.copy(), last.biases.copy(), list(outputs)
+    weights[rows], biases[rows] = 0.0, list(outputs.values())
+    skip = None if network.skip is None else network.skip.copy()
+    if skip is not None:
+        skip[rows] = 0.0
+    return Network((*network.layers[:-1], replace(last, weights=weights, biases=biases)), skip)

@@ -20,7 +20,7 @@ from unweave.identification.coarse.route import CoarseFit, MayBeFitted
 from unweave.identification.crossings.stage import CrossingStage
 from unweave.identification.estimate import budget_needed, rounded_rule
 from unweave.identification.examination import Examination
-from unweave.identification.found import Examined, FirstLayer
+from unweave.identification.found import Examined, FirstLayer, same_outputs, with_constants
 from unweave.identification.hessians.route import HessianRoute, is_smooth
 from unweave.identification.kinks.route import (
     KinkWalk,
@@ -358,7 +358,7 @@ class Identifier:
             return ended(trail, outcome, self._unexplained(trail, reason))
         if np.any(np.isinf(spreads)):
             session.notes += answer_reasons.rounded_constants(spreads, probe.digits.unit, probe.may_hide_changes)
-        network = best.delivered(self.activation)
+        network = with_constants(best.delivered(self.activation), same_outputs(probe))
         if network.skip is not None and network.layers[0].activation.reflected_slope != 0.0 and not is_imitation:
             session.notes.append(reasons.affine_part())
         return ended(trail, outcome, reason, network, self.rules.certificate(evidence), is_imitation=is_imitation)

@@ -30,6 +30,8 @@ from unweave.oracles.ledger import Ledger
 
 # Coordinates beyond this leave no room for calculations with them.
 FARTHEST = 1e100
+# Differences and sums of larger answers may be no numbers of float64 any more.
+LARGEST_ANSWER = 1e300
 # Sides of a box, relative to its coordinates, below which these are too coarse: a million of them fit in between.
 NARROWEST = 2e-10
 # Inputs that are certainly a mistake: a matrix with as many rows and columns fits into no memory.
@@ -273,6 +275,11 @@ class Oracle(ABC):
             raise self._bad(
                 f"answers must be finite, got {values[row]} at point {row} of a batch of {points}: "
                 "restrict the domain to where the model is defined"
+            )
+        if np.max(np.abs(values), initial=0.0) > LARGEST_ANSWER:
+            raise self._bad(
+                f"answers must be at most {LARGEST_ANSWER:g} in size, got {np.max(np.abs(values)):g} in a batch of "
+                f"{points}: answer in another unit, or restrict the domain"
             )
         if is_float:
             self.ledger.grid = self.ledger.grid.having(values)

@@ -5,6 +5,7 @@ All measurements are made in standard coordinates, so that no later stage needs 
 [-1, 1]^inputs, and outputs of very different size count alike.
 """
 
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Protocol, runtime_checkable
 
@@ -20,6 +21,11 @@ from unweave.oracles.oracle import Box, Oracle
 
 # Standard deviation of rounding, in units of what is rounded to: that of a uniform error, ``sqrt(1 / 12)``.
 ROUNDING_DEVIATION = 0.29
+# In standard coordinates: no point of the domain is drawn with a coordinate beyond this one (a chance of 1e-15).
+FAR_COORDINATE = 8.0
+# In units of the spread: larger answers far out are as good as none, since the squares of what fits them overflow.
+# A polynomial of degree nine stays below, as far out as walks look.
+LARGEST_FAR_ANSWER = 1e60
 
 
 @runtime_checkable
@@ -62,8 +68,23 @@ class StandardOracle:
         return len(self.size)
 
     def query(self, points: Points) -> Values:
-        """Answers in standard units at points in standard coordinates."""
-        return (self.oracle.query(self.center + self.half_width * points) - self.offset) / self.size
+        """Answers in standard units at points in standard coordinates.
+
+        Raises:
+            BadAnswer: if an answer far out is too large to be computed with: nothing can be read off there.
+        """
+        answers = self.oracle.query(self.center + self.half_width * points)
+        far = np.max(np.abs(points), axis=1, initial=0.0) > FAR_COORDINATE
+        with np.errstate(over="ignore") if np.any(far) else nullcontext():
+            standard = (answers - self.offset) / self.size
+        if not np.all(np.abs(standard[far]) <= LARGEST_FAR_ANSWER):
+            largest = float(np.max(np.abs(answers[far])))
+            raise BadAnswer(
+                f"an answer of {largest:.1e} far from the centre is more than {LARGEST_FAR_ANSWER:.0e} times as large "
+                "as the spread of those near it, too large to be computed with: ask in a box.",
+                queries=self.oracle.ledger.sent,
+            )
+        return standard
 
     def sample(self, rng: np.random.Generator, points: int, *, margin: float = 0.0) -> Points:
         """Draw points from the domain, `margin` away from the faces of a box."""

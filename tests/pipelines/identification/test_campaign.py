@@ -23,6 +23,8 @@ QUICK = [
     campaign_disturbed.badly_behaved,
     campaign_disturbed.with_a_bump,
     campaign_disturbed.hash_noise,
+    campaign_disturbed.exploding,
+    campaign_disturbed.constant_output,
 ]
 
 

@@ -117,3 +117,17 @@ class TestFewDigits:
         said = f"Output 1 was {constant:g} wherever it was asked: weights into it are zero, unless rounding"
         assert (said in found.reason) == (constant != np.pi)
         assert ("by up to 1 hides" in found.reason) == (constant == 3230.0)
+
+    @pytest.mark.parametrize("constant", [0.0, 3.0])
+    def test_weights_into_a_constant_output_are_exactly_zero(self, constant: float) -> None:
+        """They were called zero, and were 5e-30 as the fit had left them: infinitely wrong where all answers are 0."""
+
+        def model(points: np.ndarray) -> np.ndarray:
+            neurons = np.tanh(points @ np.array([[0.9, -0.5], [0.5, 1.2], [-0.3, 0.8]]) + [0.2, -0.4])
+            return np.column_stack([np.full(len(points), constant), 3.0 + neurons @ [27.0, -9.0]])
+
+        found = unweave.identify(model, inputs=3, domain=Box(-1, 1))
+        assert found.outcome is Outcome.IDENTIFIED
+        assert found.network is not None
+        assert not np.any(found.network.layers[-1].weights[0])
+        assert np.all(found.network(np.random.default_rng(0).uniform(-1, 1, (100, 3)))[:, 0] == constant)
