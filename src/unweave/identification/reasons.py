@@ -248,8 +248,9 @@ def hidden_bends(rms_error: float, noise: float, places: int) -> str:
     """Say why a function that is flat where it was looked at, and yet not affine, can't be identified."""
     return (
         f"no curvature was seen at the first {places} points, and yet the best affine function misses fresh answers "
-        f"by {rms_error:.2e} of their spread (noise {noise:.1e}): the neurons are saturated or linear there. Choose "
-        "a domain (scale, center) where the function bends."
+        f"by {rms_error:.2e} of their spread (noise {noise:.1e}): the neurons are saturated or linear there, or "
+        "bend by less than their answers are wrong, as where inputs are rounded. Choose a domain (scale, center) where "
+        "the function bends."
     )
 
 

@@ -126,6 +126,19 @@ class TestHonestFailures:
         assert found.outcome is unweave.Outcome.NOT_IDENTIFIED
         assert "change between calls" in found.reason
 
+    def test_rounded_inputs_are_not_called_neurons_that_are_saturated(self) -> None:
+        """Waves bend at all places; what hides it is the grid of the inputs."""
+        weights = np.array([[0.9, -0.5], [0.5, 1.2], [-0.3, 0.8]])
+
+        def model(points: np.ndarray) -> np.ndarray:
+            seen = np.round(points.astype(np.float32), 3).astype(np.float64)
+            return np.sin(seen @ weights + [0.2, -0.4]) @ [1.0, -0.7]
+
+        found = unweave.identify(model, inputs=3)
+        assert found.outcome is unweave.Outcome.NOT_IDENTIFIED
+        assert "no curvature was seen" in found.reason
+        assert "or bend by less than their answers are wrong, as where inputs are rounded" in found.reason
+
     def test_model_with_a_memory(self, seed: int) -> None:
         truth, calls = general_network(np.random.default_rng(seed), inputs=5, neurons=4), []
 
