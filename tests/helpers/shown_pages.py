@@ -167,12 +167,24 @@ def _loose() -> Result:
     return replace(whole_result(), certificate=replace(CERTIFICATE, radius=np.inf, isolation=0.0))
 
 
+def _imitation() -> Result:
+    reason = "A network of 5 neurons of tanh answers like the model."
+    return replace(whole_result(), outcome=Outcome.PARTLY_IDENTIFIED, reason=reason, is_imitation=True)
+
+
+def _rounded() -> Result:
+    certificate = replace(CERTIFICATE, largest_error=2.4e-5, trials=1_124, crossings=59, crossing_error=8e-11)
+    return replace(whole_result(), certificate=certificate)
+
+
 # One page of every kind; made when they are needed, and not while tests are collected.
 MAKERS: dict[str, Callable[[], Page]] = {
     "whole": lambda: result_page(whole_result(), plain_origin()),
     "hostile": lambda: result_page(hostile_result(), hostile_origin(6)),
     "not identified": lambda: result_page(Result(Outcome.NOT_IDENTIFIED, "no."), plain_origin()),
     "not pinned down": lambda: result_page(_loose(), Origin("A model")),
+    "imitation": lambda: result_page(_imitation(), plain_origin()),
+    "rounded": lambda: result_page(_rounded(), plain_origin()),
     "first layer": lambda: result_page(_first_layer(), plain_origin()),
     "quadratic": lambda: result_page(_quadratic(), plain_origin()),
     "wide": lambda: result_page(_wide(), plain_origin()),

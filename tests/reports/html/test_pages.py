@@ -128,6 +128,23 @@ def test_what_could_still_hide_is_what_the_reason_says() -> None:
     assert "Nothing is claimed about single parameters" in text_of("not pinned down")
 
 
+def test_of_an_imitation_no_neuron_is_claimed() -> None:
+    said = " ".join(re.sub("<[^>]*>", "", text_of("imitation")).split())
+    assert "a network was found that only answers like the model: 6 → 5 tanh → 1" in said
+    assert "Nothing is claimed about neurons and activation" in said
+    for claim in ("give away the network", "every parameter is within", "with more neurons"):
+        assert claim in " ".join(re.sub("<[^>]*>", "", text_of("whole")).split())
+        assert claim not in said
+
+
+def test_places_where_rounded_answers_switch_are_evidence() -> None:
+    said = " ".join(re.sub("<[^>]*>", "", text_of("rounded")).split())
+    assert "and 1,124 on vertices, faces and kinks, network and model differ" in said
+    assert "At 59 other places where rounded answers switch" in said
+    assert "differ by at most 8.0e-11 of the spread" in said
+    assert "rounded answers switch" not in text_of("whole")
+
+
 def test_of_a_large_network_some_parameters_are_left_out_and_the_page_says_so() -> None:
     network = general_network(np.random.default_rng(0), inputs=784, neurons=300)
     text = result_page(replace(whole_result(), network=network, ranges=None), plain_origin()).as_html()

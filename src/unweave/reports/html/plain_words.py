@@ -20,6 +20,8 @@ def verdict_sentence(found: Result) -> str:
     if found.network is None:
         return f"From {paid} no network was found that could be claimed."
     shape = f"{shape_in_words(found.network)} with {found.network.parameters:,} parameters"
+    if found.is_imitation:
+        return f"From {paid} a network was found that only answers like the model: {shape}."
     if found.outcome is Outcome.IDENTIFIED:
         return f"{paid} give away the network: {shape}."
     if found.outcome is Outcome.PARTLY_IDENTIFIED:
@@ -32,12 +34,21 @@ def certificate_words(found: Result) -> list[str]:
     certificate = found.certificate
     if not isinstance(certificate, Certificate):
         return []
+    tried = f" and {certificate.trials:,} on vertices, faces and kinks" if certificate.trials else ""
     told = [
-        f"At {certificate.fresh_queries:,} random points that no fit has seen, network and model differ by at most "
-        f"{number(certificate.largest_error)} of the spread of the answers.",
+        f"At {certificate.fresh_queries:,} random points that no fit has seen{tried}, network and model differ by at "
+        f"most {number(certificate.largest_error)} of the spread of the answers.",
         f"So the difference is no larger on at least {percent(certificate.coverage)} of the domain; this statement is "
         f"wrong with a probability of at most {percent_up(1.0 - certificate.confidence)}.",
     ]
+    if found.is_imitation:
+        return [*told, "Nothing is claimed about neurons and activation: another network may give the same answers."]
+    if certificate.crossings:
+        told.append(
+            f"At {certificate.crossings:,} other places where rounded answers switch from one number to the next, "
+            f"which no fit has seen, they differ by at most {number(certificate.crossing_error)} of the spread: such "
+            "places tell what rounding hides, and the claim on the parameters rests on them."
+        )
     if not certificate.is_isolated:
         return [*told, "Nothing is claimed about single parameters: the answers do not pin them down."]
     count = f"{sum(found.network.widths):,}" if isinstance(found.network, Network) else "as many"
@@ -62,7 +73,7 @@ def still_hidden(found: Result) -> list[str]:
         return ["Inputs that are unlike the samples: nothing is claimed there."]
     _, begins, rest = found.reason.partition(HIDDEN)
     told = [begins + rest] if begins else _not_excluded(found, certificate)
-    if certificate.is_isolated:
+    if certificate.is_isolated and not found.is_imitation:
         told.append("A network with more neurons that cancel each other where it was asked, up to the noise.")
     return told
 

@@ -108,7 +108,8 @@ def _network(found: Result) -> Section | None:
             "Thick lines are large weights; the two colours are the two signs. Of large layers the ends are drawn."
         )
         body = (figure(drawn_network(network), caption), facts(pairs))
-        return Section("network", "The network", body)
+        title = "A network that answers alike" if found.is_imitation else "The network"
+        return Section("network", title, body)
     if found.first_layer is not None:
         caption = "What is known: the first layer. Directions are exact, lengths and biases as the verdict says."
         return Section("network", "The first layer", (figure(drawn_first_layer(found.first_layer), caption),))
