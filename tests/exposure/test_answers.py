@@ -13,8 +13,8 @@ def first(values: np.ndarray) -> FirstAnswers:
 
 def test_the_table_goes_from_most_to_least() -> None:
     assert [form.name for form in FORMS] == [
-        "full precision", "float32", "6 decimals", "4 decimals", "3 decimals", "noise 1e-6", "noise 1e-3",
-        "probabilities", "top-1",
+        "full precision", "float32", "6 decimals", "4 decimals", "3 decimals", "float16", "bfloat16", "noise 1e-6",
+        "noise 1e-3", "probabilities", "top-1",
     ]  # fmt: skip
     assert [form.name for form in FORMS if not form.defence] == ["full precision"]
 
@@ -26,6 +26,9 @@ def test_what_is_shown(values: np.ndarray) -> None:
     np.testing.assert_array_equal(seen["full precision"], values)
     np.testing.assert_array_equal(seen["float32"], np.float32(values))
     np.testing.assert_allclose(seen["3 decimals"], np.rint(1e3 * values) / 1e3, rtol=1e-15)
+    np.testing.assert_array_equal(seen["float16"], np.float16(values))
+    np.testing.assert_allclose(seen["bfloat16"], values, rtol=2.0**-8)
+    assert all(np.float32(value).view(np.uint32) & 0xFFFF == 0 for value in seen["bfloat16"].ravel())
     noise = seen["noise 1e-3"] - values
     assert 0.5e-3 < np.std(noise / np.std(values, axis=0)) < 2e-3
     shares = seen["probabilities"]
@@ -47,6 +50,7 @@ def test_forms_that_say_nothing_new_say_so() -> None:
         return {form.name for form in FORMS if form.useless(first(values))}
 
     assert useless(SCORES) == set()
+    assert useless(1e5 * SCORES) == {"float16"}
     assert useless(np.full((9, 2), 0.5)) == {"probabilities"}
     assert useless(np.linspace(0.1, 0.9, 9)[:, None]) == {"probabilities"}
     assert useless(np.arange(9.0)[:, None]) == {form.name for form in FORMS} - {"full precision"}

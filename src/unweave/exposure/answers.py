@@ -7,7 +7,12 @@ import numpy as np
 from scipy import special
 
 from unweave.arrays import Values
+from unweave.oracles.ledger import to_bfloat16, to_float16
 from unweave.oracles.views import are_probabilities
+
+# Answers that are larger at the first look may be too large for float16 elsewhere in the domain: an eighth of its
+# largest number, chosen.
+LARGEST_IN_FLOAT16 = float(np.finfo(np.float16).max) / 8.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +56,16 @@ def as_they_are(values: Values, first: FirstAnswers) -> np.ndarray:  # noqa: ARG
 def in_single_precision(values: Values, first: FirstAnswers) -> np.ndarray:  # noqa: ARG001
     """Show the 24 binary digits of float32."""
     return values.astype(np.float32)
+
+
+def in_half_precision(values: Values, first: FirstAnswers) -> np.ndarray:  # noqa: ARG001
+    """Show the 11 binary digits of float16; what is too large for it is infinite, as from models of that type."""
+    return to_float16(values)
+
+
+def in_brain_floats(values: Values, first: FirstAnswers) -> np.ndarray:  # noqa: ARG001
+    """Show the 8 binary digits of bfloat16."""
+    return to_bfloat16(values)
 
 
 def as_probabilities(values: Values, first: FirstAnswers) -> np.ndarray:  # noqa: ARG001
@@ -120,6 +135,12 @@ def _no_digits(first: FirstAnswers) -> str:
     return "the answers are class labels, which have no digits to hide." if first.are_labels else ""
 
 
+def _no_half_precision(first: FirstAnswers) -> str:
+    if not first.are_labels and np.max(np.abs(first.values)) > LARGEST_IN_FLOAT16:
+        return f"the answers are too large for float16, whose largest number is {np.finfo(np.float16).max:.0f}."
+    return _no_digits(first)
+
+
 # In the order in which they are tried: what shows most comes first.
 FORMS = (
     AnswerForm("full precision", "all digits of every answer", as_they_are),
@@ -127,6 +148,8 @@ FORMS = (
     AnswerForm("6 decimals", "answers rounded to 6 decimals", Rounded(6), "rounding to 6 decimals", _no_digits),
     AnswerForm("4 decimals", "answers rounded to 4 decimals", Rounded(4), "rounding to 4 decimals", _no_digits),
     AnswerForm("3 decimals", "answers rounded to 3 decimals", Rounded(3), "rounding to 3 decimals", _no_digits),
+    AnswerForm("float16", "answers in half precision", in_half_precision, "rounding to float16", _no_half_precision),
+    AnswerForm("bfloat16", "answers in bfloat16", in_brain_floats, "rounding to bfloat16", _no_digits),
     AnswerForm("noise 1e-6", "answers with noise of 1e-6 of their spread", Noisy(1e-6), "noise of 1e-6", _no_digits),
     AnswerForm("noise 1e-3", "answers with noise of 1e-3 of their spread", Noisy(1e-3), "noise of 1e-3", _no_digits),
     AnswerForm(
