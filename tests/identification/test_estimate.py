@@ -13,6 +13,7 @@ from unweave.identification.estimate import (
     UNBOUNDED,
     EffortRule,
     Span,
+    are_whole_numbers,
     budget_needed,
     estimate,
     rounded_rule,
@@ -139,6 +140,24 @@ def test_rounded_answers_have_rules_of_their_own(
     assert rounded_rule(oracle) is None
     NoiseLook()(oracle, np.random.default_rng(0))
     assert rounded_rule(oracle) is rule
+
+
+@pytest.mark.parametrize(
+    ("answer", "are_whole"),
+    [
+        (lambda points: np.sum(points > 0, axis=1), True),
+        (lambda points: np.sum(points > 0, axis=1).astype(float), True),
+        (lambda points: np.zeros(len(points)), True),
+        (lambda points: np.sum(points, axis=1), False),
+        # No digits are left behind the point of numbers like these.
+        (lambda points: np.rint(1e20 * np.sum(points, axis=1)), False),
+    ],
+)
+def test_whole_numbers_are_told(answer: Callable[[np.ndarray], np.ndarray], are_whole: bool) -> None:
+    oracle = CallableOracle(answer, inputs=4)
+    assert not are_whole_numbers(oracle)
+    oracle.query(np.random.default_rng(0).standard_normal((20, 4)))
+    assert are_whole_numbers(oracle) == are_whole
 
 
 def test_a_budget_for_rounded_answers_is_said() -> None:

@@ -23,7 +23,7 @@ class Prospect:
         inputs, outputs: of the model.
         queries: that the look has taken.
         answers: what kind of answers they are, in words.
-        efforts: what an identification takes, for one width or several.
+        efforts: what an identification takes, for one width or several; none where nothing is known.
         seconds_per_request: at the given rate, or as measured; None for a model in this process without a rate.
         price: of a thousand queries; None if nobody has said it.
     """
@@ -57,7 +57,7 @@ def look_at(
     """
     import numpy as np
 
-    from unweave.identification.estimate import estimate, rounded_rule
+    from unweave.identification.estimate import are_whole_numbers, estimate, rounded_rule
     from unweave.identification.session import Session
     from unweave.oracles.oracle import MAX_BATCH, Box
     from unweave.oracles.views import NoiseLook
@@ -68,12 +68,18 @@ def look_at(
     measured = (time.perf_counter() - began) / 2
     is_in_box = isinstance(oracle.domain, Box)
     together = max_batch or (oracle.points_at_once if oracle.is_remote or rate is None else MAX_BATCH)
-    efforts = estimate(
-        inputs=oracle.inputs,
-        is_in_box=is_in_box,
-        neurons=neurons,
-        max_batch=together,
-        rounded=rounded_rule(oracle) if noise.is_deterministic else None,
+    is_label = noise.is_deterministic and are_whole_numbers(oracle)
+    # Nothing was measured behind labels.
+    efforts = (
+        ()
+        if is_label
+        else estimate(
+            inputs=oracle.inputs,
+            is_in_box=is_in_box,
+            neurons=neurons,
+            max_batch=together,
+            rounded=rounded_rule(oracle) if noise.is_deterministic else None,
+        )
     )
     slowest = max(measured if oracle.is_remote else 0.0, 1.0 / rate if rate else 0.0)
     return Prospect(
@@ -91,13 +97,13 @@ def _answers(oracle: "Oracle", noise: "NoiseFloor") -> str:
     """Say what kind of answers they are."""
     import numpy as np
 
-    from unweave.identification.estimate import seen_kind
+    from unweave.identification.estimate import are_whole_numbers, seen_kind
     from unweave.oracles.views import are_probabilities
 
     if not noise.is_deterministic:
         exactness = "that change when they are asked again"
-    elif np.all(noise.values == np.rint(noise.values)):
-        return "whole numbers, as class labels are: they tell very little"
+    elif are_whole_numbers(oracle):
+        return "whole numbers, as class labels are: ask for scores or probabilities instead"
     elif (grid := seen_kind(oracle)) is not None:
         exactness = f"rounded to {grid.name}"
     else:
@@ -114,6 +120,9 @@ def show_prospect(prospect: Prospect, *, as_json: bool) -> None:
         f"{prospect.inputs} inputs, {prospect.outputs} outputs, {prospect.answers}. "
         f"{prospect.queries} queries were asked; nothing was identified."
     )
+    if not prospect.efforts:
+        show("There is no estimate for such answers.")
+        return
     show(_table(prospect))
     for network, meaning in dict.fromkeys((each.network, each.meaning) for each in prospect.efforts):
         show(f"{network}: {meaning}.")

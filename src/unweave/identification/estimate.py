@@ -8,7 +8,7 @@ import numpy as np
 
 from unweave.identification.routes import HESSIANS, POLE_WALK, STUDENT_FIT
 from unweave.oracles.ledger import AnswerKind, KindLook
-from unweave.oracles.oracle import MAX_BATCH, Oracle
+from unweave.oracles.oracle import MAX_BATCH, Box, Oracle
 from unweave.oracles.views import ROUNDING_DEVIATION
 
 # Widths that an estimate is made for where nobody knows it.
@@ -155,6 +155,21 @@ FINE = EffortRule(
 COARSE_ERROR = 1e-6
 
 
+# Answers are called whole numbers up to here: larger ones may have no other digits left.
+LARGEST_LABEL = 1e6
+WHOLE_NUMBERS = (
+    "The answers so far are whole numbers, as class labels are, and what these take is not known: ask for scores or "
+    "probabilities instead, such as decision_function or predict_proba give."
+)
+
+
+def are_whole_numbers(oracle: Oracle) -> bool:
+    """Tell whether all answers so far are whole numbers: those of a type of whole numbers are not in the ledger."""
+    values = oracle.ledger.grid.kept
+    is_small = bool(np.all(np.abs(values) < LARGEST_LABEL))
+    return oracle.ledger.answered > 0 and is_small and bool(np.all(values == np.rint(values)))
+
+
 def seen_kind(oracle: Oracle) -> AnswerKind | None:
     """Tell the grid that the answers of one output so far lie on: from few of them, since nothing is claimed by it."""
     values = oracle.ledger.grid.kept
@@ -203,6 +218,26 @@ def _efforts(rules: Iterable[EffortRule], *, inputs: int, neurons: int | None, m
 def _are_crowded(inputs: int, neurons: int) -> bool:
     """Whether these may be more neurons than Hessians tell apart."""
     return inputs == 1 or neurons >= inputs * (inputs - 1) // 2
+
+
+def plan_of(oracle: Oracle, *, neurons: int | None, tried: Collection[str]) -> str:
+    """Say what a run would have taken whose budget has ended.
+
+    Args:
+        oracle: that was asked.
+        neurons: as far as they are known.
+        tried: routes that were taken.
+    """
+    if are_whole_numbers(oracle):
+        return WHOLE_NUMBERS
+    return budget_needed(
+        inputs=oracle.inputs,
+        is_in_box=isinstance(oracle.domain, Box),
+        neurons=neurons,
+        spent=oracle.ledger.sent,
+        tried=tried,
+        rounded=rounded_rule(oracle),
+    )
 
 
 def budget_needed(

@@ -18,7 +18,7 @@ from unweave.exceptions import BudgetExhausted, InvalidInput, OracleError, Stage
 from unweave.identification import answer_reasons, reasons
 from unweave.identification.coarse.route import CoarseFit, MayBeFitted
 from unweave.identification.crossings.stage import CrossingStage
-from unweave.identification.estimate import budget_needed, rounded_rule
+from unweave.identification.estimate import plan_of
 from unweave.identification.examination import Examination
 from unweave.identification.found import Examined, FirstLayer, same_outputs, with_constants
 from unweave.identification.hessians.route import HessianRoute, is_smooth
@@ -55,7 +55,7 @@ from unweave.numerics.network_fit import LevenbergMarquardt
 from unweave.numerics.subspace_power import SubspacePower
 from unweave.oracles.clipped_inputs import ClipLook
 from unweave.oracles.journal.oracle import Journal
-from unweave.oracles.oracle import Box, Domain, Oracle, as_oracle
+from unweave.oracles.oracle import Domain, Oracle, as_oracle
 from unweave.result import Outcome, Result, RouteEnd
 
 
@@ -146,14 +146,8 @@ def _plan(found: Result[Network, Certificate], oracle: Oracle, neurons: int | No
     if neurons is None and found.network is not None and not found.is_imitation:
         # There are at least as many.
         neurons = found.network.widths[0] or None
-    plan = budget_needed(
-        inputs=oracle.inputs,
-        is_in_box=isinstance(oracle.domain, Box),
-        neurons=neurons,
-        spent=oracle.ledger.sent,
-        tried=[each.route for each in found.routes if each.end is not RouteEnd.NOT_TAKEN],
-        rounded=rounded_rule(oracle),
-    )
+    tried = [each.route for each in found.routes if each.end is not RouteEnd.NOT_TAKEN]
+    plan = plan_of(oracle, neurons=neurons, tried=tried)
     return plan if "budget" in found.reason else f"The budget did not allow all that could be tried. {plan}"
 
 

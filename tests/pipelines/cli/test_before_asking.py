@@ -99,6 +99,7 @@ def test_units_come_from_typical_rows() -> None:
         (["--dry-run", "--price-per-1000", "-1"], "--price-per-1000 needs to be a positive number"),
         (["--price-per-1000", "1"], "--price-per-1000 is for an estimate: say --dry-run"),
         (["--columns", "a,b,c"], "--columns names inputs in a table"),
+        (["--center", "1,2"], "one center per input, 3 in all, got 2: give as many; of a table (--like), name"),
     ],
 )
 def test_what_can_not_be_meant_is_refused(options: list[str], words: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -128,6 +129,23 @@ def test_a_spent_budget_says_what_the_plan_takes(capsys: pytest.CaptureFixture[s
     assert "In all, one hidden layer behind 3 inputs takes about" in out
     assert "for 2 ordinary neurons (" in out
     assert "more)" in out
+
+
+@pytest.mark.parametrize("kind", ["int", "float"])
+def test_nothing_is_estimated_behind_labels(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("models.py").write_text(f"{MODEL}\ndef label(points): return (secret(points) > 0).astype({kind})\n")
+    command = ["identify", "models.py:label", "--inputs", str(INPUTS)]
+    assert run([*command, "--dry-run"]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "whole numbers, as class labels are: ask for scores or probabilities instead" in said
+    assert "There is no estimate for such answers." in said
+    assert "neurons" not in said
+    assert run([*command, "--dry-run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["efforts"] == []
+    assert run([*command, "--budget", "100", "--quiet"]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert "The answers so far are whole numbers, as class labels are, and what these take is not known" in said
+    assert "ordinary neurons" not in said
 
 
 def test_a_dry_run_in_a_box_tells_of_every_kind_of_network(capsys: pytest.CaptureFixture[str]) -> None:
