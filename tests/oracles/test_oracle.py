@@ -99,9 +99,9 @@ def test_all_that_was_sent_is_charged_when_a_batch_fails() -> None:
         (lambda points: points[:-1], r"shape \(5, outputs\), got \(4, 3\)"),
         (lambda points: points[None], r"got \(1, 5, 3\)"),
         (lambda points: points[:, :0], r"got \(5, 0\)"),
-        (lambda points: points > 0, "real numbers, got dtype bool"),
-        (lambda points: points + 1j, "real numbers, got dtype complex128"),
-        (lambda points: ["a"] * len(points), "real numbers, got dtype"),
+        (lambda points: points > 0, "real numbers, got dtype bool; if these are class labels, give scores"),
+        (lambda points: points + 1j, r"real numbers, got dtype complex128 \("),
+        (lambda points: ["a"] * len(points), "real numbers, got dtype <U1; if these are class labels, give scores"),
         (lambda points: [None] * len(points), "real numbers, got dtype object"),
         (lambda points: None, "real numbers, got dtype object"),  # noqa: ARG005
         (lambda points: np.where(points == 6.0, np.nan, points), "finite, got .* at point 2 of a batch of 5"),

@@ -144,7 +144,10 @@ def inputs_of_domain(domain: Domain | None) -> int | None:
 def _per_input(value: float | Vector, inputs: int, name: str) -> Float64[np.ndarray, "inputs"]:
     array = np.asarray(value, dtype=np.float64)
     if array.ndim == 1 and len(array) != inputs:
-        raise InvalidInput(f"the domain needs one {name} per input, {inputs} in all, got {len(array)}.")
+        raise InvalidInput(
+            f"the domain needs one {name} per input, {inputs} in all, got {len(array)}: "
+            "give as many; of a table (--like), name the columns of the inputs with --columns."
+        )
     return np.full(inputs, array)
 
 
@@ -293,7 +296,8 @@ class Oracle(ABC):
             raise self._bad(f"answers must be an array, got {type(raw).__name__}: {error}") from error
         shape = values.shape
         if values.dtype.kind not in "fiu":
-            raise self._bad(f"answers must be real numbers, got dtype {values.dtype}")
+            labels = "; if these are class labels, give scores or probabilities" if values.dtype.kind in "bOSTU" else ""
+            raise self._bad(f"answers must be real numbers, got dtype {values.dtype}{labels}")
         if values.ndim == 1:
             values = values[:, None]
         wanted = f"({points}, {self.outputs if self.outputs is not None else 'outputs'})"

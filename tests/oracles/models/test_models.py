@@ -73,6 +73,12 @@ class TestTorch:
         assert oracle.inputs == inputs
         assert oracle.query(some_points(inputs)).shape[0] == 9
 
+    @pytest.mark.filterwarnings("ignore:`torch.jit:DeprecationWarning")
+    def test_scripted_and_traced_modules_say_their_inputs(self) -> None:
+        module, points = nn.Sequential(nn.Linear(4, 3), nn.Tanh()).double(), some_points(4)
+        for made in (torch.jit.script(module), torch.jit.trace(module, torch.tensor(points))):
+            np.testing.assert_array_equal(oracle_of(made).query(points), module(torch.tensor(points)).detach())
+
     def test_answers_of_more_axes_are_rows(self) -> None:
         assert oracle_of(nn.Sequential(nn.Linear(3, 6), nn.Unflatten(1, (2, 3)))).query(some_points(3)).shape == (9, 6)
 

@@ -97,6 +97,7 @@ def test_a_path_with_a_colon_is_a_path() -> None:
         ("some_models.py:nothing", "needs 'nothing'"),
         ("nowhere.py:double", "names the file nowhere.py, but there is none"),
         ("nowhere:double", "there is no module 'nowhere'"),
+        ("localhost:8000/v2/models/m", "the address of a server: write http:// or https:// before it"),
         ("a b:double", "needs a module and a function as in an import"),
     ],
 )

@@ -12,6 +12,8 @@ from unweave.exceptions import InvalidInput
 
 # How addresses of servers begin, and any other address; one letter may be the name of a disk.
 ADDRESSES, ANY_ADDRESS = ("http://", "https://"), re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
+# What stands behind the colon of an address whose beginning was left out.
+PORT = re.compile(r"\d+(/|$)")
 
 
 def is_address(text: str) -> bool:
@@ -58,6 +60,9 @@ def named_object(target: str, *, name: str) -> Any:
 
 def _imported(module_name: str, path: str, name: str) -> object:
     words = [*module_name.split("."), *path.split(".")]
+    if PORT.match(path):
+        # The rest may hold a password.
+        raise InvalidInput(f"{name} looks like the address of a server: write http:// or https:// before it.")
     if not all(word.isidentifier() for word in words):
         raise InvalidInput(
             f"{name} needs a module and a function as in an import, such as package.models:predict, or a file and a "

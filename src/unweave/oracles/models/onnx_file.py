@@ -91,7 +91,7 @@ def _entry_of(session: Any, inputs: int | None) -> tuple[Any, tuple[int, ...], i
     if open_axes and (len(shape) > 1 or inputs is None):
         raise InvalidInput(
             f"the graph leaves the shape of its input {entries[0].name} open, {entries[0].shape}: "
-            "give inputs=, or export it with a fixed shape."
+            "give inputs= (--inputs), or export it with a fixed shape."
         )
     if not shape:
         raise InvalidInput(f"the input {entries[0].name} needs a row per point, but it has the shape ({rows},).")
@@ -110,7 +110,7 @@ def _output_of(session: Any, name: str | None) -> str:
     # Labels alone are asked, too: what they tell is decided later.
     telling = telling or list(outputs)
     if len(telling) > 1:
-        raise InvalidInput(f"the model has several outputs: name one of {', '.join(telling)} as output.")
+        raise InvalidInput(f"the model has several outputs: name one of {', '.join(telling)} as output (--output).")
     return telling[0]
 
 

@@ -31,7 +31,7 @@ class SklearnOracle(Oracle):
         if known is None and inputs is None:
             raise InvalidInput(
                 f"the {type(estimator).__name__} does not say how many inputs it has: call its fit first, or give "
-                "inputs=."
+                "inputs= (--inputs)."
             )
         if known is not None:
             check_size("inputs", inputs, known)

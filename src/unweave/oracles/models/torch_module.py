@@ -37,8 +37,8 @@ class TorchOracle(Oracle):
             check_size("inputs", inputs, known)
         if inputs is None and known is None:
             raise InvalidInput(
-                "the first layer of the module does not say how many inputs there are: give inputs=; images are asked "
-                "as rows with torch.nn.Sequential(torch.nn.Unflatten(1, shape), module)."
+                "the first layer of the module does not say how many inputs there are: give inputs= (--inputs); images "
+                "are asked as rows with torch.nn.Sequential(torch.nn.Unflatten(1, shape), module)."
             )
         super().__init__(inputs=known or inputs or 0, **settings)
         numbers = next(
@@ -80,6 +80,9 @@ def _inputs_of(module: nn.Module) -> int | None:
     for part in module.modules():
         if isinstance(part, nn.Linear | nn.Bilinear):
             return part.in_features if isinstance(part, nn.Linear) else None
+        if getattr(part, "original_name", None) == "Linear":
+            # Scripted and traced modules keep the names of their parts, and no sizes but those of the parameters.
+            return int(part.weight.shape[1])
         if isinstance(part, nn.BatchNorm1d):
             return part.num_features
         if isinstance(part, nn.LayerNorm):
