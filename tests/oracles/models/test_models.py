@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import onnx
+import pyarrow as arrow
 import pytest
 import torch
 from onnx import TensorProto, helper, numpy_helper
+from sklearn.compose import TransformedTargetRegressor, make_column_transformer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
@@ -175,6 +177,31 @@ class TestScikitLearn:
         scaled = make_pipeline("passthrough", StandardScaler(), LinearRegression()).fit(SAMPLES, TARGETS)
         assert oracle_of(plain).inputs == oracle_of(scaled).inputs == 3
         assert oracle_of(scaled).domain.frame(3)[1][2] > 100.0
+
+    def test_columns_that_are_picked_by_name_are_asked_by_name(self) -> None:
+        frame = arrow.table({name: SAMPLES[:, place] for place, name in enumerate("abc")})
+        picked = make_column_transformer((StandardScaler(), ["c", "a"]), (MinMaxScaler(), ["b"]))
+        for fitted in (
+            make_pipeline(picked, LinearRegression()).fit(frame, TARGETS),
+            TransformedTargetRegressor(make_pipeline(make_pipeline(picked), LinearRegression())).fit(frame, TARGETS),
+        ):
+            oracle = oracle_of(fitted)
+            assert oracle.inputs == 3
+            np.testing.assert_allclose(oracle.query(SAMPLES)[:, 0], fitted.predict(frame), rtol=1e-12, atol=1e-15)
+            center, scale = oracle.domain.frame(3)
+            middle = 0.5 * (np.min(SAMPLES, axis=0) + np.max(SAMPLES, axis=0))
+            np.testing.assert_allclose(center, [np.mean(SAMPLES[:, 0]), middle[1], np.mean(SAMPLES[:, 2])])
+            assert np.all(scale > [0.5, 10.0, 150.0])
+
+    @pytest.mark.parametrize("columns", [[0, 2], [True, False, True], slice(0, 3, 2), np.array([0, 2])])
+    def test_columns_that_are_picked_by_place_have_units(self, columns: Any) -> None:
+        picked = make_column_transformer((StandardScaler(), columns), remainder="passthrough")
+        fitted = make_pipeline(picked, LinearRegression()).fit(SAMPLES, TARGETS)
+        oracle = oracle_of(fitted)
+        np.testing.assert_array_equal(oracle.query(SAMPLES)[:, 0], fitted.predict(SAMPLES))
+        center, scale = oracle.domain.frame(3)
+        np.testing.assert_allclose(center, np.mean(SAMPLES, axis=0) * [1.0, 0.0, 1.0])
+        np.testing.assert_allclose(scale, [np.std(SAMPLES[:, 0]), 1.0, np.std(SAMPLES[:, 2])])
 
     def test_other_inputs_are_refused(self) -> None:
         with pytest.raises(InvalidInput, match="the model has 3 inputs, got inputs=4"):

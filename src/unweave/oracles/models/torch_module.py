@@ -82,7 +82,7 @@ def _inputs_of(module: nn.Module) -> int | None:
             return part.in_features if isinstance(part, nn.Linear) else None
         if getattr(part, "original_name", None) == "Linear":
             # Scripted and traced modules keep the names of their parts, and no sizes but those of the parameters.
-            return int(part.weight.shape[1])
+            return dict(part.named_parameters())["weight"].shape[1]
         if isinstance(part, nn.BatchNorm1d):
             return part.num_features
         if isinstance(part, nn.LayerNorm):
