@@ -1,11 +1,13 @@
 """The file of a journal: what is forced to the disk, and what a killed process leaves."""
 
+import gc
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import numpy as np
@@ -57,6 +59,17 @@ def test_answers_of_a_slow_model_are_forced_and_stay_so(path: Path, monkeypatch:
     monkeypatch.setattr(store, "FORCED_BYTES", 1)
     oracle.query(POINTS + 2.0)
     assert forced(oracle.log.file) == MOVED
+
+
+def test_a_journal_is_closed_by_whatever_thread_lets_it_go(path: Path) -> None:
+    """The collector of garbage runs in any of them; SQLite removes its files when the last connection is closed."""
+    waiting, held = path.with_name(f"{path.name}-wal"), [written(path)]
+    assert waiting.exists()
+    thread = Thread(target=held.clear)
+    thread.start()
+    thread.join()
+    gc.collect()
+    assert not waiting.exists()
 
 
 def test_answers_of_servers_are_forced_one_by_one(path: Path) -> None:

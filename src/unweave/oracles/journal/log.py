@@ -20,7 +20,8 @@ class AskedPoints:
     """Count how often points were asked in this run, in a temporary file of SQLite that ends with the process."""
 
     def __init__(self) -> None:
-        self._connection = sqlite3.connect("", isolation_level=None)
+        # Whichever thread lets it go closes it.
+        self._connection = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         weakref.finalize(self, self._connection.close)
         for setting in ("journal_mode = OFF", "synchronous = OFF", f"cache_size = -{ASKED_MEMORY}"):
             self._connection.execute(f"PRAGMA {setting}")

@@ -110,7 +110,10 @@ class JournalFile:
             raise UnreadableFile(f"there is no journal at {path}: check the path.")
         place = f"file:{quote(str(self.path.absolute()))}?mode={self._mode() if is_read else 'rwc'}"
         try:
-            self.connection = sqlite3.connect(place, timeout=WAIT_SECONDS, isolation_level=None, uri=True)
+            # Whichever thread lets a journal go closes it.
+            self.connection = sqlite3.connect(
+                place, timeout=WAIT_SECONDS, isolation_level=None, uri=True, check_same_thread=False
+            )
             weakref.finalize(self, self.connection.close)
             self._prepare(is_forced=is_forced, is_read=is_read)
         except sqlite3.OperationalError as error:
