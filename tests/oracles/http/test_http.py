@@ -130,6 +130,16 @@ def test_other_statuses_end_the_run_with_a_clear_message(status: int, words: str
         assert server.requests == 1
 
 
+@pytest.mark.parametrize("location", ["https://me:topsecret@host/v3?key=hushhush", "/v3?key=hushhush"])
+def test_a_server_that_redirects_says_where_to(location: str) -> None:
+    with served(fault=lambda _: 308, headers={"Location": location}) as (server, ask):
+        with pytest.raises(TransportFailed, match=r"redirects to https?://[^ @]*/v3\?key=\*\*\*: give that") as raised:
+            ask().query(POINTS)
+        assert server.requests == 1
+    assert "topsecret" not in str(raised.value)
+    assert "hushhush" not in str(raised.value)
+
+
 @pytest.mark.parametrize("fault", [429, 503, DROPPED])
 def test_a_server_that_stays_away_ends_the_run(fault: Fault) -> None:
     with served(fault=lambda _: fault) as (server, ask):

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import httpx
 
 from unweave.exceptions import InvalidInput, TransportFailed
-from unweave.oracles.http.secrets import Secrets
+from unweave.oracles.http.secrets import Secrets, shown_address
 from unweave.oracles.oracle import MAX_BATCH
 
 Read = TypeVar("Read")
@@ -253,6 +253,9 @@ class Client:
             # What matters stands at the beginning of a message, and at the end of a traceback.
             said = said if len(said) <= 2 * QUOTED else f"{said[:QUOTED]} ... {said[-QUOTED:]}"
             hint = HINTS.get(response.status_code, "")
+            if response.has_redirect_location:
+                target = shown_address(str(response.url.join(response.headers["Location"])))
+                hint = f" It redirects to {self._secrets.hide(target)}: give that address if it is the model's."
             raise TransportFailed(
                 f"{self.server} answered with status {response.status_code} {response.reason_phrase}: "
                 f"{said or 'nothing more'}.{hint} That says nothing about the model."
