@@ -140,6 +140,16 @@ def test_a_server_that_redirects_says_where_to(location: str) -> None:
     assert "hushhush" not in str(raised.value)
 
 
+@pytest.mark.parametrize("failing_attempts", [3, 4])
+def test_a_request_that_fails_again_and_again_is_told_meanwhile(
+    failing_attempts: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("WARNING")
+    with served(fault=failing(*[503] * failing_attempts)) as (_, ask):
+        ask().query(POINTS)
+    assert ("attempt 4 has failed: it answers with status 503" in caplog.text) == (failing_attempts == 4)
+
+
 @pytest.mark.parametrize("fault", [429, 503, DROPPED])
 def test_a_server_that_stays_away_ends_the_run(fault: Fault) -> None:
     with served(fault=lambda _: fault) as (server, ask):
@@ -222,7 +232,12 @@ def test_no_server_is_told_at_once() -> None:
     [
         ("{}/elsewhere", {}, "names no model"),
         ("{}/predict", {"request": "{}", "answer": "$", "inputs": 3}, r"needs \$points"),
-        ("{}/predict", {"request": '{"rows": $points}', "answer": "$", "inputs": None}, "needs all of request"),
+        (
+            "{}/predict",
+            {"request": '{"rows": $points}', "answer": "$", "inputs": None},
+            "needs all of request, .* got no inputs:",
+        ),
+        ("{}/predict", {"answer": "$.scores"}, "got no request, inputs: request says where points go"),
         ("{}/predict", ROWS | {"answer": "$["}, "needs a JSONPath"),
         ("{}/predict", ROWS | {"request": "rows: $points"}, "needs to be JSON"),
         ("{}/predict", ROWS | {"request": '{"a": "$", "rows": $points}'}, "names of variables after every"),

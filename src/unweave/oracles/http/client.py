@@ -26,6 +26,9 @@ logger = logging.getLogger(__name__)
 # The server, or what stands before it, asks to try again: too many requests, not ready, or a way that was cut.
 AGAIN = frozenset({408, 429, 502, 503, 504})
 TOO_LARGE = 413
+# Attempts at one request from which on the user is told while they fail, and not only at the end: where a fifth of all
+# requests fails, it is one in 600 that gets there.
+SHOWN_ATTEMPT = 4
 # What may help against a refusal.
 HINTS = {
     400: " If it refuses points outside of a range, give a box.",
@@ -190,7 +193,8 @@ class Client:
         problem, garbled, attempt = "", 0, 0
         for attempt in range(self._transport.attempts):
             if attempt:
-                logger.info("%s: attempt %d has failed: %s", self.server, attempt, self._secrets.hide(problem))
+                level = logging.INFO if attempt < SHOWN_ATTEMPT else logging.WARNING
+                logger.log(level, "%s: attempt %d has failed: %s", self.server, attempt, self._secrets.hide(problem))
                 self._pace.sleep(self._transport.wait_before(attempt))
             if self._pace.stopped.is_set():
                 raise TransportFailed(f"the run was ended before {self.server} had answered.")

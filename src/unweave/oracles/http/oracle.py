@@ -67,9 +67,12 @@ class HttpOracle(Oracle):
         if request is None and answer is None:
             self._dialect, known, fingerprint = self._described(inputs, output, is_binary)
         else:
+            given = {"request": request, "answer": answer, "inputs": inputs}
             if request is None or answer is None or inputs is None:
+                missing = ", ".join(name for name, value in given.items() if value is None)
                 raise InvalidInput(
-                    "an API of JSON needs all of request, answer and inputs: where points and answers go."
+                    f"an API of JSON needs all of request, answer and inputs, got no {missing}: request says where "
+                    "points go, answer where the numbers are, and inputs how many a point has."
                 )
             if output is not None or is_binary is not None:
                 raise InvalidInput("answer says which output of an API of JSON is asked: leave output and binary out.")
