@@ -11,7 +11,7 @@ from unweave.activations import RELU
 from unweave.exposure.answers import FORMS
 from unweave.exposure.result import Audit, Exposure
 from unweave.learn.hierarchical.certificate import HierarchicalCertificate
-from unweave.learn.lowest_layer.evidence import LowestLayerCertificate
+from unweave.learn.lowest_layer.layer import LowestLayerCertificate
 from unweave.learn.overparameterized.estimator import TrainingCertificate
 from unweave.learn.quadratic.certificate import OptimalityCertificate
 from unweave.learn.relu_network.certificate import ReluCertificate

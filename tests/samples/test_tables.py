@@ -15,9 +15,8 @@ import pyarrow.parquet
 import pytest
 
 from unweave.exceptions import InvalidInput
-from unweave.samples.classes import rows_with_classes
 from unweave.samples.frames import FrameSource
-from unweave.samples.sources import first_rows
+from unweave.samples.sources import first_rows, rows_with_classes
 from unweave.samples.tables import column_names, table_source
 
 ROWS = 40

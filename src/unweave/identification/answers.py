@@ -291,6 +291,11 @@ class AnswerPool:
         return self._waiting_trials is not None and len(self._waiting_trials) == 0
 
     @property
+    def fresh(self) -> tuple[Points, Values]:
+        """Fresh points with their answers."""
+        return self.fresh_points, self.fresh_values
+
+    @property
     def trials_in_domain(self) -> tuple[Points, Values]:
         """Trial points that lie where the certificate speaks of, with their answers: those of a box."""
         count = len(self.trial_points) if self.is_box else 0

@@ -9,18 +9,173 @@ has something missing.
 """
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from jaxtyping import Bool, Float64
 
-from unweave.arrays import Points, Values, kept_errors, root_mean_square
-from unweave.certificates.certify import RULES, fresh_needed, judged_by
+from unweave.arrays import kept_errors, root_mean_square
+from unweave.certificates.certify import RULES, Certificate, fresh_needed, judged_by
+from unweave.certificates.claims import in_words
+from unweave.certificates.evidence import Evidence
 from unweave.exceptions import BudgetExhausted, TimeExhausted
+from unweave.identification import answer_reasons
 from unweave.identification.answers import AnswerPool
-from unweave.identification.found import Examined
+from unweave.identification.corners import VERTICES
+from unweave.identification.probing import Probe
 from unweave.identification.refiner import Candidate, Refiner, reach_of_parameters
 from unweave.identification.telling_points import leverages
-from unweave.networks.parameters import hidden_shift, is_shallow
+from unweave.networks.parameters import hidden_shift, is_shallow, twin_distance
+
+
+@dataclass(frozen=True)
+class Examined:
+    """A network after its examination.
+
+    Args:
+        candidate: the network, refined once more if that was needed, with a certificate from all fresh answers.
+        missed: fresh points that it misses.
+        missed_trials: vertices and points of faces, or far ones, and points on kinks that it misses.
+        is_complete: whether the budget was enough for all of it.
+        reach: how far from the centre it was tried, in units of the domain's reach.
+        fresh_errors: some of its errors at fresh points, for reports; nothing is decided by them.
+        unit_excess: how many times the spread of an output its unit was, by which errors are larger than they were
+            measured; 1 if units are right.
+        cancels: whether rounding of its parameters leaves a network that does not explain the answers.
+        delivered_certificate: that of the network in the oracle's units; None if it is the same.
+    """
+
+    candidate: Candidate
+    missed: int = 0
+    missed_trials: int = 0
+    is_complete: bool = True
+    reach: float = 0.0
+    fresh_errors: tuple[float, ...] = ()
+    unit_excess: float = 1.0
+    cancels: bool = False
+    delivered_certificate: Certificate | None = None
+
+    @property
+    def is_passed(self) -> bool:
+        """Whether it met every answer, as far as the budget went."""
+        return self.missed == 0 and self.missed_trials == 0
+
+    @property
+    def explains(self) -> bool:
+        """Whether the answers are met, also by the network as it is delivered."""
+        return self.candidate.explains and not self.cancels
+
+    @property
+    def is_right(self) -> bool:
+        """Whether it explains the answers that it was fitted to, and met every other one."""
+        return self.explains and self.is_passed
+
+    @property
+    def is_imitation(self) -> bool:
+        """Whether it was fitted from random starts and is not the network itself."""
+        return self.candidate.start.is_student and not self.is_right
+
+    @property
+    def error(self) -> float:
+        """Root mean square error of fresh answers, relative to their spread."""
+        return self.candidate.certificate.rms_error
+
+    def relative_to(self, spreads: Float64[np.ndarray, "outputs"], *, misjudged: float = 2.0) -> "Examined":
+        """Give errors relative to the spread of the answers, if units are much larger for some output.
+
+        Units are chosen from a few first answers, which may all be the same where others are not.
+
+        Args:
+            spreads: standard deviation of the answers, per output.
+            misjudged: units, relative to the spread, up to which they are an estimate of it; chosen.
+        """
+        candidate = self.candidate
+        times = float(np.max(candidate.units.size / spreads))
+        if times <= misjudged:
+            return self
+        fresh_errors = tuple(times * error for error in self.fresh_errors)
+        return replace(self, candidate=candidate.with_errors(times), fresh_errors=fresh_errors, unit_excess=times)
+
+    def as_delivered(self, probe: Probe, *, blurring: float = 10.0) -> "Examined":
+        """Give the errors of the network that is delivered, where they are larger than those of the one that was found.
+
+        Both are the same but for rounding, which matters where neurons with large output weights cancel, and where
+        the domain is far from zero. Of a network that cancels, and misses the answers therefore, nothing is claimed.
+
+        Args:
+            probe: with fresh answers, and the units that they are in.
+            blurring: errors in units of those that are excused, from which on the delivered network does not explain
+                the answers any more.
+        """
+        candidate, asked, answers = self.candidate, probe.oracle, probe.answers
+        if not len(answers.fresh_points):
+            return self
+        errors = candidate.delivered_misses(asked, *answers.fresh) / (candidate.units.size / self.unit_excess)
+        certificate = candidate.certificate
+        larger = replace(
+            certificate,
+            largest_error=max(certificate.largest_error, float(np.max(errors))),
+            rms_error=max(certificate.rms_error, root_mean_square(errors)),
+        )
+        judged = replace(self, delivered_certificate=larger)
+        excused = blurring * max(candidate.limit, certificate.rms_error)
+        if larger.rms_error <= excused:
+            return judged
+        missed = int(np.count_nonzero(np.max(errors, axis=1) > excused))
+        return replace(judged, missed=max(self.missed, missed), cancels=True)
+
+    def evidence(
+        self, probe: Probe, *, largest_noise: float, contradiction: str, constant_slope: float = 1e-12
+    ) -> Evidence:
+        """Put together what a claim about the network is decided from.
+
+        Args:
+            probe: units and digits of the answers, and those that were asked.
+            largest_noise: residual, relative to the spread, that may be excused.
+            contradiction: how the network contradicts what the user has given; empty if it does not.
+            constant_slope: slope, in standard units, below which a function without neurons is constant; chosen, above
+                rounding.
+        """
+        candidate, network = self.candidate, self.candidate.network
+        spreads, digits = probe.spreads, probe.digits
+        is_coarse = digits.are_cause(candidate.floor, spreads)
+        said = answer_reasons.too_coarse(digits.unit, spreads, candidate.limit, largest_noise) if is_coarse else ""
+        errors_at = partial(candidate.delivered_errors, probe.oracle)
+        slope = 0.0 if network.skip is None else float(np.max(np.abs(network.skip), initial=0.0))
+        known = candidate.certificate.radius * float(np.min(spreads))
+        return Evidence(
+            network=in_words(network),
+            certificate=self.delivered_certificate or candidate.certificate,
+            floor=candidate.floor,
+            limit=candidate.limit,
+            explains=self.explains,
+            missed=self.missed,
+            missed_trials=self.missed_trials,
+            is_complete=self.is_complete,
+            reach=self.reach,
+            is_box=probe.answers.is_box,
+            drawn_vertices=0 if network.inputs <= VERTICES.most_inputs else VERTICES.drawn,
+            is_constant=network.widths == (0,) and (slope < constant_slope or bool(np.all(np.isinf(spreads)))),
+            is_rounded=bool(np.any(probe.may_hide_changes)),
+            coarseness=said,
+            misfit=candidate.start.misfit,
+            is_shallow=is_shallow(network),
+            contradiction=contradiction,
+            constants=answer_reasons.constants(same, known=known) if (same := probe.same_outputs) else "",
+            blurred=(
+                answer_reasons.blurred(spreads, digits.unit, np.ptp(probe.answers.unseen[1], axis=0), known=known)
+                if np.any(np.isinf(spreads))
+                else ""
+            ),
+            twins=twin_distance(network, probe.answers.points, candidate.certificate.crossing_error or candidate.limit),
+            is_student=candidate.start.is_student,
+            fresh_errors=errors_at(*probe.answers.fresh, spreads),
+            trial_error=max(errors_at(*probe.answers.trials_in_domain, spreads), default=0.0),
+            are_corners_tried=probe.answers.are_corners_tried,
+            unit_excess=self.unit_excess,
+            is_refuted=candidate.is_refuted,
+            cancels=self.cancels,
+        )
 
 
 @dataclass(frozen=True)
@@ -57,7 +212,7 @@ class Examination:
     def __call__(self, candidate: Candidate, refiner: Refiner) -> Examined:
         """Try a network that explains the answers so far."""
         if candidate.units is not refiner.answers.oracle:
-            refiner = in_units_of(candidate, refiner)
+            refiner = refiner.in_units_of(candidate)
         examined = self._once(candidate, refiner)
         for _ in range(self.rounds):
             if examined.is_passed:
@@ -81,8 +236,8 @@ class Examination:
     def of_known_fault(self, candidate: Candidate, refiner: Refiner) -> Examined:
         """Say what a network misses that is known not to explain the answers, without another query."""
         if candidate.units is not refiner.answers.oracle:
-            refiner = in_units_of(candidate, refiner)
-        errors = kept_errors(_errors(candidate, refiner.answers.fresh_points, refiner.answers.fresh_values))
+            refiner = refiner.in_units_of(candidate)
+        errors = kept_errors(candidate.errors(*refiner.answers.fresh))
         # Fresh answers may have been given up since they have judged it, and no network is right on what was not asked.
         return Examined(candidate, missed=candidate.missed, is_complete=False, fresh_errors=errors)
 
@@ -95,7 +250,7 @@ class Examination:
             answers.ask_fresh(self.wanted(answers))
         except BudgetExhausted:
             is_complete = False
-        missed = np.count_nonzero(refiner.missed(candidate.network, answers.fresh_points, answers.fresh_values))
+        missed = np.count_nonzero(refiner.missed(candidate.network, *answers.fresh))
         return Examined(self._certified(candidate, refiner), missed=int(missed), is_complete=is_complete)
 
     def of_rest(self, examined: Examined, refiner: Refiner, *, largest_error: float) -> Examined:
@@ -114,8 +269,8 @@ class Examination:
             answers.ask_fresh(self.wanted(answers))
         except BudgetExhausted:
             return examined
-        errors = kept_errors(_errors(candidate, answers.fresh_points, answers.fresh_values))
-        missed = np.count_nonzero(refiner.missed(candidate.network, answers.fresh_points, answers.fresh_values))
+        errors = kept_errors(candidate.errors(*answers.fresh))
+        missed = np.count_nonzero(refiner.missed(candidate.network, *answers.fresh))
         return replace(examined, candidate=self._certified(candidate, refiner), missed=int(missed), fresh_errors=errors)
 
     def wanted(self, answers: AnswerPool, *, is_tried_far: bool = True) -> int:
@@ -137,21 +292,21 @@ class Examination:
             is_complete = False
             if not isinstance(problem, TimeExhausted):
                 answers.ask_fresh(len(answers.fresh_points) + int(answers.oracle.oracle.ledger.left))
-        missed = refiner.missed(candidate.network, answers.fresh_points, answers.fresh_values)
+        missed = refiner.missed(candidate.network, *answers.fresh)
         tried = self._missed_trials(candidate, refiner)
         return Examined(
             self._certified(candidate, refiner),
             int(np.count_nonzero(missed)),
             int(np.count_nonzero(tried)),
             is_complete,
-            answers.reach if self._can_judge_far(candidate) else 0.0,
-            kept_errors(_errors(candidate, answers.fresh_points, answers.fresh_values)),
+            answers.reach if candidate.can_be_judged_far else 0.0,
+            kept_errors(candidate.errors(*answers.fresh)),
         )
 
     def _missed_trials(self, candidate: Candidate, refiner: Refiner) -> Bool[np.ndarray, "points"]:
         """Whether each of the trial answers is missed."""
         answers = refiner.answers
-        can_judge = self._can_judge_far(candidate)
+        can_judge = candidate.can_be_judged_far
         if not answers.is_box and not can_judge:
             return np.zeros(len(answers.trial_points), dtype=bool)
         # What noise leaves open of parameters must not excuse a neuron that is missing in a corner; rounding may.
@@ -164,9 +319,9 @@ class Examination:
         """How many floors noise explains, going by fresh answers."""
         if candidate.floor < self.rounding:
             return np.inf
-        fresh = refiner.answers.fresh_points, refiner.answers.fresh_values
+        fresh = refiner.answers.fresh
         floors = refiner.floors(candidate.network, *fresh)[:, None]
-        return self.unlucky * float(np.quantile(_errors(candidate, *fresh) / floors, self.usual))
+        return self.unlucky * float(np.quantile(candidate.errors(*fresh) / floors, self.usual))
 
     def _excused(self, candidate: Candidate, answers: AnswerPool) -> Float64[np.ndarray, "points"]:
         """What errors of parameters may do at trial points.
@@ -192,21 +347,16 @@ class Examination:
         """A large error at fresh points, no less than the noise, which it is where the time ended before any."""
         if not len(answers.fresh_points):
             return candidate.certificate.noise
-        errors = _errors(candidate, answers.fresh_points, answers.fresh_values)
+        errors = candidate.errors(*answers.fresh)
         usual = 1.0 if candidate.floor < self.rounding else self.usual
         return max(float(np.quantile(errors, usual)), candidate.certificate.noise)
-
-    @staticmethod
-    def _can_judge_far(candidate: Candidate) -> bool:
-        """Whether it is known how errors of parameters grow far out: those of lower layers do by no known factor."""
-        return is_shallow(candidate.network) and candidate.certificate.is_isolated
 
     def _certified(self, candidate: Candidate, refiner: Refiner) -> Candidate:
         answers, network = refiner.answers, candidate.network
         certificate = judged_by(
             candidate.certificate,
-            errors=_errors(candidate, answers.fresh_points, answers.fresh_values),
-            trial_errors=_errors(candidate, *answers.trials_in_domain),
+            errors=candidate.errors(*answers.fresh),
+            trial_errors=candidate.errors(*answers.trials_in_domain),
             confidence=self.confidence,
             candidates=max(answers.judged, 1),
         )
@@ -236,7 +386,7 @@ class Examination:
             # Its answers were placed for it; those of the pool are too few for a fit.
             return None
         answers.adopt_trials(self._missed_trials(candidate, refiner))
-        seen = answers.fresh_points, answers.fresh_values
+        seen = answers.fresh
         if examined.missed:
             try:
                 answers.renew_fresh()
@@ -248,18 +398,3 @@ class Examination:
 
 
 PARAMETER_CLAIM = ("smallest_singular", "is_singular_estimated", "radius", "isolation")
-
-
-def _errors(candidate: Candidate, points: Points, values: Values) -> Values:
-    return np.abs(values - candidate.network(points))
-
-
-def in_units_of(candidate: Candidate, refiner: Refiner) -> Refiner:
-    """Give the same judge in the units that a candidate is written in."""
-    ours, theirs = refiner.answers.oracle, candidate.units
-    size = ours.size / theirs.size
-    return replace(
-        refiner,
-        answers=refiner.answers.in_units(theirs, (ours.offset - theirs.offset) / theirs.size, size),
-        noise=refiner.noise * root_mean_square(size),
-    )

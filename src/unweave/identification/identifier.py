@@ -19,8 +19,8 @@ from unweave.identification import answer_reasons, reasons
 from unweave.identification.coarse.route import CoarseFit, MayBeFitted
 from unweave.identification.crossings.stage import CrossingStage
 from unweave.identification.estimate import plan_of
-from unweave.identification.examination import Examination
-from unweave.identification.found import Examined, FirstLayer, same_outputs, with_constants
+from unweave.identification.examination import Examination, Examined
+from unweave.identification.found import FirstLayer
 from unweave.identification.hessians.route import HessianRoute, is_smooth
 from unweave.identification.kinks.route import (
     KinkWalk,
@@ -352,7 +352,7 @@ class Identifier:
             return ended(trail, outcome, self._unexplained(trail, reason))
         if np.any(np.isinf(spreads)):
             session.notes += answer_reasons.rounded_constants(spreads, probe.digits.unit, probe.may_hide_changes)
-        network = with_constants(best.delivered(self.activation), same_outputs(probe))
+        network = probe.with_constants(best.delivered(self.activation))
         if network.skip is not None and network.layers[0].activation.reflected_slope != 0.0 and not is_imitation:
             session.notes.append(reasons.affine_part())
         return ended(trail, outcome, reason, network, self.rules.certificate(evidence), is_imitation=is_imitation)

@@ -6,12 +6,14 @@ from itertools import combinations
 import numpy as np
 from jaxtyping import Bool, Float64
 
+from unweave.activations import IDENTITY
 from unweave.arrays import Values, spread_of_columns
 from unweave.exceptions import StageFailed
 from unweave.identification import answer_reasons
 from unweave.identification.answers import AnswerPool, Asking
 from unweave.identification.rounding import RoundingLook
 from unweave.identification.session import Session
+from unweave.networks.network import Network
 from unweave.oracles.ledger import AnswerKind, KindLook, common_step
 from unweave.oracles.oracle import Oracle
 from unweave.oracles.views import (
@@ -245,6 +247,27 @@ class Probe:
     def spreads(self) -> Float64[np.ndarray, "outputs"]:
         """Standard deviation of fresh answers, per output; infinite where they are constant up to rounding."""
         return self.digits.spreads(*self.answers.unseen)
+
+    @property
+    def same_outputs(self) -> dict[int, float]:
+        """Outputs that were the same wherever they were asked, beside others that were not, and what they were."""
+        oracle = self.oracle
+        values = np.concatenate([self.answers.values * oracle.size, self.answers.unseen[1]])
+        is_same = np.ptp(values, axis=0) == 0.0
+        chosen = np.flatnonzero(is_same) if not np.all(is_same) else []
+        return {int(output): float(values[0, output] + oracle.offset[output]) for output in chosen}
+
+    def with_constants(self, network: Network) -> Network:
+        """Give outputs that were always the same no weights at all, where a fit leaves those of its rounding."""
+        outputs, last = self.same_outputs, network.layers[-1]
+        if not outputs or last.activation != IDENTITY:
+            return network
+        weights, biases, rows = last.weights.copy(), last.biases.copy(), list(outputs)
+        weights[rows], biases[rows] = 0.0, list(outputs.values())
+        skip = None if network.skip is None else network.skip.copy()
+        if skip is not None:
+            skip[rows] = 0.0
+        return Network((*network.layers[:-1], replace(last, weights=weights, biases=biases)), skip)
 
     @property
     def may_hide_changes(self) -> Bool[np.ndarray, "outputs"]:

@@ -85,6 +85,12 @@ class Candidate:
         factor = error_in_oracle_units(self.network.layers[0], self.units)
         return replace(self, certificate=replace(self.certificate, radius=factor * self.certificate.radius))
 
+    def with_errors(self, times: float) -> "Candidate":
+        """Give the same candidate with errors in a unit that is so many times smaller."""
+        errors = {name: times * getattr(self.certificate, name) for name in ("largest_error", "rms_error", "noise")}
+        certificate = replace(self.certificate, **errors)
+        return replace(self, certificate=certificate, floor=times * self.floor, limit=times * self.limit)
+
     def delivered_errors(
         self, asked: StandardOracle, points: Points, values: Values, spreads: Float64[np.ndarray, "outputs"]
     ) -> tuple[float, ...]:
@@ -99,10 +105,23 @@ class Candidate:
             values: the answers there.
             spreads: of the answers.
         """
-        answers = self.delivered(None)(asked.center + asked.half_width * points)
         # Answers that are constant up to rounding have no spread.
         sizes = np.where(np.isinf(spreads), asked.size, spreads)
-        return tuple(np.max(np.abs(asked.offset + asked.size * values - answers) / sizes, axis=1).tolist())
+        return tuple(np.max(self.delivered_misses(asked, points, values) / sizes, axis=1).tolist())
+
+    def delivered_misses(self, asked: StandardOracle, points: Points, values: Values) -> Values:
+        """Give absolute errors of the network that is delivered, at points and answers in the units that are asked."""
+        answers = self.delivered(None)(asked.center + asked.half_width * points)
+        return np.abs(asked.offset + asked.size * values - answers)
+
+    def errors(self, points: Points, values: Values) -> Values:
+        """Give absolute errors in its own units."""
+        return np.abs(values - self.network(points))
+
+    @property
+    def can_be_judged_far(self) -> bool:
+        """Whether it is known how errors of parameters grow far out: those of lower layers do by no known factor."""
+        return is_shallow(self.network) and self.certificate.is_isolated
 
     @property
     def is_smooth(self) -> bool:
@@ -159,9 +178,16 @@ class Refiner:
     large_fits: int = 2
     overfitted: float = 0.01
 
+    def in_units_of(self, candidate: Candidate) -> "Refiner":
+        """Give the same judge in the units that a candidate is written in."""
+        ours, theirs = self.answers.oracle, candidate.units
+        size = ours.size / theirs.size
+        answers = self.answers.in_units(theirs, (ours.offset - theirs.offset) / theirs.size, size)
+        return replace(self, answers=answers, noise=self.noise * root_mean_square(size))
+
     def floor(self, network: Network) -> float:
         """Give the smallest residual that this network can have if it is right."""
-        return self._floors.on_average(network, self.answers.fresh_points, self.answers.fresh_values)
+        return self._floors.on_average(network, *self.answers.fresh)
 
     def missed(
         self,
@@ -290,7 +316,7 @@ class Refiner:
 
     def _missed_fresh(self, network: Network) -> int:
         """Count the fresh answers that a network misses."""
-        return int(np.count_nonzero(self.missed(network, self.answers.fresh_points, self.answers.fresh_values)))
+        return int(np.count_nonzero(self.missed(network, *self.answers.fresh)))
 
     def certified(self, network: Network) -> Certificate:
         """Say what the answers, fitted and fresh, tell about a network."""

@@ -15,8 +15,8 @@ import numpy as np
 from unweave.activations import RELU, STEP, Activation
 from unweave.arrays import Points
 from unweave.exceptions import BudgetExhausted, OracleError
-from unweave.identification.examination import Examination
-from unweave.identification.found import Examined, FirstLayer, Found, Settled
+from unweave.identification.examination import Examination, Examined
+from unweave.identification.found import FirstLayer, Found, Settled
 from unweave.identification.probing import BendLook, Flatness, Probe
 from unweave.identification.refiner import Candidate, Refiner
 from unweave.identification.session import Session

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypedDict, Unpack
 
 import numpy as np
@@ -39,6 +40,11 @@ MOST_INPUTS = 1_000_000
 # Points in a request to a server, where nobody says otherwise: some hundred kilobytes of JSON at 20 inputs, below the
 # megabyte that nginx takes by default.
 MAX_BATCH = 1000
+# What a model may be, for messages.
+MODELS = (
+    "a model needs to be a function of a batch of points, a torch module, a fitted estimator, the path of a file, the "
+    "address of a server or an Oracle"
+)
 
 
 def _bound(value: object, kind: str, name: str) -> np.ndarray:
@@ -338,6 +344,18 @@ class CallableOracle(Oracle):
         return self._function(points.copy())
 
 
+def oracle_of_callable(model: Any, *, inputs: int | None, **settings: Unpack[OracleSettings]) -> CallableOracle:
+    """Give the oracle that asks a function."""
+    if isinstance(model, type):
+        raise InvalidInput(f"the model {model.__qualname__} is a class: give a function, or an instance of it.")
+    if not callable(model):
+        raise InvalidInput(f"{MODELS}, got an object of type {type(model).__name__}.")
+    inputs = inputs_of_domain(settings.get("domain")) if inputs is None else inputs
+    if inputs is None:
+        raise InvalidInput("identify needs inputs=, the number of inputs of the model.")
+    return CallableOracle(model, inputs=inputs, **settings)
+
+
 def as_oracle(
     model: Any,
     *,
@@ -357,9 +375,13 @@ def as_oracle(
         output: name of the output that is asked, where the model has several.
         journal: a `Journal`, or the path of one, if answers are to be kept.
     """
-    from unweave.oracles.models.kinds import oracle_of
+    oracle: Oracle
+    if isinstance(model, FunctionType) and output is None:
+        oracle = oracle_of_callable(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget)
+    else:
+        from unweave.oracles.models.kinds import oracle_of
 
-    oracle = oracle_of(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output)
+        oracle = oracle_of(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output)
     if journal is None or oracle.is_recorded:
         return oracle
     from unweave.oracles.journal.oracle import Journal, JournalOracle

@@ -18,7 +18,7 @@ Member = TypeVar("Member", bound=Enum)
 CERTIFICATES = {
     "Certificate": "unweave.certificates.certify",
     "HierarchicalCertificate": "unweave.learn.hierarchical.certificate",
-    "LowestLayerCertificate": "unweave.learn.lowest_layer.evidence",
+    "LowestLayerCertificate": "unweave.learn.lowest_layer.layer",
     "OptimalityCertificate": "unweave.learn.quadratic.certificate",
     "ReluCertificate": "unweave.learn.relu_network.certificate",
     "TrainingCertificate": "unweave.learn.overparameterized.estimator",

@@ -1,51 +1,34 @@
-from math import factorial
-
 import numpy as np
 import pytest
-from scipy.special import log_ndtr
 
-from halfspace_samples import planted_rows
-from relu_samples import power
-from unweave.learn.lowest_layer.layer import oriented_by_cumulants, oriented_by_moments
-from unweave.learn.lowest_layer.units import UNITS, monic_coefficients
-from unweave.numerics.symmetric_tensors import multi_indices
-from unweave.samples.hermite.moments import HermiteMoments
+from unweave.learn.lowest_layer.layer import DistanceCalibration, calibrate
 
 
-def packed(tensors: list[np.ndarray], inputs: int) -> HermiteMoments:
-    parts = [np.atleast_1d(t[tuple(multi_indices(inputs, k).T)]) for k, t in enumerate(tensors)]
-    return HermiteMoments(inputs, len(tensors) - 1, np.concatenate(parts))
-
-
-@pytest.mark.parametrize("name", UNITS)
-def test_exact_moments_give_signs_thresholds_and_coefficients(name: str, seed: int) -> None:
+def test_planted_probabilities_are_found(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    rows = planted_rows(rng, 3, 3, mixing=0.4)
-    thresholds, weights = np.array([1.3, 2.0, 2.6]), np.array([0.7, 1.5, -1.0])
-    factors = np.array([monic_coefficients(UNITS[name], t, 3) for t in thresholds])
-    tensors = [
-        np.asarray(sum(c * f[k] * power(row, k) for c, f, row in zip(weights, factors, rows, strict=True)))
-        for k in range(4)
-    ]
-    signs = rng.choice([-1.0, 1.0], 3)[:, None]
-    found = oriented_by_moments(packed(tensors, 3), signs * rows, UNITS[name])
-    np.testing.assert_allclose(found.directions, rows, atol=1e-12)
-    np.testing.assert_allclose(found.thresholds, thresholds, atol=1e-8)
-    np.testing.assert_allclose(found.coefficients, weights, rtol=1e-7)
+    truth = DistanceCalibration(0.03, 0.15, 4.0)
+    depths = rng.standard_normal(40_000)
+    found = calibrate(depths, rng.random(40_000) < truth(depths), np.ones(40_000))
+    at = np.linspace(-3, 3, 61)
+    np.testing.assert_allclose(found(at), truth(at), atol=0.02)
+    assert (found.wrong_outside, found.wrong_inside) == pytest.approx((0.03, 0.15), abs=0.015)
 
 
-def test_cumulants_of_a_truncation_give_signs_and_thresholds(seed: int) -> None:
+def test_few_right_labels_are_no_certainty() -> None:
+    depths = np.linspace(-1, 1, 20)
+    found = calibrate(depths, depths > 0, np.ones(20))
+    # The rule of Laplace says 1 in 12 of ten right ones.
+    assert found(np.array([10.0]))[0] == pytest.approx(11 / 12, abs=0.03)
+
+
+def test_half_spaces_no_better_than_chance_still_have_sides(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    rows, thresholds = planted_rows(rng, 2, 2), np.array([0.5, 2.0])
-    tensors = [np.array(0.0)]
-    for order in (1, 2, 3):
-        # Derivatives of log Phi(t - z) at zero by a polynomial through exact values.
-        total = np.zeros((2,) * order)
-        for row, t in zip(rows, thresholds, strict=True):
-            steps = np.linspace(-0.4, 0.4, 21)
-            fit = np.polynomial.Polynomial.fit(steps, log_ndtr(t - steps), 14).convert().coef
-            total = total + fit[order] * factorial(order) * power(row, order)
-        tensors.append(total)
-    found = oriented_by_cumulants(packed(tensors, 2), -rows)
-    np.testing.assert_allclose(found.directions, rows, atol=1e-12)
-    np.testing.assert_allclose(found.thresholds, thresholds, atol=1e-5)
+    depths = rng.standard_normal(1_000)
+    chances = calibrate(depths, rng.random(1_000) < 0.5, np.ones(1_000))(depths)
+    np.testing.assert_array_equal(chances > 0.5, depths > 0)
+    assert np.max(np.abs(chances - 0.5)) < 0.1
+
+
+def test_no_samples_say_nothing() -> None:
+    none = np.empty(0)
+    assert abs(calibrate(none, none > 0, none)(np.array([5.0]))[0] - 0.5) < 0.3

@@ -23,9 +23,8 @@ from unweave.learn.base import (
 )
 from unweave.learn.lowest_layer.evidence import LowestLayerEvidence
 from unweave.learn.lowest_layer.fit import FoundLayer, fit_lowest_layer
-from unweave.learn.lowest_layer.found_union import result_of_all
 from unweave.learn.lowest_layer.halfspaces import HalfspaceUnion
-from unweave.learn.lowest_layer.layer import ThresholdLayer
+from unweave.learn.lowest_layer.layer import ThresholdLayer, result_of_all
 from unweave.learn.lowest_layer.units import unit_named
 from unweave.learn.lowest_layer.upper import (
     UPPER_RULES,

@@ -1,8 +1,9 @@
 """What held-out samples say about every neuron of a lowest layer, and the settings that decide what follows."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
+from jaxtyping import Bool, Float64
 from scipy import stats
 
 from unweave.arrays import Atoms, PerNeuron, PerPoint, PointMask, Points, Vector
@@ -10,65 +11,6 @@ from unweave.learn.base import SampleRules
 from unweave.result import Diagnostic, at_least, at_most
 
 Thresholds = PerNeuron
-
-
-@dataclass(frozen=True)
-class LowestLayerCertificate:
-    """Evidence for the neurons of a lowest layer. Angles are in degrees, in coordinates in which inputs have spread 1.
-
-    Args:
-        neurons: their number.
-        largest_angle: estimated largest error of a direction: with a calibrated factor, or for noisy relu labels a
-            limit of that confidence for all directions together.
-        median_angle: the same for the median direction.
-        held_out: samples that took no part in the fit.
-        disagreement: share of these on the wrong side of the union; NaN if units are never quiet.
-        label_noise: share of wrong labels far from all boundaries, or standard deviation of additive noise.
-        unexplained: active samples that no direction explains, in units of those of the rarest direction.
-        largest_residual: of exact labels where one unit is active alone, in units of their spread; NaN without such.
-        confidence: of the upper limits that enter the angles.
-        wrong_share: half spaces: upper limit of the share of inputs that they put on the wrong side; NaN for others.
-        missing_share: another unit that is active alone for this share of the inputs would have shown; NaN if units are
-            never quiet.
-        resolution: neurons that are nearer to each other than this angle may have been taken for one, whose direction
-            then is as near to both of them; NaN where `largest_angle` holds for such neurons, too.
-    """
-
-    neurons: int
-    largest_angle: float
-    median_angle: float
-    held_out: int
-    disagreement: float
-    label_noise: float
-    unexplained: float
-    largest_residual: float
-    confidence: float
-    wrong_share: float = np.nan
-    missing_share: float = np.nan
-    resolution: float = np.nan
-
-    def statements(self) -> tuple[tuple[str, str], ...]:
-        """What may be claimed, as pairs of a name and a few words with the number."""
-        lines = [
-            ("neurons", str(self.neurons)),
-            (
-                "angle",
-                f"about {self.median_angle:.2g} degrees, {self.largest_angle:.2g} for the worst neuron (estimate)",
-            ),
-            ("held-out samples", f"{self.held_out:,d}"),
-        ]
-        if np.isfinite(self.disagreement):
-            lines.append(("wrong side of the union", f"{self.disagreement:.2e} of held-out samples"))
-        if np.isfinite(self.resolution):
-            lines.append(("neurons may be one if nearer than", f"{self.resolution:.2g} degrees"))
-        if np.isfinite(self.wrong_share):
-            lines.append(("wrong side, upper limit", f"{self.wrong_share:.2e} of all inputs"))
-        if np.isfinite(self.missing_share):
-            lines.append(("a missing neuron would have shown from", f"{self.missing_share:.2e} of all inputs"))
-        if np.isfinite(self.largest_residual):
-            lines.append(("exact labels", f"met to {self.largest_residual:.1e} of their spread"))
-        lines.append(("noise of labels", f"{self.label_noise:.2g}"))
-        return tuple(lines)
 
 
 @dataclass(frozen=True, eq=False)
@@ -334,6 +276,71 @@ class LowestLayerEvidence:
         upper = self._upper(wrong, of=len(directions)) - min(noise * count, wrong)
         density, lever = count / (2 * self.band[0]), _least_lever(points[near], directions[which])
         return self.calibration * upper / max(lever * density, np.finfo(float).tiny)
+
+
+@dataclass(frozen=True, eq=False)
+class Slices:
+    """Values of inputs that have few: can samples tell one half space from several that hold for some of the values?
+
+    Samples with such inputs lie on slices, one for every combination of their values. On a slice with c other inputs
+    the boundary of a half space is a hyperplane with c numbers of its own, so that k slices show ``k c`` numbers. One
+    half space has ``c + r`` of them, if the slices span r dimensions. Only what is left over checks that it is one.
+
+    Args:
+        values: of these inputs, one row per sample.
+        others: number of the other inputs.
+        fewest: samples next to a half space that a slice needs to show where it is cut; chosen.
+    """
+
+    values: Float64[np.ndarray, "points discrete"]
+    others: int
+    fewest: int = 5
+
+    @classmethod
+    def of(cls, points: Points, *, most_values: int = 8) -> "Slices":
+        """Find these inputs; the one with most values counts as continuous if all have few.
+
+        Args:
+            points: samples.
+            most_values: an input with more of them is as good as a continuous one; chosen.
+        """
+        counts = np.array([len(np.unique(column)) for column in points.T])
+        is_discrete = counts <= most_values
+        if np.all(is_discrete):
+            is_discrete[np.argmax(counts)] = False
+        return cls(points[:, is_discrete], int(np.count_nonzero(~is_discrete)))
+
+    def __getitem__(self, chosen: PointMask) -> "Slices":
+        return replace(self, values=self.values[chosen])
+
+    def check(self, near: Bool[np.ndarray, "points neurons"]) -> list[Diagnostic]:
+        """Check that slices show more numbers than every half space has.
+
+        Args:
+            near: whether a sample lies next to the boundary of a half space.
+
+        Returns:
+            Nothing if no input has few values.
+        """
+        if not self.values.shape[1]:
+            return []
+        return [
+            at_least(
+                "numbers of a half space that slices of inputs with few values check",
+                min(self._spare(self.values[side]) for side in near.T),
+                1,
+                "every half space that holds for one of the values alone would look the same, so that these may be "
+                "several: give samples with other values of these inputs",
+            )
+        ]
+
+    def _spare(self, values: Float64[np.ndarray, "near discrete"]) -> int:
+        slices, counts = np.unique(values, axis=0, return_counts=True)
+        slices = slices[counts >= self.fewest]
+        if not len(slices):
+            return 0
+        dimensions = int(np.linalg.matrix_rank(slices - slices[0]))
+        return (len(slices) - 1) * self.others - dimensions
 
 
 def structure_chance(points: Points, values: PerPoint, *, farthest: float = 3.0) -> float:

@@ -9,14 +9,10 @@ from unweave.activations import Activation
 from unweave.arrays import PerNeuron, Points
 from unweave.exceptions import InvalidInput
 from unweave.learn.base import Stages
-from unweave.learn.lowest_layer.evidence import (
-    FaceEvidence,
-    LowestLayerCertificate,
-    LowestLayerEvidence,
-    structure_chance,
-)
+from unweave.learn.lowest_layer.directions import OrientedUnits
+from unweave.learn.lowest_layer.evidence import FaceEvidence, LowestLayerEvidence, structure_chance
 from unweave.learn.lowest_layer.labels import LABEL_RULES, Labels, ReadLabels, read_labels
-from unweave.learn.lowest_layer.layer import OrientedUnits, ThresholdLayer
+from unweave.learn.lowest_layer.layer import LowestLayerCertificate, ThresholdLayer
 from unweave.learn.lowest_layer.local_relu import RegressedUnits, exact_residual
 from unweave.learn.lowest_layer.polish import POLISH_RULES, Polished, angles_farther_out, polish
 from unweave.learn.lowest_layer.starts import START_RULES, LayerStart, moment_start, quiet_start

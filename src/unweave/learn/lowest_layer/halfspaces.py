@@ -15,12 +15,16 @@ from unweave.activations import STEP
 from unweave.arrays import PerNeuron, PerPoint, PointMask, Points
 from unweave.exceptions import InvalidInput
 from unweave.learn.base import Stages
-from unweave.learn.lowest_layer.calibration import DistanceCalibration, calibrate
-from unweave.learn.lowest_layer.evidence import FaceEvidence, LowestLayerCertificate, LowestLayerEvidence
-from unweave.learn.lowest_layer.found_union import FoundUnion
-from unweave.learn.lowest_layer.layer import OrientedUnits, ThresholdLayer
-from unweave.learn.lowest_layer.polish import PolishRules, polish_faces
-from unweave.learn.lowest_layer.slices import Slices
+from unweave.learn.lowest_layer.directions import OrientedUnits
+from unweave.learn.lowest_layer.evidence import FaceEvidence, LowestLayerEvidence, Slices
+from unweave.learn.lowest_layer.halfspace_fits import FacePolish
+from unweave.learn.lowest_layer.layer import (
+    DistanceCalibration,
+    FoundUnion,
+    LowestLayerCertificate,
+    ThresholdLayer,
+    calibrate,
+)
 from unweave.learn.lowest_layer.starts import LayerStartRules, quiet_start
 from unweave.learn.lowest_layer.union_fits import UnionRules, fit_either_union
 from unweave.networks.network import Network
@@ -89,7 +93,7 @@ class HalfspaceUnion:
     fewest_of_a_class: int = 30
     clearly_better: float = 2.0
     starts: LayerStartRules = field(default_factory=LayerStartRules)
-    polish: PolishRules = field(default_factory=PolishRules)
+    polish: FacePolish = field(default_factory=FacePolish)
     union: UnionRules = field(default_factory=UnionRules)
 
     def __call__(
@@ -282,7 +286,7 @@ class HalfspaceUnion:
         with stages("polish"):
             units = OrientedUnits(layer.directions, layer.thresholds, layer.coefficients)
             is_active = split.is_second == is_second_inside
-            units, misplaced = polish_faces(split.points, is_active, units, rng, rules=self.polish)
+            units, misplaced = self.polish(split.points, is_active, units, rng)
             layer = ThresholdLayer(units.directions, units.thresholds, units.coefficients, STEP)
         with stages("evidence"):
             return self._judge(layer, is_second_inside, split, misplaced, checks)

@@ -1,107 +1,27 @@
-"""The lowest layer itself, and how its directions get orientation, threshold and coefficient from Hermite moments.
+"""What was found of a lowest layer: its units, what may be claimed of them, and how probable labels are near them.
 
-Dual vectors z_i satisfy ``<w_j, z_i> = 1`` for ``i = j`` and 0 otherwise, so that ``T_k(z_i, .., z_i) = c_i g_k(t_i)``
-holds one unit at a time. At the directions themselves it does so for orthonormal ones only.
+Probabilities come from distances, by how often held-out labels were right at such a distance from the boundary. With
+``d`` the distance, positive inside of a union, the probability of being labelled as inside is ``1/2 + (1/2 -
+wrong_inside) tanh(steepness d / 2)`` inside, and the same with `wrong_outside` and a minus sign outside: one half at
+the boundary, the share of right labels far from it. With no wrong labels it is the logistic function.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from jaxtyping import Float64
-from scipy.optimize import root_scalar
-from scipy.special import log_ndtr
+from scipy.optimize import minimize
+from scipy.special import expit, logit
 
 from unweave.activations import Activation
-from unweave.arrays import Atoms, PerNeuron, Points
-from unweave.learn.lowest_layer.units import THRESHOLD_RULES, ThresholdRules, monic_coefficients, threshold_of_ratio
+from unweave.arrays import Atoms, PerNeuron, PerPoint, PointMask, Points
 from unweave.networks.network import Layer, Network
+from unweave.result import Cost, Outcome, Result
 from unweave.samples.hermite.inputs import Coordinates
-from unweave.samples.hermite.moments import HermiteMoments
 
-
-@dataclass(frozen=True, eq=False)
-class OrientedUnits:
-    """Directions that point to where their units are active.
-
-    Args:
-        directions: unit vectors.
-        thresholds: one per direction.
-        coefficients: of the units in the labels, averaged over what the other units do; NaN where not known.
-    """
-
-    directions: Atoms
-    thresholds: PerNeuron
-    coefficients: PerNeuron
-
-
-def oriented_by_moments(
-    moments: HermiteMoments, directions: Atoms, unit: Activation, *, rules: ThresholdRules = THRESHOLD_RULES
-) -> OrientedUnits:
-    """Signs from order 1, thresholds from the ratio of orders 3 and 2, coefficients from order 2.
-
-    Args:
-        moments: orders 0 to 3 of the labels.
-        directions: unit vectors of any sign, linearly independent.
-        unit: the units whose coefficients these are.
-        rules: where thresholds are looked for.
-
-    Guarantees: the coefficient is ``sum_S c_S u_0^(|S| - 1)`` over all products that contain the unit, where ``u_0`` is
-    how often a unit is active: that of the unit alone only for large thresholds.
-    """
-    first, second, third = _along_duals(moments, directions)
-    # A negative coefficient turns the sign of all orders; order 2 shows it, because its factor is positive.
-    flips = np.where(first * second >= 0, 1.0, -1.0)
-    ratios = flips * third / np.where(second == 0, np.finfo(float).tiny, second)
-    ratios = np.clip(ratios, -rules.largest, rules.largest)
-    thresholds = np.array([threshold_of_ratio(unit, float(ratio), rules=rules) for ratio in ratios])
-    factors = np.array([monic_coefficients(unit, float(t), 2)[2] for t in thresholds])
-    return OrientedUnits(flips[:, None] * directions, thresholds, second / factors)
-
-
-def oriented_by_cumulants(
-    cumulants: HermiteMoments, directions: Atoms, *, rules: ThresholdRules = THRESHOLD_RULES
-) -> OrientedUnits:
-    """Signs and thresholds from the cumulants of the indicator of ``<w_i, x> < t_i`` for all i.
-
-    For one direction they are the derivatives of ``log Phi(t - z)`` at zero: the ratio of orders 2 and 1 is ``t + l``
-    with ``l = phi(t) / Phi(t)``, which grows with t.
-
-    Args:
-        cumulants: orders 0 to 3.
-        directions: unit vectors of any sign, linearly independent.
-        rules: where thresholds are looked for.
-    """
-    first, second, _ = _along_duals(cumulants, directions)
-    # Where units are quiet, inputs lie on the other side of the direction.
-    flips = np.where(first <= 0, 1.0, -1.0)
-    ratios = second / np.where(first == 0, np.finfo(float).tiny, first) * flips
-    thresholds = np.array([_threshold_of_truncation(float(ratio), rules) for ratio in ratios])
-    return OrientedUnits(flips[:, None] * directions, thresholds, np.full(len(directions), np.nan))
-
-
-def _along_duals(moments: HermiteMoments, directions: Atoms) -> tuple[PerNeuron, PerNeuron, PerNeuron]:
-    duals = np.linalg.pinv(directions).T
-    first, second, third = (
-        np.array([_at(tensor, dual) for dual in duals]) for tensor in map(moments.tensor, (1, 2, 3))
-    )
-    return first, second, third
-
-
-def _at(tensor: np.ndarray, vector: np.ndarray) -> float:
-    for _ in range(tensor.ndim):
-        tensor = tensor @ vector
-    return float(tensor)
-
-
-def _threshold_of_truncation(ratio: float, rules: ThresholdRules) -> float:
-    def excess(threshold: float) -> float:
-        return threshold + float(np.exp(-0.5 * threshold**2 - log_ndtr(threshold)) / np.sqrt(2 * np.pi)) - ratio
-
-    low, high = -rules.largest, rules.largest
-    if excess(low) >= 0:
-        return low
-    return high if excess(high) <= 0 else float(root_scalar(excess, bracket=(low, high), xtol=rules.root_tol).root)
+# Steps of a line search may go far out, where nothing changes any more.
+LARGEST = 20.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,3 +75,186 @@ class ThresholdLayer:
     def network(self) -> Network:
         """Return the layer as a network with one output per unit."""
         return Network((Layer(self.directions, -self.thresholds, self.unit),))
+
+
+@dataclass(frozen=True)
+class LowestLayerCertificate:
+    """Evidence for the neurons of a lowest layer. Angles are in degrees, in coordinates in which inputs have spread 1.
+
+    Args:
+        neurons: their number.
+        largest_angle: estimated largest error of a direction: with a calibrated factor, or for noisy relu labels a
+            limit of that confidence for all directions together.
+        median_angle: the same for the median direction.
+        held_out: samples that took no part in the fit.
+        disagreement: share of these on the wrong side of the union; NaN if units are never quiet.
+        label_noise: share of wrong labels far from all boundaries, or standard deviation of additive noise.
+        unexplained: active samples that no direction explains, in units of those of the rarest direction.
+        largest_residual: of exact labels where one unit is active alone, in units of their spread; NaN without such.
+        confidence: of the upper limits that enter the angles.
+        wrong_share: half spaces: upper limit of the share of inputs that they put on the wrong side; NaN for others.
+        missing_share: another unit that is active alone for this share of the inputs would have shown; NaN if units are
+            never quiet.
+        resolution: neurons that are nearer to each other than this angle may have been taken for one, whose direction
+            then is as near to both of them; NaN where `largest_angle` holds for such neurons, too.
+    """
+
+    neurons: int
+    largest_angle: float
+    median_angle: float
+    held_out: int
+    disagreement: float
+    label_noise: float
+    unexplained: float
+    largest_residual: float
+    confidence: float
+    wrong_share: float = np.nan
+    missing_share: float = np.nan
+    resolution: float = np.nan
+
+    def statements(self) -> tuple[tuple[str, str], ...]:
+        """What may be claimed, as pairs of a name and a few words with the number."""
+        lines = [
+            ("neurons", str(self.neurons)),
+            (
+                "angle",
+                f"about {self.median_angle:.2g} degrees, {self.largest_angle:.2g} for the worst neuron (estimate)",
+            ),
+            ("held-out samples", f"{self.held_out:,d}"),
+        ]
+        if np.isfinite(self.disagreement):
+            lines.append(("wrong side of the union", f"{self.disagreement:.2e} of held-out samples"))
+        if np.isfinite(self.resolution):
+            lines.append(("neurons may be one if nearer than", f"{self.resolution:.2g} degrees"))
+        if np.isfinite(self.wrong_share):
+            lines.append(("wrong side, upper limit", f"{self.wrong_share:.2e} of all inputs"))
+        if np.isfinite(self.missing_share):
+            lines.append(("a missing neuron would have shown from", f"{self.missing_share:.2e} of all inputs"))
+        if np.isfinite(self.largest_residual):
+            lines.append(("exact labels", f"met to {self.largest_residual:.1e} of their spread"))
+        lines.append(("noise of labels", f"{self.label_noise:.2g}"))
+        return tuple(lines)
+
+
+@dataclass(frozen=True, kw_only=True)
+class CalibrationRules:
+    """How probabilities are fitted.
+
+    Args:
+        largest_wrong: share of wrong labels, at most: half spaces that are no better than chance still have sides.
+        steepness: starts, in units of one over the median distance; chosen, from a smooth to a sharp change of labels.
+        seen: wrong and right labels on either side that are taken for seen, so that no probability is 0 or 1
+            (the rule of Laplace).
+    """
+
+    largest_wrong: float = 0.499
+    steepness: tuple[float, ...] = (1.0, 10.0, 100.0)
+    seen: float = 1.0
+
+
+CALIBRATION_RULES = CalibrationRules()
+
+
+@dataclass(frozen=True)
+class DistanceCalibration:
+    """The probability of a label at a distance.
+
+    Args:
+        wrong_outside: share of wrong labels far outside of the union.
+        wrong_inside: share of wrong labels far inside.
+        steepness: how fast labels change at the boundary, in one over the unit of the distances.
+    """
+
+    wrong_outside: float
+    wrong_inside: float
+    steepness: float
+
+    def __call__(self, depths: PerPoint) -> PerPoint:
+        """Compute the probability of being labelled as inside of the union; it never falls with the distance."""
+        wrong = np.where(depths >= 0, self.wrong_inside, self.wrong_outside)
+        return 0.5 + (0.5 - wrong) * np.tanh(0.5 * self.steepness * depths)
+
+
+def calibrate(
+    depths: PerPoint, is_active: PointMask, weights: PerPoint, *, rules: CalibrationRules = CALIBRATION_RULES
+) -> DistanceCalibration:
+    """Fit probabilities to samples that half spaces were not fitted to, by maximum likelihood.
+
+    Args:
+        depths: distance of every sample to the boundary, positive inside.
+        is_active: whether it is labelled as inside.
+        weights: of the samples, with a mean of about 1.
+        rules: what is taken for seen before.
+    """
+    unit = float(np.median(np.abs(depths))) if len(depths) else 1.0
+    unit = unit if np.isfinite(unit) and unit > 0 else 1.0
+
+    def model(flat: np.ndarray) -> DistanceCalibration:
+        outside, inside = rules.largest_wrong * expit(np.clip(flat[:2], -LARGEST, LARGEST))
+        steepness = float(np.exp(np.clip(flat[2], -LARGEST, LARGEST))) / unit
+        return DistanceCalibration(float(outside), float(inside), steepness)
+
+    def loss(flat: np.ndarray) -> float:
+        found = model(flat)
+        chances = found(depths)
+        wrong = np.array([found.wrong_outside, found.wrong_inside])
+        before = -rules.seen * float(np.sum(np.log(wrong) + np.log1p(-wrong)))
+        return before - float(weights @ np.log(np.maximum(np.where(is_active, chances, 1.0 - chances), 1e-300)))
+
+    share = np.clip(np.average((depths >= 0) != is_active, weights=weights) if len(depths) else 0.5, 0.01, 0.4)
+    starts = [np.array([logit(share / rules.largest_wrong)] * 2 + [np.log(each)]) for each in rules.steepness]
+    fits = [minimize(loss, start, method="L-BFGS-B") for start in starts]
+    return model(min(fits, key=lambda fit: float(fit.fun)).x)
+
+
+@dataclass(frozen=True, eq=False)
+class FoundUnion:
+    """Half spaces, and which class is inside of them.
+
+    Args:
+        layer: one step per half space of the union, in the units of the inputs.
+        is_second_inside: whether samples of the second class are those inside of at least one.
+        result: its network is that of the layer.
+        calibration: probabilities by the distance to the half spaces.
+    """
+
+    layer: ThresholdLayer
+    is_second_inside: bool
+    calibration: DistanceCalibration
+    result: Result[Network, LowestLayerCertificate]
+
+    def depths(self, points: Points) -> PerPoint:
+        """Compute the distance to the boundary where one half space decides, positive inside of the union."""
+        return np.max(self.layer.arguments(points), axis=1)
+
+    def probabilities(self, points: Points) -> PerPoint:
+        """Compute the probability of the second class."""
+        inside = self.calibration(self.depths(points))
+        return inside if self.is_second_inside else 1.0 - inside
+
+
+def result_of_all(
+    classes: np.ndarray,
+    results: Sequence[Result[Network, LowestLayerCertificate]],
+    network: Network,
+    seconds: dict[str, float],
+) -> Result[Network, LowestLayerCertificate]:
+    """Join what was found for every class against the others: the worst of it is what may be claimed of all."""
+    order = [Outcome.NOT_IDENTIFIED, Outcome.PARTLY_IDENTIFIED, Outcome.IDENTIFIED]
+    certificates = [result.certificate for result in results if result.certificate is not None]
+    worst = None
+    if len(certificates) == len(results):
+        joins = {"neurons": sum, "held_out": min, "confidence": min}
+        names = [each.name for each in fields(LowestLayerCertificate)]
+        worst = LowestLayerCertificate(
+            **{name: joins.get(name, max)([getattr(each, name) for each in certificates]) for name in names}
+        )
+    return Result(
+        min((result.outcome for result in results), key=order.index),
+        " ".join(f"{name}: {result.reason}" for name, result in zip(classes, results, strict=True)),
+        network,
+        worst,
+        tuple(each for result in results for each in result.diagnostics),
+        Cost(samples=results[0].samples, seconds=seconds),
+        tuple(dict.fromkeys(note for result in results for note in result.notes)),
+    )

@@ -5,12 +5,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from unweave.activations import Activation
-from unweave.arrays import Atoms, PerNeuron, PointMask, Points
-from unweave.learn.lowest_layer.halfspace_fits import HalfspaceProgramme
+from unweave.arrays import PerNeuron, Points
+from unweave.learn.lowest_layer.directions import OrientedUnits
+from unweave.learn.lowest_layer.halfspace_fits import FacePolish
 from unweave.learn.lowest_layer.labels import LabelRules, Labels, ReadLabels
-from unweave.learn.lowest_layer.layer import OrientedUnits
 from unweave.learn.lowest_layer.local_relu import RegressedUnits, RegressionRules, regress_units
-from unweave.learn.lowest_layer.soft_union import SoftRules, fit_soft_union
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +36,7 @@ class PolishRules:
     """How far directions are polished. Residuals are in units of the spread of the labels.
 
     Args:
-        face_passes: of linear programmes, at most.
-        clean_share: of points on the wrong side up to which no other one follows; chosen.
-        still: how far a direction moves at most, then, too; chosen.
-        soft_samples: of either side for the smooth fit of all half spaces at once; chosen, for the time.
+        faces: how half spaces are fitted to the sides of samples.
         exact: passes of least squares with exact labels, at most, and the residual at which they end; chosen, above
             rounding.
         affine_residual: above which exact labels are not affine where a unit is alone; chosen: far above the one of
@@ -48,23 +44,16 @@ class PolishRules:
         noisy_passes: of least squares with noisy labels, each with the offset of the one before.
         noisy_outside: arguments of units of noisy labels count as quiet below this: directions are known less well.
         farther_outside: the same, for fits that show what other units do to the directions.
-        soft: the smooth fit.
-        programme: the linear programmes.
         regression: how relu units are fitted where each is active alone.
         labels: how these were read: faces of noisy ones are where these rules take samples for active.
     """
 
-    face_passes: int = 2
-    clean_share: float = 1e-3
-    still: float = 1e-3
-    soft_samples: int = 10_000
+    faces: FacePolish = field(default_factory=FacePolish)
     exact: tuple[int, float] = (4, 1e-10)
     affine_residual: float = 1e-6
     noisy_passes: int = 3
     noisy_outside: float = -0.1
     farther_outside: float = -0.5
-    soft: SoftRules = field(default_factory=SoftRules)
-    programme: HalfspaceProgramme = field(default_factory=HalfspaceProgramme)
     regression: RegressionRules = field(default_factory=RegressionRules)
     labels: LabelRules = field(default_factory=LabelRules)
 
@@ -95,7 +84,7 @@ def polish(
     """
     if read.is_active is None:
         return Polished(units, read.offset, None, False, np.zeros(len(units.directions)))
-    found, misplaced = polish_faces(points, read.is_active, units, rng, rules=rules)
+    found, misplaced = rules.faces(points, read.is_active, units, rng)
     if unit.name != "relu":
         return Polished(found, read.offset, None, True, misplaced)
     if read.is_exact:
@@ -103,50 +92,6 @@ def polish(
         units = _kept_if_affine(fit, found, rules.affine_residual * float(np.std(labels)))
         return Polished(units, read.offset, fit, True, misplaced)
     return _noisy_polish(points, labels, read, found, misplaced, rules)
-
-
-def polish_faces(
-    points: Points,
-    is_active: PointMask,
-    units: OrientedUnits,
-    rng: np.random.Generator,
-    *,
-    rules: PolishRules = POLISH_RULES,
-) -> tuple[OrientedUnits, PerNeuron]:
-    """Fit all half spaces of a union at once, smoothly, then each by linear programmes.
-
-    Returns:
-        The half spaces, and the share of misplaced points in the last programme of each.
-    """
-    directions, thresholds = _soft_polish(points, is_active, units, rng, rules)
-    misplaced = np.ones(len(directions))
-    for _ in range(rules.face_passes):
-        faces = rules.programme(points, is_active, directions, thresholds, rng)
-        directions, thresholds, misplaced = faces.directions, faces.thresholds, faces.misplaced
-        if np.max(faces.misplaced) < rules.clean_share or np.max(faces.moved) < rules.still:
-            break
-    return OrientedUnits(directions, thresholds, units.coefficients), misplaced
-
-
-def _soft_polish(
-    points: Points,
-    is_active: PointMask,
-    units: OrientedUnits,
-    rng: np.random.Generator,
-    rules: PolishRules,
-) -> tuple[Atoms, PerNeuron]:
-    """All half spaces at once on as many active as quiet samples, for starts whose thresholds are far off."""
-    most = rules.soft_samples
-    chosen = np.concatenate(
-        [
-            side if len(side) <= most else rng.choice(side, most, replace=False)
-            for side in (np.flatnonzero(is_active), np.flatnonzero(~is_active))
-        ]
-    )
-    sharpness = rules.soft.first_sharpness
-    slopes, offsets = sharpness * units.directions, sharpness * units.thresholds
-    soft = fit_soft_union(points[chosen], is_active[chosen], slopes, offsets, rules=rules.soft)
-    return soft.directions, soft.thresholds
 
 
 def _exact_polish(points: Points, labels: Labels, units: OrientedUnits, rules: PolishRules) -> RegressedUnits:

@@ -16,10 +16,15 @@ from jaxtyping import Float64
 from unweave.activations import Activation
 from unweave.arrays import Atoms, PerNeuron, PointMask, Points
 from unweave.exceptions import InvalidInput
+from unweave.learn.lowest_layer.directions import (
+    OrientedUnits,
+    PowerDirections,
+    WhitenedPower,
+    oriented_by_cumulants,
+    oriented_by_moments,
+)
 from unweave.learn.lowest_layer.labels import Labels
-from unweave.learn.lowest_layer.layer import OrientedUnits, oriented_by_cumulants, oriented_by_moments
 from unweave.learn.lowest_layer.units import ThresholdRules
-from unweave.learn.lowest_layer.whitened_power import PowerDirections, WhitenedPower
 from unweave.numerics.symmetric_tensors import fit_directions, misfit_of, multi_indices
 from unweave.samples.hermite.inputs import Coordinates
 from unweave.samples.hermite.moments import HermiteMoments, LabelMoments

@@ -11,8 +11,8 @@ import numpy as np
 
 from unweave.activations import STEP
 from unweave.arrays import Atoms, PerNeuron, PerPoint, PointMask, Points
+from unweave.learn.lowest_layer.halfspace_fits import Flips, SoftRules, SoftUnion, fit_soft_union
 from unweave.learn.lowest_layer.layer import ThresholdLayer
-from unweave.learn.lowest_layer.soft_union import Flips, SoftRules, SoftUnion, fit_soft_union
 from unweave.samples.hermite.inputs import Coordinates
 
 

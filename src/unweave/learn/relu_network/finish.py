@@ -1,6 +1,7 @@
 """From a rough relu network to the best one: by patterns for exact answers, by Levenberg-Marquardt for noisy ones."""
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -57,7 +58,7 @@ class ReluFinish:
 
     pattern: PatternLeastSquares = field(default_factory=PatternLeastSquares)
     # Noise is far above what normal equations lose; steps that only move points across kinks gain nothing.
-    polish: LevenbergMarquardt = field(default_factory=lambda: LevenbergMarquardt(steps=12, orthogonal_limit=0))
+    polish: LevenbergMarquardt = field(default_factory=partial(LevenbergMarquardt, steps=12, orthogonal_limit=0))
     newton: PatternNewton = field(default_factory=PatternNewton)
     most_numbers: int = 2**24
     exact: float = 1e-10

@@ -6,6 +6,7 @@ one that was not found yet; without them the next round finds it.
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
@@ -50,9 +51,9 @@ class Growth:
         exact: share of the labels that is left where they are exact and all neurons are found.
     """
 
-    next_neuron: NextNeuron = field(default_factory=lambda: NextNeuron(most_rows=3_000))
-    joint: LevenbergMarquardt = field(default_factory=lambda: LevenbergMarquardt(steps=8, orthogonal_limit=0))
-    last: LevenbergMarquardt = field(default_factory=lambda: LevenbergMarquardt(steps=25, orthogonal_limit=0))
+    next_neuron: NextNeuron = field(default_factory=partial(NextNeuron, most_rows=3_000))
+    joint: LevenbergMarquardt = field(default_factory=partial(LevenbergMarquardt, steps=8, orthogonal_limit=0))
+    last: LevenbergMarquardt = field(default_factory=partial(LevenbergMarquardt, steps=25, orthogonal_limit=0))
     per_input: int = 3
     least: int = 8
     rounds: int = 6

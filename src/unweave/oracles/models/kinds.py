@@ -7,14 +7,9 @@ from typing import Any, Unpack, cast
 from unweave.exceptions import InvalidInput, UnreadableFile
 from unweave.networks.network import Network
 from unweave.oracles.models.names import is_address, is_object, named_object
-from unweave.oracles.oracle import CallableOracle, Domain, Oracle, OracleSettings, inputs_of_domain
+from unweave.oracles.oracle import CallableOracle, Domain, Oracle, OracleSettings
 from unweave.seals import checksum
 
-# What a model may be, for messages.
-MODELS = (
-    "a model needs to be a function of a batch of points, a torch module, a fitted estimator, the path of a file, the "
-    "address of a server or an Oracle"
-)
 # Files that hold pickled objects: reading one runs whatever code it names.
 PICKLES = (".pt", ".pth", ".pkl", ".pickle", ".joblib")
 # Files of models that `oracle_of_file` knows, or refuses by name.
@@ -48,7 +43,7 @@ def oracle_of(
     if not isinstance(model, FunctionType):
         known = oracle_of_model(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget, output=output)
     if known is None:
-        known = _oracle_of_callable(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget)
+        known = oracle_of_callable(model, inputs=inputs, outputs=outputs, domain=domain, budget=budget)
     if name is not None and name is not model:
         known.name = name
     return known
@@ -59,17 +54,6 @@ def _named(text: str) -> Any:
     if not text.strip():
         raise InvalidInput(f"{MODELS}, got {text!r}.")
     return named_object(text, name="the model") if is_object(text) else text
-
-
-def _oracle_of_callable(model: Any, *, inputs: int | None, **settings: Unpack[OracleSettings]) -> CallableOracle:
-    if isinstance(model, type):
-        raise InvalidInput(f"the model {model.__qualname__} is a class: give a function, or an instance of it.")
-    if not callable(model):
-        raise InvalidInput(f"{MODELS}, got an object of type {type(model).__name__}.")
-    inputs = inputs_of_domain(settings.get("domain")) if inputs is None else inputs
-    if inputs is None:
-        raise InvalidInput("identify needs inputs=, the number of inputs of the model.")
-    return CallableOracle(model, inputs=inputs, **settings)
 
 
 def _names_outputs(model: Any) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float64
 
 from unweave.arrays import Atoms, PerPoint, Points
-from unweave.learn.lowest_layer.whitened_power import WhitenedPower
+from unweave.learn.lowest_layer.directions import WhitenedPower
 from unweave.samples.hermite.inputs import Coordinates
 from unweave.samples.hermite.moments import LabelMoments
 from unweave.samples.sources import ArraySource

@@ -1,18 +1,26 @@
-"""Directions of a lowest layer from two symmetric tensors: whitening with order 2, power iteration with deflation.
+"""Directions of a lowest layer from symmetric tensors, and orientation, threshold and coefficient along them.
 
 Let ``T_2 = sum_i a_i w_i w_i^T`` with coefficients of one sign and ``T_k = sum_i b_i w_i (x) ... (x) w_i``. In the
 coordinates in which ``|T_2|`` is the identity the vectors ``sqrt(|a_i|) w_i`` are orthonormal, and power iteration with
-``T_k`` has them as its only attractors, whatever the positive ``b_i`` are.
+``T_k`` has them as its only attractors, whatever the positive ``b_i`` are: whitening, then power with deflation.
+
+Dual vectors z_i satisfy ``<w_j, z_i> = 1`` for ``i = j`` and 0 otherwise, so that ``T_k(z_i, .., z_i) = c_i g_k(t_i)``
+holds one unit at a time. At the directions themselves it does so for orthonormal ones only.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float64
+from scipy.optimize import root_scalar
+from scipy.special import log_ndtr
 
+from unweave.activations import Activation
 from unweave.arrays import Atoms, PerNeuron, Vector
 from unweave.exceptions import InvalidInput
+from unweave.learn.lowest_layer.units import THRESHOLD_RULES, ThresholdRules, monic_coefficients, threshold_of_ratio
 from unweave.numerics.symmetric_tensors import Tensor
+from unweave.samples.hermite.moments import HermiteMoments
 
 Starts = Float64[np.ndarray, "starts rank"]
 Found = Float64[np.ndarray, "found rank"]
@@ -183,3 +191,87 @@ def _orthogonal(points: Starts, found: Found) -> Starts:
     points = points - (points @ basis) @ basis.T
     sizes = np.linalg.norm(points, axis=1, keepdims=True)
     return points / np.where(sizes > 0, sizes, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class OrientedUnits:
+    """Directions that point to where their units are active.
+
+    Args:
+        directions: unit vectors.
+        thresholds: one per direction.
+        coefficients: of the units in the labels, averaged over what the other units do; NaN where not known.
+    """
+
+    directions: Atoms
+    thresholds: PerNeuron
+    coefficients: PerNeuron
+
+
+def oriented_by_moments(
+    moments: HermiteMoments, directions: Atoms, unit: Activation, *, rules: ThresholdRules = THRESHOLD_RULES
+) -> OrientedUnits:
+    """Signs from order 1, thresholds from the ratio of orders 3 and 2, coefficients from order 2.
+
+    Args:
+        moments: orders 0 to 3 of the labels.
+        directions: unit vectors of any sign, linearly independent.
+        unit: the units whose coefficients these are.
+        rules: where thresholds are looked for.
+
+    Guarantees: the coefficient is ``sum_S c_S u_0^(|S| - 1)`` over all products that contain the unit, where ``u_0`` is
+    how often a unit is active: that of the unit alone only for large thresholds.
+    """
+    first, second, third = _along_duals(moments, directions)
+    # A negative coefficient turns the sign of all orders; order 2 shows it, because its factor is positive.
+    flips = np.where(first * second >= 0, 1.0, -1.0)
+    ratios = flips * third / np.where(second == 0, np.finfo(float).tiny, second)
+    ratios = np.clip(ratios, -rules.largest, rules.largest)
+    thresholds = np.array([threshold_of_ratio(unit, float(ratio), rules=rules) for ratio in ratios])
+    factors = np.array([monic_coefficients(unit, float(t), 2)[2] for t in thresholds])
+    return OrientedUnits(flips[:, None] * directions, thresholds, second / factors)
+
+
+def oriented_by_cumulants(
+    cumulants: HermiteMoments, directions: Atoms, *, rules: ThresholdRules = THRESHOLD_RULES
+) -> OrientedUnits:
+    """Signs and thresholds from the cumulants of the indicator of ``<w_i, x> < t_i`` for all i.
+
+    For one direction they are the derivatives of ``log Phi(t - z)`` at zero: the ratio of orders 2 and 1 is ``t + l``
+    with ``l = phi(t) / Phi(t)``, which grows with t.
+
+    Args:
+        cumulants: orders 0 to 3.
+        directions: unit vectors of any sign, linearly independent.
+        rules: where thresholds are looked for.
+    """
+    first, second, _ = _along_duals(cumulants, directions)
+    # Where units are quiet, inputs lie on the other side of the direction.
+    flips = np.where(first <= 0, 1.0, -1.0)
+    ratios = second / np.where(first == 0, np.finfo(float).tiny, first) * flips
+    thresholds = np.array([_threshold_of_truncation(float(ratio), rules) for ratio in ratios])
+    return OrientedUnits(flips[:, None] * directions, thresholds, np.full(len(directions), np.nan))
+
+
+def _along_duals(moments: HermiteMoments, directions: Atoms) -> tuple[PerNeuron, PerNeuron, PerNeuron]:
+    duals = np.linalg.pinv(directions).T
+    first, second, third = (
+        np.array([_at(tensor, dual) for dual in duals]) for tensor in map(moments.tensor, (1, 2, 3))
+    )
+    return first, second, third
+
+
+def _at(tensor: np.ndarray, vector: np.ndarray) -> float:
+    for _ in range(tensor.ndim):
+        tensor = tensor @ vector
+    return float(tensor)
+
+
+def _threshold_of_truncation(ratio: float, rules: ThresholdRules) -> float:
+    def excess(threshold: float) -> float:
+        return threshold + float(np.exp(-0.5 * threshold**2 - log_ndtr(threshold)) / np.sqrt(2 * np.pi)) - ratio
+
+    low, high = -rules.largest, rules.largest
+    if excess(low) >= 0:
+        return low
+    return high if excess(high) <= 0 else float(root_scalar(excess, bracket=(low, high), xtol=rules.root_tol).root)
