@@ -32,7 +32,7 @@ from unweave.learn.relu_network.units import unit_parameters
 from unweave.networks.network import Network
 from unweave.networks.planted import relu_network
 from unweave.result import Outcome
-from unweave.samples.tables import ParquetSource
+from unweave.samples.arrow_files import ParquetSource
 
 SHAPES, NOISES = ((10, 6), (20, 8)), (0.1, 1.0)
 FRESH = 20_000

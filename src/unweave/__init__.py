@@ -45,10 +45,11 @@ if TYPE_CHECKING:
     from unweave.oracles.oracle import Box, CallableOracle, Everywhere, Oracle
     from unweave.reports.files import SavedRun, read_run, write_run
     from unweave.result import Cost, Diagnostic, InputRanges, Outcome, Result, Verdict
+    from unweave.samples.arrow_files import ArrowSource, ParquetSource
+    from unweave.samples.csv_files import CsvSource
     from unweave.samples.frames import FrameSource
     from unweave.samples.sources import ArraySource, ChunkSource, NpySource
     from unweave.samples.sums import DaskCluster
-    from unweave.samples.tables import ArrowSource, CsvSource, ParquetSource
 else:
     # Names are loaded when first used, so that `unweave --help` does not wait for the numerics.
     # Type checkers see the imports above, so that they refuse names that do not exist.
@@ -90,7 +91,8 @@ else:
             "samples.sources": ["ArraySource", "ChunkSource", "NpySource"],
             "samples.sums": ["DaskCluster"],
             "samples.frames": ["FrameSource"],
-            "samples.tables": ["ArrowSource", "CsvSource", "ParquetSource"],
+            "samples.arrow_files": ["ArrowSource", "ParquetSource"],
+            "samples.csv_files": ["CsvSource"],
         },
     )
 

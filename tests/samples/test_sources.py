@@ -9,12 +9,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from unweave.exceptions import InvalidInput
-from unweave.samples import columns
+from unweave.samples import tables
+from unweave.samples.arrow_files import ParquetSource
 from unweave.samples.hermite.inputs import Coordinates
 from unweave.samples.hermite.moments import LabelMoments
 from unweave.samples.sources import ArraySource, ChunkSource, NpySource, Source, first_rows, split
 from unweave.samples.sums import accumulate
-from unweave.samples.tables import ParquetSource
 
 ROWS, INPUTS = 101, 3
 NAMES = [f"x{i}" for i in range(INPUTS)]
@@ -156,7 +156,7 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path: Path, monkeypatc
     def missing(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr(columns, "import_module", missing)
+    monkeypatch.setattr(tables, "import_module", missing)
     with pytest.raises(InvalidInput, match=r"unweave\[data\]"):
         ParquetSource((tmp_path / "a.parquet",), "y")
 

@@ -9,13 +9,14 @@ import io
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from unweave.exceptions import InvalidInput
-from unweave.samples.columns import load_pyarrow, readable
+from unweave.samples.sources import Chunk, SourcePiece
+from unweave.samples.tables import COMPRESSED, Columns, TableSource, load_pyarrow, readable, rows_of
 
 KIND = "a file of separated values"
 # In the order of preference where several cut all lines into equally many cells.
@@ -25,7 +26,6 @@ BEGIN_BYTES = 2**20
 BEGIN_LINES = 50
 # Bytes that are read at once: 26,000 rows of 20 numbers. A row needs to fit.
 BLOCK_BYTES = 2**22
-COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 # With or without the mark at the beginning that some programs write.
 UTF8 = "utf-8-sig"
 FLAGS = {"true", "false"}
@@ -238,3 +238,61 @@ def _wrong_number(cell: str) -> str:
         return "" if math.isfinite(float(cell)) else f"needs a finite number, got {cell!r}"
     except ValueError:
         return f"needs a number, got {cell!r}{hint}"
+
+
+@dataclass(frozen=True)
+class CsvPiece(SourcePiece):
+    """One file, read from its start."""
+
+    columns: Columns
+    file: CsvFile
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Batches of the file, as large as the reader likes.
+
+        Raises:
+            InvalidInput: with line and column of the first cell that is missing or no number.
+        """
+        names = self.columns.names
+        texts = names[-1:] if self.columns.has_classes else []
+        try:
+            yield from rows_of(self.columns, self.file.batches(names, texts=texts))
+        except InvalidInput as error:
+            # pyarrow names neither line nor column of what it can't read.
+            raise InvalidInput(self.file.problem(names, texts=texts) or str(error)) from error
+
+
+@dataclass(frozen=True)
+class CsvSource(TableSource):
+    """Read samples from files of separated values with a head line: one column per input, one for the label.
+
+    Files may be compressed (gz, bz2, zst). Blanks around names and numbers are left out; empty cells are refused.
+
+    Args:
+        paths, label, inputs: files, and columns in them; all columns but the label are inputs if none are named.
+        has_classes: whether labels are names of classes, which may be text.
+        separator: between cells; told from the first lines (comma, semicolon, tab, bar or blank) if omitted.
+
+    Raises:
+        InvalidInput: if pyarrow is not installed, a file cannot be read or a column is missing.
+    """
+
+    separator: str | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self.separator is not None and (len(self.separator) != 1 or self.separator in '"\r\n'):
+            raise InvalidInput(f"a separator needs to be one character, no quote or line end, got {self.separator!r}.")
+        super().__post_init__()
+
+    def _file(self, path: Path) -> CsvFile:
+        return CsvFile.of(path, separator=self.separator)
+
+    def _names(self, path: Path) -> tuple[str, ...]:
+        return self._file(path).names
+
+    def _count(self, path: Path) -> int | None:
+        return self._file(path).rows_about
+
+    def pieces(self) -> Iterator[SourcePiece]:
+        """Yield one piece per file."""
+        yield from (CsvPiece(self.columns(path), self._file(path)) for path in self.paths)

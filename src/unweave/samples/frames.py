@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from unweave.exceptions import InvalidInput
-from unweave.samples.columns import Columns, columns_of, load_pyarrow, names_in, on_one_line
 from unweave.samples.sources import CHUNK_ROWS, HeldPiece, Source, SourcePiece
+from unweave.samples.tables import Columns, columns_of, load_pyarrow, names_in, on_one_line
 
 # What stands for the path of a file in messages.
 NAME = Path("the DataFrame")

@@ -1,28 +1,183 @@
-"""Samples in tables, one column per input and one for the label: files of text, Parquet or Arrow, and DataFrames.
+"""Samples in tables, one column per input and one for the label: their columns, and the source that suits a file.
 
-Tables are read in batches of rows; this needs pyarrow (``pip install 'unweave[data]'``).
+Tables are read in batches of rows; this needs pyarrow (``pip install 'unweave[data]'``). Files of text are read by
+`csv_files`, those of Parquet and Arrow by `arrow_files`, which are imported when one is opened.
 """
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
-from unweave.exceptions import InvalidInput
+from unweave.exceptions import InvalidInput, UnweaveError
 from unweave.extras import need
-from unweave.samples.columns import Columns, columns_of, load_pyarrow, names_in, on_one_line, readable
-from unweave.samples.csv_files import COMPRESSED, CsvFile
 from unweave.samples.sources import CHUNK_ROWS, Chunk, Source, SourcePiece
 
 PARQUET, ARROW, CSV = (".parquet", ".pq"), (".arrow", ".feather", ".ipc"), (".csv", ".tsv", ".tab", ".txt")
+# Endings of files of text that are compressed, and what pyarrow calls these codings.
+COMPRESSED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 
 
-def _rows_of(columns: Columns, batches: Iterable[Any], *, first: int = 1) -> Iterator[Chunk]:
-    """Chunks of batches that are read one after the other, or what is wrong with the table further down.
+@dataclass(frozen=True)
+class Columns:
+    """The columns of samples in one table.
+
+    Args:
+        path: of its file; for messages only if it is in memory.
+        inputs: names of the columns of the inputs, in order.
+        label: name of the column of the labels; None if there are none.
+        has_classes: whether labels are names of classes: text is kept, and only missing ones are refused.
+    """
+
+    path: Path
+    inputs: tuple[str, ...]
+    label: str | None = None
+    has_classes: bool = False
+
+    @property
+    def names(self) -> list[str]:
+        """All that is read."""
+        return [*self.inputs, *([] if self.label is None else [self.label])]
+
+    def chunk(self, batch: Any, first: int) -> Chunk:
+        """Points and labels of a batch of pyarrow whose first row has the number `first`, counted from 1.
+
+        Raises:
+            InvalidInput: with row and column of the first cell that is missing or no finite number.
+        """
+        points = np.stack([self.numbers(batch, name, first) for name in self.inputs], axis=1)
+        if self.label is None:
+            return points, None
+        if self.has_classes and not _has_numbers(batch.column(self.label).type):
+            return points, self._texts(batch, self.label, first)
+        return points, self.numbers(batch, self.label, first)
+
+    def numbers(self, batch: Any, name: str, first: int) -> np.ndarray:
+        """Give a column as float64.
+
+        Raises:
+            InvalidInput: with the row of the first cell that is missing or no finite number.
+        """
+        column = batch.column(name)
+        if not _has_numbers(column.type):
+            row, cell = next(((row, cell) for row, cell in enumerate(column) if cell.is_valid), (0, None))
+            told = "nothing" if cell is None else f"{cell.as_py()!r}"
+            raise self._refusal(first + row, name, f"needs a number, got {told} ({column.type})")
+        # Whole numbers beyond 2^53 are rounded, as by NumPy.
+        values = column.cast(load_pyarrow("").float64(), safe=False).to_numpy(zero_copy_only=False)
+        wrong = np.flatnonzero(~np.isfinite(values))
+        if len(wrong):
+            row = int(wrong[0])
+            told = f"needs a finite number, got {values[row]}" if column[row].is_valid else "is missing"
+            raise self._refusal(first + row, name, told)
+        return values
+
+    def _texts(self, batch: Any, name: str, first: int) -> np.ndarray:
+        """Names of classes, without blanks around them.
+
+        Raises:
+            InvalidInput: with the row of the first one that is missing.
+        """
+        texts = ["" if text is None else str(text).strip() for text in batch.column(name).to_pylist()]
+        if "" in texts:
+            raise self._refusal(first + texts.index(""), name, "is missing")
+        return np.array(texts, dtype=str)
+
+    def _refusal(self, row: int, name: str, problem: str) -> InvalidInput:
+        return InvalidInput(f"{self.path}, row {row} (counted from 1), column {name!r} {problem}.")
+
+
+def _has_numbers(kind: Any) -> bool:
+    """Whether a type of pyarrow is one of numbers or of truth values; dates are neither. A column of nothing may be."""
+    types = load_pyarrow("types")
+    tests = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+    return any(test(kind) for test in tests)
+
+
+def columns_of(
+    path: Path, names: tuple[str, ...], *, label: str, inputs: tuple[str, ...], has_classes: bool = False
+) -> Columns:
+    """The columns of samples among those of a table: all but the label are inputs, unless inputs are named.
+
+    Raises:
+        InvalidInput: if a column is missing, has no name or the name of another one, or there are no inputs.
+    """
+    if label in inputs:
+        raise InvalidInput(f"the label {label!r} is among the inputs: a function of the answer itself is no finding.")
+    repeated = sorted({name for name in inputs if inputs.count(name) > 1})
+    if repeated:
+        raise InvalidInput(f"inputs need to be named once each, got {', '.join(repeated)} more than once.")
+    missing = sorted({*inputs, label} - set(names))
+    if missing:
+        hint = " Its first line needs to hold names." if all(map(_is_number, names)) else ""
+        raise InvalidInput(f"{path} has no column {', '.join(missing)}: its columns are {', '.join(names)}.{hint}")
+    inputs = inputs or tuple(name for name in names if name != label)
+    if not inputs:
+        raise InvalidInput(f"{path} has no column beside {label!r}: samples need inputs.")
+    ambiguous = sorted({name for name in (*inputs, label) if names.count(name) > 1})
+    if ambiguous:
+        raise InvalidInput(f"{path} has more than one column {', '.join(map(repr, ambiguous))}: rename or remove them.")
+    if "" in inputs:
+        # Often the numbers of rows, which are no input.
+        place = names.index("") + 1
+        raise InvalidInput(f"column {place} of {path} has no name: name it, remove it, or say which are the inputs.")
+    return Columns(path, inputs, label, has_classes)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def names_in(schema: Any) -> tuple[str, ...]:
+    """Names of the columns of an Arrow schema, without those that pandas keeps as labels of rows."""
+    index = (schema.pandas_metadata or {}).get("index_columns", [])
+    return tuple(name for name in schema.names if name not in index)
+
+
+def load_pyarrow(part: str, *, kind: str = "") -> ModuleType:
+    """Import pyarrow, or a part of it.
+
+    Raises:
+        InvalidInput: without pyarrow.
+    """
+    try:
+        return import_module(f"pyarrow.{part}" if part else "pyarrow")
+    except ImportError as error:
+        raise InvalidInput(f"{kind} files need pyarrow: install it with pip install 'unweave[data]'.") from error
+
+
+@contextmanager
+def readable(path: Path, *, kind: str) -> Iterator[None]:
+    """Say of what can't be read as such what it needs to be."""
+    try:
+        yield
+    except UnweaveError:
+        raise
+    except FileNotFoundError as error:
+        raise InvalidInput(f"{path} needs to be {kind}, but there is no such file: check the path.") from error
+    # pyarrow raises errors of many kinds for damaged files, which have no class of Python in common.
+    except Exception as error:
+        raise InvalidInput(f"{path} needs to be {kind}: {on_one_line(error)}.") from error
+
+
+def on_one_line(error: Exception) -> str:
+    """What an error of pyarrow says, on one line."""
+    return " ".join(str(error).split()).rstrip(".") or type(error).__name__
+
+
+def rows_of(columns: Columns, batches: Iterable[Any], *, first: int = 1) -> Iterator[Chunk]:
+    """Give chunks of batches that are read one after the other, or what is wrong with the table further down.
 
     Args:
         columns: that are read.
@@ -100,183 +255,6 @@ class TableSource(Source):
         """About how many rows a file has."""
 
 
-@dataclass(frozen=True)
-class ParquetPiece(SourcePiece):
-    """One row group of a file, which is the unit that Parquet reads on its own."""
-
-    columns: Columns
-    row_group: int
-    chunk_rows: int
-
-    def chunks(self) -> Iterator[Chunk]:
-        """Batches of the row group."""
-        file = _open_parquet(self.columns.path)
-        batches = file.iter_batches(batch_size=self.chunk_rows, row_groups=[self.row_group], columns=self.columns.names)
-        before = (file.metadata.row_group(group).num_rows for group in range(self.row_group))
-        yield from _rows_of(self.columns, batches, first=sum(before) + 1)
-
-
-@dataclass(frozen=True)
-class ParquetSource(TableSource):
-    """Read samples from Parquet files with one column per input and one for the label.
-
-    Args:
-        paths, label, inputs: files, and columns in them; all columns but the label are inputs if none are named.
-        has_classes: whether labels are names of classes, which may be text.
-        chunk_rows: rows in memory at once.
-
-    Raises:
-        InvalidInput: if pyarrow is not installed, a file cannot be read or a column is missing.
-    """
-
-    chunk_rows: int = CHUNK_ROWS
-
-    def __post_init__(self) -> None:
-        if self.chunk_rows < 1:
-            raise InvalidInput(f"a chunk needs at least one row, got chunk_rows={self.chunk_rows}.")
-        super().__post_init__()
-
-    def _names(self, path: Path) -> tuple[str, ...]:
-        return names_in(_open_parquet(path).schema_arrow)
-
-    def _count(self, path: Path) -> int | None:
-        return _open_parquet(path).metadata.num_rows
-
-    def pieces(self) -> Iterator[SourcePiece]:
-        """Yield one piece per row group."""
-        for path in self.paths:
-            yield from _parquet_pieces(self.columns(path), self.chunk_rows)
-
-
-def _parquet_pieces(columns: Columns, chunk_rows: int) -> Iterator[ParquetPiece]:
-    for row_group in range(_open_parquet(columns.path).num_row_groups):
-        yield ParquetPiece(columns, row_group, chunk_rows)
-
-
-def _open_parquet(path: Path) -> Any:
-    """The file, with its columns known and no row read."""
-    parquet = load_pyarrow("parquet", kind="Parquet")
-    with readable(path, kind="a Parquet file"):
-        file = parquet.ParquetFile(path)
-        # Names of columns may be damaged as well.
-        names_in(file.schema_arrow)
-    return file
-
-
-@dataclass(frozen=True)
-class ArrowPiece(SourcePiece):
-    """One file, read from its start."""
-
-    columns: Columns
-
-    def chunks(self) -> Iterator[Chunk]:
-        """Batches of the file, as they were written."""
-        yield from _rows_of(self.columns, _arrow_batches(self.columns.path))
-
-
-@dataclass(frozen=True)
-class ArrowSource(TableSource):
-    """Read samples from Arrow files (Feather version 2, IPC files or streams) with one column per input and one label.
-
-    Args:
-        paths, label, inputs: files, and columns in them; all columns but the label are inputs if none are named.
-        has_classes: whether labels are names of classes, which may be text.
-
-    Raises:
-        InvalidInput: if pyarrow is not installed, a file cannot be read or a column is missing.
-    """
-
-    def _names(self, path: Path) -> tuple[str, ...]:
-        return names_in(_open_arrow(path).schema)
-
-    def _count(self, path: Path) -> int | None:
-        file = _open_arrow(path)
-        return file.count_rows() if hasattr(file, "count_rows") else None
-
-    def pieces(self) -> Iterator[SourcePiece]:
-        """Yield one piece per file."""
-        yield from (ArrowPiece(self.columns(path)) for path in self.paths)
-
-
-def _open_arrow(path: Path) -> Any:
-    """The reader of a file or, where it is none, of a stream, with its columns known and no row read."""
-    pyarrow, ipc = load_pyarrow("", kind="Arrow"), load_pyarrow("ipc", kind="Arrow")
-    with readable(path, kind="an Arrow file"):
-        try:
-            reader = ipc.open_file(pyarrow.memory_map(str(path)))
-        except pyarrow.ArrowInvalid:
-            reader = ipc.open_stream(pyarrow.memory_map(str(path)))
-        names_in(reader.schema)
-    return reader
-
-
-def _arrow_batches(path: Path) -> Iterator[Any]:
-    reader = _open_arrow(path)
-    is_file = hasattr(reader, "get_batch")
-    for batch in map(reader.get_batch, range(reader.num_record_batches)) if is_file else reader:
-        # Damaged files name places outside of themselves.
-        batch.validate(full=True)
-        yield batch
-
-
-@dataclass(frozen=True)
-class CsvPiece(SourcePiece):
-    """One file, read from its start."""
-
-    columns: Columns
-    file: CsvFile
-
-    def chunks(self) -> Iterator[Chunk]:
-        """Batches of the file, as large as the reader likes.
-
-        Raises:
-            InvalidInput: with line and column of the first cell that is missing or no number.
-        """
-        names = self.columns.names
-        texts = names[-1:] if self.columns.has_classes else []
-        try:
-            yield from _rows_of(self.columns, self.file.batches(names, texts=texts))
-        except InvalidInput as error:
-            # pyarrow names neither line nor column of what it can't read.
-            raise InvalidInput(self.file.problem(names, texts=texts) or str(error)) from error
-
-
-@dataclass(frozen=True)
-class CsvSource(TableSource):
-    """Read samples from files of separated values with a head line: one column per input, one for the label.
-
-    Files may be compressed (gz, bz2, zst). Blanks around names and numbers are left out; empty cells are refused.
-
-    Args:
-        paths, label, inputs: files, and columns in them; all columns but the label are inputs if none are named.
-        has_classes: whether labels are names of classes, which may be text.
-        separator: between cells; told from the first lines (comma, semicolon, tab, bar or blank) if omitted.
-
-    Raises:
-        InvalidInput: if pyarrow is not installed, a file cannot be read or a column is missing.
-    """
-
-    separator: str | None = field(default=None, kw_only=True)
-
-    def __post_init__(self) -> None:
-        if self.separator is not None and (len(self.separator) != 1 or self.separator in '"\r\n'):
-            raise InvalidInput(f"a separator needs to be one character, no quote or line end, got {self.separator!r}.")
-        super().__post_init__()
-
-    def _file(self, path: Path) -> CsvFile:
-        return CsvFile.of(path, separator=self.separator)
-
-    def _names(self, path: Path) -> tuple[str, ...]:
-        return self._file(path).names
-
-    def _count(self, path: Path) -> int | None:
-        return self._file(path).rows_about
-
-    def pieces(self) -> Iterator[SourcePiece]:
-        """Yield one piece per file."""
-        yield from (CsvPiece(self.columns(path), self._file(path)) for path in self.paths)
-
-
 def table_source(
     paths: tuple[Path, ...],
     *,
@@ -305,7 +283,11 @@ def table_source(
             f"{', '.join(map(str, paths)) or 'none'}."
         )
     if kinds == {CSV}:
+        from unweave.samples.csv_files import CsvSource
+
         return CsvSource(paths, label, inputs, has_classes=has_classes, separator=separator)
+    from unweave.samples.arrow_files import ArrowSource, ParquetSource
+
     kind = ParquetSource if kinds == {PARQUET} else ArrowSource
     return kind(paths, label, inputs, has_classes=has_classes)
 
@@ -330,9 +312,13 @@ def column_names(path: Path) -> tuple[str, ...]:
     if kind is None:
         raise InvalidInput(f"a table needs a name that ends in {', '.join((*PARQUET, *ARROW, *CSV))}, got {path}.")
     if kind == CSV:
+        from unweave.samples.csv_files import CsvFile
+
         names = CsvFile.of(path).names
     else:
-        names = names_in(_open_parquet(path).schema_arrow if kind == PARQUET else _open_arrow(path).schema)
+        from unweave.samples.arrow_files import open_arrow, open_parquet
+
+        names = names_in(open_parquet(path).schema_arrow if kind == PARQUET else open_arrow(path).schema)
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise InvalidInput(f"{path} has more than one column {', '.join(repeated)}: rename or remove them.")
@@ -357,5 +343,9 @@ def _pieces(columns: Columns) -> list[SourcePiece]:
     """All pieces of one file, by its kind."""
     kind = _kind(columns.path)
     if kind == CSV:
+        from unweave.samples.csv_files import CsvFile, CsvPiece
+
         return [CsvPiece(columns, CsvFile.of(columns.path))]
-    return list(_parquet_pieces(columns, CHUNK_ROWS)) if kind == PARQUET else [ArrowPiece(columns)]
+    from unweave.samples.arrow_files import ArrowPiece, parquet_pieces
+
+    return list(parquet_pieces(columns, CHUNK_ROWS)) if kind == PARQUET else [ArrowPiece(columns)]

@@ -7,7 +7,7 @@ from typing import Any, Unpack, cast
 from unweave.exceptions import InvalidInput, UnreadableFile
 from unweave.networks.network import Network
 from unweave.oracles.models.names import is_address, is_object, named_object
-from unweave.oracles.oracle import CallableOracle, Domain, Oracle, OracleSettings
+from unweave.oracles.oracle import MODELS, CallableOracle, Domain, Oracle, OracleSettings, oracle_of_callable
 from unweave.seals import checksum
 
 # Files that hold pickled objects: reading one runs whatever code it names.
