@@ -6,8 +6,7 @@ from contextlib import contextmanager, nullcontext, redirect_stdout
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from unweave.cli.console import Tell
-from unweave.cli.progress import query_progress
+from unweave.cli.console import Tell, query_progress
 from unweave.cli.resume import removing_what_is_empty, telling_what_is_kept
 from unweave.cli.targets import domain_of, oracle_of_target
 from unweave.folders import made

@@ -10,11 +10,11 @@ from unweave.cli.console import (
     TOLERANCE,
     AsJson,
     Seed,
+    counted_progress,
     leave_with,
     show,
     show_json,
 )
-from unweave.cli.progress import counted_progress
 from unweave.writing import envelope
 
 

@@ -12,12 +12,12 @@ from unweave.cli.console import (
     Quiet,
     Seed,
     check_kept,
+    counted_progress,
     leave_when_measured,
     optional_numbers,
     show,
     show_json,
 )
-from unweave.cli.progress import counted_progress
 from unweave.exceptions import InvalidInput
 from unweave.extras import need
 from unweave.oracles.models.names import named_object

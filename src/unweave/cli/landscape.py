@@ -19,12 +19,12 @@ from unweave.cli.console import (
     Tell,
     check_out,
     check_picture,
+    counted_progress,
     save_picture,
     show,
     show_json,
 )
 from unweave.cli.options import Scheduler
-from unweave.cli.progress import counted_progress
 from unweave.exceptions import InvalidInput, NotWritten
 
 if TYPE_CHECKING:

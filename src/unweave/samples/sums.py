@@ -10,6 +10,7 @@ that ``(e - o) / 2`` has the covariance of the error of ``(e + o) / 2``.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
 from itertools import islice
 from typing import Any, Generic, TypeVar
@@ -19,6 +20,7 @@ from jaxtyping import Float64, Int
 
 from unweave.arrays import Points
 from unweave.exceptions import InvalidInput
+from unweave.jobs import dask_client
 from unweave.samples.sources import Chunk, HeldPiece, Labels, Source, SourcePiece, check_chunk
 
 Moments = TypeVar("Moments")
@@ -294,6 +296,16 @@ class DaskCluster(Engine):
             groups = [parts[first : first + BRANCHES] for first in range(0, len(parts), BRANCHES)]
             parts = [self.client.submit(merge_all, *group, pure=False) for group in groups]
         return parts[0]
+
+
+@contextmanager
+def engine_at(scheduler: str | None) -> Iterator[DaskCluster | None]:
+    """Connect to the cluster whose scheduler has this address; None, for this process, without one."""
+    if scheduler is None:
+        yield None
+        return
+    with dask_client(scheduler) as client:
+        yield DaskCluster(client)
 
 
 def accumulate(source: Source, statistic: Statistic[Moments], *, engine: Engine | None = None) -> Sums[Moments]:

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from unweave.cli import progress, run
-from unweave.cli.progress import Progress, query_progress
+from unweave.cli import console, run
+from unweave.cli.console import Progress, query_progress
 from unweave.networks.planted import general_network
 from unweave.oracles.oracle import CallableOracle
 
@@ -55,7 +55,7 @@ def test_every_command_writes_lines_where_stderr_is_no_terminal(
     command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(progress, "LINE_SECONDS", 0.001)
+    monkeypatch.setattr(console, "LINE_SECONDS", 0.001)
     general_network(np.random.default_rng(3), inputs=3, neurons=2).save("secret.safetensors")
     points = np.random.default_rng(0).standard_normal((50, 3))
     samples = np.column_stack([points, points[:, 0] ** 2])
@@ -77,7 +77,7 @@ def test_every_command_writes_lines_where_stderr_is_no_terminal(
 def test_lines_are_written_where_stderr_is_no_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(progress, "LINE_SECONDS", 0.01)
+    monkeypatch.setattr(console, "LINE_SECONDS", 0.01)
     with query_progress(is_shown=True) as shown:
         shown.tell("walking", 0)
         time.sleep(0.1)

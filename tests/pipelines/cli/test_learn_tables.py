@@ -14,8 +14,8 @@ import pyarrow.parquet
 import pytest
 
 import unweave.learn
-from unweave.cli import learn_request, progress, run
-from unweave.cli.progress import Reading
+from unweave.cli import learn_request, run
+from unweave.cli.console import Reading
 from unweave.networks.network import Network
 from unweave.reports.files import read_run
 
@@ -209,7 +209,7 @@ def test_stages_of_all_estimators_are_shown(
 def test_lines_are_written_where_there_is_no_terminal(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    monkeypatch.setattr(progress, "LINE_SECONDS", 0.001)
+    monkeypatch.setattr(console, "LINE_SECONDS", 0.001)
     write("a.parquet")
     assert run([*SQUARED, "a.parquet"]) == 0
     assert re.search(
