@@ -111,6 +111,11 @@ class Tally:
         """How many are identified, and partly identified."""
         return self.ends.count(Outcome.IDENTIFIED), self.ends.count(Outcome.PARTLY_IDENTIFIED)
 
+    def quality(self, *, digits: int = 5) -> str:
+        """How many have the right width, median and worst R2, and the median time."""
+        scores = " ".join(f"{score:{digits + 3}.{digits}f}" for score in (np.median(self.scores), min(self.scores)))
+        return f"{self.right:7d} {scores} {np.median(self.seconds):6.2f}"
+
 
 def tallied(seeds: int, inputs: int, neurons: int, rows: int, noise: float, kind: str = "Gaussian") -> Tally:
     """Plant, fit and compare."""
@@ -139,7 +144,7 @@ def claims(seeds: int, counts: Sequence[int]) -> None:
         identified, partly = tally.counts()
         say(
             f"{rows:7,d} {inputs:6d} {neurons:7d} {noise:5.1f} {identified:10d} {partly:6d} {tally.missed:6d} "
-            f"{tally.right:7d} {np.median(tally.scores):7.4f} {min(tally.scores):7.4f} {np.median(tally.seconds):6.2f}"
+            + tally.quality(digits=4)
         )
 
 
@@ -167,10 +172,7 @@ def inputs_of_tables(seeds: int) -> None:
     for kind in KINDS:
         tally = tallied(seeds, 10, 6, 10_000, 0.1, kind)
         identified, partly = tally.counts()
-        say(
-            f"{kind:12} {identified:10d} {partly:6d} {tally.right:7d} {np.median(tally.scores):8.5f} "
-            f"{min(tally.scores):8.5f} {np.median(tally.seconds):6.2f}"
-        )
+        say(f"{kind:12} {identified:10d} {partly:6d} {tally.quality()}")
 
 
 def width(seeds: int) -> None:
@@ -179,10 +181,7 @@ def width(seeds: int) -> None:
     print(f"{'inputs':>6} {'neurons':>7} {'noise':>5} {'right m':>7} {'R2':>8} {'worst':>8} {'CPU s':>6} {'most':>6}")
     for inputs, neurons, noise in ((10, 12, 1.0), (10, 12, 0.1), (10, 30, 0.1), (5, 15, 0.1), (5, 15, 0.0)):
         tally = tallied(seeds, inputs, neurons, 10_000, noise)
-        say(
-            f"{inputs:6d} {neurons:7d} {noise:5.1f} {tally.right:7d} {np.median(tally.scores):8.5f} "
-            f"{min(tally.scores):8.5f} {np.median(tally.seconds):6.2f} {max(tally.seconds):6.2f}"
-        )
+        say(f"{inputs:6d} {neurons:7d} {noise:5.1f} {tally.quality()} {max(tally.seconds):6.2f}")
 
 
 def written(path: Path, truth: Network, rows: int, noise: float) -> ParquetSource:

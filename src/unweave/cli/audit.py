@@ -8,7 +8,7 @@ import typer
 
 from unweave.cli import console, options
 from unweave.cli.asking import opened
-from unweave.cli.console import AsJson, Out, Overwrite, Quiet, Seed, Tell
+from unweave.cli.console import AsJson, Out, Overwrite, Quiet, Tell
 from unweave.cli.resume import goes_on, journal_of
 from unweave.cli.targets import headers_of, shown_target
 from unweave.exceptions import InvalidInput, NotWritten
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from unweave.oracles.oracle import Oracle
 
 
+@options.with_fields
 def audit(
     target: Annotated[
         str,
@@ -29,9 +30,7 @@ def audit(
             "probabilities.",
         ),
     ],
-    inputs: options.Inputs = None,
-    outputs: options.Outputs = None,
-    output: options.OutputName = None,
+    model: options.AskedModel,
     forms: Annotated[
         str | None,
         typer.Option(help="Forms of answers with commas between, such as '4 decimals,top-1'; all if omitted."),
@@ -47,21 +46,6 @@ def audit(
         float | None, typer.Option("--price-per-1000", help="What a thousand queries cost.")
     ] = None,
     max_seconds: Annotated[float | None, typer.Option(help="End after this time with what is done.")] = None,
-    seed: Seed = 0,
-    scale: options.Scale = None,
-    center: options.Center = None,
-    box: options.Bounds = None,
-    like: options.Like = None,
-    columns: options.Columns = None,
-    is_inside: options.Inside = False,
-    journal: options.JournalPath = None,
-    is_forgetful: options.Forgetful = False,
-    header: options.Header = None,
-    request: options.RequestTemplate = None,
-    answer: options.AnswerPath = None,
-    is_binary: options.Binary = None,
-    concurrency: options.Concurrency = None,
-    timeout: options.Timeout = None,
     html: Annotated[
         Path | None, typer.Option(metavar="PATH", help="Write one HTML file that needs nothing else.")
     ] = None,
@@ -77,36 +61,20 @@ def audit(
     settings: dict[str, Any] = {
         "command": "audit",
         "target": shown_target(target),
-        "inputs": inputs,
-        "outputs": outputs,
-        "output": output,
         "forms": forms,
         "budget": budget,
-        "headers": sorted(headers_of(header or [])),
-        "request": request,
-        "answer": answer,
-        "is_binary": is_binary,
-        "concurrency": concurrency,
-        "timeout": timeout,
         "rate": rate,
         "max_batch": max_batch,
         "price_per_1000": price_per_1000,
         "max_seconds": max_seconds,
-        "seed": seed,
-        "scale": scale,
-        "center": center,
-        "box": None if box is None else list(box),
-        "like": None if like is None else str(like),
-        "columns": columns,
-        "inside": is_inside,
-        "journal": None if journal is None else str(journal),
+        **model.settings(),
     }
     _check_html(html)
-    overwrite = overwrite or goes_on(out, journal, settings)
-    place = journal_of(out, journal, settings, overwrite=overwrite, is_kept=not is_forgetful)
+    overwrite = overwrite or goes_on(out, model.journal, settings)
+    place = journal_of(out, model.journal, settings, overwrite=overwrite, is_kept=not model.is_forgetful)
     # They tell how fast somebody else may ask; where nothing is sent, nothing is slowed down.
     asked = settings if is_address(target) else settings | dict.fromkeys(("rate", "max_batch"))
-    headers = headers_of(header or [])
+    headers = headers_of(model.header or [])
     with opened(target, asked, headers=headers, journal=place, out=out, is_shown=not quiet) as (oracle, tell):
         found = _audited(oracle, settings, tell=tell)
     _deliver(found, settings, html=html, out=out, overwrite=overwrite, as_json=as_json, quiet=quiet)

@@ -8,7 +8,7 @@ import typer
 
 from unweave.cli import options
 from unweave.cli.asking import opened
-from unweave.cli.console import AsJson, Out, Overwrite, Quiet, Seed, Tell, deliver, leave_with, show
+from unweave.cli.console import AsJson, Out, Overwrite, Quiet, Tell, deliver, leave_with, show
 from unweave.cli.dry_run import look_at, show_prospect
 from unweave.cli.resume import goes_on, journal_of
 from unweave.cli.targets import headers_of, shown_target
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from unweave.result import Result
 
 
+@options.with_fields
 def identify(
     target: Annotated[
         str,
@@ -32,9 +33,7 @@ def identify(
             "scikit-learn estimator.",
         ),
     ],
-    inputs: options.Inputs = None,
-    outputs: options.Outputs = None,
-    output: options.OutputName = None,
+    model: options.AskedModel,
     activation: Annotated[str | None, typer.Option(help="Hidden activation; found if omitted.")] = None,
     neurons: Annotated[int | None, typer.Option(min=1, help="Hidden neurons; found if omitted.")] = None,
     budget: Annotated[int | None, typer.Option(min=1, help="Largest number of queries.")] = None,
@@ -43,13 +42,6 @@ def identify(
         float | None, typer.Option(help="Share of the domain that the claim covers; 0.99 in a box, 0.95 elsewhere.")
     ] = None,
     max_seconds: Annotated[float | None, typer.Option(help="End after this time with the best that was found.")] = None,
-    seed: Seed = 0,
-    scale: options.Scale = None,
-    center: options.Center = None,
-    box: options.Bounds = None,
-    like: options.Like = None,
-    columns: options.Columns = None,
-    is_inside: options.Inside = False,
     is_dry: Annotated[
         bool, typer.Option("--dry-run", help="Estimate queries, requests, time and price from at most 50 queries.")
     ] = False,
@@ -58,20 +50,12 @@ def identify(
     ] = None,
     out: Out = None,
     overwrite: Overwrite = False,
-    journal: options.JournalPath = None,
-    is_forgetful: options.Forgetful = False,
-    header: options.Header = None,
-    request: options.RequestTemplate = None,
-    answer: options.AnswerPath = None,
-    is_binary: options.Binary = None,
     rate: Annotated[
         float | None, typer.Option(help="Requests per second, at most.", rich_help_panel=options.SERVER)
     ] = None,
     max_batch: Annotated[
         int | None, typer.Option(min=1, help="Points in a request; 1000 if omitted.", rich_help_panel=options.SERVER)
     ] = None,
-    concurrency: options.Concurrency = None,
-    timeout: options.Timeout = None,
     explain: Annotated[bool, typer.Option("--explain", help="Say of every route why it was taken or not.")] = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
@@ -82,42 +66,26 @@ def identify(
     """
     settings: dict[str, Any] = {
         "target": shown_target(target),
-        "inputs": inputs,
-        "outputs": outputs,
-        "output": output,
         "activation": activation,
         "neurons": neurons,
         "budget": budget,
         "confidence": confidence,
         "coverage": coverage,
         "max_seconds": max_seconds,
-        "seed": seed,
-        "scale": scale,
-        "center": center,
-        "box": None if box is None else list(box),
-        "like": None if like is None else str(like),
-        "columns": columns,
-        "inside": is_inside,
-        "journal": None if journal is None else str(journal),
-        "headers": sorted(headers_of(header or [])),
-        "request": request,
-        "answer": answer,
-        "is_binary": is_binary,
         "rate": rate,
         "max_batch": max_batch,
-        "concurrency": concurrency,
-        "timeout": timeout,
+        **model.settings(),
     }
     _check_estimate(rate, price, is_dry=is_dry)
-    overwrite = overwrite or goes_on(out, journal, settings)
-    place = journal_of(out, journal, settings, overwrite=overwrite, is_kept=not is_forgetful)
-    headers = headers_of(header or [])
+    overwrite = overwrite or goes_on(out, model.journal, settings)
+    place = journal_of(out, model.journal, settings, overwrite=overwrite, is_kept=not model.is_forgetful)
+    headers = headers_of(model.header or [])
     # A function of the user may ask a service: an estimate needs its rate, the run does not.
     without = {"rate": None, "max_batch": None} if is_dry and not is_address(target) else {}
     asked = partial(opened, target, settings | without, headers=headers, journal=place, out=out, is_shown=not quiet)
     if is_dry:
         with asked() as (oracle, _):
-            prospect = look_at(oracle, neurons=neurons, seed=seed, rate=rate, max_batch=max_batch, price=price)
+            prospect = look_at(oracle, neurons=neurons, seed=model.seed, rate=rate, max_batch=max_batch, price=price)
         show_prospect(prospect, as_json=as_json)
         return
     with asked() as (oracle, tell):

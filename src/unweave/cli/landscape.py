@@ -42,13 +42,6 @@ MOST_SIZES = 10_000
 NEURONS, INPUTS, ACTIVATION, SAMPLES = "8:14", "10", "softplus(10.0)", 100
 
 
-class SearchName(StrEnum):
-    """How a run looks for a minimum."""
-
-    NEWTON = "newton"
-    GRADIENT = "gradient"
-
-
 @dataclass(frozen=True)
 class Found:
     """What was measured, and how it is shown; pictures are drawn when they are wanted.
@@ -64,6 +57,13 @@ class Found:
     headline: str
     report: "RenderableType"
     draw: Callable[[], "Picture"]
+
+
+class SearchName(StrEnum):
+    """How a run looks for a minimum."""
+
+    NEWTON = "newton"
+    GRADIENT = "gradient"
 
 
 def landscape(

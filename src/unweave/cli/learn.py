@@ -6,7 +6,7 @@ samples, the seed, and where the result goes.
 
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -28,6 +28,7 @@ from unweave.cli.console import (
     numbers,
     shown,
 )
+from unweave.cli.options import parameters_of
 from unweave.exceptions import InvalidInput, NotWritten, UnweaveError
 from unweave.extras import need
 
@@ -367,26 +368,14 @@ def _command(name: str, options: type[Learner]) -> Callable[..., None]:
         request = LearnRequest(**{each.name: given.pop(each.name) for each in fields(LearnRequest)})
         _learn(name, options(**given), request)
 
-    shared = _parameters(LearnRequest)
+    shared = parameters_of(LearnRequest)
     names = [each.name for each in shared]
     samples, others = shared[: names.index("seed")], shared[names.index("seed") :]
-    parameters = [*samples, *_parameters(options), *others]
+    parameters = [*samples, *parameters_of(options), *others]
     command.__doc__ = options.__doc__
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return command
-
-
-def _parameters(options: Any) -> list[inspect.Parameter]:
-    return [
-        inspect.Parameter(
-            each.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=inspect.Parameter.empty if each.default is MISSING else each.default,
-            annotation=each.type,
-        )
-        for each in fields(options)
-    ]
 
 
 app = typer.Typer(

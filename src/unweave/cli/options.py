@@ -1,9 +1,14 @@
 """Options that several commands have beside TARGET: sizes, where a model may be asked, journals and servers."""
 
+import inspect
+from collections.abc import Callable
+from dataclasses import MISSING, dataclass, fields, is_dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
+
+from unweave.cli.console import Seed
 
 # Heading of the options of servers in the help.
 SERVER = "Servers"
@@ -76,3 +81,77 @@ Scheduler = Annotated[
         help="Where independent runs are computed: processes, processes:4, or a Dask scheduler such as tcp://host:8786.",
     ),
 ]
+
+
+@dataclass(frozen=True)
+class AskedModel:
+    """What every command that asks a model takes: sizes, where it may be asked, journal and server."""
+
+    inputs: Inputs = None
+    outputs: Outputs = None
+    output: OutputName = None
+    seed: Seed = 0
+    scale: Scale = None
+    center: Center = None
+    box: Bounds = None
+    like: Like = None
+    columns: Columns = None
+    is_inside: Inside = False
+    journal: JournalPath = None
+    is_forgetful: Forgetful = False
+    header: Header = None
+    request: RequestTemplate = None
+    answer: AnswerPath = None
+    is_binary: Binary = None
+    concurrency: Concurrency = None
+    timeout: Timeout = None
+
+    def settings(self) -> dict[str, Any]:
+        """Give what is remembered of them: of headers their names."""
+        from unweave.cli.targets import headers_of
+
+        given = {name: value for name, value in vars(self).items() if name not in ("header", "is_forgetful")}
+        given["inside"] = given.pop("is_inside")
+        given["headers"] = sorted(headers_of(self.header or []))
+        paths = {name: None if given[name] is None else str(given[name]) for name in ("like", "journal")}
+        return given | paths | {"box": None if self.box is None else list(self.box)}
+
+
+def parameters_of(options: Any) -> list[inspect.Parameter]:
+    """Give one parameter for every field of a class of options."""
+    return [
+        inspect.Parameter(
+            each.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=inspect.Parameter.empty if each.default is MISSING else each.default,
+            annotation=each.type,
+        )
+        for each in fields(options)
+    ]
+
+
+def with_fields(command: Callable[..., None]) -> Callable[..., None]:
+    """Give Typer a function with one parameter for every field of those parameters that are classes of options."""
+    hints = get_type_hints(command, include_extras=True)
+    classes = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+
+    def run(**given: Any) -> None:
+        made = {
+            name: kind(**{each.name: given.pop(each.name) for each in fields(kind)}) for name, kind in classes.items()
+        }
+        command(**made, **given)
+
+    own = inspect.signature(command).parameters.values()
+    of_all = [
+        more
+        for each in own
+        for more in (
+            parameters_of(classes[each.name])
+            if each.name in classes
+            else [each.replace(kind=inspect.Parameter.KEYWORD_ONLY)]
+        )
+    ]
+    run.__doc__, run.__name__ = command.__doc__, command.__name__
+    run.__annotations__ = {each.name: each.annotation for each in of_all}
+    run.__signature__ = inspect.Signature(of_all)  # type: ignore[attr-defined]
+    return run

@@ -5,18 +5,8 @@ from typing import Annotated
 
 import typer
 
-from unweave.cli.console import (
-    AsJson,
-    Quiet,
-    Seed,
-    check_kept,
-    counted_progress,
-    leave_when_measured,
-    optional_numbers,
-    save_picture,
-    show,
-    show_json,
-)
+from unweave.cli import console
+from unweave.cli.console import AsJson, Quiet, Seed
 from unweave.exceptions import InvalidInput
 from unweave.extras import need
 from unweave.writing import envelope
@@ -58,15 +48,15 @@ def reproduce(
     from unweave.reproduce.registry import Request, reproduction_named
 
     sizes = {"width": width, "layers": layers, "epochs": epochs, "batch": batch, "images": images, "seeds": seeds} | {
-        "depths": optional_numbers(depths, int, "--depths"),
-        "prox": optional_numbers(prox, float, "--prox"),
+        "depths": console.optional_numbers(depths, int, "--depths"),
+        "prox": console.optional_numbers(prox, float, "--prox"),
     }
     wanted = reproduction_named(name)
     if out is None:
         raise InvalidInput("reproduce needs --out, the folder in which trainings and numbers are kept.")
     need("matplotlib", purpose="the pictures of reproduce")
-    check_kept(out)
-    with counted_progress(is_shown=not quiet, unit="trainings done") as tell:
+    console.check_kept(out)
+    with console.counted_progress(is_shown=not quiet, unit="trainings done") as tell:
         request = Request(
             out=out,
             data=data,
@@ -80,15 +70,15 @@ def reproduce(
         found = wanted.run(request)
     # Shown first, so that a full disk does not cost the result.
     if as_json:
-        show_json(found.as_document())
+        console.show_json(found.as_document())
     else:
-        show(found.headline() if quiet else found.report())
+        console.show(found.headline() if quiet else found.report())
     found.save(out)
     for file, figure in found.pictures().items():
-        save_picture(figure, out / file)
+        console.save_picture(figure, out / file)
     if not (quiet or as_json):
         typer.echo(f"Numbers and pictures are in {out}", err=True)
-    leave_when_measured(is_complete=found.is_complete)
+    console.leave_when_measured(is_complete=found.is_complete)
 
 
 def _show_list(*, as_json: bool) -> None:
@@ -98,11 +88,11 @@ def _show_list(*, as_json: bool) -> None:
 
     if as_json:
         names = [{"work": each.work, "number": each.number, "shows": each.shows} for each in REPRODUCTIONS.values()]
-        show_json(envelope("list of reproductions") | {"reproductions": names})
+        console.show_json(envelope("list of reproductions") | {"reproductions": names})
         return
     table = Table(box=None, pad_edge=False)
     table.add_column("name", no_wrap=True)
     table.add_column("shows")
     for name, each in REPRODUCTIONS.items():
         table.add_row(name, each.shows)
-    show(table)
+    console.show(table)

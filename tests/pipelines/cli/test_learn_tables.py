@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import unweave.learn
-from unweave.cli import learn_request, run
+from unweave.cli import learn, run
 from unweave.cli.console import Reading
 from unweave.networks.network import Network
 from unweave.reports.files import read_run
@@ -108,7 +108,7 @@ def test_pictures_need_two_classes(capsys: pytest.CaptureFixture) -> None:
 def test_rows_that_were_left_out_are_told(
     rows: int, is_cut: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    monkeypatch.setattr(learn_request, "MOST_NUMBERS", 3 * rows)
+    monkeypatch.setattr(learn, "MOST_NUMBERS", 3 * rows)
     write("a.csv")
     assert run([*SQUARED, "a.csv", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)

@@ -122,11 +122,7 @@ def sweep(
     """Explore several numbers of neurons for one of inputs, or the reverse.
 
     Args:
-        design: what is planted.
-        neurons: of planted and learnt networks.
-        inputs: of both.
-        search: how a run looks for a minimum; Levenberg-Marquardt if omitted.
-        seed: together with the size it determines every random number.
+        design, neurons, inputs, search, seed: as in `explore`, which is called for every size.
         workers: where sizes are computed, as in `run_jobs`.
         kept: sizes that are done, and the place of those that will be.
         progress: hears of every size that is done.

@@ -44,11 +44,11 @@ class GradientTable:
 
     surplus: float = 1.15
     more_cells: int = 6
+    centring: tuple[int, float] = (6, 0.05)
     pool: int = 40
     roomy: int = 6
     mirrored: int = 12
     sides: int = 3
-    centring: tuple[int, float] = (6, 0.05)
     share_of_room: float = 0.9
     longest_step: float = 50.0
     beside: tuple[float, float] = (0.03, 1.0)

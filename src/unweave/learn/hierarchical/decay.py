@@ -23,11 +23,11 @@ class DecayChoice:
         steps: of every fit on the way.
     """
 
-    decays: tuple[float, ...] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
     folds: int = 4
     at_stake: float = 0.01
     restarts: int = 2
     steps: int = 30
+    decays: tuple[float, ...] = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0, 10.0, 100.0)
 
     def __call__(
         self,

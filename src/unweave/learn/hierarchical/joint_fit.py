@@ -99,9 +99,9 @@ class HierarchicalFit:
 
     network: QuadraticDenseNet
     student: Student
+    start_losses: tuple[float, ...]
     vector: Parameters
     relative_loss: float
-    start_losses: tuple[float, ...]
     steps: int
     decay: float = 0.0
 
@@ -185,7 +185,7 @@ class JointLevenbergMarquardt:
         assert best is not None
         network = student.network(best.vector, unit=unit)
         relative = best.losses[-1] / problem.unit_loss
-        return HierarchicalFit(network, student, best.vector, relative, tuple(losses), steps, self.decay)
+        return HierarchicalFit(network, student, tuple(losses), best.vector, relative, steps, self.decay)
 
     def _have_agreed(self, losses: Sequence[float]) -> bool:
         """Whether enough starts have ended at the lowest loss."""
@@ -219,7 +219,7 @@ class JointLevenbergMarquardt:
             vector, steps = run.vector, steps + len(run.losses) - 1
             relative = problem._replace(settings=replace(self, decay=0.0)).total(vector) / problem.unit_loss
             network = fit.student.network(vector, unit=unit)
-            yield HierarchicalFit(network, fit.student, vector, relative, fit.start_losses, steps, decay)
+            yield HierarchicalFit(network, fit.student, fit.start_losses, vector, relative, steps, decay)
 
     def _problem(
         self, student: Student, points: Points, labels: PerPoint, loss: Loss | None

@@ -51,23 +51,23 @@ class UnionRules:
     most_halfspaces: int = 32
     choosing_share: float = 0.3
     starts: int = 2
+    penalties: tuple[float, ...] = (0.001, 0.01, 0.1, 1.0, 10.0)
+    first_penalties: tuple[float, ...] = (0.01, 1.0)
     least_gain: float = 0.01
     patience: int = 2
     few: int = 8
+    screening: tuple[int, int] = (3_000, 8)
     fewer_steps: int = 40
     sharp_steps: int = 80
     standard_errors: float = 0.1
-    penalties: tuple[float, ...] = (0.001, 0.01, 0.1, 1.0, 10.0)
-    first_penalties: tuple[float, ...] = (0.01, 1.0)
+    soft: SoftRules = field(default_factory=SoftRules)
     flips: float = 0.02
     most_flips: float = 0.4
     corner: float = 4.0
     most_samples: int = 10_000
-    screening: tuple[int, int] = (3_000, 8)
     rival: float = 1.2
     far: float = 1e6
     is_final: bool = True
-    soft: SoftRules = field(default_factory=SoftRules)
 
 
 UNION_RULES = UnionRules()

@@ -149,17 +149,11 @@ def trainings_page(document: Document, origin: Origin) -> Page:
         Axis("root of the loss", max(low / 3, 1e-300), max(3 * high, 1e-299), is_log=True),
         [Series("worst training", worst, "dots")],
     )
-    return Page(
-        title="Gradient descent on random labels",
-        kind="Landscape of training",
-        details=origin.details,
-        sections=(
-            Section("curve", "Where trainings end", (figure(shown, "Root of the loss of the worst training."),)),
-            Section("numbers", "All numbers of neurons", (told,)),
-            *origin.sections(),
-        ),
-        data={"name": "training curves"},
+    sections = (
+        Section("curve", "Where trainings end", (figure(shown, "Root of the loss of the worst training."),)),
+        Section("numbers", "All numbers of neurons", (told,)),
     )
+    return _page_of_curves("Gradient descent on random labels", sections, origin, "training curves")
 
 
 def activations_page(document: Document, origin: Origin) -> Page:
@@ -173,15 +167,17 @@ def activations_page(document: Document, origin: Origin) -> Page:
         Axis("activation", min(values), max(values)),
         [Series(curve["name"], list(zip(arguments, curve["values"], strict=True))) for curve in curves],
     )
+    drawn = Section("curve", "Values", (figure(shown, "Activations of [soltanolkotabi, Fig. 1]."),))
+    return _page_of_curves("Activations", (drawn,), origin, "activation curves")
+
+
+def _page_of_curves(title: str, sections: tuple[Section, ...], origin: Origin, name: str) -> Page:
     return Page(
-        title="Activations",
+        title=title,
         kind="Landscape of training",
         details=origin.details,
-        sections=(
-            Section("curve", "Values", (figure(shown, "Activations of [soltanolkotabi, Fig. 1]."),)),
-            *origin.sections(),
-        ),
-        data={"name": "activation curves"},
+        sections=(*sections, *origin.sections()),
+        data={"name": name},
     )
 
 

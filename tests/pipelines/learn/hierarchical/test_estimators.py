@@ -56,12 +56,17 @@ def test_superfluous_features_are_noticed(seed: int) -> None:
     assert "(3, 1)" in model.result_.reason
 
 
-def test_noise_is_not_identified_as_exact(seed: int) -> None:
+def with_noise(seed: int, *, rows: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Points, labels of a teacher of two levels, and the same with noise of a twentieth of their spread."""
     rng = np.random.default_rng(seed)
     teacher = make_teacher(rng, inputs=8, widths=(3, 1), level_weights=(1.0, 0.3))
-    points = rng.standard_normal((1_000, 8))
+    points = rng.standard_normal((rows, 8))
     clean = teacher(points)[:, 0]
-    noisy = clean + 0.05 * np.std(clean) * rng.standard_normal(1_000)
+    return points, clean, clean + 0.05 * np.std(clean) * rng.standard_normal(rows)
+
+
+def test_noise_is_not_identified_as_exact(seed: int) -> None:
+    points, _, noisy = with_noise(seed, rows=1_000)
     model = HierarchicalRegressor((3, 1), random_state=seed).fit(points, noisy)
     assert model.outcome_ is Outcome.PARTLY_IDENTIFIED
     assert model.certificate_.fitted_error == pytest.approx(0.0025, rel=0.3)
@@ -129,11 +134,7 @@ def test_real_labels_are_never_worse_than_their_mean(widths: tuple[int, ...], sp
 
 
 def test_noise_needs_few_starts_and_exact_labels_no_decay(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    teacher = make_teacher(rng, inputs=8, widths=(3, 1), level_weights=(1.0, 0.3))
-    points = rng.standard_normal((1_500, 8))
-    clean = teacher(points)[:, 0]
-    noisy = clean + 0.05 * np.std(clean) * rng.standard_normal(1_500)
+    points, clean, noisy = with_noise(seed, rows=1_500)
     model = HierarchicalRegressor((3, 1), random_state=seed).fit(points, noisy)
     assert model.certificate_.starts < 10
     assert model.certificate_.best_starts >= 2
