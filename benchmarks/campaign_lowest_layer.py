@@ -53,7 +53,7 @@ def judge(
     labels = upper(unit_named(name)(plain @ true.T - levels))
     labels = labels + rng.uniform(*noise) * np.std(labels) * rng.standard_normal(samples)
     neurons = len(true) if rng.random() < 0.1 else None
-    model = LowestLayerRegressor(unit=name, neurons=neurons, random_state=seed).fit(shape.points(plain), labels)
+    model = LowestLayerRegressor(activation=name, neurons=neurons, random_state=seed).fit(shape.points(plain), labels)
     if model.outcome_ is Outcome.NOT_IDENTIFIED:
         return Judged(Verdict.HONEST_NO, model.result_.reason[:120])
     is_active = shape.draw(rng, FRESH) @ true.T >= levels

@@ -225,6 +225,25 @@ def test_a_way_between_methods_through_a_shared_module_is_noticed() -> None:
     assert methods_imported_from_beside(graph) == {("identification.reasons", "identification.plateaus.route")}
 
 
+def methods_behind_their_doors(graph: Graph) -> set[tuple[str, str]]:
+    """Imports of a method by what should go through a door: audits identify networks as users do."""
+    return {
+        (module, imported)
+        for module, targets in graph.items()
+        for imported in targets
+        if module.startswith("exposure") and method_of(imported)
+    }
+
+
+def test_audits_go_through_doors() -> None:
+    assert not methods_behind_their_doors(package_graph())
+
+
+def test_an_audit_that_passes_by_a_door_is_noticed() -> None:
+    graph = {"exposure.entry": frozenset({"identification.identifier", "identification.poles.slabs"})}
+    assert methods_behind_their_doors(graph) == {("exposure.entry", "identification.poles.slabs")}
+
+
 def product_importing_reproduce(graph: Graph) -> set[str]:
     """Modules beside commands that import what reproduces published work."""
     importers = {module for module, targets in graph.items() if any(each.startswith("reproduce") for each in targets)}

@@ -61,7 +61,7 @@ def correction(
     given = {name: value for name, value in settings.items() if value is not None}
     with counted_progress(is_shown=not quiet, unit="trainings done") as tell:
         tell("loading", 0)
-        given |= {"folder": out, "max_seconds": max_seconds, "random_state": seed, "on_progress": tell}
+        given |= {"folder": out, "seconds": max_seconds, "random_state": seed, "on_progress": tell}
         # What a model prints must not get between the results.
         with redirect_stdout(sys.stderr):
             result = _measured(model, data, epochs, given)

@@ -234,7 +234,7 @@ class LowestLayer(Learner):
     """Recover the lowest layer under any upper function, from Gaussian inputs and high thresholds."""
 
     name = "LowestLayerRegressor"
-    unit: Annotated[str, typer.Option(help="Kind of the neurons: step, relu or sigmoid.")] = "relu"
+    activation: Annotated[str, typer.Option(help="Activation of the neurons: step, relu or sigmoid.")] = "relu"
     neurons: Neurons = None
 
 

@@ -50,7 +50,7 @@ def measure_feature_correction(
     thawed: str = "corrected",
     has_layerwise: bool = True,
     tolerance: float = 2e-3,
-    max_seconds: float | None = None,
+    seconds: float | None = None,
     folder: str | Path | None = None,
     on_progress: Progress | None = None,
     random_state: int = 0,
@@ -81,7 +81,7 @@ def measure_feature_correction(
         thawed: whether thawed units start "corrected", from training them alone, or "random".
         has_layerwise: whether units are trained one after the other, too.
         tolerance: differences of scores that do not matter, by default 0.2 points, which matter to nobody; chosen.
-        max_seconds: stop after this time; a training that does not end before it does not count.
+        seconds: stop after this time; a training that does not end before it does not count.
         folder: where trainings are kept, so that the same call goes on after it was stopped, also with more seeds.
         on_progress: called with what is trained, and how many trainings are done.
         random_state: first seed.
@@ -95,7 +95,7 @@ def measure_feature_correction(
     recipe = Recipe() if recipe is None else recipe
     _check_recipe(recipe)
     _check_numbers(
-        windows=windows, depths=depths, seeds=seeds, prox=prox, max_seconds=max_seconds, tolerance=tolerance,
+        windows=windows, depths=depths, seeds=seeds, prox=prox, seconds=seconds, tolerance=tolerance,
         random_state=random_state,
     )  # fmt: skip
     samples = check_samples(data, has_validation=len(prox) > 1, random_state=random_state)
@@ -112,7 +112,7 @@ def measure_feature_correction(
     }
     store = MemoryStore() if folder is None else FolderStore.open(folder, configuration)
     tell = (lambda *_: None) if on_progress is None else on_progress
-    _MeasurementRun(subject, samples, store, Deadline.after(max_seconds), tell)(plan.trainings())
+    _MeasurementRun(subject, samples, store, Deadline.after(seconds), tell)(plan.trainings())
     return Summary(plan, subject, samples, store, tolerance=tolerance).result()
 
 
@@ -193,7 +193,7 @@ def _check_numbers(
     depths: Sequence[int] | None,
     seeds: int,
     prox: Sequence[float],
-    max_seconds: float | None,
+    seconds: float | None,
     tolerance: float,
     random_state: int,
 ) -> None:
@@ -207,8 +207,8 @@ def _check_numbers(
         raise InvalidInput(f"depths need to be whole numbers, got {depths}.")
     if not all(_is_finite(each) and each >= 0 for each in prox) or len(set(prox)) < len(prox):
         raise InvalidInput(f"prox needs different finite strengths of at least 0, got {tuple(prox)}.")
-    if max_seconds is not None and not max_seconds > 0:
-        raise InvalidInput(f"max_seconds needs to be above 0, got {max_seconds}: leave it out for no limit.")
+    if seconds is not None and not seconds > 0:
+        raise InvalidInput(f"seconds needs to be above 0, got {seconds}: leave it out for no limit.")
     if not _is_finite(tolerance) or tolerance < 0:
         raise InvalidInput(f"tolerance needs to be a finite number of at least 0, got {tolerance}.")
 

@@ -73,7 +73,7 @@ class _Hierarchical(NetworkEstimator):
         signed: bool = False,
         mean_squares: Any = None,
         decay: float | None = None,
-        max_seconds: float | None = None,
+        seconds: float | None = None,
         solver: JointLevenbergMarquardt | None = None,
         validation_fraction: float = 0.2,
         random_state: Any = None,
@@ -84,7 +84,7 @@ class _Hierarchical(NetworkEstimator):
         self.signed = signed
         self.mean_squares = mean_squares
         self.decay = decay
-        self.max_seconds = max_seconds
+        self.seconds = seconds
         self.solver = solver
         self.validation_fraction = validation_fraction
         self.random_state = random_state
@@ -119,7 +119,7 @@ class _Hierarchical(NetworkEstimator):
             )
         outcome, reason = training.outcome_of(certificate)
         diagnostics = diagnostics_of(fit.network, points, labels, student.parameters)
-        self.fit_, self.decay_ = fit, fit.decay
+        self.trained_, self.decay_ = fit, fit.decay
         cost = Cost(samples=len(points), seconds=stages.seconds)
         return self._keep(Result(outcome, reason, fit.network, certificate, diagnostics, cost), points)
 
@@ -160,9 +160,9 @@ class _Hierarchical(NetworkEstimator):
         return replace(solver, restarts=probing)(student, points, labels, rng=rng, loss=training.loss), rng
 
     def _seconds(self) -> float | None:
-        seconds = getattr(self, "max_seconds", None)
+        seconds = getattr(self, "seconds", None)
         if seconds is not None and not (isinstance(seconds, int | float) and seconds >= 0):
-            raise InvalidInput(f"max_seconds needs to be None or a number from 0 on, got {seconds!r}.")
+            raise InvalidInput(f"seconds needs to be None or a number from 0 on, got {seconds!r}.")
         return seconds
 
     def _solver(self, default: JointLevenbergMarquardt) -> tuple[JointLevenbergMarquardt, bool]:
@@ -205,7 +205,7 @@ class HierarchicalRegressor(_Hierarchical, NetworkRegressor):
         mean_squares: E[x^2] if it is known; found with the network if None.
         decay: weight of the squared parameters, in units in which inputs and their squares have size 1; None to choose
             it by held-out rows if labels are not met exactly, or to leave it to a given solver.
-        max_seconds: end training after this time with the best that was found.
+        seconds: end training after this time with the best that was found.
         solver: settings of the training, a `JointLevenbergMarquardt`.
         validation_fraction: share of samples that judge the result.
         random_state: seed or generator for starts and held out samples.
@@ -215,7 +215,7 @@ class HierarchicalRegressor(_Hierarchical, NetworkRegressor):
         network_: the network, a `QuadraticDenseNet`.
         certificate_: what held out samples and the flat directions of the fit say about it.
         outcome_: identified, partly identified or not identified.
-        fit_: losses of all starts.
+        trained_: how training went, with the losses of all starts.
         decay_: the weight decay that was used.
 
     >>> import numpy as np
@@ -236,7 +236,7 @@ class HierarchicalRegressor(_Hierarchical, NetworkRegressor):
         mean_squares: Any = None,
         decay: float | None = None,
         fit_affine: bool = True,
-        max_seconds: float | None = None,
+        seconds: float | None = None,
         solver: JointLevenbergMarquardt | None = None,
         validation_fraction: float = 0.2,
         random_state: Any = None,
@@ -248,7 +248,7 @@ class HierarchicalRegressor(_Hierarchical, NetworkRegressor):
             signed=signed,
             mean_squares=mean_squares,
             decay=decay,
-            max_seconds=max_seconds,
+            seconds=seconds,
             solver=solver,
             validation_fraction=validation_fraction,
             random_state=random_state,
@@ -285,14 +285,14 @@ class HierarchicalClassifier(_Hierarchical, BinaryClassifier):
         mean_squares: E[x^2] if it is known; the mean over the samples if None.
         decay: weight of the squared parameters, in units in which inputs and their squares have size 1; None to choose
             it by held-out rows if labels are not met exactly, or to leave it to a given solver.
-        max_seconds: end training after this time with the best that was found.
+        seconds: end training after this time with the best that was found.
         solver: settings of the training, a `JointLevenbergMarquardt`; by default one with a little weight decay.
         validation_fraction: share of samples that judge the result.
         random_state: seed or generator for starts and held out samples.
 
     Attributes:
         classes_: the two classes.
-        result_, network_, certificate_, outcome_, fit_, decay_: as for `HierarchicalRegressor`.
+        result_, network_, certificate_, outcome_, trained_, decay_: as for `HierarchicalRegressor`.
     """
 
     def fit(self, X: Any, y: Any) -> "HierarchicalClassifier":

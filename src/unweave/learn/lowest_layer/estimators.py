@@ -46,7 +46,7 @@ class LowestLayerRegressor(NetworkRegressor):
     polynomial otherwise. Without units the prediction is the mean of the labels.
 
     Args:
-        unit: step, relu or sigmoid.
+        activation: of the units: step, relu or sigmoid.
         neurons: number of units; found from the samples if None.
         random_state: seed of splits, starts and subsamples.
 
@@ -58,8 +58,10 @@ class LowestLayerRegressor(NetworkRegressor):
         result_, network_, certificate_: see `Result`; the network maps inputs to the values of the units.
     """
 
-    def __init__(self, *, unit: str = "relu", neurons: int | None = None, random_state: int | None = None) -> None:
-        self.unit = unit
+    def __init__(
+        self, *, activation: str = "relu", neurons: int | None = None, random_state: int | None = None
+    ) -> None:
+        self.activation = activation
         self.neurons = neurons
         self.random_state = random_state
 
@@ -67,10 +69,10 @@ class LowestLayerRegressor(NetworkRegressor):
         """Find the units, then fit the upper part.
 
         Raises:
-            InvalidInput: for an unknown unit, or a number of neurons below 1.
+            InvalidInput: for an unknown activation, or a number of neurons below 1.
         """
         points, labels = self._check_samples(X, y)
-        unit, neurons, stages = unit_named(self.unit), check_neurons(self.neurons), Stages()
+        unit, neurons, stages = unit_named(self.activation), check_neurons(self.neurons), Stages()
         rng = np.random.default_rng(seed_of(self.random_state))
         found = fit_lowest_layer(points, labels, unit, rng, neurons=neurons, stages=stages)
         with stages("upper"):

@@ -52,7 +52,7 @@ def unit_named(name: str) -> Activation:
     Raises:
         InvalidInput: if there is none.
     """
-    return entry_named(name, UNITS, kind="unit")
+    return entry_named(name, UNITS, kind="activation of units with thresholds")
 
 
 def unit_coefficients(unit: Activation, threshold: float, degree: int) -> Float64[np.ndarray, "degrees"]:

@@ -106,7 +106,7 @@ def test_memory_and_folder_give_the_same_table(whole: Measured) -> None:
 
 def test_time_that_is_over_gives_a_partial_report_and_goes_on(whole: Measured, tmp_path: Path) -> None:
     model, data = SmallConvolutions(), small_images(whole.seed)
-    partial = unweave.measure_feature_correction(model, data, folder=tmp_path, max_seconds=0.01, **QUICK)
+    partial = unweave.measure_feature_correction(model, data, folder=tmp_path, seconds=0.01, **QUICK)
     assert not partial.is_complete
     assert f"{len(partial.missing)} of" in " ".join(partial.notes)
     assert told(unweave.measure_feature_correction(model, data, folder=tmp_path, **QUICK)) == told(whole.result)
@@ -205,14 +205,14 @@ def test_trainings_that_diverge_are_told_and_nothing_is_concluded(seed: int) -> 
         ({"depths": (1.5,)}, "whole numbers"),
         ({"prox": (float("nan"),)}, "prox needs"),
         ({"prox": (float("inf"), 1.0)}, "prox needs"),
-        ({"max_seconds": float("nan")}, "above 0"),
+        ({"seconds": float("nan")}, "above 0"),
         ({"tolerance": float("nan")}, "tolerance needs"),
         ({"random_state": -1}, "random_state needs"),
         ({"seeds": 1.0}, "at least 1 seed"),
         ({"recipe": Recipe(learning_rate=-1)}, "learning rate"),
         ({"recipe": Recipe(learning_rate=float("nan"))}, "learning rate"),
         ({"seeds": 0}, "at least 1 seed"),
-        ({"max_seconds": 0.0}, "above 0"),
+        ({"seconds": 0.0}, "above 0"),
         ({"train": lambda _, __, ___, ____: None}, "too many positional arguments"),
         ({"thawed": "frozen"}, "thawed needs to be one of"),
         ({"recipe": Recipe(epochs=0)}, "at least 1 epoch"),

@@ -161,7 +161,7 @@ def test_time_that_is_over_ends_with_what_was_found(seed: int) -> None:
     rng = np.random.default_rng(seed)
     points = rng.standard_normal((400, 5))
     labels = rng.standard_normal(400)
-    model = HierarchicalRegressor((3, 2), max_seconds=0.0, random_state=seed).fit(points, labels)
+    model = HierarchicalRegressor((3, 2), seconds=0.0, random_state=seed).fit(points, labels)
     assert model.certificate_.starts <= 2
     assert model.outcome_ is Outcome.NOT_IDENTIFIED
     assert np.all(np.isfinite(model.predict(points)))
@@ -169,7 +169,7 @@ def test_time_that_is_over_ends_with_what_was_found(seed: int) -> None:
 
 @pytest.mark.parametrize(
     ("settings", "message"),
-    [({"decay": -1.0}, "decay needs"), ({"decay": "much"}, "decay needs"), ({"max_seconds": -1}, "max_seconds needs")],
+    [({"decay": -1.0}, "decay needs"), ({"decay": "much"}, "decay needs"), ({"seconds": -1}, "seconds needs")],
 )
 @pytest.mark.usefixtures("without_type_checks")
 def test_settings_of_training_that_make_no_sense_are_refused(settings: dict, message: str, seed: int) -> None:

@@ -45,7 +45,7 @@ def test_two_neurons_that_were_taken_for_one_are_nearer_than_the_resolution(gap:
     true = np.array([[1.0, 0.0, 0.0], [np.cos(gap), np.sin(gap), 0.0], [0.0, 0.0, 1.0]])
     points = rng.standard_normal((3_000, 3))
     labels = np.maximum(points @ true.T - 0.9, 0.0) @ [1.0, -0.7, 1.3]
-    found = LowestLayerRegressor(unit="relu", random_state=seed).fit(points, labels)
+    found = LowestLayerRegressor(activation="relu", random_state=seed).fit(points, labels)
     certificate = found.certificate_
     if found.outcome_ is Outcome.IDENTIFIED:
         assert len(found.weights_) == 2
@@ -68,4 +68,4 @@ def fitted(
     rng = np.random.default_rng(seed)
     true, points = planted_rows(rng, 3, 4, mixing=0.5), rng.standard_normal((8_000, 4))
     labels = upper(unit_named(unit)(points @ true.T - threshold)) + noise * rng.standard_normal(8_000)
-    return LowestLayerRegressor(unit=unit, neurons=neurons, random_state=seed[-1]).fit(points, labels), true
+    return LowestLayerRegressor(activation=unit, neurons=neurons, random_state=seed[-1]).fit(points, labels), true

@@ -16,7 +16,7 @@ from unweave.result import Outcome
 
 ESTIMATORS = [
     LowestLayerRegressor(random_state=0),
-    pytest.param(LowestLayerRegressor(unit="step", random_state=0), marks=pytest.mark.slow),
+    pytest.param(LowestLayerRegressor(activation="step", random_state=0), marks=pytest.mark.slow),
     HalfspaceIntersectionClassifier(neurons=1, random_state=0),
     # Without a given number several are tried in every fit.
     pytest.param(HalfspaceIntersectionClassifier(random_state=0), marks=pytest.mark.slow),
@@ -93,7 +93,7 @@ def test_a_regressor_of_steps_predicts_by_a_table(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows, points = planted_rows(rng, 2, 2), rng.standard_normal((8_000, 2))
     labels = values_of(points, rows, 1.0, STEP) @ [1.0, 3.0]
-    model = LowestLayerRegressor(unit="step", random_state=seed).fit(points[:6_000], labels[:6_000])
+    model = LowestLayerRegressor(activation="step", random_state=seed).fit(points[:6_000], labels[:6_000])
     assert model.network_ is not None
     assert model.units(points).shape == (8_000, 2)
     # Rows are within half a degree: few points lie between them and the planted ones.
@@ -102,8 +102,8 @@ def test_a_regressor_of_steps_predicts_by_a_table(seed: int) -> None:
 
 def test_wrong_settings_are_refused() -> None:
     points, labels = np.random.default_rng(0).standard_normal((50, 2)), np.arange(50) % 2
-    with pytest.raises(InvalidInput, match="no unit"):
-        LowestLayerRegressor(unit="tanh").fit(points, labels)
+    with pytest.raises(InvalidInput, match="no activation of units"):
+        LowestLayerRegressor(activation="tanh").fit(points, labels)
     with pytest.raises(InvalidInput, match="at least 1, got 0"):
         HalfspaceUnionClassifier(neurons=0).fit(points, labels)
     with pytest.raises(InvalidInput, match="only one class"):

@@ -185,7 +185,7 @@ def _run_measurement(training: ImageTraining, seed: int) -> CorrectionTables:
                 prepare_train=training.transforms[0],
                 prepare_test=training.transforms[1],
                 has_layerwise=configuration.measured is Measured.LAYERWISE,
-                max_seconds=_seconds_for_a_table(training.deadline),
+                seconds=_seconds_for_a_table(training.deadline),
                 folder=training.folder / name.replace(" ", "-").replace(",", ""),
                 on_progress=training.tell,
                 random_state=seed,
