@@ -8,7 +8,7 @@ import typer
 from unweave.cli.console import EXIT_CODES, AsJson, show_json
 from unweave.writing import envelope
 
-app = typer.Typer(help="Look at the answers that runs have kept.", no_args_is_help=True)
+app = typer.Typer(help="Look at the answers that runs have kept.", epilog=EXIT_CODES, no_args_is_help=True)
 
 
 @app.command(epilog=EXIT_CODES)

@@ -31,10 +31,6 @@ from unweave.oracles.views import (
 )
 from unweave.result import at_most
 
-# Step of a grid, relative to the spread of the answers, from which on they seem constant around places: those of
-# float16 and coarser; chosen.
-PLATEAU_STEP = 1e-4
-
 
 @dataclass(frozen=True)
 class FunctionScale:
@@ -209,6 +205,8 @@ class Probe:
         lines: the answers on the lines that have told the noise.
         gives_logits: whether answers are probabilities, so that the logits behind them are identified.
         kinds: the grids that answers were rounded to, per output; None where no grid was seen.
+        plateau_step: step of a grid, relative to the spread of the answers, from which on they seem constant around
+            places: those of float16 and coarser; chosen.
     """
 
     oracle: StandardOracle
@@ -219,6 +217,7 @@ class Probe:
     lines: Float64[np.ndarray, "lines points outputs"]
     gives_logits: bool = False
     kinds: tuple[AnswerKind | None, ...] = ()
+    plateau_step: float = 1e-4
 
     @property
     def answer_error(self) -> float:
@@ -241,7 +240,7 @@ class Probe:
             for kind, offset, size in zip(self.kinds, self.oracle.offset, self.oracle.size, strict=False)
             if kind is not None
         ]
-        return max(steps, default=0.0) > PLATEAU_STEP
+        return max(steps, default=0.0) > self.plateau_step
 
     @property
     def spreads(self) -> Float64[np.ndarray, "outputs"]:

@@ -14,7 +14,7 @@ import pyarrow.parquet
 import pytest
 
 import unweave.learn
-from unweave.cli import learn, run
+from unweave.cli import console, learn, run
 from unweave.cli.console import Reading
 from unweave.networks.network import Network
 from unweave.reports.files import read_run

@@ -181,7 +181,7 @@ def test_pictures_are_told_of_when_they_are_drawn(
     def fail(*_: object) -> None:
         raise InvalidInput("no picture today")
 
-    monkeypatch.setattr("unweave.cli.reproduce.save_picture", fail)
+    monkeypatch.setattr("unweave.cli.console.save_picture", fail)
     options = ["--width", "0.125", "--epochs", "1", "--images", "20", "--out", "figure"]
     assert run(["reproduce", "allenzhu:figure-2", *options]) == 2
     told = capsys.readouterr().err

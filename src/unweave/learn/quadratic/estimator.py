@@ -12,18 +12,12 @@ from unweave.learn.base import NetworkRegressor, Stages, check_neurons, check_si
 from unweave.learn.quadratic.claims import notes_of, verdict
 from unweave.learn.quadratic.fits import Fit, Samples, Trainer
 from unweave.learn.quadratic.optimality import SPECTRUM_RULES, Regime
-from unweave.learn.quadratic.selection import RULES, Candidates, Choice, choose
+from unweave.learn.quadratic.selection import EXACT_FIT_RULES, RULES, Candidates, Choice, choose
 from unweave.learn.quadratic.train import DirectTraining, LocalSolver
 from unweave.networks.network import Network
 from unweave.result import Cost, Outcome, Result
 
 SIGNS = ("auto", "both", "positive", "negative")
-# Rows times squared products of inputs from which on it is asked first whether labels can be exact: about a second.
-LARGE = 1e9
-# Squared error on held-out rows, relative to labels, that no exact labels leave: Gram matrices of condition 1e6, as
-# below, leave the square of 1e-10.
-NOT_EXACT = 1e-12
-WELL_CONDITIONED = 1e3
 
 
 class QuadraticNetworkRegressor(NetworkRegressor):
@@ -154,7 +148,7 @@ class QuadraticNetworkRegressor(NetworkRegressor):
         if candidates is not None and not _may_be_exact(samples):
             with trainer.stages("selection"):
                 choice = choose(samples.system, samples.white, candidates)
-            if choice.error > NOT_EXACT and choice.is_penalised:
+            if choice.error > EXACT_FIT_RULES.not_exact and choice.is_penalised:
                 best = trainer(weights[choice.sign], choice)
                 return best, [best]
         fits = [trainer(weights[sign], Choice(sign)) for sign in self._exact_signs(samples, weights)]
@@ -232,6 +226,6 @@ class QuadraticNetworkRegressor(NetworkRegressor):
 def _may_be_exact(samples: Samples) -> bool:
     """Whether an exact fit is worth its time: held-out rows tell exact labels where squares are well conditioned."""
     rows, products = len(samples.points), samples.products
-    if rows * products**2 < LARGE or rows <= products:
+    if rows * products**2 < EXACT_FIT_RULES.large or rows <= products:
         return True
-    return samples.spectrum.rank < products or samples.spectrum.condition > WELL_CONDITIONED
+    return samples.spectrum.rank < products or samples.spectrum.condition > EXACT_FIT_RULES.well_conditioned

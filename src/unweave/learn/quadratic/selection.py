@@ -12,8 +12,6 @@ from unweave.learn.quadratic.problem import QuadraticProblem
 from unweave.learn.quadratic.ridge import RidgeSystem
 from unweave.learn.quadratic.search import TrustRegion
 
-RIDGES = (0.0, *(10.0 ** (power / 2) for power in range(-12, 5)))
-
 
 def _rough() -> LiftedSemidefinite:
     return LiftedSemidefinite(
@@ -44,6 +42,25 @@ class Choice:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ExactFitRules:
+    """When held-out rows say first whether labels can be exact.
+
+    Args:
+        large: rows times squared products of inputs from which on they are asked: about a second of work.
+        well_conditioned: condition of the squares up to which they can tell; chosen, far below where rounding shows.
+        not_exact: squared error on held-out rows, relative to labels, that no exact labels leave: Gram matrices of
+            condition 1e6, the square of the one above, leave the square of 1e-10.
+    """
+
+    large: float = 1e9
+    well_conditioned: float = 1e3
+    not_exact: float = 1e-12
+
+
+EXACT_FIT_RULES = ExactFitRules()
+
+
+@dataclass(frozen=True, kw_only=True)
 class SelectionRules:
     """How signs and penalties are chosen.
 
@@ -62,7 +79,7 @@ class SelectionRules:
         rough: semidefinite fits of folds, which need to be right to a small part of the noise only.
     """
 
-    ridges: tuple[float, ...] = RIDGES
+    ridges: tuple[float, ...] = (0.0, *(10.0 ** (power / 2) for power in range(-12, 5)))
     traces: tuple[float, ...] = (0.0, 0.01, 0.03, 0.1)
     folds: int = 5
     enough_rows: int = 5_000
