@@ -97,7 +97,10 @@ class LayerPeeling:
         """Find the best network above the first layer that is known."""
         if known.first_layer is None or known.first_layer.standard.neurons == 0:
             last = None if known.first_layer is None else replace(known.first_layer, is_last=True)
-            return Found("far out there is no first layer to peel off.", first_layer=last)
+            return Found(
+                "far from the centre no first layer was found, whose inverse would show the layers above.",
+                first_layer=last,
+            )
         first, rough = replace(known.first_layer, is_last=True), known.first_layer.standard
         if rough.activation != TANH:
             return Found(f"layers above a first one of {rough.activation} are not looked for.", first_layer=first)

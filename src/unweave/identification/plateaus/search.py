@@ -372,10 +372,10 @@ def _result(walk: _Walk, is_far: Bool[np.ndarray, "neurons"], wanted: int) -> Pl
         raise StageFailed(reasons.mixed_sides(mixed, len(walk.fresh.points), len(walk.facets)))
     if len(kinds) != 1:
         raise StageFailed(
-            f"none of {len(walk.facets)} hyperplanes at the edge of a plateau goes on far away and beyond the others: "
-            "they are not those of the lowest layer."
+            f"answers are constant in regions, but none of {len(walk.facets)} hyperplanes between these goes on far "
+            "away, past the others, as those of neurons of the first layer do."
             if not kinds
-            else "answers jump at some hyperplanes and bend at others: the units are of several kinds."
+            else "answers jump at some hyperplanes and bend at others: the first layer has several activations."
         )
     errors = np.array([walk.facets[row].error for row in kept])
     activation = STEP if is_step else RELU

@@ -109,7 +109,10 @@ class FarBlocks:
             open_neurons, open_places = open_neurons[~is_free], open_places[~is_free]
             if len(open_neurons) == 0:
                 return places
-        raise StageFailed(f"{len(set(open_neurons.tolist()))} of {neurons} neurons are never alone in their slabs.")
+        missing = len(set(open_neurons.tolist()))
+        raise StageFailed(
+            f"{missing} of {neurons} neurons are never alone: wherever one of them changes, others are not saturated."
+        )
 
     def _tails(self, hidden: Layer, points: np.ndarray) -> Int64[np.ndarray, "tails 2"]:
         """Neurons and others whose tails are not constant to rounding somewhere in their blocks."""

@@ -92,7 +92,7 @@ class FarLayer:
                 "others may be missing: the first layer is not complete",
             ),
             at_most(
-                "hyperplanes met on one far line only, and jumps on the last one that told none",
+                "hyperplanes that one far line only has crossed, and changes along the last line that belong to none",
                 self.met_once + self.unread,
                 0.0,
                 "others may be missing: the first layer is not complete",

@@ -135,7 +135,7 @@ class NearSystem:
         """
         sizes = np.linalg.norm(columns, axis=0)
         if not np.all(sizes > 0.0):
-            raise StageFailed("a neuron does not show at the points around it.")
+            raise StageFailed("answers beside the kink of a neuron that was found far away do not depend on it.")
         columns /= sizes
         try:
             triangle = scipy.linalg.cholesky(columns.T @ columns, overwrite_a=True, check_finite=False)

@@ -45,7 +45,7 @@ class Unexplained:
         if not survey.has_fine_answers:
             return leave("the answers are too noisy for fits from random starts.")
         if np.any(np.isinf(survey.probe.spreads)):
-            return leave("answers are constant up to rounding, so that errors have no unit.")
+            return leave("answers are constant up to rounding: there is no spread to compare errors with.")
         if survey.session.oracle.inputs > self.most_inputs:
             return leave(f"fits from random starts are made for at most {self.most_inputs} inputs.")
         if survey.activation is not None and not survey.activation.is_curved:

@@ -326,7 +326,7 @@ class Slices:
             return []
         return [
             at_least(
-                "numbers of a half space that slices of inputs with few values check",
+                "checks of a half space by samples that differ in inputs with few values",
                 min(self._spare(self.values[side]) for side in near.T),
                 1,
                 "every half space that holds for one of the values alone would look the same, so that these may be "

@@ -339,9 +339,9 @@ def _unexplained(case: Case) -> str:
         )
     if candidate.evenness < candidate.rules.even_noise:
         return (
-            f"{count} neurons{asked} leave {certificate.rms_error:.3g} on held out rows, but half of the rows less "
-            f"than {candidate.evenness:.2g} of that: this is no noise, which spoils all labels alike. Neurons are "
-            "missing that bend differently at few samples, such as two that are nearly equal."
+            f"{count} neurons{asked} leave an error of {certificate.rms_error:.3g} on held out rows, but on half of "
+            f"them less than {candidate.evenness:.2g} times that: noise would spoil all labels alike. Neurons are "
+            "missing that matter at few samples only, or one was found in the place of two that are nearly equal."
         )
     structure = case.structure
     found = "" if structure is None else f" (F = {structure.statistic:.3g}, chance {structure.chance:.1g})"

@@ -100,7 +100,7 @@ def _check_sources(level: int, sources: Sequence[int], *, is_strict: bool) -> No
     if len(set(sources)) != len(sources) or any(source < 0 or source >= level for source in sources):
         raise InvalidInput(f"{given}: it may read each of the sources 0 to {level - 1} once.")
     if level - 1 not in sources:
-        raise InvalidInput(f"{given}: the level just below, source {level - 1}, must be among them.")
+        raise InvalidInput(f"{given}: it needs to read the level just below as well, which is source {level - 1}.")
     if not is_strict or level == FIRST_LEVEL:
         return
     if level - 2 in sources:
