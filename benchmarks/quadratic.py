@@ -12,16 +12,11 @@ R2 with default settings beside polynomial ridge, on a noisy teacher and on diab
 
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from sklearn.datasets import load_diabetes
-from sklearn.linear_model import Ridge, RidgeCV
-from sklearn.model_selection import train_test_split
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from command_line import parser_of, say
-from unweave.learn import QuadraticNetworkRegressor
 from unweave.learn.quadratic.certificate import (
     certify_training,
     residual_gap_bound,
@@ -229,8 +224,22 @@ def limits(_: int) -> None:
         )
 
 
+def polynomial_ridge(*, is_crossed: bool) -> Any:
+    """Ridge regression on products of two inputs; scikit-learn is imported where its time is not measured."""
+    from sklearn.linear_model import Ridge, RidgeCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import PolynomialFeatures, StandardScaler
+
+    return make_pipeline(PolynomialFeatures(2), StandardScaler(), RidgeCV() if is_crossed else Ridge())
+
+
 def noisy(seeds: int) -> None:
     """R2 on rows that no fit has seen, ten splits at most, beside polynomial ridge with cross-validation."""
+    from sklearn.datasets import load_diabetes
+    from sklearn.model_selection import train_test_split
+
+    from unweave.learn import QuadraticNetworkRegressor
+
     points, labels = load_diabetes(return_X_y=True)
     print("noisy: R2 on fresh rows, mean (smallest): ours, polynomial ridge, CPU s of ours")
     for name in ("rank-2 teacher, 400 x 40, noise 0.2", "diabetes"):
@@ -246,7 +255,7 @@ def noisy(seeds: int) -> None:
             begin = time.process_time()
             model = QuadraticNetworkRegressor(fit_bias=name == "diabetes").fit(split[0], split[2])
             seconds = time.process_time() - begin
-            peer = make_pipeline(PolynomialFeatures(2), StandardScaler(), RidgeCV()).fit(split[0], split[2])
+            peer = polynomial_ridge(is_crossed=True).fit(split[0], split[2])
             scores.append((model.score(split[1], split[3]), peer.score(split[1], split[3]), seconds))
         ours, peers, seconds = np.transpose(scores)
         say(
@@ -257,6 +266,8 @@ def noisy(seeds: int) -> None:
 
 def large(_: int) -> None:
     """CPU time of noisy labels beside polynomial ridge without cross-validation, in one run."""
+    from unweave.learn import QuadraticNetworkRegressor
+
     rng = np.random.default_rng(0)
     points, matrix = rng.standard_normal((20_000, 50)), rng.standard_normal((50, 50))
     clean = np.sum((points @ matrix) * points, axis=1)
@@ -264,7 +275,7 @@ def large(_: int) -> None:
     for noise in (5.0, 0.0):
         given, seconds = clean + noise * rng.standard_normal(len(clean)), []
         model = QuadraticNetworkRegressor()
-        for each in (model, make_pipeline(PolynomialFeatures(2), StandardScaler(), Ridge())):
+        for each in (model, polynomial_ridge(is_crossed=False)):
             begin = time.process_time()
             each.fit(points, given)
             seconds.append(time.process_time() - begin)

@@ -3,7 +3,7 @@
 | module | what it does |
 | --- | --- |
 | `sources` | arrays, `.npy` files, chunks from anywhere; parts of them that no fit may see |
-| `tables` | files of Parquet, Arrow and separated values; `columns`: inputs and labels in them |
+| `tables` | inputs and labels in tables; files of text are read by `csv_files`, Parquet and Arrow by `arrow_files` |
 | `frames` | DataFrames of any library, by the protocols of Arrow |
 | `sums` | a `Statistic` turns rows into sums; `accumulate` adds them up, in this process or on a Dask cluster |
 | `hermite` | what is measured of Gaussian inputs and their labels |
