@@ -60,7 +60,7 @@ def test_a_ratio_of_coefficients_gives_the_threshold(name: str, threshold: float
 
 def test_units_are_found_by_name_and_survive_pickling() -> None:
     assert pickle.loads(pickle.dumps(STEP)) is STEP
-    with pytest.raises(InvalidInput, match="no unit 'sgn'"):
+    with pytest.raises(InvalidInput, match="no activation of units with thresholds 'sgn'"):
         unit_named("sgn")
     with pytest.raises(InvalidInput, match="finite"):
         threshold_of_ratio(STEP, np.nan)
