@@ -11,9 +11,9 @@ from plants import planter
 from unweave.exceptions import BadAnswer, BudgetExhausted
 from unweave.networks.network import Network
 from unweave.networks.planted import deep_network, general_network
+from unweave.oracles.logits import LogitsOracle
 from unweave.oracles.oracle import Box, CallableOracle, Domain, Everywhere
 from unweave.oracles.views import (
-    LogitsOracle,
     NoiseLook,
     StandardOracle,
     are_probabilities,

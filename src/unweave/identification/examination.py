@@ -107,11 +107,10 @@ class Examined:
             blurring: errors in units of those that are excused, from which on the delivered network does not explain
                 the answers any more.
         """
-        candidate, asked, answers = self.candidate, probe.oracle, probe.answers
+        candidate, certificate, answers = self.candidate, self.candidate.certificate, probe.answers
         if not len(answers.fresh_points):
             return self
-        errors = candidate.delivered_misses(asked, *answers.fresh) / (candidate.units.size / self.unit_excess)
-        certificate = candidate.certificate
+        errors = candidate.delivered_misses(probe.oracle, *answers.fresh) / (candidate.units.size / self.unit_excess)
         larger = replace(
             certificate,
             largest_error=max(certificate.largest_error, float(np.max(errors))),

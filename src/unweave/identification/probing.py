@@ -15,11 +15,11 @@ from unweave.identification.rounding import RoundingLook
 from unweave.identification.session import Session
 from unweave.networks.network import Network
 from unweave.oracles.ledger import AnswerKind, KindLook, common_step
+from unweave.oracles.logits import LogitsOracle
 from unweave.oracles.oracle import Oracle
 from unweave.oracles.views import (
     ROUNDING_DEVIATION,
     AnswerDigits,
-    LogitsOracle,
     NoiseFloor,
     NoiseLook,
     StandardOracle,
