@@ -133,7 +133,7 @@ def parameters_of(options: Any) -> list[inspect.Parameter]:
 def with_fields(command: Callable[..., None]) -> Callable[..., None]:
     """Give Typer a function with one parameter for every field of those parameters that are classes of options."""
     hints = get_type_hints(command, include_extras=True)
-    classes = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
+    classes: dict[str, Any] = {name: kind for name, kind in hints.items() if is_dataclass(kind)}
 
     def run(**given: Any) -> None:
         made = {
