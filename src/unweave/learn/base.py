@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from unweave.arrays import PointMask, Points, spread_of_columns, unit_of_columns
 from unweave.exceptions import InvalidInput
 from unweave.result import InputRanges, Outcome, Result
+from unweave.samples.copies import DistinctRows
 
 Labels = Float64[np.ndarray, "points"]
 # Called with the name of a stage when it begins, and with the number of samples if that is known.
@@ -51,11 +52,17 @@ class SampleRules:
     per_input: int = 20
     constant: float = 1e-12
 
-    def hold_out(self, count: int, rng: np.random.Generator) -> PointMask:
-        """Choose the samples that judge."""
-        held = np.zeros(count, dtype=bool)
-        held[rng.choice(count, int(self.held_out * count), replace=False)] = True
-        return held
+    def hold_out(self, points: Points, rng: np.random.Generator) -> tuple[PointMask, PointMask]:
+        """Choose the samples that may be fitted, and those that judge.
+
+        Samples at one point are on one side, and one of them judges: as many others would be no further evidence.
+        """
+        distinct = DistinctRows.of(points)
+        chosen = np.zeros(distinct.count, dtype=bool)
+        chosen[rng.choice(distinct.count, int(self.held_out * distinct.count), replace=False)] = True
+        held, judging = chosen[distinct.which], np.zeros(len(points), dtype=bool)
+        judging[distinct.one_of_each(rng)] = True
+        return ~held, held & judging
 
 
 # Who is told about the stages of a fit, which has no argument for it in scikit-learn.

@@ -25,6 +25,7 @@ from unweave.learn.lowest_layer.starts import LayerStartRules, quiet_start
 from unweave.learn.lowest_layer.union_fits import UnionRules, fit_either_union
 from unweave.networks.network import Network
 from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict, at_most
+from unweave.samples.copies import DistinctRows
 from unweave.samples.hermite.inputs import Coordinates, GaussianityCheck, InputMoments, lines_for
 from unweave.samples.sources import ArraySource
 from unweave.samples.sums import accumulate
@@ -124,11 +125,9 @@ class HalfspaceUnion:
         with stages("coordinates"):
             white = np.ascontiguousarray(coordinates.rows_of(points).T)
             checks = _shape_of_inputs(white, rng)
-        held = self.evidence.samples.hold_out(len(points), rng)
+        kept, held = self.evidence.samples.hold_out(points, rng)
         slices = Slices.of(points)[held]
-        split = _Split(
-            white[~held], is_second[~held], white[held], is_second[held], slices, shares[~held], shares[held]
-        )
+        split = _Split(white[kept], is_second[kept], white[held], is_second[held], slices, shares[kept], shares[held])
         best = self._best(split, checks, rng, neurons, stages)
         certificate = self._certificate(best, int(held.sum()))
         layer = best.layer.pulled_back(coordinates)
@@ -164,15 +163,15 @@ class HalfspaceUnion:
 
     def _coordinates(self, points: Points, is_second: PointMask) -> tuple[Coordinates, str]:
         """White coordinates, or scaled ones and why nothing can be claimed in them."""
-        count, inputs = points.shape
+        count, inputs = DistinctRows.of(points).count, points.shape[1]
         scale = points.std(axis=0)
         scaled = Coordinates(points.mean(axis=0), np.diag(1.0 / np.where(scale > 0, scale, 1.0)))
         needed = self.evidence.samples.per_input * inputs
-        rarer = int(min(is_second.sum(), (~is_second).sum()))
+        rarer = min(DistinctRows.of(points[side]).count for side in (is_second, ~is_second))
         if count < needed or rarer < self.fewest_of_a_class:
             return scaled, (
-                f"{count} samples, {rarer} of them of the rarer class, are too few to judge half spaces in {inputs} "
-                f"inputs: at least {needed} and {self.fewest_of_a_class} are needed."
+                f"{count} different samples, {rarer} of them of the rarer class, are too few to judge half spaces in "
+                f"{inputs} inputs: at least {needed} and {self.fewest_of_a_class} are needed."
             )
         is_constant = scale <= self.evidence.samples.constant * np.abs(points).max(axis=0)
         if np.any(is_constant):
@@ -180,8 +179,8 @@ class HalfspaceUnion:
             return scaled, f"input {number} is constant, so that no half space is determined: leave it out."
         try:
             white = np.ascontiguousarray(scaled.rows_of(points).T)
-            moments = accumulate(ArraySource(white, np.zeros(count)), InputMoments(np.zeros(inputs))).finalise().whole
-            inner = moments.coordinates()
+            source = ArraySource(white, np.zeros(len(white)))
+            inner = accumulate(source, InputMoments(np.zeros(inputs))).finalise().whole.coordinates()
         except InvalidInput as error:
             return scaled, str(error)
         return Coordinates(scaled.origin + inner.origin / np.diag(scaled.axes), scaled.axes @ inner.axes), ""

@@ -18,10 +18,13 @@ from jaxtyping import Float64
 
 from unweave.arrays import Atoms, PerNeuron, PerPoint, Points, as_float64, root_mean_square
 from unweave.exceptions import InvalidInput
+from unweave.samples.copies import DistinctRows
 
 Labels = PerPoint
 OutputWeights = PerNeuron
 Matrix = Float64[np.ndarray, "inputs inputs"]
+# Of points that are compared up to multiples: two roundings less than floats have.
+DIGITS = 14
 
 
 def best_step(
@@ -146,6 +149,13 @@ class QuadraticProblem:
     def samples(self) -> int:
         """Number of points."""
         return len(self.points)
+
+    @cached_property
+    def directions(self) -> int:
+        """Number of points without those that are multiples of others, whose squares are multiples, too."""
+        largest = np.argmax(np.abs(self.points), axis=1)
+        sizes = np.take_along_axis(self.points, largest[:, None], axis=1)
+        return DistinctRows.of(np.round(self.points / np.where(sizes == 0, 1.0, sizes), DIGITS)).count
 
     @property
     def inputs(self) -> int:

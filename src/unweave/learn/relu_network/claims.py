@@ -216,10 +216,10 @@ def doubt_of_inputs(case: Case) -> str | None:
     )
 
 
-def too_few(rows: int, needed: int) -> str:
+def too_few(rows: int, needed: int, *, what: str = "samples") -> str:
     """Reason for samples that are too few for moments."""
     return (
-        f"{rows} samples are too few for moments of order two, at least {needed} are needed: give more. "
+        f"{rows} {what} are too few for moments of order two, at least {needed} are needed: give more. "
         "The network is the affine function that fits best."
     )
 

@@ -29,6 +29,7 @@ from unweave.learn.relu_network.starts import FirstLook, Moments, affine_network
 from unweave.learn.relu_network.units import SignChoices, equivalent_signs
 from unweave.networks.network import Network
 from unweave.result import Cost, Outcome, Result
+from unweave.samples.copies import DistinctRows, note_of_copies, without_copies
 from unweave.samples.hermite.inputs import Coordinates, InputMoments, InputSummary
 from unweave.samples.sources import ArraySource, Part, Source, first_rows, split
 from unweave.samples.sums import Engine, accumulate
@@ -136,7 +137,11 @@ class ReluLearner:
         with stages("moments of order two"):
             look = problem.moments.look(rng, rows=summary.rows)
         with stages("rows in memory"):
-            finisher, held_out = problem.rows(self)
+            finisher, held_out, copies = problem.rows(self)
+        different = len(finisher.fitted.labels) + len(finisher.unseen.labels) + len(held_out.labels)
+        if copies and different < self.rows_per_input * (inputs + 1):
+            reason = too_few(different, self.rows_per_input * (inputs + 1), what="different samples")
+            return _affine_only(source, inputs, summary.rows, stages, reason)
         samples = SearchedSamples(problem.moments, look, finisher, rng, stages, problem.spread, self.neurons)
         found = self.search(samples)
         if self._has_more_rows(found.best, finisher):
@@ -144,7 +149,8 @@ class ReluLearner:
                 best = self.last_fit(found.best, problem.training, finisher, spread=problem.spread, engine=engine)
                 found = replace(found, best=best)
         with stages("certificate"):
-            return _result(self, problem, look, found, finisher, held_out, stages)
+            result, details = _result(self, problem, look, found, finisher, held_out, stages)
+        return replace(result, notes=(*result.notes, *note_of_copies(different + copies, copies))), details
 
     def _has_more_rows(self, best: JudgedNetwork, finisher: Finisher) -> bool:
         """Whether there may be rows that were not fitted and would tell more: those of exact labels don't."""
@@ -186,20 +192,23 @@ class _Problem:
         moments = Moments(training, coordinates, engine, learner.search.starts)
         return cls(training, held_out, moments, coordinates, spread, rows)
 
-    def rows(self, learner: ReluLearner) -> tuple[Finisher, Rows]:
-        """Rows to fit and to choose by, and rows that judge the choice."""
+    def rows(self, learner: ReluLearner) -> tuple[Finisher, Rows, int]:
+        """Rows to fit and to choose by, rows that judge the choice, and how many more were copies of these."""
         inputs = self.coordinates.inputs
-        fitted = self._in_coordinates(self.training, learner.most_numbers // inputs)
-        unseen = self._in_coordinates(self.held_out, 2 * learner.most_held_out)
-        half = len(unseen.labels) // 2
-        choosing = Rows(unseen.points[:half], unseen.labels[:half])
-        judging = Rows(unseen.points[half:], unseen.labels[half:])
+        fitted, copies = self._in_coordinates(self.training, learner.most_numbers // inputs)
+        unseen, more = self._in_coordinates(self.held_out, 2 * learner.most_held_out)
+        # Rows at one point, whose labels differ, are on one side here, too.
+        distinct = DistinctRows.of(unseen.points)
+        is_choosing = distinct.which < distinct.count // 2
+        choosing = Rows(unseen.points[is_choosing], unseen.labels[is_choosing])
+        judging = Rows(unseen.points[~is_choosing], unseen.labels[~is_choosing])
         finisher = Finisher(fitted, choosing, self.coordinates, learner.finish, learner.rare, learner.rules)
-        return finisher, judging
+        return finisher, judging, copies + more
 
-    def _in_coordinates(self, part: Part, most: int) -> Rows:
+    def _in_coordinates(self, part: Part, most: int) -> tuple[Rows, int]:
         points, labels = first_rows(part, inputs=self.coordinates.inputs, most=most)
-        return Rows(np.ascontiguousarray(self.coordinates.rows_of(points).T), labels / self.spread)
+        points, labels, copies = without_copies(points, labels)
+        return Rows(np.ascontiguousarray(self.coordinates.rows_of(points).T), labels / self.spread), copies
 
     def in_inputs(self, network: Network) -> Network:
         """The network for the inputs and labels as they came."""
