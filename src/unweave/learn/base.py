@@ -32,6 +32,8 @@ Progress = Callable[[str, int], None]
 LARGEST_SEED = 2**31 - 1
 # Sizes of inputs and labels, and one over them, up to which floats hold their fourth powers, which losses need.
 LARGEST_SIZE = 1e75
+# Values of neurons at samples: 1 GB, of which there are a few copies.
+MOST_VALUES = 2**27
 # Letters of a cell in a message.
 LONGEST_CELL = 40
 AnyEstimator = TypeVar("AnyEstimator", bound="NetworkEstimator")
@@ -314,6 +316,19 @@ def check_neurons(neurons: Any) -> int | None:
     return None if neurons is None else int(neurons)
 
 
+def check_room(neurons: int | None, points: Points) -> None:
+    """Make sure that the values of all neurons at all samples fit into memory.
+
+    Raises:
+        InvalidInput: if they are too many.
+    """
+    if neurons is not None and neurons * sum(points.shape) > MOST_VALUES:
+        raise InvalidInput(
+            f"{neurons} neurons have too many values at {len(points)} samples of {points.shape[1]} inputs: give fewer "
+            f"than {MOST_VALUES // sum(points.shape) + 1}."
+        )
+
+
 def check_sizes(points: Points, labels: Labels) -> None:
     """Make sure that products of inputs, and squares of labels, are numbers.
 
@@ -323,7 +338,7 @@ def check_sizes(points: Points, labels: Labels) -> None:
     columns = [(f"input {number}", column) for number, column in enumerate(points.T)]
     for name, values in [*columns, ("the target", labels)]:
         size = float(np.max(np.abs(values)))
-        if size > LARGEST_SIZE or 0 < size < 1 / LARGEST_SIZE:
+        if size != 0 and not 1 / LARGEST_SIZE <= size <= LARGEST_SIZE:
             raise InvalidInput(
                 f"{name} needs a largest absolute value between {1 / LARGEST_SIZE:g} and {LARGEST_SIZE:g}, got "
                 f"{size:.3g}, of which powers are no floats any more: give it in another unit."

@@ -91,7 +91,9 @@ class DistinctRows:
         return rows[:first], rows[first:]
 
     def folds(self, rng: np.random.Generator, folds: int) -> Int64[np.ndarray, "points"]:
-        """A fold for every row, the same for equal rows."""
+        """A fold for every row, the same for equal rows, unless these are too few to fill all folds."""
+        if self.count < folds:
+            return rng.permutation(len(self.which)) % folds
         return (rng.permutation(self.count) % folds)[self.which]
 
 

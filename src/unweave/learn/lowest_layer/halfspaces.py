@@ -121,6 +121,7 @@ class HalfspaceUnion:
             coordinates, problem = self._coordinates(points, is_second)
         if problem:
             return self._unjudged(problem, points, is_second, given, rng, neurons, stages)
+        points, is_second, given = _merged(points, is_second, given)
         shares = given / given.mean()
         with stages("coordinates"):
             white = np.ascontiguousarray(coordinates.rows_of(points).T)
@@ -327,6 +328,17 @@ class HalfspaceUnion:
             wrong_share=faces.wrong_share,
             missing_share=faces.missing_share,
         )
+
+
+def _merged(points: Points, is_second: PointMask, weights: PerPoint) -> tuple[Points, PointMask, PerPoint]:
+    """Rows that come again, as one with the sum of their weights; all rows where labels at a point differ."""
+    distinct = DistinctRows.of(points)
+    both = DistinctRows.of(np.column_stack([points, is_second]))
+    if not distinct.have_copies or both.count > distinct.count:
+        return points, is_second, weights
+    first = np.sort(np.unique(distinct.which, return_index=True)[1])
+    sums = np.bincount(distinct.which, weights=weights, minlength=distinct.count)
+    return np.ascontiguousarray(points[first]), is_second[first], sums
 
 
 def _shape_of_inputs(points: Points, rng: np.random.Generator) -> list[Diagnostic]:

@@ -23,8 +23,8 @@ from unweave.samples.copies import DistinctRows
 Labels = PerPoint
 OutputWeights = PerNeuron
 Matrix = Float64[np.ndarray, "inputs inputs"]
-# Of points that are compared up to multiples: two roundings less than floats have.
-DIGITS = 14
+# Of points that are compared up to multiples: as many as floats have, less those that roundings on the way may cost.
+DIGITS = 10
 
 
 def best_step(
@@ -153,9 +153,12 @@ class QuadraticProblem:
     @cached_property
     def directions(self) -> int:
         """Number of points without those that are multiples of others, whose squares are multiples, too."""
-        largest = np.argmax(np.abs(self.points), axis=1)
-        sizes = np.take_along_axis(self.points, largest[:, None], axis=1)
-        return DistinctRows.of(np.round(self.points / np.where(sizes == 0, 1.0, sizes), DIGITS)).count
+        units = np.max(np.abs(self.points), axis=0)
+        points = self.points / np.where(units > 0, units, 1.0)
+        # A side that no plane of symmetry has: entries of equal size would leave the sign to rounding.
+        sides = np.sign(points @ np.random.default_rng(0).standard_normal(self.inputs))
+        sizes = sides * np.linalg.norm(points, axis=1)
+        return DistinctRows.of(np.round(points / np.where(sizes == 0, 1.0, sizes)[:, None], DIGITS)).count
 
     @property
     def inputs(self) -> int:

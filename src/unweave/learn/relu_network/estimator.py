@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unweave.arrays import Vector, as_float64, kept_errors
 from unweave.exceptions import InputWarning, InvalidInput
-from unweave.learn.base import NetworkRegressor, Progress, Stages, check_neurons, seed_of
+from unweave.learn.base import NetworkRegressor, Progress, Stages, check_neurons, check_sizes, seed_of
 from unweave.learn.relu_network.affine import PenalisedAffine
 from unweave.learn.relu_network.all_rows import AllRowsFit
 from unweave.learn.relu_network.candidates import CandidateRules, Finisher, JudgedNetwork, Rows, in_inputs
@@ -124,9 +124,11 @@ class ReluLearner:
         """
         stages = Stages(progress)
         rng = np.random.default_rng(seed)
-        with stages("inputs"):
+        # Squares of huge numbers are infinite, which is refused below.
+        with stages("inputs"), np.errstate(over="ignore", invalid="ignore"):
             summary = accumulate(source, InputMoments(_first_point(source, inputs)), engine=engine).finalise()
         stages.samples = summary.rows
+        _check_moments(summary.whole)
         if summary.rows < self.rows_per_input * (inputs + 1):
             reason = too_few(summary.rows, self.rows_per_input * (inputs + 1))
             return _affine_only(source, inputs, summary.rows, stages, reason)
@@ -138,6 +140,8 @@ class ReluLearner:
             look = problem.moments.look(rng, rows=summary.rows)
         with stages("rows in memory"):
             finisher, held_out, copies = problem.rows(self)
+        # Labels whose squares are no floats have a root mean square of zero.
+        check_sizes(np.zeros((1, 1)), problem.spread * finisher.fitted.labels)
         different = len(finisher.fitted.labels) + len(finisher.unseen.labels) + len(held_out.labels)
         if copies and different < self.rows_per_input * (inputs + 1):
             reason = too_few(different, self.rows_per_input * (inputs + 1), what="different samples")
@@ -266,6 +270,13 @@ def _coordinates(mean: Vector, summary: InputSummary) -> Coordinates:
     return Coordinates.whitening(mean, summary.covariance) if spanned.rank == spanned.inputs else spanned
 
 
+def _check_moments(summary: InputSummary) -> None:
+    """Make sure that moments are numbers: the rows of a stream are not looked at one by one."""
+    with np.errstate(invalid="ignore"):
+        sizes = np.hypot(summary.mean, np.sqrt(np.diag(summary.covariance)))
+    check_sizes(sizes[None], np.array([summary.label_rms]))
+
+
 def _first_point(source: Source, inputs: int) -> Vector:
     """A point near the mean: covariances about a far origin lose digits."""
     points, _ = first_rows(source, inputs=inputs, most=1)
@@ -325,9 +336,10 @@ class ReluNetworkRegressor(NetworkRegressor):
         """Learn from samples in memory.
 
         Raises:
-            InvalidInput: for settings that can't be used, and numbers that are not finite.
+            InvalidInput: for settings that can't be used, and numbers that are not finite or whose powers are not.
         """
         points, labels = self._check_samples(X, y)
+        check_sizes(points, labels)
         return self._learn(ArraySource(points, labels), points.shape[1], None)
 
     def fit_source(self, source: Source, *, inputs: int, engine: Engine | None = None) -> "ReluNetworkRegressor":
