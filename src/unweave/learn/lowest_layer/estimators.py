@@ -197,7 +197,8 @@ class _HalfspaceClassifier(ClassifierMixin, NetworkEstimator):
             points, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
             check_classification_targets(labels)
             weights = _check_sample_weight(sample_weight, points, dtype=np.float64, ensure_non_negative=True)
-            weights = weights * compute_sample_weight(self.class_weight, labels)
+            # In units of the largest: sums of the largest floats are none any more.
+            weights = weights / weights.max() * compute_sample_weight(self.class_weight, labels)
         counts = weights > 0
         self.classes_ = np.unique(labels[counts])
         if len(self.classes_) < 2:
