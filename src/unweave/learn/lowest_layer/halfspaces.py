@@ -170,8 +170,9 @@ class HalfspaceUnion:
         needed = self.evidence.samples.per_input * inputs
         rarer = min(DistinctRows.of(points[side]).count for side in (is_second, ~is_second))
         if count < needed or rarer < self.fewest_of_a_class:
+            samples = "samples" if count == len(points) else "different samples"
             return scaled, (
-                f"{count} different samples, {rarer} of them of the rarer class, are too few to judge half spaces in "
+                f"{count} {samples}, {rarer} of them of the rarer class, are too few to judge half spaces in "
                 f"{inputs} inputs: at least {needed} and {self.fewest_of_a_class} are needed."
             )
         is_constant = scale <= self.evidence.samples.constant * np.abs(points).max(axis=0)
