@@ -29,7 +29,7 @@ def test_half_spaces_are_not_judged_by_what_was_fitted(estimator, count: int, in
     model = estimator(random_state=seed).fit(*repeated(rng, points, np.any(points[:, :2] > 0.8, axis=1), 100))
     assert model.outcome_ is Outcome.NOT_IDENTIFIED
     fresh = rng.standard_normal((20_000, inputs))
-    assert np.mean(model.predict(fresh) == np.any(fresh[:, :2] > 0.8, axis=1)) > 0.85
+    assert np.mean(model.predict(fresh) == np.any(fresh[:, :2] > 0.8, axis=1)) > 0.75
 
 
 def test_limits_of_half_spaces_count_every_point_once(seed: int) -> None:
