@@ -273,8 +273,10 @@ def _coordinates(mean: Vector, summary: InputSummary) -> Coordinates:
 def _check_moments(summary: InputSummary) -> None:
     """Make sure that moments are numbers: the rows of a stream are not looked at one by one."""
     with np.errstate(invalid="ignore"):
-        sizes = np.hypot(summary.mean, np.sqrt(np.diag(summary.covariance)))
-    check_sizes(sizes[None], np.array([summary.label_rms]))
+        sizes = np.append(np.hypot(summary.mean, np.sqrt(np.diag(summary.covariance))), summary.label_rms)
+    # What is no number is a difference of infinite ones.
+    sizes = np.nan_to_num(sizes, nan=np.inf, posinf=np.inf)
+    check_sizes(sizes[None, :-1], sizes[-1:])
 
 
 def _first_point(source: Source, inputs: int) -> Vector:
