@@ -71,6 +71,7 @@ def judge(
     noise: tuple[float, float] = (0.0, 0.0),
     inputs: tuple[int, int] = (2, 7),
     rows: tuple[int, int] = (2_000, 20_000),
+    most: int = 1,
 ) -> Judged:
     """Plant, fit and judge."""
     rng = np.random.default_rng([1, seed])
@@ -80,6 +81,8 @@ def judge(
     plain = shape.draw(rng, samples)
     outside, inside = ENCODINGS[int(rng.integers(len(ENCODINGS)))]
     is_active = truth.is_active(plain) ^ (rng.random(samples) < rng.uniform(*noise))
+    again = planted.repeated(rng, samples, most)
+    plain, is_active = plain[again], is_active[again]
     if len(np.unique(is_active)) < 2:
         return Judged(Verdict.HONEST_NO, "one class only")
     labels = np.where(is_active, inside, outside)
@@ -149,6 +152,9 @@ VARIANTS: dict[str, dict] = {
     "ill-conditioned": {"kind": planted.ill_conditioned},
     "tiny or huge numbers": {"kind": planted.scaled},
     "binary column": {"kind": planted.binary_column},
+    "repeated rows": {"most": 100},
+    "repeated rows, label noise": {"most": 30, "noise": (0.001, 0.1)},
+    "rounded inputs": {"kind": planted.rounded, "inputs": (1, 4)},
     "heavy tails": {"kind": planted.heavy_tails},
     "heavy tails, label noise": {"kind": planted.heavy_tails, "noise": (0.001, 0.1)},
 }

@@ -38,6 +38,7 @@ def judge(
     noise: tuple[float, float] = (0.0, 0.0),
     rows: tuple[int, int] = (3_000, 30_000),
     twins: bool = False,
+    most: int = 1,
 ) -> Judged:
     """Plant, fit and judge."""
     rng = np.random.default_rng([3, seed])
@@ -52,6 +53,8 @@ def judge(
     plain = shape.draw(rng, samples)
     labels = upper(unit_named(name)(plain @ true.T - levels))
     labels = labels + rng.uniform(*noise) * np.std(labels) * rng.standard_normal(samples)
+    again = planted.repeated(rng, samples, most)
+    plain, labels = plain[again], labels[again]
     neurons = len(true) if rng.random() < 0.1 else None
     model = LowestLayerRegressor(activation=name, neurons=neurons, random_state=seed).fit(shape.points(plain), labels)
     if model.outcome_ is Outcome.NOT_IDENTIFIED:
@@ -103,6 +106,8 @@ VARIANTS: dict[str, dict] = {
     "ill-conditioned": {"kind": planted.ill_conditioned},
     "tiny or huge numbers": {"kind": planted.scaled},
     "binary column": {"kind": planted.binary_column},
+    "repeated rows": {"most": 30},
+    "repeated rows, noise": {"most": 30, "noise": (0.01, 0.3)},
     "heavy tails": {"kind": planted.heavy_tails},
 }
 FAMILIES = [Family("lowest layer", name, partial(judge, **settings)) for name, settings in VARIANTS.items()]

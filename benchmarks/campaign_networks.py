@@ -6,6 +6,7 @@ hierarchical network may be farther off than its largest held-out error only at 
 
 import numpy as np
 
+import planted_samples as planted
 from campaigns import Family, Judged, Verdict
 from unweave.exceptions import InvalidInput
 from unweave.learn import HierarchicalRegressor, OverparameterizedRegressor
@@ -162,10 +163,24 @@ def deep_points(seed: int) -> Judged:
     return judge_deep(points[:60], labels[:60], (points[60:], labels[60:]), ((2,), (1, 1))[rng.integers(2)])
 
 
+def deep_copies(seed: int) -> Judged:
+    """Chance, or a teacher with or without noise, at few points whose rows come again and again."""
+    rng = np.random.default_rng([16, seed])
+    inputs, count = int(rng.integers(2, 5)), int(rng.choice([10, 30, 60, 200]))
+    teacher = make_teacher(rng, inputs=inputs, widths=(2, 1), level_weights=(1.0, 0.3))
+    points, fresh = rng.standard_normal((count, inputs)), rng.standard_normal((2000, inputs))
+    noise = float(rng.choice([0.0, 0.1, 100.0]))
+    labels, again = teacher(points)[:, 0] + noise * rng.standard_normal(count), planted.repeated(rng, 20 * count, 40)
+    truth = teacher(fresh)[:, 0] + noise * rng.standard_normal(2000)
+    widths = ((2, 1), (3, 2))[rng.integers(2)]
+    return judge_deep(points[again % count], labels[again % count], (fresh, truth), widths)
+
+
 FAMILIES = [
     Family(WIDE, "points of all kinds", wide_points),
     Family(WIDE, "labels of all kinds", wide_labels),
     Family(WIDE, "narrow students of teachers", narrow_teachers),
     Family(DEEP, "teachers of two levels", deep_teachers),
     Family(DEEP, "points of all kinds", deep_points),
+    Family(DEEP, "repeated rows", deep_copies),
 ]

@@ -286,6 +286,20 @@ def teachers(seed: int) -> Judged:
     return judge_planted(Planted(points, labels, signs=kind, fresh=draw(50)))
 
 
+def copies(seed: int) -> Judged:
+    """Chance at as many points as a form has numbers, or fewer, each given again or with the other sign."""
+    rng = np.random.default_rng([9, seed])
+    inputs, has_biases = int(rng.integers(2, 6)), bool(rng.random() < 0.5)
+    numbers = (inputs + has_biases) * (inputs + has_biases + 1) // 2
+    count = numbers - int(rng.choice([0, 0, 1, 3]))
+    points, labels = rng.standard_normal((max(count, 1), inputs)), rng.standard_normal(max(count, 1))
+    again = np.repeat(np.arange(len(points)), int(rng.integers(2, 30)))
+    factors = 1.0 if has_biases else rng.choice([1.0, -1.0, 3.0], len(again))
+    points, labels = points[again] * np.reshape(factors, (-1, 1)), labels[again] * factors**2
+    fresh = rng.standard_normal((200, inputs)), rng.standard_normal(200)
+    return judge_planted(Planted(points, labels, has_biases=has_biases, fresh=fresh, is_plain=bool(rng.random() < 0.5)))
+
+
 def penalised(seed: int) -> Judged:
     """Noise, offsets, units, few rows and repeated columns, with the penalties that held-out rows choose."""
     rng = np.random.default_rng([8, seed])
@@ -328,6 +342,7 @@ FAMILIES = [
     Family(DOOR, "degenerate columns", degenerate),
     Family(DOOR, "units and far rows", scales),
     Family(DOOR, "few rows, constant targets", few_rows),
+    Family(DOOR, "copies and multiples of rows", copies),
     Family(DOOR, "teachers of low rank", teachers),
     Family(DOOR, "one sign with noise", one_sign),
     Family(DOOR, "penalties by held-out rows", penalised),

@@ -112,6 +112,7 @@ def judge(
     inputs: tuple[int, int] = (2, 10),
     rows: tuple[int, int] = (1_000, 20_000),
     tails: bool = False,
+    most: int = 1,
 ) -> Judged:
     """Plant, fit and judge."""
     rng = np.random.default_rng([2, seed])
@@ -120,7 +121,8 @@ def judge(
     truth, plain = plant(rng, count), shape.draw(rng, samples)
     size = rng.uniform(*noise)
     errors = rng.standard_t(3, samples) if tails else rng.standard_normal(samples)
-    labels = truth(plain) + size * errors
+    labels, again = truth(plain) + size * errors, planted.repeated(rng, samples, most)
+    plain, labels, samples = plain[again], labels[again], len(np.unique(again))
     neurons = len(truth.rows) or None if rng.random() < 0.1 else None
     model = ReluNetworkRegressor(neurons=neurons, random_state=seed).fit(shape.points(plain), labels)
     if model.outcome_ is Outcome.NOT_IDENTIFIED:
@@ -238,6 +240,11 @@ VARIANTS: dict[str, dict] = {
     "binary column, noise": {"kind": planted.binary_column, "noise": (0.01, 0.3)},
     "one-hot code": {"kind": one_hot, "inputs": (4, 9)},
     "one-hot code, noise": {"kind": one_hot, "inputs": (4, 9), "noise": (0.01, 0.3)},
+    "repeated rows": {"most": 100, "plant": partial(network, rare=2.0)},
+    "repeated rows, noise": {"most": 30, "noise": (0.01, 0.3)},
+    "repeated rows, no network": {"most": 100, "plant": no_network},
+    "rounded inputs": {"kind": planted.rounded, "inputs": (1, 4)},
+    "rounded inputs, noise": {"kind": planted.rounded, "inputs": (1, 4), "noise": (0.01, 0.3)},
     "mixture": {"kind": mixture},
     "mixture, noise": {"kind": mixture, "noise": (0.01, 0.5)},
     "more neurons than inputs, noise": {"plant": wide, "inputs": (2, 5), "noise": (0.01, 0.3)},

@@ -104,6 +104,25 @@ def heavy_tails(rng: np.random.Generator, inputs: int) -> Inputs:
     return Inputs(np.eye(inputs), np.zeros(inputs), draw, np.ones(inputs))
 
 
+def rounded(rng: np.random.Generator, inputs: int) -> Inputs:
+    """Multiples of 1/4 to 1: rows repeat themselves, and labels change between values that no row has."""
+    step = float(rng.choice([0.25, 0.5, 1.0]))
+    draw: Draw = lambda r, n: step * np.round(r.standard_normal((n, inputs)) / step)  # noqa: E731
+    # What rounding adds to the variance, by Sheppard's correction.
+    return Inputs(np.eye(inputs), np.zeros(inputs), draw, np.full(inputs, np.sqrt(1.0 + step**2 / 12.0)))
+
+
+def repeated(rng: np.random.Generator, samples: int, most: int) -> np.ndarray:
+    """Numbers of rows, each of which comes again: all as often, or some of them, as whoever balances classes has it."""
+    if most == 1:
+        return np.arange(samples)
+    times = int(rng.integers(2, most + 1))
+    counts = np.full(samples // times + 1, times)
+    if rng.random() < 0.5:
+        counts = np.where(rng.random(len(counts)) < 0.3, 2 * times, 1)
+    return rng.permutation(np.repeat(np.arange(len(counts)), counts))
+
+
 def unit_rows(rng: np.random.Generator, rows: int, inputs: int) -> np.ndarray:
     """Random unit vectors."""
     found = rng.standard_normal((rows, inputs))

@@ -23,6 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from unweave.arrays import PointMask, Points, spread_of_columns, unit_of_columns
 from unweave.exceptions import InvalidInput
 from unweave.result import InputRanges, Outcome, Result
+from unweave.samples.copies import DistinctRows
 
 Labels = Float64[np.ndarray, "points"]
 # Called with the name of a stage when it begins, and with the number of samples if that is known.
@@ -31,6 +32,8 @@ Progress = Callable[[str, int], None]
 LARGEST_SEED = 2**31 - 1
 # Sizes of inputs and labels, and one over them, up to which floats hold their fourth powers, which losses need.
 LARGEST_SIZE = 1e75
+# Values of neurons at samples: 1 GB, of which there are a few copies.
+MOST_VALUES = 2**27
 # Letters of a cell in a message.
 LONGEST_CELL = 40
 AnyEstimator = TypeVar("AnyEstimator", bound="NetworkEstimator")
@@ -51,11 +54,17 @@ class SampleRules:
     per_input: int = 20
     constant: float = 1e-12
 
-    def hold_out(self, count: int, rng: np.random.Generator) -> PointMask:
-        """Choose the samples that judge."""
-        held = np.zeros(count, dtype=bool)
-        held[rng.choice(count, int(self.held_out * count), replace=False)] = True
-        return held
+    def hold_out(self, points: Points, rng: np.random.Generator) -> tuple[PointMask, PointMask]:
+        """Choose the samples that may be fitted, and those that judge.
+
+        Samples at one point are on one side, and one of them judges: as many others would be no further evidence.
+        """
+        distinct = DistinctRows.of(points)
+        chosen = np.zeros(distinct.count, dtype=bool)
+        chosen[rng.choice(distinct.count, int(self.held_out * distinct.count), replace=False)] = True
+        held, judging = chosen[distinct.which], np.zeros(len(points), dtype=bool)
+        judging[distinct.one_of_each(rng)] = True
+        return ~held, held & judging
 
 
 # Who is told about the stages of a fit, which has no argument for it in scikit-learn.
@@ -307,6 +316,19 @@ def check_neurons(neurons: Any) -> int | None:
     return None if neurons is None else int(neurons)
 
 
+def check_room(neurons: int | None, points: Points) -> None:
+    """Make sure that the values of all neurons at all samples fit into memory.
+
+    Raises:
+        InvalidInput: if they are too many.
+    """
+    if neurons is not None and neurons * sum(points.shape) > MOST_VALUES:
+        raise InvalidInput(
+            f"{neurons} neurons have too many values at {len(points)} samples of {points.shape[1]} inputs: give fewer "
+            f"than {MOST_VALUES // sum(points.shape) + 1}."
+        )
+
+
 def check_sizes(points: Points, labels: Labels) -> None:
     """Make sure that products of inputs, and squares of labels, are numbers.
 
@@ -316,7 +338,7 @@ def check_sizes(points: Points, labels: Labels) -> None:
     columns = [(f"input {number}", column) for number, column in enumerate(points.T)]
     for name, values in [*columns, ("the target", labels)]:
         size = float(np.max(np.abs(values)))
-        if size > LARGEST_SIZE or 0 < size < 1 / LARGEST_SIZE:
+        if size != 0 and not 1 / LARGEST_SIZE <= size <= LARGEST_SIZE:
             raise InvalidInput(
                 f"{name} needs a largest absolute value between {1 / LARGEST_SIZE:g} and {LARGEST_SIZE:g}, got "
                 f"{size:.3g}, of which powers are no floats any more: give it in another unit."

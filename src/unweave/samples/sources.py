@@ -8,7 +8,7 @@ can be split in two parts, one of which no fit may see: the same parts in every 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import count, starmap
+from itertools import starmap
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -17,6 +17,7 @@ from jaxtyping import Float64
 
 from unweave.arrays import PerPoint, as_float64
 from unweave.exceptions import InvalidInput
+from unweave.samples.copies import chances
 
 Labels = PerPoint
 # What a chunk holds: points with one row each, and their labels.
@@ -230,20 +231,20 @@ class PartPiece(SourcePiece):
     Args:
         piece: all rows.
         share: of the rows that are held out.
-        key: what the choice of rows depends on: the seed, and the place of the piece.
+        seed: of the choice, which depends on the numbers of a row alone.
         is_held_out: which part this is.
     """
 
     piece: SourcePiece
     share: float
-    key: tuple[int, int]
+    seed: int
     is_held_out: bool
 
     def chunks(self) -> Iterator[Chunk]:
         """Chunks without the rows of the other part."""
-        rng = np.random.default_rng(self.key)
         for points, labels in self.piece.chunks():
-            chosen = (rng.random(len(points)) < self.share) == self.is_held_out
+            numbers = as_float64(points, name="points of a chunk", ndim=2)
+            chosen = (chances(numbers, seed=self.seed) < self.share) == self.is_held_out
             yield np.asarray(points)[chosen], np.asarray(labels)[chosen]
 
 
@@ -251,7 +252,8 @@ class PartPiece(SourcePiece):
 class Part(Source):
     """One part of a source: what is fitted, or what is held out.
 
-    Rows are chosen at random, so that files which were sorted do no harm.
+    Rows are chosen at random, so that files which were sorted do no harm, and rows with equal points are on one side,
+    so that none is held out which a fit has seen.
 
     Args:
         source: all samples.
@@ -271,8 +273,8 @@ class Part(Source):
 
     def pieces(self) -> Iterator[SourcePiece]:
         """The pieces of the source without the rows of the other part."""
-        for place, piece in zip(count(), self.source.pieces()):
-            part = PartPiece(piece, self.share, (self.seed, place), self.is_held_out)
+        for piece in self.source.pieces():
+            part = PartPiece(piece, self.share, self.seed, self.is_held_out)
             # Rows in memory are chosen here: those of the other part need not travel to where the piece is read.
             yield from (starmap(HeldPiece, part.chunks()) if isinstance(piece, HeldPiece) else [part])
 

@@ -4,9 +4,25 @@ import numpy as np
 import pytest
 
 from unweave.exceptions import InvalidInput
-from unweave.learn import HierarchicalClassifier, HierarchicalRegressor, OverparameterizedRegressor
+from unweave.learn import (
+    HalfspaceUnionClassifier,
+    HierarchicalClassifier,
+    HierarchicalRegressor,
+    LowestLayerRegressor,
+    OverparameterizedRegressor,
+    QuadraticNetworkRegressor,
+    ReluNetworkRegressor,
+)
+from unweave.learn.relu_network.estimator import ReluLearner
+from unweave.result import Outcome
+from unweave.samples.sources import ArraySource
 
-ESTIMATORS = [OverparameterizedRegressor(random_state=0), HierarchicalRegressor((2,), random_state=0)]
+ESTIMATORS = [
+    OverparameterizedRegressor(random_state=0),
+    HierarchicalRegressor((2,), random_state=0),
+    ReluNetworkRegressor(random_state=0),
+    LowestLayerRegressor(random_state=0),
+]
 
 
 def samples(seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -17,7 +33,9 @@ def samples(seed: int) -> tuple[np.ndarray, np.ndarray]:
 @pytest.mark.parametrize("model", ESTIMATORS, ids=lambda model: type(model).__name__)
 @pytest.mark.parametrize("factor", [1e200, 1e-200])
 def test_samples_whose_powers_are_no_floats_are_named(
-    model: OverparameterizedRegressor | HierarchicalRegressor, factor: float, seed: int
+    model: OverparameterizedRegressor | HierarchicalRegressor | ReluNetworkRegressor | LowestLayerRegressor,
+    factor: float,
+    seed: int,
 ) -> None:
     """audit B10: LAPACK's errors, or networks of NaN, for `X * 1e200` and `y * 1e200`."""
     points, labels = samples(seed)
@@ -27,10 +45,71 @@ def test_samples_whose_powers_are_no_floats_are_named(
         model.fit(points, factor * labels)
 
 
-def test_classes_of_points_without_powers_are_named(seed: int) -> None:
+@pytest.mark.parametrize(
+    "model", [HierarchicalClassifier((2,)), HalfspaceUnionClassifier()], ids=lambda each: type(each).__name__
+)
+@pytest.mark.parametrize("factor", [1e200, 1e-200])
+def test_classes_of_points_without_powers_are_named(
+    model: HierarchicalClassifier | HalfspaceUnionClassifier, factor: float, seed: int
+) -> None:
+    """audit B10: half spaces called inputs of 1e-200 constant."""
     points, labels = samples(seed)
     with pytest.raises(InvalidInput, match=r"input 0 .* another unit"):
-        HierarchicalClassifier((2,)).fit(1e200 * points, labels > 0)
+        model.fit(factor * points, labels > 0)
+
+
+@pytest.mark.parametrize(("axis", "factor"), [(0, 1e200), (0, 1e-200), (1, 1e200), (1, 1e-200)])
+def test_streams_whose_moments_are_no_floats_are_named(axis: int, factor: float, seed: int) -> None:
+    """audit B10: LAPACK's error, "constant" inputs, or "an affine function" of labels of 1e-200."""
+    points, labels = (np.tile(each, (5, 1) if each.ndim == 2 else 5) for each in samples(seed))
+    points = points + 1e-3 * np.random.default_rng(seed).standard_normal(points.shape)
+    scaled = (factor * points, labels) if axis == 0 else (points, factor * labels)
+    with pytest.raises(InvalidInput, match="another unit"):
+        ReluLearner()(ArraySource(*scaled), inputs=3)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e5, -1e9, 1e10, 1e12, 1e16])
+def test_labels_far_from_zero_are_no_affine_function(offset: float, seed: int) -> None:
+    """ "The labels are an affine function" of two neurons with an offset of 1e10, whose spread was called rounding."""
+    points = np.random.default_rng(seed).standard_normal((1_000, 3))
+    labels = 2.0 * np.maximum(points[:, 0] + 0.3, 0.0) - np.maximum(points[:, 1], 0.0)
+    model = ReluNetworkRegressor(random_state=0).fit(points, labels + offset)
+    if offset < 1e16:
+        assert model.network_.widths == (2,)
+        assert np.max(np.abs(model.predict(points) - (labels + offset))) < 1e-15 * max(abs(offset), 10.0)
+    else:
+        # No digits are left of the labels.
+        assert model.outcome_ is Outcome.NOT_IDENTIFIED
+
+
+def test_constant_labels_are_an_affine_function(seed: int) -> None:
+    points = np.random.default_rng(seed).standard_normal((400, 3))
+    assert ReluNetworkRegressor(random_state=0).fit(points, np.full(400, 1e10)).outcome_ is Outcome.IDENTIFIED
+
+
+def test_inputs_that_are_all_constant_have_a_form(seed: int) -> None:
+    labels = np.random.default_rng(seed).standard_normal(300)
+    model = QuadraticNetworkRegressor().fit(np.ones((300, 2)), labels)
+    assert model.outcome_ is not Outcome.IDENTIFIED
+    assert np.ptp(model.predict(np.ones((3, 2)))) == 0.0
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        OverparameterizedRegressor(neurons=10**9),
+        QuadraticNetworkRegressor(neurons=10**9),
+        HalfspaceUnionClassifier(neurons=10**9),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_more_neurons_than_memory_has_room_for_are_refused(
+    model: OverparameterizedRegressor | QuadraticNetworkRegressor | HalfspaceUnionClassifier, seed: int
+) -> None:
+    """Half spaces took 7 GB and went on, networks of squares ended with a MemoryError after a minute."""
+    points, labels = samples(seed)
+    with pytest.raises(InvalidInput, match="1000000000"):
+        model.fit(points, labels > 0)
 
 
 @pytest.mark.parametrize("constant", [0.0, 1.0, -3.0])

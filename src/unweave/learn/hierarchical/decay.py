@@ -8,6 +8,7 @@ import numpy as np
 from unweave.arrays import PerPoint, Points
 from unweave.learn.hierarchical.joint_fit import HierarchicalFit, JointLevenbergMarquardt, Loss, SquaredLoss
 from unweave.numerics.least_squares import is_over
+from unweave.samples.copies import DistinctRows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +55,7 @@ class DecayChoice:
             return fit
         quick = replace(solver, restarts=self.restarts, steps=self.steps)
         errors = np.zeros(1 + len(self.decays))
-        for fold, held in enumerate(self._held_out(len(points), seed)):
+        for fold, held in enumerate(self._held_out(points, seed)):
             errors += self._errors(quick, fit, (points, labels), held, loss=loss, seed=seed + fold)
         chosen = int(np.argmin(errors))
         # Time that is over leaves no fold complete, and nothing to choose by.
@@ -62,8 +63,8 @@ class DecayChoice:
             return fit
         return list(quick.shrinking(fit, points, labels, self.decays[:chosen], loss=loss))[-1]
 
-    def _held_out(self, rows: int, seed: int) -> Iterator[np.ndarray]:
-        order = np.random.default_rng(seed).permutation(rows) % self.folds
+    def _held_out(self, points: Points, seed: int) -> Iterator[np.ndarray]:
+        order = DistinctRows.of(points).folds(np.random.default_rng(seed), self.folds)
         return (order == fold for fold in range(self.folds))
 
     def _errors(

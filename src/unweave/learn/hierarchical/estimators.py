@@ -24,6 +24,7 @@ from unweave.networks.quadratic.student import Student
 from unweave.networks.quadratic.wiring import make_wiring
 from unweave.numerics.least_squares import ending_after
 from unweave.result import Cost, Outcome, Result
+from unweave.samples.copies import DistinctRows, note_of_copies, without_copies
 
 # How classifiers are trained: without decay, parameters of classes that can be separated grow without end.
 CLASS_SOLVER = JointLevenbergMarquardt(decay=1e-8, affine_share=1.0, restarts=2)
@@ -37,6 +38,7 @@ class _Samples(NamedTuple):
     labels: PerPoint
     used: Int[np.ndarray, "used"]
     held_out: Int[np.ndarray, "held_out"]
+    copies: int
 
 
 class _Training(NamedTuple):
@@ -108,7 +110,7 @@ class _Hierarchical(NetworkEstimator):
 
     def _learn(self: AnyHierarchy, samples: _Samples, student: Student, training: _Training) -> AnyHierarchy:
         """Train on some samples, judge by the others, and keep the result."""
-        points, labels, used, held_out = samples
+        points, labels, used, held_out, copies = samples
         stages = Stages()
         with stages("training"), ending_after(self._seconds()):
             fit = self._train(student, points[used], labels[used], training)
@@ -120,8 +122,9 @@ class _Hierarchical(NetworkEstimator):
         outcome, reason = training.outcome_of(certificate)
         diagnostics = diagnostics_of(fit.network, points, labels, student.parameters)
         self.trained_, self.decay_ = fit, fit.decay
-        cost = Cost(samples=len(points), seconds=stages.seconds)
-        return self._keep(Result(outcome, reason, fit.network, certificate, diagnostics, cost), points)
+        given = len(points) + copies
+        cost, notes = Cost(samples=given, seconds=stages.seconds), note_of_copies(given, copies)
+        return self._keep(Result(outcome, reason, fit.network, certificate, diagnostics, cost, notes=notes), points)
 
     def _train(self, student: Student, points: Points, labels: PerPoint, training: _Training) -> HierarchicalFit:
         """Meet the labels; if that can't be done and there is much to lose, shrink features as held-out rows say."""
@@ -174,14 +177,16 @@ class _Hierarchical(NetworkEstimator):
             raise InvalidInput(f"decay needs to be None or a number from 0 on, got {settings.decay!r}.")
         return replace(default if settings.solver is None else settings.solver, decay=float(settings.decay)), False
 
-    def _split(self, points: Points, labels: PerPoint, seed: int) -> _Samples:
-        """Hold a random share of the samples out."""
+    def _split(self, points: Points, labels: PerPoint, seed: int, *, copies: int = 0) -> _Samples:
+        """Hold a random share of the samples out: all that are at one point, of which one judges."""
         share = getattr(self, "validation_fraction", None)
         if not isinstance(share, float | int) or not 0 <= share < 1:
             raise InvalidInput(f"validation_fraction needs a number from 0 to below 1, got {share!r}.")
-        order = np.random.default_rng(seed).permutation(len(points))
-        held_out = int(share * len(points)) if len(points) >= EVIDENCE.fewest_samples else 0
-        return _Samples(points, labels, order[held_out:], order[:held_out])
+        rng, distinct = np.random.default_rng(seed), DistinctRows.of(points)
+        held_out, used = distinct.split(rng, share if distinct.count >= EVIDENCE.fewest_samples else 0.0)
+        if distinct.have_copies:
+            held_out = np.intersect1d(held_out, distinct.one_of_each(rng))
+        return _Samples(points, labels, used, held_out, copies)
 
     def features(self, X: Any, level: int) -> Float64[np.ndarray, "points features"]:
         """Answer with the hidden features of a level, 2 to L, which are defined up to a rotation."""
@@ -263,8 +268,9 @@ class HierarchicalRegressor(_Hierarchical, NetworkRegressor):
         """
         points, labels = self._check_samples(X, y)
         check_sizes(points, labels)
+        points, labels, copies = without_copies(points, labels)
         seed, spread = seed_of(self.random_state), float(np.var(labels)) or float(np.mean(labels**2)) or 1.0
-        samples = self._split(points, labels, seed)
+        samples = self._split(points, labels, seed, copies=copies)
         student = self._student(points[samples.used], has_affine=self.fit_affine, has_centre=self.mean_squares is None)
         solver, chooses_decay = self._solver(JointLevenbergMarquardt())
         errors = lambda outputs: (outputs - labels) ** 2 / spread  # noqa: E731

@@ -18,6 +18,7 @@ from unweave.learn.base import (
     Stages,
     check_classes,
     check_neurons,
+    check_sizes,
     seed_of,
     wrong_use,
 )
@@ -69,9 +70,10 @@ class LowestLayerRegressor(NetworkRegressor):
         """Find the units, then fit the upper part.
 
         Raises:
-            InvalidInput: for an unknown activation, or a number of neurons below 1.
+            InvalidInput: for an unknown activation, a number of neurons below 1, or samples whose powers are no floats.
         """
         points, labels = self._check_samples(X, y)
+        check_sizes(points, labels)
         unit, neurons, stages = unit_named(self.activation), check_neurons(self.neurons), Stages()
         rng = np.random.default_rng(seed_of(self.random_state))
         found = fit_lowest_layer(points, labels, unit, rng, neurons=neurons, stages=stages)
@@ -138,10 +140,14 @@ class _HalfspaceClassifier(ClassifierMixin, NetworkEstimator):
                 claimed counts every other sample once.
 
         Raises:
-            InvalidInput: if there is one class only, for a number of half spaces below 1, or a negative weight.
+            InvalidInput: if there is one class only, for a number of half spaces below 1 or above that of samples, a
+                negative weight, or inputs whose powers are no floats.
         """
         points, labels, weights = self._check_samples(X, y, sample_weight)
+        check_sizes(points, np.ones(1))
         neurons, stages = check_neurons(self.neurons), Stages()
+        if neurons is not None and neurons > len(points):
+            raise InvalidInput(f"neurons needs to be no more than the {len(points)} samples, got {neurons}.")
         rng = np.random.default_rng(seed_of(self.random_state))
         search = HalfspaceUnion(LowestLayerEvidence())
         asked = self.classes_[1:] if len(self.classes_) == 2 else self.classes_
@@ -192,7 +198,8 @@ class _HalfspaceClassifier(ClassifierMixin, NetworkEstimator):
             points, labels = validate_data(self, X, y, dtype=np.float64, ensure_min_samples=2)
             check_classification_targets(labels)
             weights = _check_sample_weight(sample_weight, points, dtype=np.float64, ensure_non_negative=True)
-            weights = weights * compute_sample_weight(self.class_weight, labels)
+            # In units of the largest: sums of the largest floats are none any more.
+            weights = weights / weights.max() * compute_sample_weight(self.class_weight, labels)
         counts = weights > 0
         self.classes_ = np.unique(labels[counts])
         if len(self.classes_) < 2:

@@ -1,7 +1,7 @@
 """From samples to a lowest layer with an outcome: read the labels, start, polish, and judge by held-out samples."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from unweave.learn.lowest_layer.starts import START_RULES, LayerStart, moment_st
 from unweave.learn.lowest_layer.units import monic_coefficients
 from unweave.networks.network import Network
 from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict, at_least, at_most
+from unweave.samples.copies import note_of_copies, without_copies
 from unweave.samples.hermite.inputs import Coordinates, GaussianityCheck, InputMoments, lines_for
 from unweave.samples.sources import ArraySource
 from unweave.samples.sums import accumulate
@@ -94,16 +95,18 @@ def fit_lowest_layer(
         estimates that nothing speaks against, not identified otherwise.
     """
     evidence, stages = evidence or LowestLayerEvidence(), stages or Stages()
-    held = evidence.samples.hold_out(len(points), rng)
+    given = len(points)
+    points, labels, copies = without_copies(points, labels)
+    kept, held = evidence.samples.hold_out(points, rng)
     try:
         with stages("coordinates"):
             coordinates = _coordinates(points, neurons, evidence.samples.per_input)
     except InvalidInput as error:
-        return _nothing(str(error), (), len(points), stages)
+        return _nothing(str(error), (), given, stages)
     white = np.ascontiguousarray(coordinates.rows_of(points).T)
     with stages("coordinates"):
         checks = _gaussianity(white, labels, rng)
-    fitted, judging = _Samples(white[~held], labels[~held]), _Samples(white[held], labels[held])
+    fitted, judging = _Samples(white[kept], labels[kept]), _Samples(white[held], labels[held])
     read = read_labels(fitted.points, fitted.labels, unit)
     best, failures = None, []
     for start in _starts(fitted, read, unit, rng, neurons, stages, failures):
@@ -116,9 +119,12 @@ def fit_lowest_layer(
         if best.outcome is not Outcome.NOT_IDENTIFIED:
             break
     if best is None:
-        return _nothing(" ".join(failures), tuple(checks), len(points), stages)
+        return _nothing(" ".join(failures), tuple(checks), given, stages)
     certificate = _certificate(best, len(judging.labels), evidence)
-    return _found(best, best.layer(coordinates, unit), certificate, Cost(samples=len(points), seconds=stages.seconds))
+    cost = Cost(samples=given, seconds=stages.seconds)
+    found = _found(best, best.layer(coordinates, unit), certificate, cost)
+    notes = (*found.result.notes, *note_of_copies(given, copies))
+    return replace(found, result=replace(found.result, notes=notes))
 
 
 def _found(best: _Judged, layer: ThresholdLayer, certificate: LowestLayerCertificate, cost: Cost) -> FoundLayer:

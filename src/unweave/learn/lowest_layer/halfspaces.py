@@ -29,6 +29,7 @@ from unweave.learn.lowest_layer.starts import LayerStartRules, quiet_start
 from unweave.learn.lowest_layer.union_fits import UnionRules, fit_either_union
 from unweave.networks.network import Network
 from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict, at_most
+from unweave.samples.copies import DistinctRows
 from unweave.samples.hermite.inputs import Coordinates, GaussianityCheck, InputMoments, lines_for
 from unweave.samples.sources import ArraySource
 from unweave.samples.sums import accumulate
@@ -124,15 +125,14 @@ class HalfspaceUnion:
             coordinates, problem = self._coordinates(points, is_second)
         if problem:
             return self._unjudged(problem, points, is_second, given, rng, neurons, stages)
+        points, is_second, given = _merged(points, is_second, given)
         shares = given / given.mean()
         with stages("coordinates"):
             white = np.ascontiguousarray(coordinates.rows_of(points).T)
             checks = _shape_of_inputs(white, rng)
-        held = self.evidence.samples.hold_out(len(points), rng)
+        kept, held = self.evidence.samples.hold_out(points, rng)
         slices = Slices.of(points)[held]
-        split = _Split(
-            white[~held], is_second[~held], white[held], is_second[held], slices, shares[~held], shares[held]
-        )
+        split = _Split(white[kept], is_second[kept], white[held], is_second[held], slices, shares[kept], shares[held])
         best = self._best(split, checks, rng, neurons, stages)
         certificate = self._certificate(best, int(held.sum()))
         layer = best.layer.pulled_back(coordinates)
@@ -168,15 +168,16 @@ class HalfspaceUnion:
 
     def _coordinates(self, points: Points, is_second: PointMask) -> tuple[Coordinates, str]:
         """White coordinates, or scaled ones and why nothing can be claimed in them."""
-        count, inputs = points.shape
+        count, inputs = DistinctRows.of(points).count, points.shape[1]
         scale = points.std(axis=0)
         scaled = Coordinates(points.mean(axis=0), np.diag(1.0 / np.where(scale > 0, scale, 1.0)))
         needed = self.evidence.samples.per_input * inputs
-        rarer = int(min(is_second.sum(), (~is_second).sum()))
+        rarer = min(DistinctRows.of(points[side]).count for side in (is_second, ~is_second))
         if count < needed or rarer < self.fewest_of_a_class:
+            samples = "samples" if count == len(points) else "different samples"
             return scaled, (
-                f"{count} samples, {rarer} of them of the rarer class, are too few to judge half spaces in {inputs} "
-                f"inputs: at least {needed} and {self.fewest_of_a_class} are needed."
+                f"{count} {samples}, {rarer} of them of the rarer class, are too few to judge half spaces in "
+                f"{inputs} inputs: at least {needed} and {self.fewest_of_a_class} are needed."
             )
         is_constant = scale <= self.evidence.samples.constant * np.abs(points).max(axis=0)
         if np.any(is_constant):
@@ -184,8 +185,8 @@ class HalfspaceUnion:
             return scaled, f"input {number} is constant, so that no half space is determined: leave it out."
         try:
             white = np.ascontiguousarray(scaled.rows_of(points).T)
-            moments = accumulate(ArraySource(white, np.zeros(count)), InputMoments(np.zeros(inputs))).finalise().whole
-            inner = moments.coordinates()
+            source = ArraySource(white, np.zeros(len(white)))
+            inner = accumulate(source, InputMoments(np.zeros(inputs))).finalise().whole.coordinates()
         except InvalidInput as error:
             return scaled, str(error)
         return Coordinates(scaled.origin + inner.origin / np.diag(scaled.axes), scaled.axes @ inner.axes), ""
@@ -332,6 +333,17 @@ class HalfspaceUnion:
             wrong_share=faces.wrong_share,
             missing_share=faces.missing_share,
         )
+
+
+def _merged(points: Points, is_second: PointMask, weights: PerPoint) -> tuple[Points, PointMask, PerPoint]:
+    """Rows that come again, as one with the sum of their weights; all rows where labels at a point differ."""
+    distinct = DistinctRows.of(points)
+    both = DistinctRows.of(np.column_stack([points, is_second]))
+    if not distinct.have_copies or both.count > distinct.count:
+        return points, is_second, weights
+    first = np.sort(np.unique(distinct.which, return_index=True)[1])
+    sums = np.bincount(distinct.which, weights=weights, minlength=distinct.count)
+    return np.ascontiguousarray(points[first]), is_second[first], sums
 
 
 def _shape_of_inputs(points: Points, rng: np.random.Generator) -> list[Diagnostic]:

@@ -13,6 +13,7 @@ from unweave.activations import STEP
 from unweave.arrays import Atoms, PerNeuron, PerPoint, PointMask, Points
 from unweave.learn.lowest_layer.halfspace_fits import Flips, SoftRules, SoftUnion, fit_soft_union
 from unweave.learn.lowest_layer.layer import ThresholdLayer
+from unweave.samples.copies import DistinctRows
 from unweave.samples.hermite.inputs import Coordinates
 
 
@@ -144,8 +145,7 @@ def fit_union(
     chosen = np.arange(len(points))
     if len(points) > rules.most_samples:
         chosen = rng.choice(len(points), rules.most_samples, replace=False)
-    order = rng.permutation(len(chosen))
-    held, kept = np.split(chosen[order], [int(rules.choosing_share * len(chosen))])
+    held, kept = (chosen[part] for part in DistinctRows.of(points[chosen]).split(rng, rules.choosing_share))
     if len(np.unique(is_active[kept])) < 2 or not len(held):
         union = _first_fit(every, rng, neurons or 1, _Penalty(rules.first_penalties[-1], rules.soft), rules)
         layer = _layer_of(union, coordinates, rules)

@@ -10,7 +10,7 @@ import scipy.linalg
 from unweave.activations import Activation, activation_named
 from unweave.arrays import root_mean_square
 from unweave.exceptions import InvalidInput
-from unweave.learn.base import NetworkRegressor, Stages, check_neurons, check_sizes, seed_of
+from unweave.learn.base import NetworkRegressor, Stages, check_neurons, check_room, check_sizes, seed_of
 from unweave.learn.overparameterized.certificates import certify_local_convergence, certify_zero_error
 from unweave.learn.overparameterized.conditions import RULES, network_conditions, sample_conditions
 from unweave.learn.overparameterized.descent import GradientDescent
@@ -129,6 +129,7 @@ class OverparameterizedRegressor(NetworkRegressor):
         """
         points, labels = self._check_samples(X, y)
         check_sizes(points, labels)
+        check_room(check_neurons(self.neurons), points)
         activation = activation_named(self.activation)
         units = _Units.of(points, labels, has_bias=self.fit_bias)
         neurons = self._neurons(*units.points.shape)

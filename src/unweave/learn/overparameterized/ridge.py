@@ -13,6 +13,7 @@ from jaxtyping import Float64
 
 from unweave.learn.overparameterized.jacobian import Labels, TrainingPoint
 from unweave.learn.overparameterized.newton import TrainingFit
+from unweave.samples.copies import DistinctRows
 
 Ridges = Float64[np.ndarray, "ridges"]
 
@@ -62,7 +63,7 @@ class RidgeChoice:
         """
         if start.samples < self.fewest_rows or not np.ptp(start.labels) > 0:
             return 0.0
-        order = rng.permutation(start.samples) % self.folds
+        order = DistinctRows.of(start.points).folds(rng, self.folds)
         errors = np.zeros(len(self.ridges))
         for fold in range(self.folds):
             held = order == fold

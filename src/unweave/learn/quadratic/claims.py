@@ -11,7 +11,7 @@ from unweave.result import Outcome, Verdict
 
 def verdict(certificate: OptimalityCertificate, problem: QuadraticProblem) -> tuple[Outcome, str]:
     """What a certificate is worth: a global optimum that is unique, exact and over-determined is identified."""
-    inputs, samples = problem.inputs, problem.samples
+    inputs, samples = problem.inputs, problem.directions
     freedom = certificate.rank * inputs - certificate.rank * (certificate.rank - 1) // 2
     penalised = f" plus a penalty of {certificate.penalty:.3e}" if certificate.penalty > 0 else ""
     loss = f"the training loss of {certificate.loss:.3e}{penalised}"
@@ -39,8 +39,8 @@ def verdict(certificate: OptimalityCertificate, problem: QuadraticProblem) -> tu
         )
     if samples <= freedom:
         return Outcome.PARTLY_IDENTIFIED, (
-            f"{best}, but {samples} samples are no more than the {freedom} numbers of a quadratic form of rank "
-            f"{certificate.rank}, so that nothing confirms it: give more samples."
+            f"{best}, but {samples} samples, without multiples of others, are no more than the {freedom} numbers of a "
+            f"quadratic form of rank {certificate.rank}, so that nothing confirms it: give more samples."
         )
     return Outcome.IDENTIFIED, (
         f"{best}, the residuals are rounding errors, and one quadratic form alone gives the {samples} labels; it has "

@@ -8,7 +8,7 @@ import numpy as np
 from unweave.activations import QUADRATIC
 from unweave.arrays import PerNeuron, as_float64
 from unweave.exceptions import InvalidInput
-from unweave.learn.base import NetworkRegressor, Stages, check_neurons, check_sizes, seed_of
+from unweave.learn.base import NetworkRegressor, Stages, check_neurons, check_room, check_sizes, seed_of
 from unweave.learn.quadratic.claims import notes_of, verdict
 from unweave.learn.quadratic.fits import Fit, Samples, Trainer
 from unweave.learn.quadratic.optimality import SPECTRUM_RULES, Regime
@@ -89,12 +89,13 @@ class QuadraticNetworkRegressor(NetworkRegressor):
         """Train on samples, one per row of X.
 
         Raises:
-            InvalidInput: if the settings contradict each other, or there are NaN or infinite numbers, or such whose
-                squares are.
+            InvalidInput: if the settings contradict each other or ask for too many neurons, or there are NaN or
+                infinite numbers, or such whose squares are.
         """
         self._check_settings()
         points, labels = self._check_samples(X, y, fewest=1)
         check_sizes(points, labels)
+        check_room(check_neurons(self.neurons), points)
         samples, stages = Samples(points, labels, bool(self.fit_bias)), Stages()
         rng = np.random.default_rng(seed_of(self.random_state))
         trainer = Trainer(samples, self.solver, rng, stages)

@@ -18,10 +18,13 @@ from jaxtyping import Float64
 
 from unweave.arrays import Atoms, PerNeuron, PerPoint, Points, as_float64, root_mean_square
 from unweave.exceptions import InvalidInput
+from unweave.samples.copies import DistinctRows
 
 Labels = PerPoint
 OutputWeights = PerNeuron
 Matrix = Float64[np.ndarray, "inputs inputs"]
+# Of points that are compared up to multiples: as many as floats have, less those that roundings on the way may cost.
+DIGITS = 10
 
 
 def best_step(
@@ -146,6 +149,16 @@ class QuadraticProblem:
     def samples(self) -> int:
         """Number of points."""
         return len(self.points)
+
+    @cached_property
+    def directions(self) -> int:
+        """Number of points without those that are multiples of others, whose squares are multiples, too."""
+        units = np.max(np.abs(self.points), axis=0)
+        points = self.points / np.where(units > 0, units, 1.0)
+        # A side that no plane of symmetry has: entries of equal size would leave the sign to rounding.
+        sides = np.sign(points @ np.random.default_rng(0).standard_normal(self.inputs))
+        sizes = sides * np.linalg.norm(points, axis=1)
+        return DistinctRows.of(np.round(points / np.where(sizes == 0, 1.0, sizes)[:, None], DIGITS)).count
 
     @property
     def inputs(self) -> int:

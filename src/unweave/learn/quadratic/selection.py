@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from unweave.arrays import PerPoint, packed_size
+from unweave.arrays import PerPoint, Points, packed_size
 from unweave.learn.quadratic.frame import Frame
 from unweave.learn.quadratic.lifted import LiftedSemidefinite
 from unweave.learn.quadratic.problem import QuadraticProblem
 from unweave.learn.quadratic.ridge import RidgeSystem
 from unweave.learn.quadratic.search import TrustRegion
+from unweave.samples.copies import DistinctRows
 
 
 def _rough() -> LiftedSemidefinite:
@@ -97,11 +98,11 @@ class SelectionRules:
                 return sign
         return 0
 
-    def held_out(self, rows: int) -> Iterator[np.ndarray]:
+    def held_out(self, points: Points) -> Iterator[np.ndarray]:
         """Masks of rows that are held out in turn: always the same, so that a fit can be repeated."""
-        rng = np.random.default_rng(rows)
-        is_large = rows >= self.enough_rows
-        order = rng.permutation(rows) % (10 if is_large else self.folds)
+        distinct = DistinctRows.of(points)
+        is_large = distinct.count >= self.enough_rows
+        order = distinct.folds(np.random.default_rng(distinct.count), 10 if is_large else self.folds)
         for fold in range(1 if is_large else self.folds):
             yield order == fold
 
@@ -139,7 +140,7 @@ def choose(
         candidates: what may be chosen.
         rules: how.
     """
-    folds = list(rules.held_out(len(system.points)))
+    folds = list(rules.held_out(system.points))
     best, tries_one = Choice(candidates.sign), True
     if candidates.ridges:
         ridges = np.array(candidates.ridges)

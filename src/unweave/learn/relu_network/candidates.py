@@ -91,8 +91,10 @@ class CandidateRules:
 
     Args:
         residuals: the test whether a candidate leaves noise.
-        exact_elsewhere: largest error of exact labels on rows that no fit has seen, relative to the labels. 5,636
-            planted networks had 5e-14 at most; the margin is for kinks that few rows pass.
+        exact_elsewhere: largest error of exact labels on rows that no fit has seen, relative to the spread of the
+            labels. 5,636 planted networks had 5e-14 at most; the margin is for kinks that few rows pass.
+        roundings: of the labels that are allowed beside that, where they are far from zero; chosen.
+        rounded_away: share of the spread that these may be: labels with larger ones have no digits to be met; chosen.
         even_noise: noise whose median is a smaller share of its root mean square is none: most rows are met, and some
             are not. It is 0.67 for normal noise and 0.44 for Student's t with three degrees of freedom; half of that.
         visible: when a neuron stands out from noise.
@@ -102,10 +104,18 @@ class CandidateRules:
 
     residuals: ResidualTest = field(default_factory=ResidualTest)
     exact_elsewhere: float = 1e-9
+    roundings: float = 16.0
+    rounded_away: float = 1e-2
     even_noise: float = 0.2
     visible: Visibility = field(default_factory=Visibility)
     thinning: Thinning = field(default_factory=Thinning)
     screening_rows: int = 30_000
+
+    def allowed(self, spread: float, size: float) -> float:
+        """Largest error that counts as none, for labels of this standard deviation and root mean square."""
+        rounding = self.roundings * float(np.finfo(float).eps) * size
+        is_small = spread == 0.0 or rounding <= self.rounded_away * spread
+        return self.exact_elsewhere * spread + (rounding if is_small else 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -306,7 +316,7 @@ class Finisher:
         freedom = max(len(left) - unknowns_of(network), 1)
         noise = float(np.sqrt(np.sum(left**2) / freedom))
         unseen = self.unseen.residuals(network)
-        allowed = self.rules.exact_elsewhere * size
+        allowed = self.rules.allowed(float(np.std(self.fitted.labels)), size)
         is_exact = bool(np.max(np.abs(unseen)) <= allowed) and noise <= allowed
         errors = standard_errors(
             network, self.fitted.points, self.fitted.values, noise=noise, coordinates=self.coordinates

@@ -9,6 +9,7 @@ from unweave.arrays import root_mean_square
 from unweave.certificates.certify import RULES, Certificate, certify, coverage_of
 from unweave.learn.relu_network.candidates import JudgedNetwork, Rows, in_inputs
 from unweave.learn.relu_network.evidence import exact_resolution, weakest_bend
+from unweave.samples.copies import DistinctRows
 from unweave.samples.hermite.inputs import Coordinates
 
 
@@ -138,7 +139,7 @@ class ReluEvidence:
             rms_error=spread * rms,
             error_bar=spread * bar,
             largest_error=spread * float(np.max(np.abs(left))),
-            coverage=coverage_of(len(left), confidence=RULES.confidence),
+            coverage=coverage_of(DistinctRows.of(held_out.points).count, confidence=RULES.confidence),
             confidence=RULES.confidence,
             label_spread=spread * float(np.std(held_out.labels)),
             label_rms=max(spread * root_mean_square(fitted.labels), np.finfo(float).tiny),

@@ -98,7 +98,10 @@ class Case:
     def surprise(self) -> float:
         """Error on rows that neither fit nor choice has seen, relative to what it is at most expected to be."""
         if self.candidate.is_exact:
-            return self.certificate.largest_error / (self.candidate.rules.exact_elsewhere * self.certificate.label_rms)
+            certificate = self.certificate
+            return certificate.largest_error / self.candidate.rules.allowed(
+                certificate.label_spread, certificate.label_rms
+            )
         beyond = self.certificate.rms_error - self.rules.held_out.standard_errors * self.certificate.error_bar
         return beyond / max(self.certificate.noise, TINY)
 
@@ -216,10 +219,10 @@ def doubt_of_inputs(case: Case) -> str | None:
     )
 
 
-def too_few(rows: int, needed: int) -> str:
+def too_few(rows: int, needed: int, *, what: str = "samples") -> str:
     """Reason for samples that are too few for moments."""
     return (
-        f"{rows} samples are too few for moments of order two, at least {needed} are needed: give more. "
+        f"{rows} {what} are too few for moments of order two, at least {needed} are needed: give more. "
         "The network is the affine function that fits best."
     )
 

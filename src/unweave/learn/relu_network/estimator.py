@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from unweave.arrays import Vector, as_float64, kept_errors
 from unweave.exceptions import InputWarning, InvalidInput
-from unweave.learn.base import NetworkRegressor, Progress, Stages, check_neurons, seed_of
+from unweave.learn.base import NetworkRegressor, Progress, Stages, check_neurons, check_sizes, seed_of
 from unweave.learn.relu_network.affine import PenalisedAffine
 from unweave.learn.relu_network.all_rows import AllRowsFit
 from unweave.learn.relu_network.candidates import CandidateRules, Finisher, JudgedNetwork, Rows, in_inputs
@@ -29,6 +29,7 @@ from unweave.learn.relu_network.starts import FirstLook, Moments, affine_network
 from unweave.learn.relu_network.units import SignChoices, equivalent_signs
 from unweave.networks.network import Network
 from unweave.result import Cost, Outcome, Result
+from unweave.samples.copies import DistinctRows, note_of_copies, without_copies
 from unweave.samples.hermite.inputs import Coordinates, InputMoments, InputSummary
 from unweave.samples.sources import ArraySource, Part, Source, first_rows, split
 from unweave.samples.sums import Engine, accumulate
@@ -123,9 +124,11 @@ class ReluLearner:
         """
         stages = Stages(progress)
         rng = np.random.default_rng(seed)
-        with stages("inputs"):
+        # Squares of huge numbers are infinite, which is refused below.
+        with stages("inputs"), np.errstate(over="ignore", invalid="ignore"):
             summary = accumulate(source, InputMoments(_first_point(source, inputs)), engine=engine).finalise()
         stages.samples = summary.rows
+        _check_moments(summary.whole)
         if summary.rows < self.rows_per_input * (inputs + 1):
             reason = too_few(summary.rows, self.rows_per_input * (inputs + 1))
             return _affine_only(source, inputs, summary.rows, stages, reason)
@@ -136,7 +139,13 @@ class ReluLearner:
         with stages("moments of order two"):
             look = problem.moments.look(rng, rows=summary.rows)
         with stages("rows in memory"):
-            finisher, held_out = problem.rows(self)
+            finisher, held_out, copies = problem.rows(self)
+        # Labels whose squares are no floats have a root mean square of zero.
+        check_sizes(np.zeros((1, 1)), problem.spread * finisher.fitted.labels)
+        different = len(finisher.fitted.labels) + len(finisher.unseen.labels) + len(held_out.labels)
+        if copies and different < self.rows_per_input * (inputs + 1):
+            reason = too_few(different, self.rows_per_input * (inputs + 1), what="different samples")
+            return _affine_only(source, inputs, summary.rows, stages, reason)
         samples = SearchedSamples(problem.moments, look, finisher, rng, stages, problem.spread, self.neurons)
         found = self.search(samples)
         if self._has_more_rows(found.best, finisher):
@@ -144,7 +153,8 @@ class ReluLearner:
                 best = self.last_fit(found.best, problem.training, finisher, spread=problem.spread, engine=engine)
                 found = replace(found, best=best)
         with stages("certificate"):
-            return _result(self, problem, look, found, finisher, held_out, stages)
+            result, details = _result(self, problem, look, found, finisher, held_out, stages)
+        return replace(result, notes=(*result.notes, *note_of_copies(different + copies, copies))), details
 
     def _has_more_rows(self, best: JudgedNetwork, finisher: Finisher) -> bool:
         """Whether there may be rows that were not fitted and would tell more: those of exact labels don't."""
@@ -186,20 +196,23 @@ class _Problem:
         moments = Moments(training, coordinates, engine, learner.search.starts)
         return cls(training, held_out, moments, coordinates, spread, rows)
 
-    def rows(self, learner: ReluLearner) -> tuple[Finisher, Rows]:
-        """Rows to fit and to choose by, and rows that judge the choice."""
+    def rows(self, learner: ReluLearner) -> tuple[Finisher, Rows, int]:
+        """Rows to fit and to choose by, rows that judge the choice, and how many more were copies of these."""
         inputs = self.coordinates.inputs
-        fitted = self._in_coordinates(self.training, learner.most_numbers // inputs)
-        unseen = self._in_coordinates(self.held_out, 2 * learner.most_held_out)
-        half = len(unseen.labels) // 2
-        choosing = Rows(unseen.points[:half], unseen.labels[:half])
-        judging = Rows(unseen.points[half:], unseen.labels[half:])
+        fitted, copies = self._in_coordinates(self.training, learner.most_numbers // inputs)
+        unseen, more = self._in_coordinates(self.held_out, 2 * learner.most_held_out)
+        # Rows at one point, whose labels differ, are on one side here, too.
+        distinct = DistinctRows.of(unseen.points)
+        is_choosing = distinct.which < distinct.count // 2
+        choosing = Rows(unseen.points[is_choosing], unseen.labels[is_choosing])
+        judging = Rows(unseen.points[~is_choosing], unseen.labels[~is_choosing])
         finisher = Finisher(fitted, choosing, self.coordinates, learner.finish, learner.rare, learner.rules)
-        return finisher, judging
+        return finisher, judging, copies + more
 
-    def _in_coordinates(self, part: Part, most: int) -> Rows:
+    def _in_coordinates(self, part: Part, most: int) -> tuple[Rows, int]:
         points, labels = first_rows(part, inputs=self.coordinates.inputs, most=most)
-        return Rows(np.ascontiguousarray(self.coordinates.rows_of(points).T), labels / self.spread)
+        points, labels, copies = without_copies(points, labels)
+        return Rows(np.ascontiguousarray(self.coordinates.rows_of(points).T), labels / self.spread), copies
 
     def in_inputs(self, network: Network) -> Network:
         """The network for the inputs and labels as they came."""
@@ -255,6 +268,15 @@ def _coordinates(mean: Vector, summary: InputSummary) -> Coordinates:
     """Those of all inputs, or of what varies of them where some depend on others."""
     spanned = Coordinates.spanned(mean, summary.covariance)
     return Coordinates.whitening(mean, summary.covariance) if spanned.rank == spanned.inputs else spanned
+
+
+def _check_moments(summary: InputSummary) -> None:
+    """Make sure that moments are numbers: the rows of a stream are not looked at one by one."""
+    with np.errstate(invalid="ignore"):
+        sizes = np.append(np.hypot(summary.mean, np.sqrt(np.diag(summary.covariance))), summary.label_rms)
+    # What is no number is a difference of infinite ones.
+    sizes = np.nan_to_num(sizes, nan=np.inf, posinf=np.inf)
+    check_sizes(sizes[None, :-1], sizes[-1:])
 
 
 def _first_point(source: Source, inputs: int) -> Vector:
@@ -316,9 +338,10 @@ class ReluNetworkRegressor(NetworkRegressor):
         """Learn from samples in memory.
 
         Raises:
-            InvalidInput: for settings that can't be used, and numbers that are not finite.
+            InvalidInput: for settings that can't be used, and numbers that are not finite or whose powers are not.
         """
         points, labels = self._check_samples(X, y)
+        check_sizes(points, labels)
         return self._learn(ArraySource(points, labels), points.shape[1], None)
 
     def fit_source(self, source: Source, *, inputs: int, engine: Engine | None = None) -> "ReluNetworkRegressor":

@@ -107,6 +107,15 @@ def test_samples_of_no_weight_are_left_out(seed: int) -> None:
     np.testing.assert_array_equal(model.decision_function(points), alone.decision_function(points))
 
 
+@pytest.mark.parametrize("weight", [1e308, 2.0, 1e-300])
+def test_the_unit_of_weights_does_not_matter(weight: float, seed: int) -> None:
+    """Sums of weights of 1e308 were infinite: "Probabilities contain NaN"."""
+    points, is_out, _ = square_with_flips(np.random.default_rng(seed), 300, (0.0, 0.0))
+    model = HalfspaceUnionClassifier(random_state=seed).fit(points, is_out, sample_weight=np.full(300, weight))
+    alone = HalfspaceUnionClassifier(random_state=seed).fit(points, is_out)
+    np.testing.assert_array_equal(model.decision_function(points), alone.decision_function(points))
+
+
 def test_examples_of_docstrings_run() -> None:
     for estimator in BOTH:
         finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()
