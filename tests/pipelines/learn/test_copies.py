@@ -75,7 +75,7 @@ def test_angles_of_a_lowest_layer_count_every_row_once(unit: str, seed: int) -> 
     points = rng.standard_normal((200, 4))
     active = np.maximum(points[:, :2] - 1.0, 0.0) if unit == "relu" else 1.0 * (points[:, :2] > 1.0)
     labels = active.sum(axis=1) + active.prod(axis=1)
-    model = LowestLayerRegressor(unit=unit, random_state=seed).fit(*repeated(rng, points, labels, 50))
+    model = LowestLayerRegressor(activation=unit, random_state=seed).fit(*repeated(rng, points, labels, 50))
     assert model.outcome_ is Outcome.NOT_IDENTIFIED
 
 
