@@ -71,19 +71,6 @@ def parsed(source: str) -> ast.Module:
     return ast.parse(source)
 
 
-def nodes(tree: ast.AST) -> Iterator[ast.AST]:
-    """All nodes, in less than half the time of `ast.walk`, which asks every field of every node whether it is there."""
-    waiting = [tree]
-    while waiting:
-        node = waiting.pop()
-        yield node
-        for value in vars(node).values():
-            if isinstance(value, ast.AST):
-                waiting.append(value)
-            elif isinstance(value, list):
-                waiting += [each for each in value if isinstance(each, ast.AST)]
-
-
 @cache
 def imports_of(source: str) -> frozenset[str]:
     """Full names of all imported modules, late ones and those for type checkers included."""
@@ -303,7 +290,7 @@ def unused_names(sources: Mapping[str, str]) -> set[str]:
     """Functions and classes of the product that nothing in it names; what tests and benchmarks plant is for them."""
     product = {name: parsed(text) for name, text in sources.items() if not name.startswith("reproduce")}
     named = set()
-    for node in (node for tree in product.values() for node in nodes(tree)):
+    for node in (node for tree in product.values() for node in ast.walk(tree)):
         if isinstance(node, ast.Name):
             named.add(node.id)
         elif isinstance(node, ast.Attribute):
