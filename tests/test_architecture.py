@@ -66,10 +66,16 @@ def statements(node: ast.AST) -> Iterator[ast.AST]:
 
 
 @cache
+def parsed(source: str) -> ast.Module:
+    """The tree of a module; several rules look at it."""
+    return ast.parse(source)
+
+
+@cache
 def imports_of(source: str) -> frozenset[str]:
     """Full names of all imported modules, late ones and those for type checkers included."""
     names = set()
-    for node in statements(ast.parse(source)):
+    for node in statements(parsed(source)):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
@@ -282,7 +288,7 @@ def test_a_module_that_only_published_work_needs_is_noticed() -> None:
 
 def unused_names(sources: Mapping[str, str]) -> set[str]:
     """Functions and classes of the product that nothing in it names; what tests and benchmarks plant is for them."""
-    product = {name: ast.parse(text) for name, text in sources.items() if not name.startswith("reproduce")}
+    product = {name: parsed(text) for name, text in sources.items() if not name.startswith("reproduce")}
     named = set()
     for node in (node for tree in product.values() for node in ast.walk(tree)):
         if isinstance(node, ast.Name):

@@ -106,7 +106,7 @@ for number in range(100_000):
 """
 
 
-@pytest.mark.parametrize("after", [1, 30, 100])
+@pytest.mark.parametrize("after", [1, pytest.param(30, marks=pytest.mark.slow), 100])
 def test_a_killed_process_loses_nothing_that_was_not_forced(path: Path, after: int) -> None:
     """100 batches are 40 MB: what waits in the log of SQLite is moved to the file again and again."""
     with subprocess.Popen([sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE, text=True) as process:
@@ -135,7 +135,9 @@ def long_journal(path: Path) -> None:
 PAGES = 48
 
 
-@pytest.mark.parametrize("page", range(0, PAGES, 2))
+@pytest.mark.parametrize(
+    "page", [page if page % 8 == 0 else pytest.param(page, marks=pytest.mark.slow) for page in range(0, PAGES, 2)]
+)
 def test_a_page_that_is_lost_is_noticed_or_asked_again(path: Path, page: int) -> None:
     """As a power cut may leave a file that was not forced; nothing is ever read that was not written."""
     long_journal(path)

@@ -99,7 +99,7 @@ def test_a_deep_network_of_erf_is_not_taken_for_one_of_tanh(seed: int) -> None:
     np.testing.assert_allclose(lengths, 1.0, rtol=1e-3)
 
 
-@pytest.mark.parametrize("digits", [None, pytest.param(2, marks=pytest.mark.slow), 3])
+@pytest.mark.parametrize("digits", [None, *(pytest.param(digits, marks=pytest.mark.slow) for digits in (2, 3))])
 def test_rounded_answers_are_no_steps(digits: int | None, seed: int) -> None:
     """audit A8: bfloat16, and decimals. Where rounded answers switch they tell the network itself."""
     network = function_of(drawn(seed, 10, 5, 1), np.tanh)

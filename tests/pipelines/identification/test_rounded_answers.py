@@ -80,7 +80,7 @@ class TestExactParameters:
         assert "could still hide where only rounded answers were looked at" in found.reason
 
 
-@pytest.mark.parametrize("decimals", [2, 3])
+@pytest.mark.parametrize("decimals", [2, pytest.param(3, marks=pytest.mark.slow)])
 def test_a_network_that_only_explains_rounded_answers_is_refuted_in_words_of_its_own(decimals: int) -> None:
     """What else there is stays below half a step: rounded answers do not show it, places where they switch do."""
     truth, weak = planted("tanh", 0, inputs=3), 0.2 * 10.0**-decimals

@@ -31,7 +31,7 @@ class TestKinksThatRoundingHides:
         assert found.certificate is not None
         assert np.max(distances(found.network, truth)) <= found.certificate.radius
 
-    @pytest.mark.parametrize("seed", [1, 2, 3, 4])
+    @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3, 4))])
     @pytest.mark.parametrize(("gap", "second"), [(5e-6, 1.3), (1e-4, -0.4), (3e-8, -0.4)])
     def test_between_several_inputs(self, gap: float, second: float, seed: int) -> None:
         """Where the function is flat along a kink, or the kinks are both on one side of that in their place."""
@@ -109,6 +109,7 @@ def test_a_staircase_of_rounding_is_no_layer_of_steps() -> None:
 class TestDecimalsInFloat32:
     """What `np.round` makes of the answers of most deployed models."""
 
+    @pytest.mark.each_value
     @pytest.mark.parametrize("domain", [None, Box(-1.0, 1.0)])
     @pytest.mark.parametrize("activation", ["tanh", "relu"])
     def test_networks_are_identified(self, activation: str, domain: Box | None, seed: int) -> None:

@@ -32,7 +32,7 @@ HONEST = {Verdict.RIGHT, Verdict.PARTLY_RIGHT, Verdict.HONEST_NO}
         pytest.param("half spaces", "binary column", 920000002, marks=pytest.mark.slow),
         ("half spaces", "binary column", 920000006),
         # A fifth of the labels was wrong deep inside of a half space, none next to it, and was called noise.
-        ("half spaces", "no union", 920000002),
+        pytest.param("half spaces", "no union", 920000002, marks=pytest.mark.slow),
         # Label noise was estimated as twice what it is, and left an angle of zero.
         ("half spaces", "heavy tails, label noise", 103808621),
         # A curved boundary as near to two half spaces as was claimed: the judge was wrong.
@@ -46,7 +46,7 @@ HONEST = {Verdict.RIGHT, Verdict.PARTLY_RIGHT, Verdict.HONEST_NO}
         # A fifth neuron that no sample passes bent the function by 46 at the next sample outside.
         ("relu network", "ill-conditioned", 101563497),
         # Only the affine part of a function without neurons was claimed: the judge was wrong.
-        ("relu network", "no network", 920000017),
+        pytest.param("relu network", "no network", 920000017, marks=pytest.mark.slow),
         # Two neurons of opposite signs without a sample between their kinks were one, to 4e-13 degrees.
         ("lowest layer", "near duplicates", 217178338),
         # Residuals of 1e-154 were called zero for labels of zero.

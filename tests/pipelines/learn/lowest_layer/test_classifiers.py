@@ -26,7 +26,7 @@ def square_with_flips(rng: np.random.Generator, samples: int, flips: tuple[float
 
 
 def test_more_half_spaces_than_inputs_are_found(seed: int) -> None:
-    normals, points = regular_normals(5), np.random.default_rng(seed).uniform(-2, 2, (3_000, 2))
+    normals, points = regular_normals(5), np.random.default_rng(seed).uniform(-2, 2, (1_500, 2))
     model = HalfspaceIntersectionClassifier(random_state=seed).fit(points, np.all(points @ normals.T < 1.2, axis=1))
     assert len(model.normals_) == 5
     assert largest_angle(-normals, model.normals_) < 10.0
@@ -116,6 +116,7 @@ def test_the_unit_of_weights_does_not_matter(weight: float, seed: int) -> None:
     np.testing.assert_array_equal(model.decision_function(points), alone.decision_function(points))
 
 
+@pytest.mark.slow  # those of all public names run in `test_habits.py`
 def test_examples_of_docstrings_run() -> None:
     for estimator in BOTH:
         finder, runner = doctest.DocTestFinder(), doctest.DocTestRunner()

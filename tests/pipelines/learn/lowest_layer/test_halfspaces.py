@@ -41,7 +41,7 @@ def test_a_class_far_from_the_centre_may_be_the_convex_one(seed: int) -> None:
 def test_one_versus_the_rest_is_scored_by_its_predictions(seed: int) -> None:
     """audit A11: one of three classes that linear functions decide is an intersection of two half spaces."""
     rng = np.random.default_rng(seed)
-    points, slopes = rng.standard_normal((600, 3)), rng.standard_normal((3, 3))
+    points, slopes = rng.standard_normal((300, 3)), rng.standard_normal((3, 3))
     labels = np.argmax(points @ slopes.T, axis=1)
     model = OneVsRestClassifier(HalfspaceIntersectionClassifier(random_state=seed)).fit(points, labels)
     assert model.score(points, labels) > 0.95
@@ -60,7 +60,7 @@ def test_what_predicts_is_what_is_judged_and_reported(seed: int) -> None:
 
 def test_the_network_predicts_also_where_nothing_is_claimed(seed: int) -> None:
     """audit A14: `network_` is what `predict` uses, whatever the outcome."""
-    points = np.random.default_rng(seed).standard_normal((1_000, 2))
+    points = np.random.default_rng(seed).standard_normal((500, 2))
     labels = np.linalg.norm(points, axis=1) < 1.2
     model = HalfspaceIntersectionClassifier(random_state=seed).fit(points, labels)
     assert model.outcome_ is Outcome.NOT_IDENTIFIED

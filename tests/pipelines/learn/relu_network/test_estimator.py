@@ -107,7 +107,7 @@ def test_neurons_that_never_bend_leave_an_affine_part(seed: int) -> None:
 
 
 def test_an_offset_is_no_obstacle(seed: int) -> None:
-    truth, points, labels = samples(seed, noise=0.1, rows=8_000)
+    truth, points, labels = samples(seed, noise=0.1, rows=4_000)
     exact, noisy = fitted(points, truth(points)[:, 0] + 2.0), fitted(points, labels + 2.0)
     for found, tolerance in ((exact, 1e-12), (noisy, 0.1)):
         assert found.outcome_ is Outcome.IDENTIFIED
@@ -182,11 +182,14 @@ def test_neurons_beside_each_other_are_not_claimed_behind_noise(seed: int) -> No
     assert "degrees apart" in found.result_.reason
 
 
-def test_one_wrong_label_is_never_overlooked(seed: int) -> None:
+@pytest.mark.parametrize(
+    "rows", [range(0, 600, 180), pytest.param(range(60, 600, 60), marks=pytest.mark.slow)], ids=["few", "many"]
+)
+def test_one_wrong_label_is_never_overlooked(rows: range, seed: int) -> None:
     """Wherever it is: among the rows of the fit, of the choice or of the certificate."""
     _, points, labels = samples(seed, inputs=3, neurons=2, rows=600)
     assert fitted(points, labels).outcome_ is Outcome.IDENTIFIED
-    for row in range(0, 600, 60):
+    for row in rows:
         wrong = labels.copy()
         wrong[row] += 1.0
         assert fitted(points, wrong).outcome_ is not Outcome.IDENTIFIED
@@ -195,9 +198,9 @@ def test_one_wrong_label_is_never_overlooked(seed: int) -> None:
 def test_inputs_that_are_not_gaussian_are_warned_of(seed: int) -> None:
     truth, _, _ = samples(seed)
     rng = np.random.default_rng(seed)
-    points = rng.exponential(1.0, (6_000, 6))
+    points = rng.exponential(1.0, (3_000, 6))
     with pytest.warns(InputWarning, match="of the inputs"):
-        found = fitted(points, truth(points)[:, 0] + 0.3 * rng.standard_normal(6_000))
+        found = fitted(points, truth(points)[:, 0] + 0.3 * rng.standard_normal(3_000))
     assert found.outcome_ is not Outcome.IDENTIFIED
     assert any("not Gaussian" in note for note in found.result_.notes)
 
@@ -239,6 +242,7 @@ def test_rows_beyond_memory_are_fitted_as_well(seed: int) -> None:
     assert beyond.certificate.largest_standard_error < 1.4 * in_memory.certificate.largest_standard_error
 
 
+@pytest.mark.slow  # those of all public names run in `test_habits.py`
 def test_examples_of_the_docstring_run() -> None:
     examples = doctest.DocTestFinder(recurse=False).find(ReluNetworkRegressor, "ReluNetworkRegressor")
     assert [doctest.DocTestRunner().run(each) for each in examples] == [(0, 8)]
@@ -265,7 +269,7 @@ def test_rows_for_no_error_are_refused(error: float) -> None:
 
 
 def test_the_same_seed_gives_the_same_network(seed: int) -> None:
-    _, points, labels = samples(seed, inputs=4, neurons=2, noise=0.2, rows=2_000)
+    _, points, labels = samples(seed, inputs=4, neurons=2, noise=0.2, rows=1_000)
     first, second = fitted(points, labels), fitted(points, labels)
     np.testing.assert_array_equal(first.network_.layers[0].weights, second.network_.layers[0].weights)
 
@@ -373,7 +377,7 @@ def test_three_times_as_many_neurons_as_inputs(seed: int) -> None:
     assert np.sqrt(np.mean((found.predict(points) - truth(points)[:, 0]) ** 2)) < 0.002
 
 
-@pytest.mark.parametrize(("rows", "noise"), [(1_000, 0.1), (6_000, 1.0)])
+@pytest.mark.parametrize(("rows", "noise"), [(1_000, 0.1), pytest.param(6_000, 1.0, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("number", [0, *(pytest.param(number, marks=pytest.mark.slow) for number in (1, 2))])
 def test_identified_needs_rows_that_would_have_shown_a_missing_neuron(
     number: int, rows: int, noise: float, seed: int
