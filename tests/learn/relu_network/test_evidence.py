@@ -5,10 +5,9 @@ import pytest
 from scipy import stats
 
 from unweave.activations import RELU
-from unweave.learn.relu_network.candidates import in_inputs
 from unweave.learn.relu_network.evidence import ResidualTest, standard_errors
 from unweave.learn.relu_network.pattern_fit import PatternNewton
-from unweave.learn.relu_network.units import unit_parameters
+from unweave.learn.relu_network.units import in_inputs, unit_parameters
 from unweave.networks.network import Network
 from unweave.networks.planted import relu_network
 from unweave.networks.symmetries import permute

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from unweave.arrays import Points
-from unweave.learn.relu_network.candidates import Finisher, JudgedNetwork, unknowns_of
+from unweave.learn.relu_network.candidates import Finisher, JudgedNetwork
 from unweave.learn.relu_network.evidence import errors_by_system
 from unweave.learn.relu_network.pattern_fit import PatternSystem, changed, pattern_system
 from unweave.networks.network import Network

@@ -13,8 +13,10 @@ from unweave.learn.relu_network.missing_neurons import RareNeurons
 from unweave.learn.relu_network.units import (
     equivalent_signs,
     flip_columns,
+    in_inputs,
     resolve_relu_signs,
     unit_parameters,
+    unknowns_of,
     with_neurons,
 )
 from unweave.networks.network import Network
@@ -348,30 +350,6 @@ class Finisher:
             in_inputs(network, self.coordinates), needed=rules.standard_errors, largest_angle=rules.largest_angle
         )
         return is_seen if is_exact else is_seen & rules.rest_on_enough(network, self.fitted.points)
-
-
-def in_inputs(network: Network, coordinates: Coordinates, *, spread: float = 1.0) -> Network:
-    """The network for the inputs themselves, with unit weights, and labels in their own unit."""
-    hidden, output = network.layers
-    weights, biases = coordinates.pulled_back(hidden.weights, hidden.biases)
-    lengths = np.linalg.norm(weights, axis=1)
-    lengths = np.where(lengths > 0.0, lengths, 1.0)
-    skip, offset = None, output.biases
-    if network.skip is not None:
-        skip, offset = coordinates.pulled_back(network.skip, output.biases)
-    return Network.shallow(
-        weights / lengths[:, None],
-        biases / lengths,
-        spread * output.weights * lengths,
-        spread * offset,
-        hidden.activation,
-        None if skip is None else spread * skip,
-    )
-
-
-def unknowns_of(network: Network) -> int:
-    """Free numbers: slope and constant of every neuron, and of the affine part."""
-    return (network.widths[0] + (network.skip is not None)) * (network.inputs + 1)
 
 
 def _signed(finished: FinishedRelu, relative_tol: float) -> Network:

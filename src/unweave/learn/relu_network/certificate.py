@@ -7,8 +7,9 @@ from jaxtyping import Int
 
 from unweave.arrays import root_mean_square
 from unweave.certificates.certify import RULES, Certificate, certify, coverage_of
-from unweave.learn.relu_network.candidates import JudgedNetwork, Rows, in_inputs
+from unweave.learn.relu_network.candidates import JudgedNetwork, Rows
 from unweave.learn.relu_network.evidence import exact_resolution, weakest_bend
+from unweave.learn.relu_network.units import in_inputs
 from unweave.samples.copies import DistinctRows
 from unweave.samples.hermite.inputs import Coordinates
 

@@ -18,7 +18,7 @@ from unweave.exceptions import InputWarning, InvalidInput
 from unweave.learn.base import NetworkRegressor, Progress, Stages, check_neurons, check_sizes, seed_of
 from unweave.learn.relu_network.affine import PenalisedAffine
 from unweave.learn.relu_network.all_rows import AllRowsFit
-from unweave.learn.relu_network.candidates import CandidateRules, Finisher, JudgedNetwork, Rows, in_inputs
+from unweave.learn.relu_network.candidates import CandidateRules, Finisher, JudgedNetwork, Rows
 from unweave.learn.relu_network.certificate import ReluCertificate, ReluEvidence
 from unweave.learn.relu_network.claims import Case, ReluClaims, doubt_of_inputs, notes, too_few, verdict
 from unweave.learn.relu_network.evidence import StandardErrors
@@ -26,7 +26,7 @@ from unweave.learn.relu_network.finish import ReluFinish
 from unweave.learn.relu_network.missing_neurons import RareNeurons
 from unweave.learn.relu_network.search import NetworkSearch, SearchedNetwork, SearchedSamples, describe_fit
 from unweave.learn.relu_network.starts import FirstLook, Moments, affine_network
-from unweave.learn.relu_network.units import SignChoices, equivalent_signs
+from unweave.learn.relu_network.units import SignChoices, equivalent_signs, in_inputs
 from unweave.networks.network import Network
 from unweave.result import Cost, Outcome, Result
 from unweave.samples.copies import DistinctRows, note_of_copies, without_copies
@@ -190,7 +190,7 @@ class _Problem:
         if learner.covariance is not None:
             coordinates = Coordinates.whitening(mean, learner.covariance)
         else:
-            coordinates = _coordinates(mean, summary)
+            coordinates = Coordinates.varying(mean, summary.covariance)
         training, held_out = split(source, share=min(learner.held_out, learner.most_held_out / rows), seed=seed)
         spread = summary.label_rms if summary.label_rms > 0.0 else 1.0
         moments = Moments(training, coordinates, engine, learner.search.starts)
@@ -262,12 +262,6 @@ def _affine_only(source: Source, inputs: int, rows: int, stages: Stages, reason:
     network = affine_network(slope, np.array([offset]))
     result = Result(Outcome.NOT_IDENTIFIED, reason, network, cost=Cost(samples=rows, seconds=dict(stages.seconds)))
     return result, ReluDetails(None, None, np.zeros(0, dtype=bool), None, None)
-
-
-def _coordinates(mean: Vector, summary: InputSummary) -> Coordinates:
-    """Those of all inputs, or of what varies of them where some depend on others."""
-    spanned = Coordinates.spanned(mean, summary.covariance)
-    return Coordinates.whitening(mean, summary.covariance) if spanned.rank == spanned.inputs else spanned
 
 
 def _check_moments(summary: InputSummary) -> None:

@@ -28,6 +28,7 @@ from unweave.networks.network import Network
 from unweave.networks.signs import resolved
 from unweave.networks.symmetries import reflect
 from unweave.numerics.binary_systems import BinarySystem
+from unweave.samples.hermite.inputs import Coordinates
 
 Biases = PerNeuron
 
@@ -228,3 +229,27 @@ def _rounded(
     is_explained = left <= tolerance
     found = _without_affine_part(flipped, has_offset=has_offset) if is_explained else flipped
     return ReluSigns(found, is_open, int(is_explained), margin, left / largest, True)
+
+
+def unknowns_of(network: Network) -> int:
+    """Free numbers: slope and constant of every neuron, and of the affine part."""
+    return (network.widths[0] + (network.skip is not None)) * (network.inputs + 1)
+
+
+def in_inputs(network: Network, coordinates: Coordinates, *, spread: float = 1.0) -> Network:
+    """The network for the inputs themselves, with unit weights, and labels in their own unit."""
+    hidden, output = network.layers
+    weights, biases = coordinates.pulled_back(hidden.weights, hidden.biases)
+    lengths = np.linalg.norm(weights, axis=1)
+    lengths = np.where(lengths > 0.0, lengths, 1.0)
+    skip, offset = None, output.biases
+    if network.skip is not None:
+        skip, offset = coordinates.pulled_back(network.skip, output.biases)
+    return Network.shallow(
+        weights / lengths[:, None],
+        biases / lengths,
+        spread * output.weights * lengths,
+        spread * offset,
+        hidden.activation,
+        None if skip is None else spread * skip,
+    )

@@ -91,6 +91,12 @@ class Coordinates:
         return cls(mean, solve_triangular(factor, np.eye(len(mean)), lower=True).T)
 
     @classmethod
+    def varying(cls, mean: Vector, covariance: Float64[np.ndarray, "inputs inputs"]) -> "Coordinates":
+        """Those of all inputs, or of what varies of them where some depend on others."""
+        spanned = cls.spanned(mean, covariance)
+        return cls.whitening(mean, covariance) if spanned.rank == spanned.inputs else spanned
+
+    @classmethod
     def spanned(
         cls, mean: Vector, covariance: Float64[np.ndarray, "inputs inputs"], *, dependent: float = 1e-12
     ) -> "Coordinates":
