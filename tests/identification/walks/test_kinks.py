@@ -7,6 +7,7 @@ import pytest
 
 from plants import Counted
 from unweave.exceptions import StageFailed
+from unweave.identification.walks import kinks
 from unweave.identification.walks.kinks import KinkedLine, KinkSearch
 from unweave.identification.walks.lines import Line, far_line
 
@@ -253,3 +254,11 @@ def test_no_point_behind_the_end_of_a_line_is_asked(seed: int) -> None:
         return model(points)
 
     KinkSearch(noise=10.0 ** rng.uniform(-8, -3), rounding=4 * EPS)(ask, line)
+
+
+@pytest.mark.parametrize(("last", "has_slope"), [(3.0, False), (4.0, True)])
+def test_answers_at_one_place_give_no_slope(last: float, has_slope: bool) -> None:
+    """Between two kinks far out all answers were at the same place: the slope was no number, and was asked along."""
+    seen = kinks.Piece(np.array([1.0, 3.0, 3.0, last]), np.ones((4, 1)), np.full(4, EPS))
+    part = kinks._part(seen, 2.0, 5.0)
+    assert (part is not None) == has_slope

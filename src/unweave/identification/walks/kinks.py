@@ -330,7 +330,8 @@ def _unresolved(left: Piece, right: Piece) -> Kink:
 def _part(piece: Piece, low: float, high: float) -> Piece | None:
     """What a piece has between two positions, if it is enough for a slope."""
     inside = (piece.positions >= low) & (piece.positions <= high)
-    if np.count_nonzero(inside) < 2:
+    # Far out two answers may be at the same place, up to its last digit.
+    if np.count_nonzero(inside) < 2 or np.ptp(piece.positions[inside]) == 0.0:
         return None
     return Piece(piece.positions[inside], piece.values[inside], piece.errors[inside])
 
