@@ -66,11 +66,11 @@ def judge(
 def compared(model, shape: planted.Inputs, rows: np.ndarray, levels: np.ndarray, is_active: np.ndarray) -> Judged:
     """Compare what is claimed with the truth."""
     claim, is_whole = model.certificate_, model.outcome_ is Outcome.IDENTIFIED
-    about = f"{model.unit}, {model.outcome_.value}: {model.result_.reason[:140]}"
+    about = f"{model.activation}, {model.outcome_.value}: {model.result_.reason[:140]}"
     found, found_levels, _ = shape.white(model.weights_, model.thresholds_)
     true, true_levels, _ = shape.white_plain(rows, levels)
     # Under an unknown upper function a step or sigmoid and its complement are the same unit.
-    mine, its, angles = planted.matched(found, true, (found_levels, true_levels), signed=model.unit == "relu")
+    mine, its, angles = planted.matched(found, true, (found_levels, true_levels), signed=model.activation == "relu")
     if len(mine) < len(found):
         return Judged(Verdict.WRONG, f"{len(found)} rows of {len(true)}; {about}")
     if np.isfinite(claim.resolution):

@@ -5,10 +5,10 @@ from correction_models import SmallConvolutions, small_images
 from unweave.explore.feature_correction.recipes import Recipe
 
 
-def measured(seed: int, max_seconds: float | None = None) -> unweave.FeatureCorrection:
+def measured(seed: int, seconds: float | None = None) -> unweave.FeatureCorrection:
     recipe = Recipe(epochs=1, batch=20)
     return unweave.measure_feature_correction(
-        SmallConvolutions(), small_images(seed), recipe=recipe, seeds=1, prox=(1e-3,), max_seconds=max_seconds
+        SmallConvolutions(), small_images(seed), recipe=recipe, seeds=1, prox=(1e-3,), seconds=seconds
     )
 
 
@@ -40,5 +40,5 @@ def test_every_window_has_a_line_of_its_own(seed: int) -> None:
 def test_an_incomplete_measurement_says_so(seed: int) -> None:
     from unweave.reports.pictures.correction import draw_feature_correction
 
-    figure = draw_feature_correction(measured(seed, max_seconds=1e-9))
+    figure = draw_feature_correction(measured(seed, seconds=1e-9))
     assert "INCOMPLETE" in figure.get_suptitle()
