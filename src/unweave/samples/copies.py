@@ -8,7 +8,7 @@ billion have the same bits by chance has a probability of 3 %, and moves one row
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Int64, UInt64
+from jaxtyping import Float64, Int64, UInt64
 
 from unweave.arrays import PerPoint, Points
 
@@ -97,7 +97,9 @@ class DistinctRows:
         return (rng.permutation(self.count) % folds)[self.which]
 
 
-def without_copies(points: Points, labels: PerPoint) -> tuple[Points, PerPoint, int]:
+def without_copies(
+    points: Points, labels: PerPoint
+) -> tuple[Float64[np.ndarray, "kept inputs"], Float64[np.ndarray, "kept"], int]:
     """Leave out rows that come again with the same label.
 
     Inputs with few values repeat themselves, with labels of their own noise; then rows are no copies and all are kept.

@@ -8,6 +8,7 @@ from unweave.arrays import Points
 from unweave.learn.relu_network.candidates import Finisher, JudgedNetwork
 from unweave.learn.relu_network.evidence import errors_by_system
 from unweave.learn.relu_network.pattern_fit import PatternSystem, changed, pattern_system
+from unweave.learn.relu_network.units import unknowns_of
 from unweave.networks.network import Network
 from unweave.samples.hermite.inputs import CoordinateStatistic
 from unweave.samples.sources import Labels, Source
