@@ -9,7 +9,7 @@ import ast
 import importlib
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -212,14 +212,15 @@ def test_an_import_between_methods_is_noticed() -> None:
     assert neighbours_imported(graph) == {("identification.kinks.route", "identification.hessians.route")}
 
 
+def imports_of_methods(graph: Graph, importing: Callable[[str], bool]) -> set[tuple[str, str]]:
+    """Imports of a method by such modules."""
+    importers = filter(importing, graph)
+    return {(module, imported) for module in importers for imported in graph[module] if method_of(imported)}
+
+
 def methods_imported_from_beside(graph: Graph) -> set[tuple[str, str]]:
     """Imports of a method by what several methods share, which would lead from one method to another."""
-    return {
-        (module, imported)
-        for module, targets in graph.items()
-        for imported in targets
-        if is_shared(module) and method_of(imported)
-    }
+    return imports_of_methods(graph, is_shared)
 
 
 def test_no_shared_module_imports_a_method() -> None:
@@ -233,12 +234,7 @@ def test_a_way_between_methods_through_a_shared_module_is_noticed() -> None:
 
 def methods_behind_their_doors(graph: Graph) -> set[tuple[str, str]]:
     """Imports of a method by what should go through a door: audits identify networks as users do."""
-    return {
-        (module, imported)
-        for module, targets in graph.items()
-        for imported in targets
-        if module.startswith("exposure") and method_of(imported)
-    }
+    return imports_of_methods(graph, lambda module: module.startswith("exposure"))
 
 
 def test_audits_go_through_doors() -> None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from unweave.exposure.result import Audit
     from unweave.oracles.oracle import Oracle
 
+HtmlPath = Annotated[Path | None, typer.Option(metavar="PATH", help="Write one HTML file that needs nothing else.")]
+
 
 @options.with_fields
 def audit(
@@ -46,9 +48,7 @@ def audit(
         float | None, typer.Option("--price-per-1000", help="What a thousand queries cost.")
     ] = None,
     max_seconds: Annotated[float | None, typer.Option(help="End after this time with what is done.")] = None,
-    html: Annotated[
-        Path | None, typer.Option(metavar="PATH", help="Write one HTML file that needs nothing else.")
-    ] = None,
+    html: HtmlPath = None,
     out: Out = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
@@ -91,15 +91,14 @@ def _audited(oracle: "Oracle", settings: Mapping[str, Any], *, tell: Tell) -> "A
     import unweave
 
     forms = settings["forms"]
+    of_service = {name: settings[name] for name in ("rate", "max_batch", "price_per_1000")}
     return unweave.audit(
         oracle,
         forms=None if forms is None else [name.strip() for name in forms.split(",")],
         seconds=settings["max_seconds"],
-        rate=settings["rate"],
-        max_batch=settings["max_batch"],
-        price_per_1000=settings["price_per_1000"],
         seed=settings["seed"],
         progress=tell,
+        **of_service,
     )
 
 

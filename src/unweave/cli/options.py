@@ -12,6 +12,13 @@ from unweave.cli.console import Seed
 
 # Heading of the options of servers in the help.
 SERVER = "Servers"
+
+
+def _server_option(metavar: str, description: str) -> Any:
+    """Make an option of servers that takes text."""
+    return typer.Option(metavar=metavar, help=description, rich_help_panel=SERVER)
+
+
 Inputs = Annotated[int | None, typer.Option(min=1, help="Number of inputs; files and models know it.")]
 Outputs = Annotated[int | None, typer.Option(min=1, help="Number of outputs; learnt if omitted.")]
 OutputName = Annotated[
@@ -48,25 +55,17 @@ Forgetful = Annotated[
 ]
 Header = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="'NAME: VALUE'",
-        help="Header of every request; $NAME is taken from the environment. Written nowhere.",
-        rich_help_panel=SERVER,
-    ),
+    _server_option("'NAME: VALUE'", "Header of every request; $NAME is taken from the environment. Written nowhere."),
 ]
 RequestTemplate = Annotated[
     str | None,
-    typer.Option(
-        metavar="JSON",
-        help="Body of a request to an API without the Open Inference Protocol; $points stands for the list of points.",
-        rich_help_panel=SERVER,
+    _server_option(
+        "JSON",
+        "Body of a request to an API without the Open Inference Protocol; $points stands for the list of points.",
     ),
 ]
 AnswerPath = Annotated[
-    str | None,
-    typer.Option(
-        metavar="JSONPATH", help="Where the answers are in its response, such as $.scores[*].", rich_help_panel=SERVER
-    ),
+    str | None, _server_option("JSONPATH", "Where the answers are in its response, such as $.scores[*].")
 ]
 Binary = Annotated[
     bool | None,

@@ -151,11 +151,11 @@ def _line(form: AnswerForm, shown: ExposedOracle, found: Result, seconds: float)
         # Labels that are all the same have shown nothing of the function.
         certificate = network = None
     return Exposure(
-        form=form.name,
-        shows=form.shows,
-        defence=form.defence,
-        outcome=found.outcome,
-        reason=found.reason,
+        form.name,
+        form.shows,
+        form.defence,
+        found.outcome,
+        found.reason,
         queries=shown.ledger.sent,
         requests=shown.requests,
         seconds=seconds,

@@ -11,10 +11,8 @@ class Reference:
     """An entry of a catalogue of attacks.
 
     Args:
-        catalogue: whose.
-        entry: its number.
-        title: its name.
-        address: where it is on the web.
+        catalogue, entry: whose it is, and its number there.
+        title, address: its name, and where it is on the web.
         why: what it has to do with an audit.
     """
 

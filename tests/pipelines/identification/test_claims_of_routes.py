@@ -29,11 +29,12 @@ def drawn(seed: int, *widths: int) -> Layers:
 
 
 def function_of(layers: Layers, activation: Function) -> Function:
+    *hidden, (readout, offsets) = layers
+
     def function(x: np.ndarray) -> np.ndarray:
-        for weights, biases in layers[:-1]:
+        for weights, biases in hidden:
             x = activation(x @ weights.T + biases)
-        weights, biases = layers[-1]
-        return x @ weights.T + biases
+        return x @ readout.T + offsets
 
     return function
 

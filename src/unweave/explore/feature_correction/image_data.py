@@ -14,7 +14,6 @@ from unweave.extras import need
 ImageBytes = UInt8[np.ndarray, "images channels height width"]
 ImageFloats = Float32[np.ndarray, "images channels height width"]
 ClassLabels = Int64[np.ndarray, "images"]
-TestBytes = UInt8[np.ndarray, "tests channels height width"]
 TestFloats = Float32[np.ndarray, "tests channels height width"]
 TestLabels = Int64[np.ndarray, "tests"]
 TrainAndTest = tuple[ImageFloats, ClassLabels, TestFloats, TestLabels]
@@ -45,7 +44,7 @@ class ImageData:
 
     train_images: ImageBytes
     train_labels: ClassLabels
-    test_images: TestBytes
+    test_images: UInt8[np.ndarray, "tests channels height width"]
     test_labels: TestLabels
     class_names: tuple[str, ...]
     source: str

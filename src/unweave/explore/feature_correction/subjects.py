@@ -49,8 +49,7 @@ class TrainedModel:
 
     Args:
         weights: of every unit that was there.
-        test_outputs: answers at the test rows.
-        validation_outputs: answers at the validation rows.
+        test_outputs, validation_outputs: answers at the test rows and at the validation rows.
         features: what leaves the unit of the training's depth, at held-out inputs; one row per place.
         late_progress: share of the decrease of the training loss that came at the end; None if it is not known.
     """

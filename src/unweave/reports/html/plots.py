@@ -18,8 +18,7 @@ class Axis:
 
     Args:
         label: what is shown.
-        first: the number at its beginning.
-        last: the number at its end.
+        first, last: the numbers at its beginning and at its end.
         is_log: whether decades are as long as each other.
         is_percent: whether numbers are shares.
         is_whole: whether only whole numbers mean something.

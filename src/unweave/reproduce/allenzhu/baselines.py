@@ -61,7 +61,13 @@ Method = Callable[[TrainingSamples], Predictor]
 
 @dataclass(frozen=True)
 class MethodError:
-    """One method: its mean squared error on fresh points, relative to their variance, and its time."""
+    """One line of the table.
+
+    Args:
+        method: its name.
+        relative_error: mean squared error on fresh points, relative to the variance of their labels.
+        seconds: that training took.
+    """
 
     method: str
     relative_error: float

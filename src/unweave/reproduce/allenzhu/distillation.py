@@ -36,7 +36,6 @@ def distill(
     *,
     main: int,
     width: int | None = None,
-    largest: int | None = None,
     threshold: float | None = None,
 ) -> Distilled:
     """Split off the few directions that a wide readout uses.
@@ -45,7 +44,6 @@ def distill(
         readout: the matrix W.
         main: how many of its columns belong to the link to the level just below.
         width: number of features; found if omitted.
-        largest: most features that may be found.
         threshold: if given, as many features as there are singular values of at least this; the largest ratio of
             neighbouring ones decides otherwise.
 
@@ -55,10 +53,10 @@ def distill(
     if not w_skip.shape[1]:
         values, vectors = np.linalg.eigh(w_main.T @ w_main)
         values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
-        count = _rank(values, width, largest, threshold)
+        count = _rank(values, width, threshold)
         return Distilled(np.sqrt(values[:count, None]) * vectors[:, :count].T, values, _gap(values, count))
     left, values, right = np.linalg.svd(w_skip.T @ w_main, full_matrices=False)
-    count = _rank(values, width, largest, threshold)
+    count = _rank(values, width, threshold)
     roots = np.sqrt(values[:count, None])
     k_skip, k_main = roots * left[:, :count].T, roots * right[:count]
     # Any invertible map of the one and its inverse transpose of the other give the same product: the Gram matrix of
@@ -71,12 +69,12 @@ def distill(
     return Distilled(np.concatenate([k_main, k_skip], axis=1), values, _gap(values, count))
 
 
-def _rank(values: np.ndarray, width: int | None, largest: int | None, threshold: float | None) -> int:
+def _rank(values: np.ndarray, width: int | None, threshold: float | None) -> int:
     if width is not None:
         return min(width, len(values))
     if threshold is not None:
         return max(int(np.sum(values >= threshold)), 1)
-    most = min(len(values) - 1, len(values) if largest is None else largest)
+    most = len(values) - 1
     # Values below rounding would make ratios of noise.
     safe = np.maximum(values, 1e-12 * values[0])
     return 1 + int(np.argmax(safe[:most] / safe[1 : most + 1])) if most > 0 else 1

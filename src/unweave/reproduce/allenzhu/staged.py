@@ -60,8 +60,7 @@ class StagedFit:
     """What training found.
 
     Args:
-        network: at the end.
-        stages: the networks at the ends of all stages.
+        network, stages: what there was at the end of the training, and at the end of every stage.
         path: step and network at every look, for those who want to see features improve.
     """
 

@@ -65,8 +65,8 @@ class Predictor:
         gap: proven bound of how far that loss is above the least one within the radius, of all samples, also those that
             the regression left out.
         steps: gradient steps.
-        left_out: samples whose features exceeded the cutoff.
-        units: the neurons that the features were made of.
+        left_out: samples of the regression whose features exceeded the cutoff.
+        units: neurons found in the first half of the samples, of which the features were made.
     """
 
     network: Network

@@ -40,8 +40,7 @@ class SignsAndShifts:
         clipped: shifts that were cut to the allowed interval because no shift in it explains ``C_2``.
         sign_margins: ``|C_3|``; to be trusted between `smallest_third` and the supremum of ``|g'''|``.
         smallest_third: smallest ``|g'''|`` over the allowed shifts.
-        second_condition: condition number of the Gramian of the second order.
-        third_condition: condition number of the Gramian of the third order.
+        second_condition, third_condition: condition numbers of the Gramians of the second and the third order.
     """
 
     weights: Atoms

@@ -19,8 +19,7 @@ class Smoothness:
     """Bounds on the second and third derivatives of the loss near a point.
 
     Args:
-        gradient: Lipschitz constant of the gradient.
-        hessian: Lipschitz constant of the Hessian.
+        gradient, hessian: Lipschitz constants of the gradient and of the Hessian.
         slack: by which the spectral norm of the output-weighted rows may grow before they no longer hold.
     """
 
@@ -57,8 +56,7 @@ class PerturbationPlan:
         step: length of a step in units of the gradient.
         radius: of the ball from which a perturbation is drawn.
         gradient: norm of the gradient below which one is due.
-        decrease: of the loss that has to follow.
-        steps: within which it has to follow.
+        decrease, steps: by how much the loss has to fall after it, and within how many steps.
     """
 
     step: float
