@@ -36,13 +36,16 @@ class SlabAngle:
 
     Args:
         tangent: tan alpha; infinite if no slab is active often enough.
-        threshold: of the half space.
         centre: where the probability is one half.
     """
 
     tangent: float
-    threshold: float
     centre: float
+
+    @property
+    def threshold(self) -> float:
+        """Of the half space."""
+        return float(np.cos(self.angle) * self.centre)
 
     @property
     def angle(self) -> float:
@@ -83,16 +86,15 @@ def estimate_tan_alpha(points: Points, is_active: PointMask, direction: Vector, 
     counts = last - first
     is_known = counts >= LEAST_SAMPLES
     if not np.any(is_known):
-        return SlabAngle(np.inf, np.inf, np.inf)
+        return SlabAngle(np.inf, np.inf)
     shares = (active[last] - active[first])[is_known] / counts[is_known]
     centres = ends[is_known] - width / 2
     quantiles = [_crossing(centres, shares, level) for level in QUANTILE_LEVELS]
     if None in quantiles:
-        return SlabAngle(np.inf, np.inf, np.inf)
+        return SlabAngle(np.inf, np.inf)
     low, high = (float(q) for q in quantiles if q is not None)
     tangent = max(high - low, 0.0) / NORMAL_DISTANCE
-    centre = (low + high) / 2
-    return SlabAngle(tangent, float(np.cos(np.arctan(tangent)) * centre), centre)
+    return SlabAngle(tangent, (low + high) / 2)
 
 
 def refine_by_search(
