@@ -21,6 +21,29 @@ ASCENT_BATCH = 512
 
 
 @dataclass(frozen=True)
+class _AscentCounts:
+    """How many ascents there were, and how many of them came to nothing.
+
+    Args:
+        starts: all of them.
+        rejected: those that converged where no atom is accepted.
+        unconverged: those that did not converge.
+    """
+
+    starts: int = 0
+    rejected: int = 0
+    unconverged: int = 0
+
+    def with_more(self, converged: Bool[np.ndarray, "starts"], accepted: Bool[np.ndarray, "starts"]) -> "_AscentCounts":
+        """Add ascents, of which these converged and these were accepted."""
+        return _AscentCounts(
+            self.starts + len(converged),
+            self.rejected + int(np.count_nonzero(converged & ~accepted)),
+            self.unconverged + int(np.count_nonzero(~converged)),
+        )
+
+
+@dataclass(frozen=True)
 class FixedSubspacePower:
     """Settings of the subspace power method as run in [fiedler, Alg. 2.2 and Sec. 3.6].
 
@@ -53,17 +76,15 @@ class FixedSubspacePower:
         starts /= np.linalg.norm(starts, axis=1, keepdims=True)
         defect_tol = 1.0 - self.accepted_value(subspace)
         if len(starts) == 0:
-            return _collected(subspace, starts, distance=self.merging_distance, starts=0, defect_tol=defect_tol)
+            return _collected(subspace, starts, _AscentCounts(), distance=self.merging_distance, defect_tol=defect_tol)
         ascent = kernel.ascend(starts, subspace.basis, is_complement=False, step=self.step, steps=self.steps)
         converged = ascent.residuals <= self.residual_tol
         accepted = converged & (ascent.defects < defect_tol)
         return _collected(
             subspace,
             ascent.points[accepted],
+            _AscentCounts().with_more(converged, accepted),
             distance=self.merging_distance,
-            starts=len(starts),
-            rejected=int(np.count_nonzero(converged & ~accepted)),
-            unconverged=int(np.count_nonzero(~converged)),
             defect_tol=defect_tol,
         )
 
@@ -110,26 +131,22 @@ class SpectralNormAscent:
         """
         allowed = ceil(self.starts_per_atom * subspace.rank * (1.0 + log(max(subspace.rank, 1))))
         ends = np.empty((0, subspace.inputs))
-        starts = rejected = unconverged = 0
+        counts = _AscentCounts()
         while True:
             found = _collected(
                 subspace,
                 ends,
+                counts,
                 distance=self.merging_distance,
-                starts=starts,
-                rejected=rejected,
-                unconverged=unconverged,
                 defect_tol=1.0 - self.threshold**2,
             )
-            count = min(subspace.rank, allowed - starts, ASCENT_BATCH)
+            count = min(subspace.rank, allowed - counts.starts, ASCENT_BATCH)
             if found.is_complete or count <= 0:
                 return found
             vectors, values, converged = self._climb(subspace, rng.standard_normal((count, subspace.rank)))
             accepted = converged & (values >= self.threshold)
             ends = np.concatenate([ends, vectors[accepted]])
-            starts += count
-            rejected += int(np.count_nonzero(converged & ~accepted))
-            unconverged += int(np.count_nonzero(~converged))
+            counts = counts.with_more(converged, accepted)
 
     def _climb(
         self, subspace: MatrixSubspace, coefficients: Float64[np.ndarray, "starts rank"]
@@ -209,12 +226,10 @@ def distinct_directions(
 def _collected(
     subspace: MatrixSubspace,
     ends: Float64[np.ndarray, "ends inputs"],
+    counts: _AscentCounts,
     *,
     distance: float,
-    starts: int,
     defect_tol: float,
-    rejected: int = 0,
-    unconverged: int = 0,
 ) -> Directions:
     """The distinct ends, at most as many as there are dimensions: those that most starts reached."""
     distance = max(distance, merging_angle(subspace))
@@ -227,8 +242,8 @@ def _collected(
         residuals=residuals_of(atoms[keep], subspace),
         hits=hits[keep],
         rank=subspace.rank,
-        starts=starts,
-        rejected=rejected + int(np.sum(hits) - np.sum(hits[keep])),
-        unconverged=unconverged,
+        starts=counts.starts,
+        rejected=counts.rejected + int(np.sum(hits) - np.sum(hits[keep])),
+        unconverged=counts.unconverged,
         defect_tol=defect_tol,
     )
