@@ -11,7 +11,7 @@ from unweave.learn.lowest_layer.halfspace_fits import (
     separating_face,
     smooth_maximum,
 )
-from unweave.learn.lowest_layer.union_fits import UnionRules, fit_either_union, fit_union
+from unweave.learn.lowest_layer.union_fits import CountRules, UnionRules, fit_either_union, fit_union
 
 
 def union(
@@ -67,7 +67,7 @@ def test_a_soft_fit_gets_nearer_and_never_worse(seed: int) -> None:
     rows, points, is_active = union(rng, 5_000)
     start = near(rng, rows, 0.25)
     before = SoftUnion(8 * start, 8 * np.full(4, 1.2), 0.0)
-    found = fit_soft_union(points, is_active, before.slopes, before.offsets)
+    found = fit_soft_union(points, is_active, before.slopes, before.offsets, rules=SoftRules())
     assert found.loss < float(np.mean(np.logaddexp(0.0, np.where(is_active, -1.0, 1.0) * before.depths(points))))
     assert largest_angle(rows, found.directions) < 0.5 * largest_angle(rows, start)
     np.testing.assert_allclose(found.thresholds, 1.5, atol=0.1)
@@ -86,7 +86,7 @@ def test_a_larger_penalty_makes_half_spaces_less_sharp(seed: int) -> None:
 def test_no_more_half_spaces_are_tried_than_the_rules_allow(seed: int) -> None:
     rng = np.random.default_rng(seed)
     _, points, is_active = union(rng, 1_000)
-    found = fit_union(points, is_active, rng, neurons=None, rules=UnionRules(most_halfspaces=2)).layer
+    found = fit_union(points, is_active, rng, neurons=None, rules=UnionRules(count=CountRules(most=2))).layer
     assert len(found.directions) == 2
 
 
@@ -127,11 +127,11 @@ def test_weights_count_as_repetitions(seed: int) -> None:
     rng = np.random.default_rng(seed)
     points, is_active = flipped_wedge(rng, 300, 0.1)
     weights = rng.integers(1, 4, 300)
+    rules, flips = SoftRules(), (0.1, 0.1)
+    repeated, sides = np.repeat(points, weights, axis=0), np.repeat(is_active, weights)
     fits = [
-        fit_soft_union(points, is_active, np.eye(2), np.ones(2), weights=1.0 * weights, flips=(0.1, 0.1)),
-        fit_soft_union(
-            np.repeat(points, weights, axis=0), np.repeat(is_active, weights), np.eye(2), np.ones(2), flips=(0.1, 0.1)
-        ),
+        fit_soft_union(points, is_active, np.eye(2), np.ones(2), rules=rules, weights=1.0 * weights, flips=flips),
+        fit_soft_union(repeated, sides, np.eye(2), np.ones(2), rules=rules, flips=flips),
     ]
     np.testing.assert_allclose(fits[0].slopes, fits[1].slopes, rtol=1e-3)
     assert fits[0].loss == pytest.approx(fits[1].loss, rel=1e-6)

@@ -16,7 +16,7 @@ FACES = FaceEvidence(np.zeros(1), 0.1, 0.1, 0.1, 0.0, False, 1.0, np.full(1, 50.
 def candidate(wrong: int, outcome: Outcome) -> _Candidate:
     """One of 1,000 held-out labels, the first so many of them wrong."""
     faces = replace(FACES, disagreement=wrong / 1_000)
-    return _Candidate(LAYER, True, np.arange(1_000) < wrong, np.ones(1_000), np.zeros(1), outcome, faces, ())
+    return _Candidate(LAYER, True, 1.0 * (np.arange(1_000) < wrong), np.zeros(1), outcome, faces, ())
 
 
 @pytest.mark.parametrize(("wrong", "outcome"), [(105, Outcome.PARTLY_IDENTIFIED), (130, Outcome.NOT_IDENTIFIED)])

@@ -47,9 +47,6 @@ class SoftRules:
     corner: float = 1.0
 
 
-SOFT_RULES = SoftRules()
-
-
 @dataclass(frozen=True, eq=False)
 class SoftUnion:
     """Half spaces ``<v_i, x> >= b_i`` whose smooth maximum was fitted.
@@ -106,9 +103,9 @@ def fit_soft_union(
     slopes: Atoms,
     offsets: PerNeuron,
     *,
+    rules: SoftRules,
     weights: PerPoint | None = None,
     flips: Flips | None = None,
-    rules: SoftRules = SOFT_RULES,
 ) -> SoftUnion:
     """Minimise the logistic loss of the smooth maximum from a start.
 
@@ -117,9 +114,9 @@ def fit_soft_union(
         is_active: whether a sample is in the union.
         slopes: start; unit directions times a sharpness.
         offsets: start; thresholds times the sharpness.
+        rules: penalty and steps.
         weights: of the samples; 1 if None.
         flips: shares of wrong labels to start from, which are then fitted as well; None if no label is wrong.
-        rules: penalty and steps.
 
     Guarantees: a local minimum or the last step; never worse than the start.
     """
@@ -237,29 +234,44 @@ def separating_face(points: Points, is_above: PointMask, direction: Vector, thre
 
 
 @dataclass(frozen=True)
+class Bands:
+    """How near to the boundary of a half space points are looked at.
+
+    Args:
+        first: half width of the first band, in spreads of the inputs: wide enough for starts that are ten degrees off,
+            two spreads from where they cross the true boundary (``2 tan(10 degrees)``).
+        per_step: a band is this many times as wide as the last step was long; chosen, so that it holds the boundary
+            that is looked for.
+        least_share: of the last band that the next one has, whatever the step; chosen.
+        guard: points of other half spaces stay away by this share of the width of the band, and by so many spreads of
+            the inputs at the least; chosen.
+    """
+
+    first: float = 0.35
+    per_step: float = 8.0
+    least_share: float = 0.1
+    guard: tuple[float, float] = (0.5, 0.02)
+
+    def narrowed(self, width: float, step: float) -> float:
+        """Half width of the band after this one."""
+        return float(np.clip(self.per_step * step, self.least_share * width, width))
+
+
+@dataclass(frozen=True)
 class HalfspaceProgramme:
     """Settings of the polish.
 
     Args:
         rounds: bands per half space, narrower each time; chosen, for the time.
+        bands: how wide they are.
         points: largest number of points per side in one programme; chosen, for the time.
-        first_width: half width of the first band, in spreads of the inputs: wide enough for starts that are ten degrees
-            off, two spreads from where they cross the true boundary (``2 tan(10 degrees)``).
-        band_per_step: a band is this many times as wide as the last step was long; chosen, so that it holds the
-            boundary that is looked for.
-        shrinkage: share of the last band that the next one has at the least, whatever the step; chosen.
-        guard: points of other half spaces stay away by this share of the width of the band, and by so many spreads of
-            the inputs at the least; chosen.
         points_per_input: on either side, below which nothing is learnt about a face; chosen: a face has as many
             unknowns as there are inputs.
     """
 
     rounds: int = 5
+    bands: Bands = field(default_factory=Bands)
     points: int = 1_000
-    first_width: float = 0.35
-    band_per_step: float = 8.0
-    shrinkage: float = 0.1
-    guard: tuple[float, float] = (0.5, 0.02)
     points_per_input: int = 3
 
     def __call__(
@@ -278,7 +290,7 @@ class HalfspaceProgramme:
         Guarantees: heuristic; for labels without noise, errors of order ``inputs / (samples * density)``.
         """
         start, found, levels = directions, directions.copy(), thresholds.copy()
-        widths, misplaced = np.full(len(directions), self.first_width), np.ones(len(directions))
+        widths, misplaced = np.full(len(directions), self.bands.first), np.ones(len(directions))
         is_done = np.zeros(len(directions), dtype=bool)
         for _ in range(self.rounds):
             arguments = points @ found.T - levels
@@ -292,9 +304,9 @@ class HalfspaceProgramme:
                 step = float(np.linalg.norm(face.direction - found[i]) + abs(face.threshold - levels[i]))
                 found[i], levels[i], misplaced[i] = face.direction, face.threshold, face.misplaced
                 # A band that was searched completely has nothing more to say once it moves the face no more.
-                is_done[i] = is_all and self.band_per_step * step < widths[i]
+                is_done[i] = is_all and self.bands.per_step * step < widths[i]
                 if not is_done[i]:
-                    widths[i] = np.clip(self.band_per_step * step, self.shrinkage * widths[i], widths[i])
+                    widths[i] = self.bands.narrowed(widths[i], step)
         moved = 2 * np.arcsin(np.clip(np.linalg.norm(found - start, axis=1) / 2, 0.0, 1.0))
         return PolishedFaces(found, levels, moved, misplaced, widths)
 
@@ -305,23 +317,18 @@ class HalfspaceProgramme:
         arguments = points @ directions.T - thresholds
         nearest_other, shares = _largest_of_others(arguments), np.ones(len(directions))
         for i in range(len(directions)):
-            near = self._near(arguments[:, i], nearest_other(i), is_active, self.first_width)
+            near = self._near(arguments[:, i], nearest_other(i), is_active, self.bands.first)
             if len(near):
                 shares[i] = np.mean((arguments[near, i] >= 0) != is_active[near])
         return shares
 
     def _near(self, argument: PerPoint, nearest_other: PerPoint, is_active: PointMask, width: float) -> np.ndarray:
         """Points near the boundary that are labelled by this half space alone."""
-        guard = max(self.guard[1], self.guard[0] * width)
+        guard = max(self.bands.guard[1], self.bands.guard[0] * width)
         return np.flatnonzero((np.abs(argument) <= width) & (~is_active | (nearest_other < -guard)))
 
     def _band(
-        self,
-        argument: PerPoint,
-        nearest_other: PerPoint,
-        is_active: PointMask,
-        width: float,
-        rng: np.random.Generator,
+        self, argument: PerPoint, nearest_other: PerPoint, is_active: PointMask, width: float, rng: np.random.Generator
     ) -> tuple[np.ndarray, bool]:
         """Some of the points near the boundary, and whether these are all."""
         near = self._near(argument, nearest_other, is_active, width)
@@ -348,19 +355,19 @@ class FacePolish:
     """Fit all half spaces of a union at once, smoothly, then each by linear programmes.
 
     Args:
+        soft_samples: of either side for the smooth fit of all half spaces at once; chosen, for the time.
+        soft: the smooth fit.
         passes: of linear programmes, at most.
         clean_share: of points on the wrong side up to which no other one follows; chosen.
         still: how far a direction moves at most, then, too; chosen.
-        soft_samples: of either side for the smooth fit of all half spaces at once; chosen, for the time.
-        soft: the smooth fit.
         programme: the linear programmes.
     """
 
+    soft_samples: int = 10_000
+    soft: SoftRules = field(default_factory=SoftRules)
     passes: int = 2
     clean_share: float = 1e-3
     still: float = 1e-3
-    soft_samples: int = 10_000
-    soft: SoftRules = SOFT_RULES
     programme: HalfspaceProgramme = field(default_factory=HalfspaceProgramme)
 
     def __call__(

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Bool, Float64
 
 from unweave.activations import STEP
 from unweave.arrays import PerNeuron, PerPoint, PointMask, Points
@@ -38,13 +37,43 @@ PREDICTION_NOTE = "predictions come from a fit of half spaces that are not claim
 
 
 @dataclass(frozen=True, eq=False)
+class _HeldOut:
+    """Samples in white coordinates that take part in no fit."""
+
+    points: Points
+    is_second: PointMask
+    weights: PerPoint
+    slices: Slices
+
+
+@dataclass(frozen=True, eq=False)
+class _Split:
+    """Samples in white coordinates: those to fit, those that judge, and what is known of the shape of all."""
+
+    points: Points
+    is_second: PointMask
+    weights: PerPoint
+    held: _HeldOut
+    checks: list[Diagnostic]
+
+
+@dataclass(frozen=True, eq=False)
 class _Candidate:
-    """Half spaces in white coordinates, and what held-out samples say about them."""
+    """Half spaces in white coordinates, and what held-out samples say about them.
+
+    Args:
+        layer: the half spaces.
+        is_second_inside: of them.
+        wrong: weights of the held-out samples that they are wrong for, and 0 for the others.
+        misplaced: share of the points next to each that are on its wrong side.
+        outcome: what may be claimed.
+        faces: evidence next to their boundaries.
+        diagnostics: what decided the outcome.
+    """
 
     layer: ThresholdLayer
     is_second_inside: bool
-    is_wrong: Bool[np.ndarray, "held"]
-    weights: Float64[np.ndarray, "held"]
+    wrong: PerPoint
     misplaced: PerNeuron
     outcome: Outcome
     faces: FaceEvidence
@@ -58,21 +87,8 @@ class _Candidate:
 
     def gain_over(self, other: "_Candidate") -> float:
         """By how many standard errors fewer held-out labels are wrong."""
-        gaps = self.weights * (1.0 * other.is_wrong - self.is_wrong)
+        gaps = other.wrong - self.wrong
         return float(np.sum(gaps) / max(np.sqrt(np.sum(gaps**2)), np.finfo(float).tiny))
-
-
-@dataclass(frozen=True, eq=False)
-class _Split:
-    """Samples in white coordinates: those to fit, and those that judge."""
-
-    points: Points
-    is_second: PointMask
-    held_points: Float64[np.ndarray, "held inputs"]
-    held_second: Bool[np.ndarray, "held"]
-    held_slices: Slices
-    weights: PerPoint
-    held_weights: Float64[np.ndarray, "held"]
 
 
 @dataclass(frozen=True)
@@ -131,9 +147,9 @@ class HalfspaceUnion:
             white = np.ascontiguousarray(coordinates.rows_of(points).T)
             checks = _shape_of_inputs(white, rng)
         kept, held = self.evidence.samples.hold_out(points, rng)
-        slices = Slices.of(points)[held]
-        split = _Split(white[kept], is_second[kept], white[held], is_second[held], slices, shares[kept], shares[held])
-        best = self._best(split, checks, rng, neurons, stages)
+        judges = _HeldOut(white[held], is_second[held], shares[held], Slices.of(points)[held])
+        split = _Split(white[kept], is_second[kept], shares[kept], judges, checks)
+        best = self._best(split, rng, neurons, stages)
         certificate = self._certificate(best, int(held.sum()))
         layer = best.layer.pulled_back(coordinates)
         calibration = _calibration(layer, best.is_second_inside, points[held], is_second[held], shares[held])
@@ -191,18 +207,11 @@ class HalfspaceUnion:
             return scaled, str(error)
         return Coordinates(scaled.origin + inner.origin / np.diag(scaled.axes), scaled.axes @ inner.axes), ""
 
-    def _best(
-        self,
-        split: _Split,
-        checks: list[Diagnostic],
-        rng: np.random.Generator,
-        neurons: int | None,
-        stages: Stages,
-    ) -> _Candidate:
+    def _best(self, split: _Split, rng: np.random.Generator, neurons: int | None, stages: Stages) -> _Candidate:
         """What may be claimed; otherwise what predicts best."""
         polished: list[_Candidate] = []
         for layer, is_second_inside in self._quiet_starts(split, rng, neurons, stages):
-            polished.append(self._polished(layer, is_second_inside, split, checks, rng, stages))
+            polished.append(self._polished(layer, is_second_inside, split, rng, stages))
             if self._is_settled(polished[-1]):
                 return polished[-1]
             if polished[-1].outcome is Outcome.PARTLY_IDENTIFIED:
@@ -213,7 +222,7 @@ class HalfspaceUnion:
             )
         smooth: list[_Candidate] = []
         for is_second_inside, fit in fits:
-            found = self._polished(fit.layer, is_second_inside, split, checks, rng, stages)
+            found = self._polished(fit.layer, is_second_inside, split, rng, stages)
             if self._is_settled(found):
                 return found
             # Programmes leave fewer points on the wrong side than any other half spaces, so that theirs count as well.
@@ -221,7 +230,7 @@ class HalfspaceUnion:
                 split.points, split.is_second == is_second_inside, fit.layer.directions, fit.layer.thresholds
             )
             misplaced = np.maximum(own, found.misplaced)
-            smooth.append(self._judge(fit.layer, is_second_inside, split, misplaced, checks))
+            smooth.append(self._judge(fit.layer, is_second_inside, split, misplaced))
             polished.append(found)
         return self._preferred(polished, smooth)
 
@@ -276,13 +285,7 @@ class HalfspaceUnion:
                 tried = [found + 1] if neurons is None and found < start.most_neurons else []
 
     def _polished(
-        self,
-        layer: ThresholdLayer,
-        is_second_inside: bool,
-        split: _Split,
-        checks: list[Diagnostic],
-        rng: np.random.Generator,
-        stages: Stages,
+        self, layer: ThresholdLayer, is_second_inside: bool, split: _Split, rng: np.random.Generator, stages: Stages
     ) -> _Candidate:
         with stages("polish"):
             units = OrientedUnits(layer.directions, layer.thresholds, layer.coefficients)
@@ -290,32 +293,27 @@ class HalfspaceUnion:
             units, misplaced = self.polish(split.points, is_active, units, rng)
             layer = ThresholdLayer(units.directions, units.thresholds, units.coefficients, STEP)
         with stages("evidence"):
-            return self._judge(layer, is_second_inside, split, misplaced, checks)
+            return self._judge(layer, is_second_inside, split, misplaced)
 
-    def _judge(
-        self,
-        layer: ThresholdLayer,
-        is_second_inside: bool,
-        split: _Split,
-        misplaced: np.ndarray,
-        checks: list[Diagnostic],
-    ) -> _Candidate:
+    def _judge(self, layer: ThresholdLayer, is_second_inside: bool, split: _Split, misplaced: np.ndarray) -> _Candidate:
         """Decide the outcome; nothing else does."""
-        evidence, is_active = self.evidence, split.held_second == is_second_inside
-        faces = evidence.face_evidence(split.held_points, is_active, layer.directions, layer.thresholds)
+        evidence, held = self.evidence, split.held
+        is_active = held.is_second == is_second_inside
+        faces = evidence.face_evidence(held.points, is_active, layer.directions, layer.thresholds)
         diagnostics = (
-            *checks,
+            *split.checks,
             *evidence.face_diagnostics(faces),
             evidence.flatness_check(faces, misplaced),
             evidence.need_check(faces),
             evidence.duplicate_check(layer.directions, np.minimum(faces.angles, evidence.largest_angle)),
-            *split.held_slices.check(np.abs(layer.arguments(split.held_points)) <= evidence.band[0]),
+            *held.slices.check(np.abs(layer.arguments(held.points)) <= evidence.band[0]),
         )
         is_failed = any(each.verdict is Verdict.FAIL for each in diagnostics)
         outcome = Outcome.IDENTIFIED if faces.disagreement == 0.0 else Outcome.PARTLY_IDENTIFIED
         outcome = Outcome.NOT_IDENTIFIED if is_failed else outcome
-        is_wrong = (np.max(layer.arguments(split.held_points), axis=1) >= 0) != is_active
-        return _Candidate(layer, is_second_inside, is_wrong, split.held_weights, misplaced, outcome, faces, diagnostics)
+        is_wrong = (np.max(layer.arguments(held.points), axis=1) >= 0) != is_active
+        wrong = np.where(is_wrong, held.weights, 0.0)
+        return _Candidate(layer, is_second_inside, wrong, misplaced, outcome, faces, diagnostics)
 
     def _certificate(self, best: _Candidate, held_out: int) -> LowestLayerCertificate:
         faces = best.faces

@@ -18,54 +18,81 @@ from unweave.samples.hermite.inputs import Coordinates
 
 
 @dataclass(frozen=True, kw_only=True)
+class CountRules:
+    """How many half spaces are taken, if their number is not given.
+
+    Args:
+        most: that are tried; chosen, for the time.
+        few: up to so many are few; chosen, for the time.
+        least_gain: relative, of the held-out loss, that twice as many half spaces must bring; chosen.
+        patience: so many times twice as many bring nothing before the search ends: two may do what one cannot; once
+            less for many.
+    """
+
+    most: int = 32
+    few: int = 8
+    least_gain: float = 0.01
+    patience: int = 2
+
+    def allow(self, count: int, failed: int) -> bool:
+        """Whether so many are tried, after twice as many brought nothing so many times in turn."""
+        return count <= self.most and failed < self.patience - (count > self.few)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sharpening:
+    """How labels are let change faster and be wrong, as far as held-out samples are explained better.
+
+    Args:
+        penalties: the penalty is one of these over twice the samples, in this order while held-out samples are
+            explained better: 1 is a standard Gaussian prior of the slopes, and sharp labels need less of it; chosen.
+        patience: so many penalties in turn bring nothing before the others are left out; chosen.
+        steps: of L-BFGS for every penalty; chosen, for the time.
+        corner: see `SoftRules`; chosen: half spaces are then joined almost as in a union.
+        flips: shares of wrong labels that fits start from, at the least and at most; chosen, below one half.
+    """
+
+    penalties: tuple[float, ...] = (0.001, 0.01, 0.1, 1.0, 10.0)
+    patience: int = 2
+    steps: int = 80
+    corner: float = 4.0
+    flips: tuple[float, float] = (0.02, 0.4)
+
+
+@dataclass(frozen=True, kw_only=True)
 class UnionRules:
     """How a union is fitted for prediction.
 
     Args:
-        most_halfspaces: that are tried if their number is not given; chosen, for the time.
-        choosing_share: of the samples that choose the number; customary.
+        most_samples: that choose the number and the sharpness of half spaces; all samples take part in the last fit;
+            chosen, for the time.
+        choosing_share: of them that are held out for it; customary.
         starts: random ones for every number above one; chosen, for the time.
-        least_gain: relative, of the held-out loss, that twice as many half spaces must bring; chosen.
-        patience: so many times twice as many bring nothing before the search ends: two may do what one cannot; once
-            less for many.
-        few: up to so many are few; chosen, for the time.
-        fewer_steps: of L-BFGS after a half space was left out; chosen, for the time.
-        sharp_steps: of L-BFGS for every penalty; chosen, for the time.
-        standard_errors: of the held-out loss by which fewer half spaces may be worse; chosen: one, which is customary,
-            left out small half spaces that accuracy needs.
-        penalties: the penalty is one of these over twice the samples, in this order while held-out samples are
-            explained better: 1 is a standard Gaussian prior of the slopes, and sharp labels need less of it; chosen.
         first_penalties: of the first fits; chosen: a large one lets half spaces vanish before each has found its side,
             a small one lets few samples be learnt by heart, so that only few samples are fitted with all of them.
-        flips: share of wrong labels that fits start from, at the least; chosen.
-        most_flips: the same, at most; chosen, below one half.
-        corner: of the last fits, see `SoftRules`; chosen: half spaces are then joined almost as in a union.
-        most_samples: of the choice; all samples take part in the last fit; chosen, for the time.
+        soft: fits of the smooth maximum, but for the penalty.
+        fewer_steps: of L-BFGS after a half space was left out; chosen, for the time.
+        standard_errors: of the held-out loss by which fewer half spaces may be worse; chosen: one, which is customary,
+            left out small half spaces that accuracy needs.
+        count: choice of the number.
+        sharpening: choice of the sharpness.
         screening: samples and half spaces, at most, that decide which class is inside; chosen, for the time.
         rival: the other class is fitted to all samples as well if its loss there was not larger by this factor; chosen.
         far: threshold of a half space that is to hold no sample, in spreads of the inputs; chosen: no sample is so
             far from their mean.
         is_final: whether a last fit takes all samples.
-        soft: fits of the smooth maximum, but for the penalty.
     """
 
-    most_halfspaces: int = 32
+    most_samples: int = 10_000
     choosing_share: float = 0.3
     starts: int = 2
-    penalties: tuple[float, ...] = (0.001, 0.01, 0.1, 1.0, 10.0)
     first_penalties: tuple[float, ...] = (0.01, 1.0)
-    least_gain: float = 0.01
-    patience: int = 2
-    few: int = 8
-    screening: tuple[int, int] = (3_000, 8)
-    fewer_steps: int = 40
-    sharp_steps: int = 80
-    standard_errors: float = 0.1
     soft: SoftRules = field(default_factory=SoftRules)
-    flips: float = 0.02
-    most_flips: float = 0.4
-    corner: float = 4.0
-    most_samples: int = 10_000
+    fewer_steps: int = 40
+    standard_errors: float = 0.1
+    count: CountRules = field(default_factory=CountRules)
+    sharpening: Sharpening = field(default_factory=Sharpening)
+    screening: tuple[int, int] = (3_000, 8)
     rival: float = 1.2
     far: float = 1e6
     is_final: bool = True
@@ -179,7 +206,8 @@ def fit_either_union(
     most_samples, most_halfspaces = rules.screening
     small = rules
     if len(points) > most_samples:
-        small = replace(rules, most_samples=most_samples, most_halfspaces=most_halfspaces, is_final=False)
+        count = replace(rules.count, most=most_halfspaces)
+        small = replace(rules, most_samples=most_samples, count=count, is_final=False)
 
     def fit(side: bool, own: UnionRules) -> FittedUnion:
         return fit_union(points, is_second == side, rng, neurons=neurons, weights=weights, rules=own)
@@ -209,24 +237,25 @@ def _chosen(
     if neurons is not None:
         return _started(kept, held, rng, neurons, rules)
     union, settings = _grown(kept, held, rng, rules)
-    return _fewest(_thinned(union, settings, kept, held, rules), held, rules), settings
+    return _fewest(_thinned(union, settings, kept, held, rules), held, rules.standard_errors), settings
 
 
 def _sharpened(
     union: SoftUnion, settings: _Penalty, kept: _Sides, held: _Sides, rules: UnionRules
 ) -> tuple[SoftUnion, _Penalty]:
     """Lower the penalty and let labels be wrong, as far as held-out samples are explained better."""
+    sharpening = rules.sharpening
     best, failed, least = union, 0, _mean_loss(union, held)
-    sharp = replace(rules.soft, corner=rules.corner, steps=rules.sharp_steps)
-    for penalty in rules.penalties:
+    sharp = replace(rules.soft, corner=sharpening.corner, steps=sharpening.steps)
+    for penalty in sharpening.penalties:
         tried = _Penalty(penalty, sharp)
-        flips = np.clip(union.flips, rules.flips, rules.most_flips)
+        flips = np.clip(union.flips, *sharpening.flips)
         union = kept.fit(union.slopes, union.offsets, tried.over(kept), (float(flips[0]), float(flips[1])))
         loss = _mean_loss(union, held)
         failed = 0 if loss < least else failed + 1
         if loss < least:
             best, settings, least = union, tried, loss
-        if failed >= rules.patience:
+        if failed >= sharpening.patience:
             break
     return best, settings
 
@@ -234,10 +263,10 @@ def _sharpened(
 def _grown(kept: _Sides, held: _Sides, rng: np.random.Generator, rules: UnionRules) -> tuple[SoftUnion, _Penalty]:
     """Twice as many half spaces until held-out samples are explained no better."""
     best, least, count, failed = None, np.inf, 1, 0
-    while best is None or (count <= rules.most_halfspaces and failed < rules.patience - (count > rules.few)):
+    while best is None or rules.count.allow(count, failed):
         found = _started(kept, held, rng, count, rules)
         loss = _mean_loss(found[0], held)
-        failed = 0 if loss < (1.0 - rules.least_gain) * least else failed + 1
+        failed = 0 if loss < (1.0 - rules.count.least_gain) * least else failed + 1
         if best is None or loss < least:
             best, least = found, loss
         count *= 2
@@ -250,10 +279,10 @@ def _thinned(
     """The union, then with one half space less each time, until held-out samples suffer."""
     soft = replace(settings.over(kept), steps=rules.fewer_steps)
     least, suffered, union = np.inf, 0, _without_empty(union, kept)
-    while suffered < rules.patience:
+    while suffered < rules.count.patience:
         yield union
         loss = _mean_loss(union, held)
-        suffered = suffered + 1 if loss > (1.0 + rules.least_gain) * least else 0
+        suffered = suffered + 1 if loss > (1.0 + rules.count.least_gain) * least else 0
         least = min(least, loss)
         if len(union.offsets) == 1:
             return
@@ -278,14 +307,14 @@ def _least_needed(union: SoftUnion, kept: _Sides) -> int:
     return int(np.argmin(losses))
 
 
-def _fewest(unions: Iterator[SoftUnion], held: _Sides, rules: UnionRules) -> SoftUnion:
+def _fewest(unions: Iterator[SoftUnion], held: _Sides, standard_errors: float) -> SoftUnion:
     """The smallest one that is not clearly worse than the best."""
     tried = [(union, held.losses(union)) for union in unions]
     _, best = min(tried, key=lambda each: float(np.average(each[1], weights=held.weights)))
     for union, losses in reversed(tried):
         gap = losses - best
         error = float(np.sqrt(np.sum(held.weights**2 * (gap - gap.mean()) ** 2)) / np.sum(held.weights))
-        if np.average(gap, weights=held.weights) <= rules.standard_errors * error:
+        if np.average(gap, weights=held.weights) <= standard_errors * error:
             return union
     return tried[0][0]
 
