@@ -94,23 +94,34 @@ def _polished(coefficients: tuple[float, float, float, float], root: float, step
 
 @dataclass(frozen=True, eq=False)
 class State:
-    """A point of the search with all that one evaluation gives.
+    """A point of the search, and what follows from it.
 
     Args:
+        problem: that is solved.
         weights: one row per neuron.
         matrix: of the quadratic form of the network.
         residuals: prediction minus label.
-        residual_matrix: gradient of the loss in `matrix`.
-        gradient: of the loss in the weights.
-        loss: half of the mean square of the residuals.
     """
 
+    problem: "QuadraticProblem"
     weights: Atoms
     matrix: Matrix
     residuals: Labels
-    residual_matrix: Matrix
-    gradient: Atoms
-    loss: float
+
+    @cached_property
+    def residual_matrix(self) -> Matrix:
+        """Gradient of the loss in `matrix`."""
+        return self.problem.weighted_squares(self.residuals) / self.problem.samples
+
+    @cached_property
+    def gradient(self) -> Atoms:
+        """Gradient of the loss in the weights."""
+        return 2.0 * self.problem.output_weights[:, None] * (self.weights @ self.residual_matrix)
+
+    @cached_property
+    def loss(self) -> float:
+        """Half of the mean square of the residuals."""
+        return self.problem.loss_of(self.residuals)
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,10 +217,7 @@ class QuadraticProblem:
     def at(self, weights: Atoms) -> State:
         """Loss and first derivatives at these weights."""
         matrix = self.matrix_of(weights)
-        residuals = self.form_values(matrix) - self.labels
-        residual_matrix = self.weighted_squares(residuals) / self.samples
-        gradient = 2.0 * self.output_weights[:, None] * (weights @ residual_matrix)
-        return State(weights, matrix, residuals, residual_matrix, gradient, self.loss_of(residuals))
+        return State(self, weights, matrix, self.form_values(matrix) - self.labels)
 
     def loss_of(self, residuals: Labels) -> float:
         """Half of the mean square."""
