@@ -106,9 +106,12 @@ def trained(seed: int) -> Judged:
     return Judged(Verdict.RIGHT if is_said else Verdict.HONEST_NO, f"{row.verdict}, gap {row.freezing_gap.mean:.3f}")
 
 
-FAMILIES = [
-    Family(DOOR, "at chance", at_chance),
-    Family(DOOR, "labels of noise", noise_labels),
-    Family(DOOR, "whole model below its parts", below_parts),
-    Family(DOOR, "trained", trained),
-]
+FAMILIES = Family.of(
+    DOOR,
+    {
+        "at chance": at_chance,
+        "labels of noise": noise_labels,
+        "whole model below its parts": below_parts,
+        "trained": trained,
+    },
+)

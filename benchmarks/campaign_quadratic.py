@@ -336,14 +336,17 @@ def one_sign(seed: int) -> Judged:
     return judge_planted(Planted(points, labels if sign == "positive" else -labels, signs=sign, neurons=neurons))
 
 
-FAMILIES = [
-    Family(DOOR, "offsets and times", offsets),
-    Family(DOOR, "nearly equal columns", collinear),
-    Family(DOOR, "degenerate columns", degenerate),
-    Family(DOOR, "units and far rows", scales),
-    Family(DOOR, "few rows, constant targets", few_rows),
-    Family(DOOR, "copies and multiples of rows", copies),
-    Family(DOOR, "teachers of low rank", teachers),
-    Family(DOOR, "one sign with noise", one_sign),
-    Family(DOOR, "penalties by held-out rows", penalised),
-]
+FAMILIES = Family.of(
+    DOOR,
+    {
+        "offsets and times": offsets,
+        "nearly equal columns": collinear,
+        "degenerate columns": degenerate,
+        "units and far rows": scales,
+        "few rows, constant targets": few_rows,
+        "copies and multiples of rows": copies,
+        "teachers of low rank": teachers,
+        "one sign with noise": one_sign,
+        "penalties by held-out rows": penalised,
+    },
+)

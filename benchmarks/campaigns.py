@@ -36,7 +36,7 @@ import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from multiprocessing.connection import Connection, wait
@@ -81,6 +81,11 @@ class Family:
     door: str
     name: str
     judge: Callable[[int], Judged]
+
+    @classmethod
+    def of(cls, door: str, judges: Mapping[str, Callable[[int], Judged]]) -> "list[Family]":
+        """The families of a door, by what is special about each."""
+        return [cls(door, name, judge) for name, judge in judges.items()]
 
 
 @dataclass(frozen=True)

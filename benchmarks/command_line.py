@@ -1,7 +1,8 @@
 """What the command lines of benchmarks have in common."""
 
 import argparse
-from collections.abc import Callable, Iterator
+import statistics
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 
@@ -42,6 +43,12 @@ def over_seeds(function: Callable[..., Any], args: argparse.Namespace, *settings
 def _of_seed(job: tuple[Callable[..., Any], int, argparse.Namespace, tuple]) -> Any:
     function, seed, args, settings = job
     return function(seed, args, *settings)
+
+
+def median_and_largest(errors: Sequence[float], layout: str) -> str:
+    """Two columns about errors, in one layout; not a number where there are none."""
+    middle = statistics.median(errors) if errors else float("nan")
+    return f"{middle:{layout}} {max(errors, default=float('nan')):{layout}}"
 
 
 def say(words: str) -> None:

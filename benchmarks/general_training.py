@@ -112,7 +112,7 @@ def show_theorem(args: argparse.Namespace) -> None:
         )
 
 
-def show_certificates(args: argparse.Namespace) -> None:
+def show_certificate(args: argparse.Namespace) -> None:
     """Antisymmetric starts with random labels: how large the output weights must be for a certificate."""
     heading(f"{'height':>7} {'residual':>8} {'allowed':>8} {'certified':>9}")
     rng = np.random.default_rng(args.seed)
@@ -164,12 +164,8 @@ def show_spectrum(args: argparse.Namespace) -> None:
         dense = jacobian_spectrum(point, is_matrix_free=False)
         free = jacobian_spectrum(point, is_matrix_free=True)
         scale = np.linalg.norm(point.weights, 2) * np.sqrt(samples * neurons)
-        row(
-            activation,
-            [inputs, neurons, samples],
-            f"{dense.smallest:8.3f} "
-            f"{dense.smallest / np.sqrt(neurons * inputs):9.3f} {dense.largest / scale:6.2f} {free.smallest:11.3f}",
-        )
+        shares = f"{dense.smallest / np.sqrt(neurons * inputs):9.3f} {dense.largest / scale:6.2f}"
+        row(activation, [inputs, neurons, samples], f"{dense.smallest:8.3f} {shares} {free.smallest:11.3f}")
 
 
 def show_users(args: argparse.Namespace) -> None:
@@ -188,12 +184,8 @@ def show_users(args: argparse.Namespace) -> None:
 
 
 PARTS = {
-    "rates": show_rates,
-    "theorem": show_theorem,
-    "certificate": show_certificates,
-    "newton": show_newton,
-    "spectrum": show_spectrum,
-    "users": show_users,
+    part.__name__.removeprefix("show_"): part
+    for part in (show_rates, show_theorem, show_certificate, show_newton, show_spectrum, show_users)
 }
 
 

@@ -281,7 +281,7 @@ def sparse(seeds: int, _: Path | None) -> None:
         say(f"{inputs} inputs: " + ", ".join(f"{name} {np.median(e):.1e}" for name, e in found.items()))
 
 
-def tables_of_users(seeds: int, _: Path | None) -> None:
+def users(seeds: int, _: Path | None) -> None:
     """R2 on fresh rows with default settings, and CPU time with noise beside that of exact labels."""
     points, labels = load_diabetes(return_X_y=True)
     print(f"\nR2 on fresh rows, {min(seeds, 10)} splits: mean, smallest, median CPU s")
@@ -310,16 +310,8 @@ def tables_of_users(seeds: int, _: Path | None) -> None:
 
 
 TABLES: dict[str, Callable[[int, Path | None], None]] = {
-    "newton": newton,
-    "staged": staged,
-    "methods": methods,
-    "kernels": kernels,
-    "correction": correction,
-    "literal": literal,
-    "noise": noise,
-    "users": tables_of_users,
-    "classes": classes,
-    "sparse": sparse,
+    table.__name__: table
+    for table in (newton, staged, methods, kernels, correction, literal, noise, users, classes, sparse)
 }
 
 

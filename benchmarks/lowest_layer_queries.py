@@ -19,7 +19,7 @@ import time
 import numpy as np
 
 import unweave
-from command_line import add_scheduler, over_seeds, say, seeds_parser_of
+from command_line import add_scheduler, median_and_largest, over_seeds, say, seeds_parser_of
 from unweave.activations import RELU, STEP, TANH, activation_named
 from unweave.identification.plateaus.entry import identify_lowest_layer
 from unweave.networks.network import Layer
@@ -88,8 +88,7 @@ def run_cell(args: argparse.Namespace, inputs: int, condition: float, units: str
         print(f"    seed {seed}: {rows[-1]} rows, error {error:.1e}, threshold {threshold:.2f}: {found.reason}")
     say(
         f"{inputs:6d} {condition:9.0f} {units:>5} {above:>5} {hits:3d} of {args.seeds:3d} "
-        f"{min(rows):4d} to {max(rows):3d} "
-        f"{np.median(errors) if errors else np.nan:8.1e} {max(errors, default=np.nan):8.1e} {silent:6d} "
+        f"{min(rows):4d} to {max(rows):3d} {median_and_largest(errors, '8.1e')} {silent:6d} "
         f"{np.median(costs):8.1f} {max(costs):8.1f} {np.median(costs) * inputs * (inputs + 1):8.0f} "
         f"{np.median(seconds):6.2f}"
     )

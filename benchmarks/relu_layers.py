@@ -20,7 +20,7 @@ from itertools import pairwise
 import numpy as np
 
 import unweave
-from command_line import say, seeds_parser_of
+from command_line import median_and_largest, say, seeds_parser_of
 from unweave.activations import IDENTITY, RELU, Activation, activation_named
 from unweave.exceptions import StageFailed
 from unweave.identification.probing import Probing
@@ -110,7 +110,7 @@ def run_shape(args: argparse.Namespace, shape: tuple[int, ...]) -> None:
     say(
         f"{name:14} {first:3d} of {args.seeds:3d} {max(first_errors, default=np.nan):9.1e} "
         f"{identified:3d} of {args.seeds:3d} {opened:5d} {wrong:6d} "
-        f"{np.median(errors) if errors else np.nan:9.1e} {max(errors, default=np.nan):9.1e} "
+        f"{median_and_largest(errors, '9.1e')} "
         f"{np.median(costs):8.1f} {np.max(costs):8.1f} {misjudged:8d} {np.median(seconds):7.2f}"
     )
 

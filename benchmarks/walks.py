@@ -19,7 +19,7 @@ from collections.abc import Callable
 import numpy as np
 
 import unweave
-from command_line import add_scheduler, over_seeds, say, seeds_parser_of
+from command_line import add_scheduler, median_and_largest, over_seeds, say, seeds_parser_of
 from unweave.activations import Activation, activation_named
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace, shape: tuple[int, int, int]) -> None:
     say(
         f"{name:22} {args.answers:8} {identified:3d} of {args.seeds:3d} {wrong:6d} "
         f"{np.median(costs):9.2f} {np.max(costs):7.2f} "
-        f"{np.median(errors) if errors else np.nan:10.1e} {max(errors, default=np.nan):9.1e} {np.median(seconds):8.2f}"
+        f" {median_and_largest(errors, '9.1e')} {np.median(seconds):8.2f}"
     )
 
 
