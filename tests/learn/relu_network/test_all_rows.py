@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from unweave.learn.relu_network.all_rows import AllRowsFit, PatternSums
-from unweave.learn.relu_network.candidates import CandidateRules, Finisher, Rows
+from unweave.learn.relu_network.candidates import Finisher, Finishing, Rows
 from unweave.learn.relu_network.evidence import standard_errors
-from unweave.learn.relu_network.finish import ReluFinish, with_affine_part
-from unweave.learn.relu_network.missing_neurons import RareNeurons
+from unweave.learn.relu_network.finish import with_affine_part
 from unweave.learn.relu_network.pattern_fit import PatternNewton, pattern_system
 from unweave.networks.network import Network
 from unweave.networks.planted import relu_network
@@ -49,7 +48,7 @@ def test_all_rows_are_fitted_after_a_fit_to_some(has_affine_part: bool, seed: in
     truth, points, labels, coordinates = planted(seed)
     rows, values = coordinates.rows_of(points).T.copy(), labels[:, None] / SPREAD
     some, others = Rows(rows[:1_000], values[:1_000, 0]), Rows(rows[1_000:1_500], values[1_000:1_500, 0])
-    finisher = Finisher(some, others, coordinates, ReluFinish(), RareNeurons(), CandidateRules())
+    finisher = Finisher(some, others, coordinates, Finishing())
     first = finisher(truth, np.random.default_rng(seed))
     if has_affine_part:
         first = replace(first, network=with_affine_part(first.network))

@@ -205,6 +205,21 @@ class JudgedNetwork:
         return self.explains and bool(np.all(self.is_seen))
 
 
+@dataclass(frozen=True, kw_only=True)
+class Finishing:
+    """How starts are finished and judged.
+
+    Args:
+        finish: fits the network of the moments to the rows.
+        rare: looks for neurons that bend at few rows.
+        rules: limits that decide what is made of a candidate.
+    """
+
+    finish: ReluFinish = field(default_factory=ReluFinish)
+    rare: RareNeurons = field(default_factory=RareNeurons)
+    rules: CandidateRules = field(default_factory=CandidateRules)
+
+
 @dataclass(frozen=True, eq=False)
 class Finisher:
     """Finishes starts on some rows and judges them on others.
@@ -213,17 +228,13 @@ class Finisher:
         fitted: rows to fit.
         unseen: rows to choose by.
         coordinates: those of the rows.
-        finish: the last stage.
-        rare: the search for neurons that bend at few samples.
-        rules: limits that decide what is made of a candidate.
+        settings: of the fit, and of what is made of it.
     """
 
     fitted: Rows
     unseen: Rows
     coordinates: Coordinates
-    finish: ReluFinish
-    rare: RareNeurons
-    rules: CandidateRules
+    settings: Finishing
 
     def screened(self, start: Network, rng: np.random.Generator) -> JudgedNetwork:
         """The same as a call for starts that deserve it; for others what some of the rows say about them."""
@@ -251,7 +262,7 @@ class Finisher:
         return tested if tested.is_good else None
 
     def _on_few_rows(self) -> "Finisher":
-        most = self.rules.screening_rows
+        most = self.settings.rules.screening_rows
         return replace(self, fitted=Rows(self.fitted.points[:most], self.fitted.labels[:most]))
 
     def _completed_if_promising(self, candidate: JudgedNetwork, rng: np.random.Generator) -> JudgedNetwork:
@@ -281,23 +292,23 @@ class Finisher:
     def _measured(self, start: Network, rng: np.random.Generator) -> JudgedNetwork:
         """The best network near a start, before what it leaves is tested."""
         points, values = self.fitted.points, self.fitted.values
-        finished = self.finish(start, points, values)
+        finished = self.settings.finish(start, points, values)
         if 0.5 < finished.exact_share < 1.0:
-            more = self.rare(finished.network, points, values, rng)
+            more = self.settings.rare(finished.network, points, values, rng)
             if more.widths != finished.network.widths:
-                again = self.finish(more, points, values)
+                again = self.settings.finish(more, points, values)
                 finished = again if again.exact_share > finished.exact_share else finished
         if finished.is_exact:
-            fewer = self.rules.thinning(finished.network)
+            fewer = self.settings.rules.thinning(finished.network)
             if fewer.widths != finished.network.widths:
-                again = self.finish(fewer, points, values)
+                again = self.settings.finish(fewer, points, values)
                 finished = again if again.is_exact else finished
         if finished.exact_share <= 0.5:
             # Behind noise a neuron that hardly a row passes follows the noise there, and nothing bounds it elsewhere.
-            kept = self.rules.visible.rest_on_enough(finished.network, points)
+            kept = self.settings.rules.visible.rest_on_enough(finished.network, points)
             if not np.all(kept):
                 return replace(self._measured(with_neurons(finished.network, kept), rng), start=start)
-        return self._untested(start, _signed(finished, self.finish.exact_sign_tol), finished)
+        return self._untested(start, _signed(finished, self.settings.finish.exact_sign_tol), finished)
 
     def judged(
         self, start: Network, network: Network, finished: FinishedRelu, rng: np.random.Generator
@@ -309,7 +320,7 @@ class Finisher:
         """The same with the test whether noise is all that is left of the labels, if anything is."""
         if measured.is_exact:
             return measured
-        structure = self.rules.residuals(measured.network, self.fitted.points, self.fitted.values, rng)
+        structure = self.settings.rules.residuals(measured.network, self.fitted.points, self.fitted.values, rng)
         return replace(measured, structure=structure)
 
     def _untested(self, start: Network, network: Network, finished: FinishedRelu) -> JudgedNetwork:
@@ -318,13 +329,13 @@ class Finisher:
         freedom = max(len(left) - unknowns_of(network), 1)
         noise = float(np.sqrt(np.sum(left**2) / freedom))
         unseen = self.unseen.residuals(network)
-        allowed = self.rules.allowed(float(np.std(self.fitted.labels)), size)
+        allowed = self.settings.rules.allowed(float(np.std(self.fitted.labels)), size)
         is_exact = bool(np.max(np.abs(unseen)) <= allowed) and noise <= allowed
         errors = standard_errors(
             network, self.fitted.points, self.fitted.values, noise=noise, coordinates=self.coordinates
         )
-        share = float(np.mean(np.abs(left) <= self.finish.exact * size))
-        open_signs = _open_signs(network, finished, is_exact=is_exact, relative_tol=self.finish.exact_sign_tol)
+        share = float(np.mean(np.abs(left) <= self.settings.finish.exact * size))
+        open_signs = _open_signs(network, finished, is_exact=is_exact, relative_tol=self.settings.finish.exact_sign_tol)
         return JudgedNetwork(
             start=start,
             network=network,
@@ -340,12 +351,12 @@ class Finisher:
             open_signs=open_signs,
             unseen_error=root_mean_square(unseen),
             rows=len(left),
-            rules=self.rules,
+            rules=self.settings.rules,
         )
 
     def seen(self, network: Network, errors: StandardErrors, *, is_exact: bool) -> Bool[np.ndarray, "neurons"]:
         """Which neurons stand out from the noise, and rest on enough rows if there is any."""
-        rules = self.rules.visible
+        rules = self.settings.rules.visible
         is_seen = errors.seen(
             in_inputs(network, self.coordinates), needed=rules.standard_errors, largest_angle=rules.largest_angle
         )

@@ -18,12 +18,10 @@ from unweave.exceptions import InputWarning, InvalidInput
 from unweave.learn.base import NetworkRegressor, Progress, Stages, check_neurons, check_sizes, seed_of
 from unweave.learn.relu_network.affine import PenalisedAffine
 from unweave.learn.relu_network.all_rows import AllRowsFit
-from unweave.learn.relu_network.candidates import CandidateRules, Finisher, JudgedNetwork, Rows
+from unweave.learn.relu_network.candidates import Finisher, Finishing, JudgedNetwork, Rows
 from unweave.learn.relu_network.certificate import ReluCertificate, ReluEvidence
 from unweave.learn.relu_network.claims import Case, ReluClaims, doubt_of_inputs, notes, too_few, verdict
 from unweave.learn.relu_network.evidence import StandardErrors
-from unweave.learn.relu_network.finish import ReluFinish
-from unweave.learn.relu_network.missing_neurons import RareNeurons
 from unweave.learn.relu_network.search import NetworkSearch, SearchedNetwork, SearchedSamples, describe_fit
 from unweave.learn.relu_network.starts import FirstLook, Moments, affine_network
 from unweave.learn.relu_network.units import SignChoices, equivalent_signs, in_inputs
@@ -66,9 +64,7 @@ class ReluLearner:
         mean: of the Gaussian inputs; estimated if omitted.
         covariance: of the Gaussian inputs; estimated if omitted.
         search: which networks are tried.
-        finish: fits the network of the moments to the rows.
-        rare: looks for neurons that bend at few rows.
-        rules: what is made of candidates.
+        finishing: what is made of networks that are tried.
         last_fit: to all rows, where labels have noise and not all rows are in memory.
         evidence: what is measured on rows that nothing has seen.
         claims: what may be said then.
@@ -83,9 +79,7 @@ class ReluLearner:
     mean: Vector | None = None
     covariance: Float64[np.ndarray, "inputs inputs"] | None = None
     search: NetworkSearch = field(default_factory=NetworkSearch)
-    finish: ReluFinish = field(default_factory=ReluFinish)
-    rare: RareNeurons = field(default_factory=RareNeurons)
-    rules: CandidateRules = field(default_factory=CandidateRules)
+    finishing: Finishing = field(default_factory=Finishing)
     last_fit: AllRowsFit = field(default_factory=AllRowsFit)
     evidence: ReluEvidence = field(default_factory=ReluEvidence)
     claims: ReluClaims = field(default_factory=ReluClaims)
@@ -206,7 +200,7 @@ class _Problem:
         is_choosing = distinct.which < distinct.count // 2
         choosing = Rows(unseen.points[is_choosing], unseen.labels[is_choosing])
         judging = Rows(unseen.points[~is_choosing], unseen.labels[~is_choosing])
-        finisher = Finisher(fitted, choosing, self.coordinates, learner.finish, learner.rare, learner.rules)
+        finisher = Finisher(fitted, choosing, self.coordinates, learner.finishing)
         return finisher, judging, copies + more
 
     def _in_coordinates(self, part: Part, most: int) -> tuple[Rows, int]:

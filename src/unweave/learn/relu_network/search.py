@@ -87,7 +87,7 @@ class NetworkSearch:
         low = samples.look.moments.whole
         affine = with_labels_in(affine_network(low.entries(1), low.entries(0)), samples.spread)
         with samples.stages("finishing"):
-            finished = finisher.finish(affine, finisher.fitted.points, finisher.fitted.values)
+            finished = finisher.settings.finish(affine, finisher.fitted.points, finisher.fitted.values)
             if finished.is_exact:
                 without_neurons = finisher.judged(affine, finished.network, finished, rng)
                 if without_neurons.is_exact:
@@ -147,7 +147,7 @@ class NetworkSearch:
                 break
             more = self.further(best.network, finisher.fitted.points, finisher.fitted.values, rng)
             # What one neuron more gains by chance, as twice as many parameters would: its place is searched for.
-            false_alarm = finisher.rules.residuals.false_alarm
+            false_alarm = finisher.settings.rules.residuals.false_alarm
             chance = chi2.isf(false_alarm, 2 * (more.inputs + 2)) / len(finisher.fitted.labels)
             candidate = finisher.with_all_neurons(more, rng, below=best.noise / float(np.sqrt(1.0 + chance)))
             if candidate is None:
