@@ -160,5 +160,5 @@ class Trainer:
                 ridge=choice.ridge,
                 has_constant=self.samples.has_biases,
             )
-        trained = TrainedWeights(weights, certificate.loss, Ending.OPTIMAL, 0, (), (certificate.loss,))
+        trained = TrainedWeights(weights, certificate.loss, Ending.OPTIMAL, (), (certificate.loss,))
         return Fit(given, problem.span, trained, certificate, diagnostics, choice)

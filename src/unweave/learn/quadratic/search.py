@@ -31,7 +31,6 @@ class TrainedWeights:
         weights: one row per neuron.
         loss: half of the mean square residual.
         ending: how the search ended.
-        steps: how many were taken, escapes included.
         escapes: curvature of the direction of every escape from a saddle; 0 for random moves.
         history: loss before every step, and after the last.
     """
@@ -39,9 +38,13 @@ class TrainedWeights:
     weights: Atoms
     loss: float
     ending: Ending
-    steps: int
     escapes: tuple[float, ...]
     history: tuple[float, ...]
+
+    @property
+    def steps(self) -> int:
+        """How many were taken, escapes included."""
+        return len(self.history) - 1
 
 
 @runtime_checkable
@@ -129,7 +132,7 @@ class Search:
             progress = progress.after(before, state)
         else:
             history.append(state.loss)
-        return TrainedWeights(state.weights, state.loss, ending, len(history) - 1, tuple(escapes), tuple(history))
+        return TrainedWeights(state.weights, state.loss, ending, tuple(escapes), tuple(history))
 
     def _escaped(self, problem: QuadraticProblem, state: State, rng: np.random.Generator) -> tuple[State, float]:
         escape = self.escape(problem, state, rng)

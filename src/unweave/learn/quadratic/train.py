@@ -54,7 +54,7 @@ class DirectTraining:
         found = factorise(matrix, problem.output_weights)
         loss = problem.at(found.weights).loss
         if np.sum(found.left_out) <= self.negligible * np.linalg.norm(matrix):
-            return TrainedWeights(found.weights, loss, Ending.OPTIMAL, 0, (), (loss,))
+            return TrainedWeights(found.weights, loss, Ending.OPTIMAL, (), (loss,))
         starts = [found.weights, *(None for _ in range(self.starts))]
         searches = [search(problem, self.search, start=start, rng=rng) for start in starts]
         return min(searches, key=lambda trained: trained.loss)

@@ -127,7 +127,7 @@ class PerturbedGradientDescent:
                 plan = self.plan(smoothness, state, caution)
         else:
             history.append(state.loss)
-        return TrainedWeights(state.weights, state.loss, ending, len(history) - 1, (0.0,) * len(moves), tuple(history))
+        return TrainedWeights(state.weights, state.loss, ending, (0.0,) * len(moves), tuple(history))
 
     def plan(self, smoothness: Smoothness, state: State, caution: float) -> PerturbationPlan:
         """The constants of the guarantee for a state, with its loss as bound on what can be gained."""
