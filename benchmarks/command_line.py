@@ -45,10 +45,10 @@ def _of_seed(job: tuple[Callable[..., Any], int, argparse.Namespace, tuple]) -> 
     return function(seed, args, *settings)
 
 
-def median_and_largest(errors: Sequence[float], layout: str) -> str:
-    """Two columns about errors, in one layout; not a number where there are none."""
-    middle = statistics.median(errors) if errors else float("nan")
-    return f"{middle:{layout}} {max(errors, default=float('nan')):{layout}}"
+def median_and_largest(numbers: Sequence[float], layout: str) -> str:
+    """Two columns about some numbers, in one layout; not a number where there are none."""
+    middle = statistics.median(numbers) if numbers else float("nan")
+    return f"{middle:{layout}} {max(numbers, default=float('nan')):{layout}}"
 
 
 def say(words: str) -> None:

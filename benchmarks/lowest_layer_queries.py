@@ -89,8 +89,7 @@ def run_cell(args: argparse.Namespace, inputs: int, condition: float, units: str
     say(
         f"{inputs:6d} {condition:9.0f} {units:>5} {above:>5} {hits:3d} of {args.seeds:3d} "
         f"{min(rows):4d} to {max(rows):3d} {median_and_largest(errors, '8.1e')} {silent:6d} "
-        f"{np.median(costs):8.1f} {max(costs):8.1f} {np.median(costs) * inputs * (inputs + 1):8.0f} "
-        f"{np.median(seconds):6.2f}"
+        f"{median_and_largest(costs, '8.1f')} {np.median(costs) * inputs * (inputs + 1):8.0f} {np.median(seconds):6.2f}"
     )
 
 

@@ -110,8 +110,8 @@ def run_shape(args: argparse.Namespace, shape: tuple[int, ...]) -> None:
     say(
         f"{name:14} {first:3d} of {args.seeds:3d} {max(first_errors, default=np.nan):9.1e} "
         f"{identified:3d} of {args.seeds:3d} {opened:5d} {wrong:6d} "
-        f"{median_and_largest(errors, '9.1e')} "
-        f"{np.median(costs):8.1f} {np.max(costs):8.1f} {misjudged:8d} {np.median(seconds):7.2f}"
+        f"{median_and_largest(errors, '9.1e')} {median_and_largest(costs, '8.1f')} {misjudged:8d} "
+        f"{np.median(seconds):7.2f}"
     )
 
 

@@ -24,7 +24,7 @@ def test_a_claim_is_withdrawn_if_held_out_labels_contradict_it(wrong: int, outco
     claim, smooth = candidate(wrong, Outcome.PARTLY_IDENTIFIED), candidate(100, Outcome.NOT_IDENTIFIED)
     best = HalfspaceUnion(LowestLayerEvidence())._preferred([claim], [smooth])
     assert best.outcome is outcome
-    assert best.is_wrong.sum() == (wrong if outcome is Outcome.PARTLY_IDENTIFIED else 100)
+    assert best.wrong.sum() == (wrong if outcome is Outcome.PARTLY_IDENTIFIED else 100)
     assert (best.diagnostics[-1].verdict is Verdict.FAIL) == (outcome is Outcome.NOT_IDENTIFIED)
 
 

@@ -31,22 +31,34 @@ class Whitening:
     """Coordinates ``v = to_white^T z`` in which the tensor of order 2 is the identity, up to its sign.
 
     Args:
-        to_white: one column per coordinate; contracts tensors.
-        from_white: maps orthonormal vectors back to directions; ``from_white^T to_white`` is the identity.
         sign: of the tensor.
         eigenvalues: all of them times the sign, descending.
+        vectors: eigenvectors of the first ones, one column per coordinate.
     """
 
-    to_white: Float64[np.ndarray, "inputs rank"]
-    from_white: Float64[np.ndarray, "inputs rank"]
     sign: int
     eigenvalues: Vector
+    vectors: Float64[np.ndarray, "inputs rank"]
+
+    @property
+    def kept(self) -> Vector:
+        """Eigenvalues of the coordinates."""
+        return self.eigenvalues[: self.vectors.shape[1]]
+
+    @property
+    def to_white(self) -> Float64[np.ndarray, "inputs rank"]:
+        """One column per coordinate; contracts tensors."""
+        return self.vectors / np.sqrt(self.kept)
+
+    @property
+    def from_white(self) -> Float64[np.ndarray, "inputs rank"]:
+        """Maps orthonormal vectors back to directions; ``from_white^T to_white`` is the identity."""
+        return self.vectors * np.sqrt(self.kept)
 
     @property
     def is_definite(self) -> bool:
         """Whether the kept eigenvalues are the largest in absolute value, too: all coefficients have one sign."""
-        rank = self.to_white.shape[1]
-        return bool(np.min(self.eigenvalues[:rank]) > np.max(-self.eigenvalues, initial=0.0))
+        return bool(np.min(self.kept) > np.max(-self.eigenvalues, initial=0.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +90,7 @@ def whitening_of(second: Float64[np.ndarray, "inputs inputs"], *, rank: int) -> 
     if not 1 <= rank <= len(values) or values[rank - 1] <= 0:
         positive = int(np.count_nonzero(values > 0))
         raise InvalidInput(f"whitening with rank {rank} needs as many eigenvalues of one sign, got {positive}.")
-    scales = np.sqrt(values[:rank])
-    return Whitening(vectors[:, :rank] / scales, vectors[:, :rank] * scales, sign, values)
+    return Whitening(sign, values, vectors[:, :rank])
 
 
 def contracted_with(tensor: Tensor, matrix: Float64[np.ndarray, "inputs rank"]) -> Tensor:
