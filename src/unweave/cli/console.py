@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryFile
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, Protocol, TypeVar, runtime_checkable
 
 import typer
 from rich.console import Console, RenderableType
@@ -215,6 +215,7 @@ def complain(error: UnweaveError) -> None:
     Console(stderr=True, highlight=False, soft_wrap=True).print(text)
 
 
+@runtime_checkable
 class Shown(Protocol):
     """What can be shown while it changes."""
 

@@ -250,7 +250,7 @@ def check_classes(y: Any) -> None:
 
 def _is_missing(label: Any) -> bool:
     """Whether a label is None or NaN."""
-    return label is None or (isinstance(label, float) and np.isnan(label))
+    return label is None or (isinstance(label, float) and bool(np.isnan(label)))
 
 
 def _first_wrong_cell(name: str, values: Any, *, axes: int, columns: Any = None) -> str:
@@ -329,7 +329,7 @@ def check_room(neurons: int | None, points: Points) -> None:
         )
 
 
-def check_sizes(points: Points, labels: Labels) -> None:
+def check_sizes(points: Points, labels: Float64[np.ndarray, "labels"]) -> None:
     """Make sure that products of inputs, and squares of labels, are numbers.
 
     Raises:

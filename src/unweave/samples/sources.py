@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import starmap
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float64
@@ -48,6 +48,7 @@ class Source(ABC):
             yield from piece.chunks()
 
 
+@runtime_checkable
 class Watch(Protocol):
     """Something that is told how far reading is."""
 

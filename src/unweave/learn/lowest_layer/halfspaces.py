@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from jaxtyping import Bool, Float64
 
 from unweave.activations import STEP
 from unweave.arrays import PerNeuron, PerPoint, PointMask, Points
@@ -333,7 +334,9 @@ class HalfspaceUnion:
         )
 
 
-def _merged(points: Points, is_second: PointMask, weights: PerPoint) -> tuple[Points, PointMask, PerPoint]:
+def _merged(
+    points: Points, is_second: PointMask, weights: PerPoint
+) -> tuple[Float64[np.ndarray, "merged inputs"], Bool[np.ndarray, "merged"], Float64[np.ndarray, "merged"]]:
     """Rows that come again, as one with the sum of their weights; all rows where labels at a point differ."""
     distinct = DistinctRows.of(points)
     both = DistinctRows.of(np.column_stack([points, is_second]))
