@@ -181,7 +181,8 @@ def damaged(whole: bytes, rng: np.random.Generator) -> bytes:
 def readers(folder: Path) -> Mapping[str, tuple[Path, Callable[[], object], bool]]:
     """A good file of every format, how it is read, and whether it holds a checksum."""
     from unweave.explore.feature_correction.image_data import read_archive
-    from unweave.samples.sources import NpySource, first_rows
+    from unweave.samples.npy_files import NpySource
+    from unweave.samples.sources import first_rows
     from unweave.samples.tables import table_source
 
     rng = np.random.default_rng(0)

@@ -48,7 +48,8 @@ if TYPE_CHECKING:
     from unweave.samples.arrow_files import ArrowSource, ParquetSource
     from unweave.samples.csv_files import CsvSource
     from unweave.samples.frames import FrameSource
-    from unweave.samples.sources import ArraySource, ChunkSource, NpySource
+    from unweave.samples.npy_files import NpySource
+    from unweave.samples.sources import ArraySource, ChunkSource
     from unweave.samples.sums import DaskCluster
 else:
     # Names are loaded when first used, so that `unweave --help` does not wait for the numerics.
@@ -88,7 +89,8 @@ else:
             "oracles.oracle": ["Box", "CallableOracle", "Everywhere", "Oracle"],
             "reports.files": ["SavedRun", "read_run", "write_run"],
             "result": ["Cost", "Diagnostic", "InputRanges", "Outcome", "Result", "Verdict"],
-            "samples.sources": ["ArraySource", "ChunkSource", "NpySource"],
+            "samples.npy_files": ["NpySource"],
+            "samples.sources": ["ArraySource", "ChunkSource"],
             "samples.sums": ["DaskCluster"],
             "samples.frames": ["FrameSource"],
             "samples.arrow_files": ["ArrowSource", "ParquetSource"],

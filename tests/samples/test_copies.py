@@ -3,8 +3,17 @@
 import numpy as np
 import pytest
 
-from unweave.samples.copies import DistinctRows, chances, note_of_copies, row_keys, without_copies
-from unweave.samples.sources import ArraySource, ChunkSource, first_rows, split
+from unweave.samples.sources import (
+    ArraySource,
+    ChunkSource,
+    DistinctRows,
+    chances,
+    first_rows,
+    note_of_copies,
+    row_keys,
+    split,
+    without_copies,
+)
 
 
 def test_rows_are_known_by_their_numbers() -> None:

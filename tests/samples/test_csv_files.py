@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from unweave.exceptions import InvalidInput
 from unweave.samples import csv_files
 from unweave.samples.csv_files import CsvSource
-from unweave.samples.sources import first_rows, rows_with_classes
-from unweave.samples.tables import column_names, read_columns, table_source
+from unweave.samples.sources import first_rows
+from unweave.samples.tables import column_names, read_columns, rows_with_classes, table_source
 
 NUMBERS = np.array([[1.0, -2.5, 3.0], [4.0, 5e-7, 6.0], [0.0, 8.25, -9.0]])
 PLAIN = "a,b,y\n1,-2.5,3\n4,5e-7,6\n0,8.25,-9\n"

@@ -13,7 +13,8 @@ from unweave.samples import tables
 from unweave.samples.arrow_files import ParquetSource
 from unweave.samples.hermite.inputs import Coordinates
 from unweave.samples.hermite.moments import LabelMoments
-from unweave.samples.sources import ArraySource, ChunkSource, NpySource, Source, first_rows, split
+from unweave.samples.npy_files import NpySource
+from unweave.samples.sources import ArraySource, ChunkSource, Source, first_rows, split
 from unweave.samples.sums import accumulate
 
 ROWS, INPUTS = 101, 3

@@ -17,7 +17,8 @@ from unweave.learn.relu_network.starts import HermiteRegression
 from unweave.reproduce.awasthi.contracted_moments import ContractedMoments
 from unweave.samples.hermite.inputs import Coordinates, GaussianityCheck, InputMoments
 from unweave.samples.hermite.moments import Control, HermiteMoments, LabelMoments
-from unweave.samples.sources import ArraySource, ChunkSource, NpySource
+from unweave.samples.npy_files import NpySource
+from unweave.samples.sources import ArraySource, ChunkSource
 from unweave.samples.sums import DaskCluster, Statistic, Sums, ThisProcess, Together, accumulate, merge
 
 INPUTS, ROWS = 3, 120

@@ -16,8 +16,8 @@ import pytest
 
 from unweave.exceptions import InvalidInput
 from unweave.samples.frames import FrameSource
-from unweave.samples.sources import first_rows, rows_with_classes
-from unweave.samples.tables import column_names, table_source
+from unweave.samples.sources import first_rows
+from unweave.samples.tables import column_names, rows_with_classes, table_source
 
 ROWS = 40
 

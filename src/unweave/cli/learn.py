@@ -117,7 +117,8 @@ class LearnRequest:
 
     def samples(self, reading: Reading, *, has_classes: bool = False) -> Samples:
         """All samples, in memory."""
-        from unweave.samples.sources import WatchedSource, first_rows, rows_with_classes
+        from unweave.samples.sources import WatchedSource, first_rows
+        from unweave.samples.tables import rows_with_classes
 
         source = self.source(has_classes=has_classes)
         names, reading.total = source.input_names, source.rows_about

@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from unweave.arrays import PointMask, Points, spread_of_columns, unit_of_columns
 from unweave.exceptions import InvalidInput
 from unweave.result import InputRanges, Outcome, Result
-from unweave.samples.copies import DistinctRows
+from unweave.samples.sources import DistinctRows
 
 Labels = Float64[np.ndarray, "points"]
 # Called with the name of a stage when it begins, and with the number of samples if that is known.

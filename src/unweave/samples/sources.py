@@ -3,21 +3,24 @@
 A source is cut into pieces. A piece can be sent to another process and read there: pieces of files carry a path, pieces
 of arrays their rows. Shapes and finiteness are checked where rows are summed, so that they are checked once. A source
 can be split in two parts, one of which no fit may see: the same parts in every pass and wherever a piece is read.
+
+Rows that are given more than once lie on one side of every split, and count once where rows are evidence. Whoever
+repeats rows, to balance classes or for weights, would otherwise be judged by rows that were fitted. A row is known by
+64 bits of its numbers, so that parts of a stream agree on it without knowing each other; that two rows of a billion
+have the same bits by chance has a probability of 3 %, and moves one row to the side of another.
 """
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import starmap
-from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float64
+from jaxtyping import Float64, Int64, UInt64
 
-from unweave.arrays import PerPoint, as_float64
+from unweave.arrays import PerPoint, Points, as_float64
 from unweave.exceptions import InvalidInput
-from unweave.samples.copies import chances
 
 Labels = PerPoint
 # What a chunk holds: points with one row each, and their labels.
@@ -25,6 +28,12 @@ Chunk = tuple[Any, Any]
 # Rows of a chunk unless told otherwise: 10 MB at 20 inputs. Even, so that the two halves of the rows alternate across
 # chunks as they do within one.
 CHUNK_ROWS = 2**16
+RowKeys = UInt64[np.ndarray, "points"]
+
+# Multipliers of splitmix64, which spread every bit of a number over all others.
+FIRST_MULTIPLIER, SECOND_MULTIPLIER = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+# Of the bits of a key, those that a float between 0 and 1 holds.
+FLOAT_BITS = 53
 
 
 class SourcePiece(ABC):
@@ -115,47 +124,13 @@ class ArraySource(Source):
     chunk_rows: int = CHUNK_ROWS
 
     def __post_init__(self) -> None:
-        _check_rows(self.points.shape, self.labels.shape, self.chunk_rows)
+        check_rows(self.points.shape, self.labels.shape, self.chunk_rows)
 
     def pieces(self) -> Iterator[SourcePiece]:
         """Cut the arrays into slices."""
         for first in range(0, len(self.points), self.chunk_rows):
             rows = slice(first, first + self.chunk_rows)
             yield HeldPiece(self.points[rows], self.labels[rows])
-
-
-@dataclass(frozen=True)
-class NpyPiece(SourcePiece):
-    """Some rows of two `.npy` files."""
-
-    points: Path
-    labels: Path
-    rows: slice
-
-    def chunks(self) -> Iterator[Chunk]:
-        """The rows, at once."""
-        yield np.array(_mapped(self.points)[self.rows]), np.array(_mapped(self.labels)[self.rows])
-
-
-@dataclass(frozen=True)
-class NpySource(Source):
-    """Read samples from two `.npy` files, which may be larger than memory: only a chunk is read at a time.
-
-    Raises:
-        InvalidInput: if a file is missing or not an array, or if the two differ in length.
-    """
-
-    points: Path
-    labels: Path
-    chunk_rows: int = CHUNK_ROWS
-
-    def __post_init__(self) -> None:
-        _check_rows(_mapped(self.points).shape, _mapped(self.labels).shape, self.chunk_rows)
-
-    def pieces(self) -> Iterator[SourcePiece]:
-        """Yield ranges of rows."""
-        for first in range(0, len(_mapped(self.points)), self.chunk_rows):
-            yield NpyPiece(self.points, self.labels, slice(first, first + self.chunk_rows))
 
 
 @dataclass(frozen=True)
@@ -204,7 +179,12 @@ def check_chunk(chunk: Chunk, *, inputs: int) -> tuple[Float64[np.ndarray, "poin
     return points, labels
 
 
-def _check_rows(points: tuple[int, ...], labels: tuple[int, ...], chunk_rows: int) -> None:
+def check_rows(points: tuple[int, ...], labels: tuple[int, ...], chunk_rows: int) -> None:
+    """Make sure that points and labels have rows that belong together.
+
+    Raises:
+        InvalidInput: if their shapes do not match, or for chunks without rows.
+    """
     if len(points) != 2 or len(labels) != 1:
         raise InvalidInput(f"points need two axes and labels one, got shapes {points} and {labels}: reshape them.")
     if points[0] != labels[0]:
@@ -213,16 +193,81 @@ def _check_rows(points: tuple[int, ...], labels: tuple[int, ...], chunk_rows: in
         raise InvalidInput(f"a chunk needs at least one row, got chunk_rows={chunk_rows}.")
 
 
-def _mapped(path: Path) -> np.ndarray:
-    """The array of a file, not read yet."""
-    try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
-    # NumPy raises errors of many kinds for damaged files, which have no class in common.
-    except Exception as error:
-        raise InvalidInput(f"{path} needs to be an array in a .npy file: {error}.") from error
-    if not isinstance(array, np.ndarray):
-        raise InvalidInput(f"{path} holds several arrays: save points and labels as one .npy file each.")
-    return array
+def row_keys(points: Points, *, seed: int = 0) -> RowKeys:
+    """Compute a number of 64 bits for every row, the same for equal rows and as good as random otherwise."""
+    salts = np.random.default_rng(seed).integers(1, 2**63, size=points.shape[1] + 1, dtype=np.uint64)
+    keys = np.full(len(points), salts[-1])
+    for column, salt in zip(points.T, salts[:-1], strict=True):
+        # Zero has two signs and is one number.
+        bits = np.ascontiguousarray(column + 0.0, dtype=np.float64).view(np.uint64)
+        keys = _mixed(keys ^ _mixed(bits + salt))
+    return keys
+
+
+def _mixed(numbers: RowKeys) -> RowKeys:
+    """Spread every bit over all others, as splitmix64 does."""
+    numbers = (numbers ^ (numbers >> np.uint64(30))) * FIRST_MULTIPLIER
+    numbers = (numbers ^ (numbers >> np.uint64(27))) * SECOND_MULTIPLIER
+    return numbers ^ (numbers >> np.uint64(31))
+
+
+def chances(points: Points, *, seed: int) -> PerPoint:
+    """Compute a number between 0 and 1 for every row, the same for equal rows and as good as random otherwise."""
+    return (row_keys(points, seed=seed) >> np.uint64(64 - FLOAT_BITS)) * 2.0**-FLOAT_BITS
+
+
+@dataclass(frozen=True, eq=False)
+class DistinctRows:
+    """Which rows are equal.
+
+    Args:
+        which: number of the distinct row that each row is, in the order in which they come.
+        count: of distinct rows.
+    """
+
+    which: Int64[np.ndarray, "points"]
+    count: int
+
+    @classmethod
+    def of(cls, points: Points) -> "DistinctRows":
+        """Find rows that are equal."""
+        return cls.of_keys(row_keys(points))
+
+    @classmethod
+    def of_keys(cls, keys: RowKeys) -> "DistinctRows":
+        """The same, by their keys."""
+        _, first, which = np.unique(keys, return_index=True, return_inverse=True)
+        place = np.empty(len(first), dtype=np.int64)
+        place[np.argsort(first)] = np.arange(len(first))
+        return cls(place[which.ravel()], len(first))
+
+    @property
+    def have_copies(self) -> bool:
+        """Whether any row comes twice."""
+        return self.count < len(self.which)
+
+    def one_of_each(self, rng: np.random.Generator) -> Int64[np.ndarray, "distinct"]:
+        """A random row of each, in the order of all rows."""
+        if not self.have_copies:
+            return np.arange(self.count)
+        order = rng.permutation(len(self.which))
+        return np.sort(order[np.unique(self.which[order], return_index=True)[1]])
+
+    def split(
+        self, rng: np.random.Generator, share: float
+    ) -> tuple[Int64[np.ndarray, "first"], Int64[np.ndarray, "rest"]]:
+        """Rows in random order: those of a share of the distinct ones, and the others."""
+        rank = np.empty(self.count, dtype=np.int64)
+        rank[rng.permutation(self.count)] = np.arange(self.count)
+        rows = np.argsort(rank[self.which], kind="stable")
+        first = np.count_nonzero(rank[self.which] < int(share * self.count))
+        return rows[:first], rows[first:]
+
+    def folds(self, rng: np.random.Generator, folds: int) -> Int64[np.ndarray, "points"]:
+        """A fold for every row, the same for equal rows, unless these are too few to fill all folds."""
+        if self.count < folds:
+            return rng.permutation(len(self.which)) % folds
+        return (rng.permutation(self.count) % folds)[self.which]
 
 
 @dataclass(frozen=True, eq=False)
@@ -302,47 +347,30 @@ def first_rows(source: Source, *, inputs: int, most: int) -> tuple[Float64[np.nd
     return np.concatenate(points), np.concatenate(labels)
 
 
-def rows_with_classes(source: Source, *, inputs: int, most: int, name: str) -> tuple[np.ndarray, np.ndarray]:
-    """As many rows as there are, up to `most`, in memory; labels are numbers if all of them are, otherwise text.
+def without_copies(
+    points: Points, labels: PerPoint
+) -> tuple[Float64[np.ndarray, "kept inputs"], Float64[np.ndarray, "kept"], int]:
+    """Leave out rows that come again with the same label.
 
-    Args:
-        source: of tables whose labels are classes.
-        inputs: number of inputs.
-        most: rows.
-        name: of the labels, for messages.
+    Inputs with few values repeat themselves, with labels of their own noise; then rows are no copies and all are kept.
 
-    Raises:
-        InvalidInput: with the first label that is text among numbers.
+    Returns:
+        Points and labels, and how many rows were left out.
     """
-    points, labels, room = [np.empty((0, inputs))], [], most
-    for more_points, more_labels in source.chunks():
-        points.append(more_points[:room])
-        labels.append(more_labels[:room])
-        room -= len(more_labels)
-        if room <= 0:
-            break
-    return np.concatenate(points), _classes(np.concatenate(labels) if labels else np.empty(0), name)
+    distinct = DistinctRows.of(points)
+    if not distinct.have_copies:
+        return points, labels, 0
+    both = DistinctRows.of(np.column_stack([points, labels]))
+    copies, repeated = len(points) - both.count, len(points) - distinct.count
+    if 2 * copies <= repeated:
+        return points, labels, 0
+    kept = np.unique(both.which, return_index=True)[1]
+    kept.sort()
+    return np.ascontiguousarray(points[kept]), labels[kept], copies
 
 
-def _classes(labels: np.ndarray, name: str) -> np.ndarray:
-    """Labels as numbers, or as text if none is a number: one that is not may be a slip among thousands."""
-    if labels.dtype.kind != "U":
-        return labels
-    _, first, places = np.unique(labels, return_index=True, return_inverse=True)
-    numbers = np.array([_number(label) for label in labels[first]])
-    is_text = np.isnan(numbers)
-    if np.any(is_text) and not np.all(is_text):
-        row = int(np.min(first[is_text]))
-        raise InvalidInput(
-            f"{name} needs all numbers or all text, got {str(labels[row])!r} in row {row + 1} (counted from 1, below "
-            "the head line)."
-        )
-    return labels if np.any(is_text) else numbers[places]
-
-
-def _number(text: str) -> float:
-    """The number that a text is; NaN for others."""
-    try:
-        return float(text)
-    except ValueError:
-        return float("nan")
+def note_of_copies(rows: int, copies: int) -> tuple[str, ...]:
+    """Say that rows were left out; nothing if none were."""
+    if not copies:
+        return ()
+    return (f"{copies:,d} of {rows:,d} rows are copies of others, label included: each counts once.",)

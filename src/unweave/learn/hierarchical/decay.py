@@ -8,7 +8,7 @@ import numpy as np
 from unweave.arrays import PerPoint, Points
 from unweave.learn.hierarchical.joint_fit import HierarchicalFit, JointLevenbergMarquardt, Loss, SquaredLoss
 from unweave.numerics.least_squares import is_over
-from unweave.samples.copies import DistinctRows
+from unweave.samples.sources import DistinctRows
 
 
 @dataclass(frozen=True, kw_only=True)

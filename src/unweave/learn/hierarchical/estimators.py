@@ -24,7 +24,7 @@ from unweave.networks.quadratic.student import Student
 from unweave.networks.quadratic.wiring import make_wiring
 from unweave.numerics.least_squares import ending_after
 from unweave.result import Cost, Outcome, Result
-from unweave.samples.copies import DistinctRows, note_of_copies, without_copies
+from unweave.samples.sources import DistinctRows, note_of_copies, without_copies
 
 # How classifiers are trained: without decay, parameters of classes that can be separated grow without end.
 CLASS_SOLVER = JointLevenbergMarquardt(decay=1e-8, affine_share=1.0, restarts=2)

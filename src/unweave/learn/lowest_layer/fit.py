@@ -19,9 +19,8 @@ from unweave.learn.lowest_layer.starts import START_RULES, LayerStart, moment_st
 from unweave.learn.lowest_layer.units import monic_coefficients
 from unweave.networks.network import Network
 from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict, at_least, at_most
-from unweave.samples.copies import note_of_copies, without_copies
 from unweave.samples.hermite.inputs import Coordinates, GaussianityCheck, InputMoments, lines_for
-from unweave.samples.sources import ArraySource
+from unweave.samples.sources import ArraySource, note_of_copies, without_copies
 from unweave.samples.sums import accumulate
 
 ANGLE_ADVICE = "neurons from the two halves of the samples or from orders 3 and 4 differ: give more samples"

@@ -29,9 +29,8 @@ from unweave.learn.lowest_layer.starts import LayerStartRules, quiet_start
 from unweave.learn.lowest_layer.union_fits import UnionRules, fit_either_union
 from unweave.networks.network import Network
 from unweave.result import Cost, Diagnostic, Outcome, Result, Verdict, at_most
-from unweave.samples.copies import DistinctRows
 from unweave.samples.hermite.inputs import Coordinates, GaussianityCheck, InputMoments, lines_for
-from unweave.samples.sources import ArraySource
+from unweave.samples.sources import ArraySource, DistinctRows
 from unweave.samples.sums import accumulate
 
 PREDICTION_NOTE = "predictions come from a fit of half spaces that are not claimed to be the true ones"

@@ -14,8 +14,8 @@ from unweave.activations import STEP
 from unweave.arrays import Atoms, PerNeuron, PerPoint, PointMask, Points
 from unweave.learn.lowest_layer.halfspace_fits import Flips, SoftRules, SoftUnion, fit_soft_union
 from unweave.learn.lowest_layer.layer import ThresholdLayer
-from unweave.samples.copies import DistinctRows
 from unweave.samples.hermite.inputs import Coordinates
+from unweave.samples.sources import DistinctRows
 
 
 @dataclass(frozen=True, kw_only=True)

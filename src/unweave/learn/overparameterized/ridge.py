@@ -13,7 +13,7 @@ from jaxtyping import Float64
 
 from unweave.learn.overparameterized.jacobian import Labels, TrainingPoint
 from unweave.learn.overparameterized.newton import TrainingFit
-from unweave.samples.copies import DistinctRows
+from unweave.samples.sources import DistinctRows
 
 Ridges = Float64[np.ndarray, "ridges"]
 

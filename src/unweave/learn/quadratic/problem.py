@@ -18,7 +18,7 @@ from jaxtyping import Float64
 
 from unweave.arrays import Atoms, PerNeuron, PerPoint, Points, as_float64, root_mean_square
 from unweave.exceptions import InvalidInput
-from unweave.samples.copies import DistinctRows
+from unweave.samples.sources import DistinctRows
 
 Labels = PerPoint
 OutputWeights = PerNeuron

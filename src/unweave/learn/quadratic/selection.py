@@ -11,7 +11,7 @@ from unweave.learn.quadratic.lifted import LiftedSemidefinite
 from unweave.learn.quadratic.problem import QuadraticProblem
 from unweave.learn.quadratic.ridge import RidgeSystem
 from unweave.learn.quadratic.search import TrustRegion
-from unweave.samples.copies import DistinctRows
+from unweave.samples.sources import DistinctRows
 
 
 def _rough() -> LiftedSemidefinite:

@@ -10,8 +10,8 @@ from unweave.certificates.certify import RULES, Certificate, certify, coverage_o
 from unweave.learn.relu_network.candidates import JudgedNetwork, Rows
 from unweave.learn.relu_network.evidence import exact_resolution, weakest_bend
 from unweave.learn.relu_network.units import in_inputs
-from unweave.samples.copies import DistinctRows
 from unweave.samples.hermite.inputs import Coordinates
+from unweave.samples.sources import DistinctRows
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,17 @@ from unweave.learn.relu_network.starts import FirstLook, Moments, affine_network
 from unweave.learn.relu_network.units import SignChoices, equivalent_signs, in_inputs
 from unweave.networks.network import Network
 from unweave.result import Cost, Outcome, Result
-from unweave.samples.copies import DistinctRows, note_of_copies, without_copies
 from unweave.samples.hermite.inputs import Coordinates, InputMoments, InputSummary
-from unweave.samples.sources import ArraySource, Part, Source, first_rows, split
+from unweave.samples.sources import (
+    ArraySource,
+    DistinctRows,
+    Part,
+    Source,
+    first_rows,
+    note_of_copies,
+    split,
+    without_copies,
+)
 from unweave.samples.sums import Engine, accumulate
 
 
