@@ -25,7 +25,8 @@ from unweave.learn.relu_network.starts import HermiteRegression
 from unweave.reproduce.awasthi.contracted_moments import ContractedMoments, random_directions
 from unweave.samples.hermite.inputs import Coordinates, GaussianityCheck, InputMoments, lines_for
 from unweave.samples.hermite.moments import Control, HermiteMoments, LabelMoments
-from unweave.samples.sources import CHUNK_ROWS, Chunk, ChunkSource, NpySource
+from unweave.samples.npy_files import NpySource
+from unweave.samples.sources import CHUNK_ROWS, Chunk, ChunkSource
 from unweave.samples.sums import DaskCluster, Statistic, accumulate
 
 PRODUCT_SIZE = 1000
