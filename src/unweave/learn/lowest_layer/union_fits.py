@@ -278,7 +278,7 @@ def _grown(kept: _Sides, held: _Sides, rng: np.random.Generator, rules: UnionRul
 def _completed(
     union: SoftUnion, settings: _Penalty, kept: _Sides, held: _Sides, rng: np.random.Generator, rules: UnionRules
 ) -> SoftUnion:
-    """One half space more where samples of the union are outside of all, while held-out samples are explained better.
+    """Add a half space where samples of the union are outside of all, while held-out samples are explained better.
 
     Of eight that were started two may have found the same side of seven, and one side none of them.
     """
