@@ -1,12 +1,21 @@
-"""What `unweave reproduce` can run: one entry per figure or table, named by the work's key and its number."""
+"""What `unweave reproduce` lists and runs: the numbered items of works, named by a work's key and a number."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from unweave.exceptions import entry_named
+from unweave.exceptions import InvalidInput, entry_named
+from unweave.jobs import Workers
+from unweave.reproduce.allenzhu.entries import ENTRIES as ALLENZHU
 from unweave.reproduce.allenzhu.images.configurations import FIGURES
+from unweave.reproduce.awasthi.entries import ENTRIES as AWASTHI
+from unweave.reproduce.entries import Entry
+from unweave.reproduce.experiment import Scale
+from unweave.reproduce.fiedler.entries import ENTRIES as FIEDLER
+from unweave.reproduce.goel.entries import ENTRIES as GOEL
+from unweave.reproduce.soltanolkotabi.entries import ENTRIES as SOLTANOLKOTABI
 from unweave.writing import Document
 
 if TYPE_CHECKING:
@@ -21,6 +30,8 @@ class Request:
     Args:
         out: folder of trainings and numbers.
         data: of the user, where the experiment needs some.
+        scale: how large it is made.
+        workers: where cells are measured, as `unweave.jobs.run_jobs` takes them.
         sizes: in place of the published ones, by name.
         is_two_classes: whether the ten classes of CIFAR-10 become two.
         seed: of the first repetition.
@@ -31,6 +42,8 @@ class Request:
 
     out: Path
     data: Path | None
+    scale: Scale
+    workers: Workers
     sizes: dict[str, Any]
     is_two_classes: bool
     seed: int
@@ -71,43 +84,70 @@ class Reproduced(Protocol):
 
 @dataclass(frozen=True)
 class Reproduction:
-    """A figure or table that can be run again.
+    """A numbered item of a work that is listed, and usually can be run again.
 
     Args:
         work: key of the bibliography.
-        number: of the figure or table in it.
-        shows: what it is about, in a few words.
+        entry: its number, what it shows and costs, or why it can't be run.
         run: runs it.
     """
 
     work: str
-    number: str
-    shows: str
+    entry: Entry
     run: Callable[[Request], Reproduced]
 
     @property
     def name(self) -> str:
         """How it is asked for."""
-        return f"{self.work}:{self.number}"
+        return f"{self.work}:{self.entry.number}"
+
+    @property
+    def can_be_run(self) -> bool:
+        """Whether there is something to run."""
+        return not self.entry.reason
 
 
-def _image_figure(number: str) -> Reproduction:
+def _by_cells(work: str, entry: Entry) -> Reproduction:
+    """An item that is measured cell by cell; its file is imported when it is run."""
+
+    def run(request: Request) -> Reproduced:
+        if entry.reason:
+            raise InvalidInput(f"{work}:{entry.number} can't be run: {entry.reason}")
+        from unweave.reproduce.measured import run_experiment
+
+        experiment = import_module(f"unweave.reproduce.{entry.file}").EXPERIMENT
+        return run_experiment(experiment, work, entry.number, request)
+
+    return Reproduction(work, entry, run)
+
+
+def _on_images(entry: Entry) -> Reproduction:
     """A figure of [allenzhu] on images, which needs torch when it is run."""
 
     def run(request: Request) -> Reproduced:
         from unweave.reproduce.allenzhu.images.reproduction import run_image_figure
 
-        return run_image_figure(number, request)
+        return run_image_figure(entry.number, request)
 
-    configuration = FIGURES[number]
-    return Reproduction("allenzhu", number, f"{configuration.measured}; {' and '.join(configuration.datasets)}", run)
+    return Reproduction("allenzhu", entry, run)
 
 
-REPRODUCTIONS: dict[str, Reproduction] = {each.name: each for each in map(_image_figure, FIGURES)}
+ENTRIES: Mapping[str, Sequence[Entry]] = {
+    "fiedler": FIEDLER,
+    "awasthi": AWASTHI,
+    "soltanolkotabi": SOLTANOLKOTABI,
+    "goel": GOEL,
+    "allenzhu": ALLENZHU,
+}
+REPRODUCTIONS: dict[str, Reproduction] = {
+    each.name: each
+    for work, entries in ENTRIES.items()
+    for each in (_on_images(entry) if entry.number in FIGURES else _by_cells(work, entry) for entry in entries)
+}
 
 
 def reproduction_named(name: str) -> Reproduction:
-    """The experiment of that name.
+    """The item of that name.
 
     Raises:
         InvalidInput: if there is none.

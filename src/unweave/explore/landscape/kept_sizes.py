@@ -55,9 +55,9 @@ class KeptSizes:
             names = names_in(folder) if folder.exists() else set()
             held = json.loads(read_file(folder / CONFIGURATION)) if CONFIGURATION in names else None
         except (OSError, ValueError, RecursionError) as error:
-            raise InvalidInput(f"{folder} can't be used for a landscape: {error}: name another.") from error
+            raise InvalidInput(f"{folder} can't be used for measurements: {error}: name another.") from error
         if names and not isinstance(held, dict):
-            raise InvalidInput(f"{folder} holds no landscape of Unweave, so it is left alone: name another.")
+            raise InvalidInput(f"{folder} holds no measurements of Unweave, so it is left alone: name another.")
         if held is not None and not overwrite:
             check_same(folder, held, asked)
         if held != asked:
@@ -77,7 +77,7 @@ class KeptSizes:
             document = json.loads(read_file(path))
             check_document(document)
         except (OSError, ValueError, TypeError, RecursionError) as error:
-            raise UnreadableFile(f"{path} does not hold a size of a landscape: {error}: remove it.") from error
+            raise UnreadableFile(f"{path} does not hold what was measured: {error}: remove it.") from error
         return document
 
     def write(self, name: str, document: Document) -> None:

@@ -1,0 +1,5 @@
+"""The numbered items of [goel]."""
+
+from unweave.reproduce.entries import Entry
+
+ENTRIES: tuple[Entry, ...] = ()
