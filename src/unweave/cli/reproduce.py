@@ -112,5 +112,5 @@ def _show_list(*, as_json: bool) -> None:
         entry = each.entry
         seconds = [known for known in (entry.quick_seconds, entry.usual_seconds) if known is not None]
         shows = f"{entry.shows} (can't be run: {entry.reason})" if entry.reason else entry.shows
-        table.add_row(name, shows, " to ".join(f"{each:g}" for known in seconds))
+        table.add_row(name, shows, " to ".join(f"{value:g}" for value in seconds))
     console.show(table)
