@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 
 from unweave.activations import GAUSSIAN, GELU, MISH, SOFTPLUS, TANH, Activation
-from unweave.identification.hessians.collinear import SplitRules, _variable_projection, split_collinear
+from unweave.identification.hessians.collinear import (
+    SplitRules,
+    _dictionary_starts,
+    _variable_projection,
+    split_collinear,
+)
 from unweave.identification.profiles import ProfileFit, Profiles
 
 
@@ -54,3 +59,23 @@ def test_parts_without_curvature_end_without_a_warning(bias: float) -> None:
     fit = _variable_projection(positions, targets, TANH, starts, SplitRules().fit)
     assert np.all(np.isfinite(fit.losses))
     assert fit.losses[1] < np.sum(targets**2)
+
+
+@pytest.mark.parametrize("seed", [211, 259, 276])
+def test_steps_that_are_no_numbers_are_not_taken(seed: int) -> None:
+    """Two neurons are fitted to a profile that is visible at two points only, and run away."""
+    rng = np.random.default_rng(seed)
+    positions = 0.7 * rng.standard_normal(14)
+    values = 1e-3 * rng.standard_normal((14, 1))
+    positions[0], values[:2, 0] = 0.79, (-1.0, -0.08)
+    fit = SplitRules().fit
+    starts = np.array(_dictionary_starts(positions, values, GELU, 2, fit))
+    found = _variable_projection(positions, values / np.linalg.norm(values), GELU, starts, fit)
+    assert np.all(np.isfinite(found.parameters))
+    assert np.all(np.isfinite(found.losses))
+    # Flat parts explain nothing: what a fit says it leaves is what its neurons leave.
+    scales, biases = np.split(found.parameters, 2, axis=1)
+    with np.errstate(over="ignore", invalid="ignore"):
+        shapes = np.nan_to_num(GELU(positions[:, None] * scales[:, None, :] + biases[:, None, :], 2))
+    left = values / np.linalg.norm(values) - shapes @ found.weights
+    np.testing.assert_allclose(found.losses, np.sum(left**2, axis=(1, 2)), atol=1e-9)

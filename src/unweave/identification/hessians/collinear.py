@@ -207,6 +207,9 @@ def _projected(
     arguments = positions[:, None] * scales + biases
     # Parameters may run away to where an activation is no number any more: such a part is flat.
     basis, triangle = np.linalg.qr(np.nan_to_num(activation(arguments, 2), posinf=0.0, neginf=0.0))
+    # A part that is flat, or equal to another one, has a direction of rounding, which explains nothing.
+    diagonal = np.abs(np.einsum("kii->ki", triangle))
+    basis *= (diagonal > fit.rank_tol * np.max(diagonal, axis=1, keepdims=True))[:, None]
     coefficients = np.swapaxes(basis, 1, 2) @ targets
     residuals = targets - basis @ coefficients
     with np.errstate(over="ignore", invalid="ignore"):
@@ -217,10 +220,13 @@ def _projected(
     columns -= basis @ (np.swapaxes(basis, 1, 2) @ columns)
     twice = np.concatenate([weights, weights], axis=1)
     with np.errstate(over="ignore", invalid="ignore"):
-        # Where that has run away, too, the step is no number and is not taken.
+        # Where that has run away, too, steps from here are no numbers.
         grams = (np.swapaxes(columns, 1, 2) @ columns) * (twice @ np.swapaxes(twice, 1, 2))
         slopes = np.sum((np.swapaxes(columns, 1, 2) @ residuals) * twice, axis=2)
-    return _Projected(parameters.copy(), weights, np.sum(residuals**2, axis=(1, 2)), grams, slopes)
+    # A step that is no number is not taken.
+    is_number = np.all(np.isfinite(parameters), axis=1)
+    losses = np.where(is_number, np.sum(residuals**2, axis=(1, 2)), np.inf)
+    return _Projected(parameters.copy(), weights, losses, grams, slopes)
 
 
 def _dictionary_starts(
