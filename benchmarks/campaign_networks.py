@@ -119,7 +119,9 @@ def judge_deep(
     except InvalidInput as error:
         return Judged(Verdict.HONEST_NO, str(error)[:120])
     certificate, away = model.certificate_, _relative_error(model, fresh) ** 2
-    unit = float(np.var(labels)) or float(np.mean(labels**2)) or 1.0
+    # Errors are relative to the variance of labels, in which copies of a row count once.
+    distinct = np.unique(np.column_stack([points, labels]), axis=0)[:, -1]
+    unit = float(np.var(distinct)) or float(np.mean(distinct**2)) or 1.0
     errors = (model.predict(fresh[0]) - fresh[1]) ** 2 / unit
     beyond = float(np.mean(errors > certificate.largest_error + 1e-20))
     detail = (

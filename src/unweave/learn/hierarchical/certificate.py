@@ -18,6 +18,8 @@ from unweave.result import Diagnostic, Outcome, at_least, at_most
 class HierarchicalCertificate:
     """Evidence for a quadratic network. Errors are squared and relative to the variance of the labels.
 
+    Copies of a row, label included, count once, in that variance as well.
+
     Args:
         held_out: samples that no fit has seen.
         relative_error: mean squared error on them; for classes, the share of wrong ones relative to always
@@ -66,7 +68,8 @@ class HierarchicalCertificate:
         return [
             (
                 "error on held out samples",
-                f"{self.relative_error:.2e} +- {self.error_bar:.1e} (squared, relative; {self.held_out:,} samples)",
+                f"{self.relative_error:.2e} +- {self.error_bar:.1e} (squared, relative to the variance of the labels of "
+                f"distinct rows; {self.held_out:,} samples)",
             ),
             (
                 "largest error on held out samples",
