@@ -68,8 +68,8 @@ class HierarchicalCertificate:
         return [
             (
                 "error on held out samples",
-                f"{self.relative_error:.2e} +- {self.error_bar:.1e} (squared, relative to the variance of the labels of "
-                f"distinct rows; {self.held_out:,} samples)",
+                f"{self.relative_error:.2e} +- {self.error_bar:.1e} (squared, relative to the variance of the labels "
+                f"of distinct rows; {self.held_out:,} samples)",
             ),
             (
                 "largest error on held out samples",

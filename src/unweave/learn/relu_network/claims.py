@@ -227,6 +227,18 @@ def too_few(rows: int, needed: int, *, what: str = "samples") -> str:
     )
 
 
+def lack_of_rows(different: int, copies: int, unseen: tuple[int, int], *, needed: int) -> str:
+    """Reason why samples with copies among them, or at few points, tell too little; empty if they tell enough."""
+    if copies and different < needed:
+        return too_few(different, needed, what="different samples")
+    if 0 in unseen:
+        return (
+            "The samples lie at so few different points that those held out are at one or none of them: give inputs "
+            "with more digits. The network is the affine function that fits best."
+        )
+    return ""
+
+
 def _affine(case: Case) -> tuple[Outcome, str]:
     if case.candidate.is_exact:
         return Outcome.IDENTIFIED, "The labels are an affine function of the inputs, without any neuron."

@@ -20,7 +20,7 @@ from unweave.learn.relu_network.affine import PenalisedAffine
 from unweave.learn.relu_network.all_rows import AllRowsFit
 from unweave.learn.relu_network.candidates import Finisher, Finishing, JudgedNetwork, Rows
 from unweave.learn.relu_network.certificate import ReluCertificate, ReluEvidence
-from unweave.learn.relu_network.claims import Case, ReluClaims, doubt_of_inputs, notes, too_few, verdict
+from unweave.learn.relu_network.claims import Case, ReluClaims, doubt_of_inputs, lack_of_rows, notes, too_few, verdict
 from unweave.learn.relu_network.evidence import StandardErrors
 from unweave.learn.relu_network.search import NetworkSearch, SearchedNetwork, SearchedSamples, describe_fit
 from unweave.learn.relu_network.starts import FirstLook, Moments, affine_network
@@ -131,9 +131,9 @@ class ReluLearner:
             summary = accumulate(source, InputMoments(_first_point(source, inputs)), engine=engine).finalise()
         stages.samples = summary.rows
         _check_moments(summary.whole)
-        if summary.rows < self.rows_per_input * (inputs + 1):
-            reason = too_few(summary.rows, self.rows_per_input * (inputs + 1))
-            return _affine_only(source, inputs, summary.rows, stages, reason)
+        needed = self.rows_per_input * (inputs + 1)
+        if summary.rows < needed:
+            return _affine_only(source, inputs, summary.rows, stages, too_few(summary.rows, needed))
         problem = _Problem.of(self, source, summary.whole, rows=summary.rows, seed=seed, engine=engine)
         if not problem.coordinates.rank:
             reason = "All inputs are constant: they tell nothing about the labels. The network is a constant."
@@ -144,9 +144,9 @@ class ReluLearner:
             finisher, held_out, copies = problem.rows(self)
         # Labels whose squares are no floats have a root mean square of zero.
         check_sizes(np.zeros((1, 1)), problem.spread * finisher.fitted.labels)
-        different = len(finisher.fitted.labels) + len(finisher.unseen.labels) + len(held_out.labels)
-        if copies and different < self.rows_per_input * (inputs + 1):
-            reason = too_few(different, self.rows_per_input * (inputs + 1), what="different samples")
+        unseen = len(finisher.unseen.labels), len(held_out.labels)
+        different = len(finisher.fitted.labels) + sum(unseen)
+        if reason := lack_of_rows(different, copies, unseen, needed=needed):
             return _affine_only(source, inputs, summary.rows, stages, reason)
         samples = SearchedSamples(problem.moments, look, finisher, rng, stages, problem.spread, self.neurons)
         found = self.search(samples)

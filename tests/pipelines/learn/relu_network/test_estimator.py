@@ -223,6 +223,19 @@ def test_too_few_samples_are_told(seed: int) -> None:
     assert "60 samples are too few" in found.result_.reason
 
 
+@pytest.mark.parametrize("places", [2, 3, 5, 9])
+def test_noisy_samples_at_few_points_end_with_a_reason(places: int) -> None:
+    """Rows at one point are on one side of every split, so that few points may leave none to judge by."""
+    for seed in range(6):
+        rng = np.random.default_rng([places, seed])
+        points = rng.integers(places, size=(300, 1)).astype(float)
+        labels = np.maximum(points[:, 0] - 1.0, 0.0) + 0.1 * rng.standard_normal(300)
+        found = ReluNetworkRegressor(random_state=seed).fit(points, labels)
+        assert found.outcome_ is not Outcome.IDENTIFIED
+        assert found.result_.reason
+        assert np.all(np.isfinite(found.predict(points)))
+
+
 def test_streams_give_the_same_as_arrays(seed: int) -> None:
     truth, points, labels = samples(seed)
     chunks = [(points[first : first + 3_000], labels[first : first + 3_000]) for first in range(0, 8_000, 3_000)]
