@@ -2,14 +2,16 @@
 
     python .ci/wheels.py                       in an environment with all extras, such as the one of .ci/run
 
-Looks at the newest release for each Python, of what the environment has installed for the base install and for every
-extra, in turn; packages without compiled parts have wheels for all systems and are only counted. Nothing is installed.
+Looks at the newest release for each Python of whatever the base install and every extra need in turn, as the
+environment has it. Packages without compiled parts have wheels for all systems and are only counted. Nothing is
+installed.
 """
 
 import argparse
 import re
 import tomllib
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from html import unescape
 from importlib.metadata import PackageNotFoundError, requires
@@ -19,7 +21,7 @@ from urllib.request import urlopen
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag, compatible_tags, cpython_tags, mac_platforms
-from packaging.utils import canonicalize_name, parse_wheel_filename
+from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
 PYPROJECT = Path(__file__).parents[1] / "pyproject.toml"
@@ -63,10 +65,13 @@ def wheels(index: str, package: str) -> list[tuple[Version, frozenset[Tag] | Non
         pythons = unescape(match[1]) if (match := PYTHONS_OF_FILE.search(attributes)) else ""
         if "data-yanked" in attributes:
             continue
-        if name.endswith(".whl") and (told := parse_wheel_filename(name)):
-            found.append((told[1], told[3], pythons))
-        elif match := re.search(r"-(\d+(?:\.\d+)+(?:\.post\d+)?)\.tar\.gz$", name):
-            found.append((Version(match[1]), None, pythons))
+        # Files of long ago have names that are not valid any more.
+        with suppress(InvalidWheelFilename):
+            if name.endswith(".whl"):
+                _, version, _, kinds = parse_wheel_filename(name)
+                found.append((version, kinds, pythons))
+            elif match := re.search(r"-(\d+(?:\.\d+)+(?:\.post\d+)?)\.tar\.gz$", name):
+                found.append((Version(match[1]), None, pythons))
     return sorted((each for each in found if not each[0].is_prerelease), key=lambda each: each[0], reverse=True)
 
 
@@ -125,6 +130,7 @@ def main() -> None:
     extras = {name: each for name, each in project["optional-dependencies"].items() if name not in ("all", "dev")}
     print(f"| for | package | {' | '.join(SYSTEMS)} |\n| --- | --- |{' --- |' * len(SYSTEMS)}")
     seen: set[str] = set()
+    everywhere: list[str] = []
     pure = 0
     for part, requirements in {"base": project["dependencies"], **extras}.items():
         for wanted in needed(requirements):
@@ -132,10 +138,14 @@ def main() -> None:
                 continue
             seen.add(wanted.name)
             cells = [cell(index, wanted, system) for system in SYSTEMS]
-            if set(cells) == {"all"} and _is_pure(index, wanted):
+            is_everywhere = set(cells) == {"all"}
+            if is_everywhere and _is_pure(index, wanted):
                 pure += 1
-                continue
-            print(f"| {part} | {wanted.name} | {' | '.join(cells)} |", flush=True)
+            elif is_everywhere and part != "base":
+                everywhere.append(wanted.name)
+            else:
+                print(f"| {part} | {wanted.name} | {' | '.join(cells)} |", flush=True)
+    print(f"\nFor all systems and Pythons, in extras: {', '.join(everywhere)}.")
     print(f"\n{pure} other packages have no compiled parts, and wheels for all systems and Pythons.")
 
 
