@@ -88,7 +88,9 @@ def test_arrow_files(kind: str, tmp_path: Path) -> None:
     points, labels = first_rows(source, inputs=2, most=1000)
     np.testing.assert_array_equal(points, np.stack([np.arange(ROWS), np.arange(ROWS) % 2 == 0], axis=1))
     np.testing.assert_array_equal(labels, 3 * np.arange(ROWS))
-    assert source.rows_about == (None if "stream" in kind else ROWS)
+    # Older versions of pyarrow count the rows of no Arrow file beforehand, as no version does for streams.
+    counts = hasattr(pyarrow.RecordBatchFileReader, "count_rows") and "stream" not in kind
+    assert source.rows_about == (ROWS if counts else None)
 
 
 @pytest.mark.parametrize("kind", [*ARROW_KINDS, "parquet"])
