@@ -56,5 +56,5 @@ def test_all_supported_pythons_are_named_on_the_page_of_platforms() -> None:
 def test_the_nightly_run_calls_every_script_of_ci() -> None:
     nightly = text_of(".ci/full")
     scripts = {path.name for path in (ROOT / ".ci").iterdir() if path.is_file() and not path.suffix}
-    # `run` comes before it, and the last one is called by `versions`.
+    # `run` comes before it.
     assert {name for name in scripts - {"run", "full"} if f".ci/{name}\n" not in nightly} == set()
