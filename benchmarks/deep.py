@@ -147,7 +147,8 @@ def sweep(args: argparse.Namespace) -> None:
             tallies.setdefault(name, Tally()).merge(kind)
     for name in sorted(tallies):
         print(tallies[name].line(f"pyramids, {name}"))
-        args.json.keep("pyramids" if name == "all" else "pyramids by depth", **tallies[name].row(name))
+        if name != "all":
+            args.json.keep("pyramids", **tallies[name].row(name))
 
 
 def main() -> None:

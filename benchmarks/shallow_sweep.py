@@ -74,7 +74,7 @@ def main() -> int:
         wrong=wrong,
         above_query_limit=over_budget,
         median_error=np.median(errors),
-        largest_error=max(errors),
+        largest_error=max((error for error in errors if error <= EXACT), default=None),
         queries_per_parameter=np.median(per_parameter),
     )
     print(
