@@ -40,8 +40,8 @@ def first_seed(reference: str) -> int:
     return int(digits, 16)
 
 
-def run(experiment: Experiment, commands: Sequence[str], *, first: int) -> dict[str, Any]:
-    """Run the commands of an experiment, and put what they wrote together."""
+def run(experiment: Experiment, commands: Sequence[str], *, first: int) -> dict[str, Any] | None:
+    """Run the commands of an experiment, and put what they wrote together; None if one of them wrote nothing."""
     runs = []
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "figures.json"
@@ -51,8 +51,10 @@ def run(experiment: Experiment, commands: Sequence[str], *, first: int) -> dict[
             words = [sys.executable, str(ROOT / "benchmarks" / script), *options, "--json", str(file)]
             # In a folder of its own, so that no earlier run is gone on with.
             done = subprocess.run(words, cwd=folder, check=False)
-            if done.returncode or not file.exists():
-                raise SystemExit(f"{script} ended with {done.returncode}: {experiment.name} stays as it was.")
+            # Benchmarks end with 1 if something was wrong, which is evidence as well.
+            if done.returncode not in (0, 1) or not file.exists():
+                say(f"{script} ended with {done.returncode}: {experiment.name} stays as it was.")
+                return None
             runs.append(json.loads(file.read_text(encoding="utf-8")))
             file.unlink()
     return {"name": experiment.name, "runs": runs, "summary": summed_up(runs)}
@@ -68,6 +70,7 @@ def main() -> int:
     parser.add_argument("--seeds-of", default="main", metavar="COMMIT", help="whose digits are the first seed")
     parser.add_argument("--list", action="store_true", help="print names and commands, and do nothing")
     args = parser.parse_args()
+    failed = False
     chosen = [experiment for experiment in EXPERIMENTS if experiment.name in args.only]
     for experiment in chosen if args.run or args.list else ():
         commands = experiment.full if args.full else experiment.small
@@ -75,12 +78,14 @@ def main() -> int:
             say("\n".join([experiment.name, *(f"    python benchmarks/{command}" for command in commands)]))
         elif commands:
             found = run(experiment, commands, first=first_seed(args.seeds_of))
-            EVIDENCE.mkdir(exist_ok=True)
-            (EVIDENCE / f"{experiment.name}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+            if found is not None:
+                EVIDENCE.mkdir(exist_ok=True)
+                (EVIDENCE / f"{experiment.name}.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+            failed = failed or found is None
     if not args.list:
         for path, text in pages(read_evidence()).items():
             path.write_text(text, encoding="utf-8")
-    return 0
+    return int(failed)
 
 
 if __name__ == "__main__":

@@ -85,7 +85,7 @@ def table(columns: Sequence[str], lines: Iterator[Sequence[str]]) -> str:
 
 
 def chosen_table(rows: Rows, columns: str) -> str:
-    """Write rows in the columns that a comment names: `name`, `name of name` or `name as heading`, with commas between."""
+    """Write rows in the columns that a comment names: `name`, `name of name` or `name as heading`, after commas."""
     parts = [match.groups() for match in map(COLUMN.fullmatch, columns.split(", ")) if match]
     if len(parts) != len(columns.split(", ")):
         raise ValueError(f"columns need to look like `name`, `name of name` or `name as heading`, got {columns!r}.")
@@ -186,11 +186,11 @@ HEAD = """# Evidence
 
 <!-- Written by benchmarks/evidence.py from the files beside this page: change those. -->
 
-Every figure of the README, and of tables in these docs, is in a JSON file of this folder, which a benchmark has written with its
-command, commit, seeds, date and kind of machine. `python benchmarks/evidence.py --run` makes small ones anew, with
-`--full` the ones that take hours; `python benchmarks/evidence.py` writes this page and all tables from the files. A test fails if
-one of them differs. A first seed is the number that the first seven hexadecimal digits of a commit form, so
-that nobody has worked on the seeds.
+Figures of the README, and of tables in these docs that do not say otherwise, are in JSON files of this folder, which
+benchmarks have written with their command, commit, seeds, date and kind of machine. `python benchmarks/evidence.py
+--run` makes small ones anew, with `--full` the ones that take hours; without options it writes this page and all
+tables from the files. A test fails if one of them differs. A first seed is the number that the first seven hexadecimal
+digits of a commit form, so that nobody has worked on the seeds.
 
 `recovered` counts networks that were called identified and are right to the tolerance of the benchmark; `wrong` those
 that were called identified and are not; the error is the largest of a parameter, up to symmetry, of those recovered.

@@ -145,8 +145,8 @@ DEEPER = (
     Experiment(
         "peers",
         "Unweave beside other tools on the same networks: {network}",
-        "{recovered_by_unweave} of {trials_by_unweave} recovered, {wrong_by_unweave} wrong; others {recovered_by_others} "
-        "of {trials_by_others}, {wrong_by_others} wrong without saying so",
+        "{recovered_by_unweave} of {trials_by_unweave} recovered, {wrong_by_unweave} wrong; others "
+        "{recovered_by_others} of {trials_by_others}, {wrong_by_others} wrong without saying so",
         ("peers.py --seeds 1 --first {first} --without-toolbox --shapes relu:10-5-1 relu:5-10-1",),
         ("peers.py --seeds 5 --first {first} --shapes relu:10-5-1 relu:20-10-1 relu:5-10-1",),
     ),
@@ -173,8 +173,8 @@ SAMPLES = (
     Experiment(
         "quadratic",
         "networks of squares on random labels, {inputs} inputs",
-        "{certified} of {certified_trials} certified global, largest loss {largest_loss}; direct training {ratio} times "
-        "faster than gradient descent",
+        "{certified} of {certified_trials} certified global, largest loss {largest_loss}; direct training {ratio} "
+        "times faster than gradient descent",
         ("quadratic.py labels speed --seeds 2 --first {first}",),
         ("quadratic.py labels speed --first {first}",),
     ),
