@@ -35,7 +35,7 @@ def summed_up(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     rows = [row for run in runs for row in run["rows"]]
     found: dict[str, Any] = {}
     for name in dict.fromkeys(name for row in rows for name in row if name not in ("table", "trials")):
-        values = [row[name] for row in rows if row.get(name) is not None]
+        values = [row[name] for row in rows if row.get(name) not in (None, "nan")]
         if name in SUMMED:
             found[name] = sum(values)
         elif name in LARGEST:
@@ -89,7 +89,7 @@ def chosen_table(rows: Rows, columns: str) -> str:
     parts = [match.groups() for match in map(COLUMN.fullmatch, columns.split(", ")) if match]
     if len(parts) != len(columns.split(", ")):
         raise ValueError(f"columns need to look like `name`, `name of name` or `name as heading`, got {columns!r}.")
-    heads = [head or name.replace("_", " ") for name, _, head in parts]
+    heads = [head or heading(name) for name, _, head in parts]
     lines = (
         [shown(row.get(name)) + (f" of {shown(row[whole])}" if whole else "") for name, whole, _ in parts]
         for row in rows
@@ -109,11 +109,11 @@ def rows_of(evidence: Evidence, name: str, title: str) -> Rows:
     return found
 
 
-def headlines(evidence: Evidence) -> str:
-    """Write one line per experiment."""
+def headlines(evidence: Evidence, names: Sequence[str] = ()) -> str:
+    """Write one line per experiment: of all, or of those that are named."""
     lines = []
     for experiment in EXPERIMENTS:
-        if experiment.name in evidence:
+        if experiment.name in evidence and experiment.name in (names or evidence):
             told = {name: worded(value) for name, value in evidence[experiment.name]["summary"].items()}
             lines.append([experiment.title.format_map(told), experiment.figures.format_map(told)])
     return table(["what was tried", "what came of it"], iter(lines))
@@ -134,39 +134,46 @@ def campaigns(evidence: Evidence) -> str:
 def filled(text: str, evidence: Evidence) -> str:
     """Write the tables of a page anew."""
 
-    def write(block: re.Match[str]) -> str:
-        head, asked, _, end = block.groups()
-        if asked == "headlines":
-            return head + headlines(evidence) + end
-        if asked == "campaigns":
-            return head + campaigns(evidence) + end
-        name, title, columns = re.fullmatch(r"(\S+) (.+?): (.+)", asked).groups()
-        return head + chosen_table(rows_of(evidence, name, title), columns) + end
-
-    return BLOCK.sub(write, text)
+    return BLOCK.sub(lambda block: f"{block[1]}\n{written(block[2], evidence)}\n{block[4]}", text)
 
 
-def run_line(run: Mapping[str, Any]) -> str:
-    """Tell how figures were made."""
-    machine, seeds = run["machine"], run["seeds"]
+def written(asked: str, evidence: Evidence) -> str:
+    """Write the table that a comment asks for."""
+    if asked == "campaigns":
+        return campaigns(evidence)
+    title, _, rest = asked.partition(": ")
+    if title == "headlines":
+        return headlines(evidence, rest.split())
+    name, _, kind = title.partition(" ")
+    return chosen_table(rows_of(evidence, name, kind), rest)
+
+
+def heading(column: str) -> str:
+    """Write the name of a column in words."""
+    return column.replace("_", " ").replace("cpu", "CPU")
+
+
+def circumstances(run: Mapping[str, Any]) -> str:
+    """Tell when and where figures were made."""
+    machine = run["machine"]
     packages = ", ".join(f"{name} {found}" for name, found in machine.items() if name not in ("system", "cores"))
     begin = "" if run["first_seed"] is None else f", first seed {run['first_seed']}"
-    many = f", {seeds} seeds" if isinstance(seeds, int) else ""
     beside = "; seconds were seen beside other work" if run["beside_other_work"] else ""
     return (
-        f"* `{run['command']}`, commit {run['commit'][:7]}{begin}{many}, {run['date']}, {machine['system']}, "
-        f"{machine['cores']} cores ({packages}){beside}\n"
+        f"Commit {run['commit'][:7]}{begin}, {run['date']}, {machine['system']}, {machine['cores']} cores, "
+        f"{packages}{beside}.\n"
     )
 
 
 def section(name: str, title: str, found: Mapping[str, Any]) -> str:
     """Show a file: how it was made, and all of its rows."""
-    parts = [f"## {name}\n", f"{title}.\n", "".join(run_line(run) for run in found["runs"])]
+    commands = "".join(f"* `{run['command']}`\n" for run in found["runs"])
+    parts = [f"## {name}\n", f"{title}.\n", commands, *dict.fromkeys(map(circumstances, found["runs"]))]
     for kind in dict.fromkeys(row["table"] for run in found["runs"] for row in run["rows"]):
         rows = [row for run in found["runs"] for row in run["rows"] if row["table"] == kind]
         columns = [column for column in rows[0] if column != "table"]
         lines = ([shown(row.get(column)) for column in columns] for row in rows)
-        parts += [f"{kind}:\n", table([column.replace("_", " ") for column in columns], lines)]
+        parts += [f"{kind}:\n", table([heading(column) for column in columns], lines)]
     return "\n".join(parts)
 
 
@@ -203,7 +210,7 @@ def index_page(evidence: Evidence) -> str:
     known = [each for each in EXPERIMENTS if each.name in evidence]
     parts = [section(each.name, each_title(each.title, evidence[each.name]), evidence[each.name]) for each in known]
     parts += [campaign_section(name, found) for name, found in evidence.items() if "doors" in found]
-    return "\n".join([HEAD, *parts])
+    return "\n".join([HEAD, f"## Headlines\n\n{headlines(evidence)}", *parts])
 
 
 def each_title(title: str, found: Mapping[str, Any]) -> str:
