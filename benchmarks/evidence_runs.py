@@ -65,7 +65,7 @@ WALKS = (
     ),
     Experiment(
         "walks-imprecise",
-        "answers with noise, or in float32: {network}",
+        "answers with noise, or of single precision: {network}",
         WITH_QUERIES,
         tuple(
             f"walks.py --activation {name} --answers {answers} --shapes 10-5-1 20-10-1 --first {{first}} --seeds 3"
@@ -168,7 +168,10 @@ SAMPLES = (
             "lowest_layer.py polish --seeds 1 --samples 200000 --first {first} --units step --uppers OR "
             "--thresholds 2 2.5 --conditions 1",
         ),
-        ("lowest_layer.py polish --seeds 10 --first {first}",),
+        (
+            "lowest_layer.py polish --seeds 10 --first {first} --units step --uppers OR "
+            "--thresholds 2 2.5 3 --conditions 1",
+        ),
     ),
     Experiment(
         "quadratic",
@@ -190,7 +193,7 @@ SAMPLES = (
         "the same in stages, beside layer-wise training",
         "error {ratio} times below layer-wise training in the median, {smallest_ratio} in the smallest seed",
         (),
-        ("hierarchical.py --tables staged --first {first}",),
+        ("hierarchical.py --tables staged --seeds 5 --first {first}",),
     ),
 )
 

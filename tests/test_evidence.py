@@ -148,6 +148,12 @@ def spoilt(text: str) -> str:
 
 
 WITH_BLOCKS = {name: text for name, text in PAGES.items() if evidence_pages.BLOCK.search(text)}
+# A block may say that there is nothing yet.
+WITH_TABLES = [
+    name
+    for name, text in WITH_BLOCKS.items()
+    if any(list(tables(block[3])) for block in evidence_pages.BLOCK.finditer(text))
+]
 
 
 @pytest.mark.parametrize("name", PAGES)
@@ -161,7 +167,7 @@ def test_tables_are_those_of_the_files(name: str) -> None:
     assert unknown_figures(WITH_BLOCKS[name], EVIDENCE) == []
 
 
-@pytest.mark.parametrize("name", WITH_BLOCKS)
+@pytest.mark.parametrize("name", WITH_TABLES)
 def test_a_wrong_figure_is_noticed(name: str) -> None:
     wrong = spoilt(WITH_BLOCKS[name])
     assert unknown_figures(wrong, EVIDENCE) == ["987.65"]
