@@ -13,6 +13,7 @@ import sys
 import time
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -72,7 +73,7 @@ def trial(activation: str, shape: str, domain: str, kind: str, seed: int) -> dic
     }
 
 
-def row(trials: list[dict]) -> dict[str, object]:
+def row(trials: list[dict]) -> dict[str, Any]:
     """Sum the trials of a cell up."""
     identified = [each for each in trials if each["error"] is not None]
     exact = [each for each in identified if each["error"] <= ENOUGH]
@@ -94,7 +95,7 @@ def row(trials: list[dict]) -> dict[str, object]:
     }
 
 
-def line(cell: dict[str, object]) -> str:
+def line(cell: dict[str, Any]) -> str:
     """Put what is known of a cell into one line."""
     template = (
         "| {network} | {domain} | {answers} | {recovered} of {trials} | {wrong} | {largest_error:.0e} "
