@@ -147,7 +147,7 @@ DEEPER = (
         "Unweave beside other tools on the same networks: {network}",
         "{recovered_by_unweave} of {trials_by_unweave} recovered, {wrong_by_unweave} wrong; others "
         "{recovered_by_others} of {trials_by_others}, {wrong_by_others} wrong without saying so",
-        ("peers.py --seeds 1 --first {first} --without-toolbox --shapes relu:10-5-1 relu:5-10-1",),
+        ("peers.py --seeds 3 --first {first} --without-toolbox --without-student --shapes relu:10-5-1 relu:5-10-1",),
         ("peers.py --seeds 5 --first {first} --shapes relu:10-5-1 relu:20-10-1 relu:5-10-1",),
     ),
 )

@@ -60,7 +60,7 @@ def run_curve(name: str, args: argparse.Namespace, workers: Workers) -> Landscap
     args.json.keep(
         "transitions",
         figure=name,
-        activation=design.activation,
+        activation=str(design.activation),
         planted=args.planted,
         starts=args.starts,
         crossing=curve.fit.crossing,
