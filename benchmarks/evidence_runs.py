@@ -202,7 +202,7 @@ TRAINING = (
         "landscape",
         "where random starts find global minima: transitions of [soltanolkotabi, Fig. {figure}]",
         "crossings at {crossing}, published {published_crossing}",
-        ("landscape.py --planted 3 --starts 3 --seed {first}",),
+        ("landscape.py --figures 2a --planted 3 --starts 3 --seed {first}",),
         ("landscape.py --seed {first}",),
     ),
     Experiment(
