@@ -3,7 +3,10 @@
 import argparse
 import statistics
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
+
+from figures import Figures
 
 
 def parser_of(page: str | None) -> argparse.ArgumentParser:
@@ -20,6 +23,19 @@ def seeds_parser_of(page: str | None, *, seeds: int, atol: float | None) -> argp
     return parser
 
 
+def parsed(parser: argparse.ArgumentParser) -> argparse.Namespace:
+    """Read a command line, with the option `--json`; `json.keep` of what comes back adds a row to that file."""
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures, and how they were made")
+    args = parser.parse_args()
+    args.json = Figures.of(args)
+    return args
+
+
+def seeds_of(args: argparse.Namespace) -> range:
+    """List the seeds of the options."""
+    return range(args.first, args.first + args.seeds)
+
+
 def add_scheduler(parser: argparse.ArgumentParser) -> None:
     """Give a benchmark whose seeds are run by `over_seeds` the option that says where."""
     parser.add_argument("--scheduler", help="where seeds run: processes, processes:2, or a Dask scheduler")
@@ -33,7 +49,7 @@ def over_seeds(function: Callable[..., Any], args: argparse.Namespace, *settings
     # Some benchmarks set the threads of linear algebra before anything is imported.
     from unweave.jobs import opened_workers, run_jobs
 
-    seeds = range(args.first, args.first + args.seeds)
+    seeds = seeds_of(args)
     with opened_workers(args.scheduler) as workers:
         done = run_jobs(_of_seed, [(function, seed, args, settings) for seed in seeds], workers=workers)
         for place, result in done if workers is None else sorted(done, key=lambda each: each[0]):

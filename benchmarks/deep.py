@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 import unweave
-from command_line import say, seeds_parser_of
+from command_line import parsed, say, seeds_parser_of
 from unweave.activations import activation_named
 from unweave.networks.network import Network
 from unweave.networks.planted import deep_network
@@ -69,6 +69,18 @@ class Tally:
         self.costs += other.costs
         self.seconds += other.seconds
 
+    def row(self, name: str) -> dict[str, object]:
+        """What is kept of the table."""
+        return {
+            "network": name,
+            "trials": self.runs,
+            "recovered": self.identified,
+            "wrong": self.wrong,
+            "largest_error": max(self.errors, default=None),
+            "queries_per_parameter": np.median(self.costs),
+            "cpu_seconds": np.median(self.seconds),
+        }
+
     def line(self, name: str) -> str:
         """One row of the table."""
         return (
@@ -101,6 +113,7 @@ def set_ups(args: argparse.Namespace) -> None:
                 )
                 tally.add(truth, seed, atol=args.atol, name=name)
             say(tally.line(name))
+            args.json.keep("set-ups", **tally.row(f"{shape}, {output} output"))
             if shape in PUBLISHED_QUERIES:
                 print(f"    [fiedler] asks {PUBLISHED_QUERIES[shape] / truth.parameters:.0f} queries per parameter")
 
@@ -134,6 +147,8 @@ def sweep(args: argparse.Namespace) -> None:
             tallies.setdefault(name, Tally()).merge(kind)
     for name in sorted(tallies):
         print(tallies[name].line(f"pyramids, {name}"))
+        if name != "all":
+            args.json.keep("pyramids", **tallies[name].row(name))
 
 
 def main() -> None:
@@ -145,7 +160,7 @@ def main() -> None:
     parser.add_argument("--sweep", type=int, default=0, help="so many random small pyramids instead")
     parser.add_argument("--fewest-outputs", type=int, default=2)
     parser.add_argument("--most-outputs", type=int, default=6)
-    args = parser.parse_args()
+    args = parsed(parser)
     print(header())
     if args.sweep:
         sweep(args)

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 import unweave
-from command_line import parser_of
+from command_line import parsed, parser_of
 from unweave.explore.feature_correction.digits import (
     DIGITS_PROX,
     DIGITS_RECIPE,
@@ -26,6 +26,7 @@ from unweave.explore.feature_correction.digits import (
     digits_data,
 )
 from unweave.explore.feature_correction.recipes import Recipe
+from unweave.explore.feature_correction.result import DepthResult
 from unweave.networks.quadratic.teacher import UniformInputs, make_teacher
 from unweave.networks.quadratic.wiring import make_wiring
 from unweave.reports.correction import save_with_picture
@@ -78,13 +79,27 @@ PARTS: dict[str, Callable[[int, Path | None], unweave.FeatureCorrection]] = {
 }
 
 
+def row(depth: DepthResult) -> dict[str, object]:
+    """What is kept of a depth: scores and gaps in %, gaps with their standard errors."""
+    scores = {"train_only": depth.train_only, "joint": depth.joint, "layer_wise": depth.layerwise}
+    gaps = {"layer_wise_gap": depth.layerwise_gap, "freezing_gap": depth.freezing_gap}
+    return {
+        "depth": depth.depth,
+        **{name: 100 * each.mean for name, each in scores.items()},
+        **{name: 100 * each.mean for name, each in gaps.items()},
+        **{f"{name}_error": 100 * each.standard_error for name, each in gaps.items()},
+        "weights_with_train_all": depth.with_train_all.mean,
+        "layer_wise_verdict": depth.layerwise_verdict,
+    }
+
+
 def main() -> None:
     """Run parts, print their tables."""
     parser = parser_of(__doc__)
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], help="all if omitted")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--out", type=Path, help="folder for trainings and pictures; the same goes on")
-    arguments = parser.parse_args()
+    arguments = parsed(parser)
     torch.set_num_threads(1)
     for name in arguments.parts or PARTS:
         start = time.perf_counter()
@@ -94,6 +109,8 @@ def main() -> None:
         print(f"\n## {name}\n\n{result.as_table()}")
         print(f"Information gap, points that every depth adds: {gaps}.")
         print(f"{time.perf_counter() - start:.0f} s, of which {result.seconds:.0f} s are training.")
+        for depth in result.depths:
+            arguments.json.keep(name, seeds=len(result.seeds), **row(depth))
         if folder is not None:
             save_with_picture(result, folder)
 

@@ -13,6 +13,7 @@ mean square 1. Errors are mean squared errors on 10,000 fresh points relative to
 error of the features of level 2 up to a rotation. E[x^2] = 1 is known to all methods.
 """
 
+import argparse
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,7 +23,7 @@ import numpy as np
 from sklearn.datasets import load_diabetes, make_friedman1
 from sklearn.model_selection import train_test_split
 
-from command_line import parser_of, say
+from command_line import parsed, parser_of, say, seeds_of
 from unweave.learn.hierarchical.estimators import HierarchicalClassifier, HierarchicalRegressor
 from unweave.learn.hierarchical.joint_fit import JointLevenbergMarquardt
 from unweave.networks.quadratic.densenet import QuadraticDenseNet
@@ -90,7 +91,7 @@ class Task:
         return Student(self.teacher.wiring, tuple(np.ones(width) for width in self.teacher.wiring.widths), self.means)
 
 
-def newton(seeds: int, _: Path | None) -> None:
+def newton(args: argparse.Namespace) -> None:
     """How often joint second-order training is exact."""
     print("\njoint second-order training from random starts (at most 10)")
     print(
@@ -99,23 +100,37 @@ def newton(seeds: int, _: Path | None) -> None:
     )
     for inputs, widths, weights, samples, name in NEWTON_SIZES:
         errors, features, starts, begin = [], [], [], time.process_time()
-        for seed in range(seeds):
+        for seed in seeds_of(args):
             task = Task(seed, inputs, widths, weights, samples, DISTRIBUTIONS[name])
             fit = JointLevenbergMarquardt()(task.student(), task.points, task.labels, rng=task.rng)
             errors.append(task.error(fit.network))
             features.append(max(task.features(fit.network)))
             starts.append(len(fit.start_losses))
         exact = sum(error < EXACT for error in errors)
-        seconds = (time.process_time() - begin) / seeds
+        seconds = (time.process_time() - begin) / args.seeds
+        args.json.keep(
+            "joint training",
+            inputs=inputs,
+            widths=", ".join(map(str, widths)),
+            weights=", ".join(map(str, weights)),
+            samples=samples,
+            drawn=name,
+            trials=args.seeds,
+            recovered=exact,
+            largest_error=max(errors),
+            largest_feature_error=max(features),
+            starts=np.mean(starts),
+            cpu_seconds=seconds,
+        )
         say(
-            f"{inputs:6} {widths!s:>10} {weights!s:>16} {samples:8} {name:>9} {exact:3}/{seeds:<3} {max(errors):8.0e} "
-            f"{max(features):8.0e} {np.mean(starts):6.1f} {seconds:6.1f}"
+            f"{inputs:6} {widths!s:>10} {weights!s:>16} {samples:8} {name:>9} {exact:3}/{args.seeds:<3} "
+            f"{max(errors):8.0e} {max(features):8.0e} {np.mean(starts):6.1f} {seconds:6.1f}"
         )
 
 
-def staged(seeds: int, _: Path | None) -> None:
+def staged(args: argparse.Namespace) -> None:
     """Staged joint training against layer-wise training on the same samples."""
-    print(f"\n30 inputs, widths (5, 2); medians over {seeds} seeds, in brackets the smallest ratio of a seed")
+    print(f"\n30 inputs, widths (5, 2); medians over {args.seeds} seeds, in brackets the smallest ratio of a seed")
     print(
         f"{'inputs':>9} {'weight':>6} {'samples':>8} {'level 2':>8} {'layerwise':>9} {'joint':>8} {'ratio':>15} "
         f"{'S2 before':>9} {'after':>8} {'s':>5}"
@@ -124,10 +139,24 @@ def staged(seeds: int, _: Path | None) -> None:
         for name, draw in DISTRIBUTIONS.items():
             for weight in (0.1, 0.3):
                 begin = time.perf_counter()
-                tasks = [Task(seed, 30, (5, 2), (1.0, weight), samples, draw) for seed in range(seeds)]
+                tasks = [Task(seed, 30, (5, 2), (1.0, weight), samples, draw) for seed in seeds_of(args)]
                 table = np.array([staged_row(task) for task in tasks])
                 level, layer, error, before, after = np.median(table, axis=0)
                 ratios = table[:, 1] / table[:, 2]
+                args.json.keep(
+                    "staged",
+                    drawn=name,
+                    weight=weight,
+                    samples=samples,
+                    trials=args.seeds,
+                    level_2_alone=level,
+                    layer_wise=layer,
+                    joint=error,
+                    ratio=np.median(ratios),
+                    smallest_ratio=np.min(ratios),
+                    features_before=before,
+                    features_after=after,
+                )
                 say(
                     f"{name:>9} {weight:6} {samples:8} {level:8.1e} {layer:9.1e} {error:8.1e} "
                     f"{np.median(ratios):8.0f} ({np.min(ratios):4.0f}) {before:9.1e} {after:8.1e} "
@@ -143,26 +172,26 @@ def staged_row(task: Task) -> tuple[float, ...]:
     return task.error(first), task.error(layers.network), task.error(last), *features
 
 
-def methods(seeds: int, picture: Path | None) -> None:
+def methods(args: argparse.Namespace) -> None:
     """All methods on equal data."""
     tables = []
-    for seed in range(seeds):
+    for seed in seeds_of(args):
         task = Task(seed, 30, (5, 2), (1.0, 0.3), 2_000, GaussianInputs())
         samples = TrainingSamples(task.teacher.wiring, task.points, task.labels, task.means, seed)
         tables.append(compare_methods(samples, task.fresh, task.truth))
         say(f"\nseed {seed}: {tables[-1].text()}")
-    if picture is not None:
-        draw_comparison(tables).savefig(picture, dpi=150)
+    if args.picture is not None:
+        draw_comparison(tables).savefig(args.picture, dpi=150)
 
 
-def kernels(seeds: int, _: Path | None) -> None:
+def kernels(args: argparse.Namespace) -> None:
     """All kernels on the samples of the staged table: the median error of each, the best first."""
-    print(f"\n30 inputs, widths (5, 2); medians over {seeds} seeds")
+    print(f"\n30 inputs, widths (5, 2); medians over {args.seeds} seeds")
     for samples in STAGED_SAMPLES:
         for name, draw in DISTRIBUTIONS.items():
             for weight in (0.1, 0.3):
                 found: dict[str, list[float]] = {}
-                for seed in range(seeds):
+                for seed in seeds_of(args):
                     task = Task(seed, 30, (5, 2), (1.0, weight), samples, draw)
                     given = TrainingSamples(task.teacher.wiring, task.points, task.labels, task.means, seed)
                     chosen = {key: each for key, each in all_methods(given.wiring).items() if "kernel" in key}
@@ -172,7 +201,7 @@ def kernels(seeds: int, _: Path | None) -> None:
                 say(f"{name:>9} {weight:6} {samples:8} " + ", ".join(f"{key} {e:.1e}" for e, key in errors))
 
 
-def correction(_: int, picture: Path | None) -> None:
+def correction(args: argparse.Namespace) -> None:
     """The error of level 2 along the training, and against the weight of level 3."""
     law = measure_correction_law(np.random.default_rng(0), distribution=GaussianInputs())
     print(f"\nlevel 2 alone: slope {law.slope:.2f} of its error against the weight of level 3 (theory: 2)")
@@ -189,13 +218,13 @@ def correction(_: int, picture: Path | None) -> None:
         place = trace.steps.index(trace.switches[3])
         print(f"{name}: S2 {trace.errors[place]:.1e} when level 3 is switched on, {trace.errors[-1]:.1e} at the end")
         traces[name] = trace
-    if picture is not None:
-        draw_correction(traces, law).savefig(picture, dpi=150)
+    if args.picture is not None:
+        draw_correction(traces, law).savefig(args.picture, dpi=150)
 
 
-def literal(seeds: int, _: Path | None) -> None:
+def literal(args: argparse.Namespace) -> None:
     """The algorithm of the theory with Gaussian and with structured frames in turn, and the practical one."""
-    for seed in range(seeds):
+    for seed in seeds_of(args):
         task = Task(seed, 20, (3, 2), (1.0, 0.2), 8_000, UniformInputs())
         begin = time.perf_counter()
         fit = Algorithm1(frame=StructuredFrame() if seed % 2 else GaussianFrame())(
@@ -217,12 +246,12 @@ def literal(seeds: int, _: Path | None) -> None:
         say(f"staged joint: error {task.error(network):.1e}, {time.perf_counter() - begin:.0f} s")
 
 
-def noise(seeds: int, _: Path | None) -> None:
+def noise(args: argparse.Namespace) -> None:
     """Labels with noise: what is learnt of the target without it."""
     print("\n20 inputs, widths (4, 2), 2,000 samples with noise; medians of errors to the clean target")
     for level in (0.01, 0.05, 0.2):
         rows = []
-        for seed in range(seeds):
+        for seed in seeds_of(args):
             task = Task(seed, 20, (4, 2), (1.0, 0.3), 2_000, GaussianInputs())
             noisy = task.labels + level * np.std(task.labels) * task.rng.standard_normal(len(task.labels))
             fit = JointLevenbergMarquardt()(task.student(), task.points, noisy, rng=task.rng)
@@ -231,11 +260,11 @@ def noise(seeds: int, _: Path | None) -> None:
         say(f"noise {level:4}: error {error:.1e}, what is left {left:.1e}, S2 {features:.1e}")
 
 
-def classes(seeds: int, _: Path | None) -> None:
+def classes(args: argparse.Namespace) -> None:
     """Two classes: share of wrong ones with level 2 alone and with both levels."""
     print("\n20 inputs and one that enters linearly, widths (3, 2), 20,000 samples: wrong classes in %")
     print("seed  staged: level 2, layer-wise, joint, its S2 before and after | second order: level 2, joint, CPU s")
-    for seed in range(seeds):
+    for seed in seeds_of(args):
         rng = np.random.default_rng(seed)
         teacher = make_teacher(rng, inputs=20, widths=(3, 2), level_weights=(1.0, 0.5))
         points, fresh = rng.standard_normal((20_000, 20)), rng.standard_normal((20_000, 20))
@@ -265,12 +294,12 @@ def in_unit(network: QuadraticDenseNet, unit: float) -> QuadraticDenseNet:
     return replace(network, levels=tuple(replace(level, weight=unit * level.weight) for level in network.levels))
 
 
-def sparse(seeds: int, _: Path | None) -> None:
+def sparse(args: argparse.Namespace) -> None:
     """The family that is hard for kernels."""
     print("\none feature per level, supports of 4 inputs, weights (1, 0.1), 2,000 samples; medians")
     for inputs in (20, 30, 60):
         found: dict[str, list[float]] = {}
-        for seed in range(seeds):
+        for seed in seeds_of(args):
             rng = np.random.default_rng([seed, inputs])
             teacher = make_sparse_teacher(rng, inputs=inputs)
             points, fresh = rng.standard_normal((2_000, inputs)), rng.standard_normal((10_000, inputs))
@@ -281,13 +310,13 @@ def sparse(seeds: int, _: Path | None) -> None:
         say(f"{inputs} inputs: " + ", ".join(f"{name} {np.median(e):.1e}" for name, e in found.items()))
 
 
-def users(seeds: int, _: Path | None) -> None:
+def users(args: argparse.Namespace) -> None:
     """R2 on fresh rows with default settings, and CPU time with noise beside that of exact labels."""
     points, labels = load_diabetes(return_X_y=True)
-    print(f"\nR2 on fresh rows, {min(seeds, 10)} splits: mean, smallest, median CPU s")
+    print(f"\nR2 on fresh rows, {min(args.seeds, 10)} splits: mean, smallest, median CPU s")
     for name in ("friedman1, 2,000 x 10, noise 1", "diabetes"):
         scores = []
-        for seed in range(min(seeds, 10)):
+        for seed in seeds_of(args)[:10]:
             split = train_test_split(points, labels, random_state=seed)
             if name != "diabetes":
                 split = train_test_split(*make_friedman1(6_000, noise=1.0, random_state=seed), train_size=2_000)
@@ -299,7 +328,7 @@ def users(seeds: int, _: Path | None) -> None:
     print("\n20 inputs, widths (4, 2), 2,000 samples: CPU s, sum over seeds and median, and relative error")
     for level in (0.0, 0.05):
         rows = []
-        for seed in range(seeds):
+        for seed in seeds_of(args):
             task = Task(seed, 20, (4, 2), (1.0, 0.3), 2_000, GaussianInputs())
             noisy = task.labels + level * np.std(task.labels) * task.rng.standard_normal(len(task.labels))
             begin = time.process_time()
@@ -309,7 +338,7 @@ def users(seeds: int, _: Path | None) -> None:
         say(f"noise {level:4}: {seconds.sum():.2f} {np.median(seconds):.2f} {np.median(errors):.1e}")
 
 
-TABLES: dict[str, Callable[[int, Path | None], None]] = {
+TABLES: dict[str, Callable[[argparse.Namespace], None]] = {
     table.__name__: table
     for table in (newton, staged, methods, kernels, correction, literal, noise, users, classes, sparse)
 }
@@ -320,10 +349,11 @@ def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("--tables", nargs="+", choices=TABLES, default=["newton"], help="what to measure")
     parser.add_argument("--seeds", type=int, default=10)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--picture", type=Path, default=None, help="file for the picture of a table that has one")
-    given = parser.parse_args()
+    given = parsed(parser)
     for name in given.tables:
-        TABLES[name](given.seeds, given.picture)
+        TABLES[name](given)
 
 
 if __name__ == "__main__":

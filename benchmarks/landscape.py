@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from command_line import parser_of, say
+from command_line import parsed, parser_of, say
 from unweave.explore.landscape.experiment import GradientSearch, LandscapePoint, NewtonSearch, Search
 from unweave.explore.landscape.figures import FIGURES, CurveFigure, TrainingFigure
 from unweave.explore.landscape.sweeps import LandscapeCurve, sweep
@@ -56,6 +56,17 @@ def run_curve(name: str, args: argparse.Namespace, workers: Workers) -> Landscap
     say(
         f"     crossing {curve.fit.crossing:.2f} +- {curve.fit.crossing_error:.2f}, published {crossing}: "
         f"{100 * (curve.fit.crossing / crossing - 1):+.1f} %, {curve.seconds:.0f} s"
+    )
+    args.json.keep(
+        "transitions",
+        figure=name,
+        activation=str(design.activation),
+        planted=args.planted,
+        starts=args.starts,
+        crossing=curve.fit.crossing,
+        crossing_error=curve.fit.crossing_error,
+        published_crossing=figure.crossing,
+        seconds=curve.seconds,
     )
     return curve
 
@@ -111,7 +122,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--scheduler", help="processes:2, or the address of a Dask scheduler")
     parser.add_argument("--pictures", type=Path, help="folder for pictures")
-    args = parser.parse_args()
+    args = parsed(parser)
     begin = time.perf_counter()
     with opened_workers(args.scheduler) as workers:
         curves = {name: run_curve(name, args, workers) for name in args.figures if name in CURVES}

@@ -17,7 +17,7 @@ from functools import partial
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from command_line import parser_of, say
+from command_line import parsed, parser_of, say, seeds_of
 from unweave.exceptions import InvalidInput
 from unweave.learn.lowest_layer.fit import FoundLayer, fit_lowest_layer
 from unweave.learn.lowest_layer.labels import read_labels
@@ -82,7 +82,7 @@ def angles_between(truth: np.ndarray, found: np.ndarray) -> np.ndarray:
 def problems(args: argparse.Namespace) -> Iterator[tuple[int, float, np.ndarray, np.ndarray]]:
     """Seeds, conditions, rows and inputs."""
     for condition in args.conditions:
-        for seed in range(args.seeds):
+        for seed in seeds_of(args):
             rng = np.random.default_rng([seed, int(condition)])
             rows = planted_rows(rng, rows=args.rows, inputs=args.rows, condition=condition)
             yield seed, condition, rows, rng.standard_normal((args.samples, args.rows))
@@ -138,8 +138,8 @@ def moments(args: argparse.Namespace) -> None:
         )
 
 
-def show(name: str, truth: np.ndarray, found: list[FoundLayer]) -> None:
-    """One line for several seeds of one case."""
+def show(name: str, truth: np.ndarray, found: list[FoundLayer]) -> dict[str, object]:
+    """Print one line for several seeds of one case, and give what is kept of it; angles in degrees."""
     outcomes = " ".join(f"{each.value}:{[f.result.outcome for f in found].count(each)}" for each in Outcome)
     known = [f for f in found if f.layer is not None and f.result.certificate is not None]
     angles = [angles_between(t, f.layer.directions) for t, f in zip(truth, found, strict=True) if f.layer is not None]
@@ -152,6 +152,16 @@ def show(name: str, truth: np.ndarray, found: list[FoundLayer]) -> None:
         text += f" median {np.median(np.array(angles)):8.2g} worst {np.max(np.array(angles)):8.2g}"
         text += f" worst trusted {max(confident, default=0.0):8.2g} estimated {np.median(estimates):8.2g}"
     say(f"{text} {seconds:5.1f} s")
+    return {
+        "case": name,
+        "trials": len(found),
+        **{each.value: [f.result.outcome for f in found].count(each) for each in Outcome},
+        "median_angle": np.median(np.array(angles)) if angles else None,
+        "worst_angle": np.max(np.array(angles)) if angles else None,
+        "worst_trusted_angle": max(confident, default=None),
+        "estimated_angle": np.median(estimates) if estimates else None,
+        "seconds": seconds,
+    }
 
 
 def polish(args: argparse.Namespace) -> None:
@@ -164,7 +174,8 @@ def polish(args: argparse.Namespace) -> None:
                 labels = UPPER[upper](unit(points @ rows.T - threshold))
                 truth.append(rows)
                 found.append(fit_lowest_layer(points, labels, unit, np.random.default_rng(seed)))
-            show(f"{name} {upper} t={threshold:g} condition {condition:g}", np.array(truth), found)
+            case = f"{name}, {upper}, t = {threshold:g}, condition {condition:g}"
+            args.json.keep("polished", **show(case, np.array(truth), found))
 
 
 def noise(args: argparse.Namespace) -> None:
@@ -189,7 +200,8 @@ def noise(args: argparse.Namespace) -> None:
                     labels = labels + size * rng.standard_normal(len(labels))
                 truth.append(rows)
                 found.append(fit_lowest_layer(points, labels, unit, rng))
-            show(f"{name} {upper} t={threshold:g} {kind} {size:g}", np.array(truth), found)
+            case = f"{name}, {upper}, t = {threshold:g}, {kind} {size:g}"
+            args.json.keep("noisy labels", **show(case, np.array(truth), found))
 
 
 def outside(args: argparse.Namespace) -> None:
@@ -257,6 +269,7 @@ def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("part", choices=["moments", "polish", "noise", "outside", "data"])
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--samples", type=int, default=1_000_000)
     parser.add_argument("--rows", type=int, default=10)
     parser.add_argument("--conditions", type=float, nargs="+", default=[1.0, 3.0])
@@ -265,7 +278,7 @@ def main() -> None:
     parser.add_argument("--uppers", nargs="*", default=[])
     parser.add_argument("--given-number", action="store_true", help="tell the start how many rows there are")
     parser.add_argument("--folds", type=int, default=5)
-    args = parser.parse_args()
+    args = parsed(parser)
     {"moments": moments, "polish": polish, "noise": noise, "outside": outside, "data": data}[args.part](args)
 
 

@@ -19,7 +19,7 @@ import time
 import numpy as np
 
 import unweave
-from command_line import add_scheduler, median_and_largest, over_seeds, say, seeds_parser_of
+from command_line import add_scheduler, median_and_largest, over_seeds, parsed, say, seeds_parser_of
 from unweave.activations import RELU, STEP, TANH, activation_named
 from unweave.identification.plateaus.entry import identify_lowest_layer
 from unweave.networks.network import Layer
@@ -86,6 +86,20 @@ def run_cell(args: argparse.Namespace, inputs: int, condition: float, units: str
         silent += is_silent(found)
         threshold = -lowest.biases[0]
         print(f"    seed {seed}: {rows[-1]} rows, error {error:.1e}, threshold {threshold:.2f}: {found.reason}")
+    args.json.keep(
+        "lowest layers",
+        inputs=inputs,
+        condition=condition,
+        units=units,
+        above=above,
+        trials=args.seeds,
+        recovered=hits,
+        silent=silent,
+        largest_error=max(errors, default=None),
+        queries_per_weight=np.median(costs),
+        queries=np.median(costs) * inputs * (inputs + 1),
+        cpu_seconds=np.median(seconds),
+    )
     say(
         f"{inputs:6d} {condition:9.0f} {units:>5} {above:>5} {hits:3d} of {args.seeds:3d} "
         f"{min(rows):4d} to {max(rows):3d} {median_and_largest(errors, '8.1e')} {silent:6d} "
@@ -102,7 +116,7 @@ def main() -> None:
     parser.add_argument("--above", nargs="+", default=["or", "pairs", "tanh"], choices=["or", "pairs", "tanh", "relu"])
     parser.add_argument("--door", default="lowest", choices=["lowest", "identify"])
     add_scheduler(parser)
-    args = parser.parse_args()
+    args = parsed(parser)
     print(
         f"{'inputs':>6} {'condition':>9} {'units':>5} {'above':>5} {'found':>10} {'rows':>11} {'error':>8} "
         f"{'largest':>8} {'silent':>6} {'q/weight':>8} {'largest':>8} {'queries':>8} {'CPU s':>6}"

@@ -1,7 +1,7 @@
 """Four ways to recover a network with one hidden layer from queries, on the same networks, in one run.
 
     pip install torch adversarial-robustness-toolbox scikit-learn    # the peers; no dependencies of Unweave
-    python benchmarks/peers.py --seeds 20                            # --json FILE for every single run
+    python benchmarks/peers.py --seeds 20                            # --json FILE to keep the table
     python benchmarks/peers.py --without-toolbox --without-student   # Unweave alone needs neither of them
     python benchmarks/peers.py --shapes relu:784-32-1 --seeds 1      # or --large: added to the default shapes
 
@@ -36,7 +36,6 @@ Networks: weights N(0, 1) / sqrt(fan-in) in both layers, all biases 0.3 N(0, 1).
 """
 
 import argparse
-import json
 import os
 import re
 import signal
@@ -46,16 +45,14 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from importlib.metadata import version
+from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
 import unweave
-from command_line import parser_of, say
+from command_line import parsed, parser_of, say, seeds_of
 from peers_student import best_regressor, best_student
 from unweave.activations import activation_named
 
@@ -286,6 +283,22 @@ def row(shape: Shape, method: str, runs: list[Run]) -> str:
     )
 
 
+def figures(shape: Shape, method: str, runs: list[Run]) -> dict[str, object]:
+    """What is kept of the table."""
+    close = [run for run in runs if run.is_close]
+    return {
+        "network": str(shape),
+        "method": method,
+        "trials": len(runs),
+        "recovered": len(close),
+        "wrong": sum(run.is_wrong for run in runs),
+        "failed": sum(run.objection is not None for run in runs),
+        "largest_error": max((run.error for run in close), default=None),
+        "queries_per_parameter": np.median([run.queries_per_parameter for run in runs]),
+        "cpu_seconds": np.median([run.seconds for run in runs]),
+    }
+
+
 def reasons(runs: list[Run]) -> Iterator[str]:
     """Why runs failed, most frequent first; numbers are left out so that equal reasons meet."""
     counts = Counter(
@@ -313,8 +326,7 @@ def parsed_options() -> argparse.Namespace:
     parser.add_argument("--time-limit", type=float, default=120.0, help="CPU seconds per network and method")
     parser.add_argument("--without-toolbox", action="store_true")
     parser.add_argument("--without-student", action="store_true")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write every run and the versions")
-    options = parser.parse_args()
+    options = parsed(parser)
     if options.large:
         options.shapes.append(shape_named(LARGE_SHAPE))
     if not options.without_student and find_spec("torch") is None:
@@ -355,32 +367,21 @@ def main() -> int:
     say(HEADER)
     with threadpool_limits(limits=THREADS):
         for shape in options.shapes:
-            for seed in range(options.first, options.first + options.seeds):
+            for seed in seeds_of(options):
                 for run in runs_of_network(shape, seed, methods, seconds=options.time_limit):
                     runs.append(run)
                     error = "-" if run.error is None else f"{run.error:.1e}"
                     said = f" {run.objection}" if run.objection else ""
                     print(f"  {shape} seed {seed} {run.method}: error {error}{said}", file=sys.stderr, flush=True)
             for method in methods:
-                print(row(shape, method, [run for run in runs if (run.shape, run.method) == (str(shape), method)]))
+                here = [run for run in runs if (run.shape, run.method) == (str(shape), method)]
+                print(row(shape, method, here))
+                if here:
+                    options.json.keep("peers", **figures(shape, method, here))
             sys.stdout.flush()
     if any(run.objection for run in runs):
         print("\nfailed (# is a number):", *reasons(runs), sep="\n", flush=True)
-    if options.json:
-        write_json(options.json, runs, methods)
     return 1 if any(run.method == "unweave" and run.is_wrong for run in runs) else 0
-
-
-def write_json(path: Path, runs: list[Run], methods: list[str]) -> None:
-    """Every run and the versions of what was compared."""
-    packages = {"unweave": "unweave", "toolbox": "adversarial-robustness-toolbox", "student": "torch"}
-    packages |= {"sklearn": "scikit-learn"}
-    versions = {packages[method]: version(packages[method]) for method in methods}
-    # An infinite error is no JSON number.
-    records = [
-        {key: str(value) if value == float("inf") else value for key, value in asdict(run).items()} for run in runs
-    ]
-    path.write_text(json.dumps({"versions": versions, "runs": records}, indent=1) + "\n")
 
 
 if __name__ == "__main__":

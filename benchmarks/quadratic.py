@@ -10,13 +10,14 @@ points), `balanced` (the certified start), `limits` (noise, few neurons, labels 
 R2 with default settings beside polynomial ridge, on a noisy teacher and on diabetes), `large` (CPU time beside it).
 """
 
+import argparse
 import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from command_line import parser_of, say
+from command_line import parsed, parser_of, say, seeds_of
 from unweave.learn.quadratic.certificate import (
     certify_training,
     residual_gap_bound,
@@ -49,12 +50,12 @@ def timed(function: Callable, *arguments: object, **settings: object) -> tuple[f
     return time.perf_counter() - start, result
 
 
-def labels(seeds: int) -> None:
+def labels(args: argparse.Namespace) -> None:
     """Direct training of random labels, with the certificate."""
     print("random labels, direct: inputs neurons samples  largest loss  certified  train s  certificate s")
     for samples, inputs in SIZES:
         losses, certified, training, certifying = [], 0, [], []
-        for seed in range(seeds):
+        for seed in seeds_of(args):
             problem = random_labels(seed, samples, inputs)
             seconds, trained = timed(train, problem, rng=np.random.default_rng(seed))
             training.append(seconds)
@@ -64,18 +65,29 @@ def labels(seeds: int) -> None:
             certifying.append(seconds)
             losses.append(certificate.loss)
             certified += certificate.is_global and certificate.is_zero
+        args.json.keep(
+            "random labels",
+            inputs=inputs,
+            neurons=2 * inputs,
+            samples=samples,
+            trials=args.seeds,
+            certified=certified,
+            largest_loss=max(losses),
+            training_seconds=np.median(training),
+            certificate_seconds=np.median(certifying),
+        )
         say(
-            f"{inputs:29d} {2 * inputs:7d} {samples:7d} {max(losses):13.1e} {certified:6d}/{seeds} "
+            f"{inputs:29d} {2 * inputs:7d} {samples:7d} {max(losses):13.1e} {certified:6d}/{args.seeds} "
             f"{np.median(training):8.4f} {np.median(certifying):14.4f}"
         )
 
 
-def speed(seeds: int) -> None:
+def speed(args: argparse.Namespace) -> None:
     """Direct training against gradient descent to 1e-10, same problems, same run."""
     print("speed, to 1e-10: inputs samples  direct s  exact steps s  steps  ratio (smallest)  fixed steps s")
     for samples, inputs in SIZES:
         rows = []
-        for seed in range(seeds if inputs < 50 else 3):
+        for seed in seeds_of(args)[: None if inputs < 50 else 3]:
             problem, rng = random_labels(seed, samples, inputs), np.random.default_rng(seed)
             test, start = OptimalityTest.of(problem), random_start(problem, rng)
             # The first call loads libraries, and a millisecond is at the mercy of other processes: the median of five.
@@ -88,6 +100,18 @@ def speed(seeds: int) -> None:
             fixed, _ = timed(SteepestDescent(gap_tol=1e-10, step=bend), start, test, rng)
             rows.append((direct, descent, found.steps, descent / direct, fixed))
         middle, smallest = np.median(rows, axis=0), np.min(rows, axis=0)
+        args.json.keep(
+            "speed",
+            inputs=inputs,
+            samples=samples,
+            trials=len(rows),
+            direct_seconds=middle[0],
+            descent_seconds=middle[1],
+            descent_steps=middle[2],
+            ratio=middle[3],
+            smallest_ratio=smallest[3],
+            fixed_step_seconds=middle[4],
+        )
         say(
             f"{inputs:23d} {samples:7d} {middle[0]:9.4f} {middle[1]:14.2f} {middle[2]:6.0f} {middle[3]:6.0f} "
             f"({smallest[3]:.0f}) {middle[4]:14.2f}"
@@ -112,7 +136,7 @@ def saddle(problem: QuadraticProblem, seed: int) -> np.ndarray:
     return weights
 
 
-def saddles(seeds: int) -> None:
+def saddles(args: argparse.Namespace) -> None:
     """Steps of every solver to 1e-10 from random weights, zero and a rank-deficient saddle."""
     solvers = [
         SteepestDescent(gap_tol=1e-10),
@@ -120,7 +144,7 @@ def saddles(seeds: int) -> None:
         TrustRegion(gap_tol=1e-10),
         PerturbedGradientDescent(gap_tol=1e-10),
     ]
-    problems = [random_labels(seed, *SIZES[0]) for seed in range(seeds)]
+    problems = [random_labels(seed, *SIZES[0]) for seed in seeds_of(args)]
     stuck = [saddle(problem, seed) for seed, problem in enumerate(problems)]
     worst = 0.0
     for seed, (problem, weights) in enumerate(zip(problems, stuck, strict=True)):
@@ -132,7 +156,7 @@ def saddles(seeds: int) -> None:
     print("solver                    start    reached  median steps  median s  (escapes)")
     for solver in solvers:
         # The guarantee of perturbed descent asks for short steps: three problems say enough.
-        count = 3 if isinstance(solver, PerturbedGradientDescent) else seeds
+        count = 3 if isinstance(solver, PerturbedGradientDescent) else args.seeds
         name = type(solver).__name__ + (
             " Lanczos" if isinstance(getattr(solver, "escape", None), LanczosEscape) else ""
         )
@@ -150,12 +174,12 @@ def saddles(seeds: int) -> None:
             )
 
 
-def teachers(seeds: int) -> None:
+def teachers(args: argparse.Namespace) -> None:
     """Recovery of low-rank semidefinite teachers from fewer samples than a matrix has numbers."""
     print("teachers, one sign: rank inputs samples  median error  largest  proven unique  wrong proofs  median s")
     for rank, samples, inputs in ((1, 60, 20), (1, 133, 20), (3, 100, 20), (3, 133, 20), (6, 133, 20), (20, 133, 20)):
         rows = []
-        for seed in range(seeds):
+        for seed in seeds_of(args):
             rng = np.random.default_rng(seed)
             points, factor = rng.standard_normal((samples, inputs)), rng.standard_normal((rank, inputs)) / inputs**0.5
             matrix = factor.T @ factor
@@ -167,14 +191,14 @@ def teachers(seeds: int) -> None:
         table = np.array(rows, dtype=float)
         say(
             f"{rank:24d} {inputs:6d} {samples:7d} {np.median(table[:, 0]):13.1e} {table[:, 0].max():8.1e} "
-            f"{int(table[:, 1].sum()):11d}/{seeds:<3d} {int(table[:, 2].sum()):11d} {np.median(table[:, 3]):10.2f}"
+            f"{int(table[:, 1].sum()):11d}/{args.seeds:<3d} {int(table[:, 2].sum()):11d} {np.median(table[:, 3]):10.2f}"
         )
 
 
-def bounds(seeds: int) -> None:
+def bounds(args: argparse.Namespace) -> None:
     """Bounds of the gap at random points: violations and slack."""
     rng, slack = np.random.default_rng(0), []
-    points = 20 * seeds
+    points = 20 * args.seeds
     for case in range(points):
         inputs, samples = int(rng.integers(2, 6)), int(rng.integers(3, 40))
         problem = random_labels(case, samples, inputs)
@@ -189,7 +213,7 @@ def bounds(seeds: int) -> None:
         print(f"  by {name}: smallest ratio to the gap {column.min():.2f}, median {np.median(column):.1f}")
 
 
-def balanced(_: int) -> None:
+def balanced(_: argparse.Namespace) -> None:
     """Gradient descent from the certified start."""
     print("balanced: inputs samples  scale  steps to 1e-10  promised 1 - contraction  observed  broken promises")
     for samples, inputs in ((133, 20), (60, 20), (30, 10)):
@@ -205,7 +229,7 @@ def balanced(_: int) -> None:
         )
 
 
-def limits(_: int) -> None:
+def limits(_: argparse.Namespace) -> None:
     """Cases in which the loss can't be zero."""
     rng, problem = np.random.default_rng(0), random_labels(0, 100, 8)
     cases = {
@@ -233,7 +257,7 @@ def polynomial_ridge(*, is_crossed: bool) -> Any:
     return make_pipeline(PolynomialFeatures(2), StandardScaler(), RidgeCV() if is_crossed else Ridge())
 
 
-def noisy(seeds: int) -> None:
+def noisy(args: argparse.Namespace) -> None:
     """R2 on rows that no fit has seen, ten splits at most, beside polynomial ridge with cross-validation."""
     from sklearn.datasets import load_diabetes
     from sklearn.model_selection import train_test_split
@@ -244,7 +268,7 @@ def noisy(seeds: int) -> None:
     print("noisy: R2 on fresh rows, mean (smallest): ours, polynomial ridge, CPU s of ours")
     for name in ("rank-2 teacher, 400 x 40, noise 0.2", "diabetes"):
         scores = []
-        for seed in range(min(seeds, 10)):
+        for seed in seeds_of(args)[:10]:
             if name == "diabetes":
                 split = train_test_split(points, labels, random_state=seed)
             else:
@@ -264,7 +288,7 @@ def noisy(seeds: int) -> None:
         )
 
 
-def large(_: int) -> None:
+def large(_: argparse.Namespace) -> None:
     """CPU time of noisy labels beside polynomial ridge without cross-validation, in one run."""
     from unweave.learn import QuadraticNetworkRegressor
 
@@ -292,10 +316,11 @@ def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("parts", nargs="*", default=list(PARTS), metavar="part")
     parser.add_argument("--seeds", type=int, default=20)
-    options = parser.parse_args()
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    options = parsed(parser)
     for part in options.parts:
         start = time.perf_counter()
-        PARTS[part](options.seeds)
+        PARTS[part](options)
         say(f"  ({part}: {time.perf_counter() - start:.0f} s)\n")
 
 

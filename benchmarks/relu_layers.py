@@ -20,7 +20,7 @@ from itertools import pairwise
 import numpy as np
 
 import unweave
-from command_line import median_and_largest, say, seeds_parser_of
+from command_line import median_and_largest, parsed, say, seeds_parser_of
 from unweave.activations import IDENTITY, RELU, Activation, activation_named
 from unweave.exceptions import StageFailed
 from unweave.identification.probing import Probing
@@ -107,6 +107,18 @@ def run_shape(args: argparse.Namespace, shape: tuple[int, ...]) -> None:
             wrong, opened = wrong + is_claimed, opened + (not is_claimed and found.network is not None)
             print(f"    seed {seed}: {found.outcome.value} (error {error:.1e}): {found.reason}")
     name = "-".join(map(str, shape))
+    args.json.keep(
+        "two layers",
+        network=name,
+        trials=args.seeds,
+        first_layers=first,
+        recovered=identified,
+        function_only=opened,
+        wrong=wrong,
+        largest_error=max(errors, default=None),
+        queries_per_parameter=np.median(costs),
+        cpu_seconds=np.median(seconds),
+    )
     say(
         f"{name:14} {first:3d} of {args.seeds:3d} {max(first_errors, default=np.nan):9.1e} "
         f"{identified:3d} of {args.seeds:3d} {opened:5d} {wrong:6d} "
@@ -122,7 +134,7 @@ def main() -> None:
         "--shapes", nargs="+", default=["10-5-5-1", "10-8-5-3", "20-10-10-2", "20-15-10-1", "40-20-10-1"]
     )
     parser.add_argument("--activation", default="relu")
-    args = parser.parse_args()
+    args = parsed(parser)
     print(
         f"{'network':14} {'first layer':>10} {'largest':>8} {'identified':>10} {'open':>5} {'wrong':>6} {'error':>9} "
         f"{'largest':>9} {'q/param':>8} {'largest':>8} {'shallow?':>8} {'CPU s':>7}"

@@ -9,13 +9,14 @@ Networks are `planted.relu_network`: unit weights, biases within 1.2, output wei
 output weights; "before" is the network that moments gave, "after" the one that is returned. Seconds are CPU time.
 """
 
+import argparse
 import time
 from collections.abc import Callable
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from command_line import parser_of, say
+from command_line import parsed, parser_of, say, seeds_of
 from unweave import match
 from unweave.activations import activation_named
 from unweave.learn.relu_network.estimator import ReluDetails, ReluLearner, ReluResult
@@ -61,14 +62,14 @@ def planted(seed: int, inputs: int, neurons: int, rows: int, noise: float = 0.0)
     return truth, (points, truth(points)[:, 0] + noise * rng.standard_normal(rows))
 
 
-def rates(seeds: int) -> None:
+def rates(args: argparse.Namespace) -> None:
     """Errors before finishing against the number of samples, and how often exact labels are finished."""
-    print(f"\n{INPUTS} inputs, {NEURONS} neurons, exact labels; medians of the worst neuron over {seeds} networks")
+    print(f"\n{INPUTS} inputs, {NEURONS} neurons, exact labels; medians of the worst neuron over {args.seeds} networks")
     print(f"{'samples':>9} {'w before':>9} {'b before':>9} {'a before':>9} {'to 1e-12':>9} {'largest':>9} {'CPU s':>6}")
     counts, medians = (10_000, 30_000, 100_000, 300_000, 1_000_000), []
     for rows in counts:
         before, after, seconds = [], [], []
-        for seed in range(seeds):
+        for seed in seeds_of(args):
             truth, samples = planted(seed, INPUTS, NEURONS, rows)
             start = time.process_time()
             found, details = learn(*samples, seed=seed)
@@ -80,18 +81,29 @@ def rates(seeds: int) -> None:
         done = sum(error <= 1e-12 for error in after)
         w, b, a = medians[-1]
         finite = max((error for error in after if np.isfinite(error)), default=np.nan)
-        say(f"{rows:9,d} {w:9.4f} {b:9.4f} {a:9.4f} {done:6d}/{seeds} {finite:9.1e} {np.median(seconds):6.2f}")
+        args.json.keep(
+            "rates",
+            samples=rows,
+            weights_before=w,
+            biases_before=b,
+            output_weights_before=a,
+            trials=args.seeds,
+            recovered=done,
+            largest_error=finite,
+            cpu_seconds=np.median(seconds),
+        )
+        say(f"{rows:9,d} {w:9.4f} {b:9.4f} {a:9.4f} {done:6d}/{args.seeds} {finite:9.1e} {np.median(seconds):6.2f}")
     slopes = np.polyfit(np.log(counts), np.log(medians), 1)[0]
     print("slopes in the number of samples: " + ", ".join(f"{n} {s:.2f}" for n, s in zip("wba", slopes, strict=True)))
 
 
-def sizes(seeds: int) -> None:
+def sizes(args: argparse.Namespace) -> None:
     """Other sizes, exact labels."""
-    print(f"\nexact labels, {seeds} networks each")
+    print(f"\nexact labels, {args.seeds} networks each")
     print(f"{'inputs':>6} {'neurons':>7} {'samples':>9} {'identified':>10} {'to 1e-12':>9} {'wrong':>5} {'CPU s':>6}")
     for inputs, neurons, rows in SIZES:
         errors, claimed, seconds = [], 0, []
-        for seed in range(seeds):
+        for seed in seeds_of(args):
             truth, samples = planted(seed, inputs, neurons, rows)
             start = time.process_time()
             found, _ = learn(*samples, seed=seed)
@@ -100,13 +112,25 @@ def sizes(seeds: int) -> None:
                 claimed += 1
                 errors.append(match(found.network, truth).largest_error)
         done, wrong = sum(e <= 1e-12 for e in errors), sum(e > 1e-8 for e in errors)
+        args.json.keep(
+            "sizes",
+            inputs=inputs,
+            neurons=neurons,
+            samples=rows,
+            trials=args.seeds,
+            identified=claimed,
+            recovered=done,
+            wrong=wrong,
+            largest_error=max(errors, default=None),
+            cpu_seconds=np.median(seconds),
+        )
         say(
-            f"{inputs:6d} {neurons:7d} {rows:9,d} {claimed:7d}/{seeds} {done:6d}/{seeds} {wrong:5d} "
+            f"{inputs:6d} {neurons:7d} {rows:9,d} {claimed:7d}/{args.seeds} {done:6d}/{args.seeds} {wrong:5d} "
             f"{np.median(seconds):6.1f}"
         )
 
 
-def noisy(seeds: int) -> None:
+def noisy(args: argparse.Namespace) -> None:
     """Noisy labels: errors in units of what the number of parameters explains, and of standard errors."""
     rows = 100_000
     print(f"\n{INPUTS} inputs, {NEURONS} neurons, {rows:,} samples; errors in units of sigma sqrt(m (d + 1) / N)")
@@ -117,7 +141,7 @@ def noisy(seeds: int) -> None:
     for noise in (0.1, 0.5):
         unit = noise * np.sqrt(NEURONS * (INPUTS + 1) / rows)
         errors, claimed, bars, seconds = [], 0, [], []
-        for seed in range(seeds):
+        for seed in seeds_of(args):
             truth, samples = planted(seed, INPUTS, NEURONS, rows, noise)
             start = time.process_time()
             found, details = learn(*samples, seed=seed)
@@ -129,8 +153,22 @@ def noisy(seeds: int) -> None:
         w, b, a = np.median(errors, axis=0)
         within = sum(error[0] <= 2.0 for error in errors)
         wrong = sum(not np.isfinite(error[0]) for error in errors)
+        args.json.keep(
+            "noise",
+            noise=noise,
+            samples=rows,
+            trials=args.seeds,
+            identified=claimed,
+            wrong_number_of_neurons=wrong,
+            weights=w,
+            biases=b,
+            output_weights=a,
+            weights_within_two=within,
+            weights_in_bars=np.median(bars),
+            cpu_seconds=np.median(seconds),
+        )
         say(
-            f"{noise:6.1f} {claimed:7d}/{seeds} {wrong:7d} {w:6.2f} {b:6.2f} {a:6.2f} {within:4d}/{seeds} "
+            f"{noise:6.1f} {claimed:7d}/{args.seeds} {wrong:7d} {w:6.2f} {b:6.2f} {a:6.2f} {within:4d}/{args.seeds} "
             f"{np.median(bars):8.2f} {np.median(seconds):6.1f}"
         )
     print("in bars: error of the worst direction over the largest standard error of a direction, median")
@@ -169,17 +207,20 @@ def not_believed(seed: int) -> dict[str, tuple[Callable[[], Samples], int | None
     }
 
 
-def honesty(seeds: int) -> None:
+def honesty(args: argparse.Namespace) -> None:
     """How such samples end: "identified" is the one answer that must not occur."""
-    print(f"\nsamples that must not end as identified, {seeds} seeds each")
+    print(f"\nsamples that must not end as identified, {args.seeds} seeds each")
     print(f"{'samples':32} {'identified':>10} {'partly':>7} {'not':>5}")
     for name in not_believed(0):
         ends = []
-        for seed in range(seeds):
+        for seed in seeds_of(args):
             make, neurons = not_believed(seed)[name]
             ends.append(learn(*make(), seed=seed, neurons=neurons)[0].outcome)
         counts = [ends.count(outcome) for outcome in (Outcome.IDENTIFIED, Outcome.PARTLY_IDENTIFIED)]
-        say(f"{name:32} {counts[0]:10d} {counts[1]:7d} {seeds - sum(counts):5d}")
+        args.json.keep(
+            "must not be identified", samples=name, trials=args.seeds, identified=counts[0], partly=counts[1]
+        )
+        say(f"{name:32} {counts[0]:10d} {counts[1]:7d} {args.seeds - sum(counts):5d}")
 
 
 TABLES = {"rates": rates, "sizes": sizes, "noise": noisy, "honesty": honesty}
@@ -190,9 +231,10 @@ def main() -> None:
     parser = parser_of(__doc__)
     parser.add_argument("--tables", nargs="+", choices=TABLES, default=list(TABLES))
     parser.add_argument("--seeds", type=int, default=20)
-    args = parser.parse_args()
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    args = parsed(parser)
     for name in args.tables:
-        TABLES[name](args.seeds)
+        TABLES[name](args)
 
 
 if __name__ == "__main__":

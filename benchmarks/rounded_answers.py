@@ -13,11 +13,12 @@ import sys
 import time
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 import unweave
-from command_line import parser_of, say
+from command_line import parsed, parser_of, say, seeds_of
 from unweave.activations import activation_named
 from unweave.networks.planted import fan_in_network
 
@@ -72,17 +73,35 @@ def trial(activation: str, shape: str, domain: str, kind: str, seed: int) -> dic
     }
 
 
-def row(trials: list[dict]) -> tuple[str, int]:
-    """Put the trials of a cell into one line, and count those that are wrong."""
+def row(trials: list[dict]) -> dict[str, Any]:
+    """Sum the trials of a cell up."""
     identified = [each for each in trials if each["error"] is not None]
     exact = [each for each in identified if each["error"] <= ENOUGH]
     wrong = sum(each["error"] > max(each["radius"], 1e-15) for each in identified)
     largest = max((each["error"] for each in identified), default=np.nan)
     queries = [each["per_parameter"] for each in trials]
-    cost = f"{np.median(queries):.0f} (at most {max(queries):.0f}) | {np.median([t['seconds'] for t in trials]):.1f}"
     activation, shape, domain, kind = trials[0]["cell"]
-    counts = f"{len(exact)} of {len(trials)} | {wrong} | {largest:.0e}"
-    return f"| {activation} {shape} | {domain} | {kind} | {counts} | {cost} |", wrong
+    return {
+        "network": f"{activation} {shape}",
+        "domain": domain,
+        "answers": kind,
+        "trials": len(trials),
+        "recovered": len(exact),
+        "wrong": wrong,
+        "largest_error": largest,
+        "queries_per_parameter": np.median(queries),
+        "most_queries_per_parameter": max(queries),
+        "cpu_seconds": np.median([each["seconds"] for each in trials]),
+    }
+
+
+def line(cell: dict[str, Any]) -> str:
+    """Put what is known of a cell into one line."""
+    template = (
+        "| {network} | {domain} | {answers} | {recovered} of {trials} | {wrong} | {largest_error:.0e} "
+        "| {queries_per_parameter:.0f} (at most {most_queries_per_parameter:.0f}) | {cpu_seconds:.1f} |"
+    )
+    return template.format_map(cell)
 
 
 def main() -> int:
@@ -95,22 +114,23 @@ def main() -> int:
     parser.add_argument("--domains", nargs="+", default=["unbounded", "box"], choices=["unbounded", "box"])
     parser.add_argument("--kinds", nargs="+", default=list(KINDS), choices=list(KINDS))
     parser.add_argument("--out", type=Path, default=Path("rounded.jsonl"))
-    options = parser.parse_args()
+    options = parsed(parser)
     done = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
     say(f"| network | domain | answers | to {ENOUGH:.0e} | wrong | largest error | queries per parameter | seconds |")
     say("| --- | --- | --- | --- | --- | --- | --- | --- |")
     wrong = 0
     for cell in product(options.activations, options.shapes, options.domains, options.kinds):
         trials = []
-        for seed in range(options.first, options.first + options.seeds):
+        for seed in seeds_of(options):
             known = [each for each in done if each["cell"] == list(cell) and each["seed"] == seed]
             trials.append(known[0] if known else trial(*cell, seed))
             if not known:
                 with options.out.open("a") as file:
                     file.write(json.dumps(trials[-1]) + "\n")
-        line, count = row(trials)
-        wrong += count
-        say(line)
+        found = row(trials)
+        wrong += found["wrong"]
+        options.json.keep("rounded answers", **found)
+        say(line(found))
     return 1 if wrong else 0
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from command_line import parser_of, say
+from command_line import parsed, parser_of, say
 from unweave.activations import softplus
 from unweave.explore.landscape.experiment import LandscapeDesign
 from unweave.explore.landscape.sweeps import PhaseDiagram, sweep_both
@@ -75,7 +75,7 @@ def main() -> int:
     parser.add_argument("--planted", type=int, default=3)
     parser.add_argument("--starts", type=int, default=3)
     parser.add_argument("--passes", type=int, default=3, help="of which the fastest counts")
-    args = parser.parse_args()
+    args = parsed(parser)
     design = LandscapeDesign(softplus(10.0), samples=100, planted=args.planted, starts=args.starts)
     sizes = range(9, 9 + args.sizes)
     runs = len(sizes) ** 2 * args.planted * args.starts
@@ -90,6 +90,15 @@ def main() -> int:
             expected, alone = expected or found, alone or seconds
             same = is_same(found, expected)
             are_same = are_same and same
+            args.json.keep(
+                "workers",
+                where=name,
+                workers=count,
+                runs=runs,
+                seconds=seconds,
+                runs_per_second=runs / seconds,
+                bits="equal" if same else "different",
+            )
             speed, told = f"{alone / seconds:.2f}x", "equal" if same else "DIFFERENT"
             say(f"{name:14} {count:7d} {seconds:8.2f} {runs / seconds:8.1f} {speed:>6}  {told}")
     return 0 if are_same else 1

@@ -7,14 +7,13 @@ The second runs without walks, by Hessians alone. Prints one line per network an
 exits with 1 if any wrong network was called identified.
 """
 
-import argparse
 import sys
 import time
 
 import numpy as np
 
 import unweave
-from command_line import say
+from command_line import parsed, parser_of, say
 from unweave.activations import ERF, GELU, SIGMOID, SOFTPLUS, TANH
 from unweave.identification.identifier import Identifier
 from unweave.networks.planted import general_network
@@ -40,12 +39,12 @@ def planted_case(seed: int, number: int) -> unweave.Network:
 
 def main() -> int:
     """Run the sweep."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("--networks", type=int, default=200)
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--hessians", action="store_true", help="no walks")
-    options = parser.parse_args()
+    options = parsed(parser)
     identify = Identifier(walks=not options.hessians)
     exact = wrong = over_budget = 0
     errors, per_parameter, start = [], [], time.perf_counter()
@@ -67,6 +66,17 @@ def main() -> int:
             f"queries {found.queries:6d} ({found.queries / limit:.2f} of the limit)"
             + ("" if is_exact else f"  <-- {found.reason}")
         )
+    options.json.keep(
+        "sweep",
+        way="Hessians alone" if options.hessians else "walks",
+        trials=options.networks,
+        recovered=exact,
+        wrong=wrong,
+        above_query_limit=over_budget,
+        median_error=np.median(errors),
+        largest_error=max((error for error in errors if error <= EXACT), default=None),
+        queries_per_parameter=np.median(per_parameter),
+    )
     print(
         f"\n{exact} of {options.networks} identified to {EXACT:g}; {wrong} wrong networks called identified; "
         f"{over_budget} above the query limit (neurons >= inputs); largest error {max(errors):.1e}, median "

@@ -18,7 +18,7 @@ from typing import TypeVar
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from command_line import say
+from command_line import parsed, parser_of, say
 from unweave.arrays import pack_squares
 from unweave.numerics import power_steps
 from unweave.numerics.matrix_subspace import MatrixSubspace, span_of_hessians
@@ -50,7 +50,7 @@ def timed(work: Callable[[], T]) -> tuple[float, T]:
     return time.process_time() - start, result
 
 
-def compare_with_reference(inputs: int) -> None:
+def compare_with_reference(inputs: int, options: argparse.Namespace) -> None:
     """Print one line: seconds, atoms found and starts of both methods."""
     neurons = int(0.4 * inputs**2)
     atoms, subspace = exact_subspace(np.random.default_rng(inputs), inputs, neurons)
@@ -59,6 +59,16 @@ def compare_with_reference(inputs: int) -> None:
         seconds, directions = timed(lambda method=method: method(subspace, np.random.default_rng(2)))
         rows.append((seconds, recovered(atoms, directions.atoms), directions.starts))
     (fast, found, starts), (slow, found_slow, starts_slow) = rows
+    options.json.keep(
+        "directions",
+        inputs=inputs,
+        neurons=neurons,
+        found=found,
+        reference_found=found_slow,
+        cpu_seconds=fast,
+        reference_cpu_seconds=slow,
+        ratio=slow / fast,
+    )
     say(
         f"{inputs:3d} {neurons:5d} {fast:10.2f} {found:6d} {starts:7d} {slow:12.2f} {found_slow:6d} "
         f"{starts_slow:7d} {slow / fast:7.1f}"
@@ -97,12 +107,12 @@ def compare_with_jax(inputs: int, *, starts: int, repetitions: int) -> None:
 
 def main() -> None:
     """Run the comparison."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = parser_of(__doc__)
     parser.add_argument("--inputs", type=int, nargs="*", default=[20, 25, 30])
     parser.add_argument("--jax", action="store_true", help="compare the steps with compiled ones")
     parser.add_argument("--starts", type=int, default=128, help="with --jax")
     parser.add_argument("--repetitions", type=int, default=20, help="with --jax")
-    options = parser.parse_args()
+    options = parsed(parser)
     with threadpool_limits(1):
         if options.jax:
             print("  D     m  starts    NumPy s      JAX s   ratio  JAX first s  steps of both    apart")
@@ -111,7 +121,7 @@ def main() -> None:
             return
         print("  D     m  default s  found  starts  reference s  found  starts   ratio")
         for inputs in options.inputs:
-            compare_with_reference(inputs)
+            compare_with_reference(inputs, options)
 
 
 if __name__ == "__main__":

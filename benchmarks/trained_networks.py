@@ -21,7 +21,7 @@ from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import unweave
-from command_line import parser_of, say
+from command_line import parsed, parser_of, say
 from unweave.activations import RELU, SIGMOID, TANH
 from unweave.networks.network import Network
 
@@ -46,7 +46,7 @@ def main() -> None:
     parser.add_argument("--alpha", type=float, default=1e-4, help="penalty on large weights")
     parser.add_argument("--raw", action="store_true", help="targets and columns as they are, behind a StandardScaler")
     parser.add_argument("--box", action="store_true", help="ask within the ranges of the data only")
-    settings = parser.parse_args()
+    settings = parsed(parser)
     print("data, activation: networks, identified / partly / not, wrong | queries per parameter | error | seconds")
     for data in settings.data:
         points, target = (CLASSES if settings.classes else DATA)[data](return_X_y=True)
@@ -74,7 +74,8 @@ def main() -> None:
                 for state in range(settings.first, settings.first + settings.states)
             ]
             rows = [recovered(fitted(model, points, target), domain) for model in models]
-            report(f"{data}, {activation}{', in the box of the data' if settings.box else ''}", rows)
+            name = f"{data}, {activation}{', in the box of the data' if settings.box else ''}"
+            settings.json.keep("trained networks", **report(name, rows))
 
 
 def fitted(model: Pipeline, points: np.ndarray, target: np.ndarray) -> Pipeline:
@@ -128,7 +129,7 @@ def largest_error(network: Network, truth: Network, domain: unweave.Box | None) 
     return unweave.match(network, truth).largest_error if network.widths == truth.widths else np.inf
 
 
-def report(name: str, rows: list[tuple[str, float, float, float]]) -> None:
+def report(name: str, rows: list[tuple[str, float, float, float]]) -> dict[str, object]:
     """Summarise the networks of one data set and activation."""
     outcomes, queries, errors, seconds = zip(*rows, strict=True)
     counts = " / ".join(str(outcomes.count(outcome.value)) for outcome in unweave.Outcome)
@@ -138,6 +139,16 @@ def report(name: str, rows: list[tuple[str, float, float, float]]) -> None:
         f"{name}: {len(rows)}, {counts}, {wrong} wrong | {np.median(queries):.1f} | "
         f"{max(identified, default=np.nan):.0e} | median {np.median(seconds):.1f}, largest {max(seconds):.1f}"
     )
+    return {
+        "networks": name,
+        "trials": len(rows),
+        "recovered": len(identified) - wrong,
+        "partly": outcomes.count("partly identified"),
+        "wrong": wrong,
+        "largest_error": max(identified, default=None),
+        "queries_per_parameter": np.median(queries),
+        "seconds": np.median(seconds),
+    }
 
 
 if __name__ == "__main__":

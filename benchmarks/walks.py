@@ -19,7 +19,7 @@ from collections.abc import Callable
 import numpy as np
 
 import unweave
-from command_line import add_scheduler, median_and_largest, over_seeds, say, seeds_parser_of
+from command_line import add_scheduler, median_and_largest, over_seeds, parsed, say, seeds_parser_of
 from unweave.activations import Activation, activation_named
 from unweave.networks.network import Network
 from unweave.networks.planted import general_network
@@ -89,6 +89,18 @@ def run(args: argparse.Namespace, shape: tuple[int, int, int]) -> None:
             wrong += found.is_identified
             print(f"    seed {seed}: {found.outcome.value} ({found.route}, error {error:.1e}): {found.reason[:200]}")
     name = f"{args.activation} {'-'.join(map(str, shape))}"
+    args.json.keep(
+        "walks",
+        network=name,
+        answers=args.answers,
+        trials=args.seeds,
+        recovered=identified,
+        wrong=wrong,
+        median_error=np.median(errors) if errors else None,
+        largest_error=max(errors, default=None),
+        queries_per_parameter=np.median(costs),
+        cpu_seconds=np.median(seconds),
+    )
     say(
         f"{name:22} {args.answers:8} {identified:3d} of {args.seeds:3d} {wrong:6d} "
         f"{np.median(costs):9.2f} {np.max(costs):7.2f} "
@@ -104,7 +116,7 @@ def main() -> None:
     parser.add_argument("--answers", choices=["exact", "noise", "float32", "float32-model"], default="exact")
     parser.add_argument("--general", action="store_true", help="general form instead of the peers' distribution")
     add_scheduler(parser)
-    args = parser.parse_args()
+    args = parsed(parser)
     args.atol = args.atol or (1e-10 if args.answers == "exact" else 1e-3)
     print(
         f"{'network':22} {'answers':8} {'identified':>10} {'wrong':>6} {'q/param':>9} {'largest':>7} "

@@ -37,7 +37,7 @@ def test_more_inputs_and_more_neurons_take_more(rule: EffortRule) -> None:
 
 
 def test_the_figure_of_a_large_network_lies_inside() -> None:
-    """50 inputs and 1000 neurons take 4.1 to 4.2 queries per parameter (README)."""
+    """50 inputs and 1000 neurons take 4.1 to 4.2 queries per parameter (docs/evidence/walks-wide.json)."""
     (effort,) = estimate(inputs=50, is_in_box=False, neurons=1000)
     assert effort.queries.least < 4.15 * 52_000 < effort.queries.most
 
