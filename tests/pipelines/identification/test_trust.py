@@ -360,6 +360,17 @@ class TestStepsOnAnUnboundedDomain:
         assert found.first_layer is not None
         assert found.first_layer.neurons == 6
 
+    def test_a_polytope_of_many_faces_is_none_either(self, seed: int) -> None:
+        """Of twelve faces that were read few places were seen elsewhere, since they are outside of others."""
+        rng = np.random.default_rng([seed, 20])
+        rows = np.linalg.qr(rng.standard_normal((20, 20)))[0]
+        threshold = rng.uniform(0.5, 3.0)
+        found = unweave.identify(lambda x: np.any(x @ rows.T > threshold, axis=1).astype(float), inputs=20, seed=seed)
+        assert found.first_layer is not None
+        layer = found.first_layer
+        overlaps = layer.weights @ rows.T / np.linalg.norm(layer.weights, axis=1, keepdims=True)
+        np.testing.assert_allclose(np.sort(np.max(np.abs(overlaps), axis=0)), np.ones(20), atol=1e-12)
+
 
 @pytest.mark.parametrize(("reach", "fresh"), [(np.inf, 59), (6.0, 299)])
 def test_where_nothing_farther_out_is_answered_more_fresh_points_are_asked(reach: float, fresh: int) -> None:

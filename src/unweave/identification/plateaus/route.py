@@ -1,6 +1,7 @@
 """The lowest layer from plateaus, as one of the ways to the neurons: answers that are constant in parts."""
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 
@@ -28,6 +29,7 @@ class PlateauWalk:
         staircase: how it is seen that they are steps of rounding.
         most_in_vain, most_in_vain_per_input: queries, the larger number counts, that a search may cost where answers
             jump and nothing was seen of a layer: one row takes about 60 per input.
+        most_per_weight: queries that each row read so far allows without a budget: twice what rows take at most.
     """
 
     suits: Condition
@@ -35,6 +37,7 @@ class PlateauWalk:
     staircase: StaircaseLook = field(default_factory=StaircaseLook)
     most_in_vain: int = 4_200
     most_in_vain_per_input: int = 150
+    most_per_weight: int = 200
     name = "plateau walk"
     asks_far = True
 
@@ -49,6 +52,7 @@ class PlateauWalk:
                     session.rng_walk,
                     noise=probe.answer_error,
                     rounding=probe.rounding,
+                    saw=partial(session.saw, queries_per_parameter=self.most_per_weight),
                 )
         except StageFailed as failure:
             return Found(str(failure))

@@ -6,7 +6,7 @@ directions that the known rows do not see only others can switch, so that every 
 one is missing; later lines look far out, in directions in which known units only switch off.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NoReturn
@@ -39,21 +39,18 @@ class LowestLayerSearch:
         homes: places that are tried for a plateau if the centre is on none.
         fewest_quiet: the fewest lines that must show nothing new, if `quiet_lines` is omitted; one per input, too. And
             the fewest per row, if there are more rows than inputs.
-        patience: lines without a new hyperplane, in those that are wanted, after which edges that can't be read are
-            given up.
+        patience: lines without a new hyperplane, in those wanted, after which edges that can't be read are given up.
         continuation: how kinks are looked for across each other.
         reading: how a hyperplane is read at the edge of a plateau.
         margin: tolerated rounding of an answer on a plateau, in expected errors: six standard deviations.
         same: two readings are of one hyperplane, or a point is on it, up to this share of its distance from the centre:
             far above the 1.5e-12 that readings had at most (`FacetReading`), and a tenth of the roughest that count.
         beside_centre: distance of the first place: models that normalise inputs have no answer at the centre; chosen.
-        nearby: steps that tell whether answers are constant around a place, in square roots of the inputs; chosen.
-        nearby_steps: how many of them.
+        nearby, nearby_steps: steps that tell whether answers are constant around a place, in roots of the inputs.
         home_scales: distances at which a plateau is looked for if the centre is on none, in square roots of the inputs.
         start_scales: distances of later starts from the centre, in square roots of the inputs; chosen: four times as
             far again and again.
-        free_unread: edges that could not be read after which the search ends: each costs many queries.
-        unread_per_row: the same per hyperplane that was read.
+        free_unread, unread_per_row: edges that could not be read, also per row, at which the search ends.
         local_steps: which steps are no layer.
         elsewhere: where a hyperplane is looked for far from where it was read.
         fresh: how rows of steps are compared with answers of the domain.
@@ -94,6 +91,7 @@ class LowestLayerSearch:
         *,
         noise: float = 0.0,
         rounding: float = 2.0**-50,
+        saw: Callable[[int], None] = lambda _: None,
     ) -> PlateauLayer:
         """Leave plateaus until no line meets another hyperplane.
 
@@ -103,6 +101,7 @@ class LowestLayerSearch:
             rng: chooses the lines.
             noise: standard deviation of an answer.
             rounding: error of an answer relative to its size.
+            saw: called with the number of hyperplanes so far.
 
         Raises:
             StageFailed: if no plateau, or no hyperplane around it, was seen.
@@ -120,6 +119,7 @@ class LowestLayerSearch:
                 walk.follow(walk.rays())
                 walk.refuse_local_steps()
                 walk.refuse_vain_steps()
+                saw(len(walk.facets))
             is_new = walk.follow(walk.rays_along_unseen())
         return _result(walk, walk.seen_elsewhere(), self._wanted(walk))
 
@@ -301,31 +301,39 @@ class _Walk:
         """End the search early on steps that are no layer."""
         if len(self.facets) >= self.next_look and all(facet.kind is EdgeKind.JUMP for facet in self.facets):
             self.next_look = int(np.ceil(1.5 * len(self.facets)))
-            self.search.local_steps.refuse(self.normals, self.look_elsewhere)
+            self.search.local_steps.refuse(self.normals, self.look_elsewhere, self._are_pure_beyond)
 
     def refuse_vain_steps(self) -> None:
         """End the search where answers jump, if what was read after many queries is no layer."""
-        if self.most is None or self.asked < self.next_judgement:
+        if self.most is None:
+            return
+        fixed, per_input = self.search.most_per_row
+        for_two = fixed + per_input * self.inputs  # which may be read at a time
+        are_affordable = not self.facets or self.asked + for_two <= self.most
+        if self.asked < self.next_judgement and are_affordable:
             return
         if not self._may_be_layer():
             self._refuse_in_vain()
         self.next_judgement = self.asked + self.search.judged_after // 2
         if self.inputs > 1:
             # With one input all functions of steps are layers of rows, and only their number is judged.
-            fixed, per_input = self.search.most_per_row
-            rows = len(self.facets) * (fixed + per_input * self.inputs)
-            self.most = max(self.most, self.search.judged_after + rows)
+            rows = len(self.facets) * for_two
+            self.most = max(self.most, self.search.judged_after + rows, self.asked + for_two)
 
     def _may_be_layer(self) -> bool:
         """Whether most of what was read is seen elsewhere or bounds equal answers, as rows of steps are and do."""
         if len(self.facets) == 0 or self.unread > len(self.facets):
             return False
         look, planes = self.search.fresh, self.planes
-        is_pure = self.fresh.is_pure_beyond(self.query, self.normals, self.thresholds)
+        is_pure = self._are_pure_beyond()
         strong = strong_rows(self.look_elsewhere().is_seen, is_pure, share=self.search.local_steps.with_levels.share)
         if not np.all(is_pure):
             strong &= look.seen_near(self.query, planes, self.home, self.fresh, margin=self.search.margin)
         return 2 * int(np.count_nonzero(strong)) >= len(self.facets)
+
+    def _are_pure_beyond(self) -> Bool[np.ndarray, "rows"]:
+        """Whether answers are the same on one side of each hyperplane."""
+        return self.fresh.is_pure_beyond(self.query, self.normals, self.thresholds)
 
     def _refuse_in_vain(self) -> NoReturn:
         raise StageFailed(reasons.vain_steps(self.asked, len(self.facets), unread=self.unread))
