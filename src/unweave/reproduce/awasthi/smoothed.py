@@ -27,7 +27,7 @@ TAUS = {
     Scale.USUAL: (0.0, 0.03, 0.1, 0.3, 1.0),
     Scale.FULL: (0.0, 0.01, 0.03, 0.1, 0.3, 1.0),
 }
-SAMPLES = {Scale.QUICK: 100_000, Scale.USUAL: 2_000_000, Scale.FULL: 10_000_000}
+SAMPLES = {Scale.QUICK: 100_000, Scale.USUAL: 1_000_000, Scale.FULL: 10_000_000}
 # Inputs and order; as many neurons as the corollary allows.
 SIZES = ((5, 1), (4, 2))
 SHARE, ACCURACY, BOUND = 0.99, 0.02, 4.0
