@@ -15,7 +15,7 @@ THRESHOLD, START = 2.0, 0.19
 QUIET_MARGIN, WIDTH = 0.2, 0.15
 SIZES = {
     Scale.QUICK: [(5, 100_000, 150), (10, 100_000, 150)],
-    Scale.USUAL: [(5, 1_000_000, 700), (10, 1_000_000, 700)],
+    Scale.USUAL: [(5, 500_000, 700), (10, 500_000, 700)],
     Scale.FULL: [(5, 4_000_000, 1_500), (10, 4_000_000, 1_500), (20, 4_000_000, 3_000)],
 }
 METHODS = ("exact angle, printed test", "exact angle, mended test", "search on samples", "band on samples")
