@@ -74,7 +74,7 @@ EXPERIMENT = Experiment(
     },
     notes=(
         "Orthonormal rows. The theorems promise 1 / poly(d) for thresholds above c sqrt(log d) (steps, relu) and "
-        "c log d (sigmoid): angles are useless at threshold 1.2, and some degrees from 2.5 on, as samples allow.",
+        "c log d (sigmoid): most angles are useless at threshold 1.2, and some degrees from 2.5 on, as samples allow.",
         "Both objectives are minimised with the corrected psi and the sign of the coefficient of order 4; thresholds "
         "are given to them. Order 3 and power iteration are ours. A row that is not found counts as 90 degrees.",
         "Theorem 13 asks for samples in proportion to the labels; with real-valued labels without noise it needs none.",

@@ -42,10 +42,11 @@ CLAIMS: dict[str, Claim] = {
         and column(rows, "difference", cosine=0.0, threshold=2.0)[0]
         <= column(rows, "difference bound", cosine=0.0, threshold=2.0)[0]
     ),
-    "moment_rows": lambda rows: all(
-        float(np.min(column(rows, method, unit=unit, upper="sum and pairs"))) < 6
-        for unit in ("step", "relu", "sigmoid")
-        for method in ("power 3", "one by one" if unit != "sigmoid" else "power 3")
+    "moment_rows": lambda rows: bool(
+        np.all(column(rows, "power 3", threshold=2.5) < 6)
+        and np.all(column(rows, "one by one", threshold=2.5) < 12)
+        and np.all(column(rows, "at once", threshold=2.5) < 12)
+        and column(rows, "power 3", unit="sigmoid")[0] < 10
     ),
     "transfer": lambda rows: (
         all(
