@@ -51,6 +51,11 @@ _MEASURED = (
         usual_seconds=14,
     ),
     Entry(
+        number="theorem-1.5",
+        shows="simultaneous diagonalisation of a tensor with errors",
+        file="awasthi.diagonalisation_noise",
+    ),
+    Entry(
         number="theorem-3.1",
         shows="parameter error against samples",
         file="awasthi.sampled_networks",

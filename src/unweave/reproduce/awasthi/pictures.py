@@ -10,6 +10,8 @@ from unweave.reproduce.experiment import Row
 
 SIZE = (5.6, 4.0)
 QUIET = "#64748b"
+# Letters of a label up to which two stand side by side.
+WIDEST_OF_TWO = 30
 COLOURS = ("#0f766e", "#c2410c", "#1d4ed8", "#7c3aed", "#a16207", "#be185d")
 
 
@@ -27,11 +29,15 @@ def draw_by_samples(rows: Sequence[Row], column: str, *, words: str, groups: tup
         named.setdefault(", ".join(_words(group, row.settings[group]) for group in groups), []).append(row)
     for (name, each), colour in zip(named.items(), COLOURS, strict=False):
         _draw_group(axes, each, column, name, colour)
+    counts = sorted({float(row.settings["samples"]) for row in rows})
+    axes.set_xticks(counts, [f"{count:,.0f}" for count in counts])
+    axes.minorticks_off()
     axes.set_xlabel("samples")
     axes.set_ylabel(words)
     axes.spines[["top", "right"]].set_visible(False)
     # Points lie all over the picture, so that the legend stands above it.
-    figure.legend(frameon=False, fontsize="small", loc="outside upper center", ncols=2)
+    columns = 1 if max(map(len, named), default=0) > WIDEST_OF_TWO else 2
+    figure.legend(frameon=False, fontsize="small", loc="outside upper center", ncols=columns)
     return figure
 
 

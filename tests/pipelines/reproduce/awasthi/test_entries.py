@@ -71,6 +71,12 @@ CLAIMS: dict[str, Claim] = {
         and np.all(column(rows, "controlled") < column(rows, "error"))
     ),
     "affine_units": lambda rows: bool(np.all(column(rows, "error") <= column(rows, "bound"))),
+    "diagonalisation_noise": lambda rows: bool(
+        np.all(column(rows, "error")[:3] < 1e-4)
+        and np.all(column(rows, "ratio")[:4] < 1e3)
+        # Linear in the noise: four decades of it change the ratio by less than one.
+        and 0.1 < column(rows, "ratio")[1] / column(rows, "ratio")[3] < 10
+    ),
     "power_conditioning": lambda rows: bool(np.all(column(rows, "ratio") >= column(rows, "sharper"))),
 }
 MAY_BE_INFINITE = {"median error", "largest error"}
