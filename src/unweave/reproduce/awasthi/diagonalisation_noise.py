@@ -50,8 +50,8 @@ EXPERIMENT = Experiment(
         "ratio": "the same, in units of the largest noise of an entry",
     },
     notes=(
-        f"{TERMS} terms, {ENTRIES} x {ENTRIES} x {SLICES}. The theorem bounds the noise of an entry by polynomials of the "
-        "error, the condition number and the separation, without exponents: errors are measured to be linear in the "
-        "noise, with a factor that grows with the condition number.",
+        f"{TERMS} terms, {ENTRIES} x {ENTRIES} x {SLICES}. The theorem bounds the noise of an entry by polynomials of "
+        "the error, the condition number and the separation, without exponents: errors are measured to be linear in "
+        "the noise, with a factor that grows with the condition number.",
     ),
 )
