@@ -8,7 +8,7 @@ import pytest
 from unweave.networks.planted import relu_network
 from unweave.reproduce.awasthi.measured_noise import noisy_tensors, recover_measured
 from unweave.reproduce.awasthi.predictor import TWO_FEATURES, PredictorSettings, consolidated, fit_predictor
-from unweave.reproduce.awasthi.risk import population_risk
+from unweave.reproduce.awasthi.risk import population_risk, risk_by_order
 from unweave.reproduce.awasthi.tensor_algorithms import RecoveredUnits
 
 INPUTS, NEURONS = 5, 3
@@ -37,6 +37,9 @@ def test_no_predictor_is_the_zero_function(is_controlled: bool, seed: int) -> No
         )
         assert found.left_out == 0
         assert found.gap < 0.02**2 / 100
-        # Without any neuron the affine part remains, which leaves about a third.
-        assert population_risk(found.network, truth) < 0.3 * population_risk(nothing, truth)
+        # Plain estimates may show no neuron; the best affine function, orders 0 and 1, is found in any case.
+        zero = population_risk(nothing, truth)
+        affine = zero - float(np.sum(risk_by_order(truth, nothing, highest=1)))
+        assert population_risk(found.network, truth) < 1.05 * affine < zero
+        assert not is_controlled or len(found.units.biases) > 0
         assert consolidated(found.network).widths[0] <= len(found.units.biases) + 2
