@@ -10,7 +10,7 @@ from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Setti
 from unweave.reproduce.goel.exponential_units import IndicatorSets, correlation_graph
 from unweave.reproduce.goel.overlapping import clique_sets, tensor_sets
 
-SAMPLES = {Scale.QUICK: 200_000, Scale.USUAL: 2_000_000, Scale.FULL: 10_000_000}
+SAMPLES = {Scale.QUICK: 200_000, Scale.USUAL: 1_000_000, Scale.FULL: 10_000_000}
 # Exponent, threshold and weight of the products of two units.
 RHO, THRESHOLD, PRODUCTS = 0.5, 1.0, 0.1
 SETS = {

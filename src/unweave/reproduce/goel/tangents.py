@@ -11,7 +11,7 @@ from unweave.reproduce.goel.planted import labels_of, orthonormal_rows, turned
 from unweave.reproduce.goel.slab_refinement import QUANTILE_LEVELS, estimate_tan_alpha
 
 INPUTS, WIDTH, QUIET_MARGIN = 5, 0.1, 0.2
-SAMPLES = {Scale.QUICK: 300_000, Scale.USUAL: 3_000_000, Scale.FULL: 10_000_000}
+SAMPLES = {Scale.QUICK: 300_000, Scale.USUAL: 1_000_000, Scale.FULL: 10_000_000}
 ANGLES, THRESHOLDS = (0.1, 0.2, 0.4), (1.5, 2.0, 2.5)
 
 
