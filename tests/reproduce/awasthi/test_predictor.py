@@ -5,7 +5,6 @@ from unweave.activations import RELU
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Network
 from unweave.networks.planted import relu_network
-from unweave.reproduce.awasthi.exact_moments import hermite_tensors
 from unweave.reproduce.awasthi.predictor import (
     EIGHT_FEATURES,
     TWO_FEATURES,
@@ -14,7 +13,7 @@ from unweave.reproduce.awasthi.predictor import (
     fit_predictor,
     regress_on_units,
 )
-from unweave.reproduce.awasthi.tensor_algorithms import RecoveredUnits, Thresholds
+from unweave.reproduce.awasthi.tensor_algorithms import RecoveredUnits
 
 INPUTS, NEURONS = 5, 3
 
@@ -108,21 +107,16 @@ def test_the_whole_algorithm_splits_the_samples(seed: int) -> None:
     points = rng.standard_normal((2_000, INPUTS))
     seen = []
 
-    def estimate(half: np.ndarray, values: np.ndarray, highest: int) -> tuple[np.ndarray, ...]:
+    def recover(half: np.ndarray, values: np.ndarray) -> RecoveredUnits:
         seen.append((half, values))
-        return hermite_tensors(network, highest=highest)
+        return scrambled(network, rng)
 
-    found = fit_predictor(
-        points,
-        network(points),
-        estimate=estimate,
-        order=1,
-        thresholds=Thresholds((1e-6, 1e-6)),
-        settings=PredictorSettings(accuracy=0.1, neurons=NEURONS, bound=2.0),
-        rng=rng,
-    )
+    settings = PredictorSettings(accuracy=0.1, neurons=NEURONS, bound=2.0)
+    found = fit_predictor(points, network(points), recover=recover, settings=settings)
     np.testing.assert_array_equal(seen[0][0], points[:1_000])
-    assert len(found.units.biases) == NEURONS
+    np.testing.assert_array_equal(seen[0][1], network(points[:1_000]))
+    # The regression sees the other half only.
+    assert found.loss == pytest.approx(float(np.mean((found.network(points) - network(points))[1_000:] ** 2)))
     assert found.loss < 1e-4
 
 

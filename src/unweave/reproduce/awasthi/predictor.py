@@ -4,7 +4,7 @@ Whatever the signs are, the target is nearly linear in ``+-a relu(+-<w, x> +- b)
 in ``(x, 1)``, which stands for neurons with large biases.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import product
 from math import log, sqrt
@@ -16,11 +16,10 @@ from unweave.activations import RELU
 from unweave.arrays import PerPoint, Points, Values
 from unweave.exceptions import InvalidInput
 from unweave.networks.network import Network
-from unweave.numerics.symmetric_tensors import Tensor
-from unweave.reproduce.awasthi.tensor_algorithms import RecoveredUnits, Thresholds, recover_robust
+from unweave.reproduce.awasthi.tensor_algorithms import RecoveredUnits
 
-# Tensors of orders 0 to the given one from samples: estimate(points, values, highest).
-Estimate = Callable[[Points, Values, int], Sequence[Tensor]]
+# Neurons, up to signs, from samples: tensors and [awasthi, Alg. 4].
+Recover = Callable[[Points, Values], RecoveredUnits]
 # Signs of weights, bias and output weight of the eight features of a neuron, and of the two that suffice here.
 EIGHT_FEATURES = tuple((first, second, third) for first, second, third in product((1.0, -1.0), repeat=3))
 TWO_FEATURES = ((1.0, 1.0, 1.0), (-1.0, -1.0, 1.0))
@@ -77,34 +76,20 @@ class Predictor:
     units: RecoveredUnits
 
 
-def fit_predictor(
-    points: Points,
-    values: Values,
-    *,
-    estimate: Estimate,
-    order: int,
-    thresholds: Thresholds,
-    settings: PredictorSettings,
-    rng: np.random.Generator,
-) -> Predictor:
+def fit_predictor(points: Points, values: Values, *, recover: Recover, settings: PredictorSettings) -> Predictor:
     """Fit a predictor [awasthi, Alg. 5]: neurons from the first half of the samples, regression on the second.
 
     Args:
         points: standard Gaussian inputs.
-        values: one answer per point.
-        estimate: Hermite tensors of samples.
-        order: the l for which the powers of the directions are linearly independent.
-        thresholds: as in [awasthi, Alg. 4].
+        values: one answer per point, as a column.
+        recover: steps 1 and 2, from samples to neurons up to signs.
         settings: accuracy and bounds.
-        rng: for the random contractions.
 
     Guarantees: root mean squared error of at most the accuracy, with high probability, for enough samples [awasthi,
         Lemma 5.8].
     """
     half = len(points) // 2
-    tensors = estimate(points[:half], values[:half], 2 * order + 2)
-    units = recover_robust(tensors, order=order, thresholds=thresholds, most_neurons=settings.neurons, rng=rng)
-    return regress_on_units(units, points[half:], values[half:], settings=settings)
+    return regress_on_units(recover(points[:half], values[:half]), points[half:], values[half:], settings=settings)
 
 
 def regress_on_units(

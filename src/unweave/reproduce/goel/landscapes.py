@@ -11,6 +11,7 @@ of order 4; and a minimum is longer than 1 by a factor that depends on the penal
 
 from dataclasses import dataclass
 from math import sqrt
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float64
@@ -26,6 +27,8 @@ SAME_MINIMUM = 0.15
 # A minimum whose order 2 is not within these factors of the coefficient is not a column.
 ORDER_2_RANGE = (0.3, 3.0)
 GRADIENT_TOL = 1e-9
+# Columns have lengths near 1. Where noise or products make an objective unbounded, descent ends at entries so large.
+LARGEST_ENTRY = 100.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,9 +87,10 @@ class Landscape:
     def rows_one_by_one(self, rng: np.random.Generator, *, rank: int, restarts: int) -> Atoms:
         """Distinct minima of the first objective as unit rows, at most `rank`; signs are arbitrary."""
         found: list[np.ndarray] = []
+        settings: Any = {"bounds": _box(len(self.second)), "options": {"gtol": GRADIENT_TOL}}
         for _ in range(restarts):
             start = START_SPREAD * rng.standard_normal(len(self.second))
-            z = minimize(self.one_by_one, start, jac=True, method="L-BFGS-B", options={"gtol": GRADIENT_TOL}).x
+            z = minimize(self.one_by_one, start, jac=True, method="L-BFGS-B", **settings).x
             ratio = float(z @ self.second @ z) / sqrt(2) / self.coefficient_2
             if not ORDER_2_RANGE[0] < ratio < ORDER_2_RANGE[1]:
                 continue
@@ -108,7 +112,8 @@ class Landscape:
 
         start = START_SPREAD * rng.standard_normal(shape).ravel()
         options = {"gtol": GRADIENT_TOL, "maxiter": 5_000, "maxfun": 10_000}
-        found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x
+        box = _box(len(start))
+        found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=box, options=options).x
         return self._rows(found.reshape(shape))
 
     def _rows(self, columns: Atoms) -> Atoms:
@@ -124,6 +129,10 @@ def pair_polynomial(points: Points, v: Vector, w: Vector) -> PerPoint:
     one, other, overlap = points @ v, points @ w, float(v @ w)
     squares = (one**2 - v @ v) * (other**2 - w @ w) / 2
     return squares + overlap**2 - 2 * overlap * one * other
+
+
+def _box(entries: int) -> list[tuple[float, float]]:
+    return [(-LARGEST_ENTRY, LARGEST_ENTRY)] * entries
 
 
 def _distance(one: Vector, other: Vector) -> float:
