@@ -32,6 +32,7 @@ DEFINITIONS = {
     "docs/certainty.md": ["word | evidence"],
     "docs/commands.md": ["code | meaning", "field | value", "endings | what", "form | what is seen"],
     "docs/deep-reference.md": ["place | printed"],
+    "docs/errata.md": ["where | printed"],
     "docs/feature-correction-figures.md": ["in the folder"],
     "docs/feature-correction.md": ["name | model", "verdict | when"],
     "docs/lowest-layer.md": ["`outcome_` | when", "case | function", "in print"],
