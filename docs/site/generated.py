@@ -42,7 +42,6 @@ def on_files(files: Any, config: Any) -> Any:
     made |= {f"code/{module.removeprefix('unweave.').replace('.', '/')}.md": _code_page(module) for module in modules}
     for notebook in sorted((PAGES / "tutorials").glob("*.ipynb")):
         made[f"tutorials/{notebook.stem}.md"] = notebooks.page(notebook)
-        files.append(File.generated(config, f"tutorials/{notebook.name}", abs_src_path=str(notebook)))
     for place, text in made.items():
         files.append(File.generated(config, place, content=text))
     return files
