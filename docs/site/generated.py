@@ -24,8 +24,16 @@ CODE = """::: {module}
       show_root_heading: false
       show_root_toc_entry: false
       show_root_members_full_path: false
+      show_root_full_path: false
+      merge_init_into_class: false
       filters: ["!^__"]
       heading_level: 2
+
+## The whole file
+
+```python linenums="1"
+{source}
+```
 """
 CODE_INDEX = """# The code
 
@@ -51,7 +59,11 @@ def _code_page(module: str) -> str:
     """A page with everything that one module defines, or with the modules of a folder."""
     path = names.shown_path(module)
     inside = names.modules_in(module)
-    about = _list(inside) if inside else CODE.format(module=module)
+    about = (
+        _list(inside)
+        if inside
+        else CODE.format(module=module, source=names.file_of(module).read_text(encoding="utf-8"))
+    )
     return HEAD.format(path=path, name=path.rstrip("/").rpartition("/")[2], module=module, about=about)
 
 

@@ -26,7 +26,7 @@ class NameProcessor(BacktickInlineProcessor):
         target = target_of(text)
         if target is None:
             return element, start, end
-        if names.DOTTED.fullmatch(text):
+        if names.DOTTED.fullmatch(text) and text.count(".") > 2:
             element.text = AtomicString(short(text))
         return _reference(target, element), start, end
 
@@ -43,8 +43,13 @@ class CitationProcessor(InlineProcessor):
 
 def target_of(text: str) -> str | None:
     """Give the dotted name to which code in backticks leads, or None."""
+    if text in names.public_names():
+        return names.public_names()[text]
+    if text == "docs/references.bib":
+        return "bibliography"
     if names.DOTTED.fullmatch(text) and names.exists(text):
-        return text
+        module, inside = names.split_name(text)
+        return text if inside or module in names.modules_with_pages() else None
     return names.named_module(text)
 
 
@@ -57,7 +62,8 @@ def _reference(identifier: str, inside: etree.Element) -> etree.Element:
     """An element that autorefs replaces by a link."""
     reference = etree.Element("autoref", {"identifier": identifier})
     # Docstrings name modules that no page names, and that have no page of their own.
-    if identifier.startswith("unweave") and names.split_name(identifier)[0] not in names.modules_with_pages():
+    module = names.split_name(identifier)[0]
+    if module.startswith("unweave.") and module not in (*names.modules_with_pages(), "unweave.learn"):
         reference.set("optional", "")
     reference.append(inside)
     return reference

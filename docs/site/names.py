@@ -23,6 +23,18 @@ def named_module(text: str) -> str | None:
     return "unweave." + text[:-3].replace("/", ".") if path.is_file() else None
 
 
+@cache
+def public_names() -> dict[str, str]:
+    """Give the public classes and functions whose names are no usual words, each with its dotted name."""
+    listed = {}
+    for module in ("unweave", "unweave.learn"):
+        tree = ast.parse(file_of(module).read_text(encoding="utf-8"))
+        targets = (node for node in tree.body if isinstance(node, ast.Assign) and _defined(node) == {"__all__"})
+        for name in (name for node in targets for name in ast.literal_eval(node.value)):
+            listed[name] = f"{module}.{name}"
+    return {name: dotted for name, dotted in listed.items() if re.search("[A-Z_]", name)}
+
+
 def split_name(dotted: str) -> tuple[str, list[str]]:
     """Split a dotted name into the module that it begins with, and the names inside of that."""
     parts = dotted.split(".")
@@ -60,6 +72,8 @@ def _defined(node: ast.stmt) -> set[str]:
 
 def exists(dotted: str) -> bool:
     """Whether a dotted name is a module of the package, or something that is defined in one."""
+    if dotted in public_names().values():
+        return True
     module, inside = split_name(dotted)
     return bool(module) and (not inside or ".".join(inside) in names_in(module))
 
