@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -129,6 +129,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stdout + done.stderr[-3000:]
     return folder
+
+
+def test_pages_that_the_navigation_does_not_name_stand_at_its_end() -> None:
+    pytest.importorskip("mkdocs")
+    named = [str(page.relative_to(DOCS)) for page in sorted(DOCS.rglob("*.md"))]
+    generated = site_module("generated")
+    complete = generated.on_config(SimpleNamespace(nav=[{"Pages": list(named)}])).nav
+    assert complete == [{"Pages": named}]
+    assert generated.on_config(SimpleNamespace(nav=[{"Pages": named[2:]}])).nav[-1] == {"More": named[:2]}
 
 
 @pytest.mark.slow

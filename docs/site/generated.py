@@ -1,5 +1,6 @@
 """A hook of MkDocs: pages that are made of something else, namely of notebooks, the bibliography and the code."""
 
+import re
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,15 @@ Modules that pages name, each with all its functions and their source. What a us
 [the reference](../reference/index.md).
 
 """
+
+
+def on_config(config: Any) -> Any:
+    """Put pages that the navigation does not name at its end, so that none is out of reach."""
+    named = re.findall(r"[\w/-]+\.md", str(config.nav))
+    written = (str(page.relative_to(PAGES)) for page in sorted(PAGES.rglob("*.md")))
+    if left := [place for place in written if place not in named]:
+        config.nav.append({"More": left})
+    return config
 
 
 def on_files(files: Any, config: Any) -> Any:
