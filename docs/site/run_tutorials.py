@@ -7,8 +7,8 @@ python docs/site/run_tutorials.py --check      # change nothing; fail where word
 
 import argparse
 import json
+import platform
 import re
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -72,7 +72,10 @@ def keep(notebook: Path, folder: Path) -> None:
     cells = executed(notebook, folder)
     notebook.write_text(json.dumps(cells, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
     for name, place in KEPT_FILES.get(notebook.stem, {}).items():
-        shutil.copy(folder / name, notebook.parent / place)
+        # Of the machine that it was made on, a page that everybody reads names no more than the kind.
+        page = (folder / name).read_text(encoding="utf-8")
+        page = page.replace(platform.platform(), f"{platform.system()} {platform.machine()}")
+        (notebook.parent / place).write_text(page, encoding="utf-8")
 
 
 def main() -> int:
