@@ -78,7 +78,7 @@ def test_names_are_told_from_others() -> None:
 def test_the_bibliography_holds_every_work() -> None:
     bibliography = site_module("bibliography")
     page = bibliography.page()
-    assert all(f"## {key} {{#{key}}}" in page for key in bibliography.entries())
+    assert all(f"## {key} {{#work-{key}}}" in page for key in bibliography.entries())
     assert "Yuji Nakatsukasa, Olivier Sète and Lloyd N. Trefethen" in page
     assert not re.search(r"\\|\{\\", page)
 

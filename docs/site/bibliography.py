@@ -6,7 +6,9 @@ from pathlib import Path
 
 FILE = Path(__file__).parents[1] / "references.bib"
 ACCENTS = {r"{\"a}": "ä", r"{\"o}": "ö", r"{\"u}": "ü", r"{\AA}": "Å", r"{\`e}": "è", r"{\'e}": "é"}
-ABOUT = """# Bibliography
+# Headings of other pages are keys, too.
+MARK = "work-"
+ABOUT = """# Bibliography {{ #{mark}all }}
 
 Works are cited by a key and a number, in code, docstrings and pages alike: [fiedler, Alg. 2.2]. The entries
 in BibTeX are in [references.bib](references.bib). Algorithms, tables and figures of the first five are in `reproduce/`,
@@ -49,4 +51,6 @@ def _line(fields: dict[str, str]) -> str:
 
 def page() -> str:
     """Write the page."""
-    return ABOUT + "".join(f"\n## {key} {{#{key}}}\n\n{_line(fields)}\n" for key, fields in entries().items())
+    return ABOUT.format(mark=MARK) + "".join(
+        f"\n## {key} {{#{MARK}{key}}}\n\n{_line(fields)}\n" for key, fields in entries().items()
+    )

@@ -38,7 +38,7 @@ class CitationProcessor(InlineProcessor):
         """Wrap the citation into a reference."""
         element = etree.Element("span", {"class": "citation"})
         element.text = AtomicString(m.group(0))
-        return _reference(m.group(1), element), m.start(0), m.end(0)
+        return _reference(bibliography.MARK + m.group(1), element), m.start(0), m.end(0)
 
 
 def target_of(text: str) -> str | None:
@@ -46,7 +46,7 @@ def target_of(text: str) -> str | None:
     if text in names.public_names():
         return names.public_names()[text]
     if text == "docs/references.bib":
-        return "bibliography"
+        return f"{bibliography.MARK}all"
     if names.DOTTED.fullmatch(text) and names.exists(text):
         module, inside = names.split_name(text)
         return text if inside or module in names.modules_with_pages() else None
