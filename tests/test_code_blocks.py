@@ -20,6 +20,7 @@ from unweave.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+COMMAND = typer.main.get_command(app)
 WITH_PYTHON = [page for page in PAGES if python_blocks(page.read_text(encoding="utf-8"))]
 
 
@@ -73,7 +74,7 @@ def test_a_block_that_needs_more_is_left_out(reader: Path) -> None:
 
 def wrong_words(words: list[str]) -> list[str]:
     """Commands and options in the words of a command line that there are not."""
-    command: Any = typer.main.get_command(app)
+    command: Any = COMMAND
     known, left = {"--help", "-h"}, list(words)
     while True:
         known |= {name for each in command.params for name in (*each.opts, *each.secondary_opts)}
