@@ -22,9 +22,9 @@ class NameProcessor(BacktickInlineProcessor):
     def handleMatch(self, m: re.Match[str], data: str) -> tuple[Any, int | None, int | None]:
         """Wrap the code into a reference, which the plugin autorefs resolves once all pages are known."""
         element, start, end = super().handleMatch(m, data)
-        text = getattr(element, "text", None) or ""
+        text = element.text or "" if isinstance(element, etree.Element) else ""
         target = target_of(text)
-        if target is None:
+        if target is None or not isinstance(element, etree.Element):
             return element, start, end
         if names.DOTTED.fullmatch(text) and text.count(".") > 2:
             element.text = AtomicString(short(text))
