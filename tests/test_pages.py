@@ -10,7 +10,9 @@ import unweave
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src" / "unweave"
-PAGES = [*sorted((ROOT / "docs").glob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+PAGES = [*sorted((ROOT / "docs").rglob("*.md")), ROOT / "README.md", ROOT / "CONTRIBUTING.md"]
+# Pages that the site makes of references.bib and of the code, beside those of notebooks.
+GENERATED = (ROOT / "docs" / "bibliography.md", ROOT / "docs" / "code" / "index.md")
 # `learn/quadratic/problem.py`, `oracles/` or `docs/references.bib`, in backticks.
 NAMED_PATH = re.compile(r"`((?:[a-z_]+/)+(?:[a-z_0-9-]+\.(?:py|md|bib|json))?|[a-z_]+\.py)`")
 
@@ -28,7 +30,12 @@ def test_named_files_exist(page: Path) -> None:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_linked_pages_exist(page: Path) -> None:
     links = re.findall(r"\]\((?!https?://|#)([^)#\s]+)", page.read_text(encoding="utf-8"))
-    assert [link for link in links if not (page.parent / link).exists()] == []
+    assert [link for link in links if not is_there(page.parent / link)] == []
+
+
+def is_there(path: Path) -> bool:
+    """Whether a file exists, or is a page that the site makes of something that exists."""
+    return path.exists() or path.with_suffix(".ipynb").exists() or path.resolve() in GENERATED
 
 
 def test_missing_files_are_noticed() -> None:

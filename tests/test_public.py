@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import json
 import re
 import shutil
 import subprocess
@@ -17,7 +18,8 @@ import unweave.learn
 
 ROOT = Path(__file__).parents[1]
 SOURCE = ROOT / "src"
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "examples").glob("*.py"))]
+DOCS = [path for ending in ("*.md", "*.ipynb") for path in sorted((ROOT / "docs").rglob(ending))]
+PAGES = [ROOT / "README.md", *DOCS, *sorted((ROOT / "examples").glob("*.py"))]
 
 NAMES = """
     Activation ArraySource ArrowSource Audit BadAnswer Box BudgetExhausted CallableOracle Certificate ChunkSource Cost
@@ -46,6 +48,18 @@ ADVANCED = {
         "unweave.learn.relu_network.starts",
         "unweave.samples.hermite.inputs",
         "unweave.samples.sums",
+    },
+    "overparameterized-training.md": {
+        "unweave.activations",
+        "unweave.explore.landscape.experiment",
+        "unweave.explore.landscape.sweeps",
+        "unweave.reports.pictures.landscape",
+    },
+    "theorist.ipynb": {
+        "unweave.learn.quadratic.optimality",
+        "unweave.learn.quadratic.problem",
+        "unweave.learn.quadratic.saddles",
+        "unweave.learn.quadratic.train",
     },
 }
 # What the docstring of a public name, and of whatever it has that is public, begins with.
@@ -99,6 +113,9 @@ WRONG = (
 def python_of(page: Path) -> str:
     """The imports of a page; of a program all of it."""
     text = page.read_text(encoding="utf-8")
+    if page.suffix == ".ipynb":
+        cells = json.loads(text)["cells"]
+        text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
     return text if page.suffix == ".py" else "\n".join(IMPORT.findall(text))
 
 
