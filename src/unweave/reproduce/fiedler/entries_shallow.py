@@ -45,6 +45,12 @@ def _rank_one_recovery() -> tuple[Entry, ...]:
     landscape = {"file": "fiedler.power_landscape", "quick_seconds": 0.07}
     return (
         Entry(
+            number="proposition-1.1",
+            shows="error of the span of measured Hessians, and Wedin's bound",
+            file="fiedler.learnability",
+            quick_seconds=0.1,
+        ),
+        Entry(
             number="figure-2.1",
             shows="the Mercedes-Benz frame, and simplices in more dimensions",
             file="fiedler.mercedes_benz",
@@ -111,6 +117,12 @@ def _shallow_networks() -> tuple[Entry, ...]:
         ),
         Entry(number="table-3.2", shows="seconds for weights, signs and first shifts, with all errors", **identified),
         Entry(number="figure-3.3", shows="errors over inputs and neurons", **identified),
+        Entry(
+            number="theorem-3.5",
+            shows="how well Hessians show all neurons: alpha and its lower bounds",
+            file="fiedler.learnability",
+            quick_seconds=0.1,
+        ),
         Entry(
             number="figure-3.4",
             shows="errors at 2/5 of the squared inputs as neurons",

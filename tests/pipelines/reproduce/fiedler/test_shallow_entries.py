@@ -91,6 +91,12 @@ CLAIMS: dict[str, Callable[[Values], bool]] = {
     "shift_scales": lambda of: bool(np.all(of("found") == 1) and np.all(of("ratio")[1:] < 1)),
     "hyperparameters": lambda of: bool(np.nanmax(np.abs(of("asked") - of("queries"))) == 0),
     "idealised_descent": lambda of: bool(np.all(of("rises") == 0) and np.all(of("last") < 0.5 * of("first"))),
+    "learnability": lambda of: bool(
+        np.all(of("explicit") <= of("product"))
+        and np.all(of("product") <= of("alpha"))
+        and np.all(of("few") < of("many"))
+        and np.all(of("error") <= of("bound"))
+    ),
     # With many samples small students are identified, and with few they are not.
     "shallow_students": lambda of: bool(
         np.max(of("weights")[of("parameters") * 10 < of("samples")][:1]) < 0.1
