@@ -2,7 +2,7 @@
 
 from unweave.reproduce.entries import Entry
 
-IDENTIFIED = "63 sizes, 10 runs each, up to 113 s of a GPU and 180 s of descent; the widest ones are days on a core"
+IDENTIFIED = "63 sizes, 10 runs each, up to 113 s of a GPU and 180 s of descent; the widest ones take days on a core, by estimate"
 
 
 def _figures_of_students() -> tuple[Entry, ...]:
@@ -41,8 +41,8 @@ def _figures_of_students() -> tuple[Entry, ...]:
 
 def _rank_one_recovery() -> tuple[Entry, ...]:
     """Chapter 2: rank-one matrices of a span."""
-    searched = {"file": "fiedler.rank_one_search", "quick_seconds": 0.54}
-    landscape = {"file": "fiedler.power_landscape", "quick_seconds": 0.07}
+    searched = {"file": "fiedler.rank_one_search", "quick_seconds": 0.54, "usual_seconds": 4.4}
+    landscape = {"file": "fiedler.power_landscape", "quick_seconds": 0.07, "usual_seconds": 1.4}
     return (
         Entry(
             number="proposition-1.1",
@@ -55,6 +55,7 @@ def _rank_one_recovery() -> tuple[Entry, ...]:
             shows="the Mercedes-Benz frame, and simplices in more dimensions",
             file="fiedler.mercedes_benz",
             quick_seconds=0.01,
+            usual_seconds=0.11,
         ),
         Entry(number="algorithm-2.1", shows="atoms of a span by ascent of the spectral norm", **searched),
         Entry(number="algorithm-2.2", shows="atoms of a span by the subspace power method", **searched),
@@ -63,12 +64,14 @@ def _rank_one_recovery() -> tuple[Entry, ...]:
             shows="an atom's certificate from eigenvalues: bound and distance",
             file="fiedler.atom_certificates",
             quick_seconds=0.19,
+            usual_seconds=1.9,
         ),
         Entry(
             number="theorem-2.2",
             shows="local maximisers of the spectral norm: no first eigenvalue between two levels",
             file="fiedler.spectral_landscape",
             quick_seconds=0.12,
+            usual_seconds=0.38,
         ),
         Entry(number="theorem-2.6", shows="a maximiser of Phi near every atom, and how near", **landscape),
         Entry(number="theorem-2.7", shows="no maximiser of Phi between two levels", **landscape),
@@ -80,31 +83,40 @@ def _rank_one_recovery() -> tuple[Entry, ...]:
             shows="incoherence constants c1, c2 and c3 of random directions",
             file="fiedler.incoherence_constants",
             quick_seconds=0.08,
+            usual_seconds=0.29,
         ),
         Entry(
             number="theorem-2.10",
             shows="maximisers of Phi for random atoms, more than inputs",
             file="fiedler.overcomplete_landscape",
             quick_seconds=0.2,
+            usual_seconds=3.4,
         ),
     )
 
 
 def _shallow_networks() -> tuple[Entry, ...]:
     """Chapter 3: shallow networks from queries."""
-    identified = {"file": "fiedler.reconstruction", "quick_seconds": 0.51, "published_cost": IDENTIFIED}
+    identified = {
+        "file": "fiedler.reconstruction",
+        "quick_seconds": 0.51,
+        "usual_seconds": 4.8,
+        "published_cost": IDENTIFIED,
+    }
     return (
         Entry(
             number="figure-3.1",
             shows="shifts that the second derivative of tanh tells apart, and of the sigmoid",
             file="fiedler.shift_interval",
             quick_seconds=0.06,
+            usual_seconds=0.08,
         ),
         Entry(
             number="figure-3.2",
             shows="descent on the shifts beside descent on the idealised objective",
             file="fiedler.idealised_descent",
             quick_seconds=0.14,
+            usual_seconds=3.2,
         ),
         Entry(number="algorithm-3.1", shows="a shallow network from queries, end to end", **identified),
         Entry(number="algorithm-3.2", shows="its weights up to sign, from Hessians", **identified),
@@ -114,6 +126,7 @@ def _shallow_networks() -> tuple[Entry, ...]:
             shows="settings of all sizes, and the queries that they cost",
             file="fiedler.hyperparameters",
             quick_seconds=0.2,
+            usual_seconds=2.2,
         ),
         Entry(number="table-3.2", shows="seconds for weights, signs and first shifts, with all errors", **identified),
         Entry(number="figure-3.3", shows="errors over inputs and neurons", **identified),
@@ -128,13 +141,15 @@ def _shallow_networks() -> tuple[Entry, ...]:
             shows="errors at 2/5 of the squared inputs as neurons",
             file="fiedler.quadratic_widths",
             quick_seconds=0.44,
-            published_cost="7 sizes, 10 runs each; 50 inputs are days on a core",
+            usual_seconds=6.4,
+            published_cost="7 sizes, 10 runs each; 50 inputs take half a day on a core, by estimate",
         ),
         Entry(
             number="figure-3.5",
             shows="scales of the shifts' errors before and after descent",
             file="fiedler.shift_scales",
             quick_seconds=0.14,
+            usual_seconds=2.2,
             published_cost="20 sizes at 50 inputs, 10 runs each",
         ),
     )
