@@ -40,6 +40,10 @@ EXPERIMENT = Experiment(
     draw=draw,
     notes=(
         *NOTES,
+        "At 8 to 14 inputs a weight is mostly missed and a false one taken, which spoils shifts; at 8 and 10 inputs "
+        "neither four "
+        "times the steps nor a test of rest changed that. [fiedler] has 20 to 50 inputs, and says that errors fall "
+        "with them.",
         "After 1000 steps some starts have a Phi above the threshold and have not come to rest. [fiedler, Alg. 2.2] "
         "does not test that; "
         "such ends are kept only where starts reach fewer atoms than there are neurons.",
