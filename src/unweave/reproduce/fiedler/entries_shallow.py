@@ -29,6 +29,7 @@ def _figures_of_students() -> tuple[Entry, ...]:
             shows="the same at 50 inputs with other rates and longer training",
             file="fiedler.student_rates",
             quick_seconds=1.5,
+            usual_seconds=10.8,
             published_cost="3 runs of 50 minutes of a GPU for every rate and size",
         ),
         Entry(
@@ -145,7 +146,7 @@ def _shallow_networks() -> tuple[Entry, ...]:
             shows="errors at 2/5 of the squared inputs as neurons",
             file="fiedler.quadratic_widths",
             quick_seconds=0.44,
-            usual_seconds=6.4,
+            usual_seconds=16,
             published_cost="7 sizes, 10 runs each; 50 inputs take half a day on a core, by estimate",
         ),
         Entry(

@@ -57,5 +57,5 @@ EXPERIMENT = Experiment(
     repetitions={Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 3},
     columns=COLUMNS,
     draw=draw,
-    notes=(*NOTES, "The rates of the figure are not in the text that was read; ours halve from 0.01."),
+    notes=(*NOTES, "The rates of the figure are not in the text that was read; ours are halved from one to the next."),
 )
