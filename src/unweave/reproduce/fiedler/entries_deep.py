@@ -1,0 +1,5 @@
+"""The numbered items of [fiedler, Ch. 4]."""
+
+from unweave.reproduce.entries import Entry
+
+DEEP: tuple[Entry, ...] = ()

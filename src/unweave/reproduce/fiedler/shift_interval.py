@@ -1,0 +1,89 @@
+"""Shifts that the second derivative of an activation tells apart [fiedler, Fig. 3.1 and Ex. 3.1]."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from unweave.activations import SIGMOID, TANH, Activation
+from unweave.reproduce.experiment import Cell, Experiment, Numbers, Row, Scale, Settings
+from unweave.reproduce.fiedler.shallow_model import monotone_limit
+from unweave.reproduce.fiedler.shallow_pictures import ACCENT, INK, QUIET, panels, plain
+
+ACTIVATIONS: dict[str, Activation] = {"tanh": TANH, "sigmoid": SIGMOID}
+# What [fiedler, Ex. 3.1] takes as largest shift.
+PUBLISHED = {"tanh": 0.6, "sigmoid": 1.5}
+RANGE, POINTS = 3.0, 241
+
+
+def settings(_: Scale) -> Sequence[Settings]:
+    """Both activations."""
+    return [{"activation": name} for name in ACTIVATIONS]
+
+
+def measure(cell: Cell) -> Numbers:
+    """Find where the second derivative turns, and what the conditions (SNM1) and (SNM2) ask for."""
+    name = str(cell.settings["activation"])
+    activation, limit = ACTIVATIONS[name], monotone_limit(ACTIVATIONS[name])
+    inside = np.linspace(-PUBLISHED[name], PUBLISHED[name], 2_001)
+    shifts = np.linspace(-limit, limit, 41)
+    high = [_high_part(activation, shift, order) for order in (1, 2) for shift in shifts]
+    arguments = np.linspace(-RANGE, RANGE, POINTS)
+    return {
+        "limit": limit,
+        "kappa": max(activation.supremum(order) for order in (1, 2, 3)),
+        "least_third": float(np.min(np.abs(activation(inside, 3)))),
+        "turns": float(np.ptp(np.sign(np.diff(activation(inside, 2)))) > 0),
+        "first": min(high[: len(shifts)]),
+        "second": min(high[len(shifts) :]),
+        "arguments": arguments.tolist(),
+        "curve": activation(arguments, 2).tolist(),
+    }
+
+
+def _high_part(activation: Activation, shift: float, order: int) -> float:
+    """Squared Hermite coefficients of degree four and more: 0 for polynomials of degree three."""
+    coefficients = activation.hermite_coefficients(40, scale=1.0, bias=float(shift), order=order)
+    return float(np.sum(coefficients[4:] ** 2))
+
+
+def draw(rows: Sequence[Row]) -> dict[str, Figure]:
+    """Second derivatives with the interval in which shifts can be read off."""
+    figure, axes = panels(len(rows))
+    for panel, row in zip(axes, rows, strict=True):
+        name, limit = str(row.settings["activation"]), row.values("limit")[0]
+        panel.axvspan(-limit, limit, color=ACCENT, alpha=0.15, label=f"one to one: |t| < {limit:.3f}")
+        for side in (-1, 1):
+            label = f"published: {PUBLISHED[name]:g}" if side > 0 else None
+            panel.axvline(side * PUBLISHED[name], color=QUIET, linestyle=":", label=label)
+        panel.plot(row.curves("arguments")[0], row.curves("curve")[0], color=INK)
+        panel.set(xlabel="shift t", ylabel=f"second derivative of {name}")
+        panel.legend(frameon=False, fontsize="small", loc="upper right")
+        panel.set_ylim(top=1.6 * max(row.curves("curve")[0]))
+        plain(panel)
+    return {"shift-interval.png": figure}
+
+
+EXPERIMENT = Experiment(
+    title="interval of recoverable shifts: where the second derivative is monotone",
+    settings=settings,
+    measure=measure,
+    repetitions={Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 1},
+    columns={
+        "limit": "largest shift",
+        "kappa": "kappa",
+        "least_third": "smallest |g'''| up to the published one",
+        "turns": "g'' turns before the published one (1 or 0)",
+        "first": "high part of g' (> 0)",
+        "second": "high part of g'' (> 0)",
+    },
+    published=lambda given: {"limit": PUBLISHED[str(given["activation"])]},
+    draw=draw,
+    notes=(
+        "For the sigmoid 1.5 is printed, but its second derivative turns at log(2 + sqrt 3) = 1.317: shifts between "
+        "have a twin.",
+        "High parts are squared Hermite coefficients of degree four and more, the smallest over all admissible "
+        "shifts: (SNM2) asks that "
+        "they are not 0.",
+    ),
+)

@@ -1,0 +1,61 @@
+"""Shallow students with several rates and longer training [fiedler, Fig. 1.4]."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from unweave.reproduce.experiment import Cell, Experiment, Numbers, Row, Scale, Settings
+from unweave.reproduce.fiedler.shallow_pictures import COLOURS, draw_lines, panels
+from unweave.reproduce.fiedler.shallow_trials import neurons_of
+from unweave.reproduce.fiedler.student_trials import COLUMNS, NOTES, SHOWN, student_trial
+
+# Inputs, powers of the inputs that make neurons, rates, gradient steps.
+SIZES = {
+    Scale.QUICK: (10, (0.5, 1.0, 1.5), (0.01, 0.0025), 10_000),
+    Scale.USUAL: (12, (0.5, 1.0, 1.5, 2.0), (0.02, 0.01, 0.005, 0.0025), 25_000),
+    Scale.FULL: (
+        50,
+        (0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 1.875, 2.0),
+        (0.01, 0.005, 0.0025, 0.00125, 0.000625),
+        5_000_000,
+    ),
+}
+
+
+def settings(scale: Scale) -> Sequence[Settings]:
+    """Rates and orders of neurons."""
+    inputs, orders, rates, steps = SIZES[scale]
+    return [{"inputs": inputs, "order": order, "rate": rate, "steps": steps} for rate in rates for order in orders]
+
+
+def measure(cell: Cell) -> Numbers:
+    """Train one student on ``5/2 m D^2`` samples."""
+    inputs = int(cell.settings["inputs"])
+    neurons = neurons_of(inputs, float(cell.settings["order"]))
+    return student_trial(cell, samples=int(np.ceil(2.5 * neurons * inputs**2)))
+
+
+def draw(rows: Sequence[Row]) -> dict[str, Figure]:
+    """Four errors over the order of neurons, one line per rate."""
+    figure, axes = panels(len(SHOWN))
+    rates = list(dict.fromkeys(float(row.settings["rate"]) for row in rows))
+    for panel, (column, title) in zip(axes, SHOWN.items(), strict=True):
+        for colour, rate in zip(COLOURS, rates, strict=False):
+            label = f"rate {rate:g}" if panel is axes[0] else "_"
+            chosen = [row for row in rows if row.settings["rate"] == rate]
+            draw_lines(panel, chosen, "order", {column: (label, colour, "o-")})
+        panel.set_ylabel(title)
+    figure.legend(frameon=False, fontsize="small", loc="outside upper center", ncols=len(rates))
+    return {"student-rates.png": figure}
+
+
+EXPERIMENT = Experiment(
+    title="shallow students by stochastic descent, over rates and neurons",
+    settings=settings,
+    measure=measure,
+    repetitions={Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 3},
+    columns=COLUMNS,
+    draw=draw,
+    notes=(*NOTES, "The rates of the figure are not in the text that was read; ours are halved from one to the next."),
+)

@@ -1,0 +1,52 @@
+"""Shallow students over the number of inputs, with the same rate and length of training [fiedler, Fig. 1.3]."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from unweave.reproduce.experiment import Cell, Experiment, Numbers, Row, Scale, Settings
+from unweave.reproduce.fiedler.shallow_pictures import draw_squares
+from unweave.reproduce.fiedler.shallow_trials import neurons_of
+from unweave.reproduce.fiedler.student_trials import COLUMNS, NOTES, SHOWN, student_trial
+
+# Inputs, powers of the inputs that make neurons, gradient steps.
+SIZES = {
+    Scale.QUICK: ((8, 12), (0.5, 1.0, 1.5), 8_000),
+    Scale.USUAL: ((8, 12, 16), (0.5, 1.0, 1.5, 2.0), 25_000),
+    Scale.FULL: (
+        (15, 20, 25, 30, 35, 40, 45, 50),
+        (0.5, 0.75, 1.0, 1.25, 1.5, 1.75, 1.875, 2.0),
+        1_000_000,
+    ),
+}
+RATE = 0.005
+
+
+def settings(scale: Scale) -> Sequence[Settings]:
+    """Inputs and orders of neurons."""
+    inputs, orders, steps = SIZES[scale]
+    return [{"inputs": each, "order": order, "rate": RATE, "steps": steps} for each in inputs for order in orders]
+
+
+def measure(cell: Cell) -> Numbers:
+    """Train one student on ``5/2 m D^2`` samples."""
+    inputs = int(cell.settings["inputs"])
+    neurons = neurons_of(inputs, float(cell.settings["order"]))
+    return student_trial(cell, samples=int(np.ceil(2.5 * neurons * inputs**2)))
+
+
+def draw(rows: Sequence[Row]) -> dict[str, Figure]:
+    """Four errors by inputs and order of neurons."""
+    return {"wider-students.png": draw_squares(rows, "inputs", "order", SHOWN)}
+
+
+EXPERIMENT = Experiment(
+    title="shallow students by stochastic descent, over inputs and neurons",
+    settings=settings,
+    measure=measure,
+    repetitions={Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 4},
+    columns=COLUMNS,
+    draw=draw,
+    notes=NOTES,
+)
