@@ -15,6 +15,7 @@ from unweave.reproduce.allenzhu.images.figure_results import (
     FigureRun,
     FilterPhases,
     MethodTable,
+    PhaseTables,
     UnitFeatures,
 )
 
@@ -48,6 +49,8 @@ def _draw(result: FigureResult | None) -> Figure:
         return draw_corrected_features(result)
     if isinstance(result, MethodTable):
         return draw_methods(result)
+    if isinstance(result, PhaseTables):
+        return draw_phases(result)
     raise InvalidInput(f"this picture needs filters, features or methods, got {type(result).__name__}.")
 
 
@@ -112,6 +115,26 @@ def draw_methods(table: MethodTable) -> Figure:
     axes.set_ylim(-0.6, len(table.rows) - 0.4)
     axes.set_xlabel("accuracy, %: dots are single models, bars their ensemble")
     axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def draw_phases(found: PhaseTables) -> Figure:
+    """Per network, accuracy over depth: layer-wise and joint, a dot per seed and a line through means."""
+    figure = Figure(figsize=(3.4 * len(found.tables) + 0.6, 3.2), layout="constrained")
+    panels = figure.subplots(1, len(found.tables), squeeze=False)[0]
+    for axes, name in zip(panels, found.tables, strict=True):
+        for way, colour in (("layer-wise", ACCENT), ("joint", INK)):
+            by_depth = found.accuracies(name, way)
+            means = [100 * float(np.mean(each)) for each in by_depth.values()]
+            axes.plot(list(by_depth), means, color=colour, linewidth=1.5, label=way)
+            for depth, each in by_depth.items():
+                axes.plot([depth] * len(each), [100 * one for one in each], "o", color=colour, alpha=0.4, markersize=4)
+        axes.set_title(name, fontsize="medium", loc="left")
+        axes.set_xlabel("units trained")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[0].set_ylabel("accuracy, %")
+    panels[0].legend(frameon=False, fontsize="small")
     return figure
 
 

@@ -12,8 +12,9 @@ from unweave.explore.feature_correction.image_data import load_images
 from unweave.explore.feature_correction.torch_extra import need_torch
 from unweave.reports import text
 from unweave.reports.correction import report
-from unweave.reproduce.allenzhu.images.configurations import figure_configuration
 from unweave.reproduce.allenzhu.images.figure_results import CorrectionTables, FigureRun
+from unweave.reproduce.allenzhu.images.miniatures import configuration_at
+from unweave.reproduce.experiment import Scale
 from unweave.writing import Document, as_json, for_json
 
 if TYPE_CHECKING:
@@ -79,20 +80,18 @@ class ReproducedFigure:
 
 
 def run_image_figure(number: str, request: "Request") -> ReproducedFigure:
-    """Run the experiment of a figure on a folder of images, or a miniature of it on digits.
+    """Run the experiment of a figure: a miniature on digits or on a folder of images, or the published size.
 
     Raises:
         InvalidInput: if images are missing, or torch is.
     """
     need_torch()
-    configuration = figure_configuration(number)
-    if request.data is None and not request.sizes:
+    if request.data is None and request.scale is Scale.FULL:
         raise InvalidInput(
-            f"{number} needs --data, a folder of images; or make it a miniature, which runs on digits, by --width, "
-            "--layers, --epochs, --batch, --images, --prox or --seeds."
+            f"{number} at its published size needs --data, a folder of images: name one, or leave --full out for a "
+            "miniature on digits."
         )
-    if request.sizes:
-        configuration = configuration.scaled(**request.sizes)
+    configuration = configuration_at(number, request.scale, request.sizes)
     from unweave.reproduce.allenzhu.images.costs import cost_of
     from unweave.reproduce.allenzhu.images.figures import run_figure
     from unweave.reproduce.allenzhu.images.image_sets import as_two_classes, digit_images
