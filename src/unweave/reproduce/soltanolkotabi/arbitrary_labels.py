@@ -83,7 +83,7 @@ EXPERIMENT = Experiment(
     notes=(
         "Up to d (d + 1) / 2 samples the best form explains all labels: that is the constant c of the theorem "
         "[soltanolkotabi, Lemma 5.6]. The curvature -1 is the one of the direction in the proof.",
-        "The last row is outside of the theorem, with one negative output weight too few: the best form is out of reach, "
-        "and searches of the same samples end at different losses for some of the seeds, which the CSV file shows.",
+        "The last row is outside of the theorem, with one negative output weight too few: the best form is out of "
+        "reach, and searches of the same samples end at different losses for some seeds, which the CSV file shows.",
     ),
 )

@@ -31,8 +31,8 @@ EXPERIMENT = Experiment(
     },
     notes=(
         OTHER_SIZES,
-        "The statement asks for a sufficiently small c in (7.6); those needed here are far above 1, so that it promises "
-        "nothing at these sizes. Where the measured value is below the bound, that is no contradiction.",
+        "The statement asks for a sufficiently small c in (7.6); those needed here are far above 1, so that it "
+        "promises nothing at these sizes. Where the measured value is below the bound, that is no contradiction.",
         "The bound d / 2 of Remark 7.3 does not know how long weights are and how steep the activation is, and can't "
         "hold for small ones: see the errata.",
     ),
