@@ -77,6 +77,8 @@ def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
         axes.set_title(
             f"{row.settings['distribution']}, {row.settings['inputs']} inputs", loc="left", fontsize="medium"
         )
+        axes.set_xticks(weights, [f"{weight:g}" for weight in weights])
+        axes.set_xticks([], minor=True)
         axes.set_xlabel("weight of level 3")
         axes.spines[["top", "right"]].set_visible(False)
     panels[0].set_ylabel("error of the features of level 2")

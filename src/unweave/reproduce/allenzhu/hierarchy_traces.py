@@ -23,7 +23,7 @@ def settings(scale: Scale) -> Sequence[Settings]:
     """Joint and layer-wise training of levels 2 to 4, level 4 being the last one."""
     inputs, widths, steps = {
         Scale.QUICK: (6, "2-1-1", 500),
-        Scale.USUAL: (8, "3-2-1", 2_000),
+        Scale.USUAL: (8, "3-2-1", 1_000),
         Scale.FULL: (12, "4-2-1", 6_000),
     }[scale]
     return [
@@ -89,6 +89,7 @@ EXPERIMENT = Experiment(
     title="errors of features while higher levels are switched on",
     settings=settings,
     measure=measure,
+    repetitions={Scale.QUICK: 1, Scale.USUAL: 2, Scale.FULL: 10},
     columns={
         "lower_alone": "level 2 before level 3",
         "lower_with_3": "before level 4",

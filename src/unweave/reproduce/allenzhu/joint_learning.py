@@ -9,14 +9,14 @@ from unweave.reproduce.allenzhu.staged import StagedTraining
 from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
 
 SECOND_ORDER, STAGED, LAYER_WISE = "second order, joint", "staged, joint", "layer-wise"
-STEPS = {Scale.QUICK: 500, Scale.USUAL: 2_000, Scale.FULL: 10_000}
+STEPS = {Scale.QUICK: 500, Scale.USUAL: 1_000, Scale.FULL: 10_000}
 
 
 def settings(scale: Scale) -> Sequence[Settings]:
     """Growing samples for joint training of both kinds, and for layer-wise training."""
     inputs, widths, samples = {
         Scale.QUICK: (6, "2-1", (500,)),
-        Scale.USUAL: (10, "3-2", (500, 2_000)),
+        Scale.USUAL: (8, "3-2", (1_000,)),
         Scale.FULL: (30, "5-2", (1_000, 2_000, 5_000, 10_000)),
     }[scale]
     return [

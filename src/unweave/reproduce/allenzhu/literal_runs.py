@@ -15,7 +15,7 @@ def settings(scale: Scale) -> Sequence[Settings]:
     """Steps, and both kinds of random frames."""
     inputs, widths, samples, steps = {
         Scale.QUICK: (5, "2-1", 1_000, 4_000),
-        Scale.USUAL: (6, "2-1", 3_000, 16_000),
+        Scale.USUAL: (6, "2-1", 3_000, 12_000),
         Scale.FULL: (20, "3-2", 8_000, 40_000),
     }[scale]
     return [
@@ -52,6 +52,7 @@ EXPERIMENT = Experiment(
     title="the algorithm of the theory on planted networks",
     settings=settings,
     measure=measure,
+    repetitions={Scale.QUICK: 1, Scale.USUAL: 2, Scale.FULL: 10},
     columns={
         "widths": "all widths read right",
         "switches": "things switched on",

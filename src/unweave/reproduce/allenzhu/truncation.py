@@ -53,7 +53,7 @@ def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
         axes.axvline(place, color="#64748b", linewidth=0.6)
         axes.axvline(-place, color="#64748b", linewidth=0.6)
     axes.set_ylim(-0.2, 5.0 * bound**2)
-    axes.set_xlabel(f"z (lines at the bound {bound:g} and at twice of it)")
+    axes.set_xlabel(f"z (lines at the bound {bound:g} and at twice the bound)")
     axes.legend(frameon=False, loc="upper center")
     axes.spines[["top", "right"]].set_visible(False)
     return {"figure.png": figure}

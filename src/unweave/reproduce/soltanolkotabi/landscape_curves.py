@@ -109,7 +109,7 @@ def draw_curves(rows: Sequence[Row]) -> "dict[str, Figure]":
         axes.axvline(reference, color=ACCENT, linestyle=":", label=f"published: {reference:g}")
     neurons_vary = str(rows[0].settings["figure"]).endswith("a")
     axes.set_xlabel("neurons" if neurons_vary else "inputs")
-    axes.set_ylabel("share of networks with all runs at a global minimum")
+    axes.set_ylabel("share of networks without spurious minima")
     axes.set_ylim(-0.04, 1.04)
     figure.legend(frameon=False, fontsize="small", loc="outside upper center", ncols=2)
     axes.spines[["top", "right"]].set_visible(False)

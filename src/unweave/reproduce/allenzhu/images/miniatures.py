@@ -23,27 +23,27 @@ _USUAL: Mapping[str, Any] = {
     "width": 0.25, "layers": 10, "epochs": 12, "batch": 20, "images": 200, "seeds": 5, "ascent_steps": 100,
 }  # fmt: skip
 # One training takes all the time that five seeds would.
-_ONE_TRAINING = {"seeds": 1, "epochs": 24, "images": 500}
+_ONE_TRAINING = {"seeds": 1, "images": 300}
 _BY_MEASURED: Mapping[Measured, Mapping[Scale, Mapping[str, Any]]] = {
     Measured.CORRECTION: {
         Scale.QUICK: {"depths": (1, 2), "prox": (5e-2,)},
-        Scale.USUAL: {"depths": (1, 2, 3), "prox": (5e-2,)},
+        Scale.USUAL: {"depths": (1, 2), "prox": (5e-2,), "images": 150},
     },
     # The first units of long networks, too: a phase per unit, with every weight decay.
     Measured.LAYERWISE: {Scale.QUICK: {"depths": (1, 2)}, Scale.USUAL: {"depths": (1, 2, 3, 4), "width": 0.125}},
     Measured.CORRECTED_FEATURES: {Scale.QUICK: {"prox": (5e-2,)}, Scale.USUAL: {"prox": (5e-2,), **_ONE_TRAINING}},
     Measured.FEATURES: {Scale.USUAL: _ONE_TRAINING},
     # The first layer of AlexNet moves slowly at the published learning rate.
-    Measured.FILTERS: {Scale.USUAL: {**_ONE_TRAINING, "epochs": 60, "batch": 10}},
+    Measured.FILTERS: {Scale.USUAL: {"seeds": 1, "images": 500, "epochs": 60, "batch": 10}},
 }
 # Attackers take nine times as long; units at the published place, of networks of four units.
 _BY_FIGURE: Mapping[str, Mapping[Scale, Mapping[str, Any]]] = {
     # Networks of 19 and 22 layers, of which the first units train: with fewer it would be Figure 13 again.
     "figure-6": {Scale.QUICK: {"layers": 22}, Scale.USUAL: {"layers": 22}},
-    "figure-4": {Scale.QUICK: {"depths": (2,)}, Scale.USUAL: {"depths": (3,), "epochs": 12}},
-    "figure-11": {Scale.QUICK: {"depths": (2,)}, Scale.USUAL: {"depths": (2, 3), "epochs": 12}},
-    "figure-14-l2": {Scale.USUAL: {"depths": (1, 2), "epochs": 6}},
-    "figure-14-linf": {Scale.USUAL: {"depths": (1, 2), "epochs": 6}},
+    "figure-4": {Scale.QUICK: {"depths": (2,)}, Scale.USUAL: {"depths": (3,)}},
+    "figure-11": {Scale.QUICK: {"depths": (2,)}, Scale.USUAL: {"depths": (2, 3), "epochs": 6}},
+    "figure-14-l2": {Scale.USUAL: {"depths": (2,), "epochs": 4}},
+    "figure-14-linf": {Scale.USUAL: {"depths": (2,), "epochs": 4}},
 }
 
 

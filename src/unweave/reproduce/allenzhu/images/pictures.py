@@ -104,7 +104,7 @@ def draw_corrected_features(found: CorrectedFeatures) -> Figure:
 
 def draw_methods(table: MethodTable) -> Figure:
     """Accuracies of networks: a dot per model, a bar for their ensemble."""
-    figure = Figure(figsize=(6.4, 0.45 * len(table.rows) + 1.3), layout="constrained")
+    figure = Figure(figsize=(8.4, 0.45 * len(table.rows) + 1.3), layout="constrained")
     axes = figure.add_subplot()
     for place, row in enumerate(reversed(table.rows)):
         colour = ACCENT if "quadratic" in row.network else INK
@@ -113,7 +113,7 @@ def draw_methods(table: MethodTable) -> Figure:
         axes.plot([100 * row.ensemble], [place], "|", color=colour, markersize=16, markeredgewidth=2.5)
     axes.set_yticks(range(len(table.rows)), [row.network for row in reversed(table.rows)])
     axes.set_ylim(-0.6, len(table.rows) - 0.4)
-    axes.set_xlabel("accuracy, %: dots are single models, bars their ensemble")
+    axes.set_xlabel("accuracy, %; dots: single models, bars: ensembles")
     axes.spines[["top", "right"]].set_visible(False)
     return figure
 

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from unweave.exceptions import InvalidInput
@@ -12,7 +14,7 @@ from unweave.explore.feature_correction.image_data import load_images
 from unweave.explore.feature_correction.torch_extra import need_torch
 from unweave.reports import text
 from unweave.reports.correction import report
-from unweave.reproduce.allenzhu.images.figure_results import CorrectionTables, FigureRun
+from unweave.reproduce.allenzhu.images.figure_results import CorrectionTables, FigureRun, MethodTable, PhaseTables
 from unweave.reproduce.allenzhu.images.miniatures import configuration_at
 from unweave.reproduce.experiment import Scale
 from unweave.writing import Document, as_json, for_json
@@ -55,6 +57,10 @@ class ReproducedFigure:
         if isinstance(self.run.result, CorrectionTables):
             for name, table in self.run.result.tables.items():
                 parts += [Text(name, "bold"), report(table)]
+        elif isinstance(self.run.result, PhaseTables):
+            parts.append(_phases(self.run.result))
+        elif isinstance(self.run.result, MethodTable):
+            parts.append(_methods(self.run.result))
         elif self.run.result is not None:
             parts.append(Text(as_json(for_json(self.run.result.as_json()))))
         return text.spaced([*parts, *map(Text, self.run.notes)])
@@ -77,6 +83,26 @@ class ReproducedFigure:
     def save(self, folder: Path) -> tuple[Path, ...]:
         """Write its numbers."""
         return self.run.save(folder)
+
+
+def _phases(found: PhaseTables) -> Table:
+    """Mean accuracies over seeds, a line per network and way."""
+    depths = sorted({phase.depth for phases in found.tables.values() for phase in phases})
+    table = Table("network", "accuracy, %", *(f"l = {depth}" for depth in depths), box=None, pad_edge=False)
+    for name in found.tables:
+        for way in ("layer-wise", "joint"):
+            means = {depth: 100 * fmean(each) for depth, each in found.accuracies(name, way).items()}
+            table.add_row(name, way, *(f"{means[depth]:.1f}" if depth in means else "-" for depth in depths))
+    return table
+
+
+def _methods(found: MethodTable) -> Table:
+    """Accuracies of single models and of ensembles."""
+    table = Table("accuracy, %", "mean", "best", "ensemble", box=None, pad_edge=False)
+    for row in found.rows:
+        numbers = (fmean(row.singles), row.best, row.ensemble)
+        table.add_row(row.network, *(f"{100 * each:.1f}" for each in numbers))
+    return table
 
 
 def run_image_figure(number: str, request: "Request") -> ReproducedFigure:
