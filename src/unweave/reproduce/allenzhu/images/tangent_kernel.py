@@ -4,7 +4,9 @@ Near random weights w a network answers ``f(x; w + t) = f(x; w) + <grad f(x; w),
 is the linear term alone, by Adam, with parameters t of its own for every class [allenzhu, App. A.3].
 """
 
+import warnings
 from dataclasses import dataclass
+from functools import cache
 
 import torch
 from torch import nn
@@ -26,6 +28,7 @@ class TangentNetwork(nn.Module):
 
     def __init__(self, base: nn.Module, classes: int) -> None:
         super().__init__()
+        load_forward_mode()
         self.base = base.requires_grad_(False).eval()
         self.names = tuple(name for name, _ in base.named_parameters())
         self.directions = nn.ParameterList(
@@ -48,6 +51,14 @@ class TangentNetwork(nn.Module):
 
         # Of every class its own output along its own direction.
         return torch.diagonal(vmap(change)(tuple(self.directions)), dim1=0, dim2=2)
+
+
+@cache
+def load_forward_mode() -> None:
+    """Let torch load what derivatives along directions need: it warns of itself when it first does."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        jvp(torch.sin, (torch.zeros(()),), (torch.ones(()),))
 
 
 def settle_norms(network: nn.Module, images: Images) -> None:
