@@ -99,7 +99,10 @@ def cubic_minimum(values: Vector, slopes: Vector, strength: float) -> Vector:
         return float(np.linalg.norm(step(length))) - length
 
     first = lowest + 1e-14 * highest
-    return step(first) if excess(first) <= 0.0 else step(brentq(excess, first, highest, xtol=1e-300, rtol=1e-14))
+    if excess(first) <= 0.0:
+        return step(first)
+    length: float = brentq(excess, first, highest, xtol=1e-300)  # pyright: ignore[reportAssignmentType]
+    return step(length)
 
 
 def dense_hessian(problem: QuadraticProblem, state: State) -> Float64[np.ndarray, "weights weights"]:

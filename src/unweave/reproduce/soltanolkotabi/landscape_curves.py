@@ -77,7 +77,8 @@ def measure(cell: Cell) -> Numbers:
     assert isinstance(figure, CurveFigure)
     counts = {name: int(cell.settings[name]) for name in ("planted", "starts")}
     design = replace(figure.design, loss_tol=LOSS_TOLS[search], **counts)
-    curve = sweep(design, **figure.sizes, search=SEARCHES[search], seed=cell.seed)
+    sizes = figure.sizes
+    curve = sweep(design, neurons=sizes["neurons"], inputs=sizes["inputs"], search=SEARCHES[search], seed=cell.seed)
     failing = [size for size, point in zip(curve.sizes, curve.points, strict=True) if point.clean_share < 1.0]
     later = [size for size in curve.sizes if size > max(failing, default=-1)]
     return {

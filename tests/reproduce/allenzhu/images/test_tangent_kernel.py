@@ -45,7 +45,8 @@ def test_answers_are_derivatives_along_the_direction_of_each_class(seed: int) ->
 def test_norms_have_the_statistics_of_the_images(seed: int) -> None:
     model, images = tangent(seed)
     norm = next(each for each in model.base.modules() if isinstance(each, torch.nn.BatchNorm2d))
-    hidden = model.base.stem(images)
+    stem = model.base.get_submodule("stem")
+    hidden = stem(images)
     torch.testing.assert_close(norm.running_mean, hidden.mean(dim=(0, 2, 3)), rtol=1e-6, atol=1e-8)
 
 

@@ -27,7 +27,7 @@ _ONE_TRAINING = {"seeds": 1, "images": 300}
 _BY_MEASURED: Mapping[Measured, Mapping[Scale, Mapping[str, Any]]] = {
     Measured.CORRECTION: {
         Scale.QUICK: {"depths": (1, 2), "prox": (5e-2,)},
-        Scale.USUAL: {"depths": (1, 2), "prox": (5e-2,), "images": 150},
+        Scale.USUAL: {"depths": (1, 2), "prox": (5e-2,), "images": 150, "epochs": 8},
     },
     # The first units of long networks, too: a phase per unit, with every weight decay.
     Measured.LAYERWISE: {Scale.QUICK: {"depths": (1, 2)}, Scale.USUAL: {"depths": (1, 2, 3, 4), "width": 0.125}},
@@ -40,10 +40,11 @@ _BY_MEASURED: Mapping[Measured, Mapping[Scale, Mapping[str, Any]]] = {
 _BY_FIGURE: Mapping[str, Mapping[Scale, Mapping[str, Any]]] = {
     # Networks of 19 and 22 layers, of which the first units train: with fewer it would be Figure 13 again.
     "figure-6": {Scale.QUICK: {"layers": 22}, Scale.USUAL: {"layers": 22}},
-    "figure-4": {Scale.QUICK: {"depths": (2,)}, Scale.USUAL: {"depths": (3,)}},
+    "figure-4": {Scale.QUICK: {"depths": (2,)}, Scale.USUAL: {"depths": (3,), "epochs": 8}},
+    "figure-13": {Scale.USUAL: {"depths": (1, 2, 3)}},
     "figure-11": {Scale.QUICK: {"depths": (2,)}, Scale.USUAL: {"depths": (2, 3), "epochs": 6}},
-    "figure-14-l2": {Scale.USUAL: {"depths": (2,), "epochs": 4}},
-    "figure-14-linf": {Scale.USUAL: {"depths": (2,), "epochs": 4}},
+    "figure-14-l2": {Scale.USUAL: {"depths": (2,), "epochs": 4, "images": 100}},
+    "figure-14-linf": {Scale.USUAL: {"depths": (2,), "epochs": 4, "images": 100}},
 }
 
 
