@@ -1,7 +1,7 @@
 """Pictures of filters and features: grids of small images, and rows of them before and after."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float32
@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from unweave.exceptions import InvalidInput
+from unweave.explore.feature_correction.result import FeatureCorrection
 from unweave.reproduce.allenzhu.images.figure_results import (
     CorrectedFeatures,
     FigureResult,
@@ -115,6 +116,28 @@ def draw_methods(table: MethodTable) -> Figure:
     axes.set_ylim(-0.6, len(table.rows) - 0.4)
     axes.set_xlabel("accuracy, %; dots: single models, bars: ensembles")
     axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def draw_gap(tables: Mapping[str, FeatureCorrection]) -> Figure:
+    """Per network, accuracy over depth: single models, their mean without the best and the worst, and ensembles."""
+    figure = Figure(figsize=(4.2 * len(tables) + 0.6, 3.4), layout="constrained")
+    for axes, (name, table) in zip(figure.subplots(1, len(tables), squeeze=False)[0], tables.items(), strict=True):
+        rows = [(row.depth, sorted(row.train_only.values), row.ensemble) for row in table.depths]
+        rows = [(depth, values, ensemble) for depth, values, ensemble in rows if values]
+        for depth, values, _ in rows:
+            axes.plot([depth] * len(values), [100 * each for each in values], "o", color=QUIET, alpha=0.5, markersize=4)
+        # As [allenzhu, Fig. 3] averages, where there are enough.
+        means = [100 * float(np.mean(values[1:-1] if len(values) > 2 else values)) for _, values, _ in rows]
+        axes.plot([depth for depth, *_ in rows], means, color=INK, label="single models, without best and worst")
+        together = [(depth, 100 * ensemble) for depth, _, ensemble in rows if ensemble is not None]
+        axes.plot(*zip(*together, strict=True), color=ACCENT, label="ensembles")
+        axes.set_title(name, fontsize="medium", loc="left")
+        axes.set_xlabel("units trained")
+        axes.set_ylabel("accuracy, %")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.legend(frameon=False, fontsize="small")
+        axes.spines[["top", "right"]].set_visible(False)
     return figure
 
 

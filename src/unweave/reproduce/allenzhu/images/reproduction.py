@@ -14,6 +14,7 @@ from unweave.explore.feature_correction.image_data import load_images
 from unweave.explore.feature_correction.torch_extra import need_torch
 from unweave.reports import text
 from unweave.reports.correction import report
+from unweave.reproduce.allenzhu.images.configurations import FIGURES, Measured
 from unweave.reproduce.allenzhu.images.figure_results import CorrectionTables, FigureRun, MethodTable, PhaseTables
 from unweave.reproduce.allenzhu.images.miniatures import configuration_at
 from unweave.reproduce.experiment import Scale
@@ -73,9 +74,14 @@ class ReproducedFigure:
             from unweave.reproduce.allenzhu.images.pictures import draw_figure
 
             return {PICTURE: draw_figure(self.run)}
+        tables = self.run.result.tables
+        if FIGURES[self.run.name].measured is Measured.GAP:
+            from unweave.reproduce.allenzhu.images.pictures import draw_gap
+
+            return {PICTURE: draw_gap(tables)}
         from unweave.reports.pictures.correction import draw_feature_correction
 
-        drawn = [draw_feature_correction(table) for table in self.run.result.tables.values()]
+        drawn = [draw_feature_correction(table) for table in tables.values()]
         if len(drawn) == 1:
             return {PICTURE: drawn[0]}
         return {f"figure-{number}.png": figure for number, figure in enumerate(drawn, start=1)}
