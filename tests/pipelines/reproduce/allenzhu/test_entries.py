@@ -1,6 +1,7 @@
 """Every item of [allenzhu] in its quick form: numbers are finite, and what the item claims holds for them."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -92,3 +93,14 @@ def test_items_run_and_their_claims_hold(number: str, tmp_path: Path) -> None:
             # A short run of Algorithm 1 may not come to level 3.
             assert name == "level_3" or np.all(np.isfinite(row.values(name)))
     assert CLAIMS[number](found.rows)
+
+
+def test_many_classes_get_images_of_each(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    images = rng.integers(256, size=(120, 8, 8, 3), dtype=np.uint8)
+    labels = np.arange(120) % 40
+    (tmp_path / "images").mkdir()
+    np.savez(tmp_path / "images" / "made.npz", x_train=images, y_train=labels, x_test=images, y_test=labels)
+    request = replace(quick(tmp_path / "run"), data=tmp_path / "images", max_seconds=0.0)
+    found = REPRODUCTIONS["allenzhu:figure-2"].run(request)
+    assert "80 and 80 random images" in found.as_document()["images"]

@@ -1,6 +1,6 @@
 """The figures of [allenzhu] on images for `unweave reproduce`: from a folder to numbers, words and pictures."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from unweave.reproduce.registry import Request
 
 PICTURE = "figure.png"
+# Of a miniature, at least.
+IMAGES_PER_CLASS = 2
 
 
 @dataclass(frozen=True)
@@ -130,6 +132,9 @@ def run_image_figure(number: str, request: "Request") -> ReproducedFigure:
 
     images = digit_images() if request.data is None else load_images(request.data)
     images = as_two_classes(images) if request.is_two_classes else images
+    if configuration.images is not None and "images" not in request.sizes:
+        # Miniatures are made for ten classes.
+        configuration = replace(configuration, images=max(configuration.images, IMAGES_PER_CLASS * images.classes))
     if not configuration.is_miniature:
         cost = cost_of(configuration)
         request.say(f"{number}: {cost.trainings} trainings, about {cost.gpu_hours:.2g} hours of a V100")
