@@ -132,6 +132,12 @@ def _on_images(entry: Entry) -> Reproduction:
     return Reproduction("allenzhu", entry, run)
 
 
+def _reproduction(work: str, entry: Entry) -> Reproduction:
+    """How an item is run: other works have figures of the same numbers."""
+    is_on_images = work == "allenzhu" and entry.number in FIGURES
+    return _on_images(entry) if is_on_images else _by_cells(work, entry)
+
+
 ENTRIES: Mapping[str, Sequence[Entry]] = {
     "fiedler": FIEDLER,
     "awasthi": AWASTHI,
@@ -140,9 +146,7 @@ ENTRIES: Mapping[str, Sequence[Entry]] = {
     "allenzhu": ALLENZHU,
 }
 REPRODUCTIONS: dict[str, Reproduction] = {
-    each.name: each
-    for work, entries in ENTRIES.items()
-    for each in (_on_images(entry) if entry.number in FIGURES else _by_cells(work, entry) for entry in entries)
+    each.name: each for work, entries in ENTRIES.items() for each in (_reproduction(work, entry) for entry in entries)
 }
 
 

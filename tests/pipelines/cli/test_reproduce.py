@@ -43,7 +43,7 @@ def test_what_is_missing_leaves_with_four(tmp_path: Path, capsys: pytest.Capture
     [
         (["allenzhu:figure-99", "--out", "x"], "there is no reproduction 'allenzhu:figure-99'"),
         (["allenzhu:figure-9"], "needs --out"),
-        (["allenzhu:figure-9", "--out", "x"], "figure-9 needs --data"),
+        (["allenzhu:figure-9", "--full", "--out", "x"], "figure-9 at its published size needs --data"),
         (["allenzhu:figure-9", "--out", "x", "--depths", "one"], "--depths needs whole numbers"),
     ],
 )

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from unweave.reproduce.allenzhu.images.blueprints import AlexNetBlueprint, ResidualBlueprint, VggBlueprint
@@ -25,10 +27,13 @@ def test_fewer_units_cost_less(blueprint: ResidualBlueprint | VggBlueprint | Ale
 
 def test_the_timed_network_costs_what_was_published() -> None:
     full = figure_configuration("figure-12")
-    hours = {each.blueprint.name: cost_of(full).gpu_hours for each in full.networks}
-    assert cost_of(full).trainings == 40
+    networks, both = cost_of(replace(full, tangent=())), cost_of(full)
+    # 4 x 10 networks, and 10 tangent kernels with whitening and 10 without.
+    assert (networks.trainings, both.trainings) == (40, 60)
     # Ten models each of WRN-16-10 and WRN-22-10, twice; [allenzhu] has 2.5 to 3.5 hours per model.
-    assert 80 < hours["WRN-22-10"] < 140
+    assert 80 < networks.gpu_hours < 140
+    # It has 20.5 hours per tangent kernel, of another GPU.
+    assert 10 < (both.gpu_hours - networks.gpu_hours) / 20 < 30
 
 
 def test_attacks_cost_their_steps() -> None:

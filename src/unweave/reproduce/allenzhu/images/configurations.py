@@ -93,6 +93,8 @@ class FigureConfiguration:
         ascent_steps: of visualisation.
         published: published tables to compare with at full size.
         images: of training at most; None for all.
+        tangent: networks whose tangent kernels are trained, too, with and without whitening.
+        is_whitened: whether images are whitened in place of normalised.
         is_miniature: whether anything was made smaller than published.
     """
 
@@ -111,6 +113,8 @@ class FigureConfiguration:
     ascent_steps: int = 2_000
     published: tuple[PublishedTable, ...] = ()
     images: int | None = None
+    tangent: tuple[NetworkPlan, ...] = ()
+    is_whitened: bool = False
     is_miniature: bool = False
 
     @property
@@ -156,10 +160,12 @@ class FigureConfiguration:
         resized = (_resized(each, width, layers, epochs, batch) for each in self.networks)
         # Networks that differed in width or depth alone may be the same now.
         networks = tuple(dict.fromkeys(resized))
+        tangent = tuple(_resized(each, width, layers, epochs, batch) for each in self.tangent)
         whole = max(each.recipes[0].epochs for each in self.networks)
         return replace(
             self,
             networks=networks,
+            tangent=tangent,
             first_epochs=self.first_epochs if epochs is None else max(1, round(self.first_epochs * epochs / whole)),
             images=self.images if images is None else images,
             seeds=self.seeds if seeds is None else seeds,
@@ -190,13 +196,14 @@ class FigureConfiguration:
             Normalisation,
             RandomCrop,
             RandomFlip,
+            ZcaWhitening,
         )
 
         # 4 pixels of 32, as usual for CIFAR, and fewer for smaller images.
         train: list[BatchTransform] = [RandomCrop(max(1, images.shape[1] // 8)), RandomFlip()]
         test: list[BatchTransform] = []
         if self.is_normalised:
-            normalisation = Normalisation.of(images.as_floats()[0])
+            normalisation = (ZcaWhitening if self.is_whitened else Normalisation).of(images.as_floats()[0])
             train.append(normalisation)
             test.append(normalisation)
         if self.has_cutout:
@@ -259,6 +266,8 @@ _CLEAN = Recipe(epochs=120, learning_rate=0.1, milestones=(80, 100))
 _ROBUST = Recipe(epochs=100, learning_rate=0.1, milestones=(70, 85))
 _RELU = Recipe(epochs=140, learning_rate=0.1, milestones=(80, 100, 120), decay=0.2)
 _QUADRATIC = Recipe(epochs=140, learning_rate=0.02, milestones=(80, 100, 120), decay=0.3)
+# Of the tangent kernel, which Adam trains.
+_TANGENT = Recipe(200, 1e-3, momentum=0.0, weight_decay=0.0, batch=50, milestones=(140, 170), decay=0.2)
 _ALEXNET = Recipe(epochs=200, learning_rate=0.01, batch=128)
 _LAYERWISE = (replace(_CLEAN, weight_decay=1e-4), _CLEAN)
 _VANILLA = ResidualBlueprint(34, 5, widens_stem=False)
@@ -339,6 +348,7 @@ _CONFIGURATIONS = (
         ),
         _BOTH,
         seeds=10,
+        tangent=(NetworkPlan(ResidualBlueprint(10, 10), (_TANGENT,)),),
         has_cutout=True,
         published=tuple(published_table(f"figure-12-{dataset.lower()}") for dataset in _BOTH),
     ),

@@ -51,6 +51,12 @@ def cost_of(configuration: FigureConfiguration, dataset: str = "CIFAR-10") -> Ex
         work = sum(multiplications(network.blueprint, classes=classes, depth=length) for length in lengths)
         trainings += len(lengths) * len(network.recipes)
         hours += timed * epochs * images * work * _passes(configuration.attacker)
+    for network in configuration.tangent:
+        # With and without whitening, and a derivative along a direction of its own for every class.
+        count = 2 * configuration.seeds
+        work = classes * multiplications(network.blueprint, classes=classes)
+        trainings += count
+        hours += timed * network.recipes[0].epochs * images * count * work
     return ExperimentCost(trainings, hours)
 
 
@@ -102,7 +108,9 @@ def _lengths(configuration: FigureConfiguration, network: NetworkPlan) -> list[i
         return [length for depth in depths for length in (depth, units)]
     if configuration.measured in (Measured.METHODS, Measured.FEATURES, Measured.FILTERS):
         return [units for _ in seeds]
-    is_layerwise = configuration.measured is Measured.LAYERWISE
-    plan = Plan(units, depths, configuration.windows, configuration.prox, tuple(seeds), has_layerwise=is_layerwise)
+    if configuration.measured is Measured.LAYERWISE:
+        # Two ways, which share the first phase.
+        return [length for _ in seeds for length in (1, *2 * tuple(range(2, max(depths) + 1)))]
+    plan = Plan(units, depths, configuration.windows, configuration.prox, tuple(seeds), has_layerwise=False)
     trainings: tuple[Training, ...] = plan.trainings()
     return [training.length for training in trainings]

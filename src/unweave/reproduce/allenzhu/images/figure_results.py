@@ -195,6 +195,45 @@ class CorrectionTables:
 
 
 @dataclass(frozen=True)
+class Phase:
+    """One phase of a training unit by unit, with the weight decay that was better in it.
+
+    Attributes:
+        way: whether lower units were frozen ("layer-wise") or trained on ("joint").
+        accuracy: on test images, which had no part in the choice.
+    """
+
+    way: str
+    seed: int
+    depth: int
+    accuracy: float
+    weight_decay: float
+
+
+@dataclass(frozen=True)
+class PhaseTables:
+    """Phases of several networks, by their names."""
+
+    tables: dict[str, tuple[Phase, ...]]
+
+    def accuracies(self, network: str, way: str) -> dict[int, list[float]]:
+        """Of all seeds, by depth."""
+        found: dict[int, list[float]] = {}
+        for phase in self.tables[network]:
+            if phase.way == way:
+                found.setdefault(phase.depth, []).append(phase.accuracy)
+        return found
+
+    def as_json(self) -> dict[str, Any]:
+        """All phases."""
+        return {name: [asdict(phase) for phase in phases] for name, phases in self.tables.items()}
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """None."""
+        return {}
+
+
+@dataclass(frozen=True)
 class FigureRun:
     """One experiment that was run.
 

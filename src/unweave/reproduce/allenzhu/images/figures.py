@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -38,6 +39,7 @@ from unweave.reproduce.allenzhu.images.figure_results import (
 )
 from unweave.reproduce.allenzhu.images.image_sets import random_subset
 from unweave.reproduce.allenzhu.images.image_training import ImageTraining, Progress
+from unweave.reproduce.allenzhu.images.phases import run_phases
 from unweave.reproduce.allenzhu.images.published import (
     CORRELATION_ALL,
     CORRELATION_INIT,
@@ -47,6 +49,7 @@ from unweave.reproduce.allenzhu.images.published import (
     TRAIN_ONLY,
     fixed,
 )
+from unweave.reproduce.allenzhu.images.tangent_kernel import AdamLoop
 from unweave.reproduce.allenzhu.images.visualisation import visualise_features
 
 TableRows = dict[str, dict[int | str, float]]
@@ -129,10 +132,15 @@ def _notes(configuration: FigureConfiguration) -> tuple[str, ...]:
             "strength of the pull. [allenzhu] does not tell of images kept out, so that its accuracies may be higher "
             "for this alone."
         )
-    if any(len(network.recipes) > 1 for network in configuration.networks):
+    if configuration.measured is Measured.LAYERWISE:
         notes.append(
-            "There is a table for every weight decay, and none is chosen. [allenzhu] takes the best one in every "
-            "phase, so that its accuracies may be higher for this alone."
+            f"Every phase has the weight decay that was better on {100 * VALIDATION_SHARE:.0f} % of the training "
+            "images, which no phase trains on. [allenzhu] does not tell of images kept out: it may have chosen by test "
+            "images."
+        )
+    if configuration.tangent:
+        notes.append(
+            "The tangent kernel is that of a random network whose norms keep the statistics of the training images."
         )
     return tuple(notes)
 
@@ -168,28 +176,26 @@ def _correction_rows(table: FeatureCorrection) -> TableRows:
 
 
 def _run_measurement(training: ImageTraining, seed: int) -> CorrectionTables:
-    """Figures 3, 6, 9, 10, 13, 14: tables by depth, one per network and recipe."""
+    """Figures 3, 9, 10, 14: tables by depth, one per network."""
     configuration, tables = training.configuration, {}
     for network in configuration.networks:
-        for recipe in network.recipes:
-            name = network.blueprint.name
-            name = name if len(network.recipes) == 1 else f"{name}, weight decay {recipe.weight_decay:g}"
-            tables[name] = measure_feature_correction(
-                lambda seed, network=network: training.build(network.blueprint, seed),
-                training.images.as_floats(),
-                depths=configuration.depths or None,
-                windows=configuration.windows,
-                prox=configuration.prox,
-                seeds=configuration.seeds,
-                recipe=recipe,
-                prepare_train=training.transforms[0],
-                prepare_test=training.transforms[1],
-                has_layerwise=configuration.measured is Measured.LAYERWISE,
-                seconds=_seconds_for_a_table(training.deadline),
-                folder=training.folder / name.replace(" ", "-").replace(",", ""),
-                on_progress=training.tell,
-                random_state=seed,
-            )
+        name = network.blueprint.name
+        tables[name] = measure_feature_correction(
+            lambda seed, network=network: training.build(network.blueprint, seed),
+            training.images.as_floats(),
+            depths=configuration.depths or None,
+            windows=configuration.windows,
+            prox=configuration.prox,
+            seeds=configuration.seeds,
+            recipe=network.recipes[0],
+            prepare_train=training.transforms[0],
+            prepare_test=training.transforms[1],
+            has_layerwise=False,
+            seconds=_seconds_for_a_table(training.deadline),
+            folder=training.folder / name.replace(" ", "-"),
+            on_progress=training.tell,
+            random_state=seed,
+        )
     return CorrectionTables(tables)
 
 
@@ -199,17 +205,33 @@ def _seconds_for_a_table(deadline: Deadline) -> float | None:
 
 
 def _run_methods(training: ImageTraining, seed: int) -> MethodTable:
-    """Figure 12: the best of several models, and their ensemble, per network."""
+    """Figure 12: the best of several models, and their ensemble, per network and per tangent kernel."""
     rows = []
-    for network in training.configuration.networks:
-        outputs = []
-        for number in range(seed, seed + training.configuration.seeds):
-            model = _trained(training, network, f"{network.blueprint.name} seed {number}", number)
-            outputs.append(training.test_outputs(model, number))
-        probabilities = [torch.softmax(torch.from_numpy(each).double(), dim=1).numpy() for each in outputs]
-        ensemble = training.accuracy(np.mean(probabilities, axis=0))
-        rows.append(MethodRow(network.blueprint.name, tuple(map(training.accuracy, outputs)), ensemble))
+    for each in training.configuration.networks:
+        rows.append(_method_row(training, each.blueprint.name, partial(_trained, training, each), seed))
+    for each in training.configuration.tangent:
+        for is_whitened in (False, True):
+            configuration = replace(training.configuration, is_whitened=is_whitened)
+            kernel = replace(training, configuration=configuration, done=training.done)
+            name = f"finite-width tangent kernel of {each.blueprint.name}{', ZCA' if is_whitened else ''}"
+            rows.append(_method_row(kernel, name, partial(_trained_tangent, kernel, each), seed))
     return MethodTable(tuple(rows))
+
+
+def _method_row(training: ImageTraining, name: str, train: Callable[[str, int], nn.Module], seed: int) -> MethodRow:
+    """Several models of one method, and their averaged probabilities."""
+    outputs = []
+    for number in range(seed, seed + training.configuration.seeds):
+        model = train(f"{name} seed {number}", number)
+        outputs.append(training.test_outputs(model, number))
+    probabilities = [torch.softmax(torch.from_numpy(each).double(), dim=1).numpy() for each in outputs]
+    return MethodRow(name, tuple(map(training.accuracy, outputs)), training.accuracy(np.mean(probabilities, axis=0)))
+
+
+def _trained_tangent(training: ImageTraining, network: NetworkPlan, name: str, seed: int) -> nn.Module:
+    model = training.tangent(network.blueprint, seed)
+    training.train(name, model, network.recipes[0], seed=seed, loop=AdamLoop)
+    return model
 
 
 def _trained(training: ImageTraining, network: NetworkPlan, name: str, seed: int) -> nn.Module:
@@ -296,7 +318,7 @@ def _floats(weights: torch.Tensor) -> np.ndarray:
 
 RUNNERS: dict[Measured, Callable[[ImageTraining, int], FigureResult]] = {
     Measured.CORRECTION: _run_measurement,
-    Measured.LAYERWISE: _run_measurement,
+    Measured.LAYERWISE: run_phases,
     Measured.GAP: _run_measurement,
     Measured.METHODS: _run_methods,
     Measured.FILTERS: _run_filters,

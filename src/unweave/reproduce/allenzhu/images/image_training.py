@@ -16,11 +16,12 @@ from unweave.exceptions import InvalidInput
 from unweave.explore.feature_correction.image_data import ImageData
 from unweave.explore.feature_correction.recipes import BatchTransform, Recipe
 from unweave.explore.feature_correction.subjects import Deadline
-from unweave.explore.feature_correction.training import Penalty, RecipeLoop, answers, pull
+from unweave.explore.feature_correction.training import Penalty, RecipeLoop, answers, prepared, pull
 from unweave.folders import read_file, write_files
 from unweave.reproduce.allenzhu.images.architectures import WideResidualNetwork
 from unweave.reproduce.allenzhu.images.blueprints import Blueprint
 from unweave.reproduce.allenzhu.images.configurations import FigureConfiguration
+from unweave.reproduce.allenzhu.images.tangent_kernel import AdamLoop, TangentNetwork, settle_norms
 from unweave.seals import UNSEALED, check_tensors, seal_tensors
 
 # Told what is trained, and how many trainings are done.
@@ -70,11 +71,32 @@ class ImageTraining:
             torch.manual_seed(int(drawn))
             return model.truncated(depth).to(self.device)
 
-    def train(self, name: str, model: nn.Module, recipe: Recipe, *, seed: int, penalty: Penalty = NO_PENALTY) -> None:
+    def tangent(self, blueprint: Blueprint, seed: int) -> TangentNetwork:
+        """The network that is linear in the weights of a random one, whose norms have seen the training images."""
+        base = self.build(blueprint, seed)
+        settle_norms(base, self._prepared_train_images(base, seed))
+        return TangentNetwork(base, self.images.classes)
+
+    def _prepared_train_images(self, model: nn.Module, seed: int) -> torch.Tensor:
+        """Training images as images are prepared for tests."""
+        inputs, labels = self._train_tensors
+        return torch.cat(list(prepared(model, inputs, labels, self.transforms[1], seed)))
+
+    def train(
+        self,
+        name: str,
+        model: nn.Module,
+        recipe: Recipe,
+        *,
+        seed: int,
+        penalty: Penalty = NO_PENALTY,
+        loop: type[RecipeLoop] | type[AdamLoop] = RecipeLoop,
+    ) -> None:
         """Train all parameters that take gradients, or read what the same training has left.
 
         Args:
             name: tells this training from all others of the experiment.
+            loop: how steps are taken.
 
         Raises:
             OutOfTime: if the time is over.
@@ -86,7 +108,7 @@ class ImageTraining:
         else:
             inputs, labels = self._train_tensors
             parameters = [each for each in model.parameters() if each.requires_grad]
-            RecipeLoop(recipe, inputs, labels, self.transforms[0])(model, parameters, penalty, seed, self.deadline)
+            loop(recipe, inputs, labels, self.transforms[0])(model, parameters, penalty, seed, self.deadline)
             _write_weights(model, kept)
         self.done += 1
 

@@ -1,7 +1,7 @@
 """Pictures of filters and features: grids of small images, and rows of them before and after."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from jaxtyping import Float32
@@ -9,12 +9,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from unweave.exceptions import InvalidInput
+from unweave.explore.feature_correction.result import FeatureCorrection
 from unweave.reproduce.allenzhu.images.figure_results import (
     CorrectedFeatures,
     FigureResult,
     FigureRun,
     FilterPhases,
     MethodTable,
+    PhaseTables,
     UnitFeatures,
 )
 
@@ -48,6 +50,8 @@ def _draw(result: FigureResult | None) -> Figure:
         return draw_corrected_features(result)
     if isinstance(result, MethodTable):
         return draw_methods(result)
+    if isinstance(result, PhaseTables):
+        return draw_phases(result)
     raise InvalidInput(f"this picture needs filters, features or methods, got {type(result).__name__}.")
 
 
@@ -101,7 +105,7 @@ def draw_corrected_features(found: CorrectedFeatures) -> Figure:
 
 def draw_methods(table: MethodTable) -> Figure:
     """Accuracies of networks: a dot per model, a bar for their ensemble."""
-    figure = Figure(figsize=(6.4, 0.45 * len(table.rows) + 1.3), layout="constrained")
+    figure = Figure(figsize=(8.4, 0.45 * len(table.rows) + 1.3), layout="constrained")
     axes = figure.add_subplot()
     for place, row in enumerate(reversed(table.rows)):
         colour = ACCENT if "quadratic" in row.network else INK
@@ -110,8 +114,50 @@ def draw_methods(table: MethodTable) -> Figure:
         axes.plot([100 * row.ensemble], [place], "|", color=colour, markersize=16, markeredgewidth=2.5)
     axes.set_yticks(range(len(table.rows)), [row.network for row in reversed(table.rows)])
     axes.set_ylim(-0.6, len(table.rows) - 0.4)
-    axes.set_xlabel("accuracy, %: dots are single models, bars their ensemble")
+    axes.set_xlabel("accuracy, %; dots: single models, bars: ensembles")
     axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def draw_gap(tables: Mapping[str, FeatureCorrection]) -> Figure:
+    """Per network, accuracy over depth: single models, their mean without the best and the worst, and ensembles."""
+    figure = Figure(figsize=(4.2 * len(tables) + 0.6, 3.4), layout="constrained")
+    for axes, (name, table) in zip(figure.subplots(1, len(tables), squeeze=False)[0], tables.items(), strict=True):
+        rows = [(row.depth, sorted(row.train_only.values), row.ensemble) for row in table.depths]
+        rows = [(depth, values, ensemble) for depth, values, ensemble in rows if values]
+        for depth, values, _ in rows:
+            axes.plot([depth] * len(values), [100 * each for each in values], "o", color=QUIET, alpha=0.5, markersize=4)
+        # As [allenzhu, Fig. 3] averages, where there are enough.
+        means = [100 * float(np.mean(values[1:-1] if len(values) > 2 else values)) for _, values, _ in rows]
+        axes.plot([depth for depth, *_ in rows], means, color=INK, label="single models, without best and worst")
+        together = [(depth, 100 * ensemble) for depth, _, ensemble in rows if ensemble is not None]
+        axes.plot(*zip(*together, strict=True), color=ACCENT, label="ensembles")
+        axes.set_title(name, fontsize="medium", loc="left")
+        axes.set_xlabel("units trained")
+        axes.set_ylabel("accuracy, %")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.legend(frameon=False, fontsize="small")
+        axes.spines[["top", "right"]].set_visible(False)
+    return figure
+
+
+def draw_phases(found: PhaseTables) -> Figure:
+    """Per network, accuracy over depth: layer-wise and joint, a dot per seed and a line through means."""
+    figure = Figure(figsize=(3.4 * len(found.tables) + 0.6, 3.2), layout="constrained")
+    panels = figure.subplots(1, len(found.tables), squeeze=False)[0]
+    for axes, name in zip(panels, found.tables, strict=True):
+        for way, colour in (("layer-wise", ACCENT), ("joint", INK)):
+            by_depth = found.accuracies(name, way)
+            means = [100 * float(np.mean(each)) for each in by_depth.values()]
+            axes.plot(list(by_depth), means, color=colour, linewidth=1.5, label=way)
+            for depth, each in by_depth.items():
+                axes.plot([depth] * len(each), [100 * one for one in each], "o", color=colour, alpha=0.4, markersize=4)
+        axes.set_title(name, fontsize="medium", loc="left")
+        axes.set_xlabel("units trained")
+        axes.xaxis.get_major_locator().set_params(integer=True)
+        axes.spines[["top", "right"]].set_visible(False)
+    panels[0].set_ylabel("accuracy, %")
+    panels[0].legend(frameon=False, fontsize="small")
     return figure
 
 

@@ -22,6 +22,7 @@ from unweave.reproduce.allenzhu.images.figure_results import (
     FigureRun,
     FilterPhases,
     MethodTable,
+    PhaseTables,
     UnitFeatures,
     mean_cosine,
 )
@@ -129,13 +130,15 @@ def test_features_before_correction_repeat_and_leave_torch_alone(tmp_path: Path,
 def test_methods_have_all_their_models(trained: Callable[[str], Trained]) -> None:
     result = trained("figure-12").run.result
     assert isinstance(result, MethodTable)
-    assert [row.network for row in result.rows] == ["WRN-10-0.125", "quadratic WRN-10-0.125"]
+    tangent = "finite-width tangent kernel of WRN-10-0.125"
+    names = ["WRN-10-0.125", "quadratic WRN-10-0.125", tangent, f"{tangent}, ZCA"]
+    assert [row.network for row in result.rows] == names
     assert all(len(row.singles) == 2 and row.best == max(row.singles) for row in result.rows)
 
 
 @pytest.mark.parametrize(
     "name",
-    ["figure-3", *(pytest.param(name, marks=pytest.mark.slow) for name in ("figure-6", "figure-9", "figure-14-linf"))],
+    ["figure-3", *(pytest.param(name, marks=pytest.mark.slow) for name in ("figure-9", "figure-14-linf"))],
 )
 def test_tables_come_from_the_measurement(name: str, tmp_path: Path, seed: int) -> None:
     configuration = figure_configuration(name).scaled(
@@ -147,10 +150,9 @@ def test_tables_come_from_the_measurement(name: str, tmp_path: Path, seed: int) 
     run.save(tmp_path / "out")
     notes = " ".join(run.notes)
     assert ("80 % of the training images" in notes) == (name in ("figure-9", "figure-14-linf"))
-    assert ("a table for every weight decay" in notes) == (name == "figure-6")
     for table in run.result.tables.values():
         row = table.depths[1]
-        assert bool(row.layerwise.values) == (name == "figure-6")
+        assert not row.layerwise.values
         assert bool(row.fixed) == bool(row.train_all.values) == (name in ("figure-9", "figure-14-linf"))
         assert row.train_only.values
 
@@ -162,7 +164,7 @@ def test_what_is_trained_is_not_trained_again(trained: Callable[[str], Trained],
     again = run_figure(tiny("figure-12"), digits(), folder, seed=seed)
     assert again.result == first.run.result
     assert {path: path.stat().st_mtime_ns for path in folder.glob("*.safetensors")} == kept
-    assert len(kept) == 4
+    assert len(kept) == 8
 
 
 def test_a_stop_says_so_and_can_go_on(tmp_path: Path, seed: int) -> None:
@@ -179,10 +181,12 @@ def test_a_stop_says_so_and_can_go_on(tmp_path: Path, seed: int) -> None:
 
 def tiny_tables() -> FigureConfiguration:
     """Two tables of one depth."""
-    small = figure_configuration("figure-6").scaled(
+    small = figure_configuration("figure-3").scaled(
         width=0.125, layers=10, epochs=1, batch=30, images=60, seeds=1, depths=(1,)
     )
-    return replace(small, networks=small.networks[-1:])
+    (network,) = small.networks
+    wider = replace(network, blueprint=network.blueprint.resized(width=0.25, layers=None))
+    return replace(small, networks=(network, wider))
 
 
 @pytest.fixture(scope="module")
@@ -190,6 +194,44 @@ def tables(tmp_path_factory: pytest.TempPathFactory, seed: int) -> Trained:
     folder = tmp_path_factory.mktemp("tables")
     run = run_figure(replace(tiny_tables(), is_miniature=False), digits(), folder, seed=seed)
     return Trained(folder, run, ())
+
+
+def tiny_phases() -> FigureConfiguration:
+    small = figure_configuration("figure-13").scaled(
+        width=0.125, layers=10, epochs=1, batch=30, images=60, seeds=1, depths=(1, 2)
+    )
+    return replace(small, networks=small.networks[-1:])
+
+
+def test_every_phase_has_the_better_weight_decay(tmp_path: Path, seed: int) -> None:
+    run = run_figure(tiny_phases(), digits(), tmp_path, seed=seed)
+    assert isinstance(run.result, PhaseTables)
+    assert "better on 20 % of the training images" in " ".join(run.notes)
+    (phases,) = run.result.tables.values()
+    assert [(each.way, each.depth) for each in phases] == [
+        (way, depth) for way in ("layer-wise", "joint") for depth in (1, 2)
+    ]
+    # The first phase has nothing below it, so that both ways share it.
+    assert replace(phases[0], way="joint") == phases[2]
+    for phase, kind in zip(phases, ("train only", "layer-wise", "train only", "joint"), strict=True):
+        scores = {}
+        for decay in ("0.0001", "0.0005"):
+            (folder,) = tmp_path.glob(f"*-decay-{decay}")
+            name = f"seed-{seed}-depth-{phase.depth}-{kind.replace(' ', '-')}-*.json"
+            record = json.loads(next((folder / "trainings").glob(name)).read_text())
+            scores[float(decay)] = (record["validation_score"], record["score"])
+        assert scores[phase.weight_decay][0] == max(score for score, _ in scores.values())
+        assert scores[phase.weight_decay][1] == phase.accuracy
+
+
+def test_phases_go_on_after_a_stop(tmp_path: Path, seed: int) -> None:
+    stopped = run_figure(tiny_phases(), digits(), tmp_path, seed=seed, max_seconds=0.0)
+    assert not stopped.is_complete
+    first = run_figure(tiny_phases(), digits(), tmp_path, seed=seed)
+    kept = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.safetensors")}
+    assert run_figure(tiny_phases(), digits(), tmp_path, seed=seed).result == first.result
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.safetensors")} == kept
+    assert len(kept) == 6
 
 
 def test_several_tables_are_not_compared(tables: Trained) -> None:
