@@ -1,6 +1,6 @@
 """What the image experiments of [allenzhu] cost at their published sizes; `unweave reproduce` runs them.
 
-    python benchmarks/feature_correction_figures.py
+python benchmarks/feature_correction_figures.py
 """
 
 from command_line import parser_of
