@@ -16,9 +16,10 @@ from unweave.reproduce.fiedler.derivative_sources import EntrywiseDifferences
 from unweave.reproduce.fiedler.entangled import (
     a_priori_bound,
     drift_constant,
+    entangled_weights,
     hessians_needed,
     largest_hessian,
-    entangled_weights,
+    normalised,
 )
 from unweave.reproduce.fiedler.entangled_metrics import projector_gap
 
@@ -66,7 +67,7 @@ class MeasuredHessians:
         source = EntrywiseDifferences(CallableOracle(network, inputs=network.inputs))
         exact, measured = _as_rows(network.hessians(points)), _as_rows(source.hessians(points))
         hidden = np.concatenate(entangled_weights(network, np.zeros(network.inputs))[:-1])
-        span = np.linalg.qr(pack_squares(hidden[: len(hidden) - unseen]).T)[0]
+        span = np.linalg.qr(pack_squares(normalised(hidden)[: len(hidden) - unseen]).T)[0]
         inside, scale = (exact @ span) @ span.T, 1.0 / np.sqrt(len(exact))
         error = float(np.max(np.linalg.norm(exact - measured, axis=1)))
         return cls(scale * exact, scale * measured, scale * inside, error, span)
@@ -149,9 +150,10 @@ EXPERIMENT = Experiment(
         "needed": "points that the tail bound asks for",
     },
     notes=(
-        "Unseen 0 is Theorem 4.1, unseen 1 Proposition 4.2, with the span of the neurons that reach the outputs: that of "
-        "projected Hessians (4.45) is not smaller, as drift has a part along the unseen neuron. The statement holds where the "
-        "error is at most the bound, the ratio of Lemma 4.3 at most 1 and those of Lemma 4.4 at least 1.",
+        "Unseen 0 is Theorem 4.1, unseen 1 Proposition 4.2, there with the span of the neurons that reach the outputs: "
+        "that of projected Hessians (4.45) is not smaller, as drift has a part along the unseen neuron.",
+        "The statements hold where the error is at most the bound, the ratio of Lemma 4.3 at most 1 and those of "
+        "Lemma 4.4 at least 1.",
         "The printed constant is universal and unspecified: the drift is bounded by the explicit constant of the proof "
         "times the radius, with the inner product of (4.43) over the layers before.",
         "The printed denominators sqrt(alpha/2 - C^2) rest on ||M M' - N N'|| <= ||M - N||^2, which is wrong; "
