@@ -61,6 +61,13 @@ def test_a_neuron_without_a_way_to_the_outputs_is_not_seen(seed: int) -> None:
     assert np.linalg.norm(found.exact @ direction) < 1e-3 * np.linalg.norm(found.exact)
 
 
+def test_outputs_at_one_point_show_no_more_than_the_last_hidden_units(seed: int) -> None:
+    # [fiedler, (4.44)] asks for as many independent Hessians as there are hidden neurons; linear outputs have fewer.
+    network = teacher(8, (7, 4, 12), "identity", seed).network
+    hessians = network.hessians(np.random.default_rng(seed).standard_normal((1, 8)))[0]
+    assert np.linalg.matrix_rank(hessians) == 4
+
+
 def test_printed_and_corrected_bounds_agree_without_errors_of_differences() -> None:
     exact = a_priori_bound(learnability=0.5, drift=0.1)
     assert printed_bound(learnability=0.5, drift=0.1, differentiation_error=0.0) == pytest.approx(exact)

@@ -155,7 +155,7 @@ def _rows(neurons: str, small: str, scale: Scale) -> Sequence[Settings]:
             "neurons": small,
             "samples": 5_000,
             "fresh": 2_000,
-            "steps": 60_000,
+            "steps": 20_000,
             "radius": 50.0,
         },
         Scale.USUAL: {"inputs": 50, "neurons": neurons, "samples": 50_000, "fresh": 20_000, "steps": 150_000}

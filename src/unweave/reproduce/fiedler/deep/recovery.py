@@ -63,13 +63,13 @@ class RecoveredTeacher:
 
     def assigned_otherwise(self, directions: np.ndarray, published: LayerAssignment) -> dict[str, LayerAssignment]:
         """Layers with other radii where that of the work does not separate, and by the null space (ours)."""
+        by_null_space = {"null_space": self._labels(NullSpaceLabels(counts_layers=True), directions)}
+        if len(self.teacher.architecture.widths) > 2:
+            return by_null_space
         rules = FarHessianLabels(radii=OTHER_RADII)
         score, gap = rules.accepted
         fits = published.gap >= gap and published.spectrum[self.teacher.architecture.widths[0] - 1] >= score
-        return {
-            "radii": published if fits else self._labels(rules, directions),
-            "null_space": self._labels(NullSpaceLabels(counts_layers=True), directions),
-        }
+        return by_null_space | {"radii": published if fits else self._labels(rules, directions)}
 
     def matrices(self, directions: np.ndarray, assignment: LayerAssignment) -> LayerRows | None:
         """Directions of every layer, the output layer last; none if the widths are wrong."""

@@ -186,7 +186,7 @@ class _Rows:
 
 
 def _repetitions(derivatives: str) -> dict[Scale, int]:
-    return {Scale.QUICK: 3, Scale.USUAL: 5 if derivatives == EXACT else 4, Scale.FULL: 10}
+    return {Scale.QUICK: 2, Scale.USUAL: 5 if derivatives == EXACT else 4, Scale.FULL: 10}
 
 
 def _row(printed: Mapping[tuple[str, str], Sequence[float]], settings: Settings) -> Sequence[float]:
