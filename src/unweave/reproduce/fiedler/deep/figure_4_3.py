@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 
 from unweave.reproduce.experiment import Experiment, Scale, Settings
-from unweave.reproduce.fiedler.deep.concentration import PUBLISHED_ROWS, QUICK_ROWS, ConcentrationRows, measure_recovery
+from unweave.reproduce.fiedler.deep.concentration import PUBLISHED_ROWS, ConcentrationRows, measure_recovery
 from unweave.reproduce.fiedler.deep.pictures import draw_recovered_shares
 
 ROWS = {
-    Scale.QUICK: QUICK_ROWS,
+    Scale.QUICK: ConcentrationRows(20, 4, (24, 56, 112), (1e-2, 10.0), ((2, 1.0),)),
     Scale.USUAL: ConcentrationRows(20, 4, (24, 40, 56, 72, 80, 88, 104), (1e-2, 1e-1, 1.0, 10.0)),
     Scale.FULL: PUBLISHED_ROWS,
 }

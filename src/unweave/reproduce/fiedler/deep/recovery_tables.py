@@ -92,7 +92,7 @@ def entangled_weights_table(derivatives: str) -> Experiment:
         title=f"errors of the span and of entangled weights, {WORDS[derivatives]}",
         settings=_Rows(derivatives, SHAPES, SMALL_SHAPES),
         measure=measure_entangled_weights,
-        repetitions=_repetitions(derivatives),
+        repetitions=_repetitions(derivatives) | {Scale.QUICK: 1},
         columns={"subspace": "subspace error"}
         | ERROR_WORDS
         | {"false_positives": "false positives", "span_seconds": "s span", "power_seconds": "s power"},
