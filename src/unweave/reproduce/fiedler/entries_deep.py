@@ -86,6 +86,7 @@ DEEP: tuple[Entry, ...] = (
         number="figure-4.3",
         shows="entangled weights found, and false ones, by radius, depth, shape and neurons",
         file="fiedler.deep.figure_4_3",
+        quick_seconds=2.0,
         published_cost=PICTURES,
     ),
     Entry(

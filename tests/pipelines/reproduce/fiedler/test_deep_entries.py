@@ -65,7 +65,7 @@ def found_directions_have_a_floor(rows: Rows) -> bool:
     """With true directions the descent ends lower than with found ones, and both far below where they began."""
     ends = {row.settings["directions"]: row.values("mean_error")[0] for row in rows if row.values("mean_error")}
     fall = all(
-        row.curves("mean_errors")[0][-1] < 0.1 * row.curves("mean_errors")[0][0] for row in rows if row.curves("steps")
+        row.curves("mean_errors")[0][-1] < 0.3 * row.curves("mean_errors")[0][0] for row in rows if row.curves("steps")
     )
     return fall and all(ends["true"] < end for source, end in ends.items() if source != "true") and len(ends) > 1
 
