@@ -226,7 +226,7 @@ def test_words_about_experiments_hold_no_figures() -> None:
 
 def test_tables_before_name_a_command_that_exists() -> None:
     named = {each for text in PAGES.values() for _, each in SEEN_BEFORE.findall(text) if each}
-    assert "deep_tables.py" in named
+    assert "halfspaces.py" in named
     assert {each for each in named if not (ROOT / "benchmarks" / each).exists()} == set()
 
 

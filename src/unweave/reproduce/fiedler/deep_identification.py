@@ -10,7 +10,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from math import ceil, log
 
 import numpy as np
 
@@ -18,7 +17,6 @@ from unweave.arrays import Atoms
 from unweave.exceptions import InvalidInput, StageFailed
 from unweave.identification.peeling.layer_assignment import LayerAssignment, LayerRows
 from unweave.networks.network import Network
-from unweave.numerics.matrix_subspace import MatrixSubspace, span_of_hessians
 from unweave.oracles.oracle import Oracle
 from unweave.reproduce.fiedler import deep_diagnostics as checks
 from unweave.reproduce.fiedler.deep_labels import Architecture, EntangledRecovery, FarHessianLabels, Labelling
@@ -31,6 +29,7 @@ from unweave.reproduce.fiedler.direction_clusters import (
     without_outputs,
 )
 from unweave.reproduce.fiedler.entangled_metrics import projector_gap, uniform_error
+from unweave.reproduce.fiedler.entangled_recovery import EntangledSearch, measured_span
 from unweave.reproduce.fiedler.power_ends import ManyStartsPower
 from unweave.result import Diagnostic, Outcome, Verdict
 
@@ -50,7 +49,7 @@ class DeepReference:
         completion: the fit.
         diagnostics: every assumption that was checked.
         queries: answers asked, by stage.
-        seconds: time, by stage.
+        seconds: time, by stage; of the span and of the power method on the CPU.
     """
 
     outcome: Outcome
@@ -179,31 +178,15 @@ class _ReferenceRun:
             if diagnostic.verdict is Verdict.FAIL:
                 raise StageFailed(f"{diagnostic.name} is {diagnostic.value:.3g}: {diagnostic.advice}.")
 
-    def _span(self, derivatives: DerivativeSource, spread: float) -> tuple[np.ndarray, np.ndarray, MatrixSubspace]:
-        """Hessians at Gaussian points around the base point, and their span [fiedler, Alg. 4.1, lines 1 to 3]."""
-        inputs, count = self.architecture.inputs, self.settings.hessians_per_neuron * self.architecture.neurons
-        points = spread / np.sqrt(inputs) * self.rng.standard_normal((count, inputs))
-        hessians = derivatives.hessians(points)
-        matrices = hessians.reshape(-1, hessians.shape[2])
-        if min(matrices.shape) < self.architecture.visible:
-            raise StageFailed(
-                f"{matrices.shape} numbers of Hessians can't span {self.architecture.visible} dimensions."
-            )
-        return points, hessians, span_of_hessians(matrices, inputs=inputs, rank=self.architecture.visible)
-
     def _recover(self, derivatives: DerivativeSource) -> None:
         """Find entangled weights at a point [fiedler, Alg. 4.1]."""
-        center, neurons = np.zeros(self.architecture.inputs), self.architecture.neurons
-        began = time.perf_counter()
-        points, hessians, subspace = self._span(derivatives, self.settings.spread)
-        spanned = time.perf_counter()
-        starts = ceil(self.settings.starts_factor * neurons * log(max(neurons, 2)))
-        ends = self.settings.power(subspace, self.rng, starts=starts)
-        ascended = time.perf_counter()
-        gradients = derivatives.gradients(center[None])[0]
-        recovery = EntangledRecovery(center, points, hessians, subspace, ends, gradients)
-        self._update(recovery=recovery, seconds={"span": spanned - began, "power method": ascended - spanned})
+        recovery, seconds = self._search()(derivatives, self.architecture, self.rng)
+        self._update(recovery=recovery, seconds=seconds)
         self._diagnose(checks.recovery_quality(recovery, self.architecture))
+
+    def _search(self) -> EntangledSearch:
+        settings = self.settings
+        return EntangledSearch(settings.hessians_per_neuron, settings.spread, settings.starts_factor, settings.power)
 
     def _assign(self, derivatives: DerivativeSource) -> None:
         """Tell their layers apart [fiedler, Alg. 4.2], or by another labelling."""
@@ -269,7 +252,8 @@ class _ReferenceRun:
         error = float(np.max(np.linalg.norm(difference[0], axis=1))) * 4.0 / 3.0
         learnability = recovery.subspace.learnability
         self._diagnose(checks.differentiation_quality(learnability=learnability, hessian_error=error, spread=spread))
-        _, _, narrow = self._span(derivatives, self.settings.spread / 3.0)
+        points = self._search().points(self.architecture, self.rng, shrunk=1.0 / 3.0)
+        _, narrow = measured_span(derivatives, points, rank=self.architecture.visible)
         self._diagnose(checks.radius_quality(projector_gap(recovery.subspace.basis, narrow.basis)))
 
     def _recovery(self) -> EntangledRecovery:
