@@ -72,15 +72,20 @@ def judge(
     inputs: tuple[int, int] = (2, 7),
     rows: tuple[int, int] = (2_000, 20_000),
     most: int = 1,
+    one_sided: bool = False,
 ) -> Judged:
-    """Plant, fit and judge."""
+    """Plant, fit and judge; one-sided noise flips the labels of one class alone."""
     rng = np.random.default_rng([1, seed])
     count = int(rng.integers(inputs[0], inputs[1] + 1))
     shape, samples = kind(rng, count), int(np.exp(rng.uniform(*np.log(rows))))
     truth = plant(rng, count)
     plain = shape.draw(rng, samples)
     outside, inside = ENCODINGS[int(rng.integers(len(ENCODINGS)))]
-    is_active = truth.is_active(plain) ^ (rng.random(samples) < rng.uniform(*noise))
+    is_active = truth.is_active(plain)
+    is_flipped = rng.random(samples) < rng.uniform(*noise)
+    if one_sided:
+        is_flipped &= is_active == (rng.random() < 0.5)
+    is_active = is_active ^ is_flipped
     again = planted.repeated(rng, samples, most)
     plain, is_active = plain[again], is_active[again]
     if len(np.unique(is_active)) < 2:
@@ -146,6 +151,7 @@ VARIANTS: dict[str, dict] = {
     "no union": {"plant": no_union},
     "no union, label noise": {"plant": no_union, "noise": (0.01, 0.1)},
     "label noise": {"noise": (0.001, 0.15)},
+    "label noise, one class": {"noise": (0.001, 0.2), "one_sided": True},
     "few samples": {"rows": (2, 400)},
     "offset 1e5": {"kind": planted.far_away},
     "constant column": {"kind": planted.constant_column, "inputs": (3, 7)},

@@ -18,6 +18,16 @@ def test_regression_limits_hold_for_all_rows_together(seed: int) -> None:
     assert 0.93 < share < 0.98
 
 
+def test_labels_flipped_inside_excuse_no_wrong_ones_outside(seed: int) -> None:
+    """A missing half space of 2 % of the inputs was said to hold 0 % at most: nothing is flipped where it lies."""
+    rng = np.random.default_rng(seed)
+    points = rng.standard_normal((2_000, 3))
+    is_known, is_other = points[:, 0] >= 0.5, (points[:, 0] < 0.5) & (points[:, 1] >= 2.0)
+    is_active = (is_known & (rng.random(2_000) > 0.15)) | is_other
+    faces = LowestLayerEvidence().face_evidence(points, is_active, np.eye(3)[:1], np.array([0.5]))
+    assert faces.missing_share > np.mean(is_other) > 0.005
+
+
 @pytest.mark.parametrize(
     ("values", "continuous", "spare"),
     [

@@ -37,6 +37,9 @@ HONEST = {Verdict.RIGHT, Verdict.PARTLY_RIGHT, Verdict.HONEST_NO}
         ("half spaces", "heavy tails, label noise", 103808621),
         # A curved boundary as near to two half spaces as was claimed: the judge was wrong.
         pytest.param("half spaces", "no union, label noise", 920000017, marks=pytest.mark.slow),
+        # One half space was found as its complement, and the one that was missing lay inside of that.
+        ("half spaces", "repeated rows, label noise", 91391910),
+        pytest.param("half spaces", "label noise", 91391917, marks=pytest.mark.slow),
         # A neuron was missing that shows at one held out row, by 26 standard deviations of what was called noise.
         ("relu network", "rare neurons, noise", 920000003),
         # Outliers of the noise were two neurons, at nine rows each.

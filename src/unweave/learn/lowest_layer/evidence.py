@@ -8,6 +8,7 @@ from scipy import stats
 
 from unweave.arrays import Atoms, PerNeuron, PerPoint, PointMask, Points, Vector
 from unweave.learn.base import SampleRules
+from unweave.learn.lowest_layer.missing import largest_missing, upper_count
 from unweave.result import Diagnostic, at_least, at_most
 
 Thresholds = PerNeuron
@@ -28,7 +29,7 @@ class FaceEvidence:
             they are accidents.
         own: active samples that only this half space explains, less those that noise explains, one per half space.
         wrong_share: upper limit of `disagreement` for all inputs.
-        missing_share: upper limit of the share of inputs that are active and in no half space, noise taken off.
+        missing_share: upper limit of the share of inputs that are active and in no half space.
     """
 
     angles: PerNeuron
@@ -143,10 +144,7 @@ class LowestLayerEvidence:
             ]
         )
         alone = is_active & (depth >= 0) & (second < 0)
-        quiet = depth < 0
         own = [float(np.sum(alone & (owner == i))) - quiet_noise * np.sum(owner == i) for i in range(len(directions))]
-        # Noise is taken off only as far as it is certain.
-        certain = max(noise - 2.0 * np.sqrt(noise / max(int(deep.sum()), 1)), 0.0) * np.count_nonzero(quiet)
         rarest = min((float(np.mean(arguments[:, i] >= 0)) for i in range(len(directions))), default=0.0)
         excess, chance = _excess_outside(is_wrong, deep=deep, outside=outside, noise=noise)
         return FaceEvidence(
@@ -163,7 +161,7 @@ class LowestLayerEvidence:
             ),
             own=np.array(own),
             wrong_share=self._upper(int(np.count_nonzero(is_wrong))) / len(points),
-            missing_share=max(self._upper(int(np.count_nonzero(is_wrong & quiet))) - certain, 0.0) / len(points),
+            missing_share=largest_missing(points, is_wrong, deep=deep, quiet=depth < 0, confidence=self.confidence),
         )
 
     def face_diagnostics(self, faces: FaceEvidence) -> list[Diagnostic]:
@@ -256,7 +254,7 @@ class LowestLayerEvidence:
 
     def _upper(self, count: int, *, of: int = 1) -> float:
         """Give the upper limit of the mean of a Poisson count; of several at once if there are more."""
-        return float(stats.chi2.ppf(1.0 - (1.0 - self.confidence) / of, 2 * (count + 1)) / 2)
+        return upper_count(count, confidence=1.0 - (1.0 - self.confidence) / of)
 
     def _angle(
         self,

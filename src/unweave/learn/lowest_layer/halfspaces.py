@@ -300,6 +300,10 @@ class HalfspaceUnion:
         evidence, held = self.evidence, split.held
         is_active = held.is_second == is_second_inside
         faces = evidence.face_evidence(held.points, is_active, layer.directions, layer.thresholds)
+        if len(layer.directions) == 1:
+            # The complement of one half space is another one, so that either class may be the one inside of more.
+            other = evidence.face_evidence(held.points, ~is_active, -layer.directions, -layer.thresholds)
+            faces = replace(faces, missing_share=max(faces.missing_share, other.missing_share))
         diagnostics = (
             *split.checks,
             *evidence.face_diagnostics(faces),
