@@ -148,4 +148,4 @@ def test_the_base_install_brings_no_optional_package() -> None:
 def test_all_means_all() -> None:
     extras = PROJECT["optional-dependencies"]
     (everything,) = extras["all"]
-    assert set(everything.removeprefix("unweave[").removesuffix("]").split(",")) == set(extras) - {"all", "dev"}
+    assert set(everything.removeprefix("unweave[").removesuffix("]").split(",")) == set(extras) - {"all", "dev", "docs"}

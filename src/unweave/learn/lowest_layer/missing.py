@@ -43,7 +43,8 @@ def largest_missing(
     flipped = min(_limit(is_wrong, deep, -CERTAIN), _limit(is_wrong, _away(points, is_wrong, quiet), -CERTAIN))
     seen = upper_count(int(np.count_nonzero(is_wrong & quiet)), confidence=confidence) - flipped * outside
     shown = 1.0 - flipped - _limit(is_wrong, deep, CERTAIN)
-    return float(np.clip(max(seen, least) / max(shown, np.finfo(float).tiny) / max(len(points), 1), 0.0, 1.0))
+    # Where all that could show it may be hidden, nothing is known.
+    return min(max(seen, least) / (shown * max(len(points), 1)), 1.0) if shown > 0.0 else 1.0
 
 
 def _limit(is_wrong: PointMask, part: PointMask, errors: float) -> float:

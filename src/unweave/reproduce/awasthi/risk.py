@@ -16,9 +16,10 @@ from math import factorial
 import numpy as np
 from jaxtyping import Float64
 from scipy.special import ndtr, owens_t
+from scipy.stats import norm
 
 from unweave.arrays import Atoms, PerNeuron, Vector
-from unweave.learn.relu_network.units import normal_density, relu_coefficient, unit_parameters
+from unweave.learn.relu_network.units import relu_coefficient, unit_parameters
 from unweave.networks.network import Network
 
 Square = Float64[np.ndarray, "neurons others"]
@@ -62,7 +63,12 @@ def risk_by_order(one: Network, other: Network, *, highest: int) -> Float64[np.n
     return np.array(terms)
 
 
-def relu_products(directions: Atoms, biases: PerNeuron, others: Atoms, other_biases: PerNeuron) -> Square:
+def relu_products(
+    directions: Atoms,
+    biases: PerNeuron,
+    others: Float64[np.ndarray, "others inputs"],
+    other_biases: Float64[np.ndarray, "others"],
+) -> Square:
     """Give ``E[relu(<w, x> + b) relu(<w', x> + c)]`` for all pairs of unit directions."""
     cosines = np.clip(directions @ others.T, -1.0, 1.0)
     b, c = np.broadcast_arrays(biases[:, None], other_biases)
@@ -71,7 +77,7 @@ def relu_products(directions: Atoms, biases: PerNeuron, others: Atoms, other_bia
     s = np.sqrt(1 - r**2)
     joint = np.exp(-(b**2 - 2 * r * b * c + c**2) / (2 * s**2)) / (2 * np.pi * s)
     apart = (b * c + r) * bivariate_cdf(b, c, r) + s**2 * joint
-    apart += c * normal_density(b) * ndtr((c - r * b) / s) + b * normal_density(c) * ndtr((b - r * c) / s)
+    apart += c * norm.pdf(b) * ndtr((c - r * b) / s) + b * norm.pdf(c) * ndtr((b - r * c) / s)
     return np.where(is_same, _same(b, c), np.where(is_opposite, _opposite(b, c), apart))
 
 
@@ -116,10 +122,10 @@ def _units(network: Network) -> _Units:
 def _same(b: Square, c: Square) -> Square:
     """``E[relu(t + b) relu(t + c)]``."""
     low, high = np.minimum(b, c), np.maximum(b, c)
-    return (1 + b * c) * ndtr(low) + high * normal_density(low)
+    return (1 + b * c) * ndtr(low) + high * norm.pdf(low)
 
 
 def _opposite(b: Square, c: Square) -> Square:
     """``E[relu(t + b) relu(-t + c)]``."""
-    inside = (b * c - 1) * (ndtr(c) - ndtr(-b)) + b * normal_density(c) + c * normal_density(b)
+    inside = (b * c - 1) * (ndtr(c) - ndtr(-b)) + b * norm.pdf(c) + c * norm.pdf(b)
     return np.where(b + c > 0, inside, 0.0)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
+from jaxtyping import Float64
 from scipy.optimize import linear_sum_assignment
 
 from unweave.activations import Activation
@@ -36,7 +37,7 @@ def turned(row: Vector, angle: float, rng: np.random.Generator) -> Vector:
     return np.cos(angle) * row + np.sin(angle) * across / np.linalg.norm(across)
 
 
-def row_angles(truth: Atoms, found: Atoms, *, is_signed: bool) -> PerNeuron:
+def row_angles(truth: Atoms, found: Float64[np.ndarray, "found inputs"], *, is_signed: bool) -> PerNeuron:
     """Measure the angle in degrees of every true row to its own found one; 90 where there is none."""
     cosines = truth @ found.T if is_signed else np.abs(truth @ found.T)
     mine, its = linear_sum_assignment(-cosines)
