@@ -65,7 +65,11 @@ def test_whitening_decorrelates_what_images_have(seed: int) -> None:
     images = (rng.standard_normal((400, 12)) @ rng.standard_normal((12, 12))).reshape(400, 3, 2, 2).astype(np.float32)
     whitening = ZcaWhitening.of(images)
     given = torch.from_numpy(images)
-    found = whitening(torch.nn.Identity(), given, torch.zeros(400, dtype=torch.int64), torch.Generator()).flatten(start_dim=1).numpy()
+    found = (
+        whitening(torch.nn.Identity(), given, torch.zeros(400, dtype=torch.int64), torch.Generator())
+        .flatten(start_dim=1)
+        .numpy()
+    )
     covariance = np.cov(images.reshape(400, -1).T.astype(np.float64), bias=True)
     values = np.linalg.eigvalsh(covariance)
     expected = values / (values + 0.1 * values.mean())
