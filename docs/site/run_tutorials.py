@@ -7,6 +7,7 @@ python docs/site/run_tutorials.py --check      # change nothing; fail where word
 
 import argparse
 import json
+import os
 import platform
 import re
 import sys
@@ -27,6 +28,8 @@ CELL_SECONDS = 300
 def executed(notebook: Path, folder: Path) -> Any:
     """Run a notebook in a folder, where it may write files."""
     cells = nbformat.read(notebook, as_version=4)
+    # Kernels show pictures, whatever backend others are told to take.
+    os.environ.pop("MPLBACKEND", None)
     NotebookClient(cells, timeout=CELL_SECONDS, resources={"metadata": {"path": str(folder)}}).execute()
     for cell in cells.cells:
         cell.metadata = {}

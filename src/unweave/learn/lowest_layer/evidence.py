@@ -8,7 +8,7 @@ from scipy import stats
 
 from unweave.arrays import Atoms, PerNeuron, PerPoint, PointMask, Points, Vector
 from unweave.learn.base import SampleRules
-from unweave.learn.lowest_layer.missing import largest_missing, upper_count
+from unweave.learn.lowest_layer.layer import largest_missing, upper_count
 from unweave.result import Diagnostic, at_least, at_most
 
 Thresholds = PerNeuron
