@@ -8,6 +8,7 @@ from typing import Any
 from mkdocs.structure.files import File
 
 import bibliography
+import example_report
 import names
 import notebooks
 
@@ -60,6 +61,7 @@ def on_files(files: Any, config: Any) -> Any:
     made |= {f"code/{module.removeprefix('unweave.').replace('.', '/')}.md": _code_page(module) for module in modules}
     for notebook in sorted((PAGES / "tutorials").glob("*.ipynb")):
         made[f"tutorials/{notebook.stem}.md"] = notebooks.page(notebook)
+    made["tutorials/onnx-report.html"] = example_report.report_of(PAGES / "tutorials" / "onnx-and-apis.ipynb")
     for place, text in made.items():
         files.append(File.generated(config, place, content=text))
     return files

@@ -8,7 +8,6 @@ python docs/site/run_tutorials.py --check      # change nothing; fail where word
 import argparse
 import json
 import os
-import platform
 import re
 import sys
 import tempfile
@@ -19,8 +18,6 @@ import nbformat
 from nbclient import NotebookClient
 
 TUTORIALS = Path(__file__).parents[1] / "tutorials"
-# What a notebook may leave behind that its page links to, under the name that it has there.
-KEPT_FILES = {"onnx-and-apis": {"report.html": "onnx-report.html"}}
 NUMBER = re.compile(r"[-+]?(?:\d[\d,_]*(?:\.\d*)?|\.\d+)(?:e[-+]?\d+)?", re.IGNORECASE)
 CELL_SECONDS = 300
 
@@ -71,14 +68,9 @@ def check(notebook: Path, folder: Path) -> list[str]:
 
 
 def keep(notebook: Path, folder: Path) -> None:
-    """Run a notebook and keep it, and the files that its page links to."""
+    """Run a notebook and keep it."""
     cells = executed(notebook, folder)
     notebook.write_text(json.dumps(cells, indent=1, ensure_ascii=False, sort_keys=True) + "\n", encoding="utf-8")
-    for name, place in KEPT_FILES.get(notebook.stem, {}).items():
-        # Of the machine that it was made on, a page that everybody reads names no more than the kind.
-        page = (folder / name).read_text(encoding="utf-8")
-        page = page.replace(platform.platform(), f"{platform.system()} {platform.machine()}")
-        (notebook.parent / place).write_text(page, encoding="utf-8")
 
 
 def main() -> int:

@@ -1,34 +1,31 @@
 """Quick forms of reproductions, run as the command runs them."""
 
-from collections.abc import Sequence
+from collections.abc import Set
 from importlib import import_module
+from math import isfinite
 from pathlib import Path
 
-from unweave.reproduce.experiment import Row, Scale
-from unweave.reproduce.measured import run_experiment
+from unweave.reproduce.experiment import Scale
+from unweave.reproduce.measured import MeasuredRows, run_experiment
 from unweave.reproduce.registry import Request
 
 
-def quick_rows(file: str, out: Path) -> Sequence[Row]:
-    """All rows of the experiment of a file below `reproduce`; its pictures and files are made, too."""
+def quick_run(file: str, out: Path) -> MeasuredRows:
+    """The experiment of a file below `reproduce`; its pictures and files are made, too."""
     experiment = import_module(f"unweave.reproduce.{file}").EXPERIMENT
     work, _, name = file.partition(".")
-    request = Request(
-        out=out,
-        data=None,
-        scale=Scale.QUICK,
-        workers=None,
-        sizes={},
-        is_two_classes=False,
-        seed=0,
-        max_seconds=None,
-        tell=lambda *_: None,
-        say=lambda _: None,
-    )
-    found = run_experiment(experiment, work, name, request)
+    found = run_experiment(experiment, work, name, Request(out=out, scale=Scale.QUICK))
     assert found.is_complete
     assert found.report() is not None
     assert all(path.exists() for path in found.save(out))
     for picture, figure in found.pictures().items():
+        assert figure.axes
         figure.savefig(out / picture)
-    return found.rows
+    return found
+
+
+def assert_finite(found: MeasuredRows, *, but: Set[str] = frozenset()) -> None:
+    """All numbers of all rows are numbers, but for columns that may be infinite."""
+    for row in found.rows:
+        for name in set(found.experiment.columns) - but:
+            assert all(map(isfinite, row.values(name))), (row.settings, name)

@@ -1,7 +1,7 @@
 """What `unweave reproduce` lists and runs: the numbered items of works, named by a work's key and a number."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -41,15 +41,15 @@ class Request:
     """
 
     out: Path
-    data: Path | None
-    scale: Scale
-    workers: Workers
-    sizes: dict[str, Any]
-    is_two_classes: bool
-    seed: int
-    max_seconds: float | None
-    tell: Callable[[str, int], None]
-    say: Callable[[str], None]
+    data: Path | None = None
+    scale: Scale = Scale.USUAL
+    workers: Workers = None
+    sizes: dict[str, Any] = field(default_factory=dict)
+    is_two_classes: bool = False
+    seed: int = 0
+    max_seconds: float | None = None
+    tell: Callable[[str, int], None] = lambda *_: None
+    say: Callable[[str], None] = lambda _: None
 
 
 @runtime_checkable

@@ -10,7 +10,7 @@ from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Setti
 from unweave.reproduce.fiedler.entangled_metrics import distances_up_to_sign
 from unweave.reproduce.fiedler.frame_bounds import atom_certificate
 from unweave.reproduce.fiedler.incoherence import frame_constant
-from unweave.reproduce.fiedler.near_frames import coefficients_of, near_frame, rotated_span, span_of_squares
+from unweave.reproduce.fiedler.near_frames import PlantedSpan, coefficients_of
 
 # Inputs, neurons, noise of the frame, error of the span.
 PLANTS = ((20, 20, 0.0, 0.001), (20, 20, 0.02, 0.01), (20, 22, 0.0, 0.01), (30, 36, 0.0, 0.01))
@@ -31,12 +31,12 @@ def settings(scale: Scale) -> Sequence[Settings]:
 
 def measure(cell: Cell) -> Numbers:
     """Mix every atom with something else in the span, and compare the eigenvector with the atom."""
-    given = cell.settings
     rng = np.random.default_rng(cell.seed)
-    atoms = near_frame(rng, inputs=int(given["inputs"]), neurons=int(given["neurons"]), noise=float(given["noise"]))
-    error, frame = float(given["error"]), frame_constant(atoms)
-    span = rotated_span(span_of_squares(atoms), rng, error=error)
-    checked = [_checked(matrix, span, atoms, error, frame) for matrix in _mixtures(rng, span, atoms, given["mixture"])]
+    planted = PlantedSpan.of(cell.settings, rng)
+    atoms, span, error, frame = planted.atoms, planted.span, planted.error, frame_constant(planted.atoms)
+    checked = [
+        _checked(matrix, span, atoms, error, frame) for matrix in _mixtures(rng, span, atoms, cell.settings["mixture"])
+    ]
     distances, full, blind = np.array(checked).T
     held = np.isfinite(full)
     return {

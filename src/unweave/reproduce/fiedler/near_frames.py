@@ -1,5 +1,7 @@
 """Atoms near a tight frame, spans at an exact distance to theirs, and the local maximisers of ``Phi`` in a span."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -38,6 +40,31 @@ def near_frame(rng: np.random.Generator, *, inputs: int, neurons: int, noise: fl
         vectors = conditioned_rows(rng, neurons, inputs, condition=1.0)
     vectors = vectors + noise * rng.standard_normal((neurons, inputs)) / np.sqrt(inputs)
     return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+
+
+@dataclass(frozen=True, eq=False)
+class PlantedSpan:
+    """Atoms near a tight frame, and a span at an exact distance to that of their squares.
+
+    Args:
+        atoms: the directions.
+        span: the perturbed span.
+        error: its distance.
+    """
+
+    atoms: Atoms
+    span: MatrixSubspace
+    error: float
+
+    @classmethod
+    def of(cls, settings: Mapping[str, str | int | float], rng: np.random.Generator) -> "PlantedSpan":
+        """Plant what the settings of a cell say: inputs, neurons, noise of the frame, error of the span."""
+        inputs, neurons = int(settings["inputs"]), int(settings["neurons"])
+        atoms, error = (
+            near_frame(rng, inputs=inputs, neurons=neurons, noise=float(settings["noise"])),
+            settings["error"],
+        )
+        return cls(atoms, rotated_span(span_of_squares(atoms), rng, error=float(error)), float(error))
 
 
 def random_atoms(rng: np.random.Generator, *, inputs: int, neurons: int) -> Atoms:

@@ -9,7 +9,7 @@ from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Setti
 from unweave.reproduce.fiedler.entangled_metrics import distances_up_to_sign
 from unweave.reproduce.fiedler.frame_bounds import spectral_dichotomy
 from unweave.reproduce.fiedler.incoherence import frame_constant
-from unweave.reproduce.fiedler.near_frames import near_frame, rotated_span, span_of_squares
+from unweave.reproduce.fiedler.near_frames import PlantedSpan
 from unweave.reproduce.fiedler.subspace_power import spectral_step, top_eigenpairs, with_positive_top
 
 # Inputs, neurons, noise of the frame, error of the span.
@@ -29,11 +29,9 @@ def settings(scale: Scale) -> Sequence[Settings]:
 
 def measure(cell: Cell) -> Numbers:
     """Ascend by [fiedler, Alg. 2.1] from random matrices of the span."""
-    given = cell.settings
     rng = np.random.default_rng(cell.seed)
-    atoms = near_frame(rng, inputs=int(given["inputs"]), neurons=int(given["neurons"]), noise=float(given["noise"]))
-    error, frame = float(given["error"]), frame_constant(atoms)
-    span = rotated_span(span_of_squares(atoms), rng, error=error)
+    planted = PlantedSpan.of(cell.settings, rng)
+    atoms, span, error, frame = planted.atoms, planted.span, planted.error, frame_constant(planted.atoms)
     values, vectors, falls, moved = ascended(span, rng.standard_normal((STARTS, span.rank)))
     levels = spectral_dichotomy(error=error, frame=frame)
     good = values**2 >= levels.good

@@ -18,10 +18,7 @@ Claim = Callable[[Sequence[Row]], bool]
 
 
 def quick(folder: Path) -> Request:
-    return Request(
-        out=folder, data=None, scale=Scale.QUICK, workers=None, sizes={}, is_two_classes=False, seed=0,
-        max_seconds=None, tell=lambda *_: None, say=lambda _: None,
-    )  # fmt: skip
+    return Request(out=folder, scale=Scale.QUICK)
 
 
 def by(rows: Sequence[Row], setting: str, column: str) -> dict[object, float]:

@@ -1,18 +1,15 @@
 """Every numbered item of [fiedler, Ch. 4] in its quick form: what it claims holds."""
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
-from math import isfinite
 from pathlib import Path
 from statistics import median
 
 import pytest
 
+from reproductions import assert_finite, quick_run
 from unweave.reproduce.entries import Entry
-from unweave.reproduce.experiment import Row, Scale
+from unweave.reproduce.experiment import Row
 from unweave.reproduce.fiedler.entries_deep import DEEP
-from unweave.reproduce.measured import run_experiment
-from unweave.reproduce.registry import Request
 
 Rows = Sequence[Row]
 
@@ -121,25 +118,9 @@ CLAIMS: dict[str, Callable[[Rows], bool]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("entry", [entry for entry in DEEP if not entry.reason], ids=lambda entry: entry.number)
 def test_what_an_item_claims_holds(entry: Entry, tmp_path: Path) -> None:
-    experiment = import_module(f"unweave.reproduce.{entry.file}").EXPERIMENT
-    request = Request(
-        out=tmp_path,
-        data=None,
-        scale=Scale.QUICK,
-        workers=None,
-        sizes={},
-        is_two_classes=False,
-        seed=0,
-        max_seconds=None,
-        tell=lambda *_: None,
-        say=lambda _: None,
-    )
-    found = run_experiment(experiment, "fiedler", entry.number, request)
-    assert found.is_complete
-    assert all(isfinite(value) for column in experiment.columns for value in each(found.rows, column))
+    found = quick_run(entry.file, tmp_path)
+    assert_finite(found)
     assert CLAIMS[entry.number](found.rows)
-    found.save(tmp_path)
-    assert all(figure.axes for figure in found.pictures().values())
 
 
 def test_every_item_has_a_claim() -> None:

@@ -1,17 +1,14 @@
 """Every item of [fiedler, Ch. 1 to 3] in its quick form: all of it is measured, and what it says holds."""
 
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from reproductions import quick_run
 from unweave.reproduce.entries import Entry
-from unweave.reproduce.experiment import Scale
 from unweave.reproduce.fiedler.entries_shallow import SHALLOW
-from unweave.reproduce.measured import MeasuredRows, run_experiment
-from unweave.reproduce.registry import Request
 
 Values = Callable[[str], np.ndarray]
 # Columns that are no numbers where a theorem does not apply, or where there is nothing of a kind.
@@ -110,23 +107,6 @@ CLAIMS: dict[str, Callable[[Values], bool]] = {
 }
 
 
-def measured(entry: Entry, folder: Path) -> MeasuredRows:
-    request = Request(
-        out=folder,
-        data=None,
-        scale=Scale.QUICK,
-        workers=None,
-        sizes={},
-        is_two_classes=False,
-        seed=0,
-        max_seconds=None,
-        tell=lambda *_: None,
-        say=lambda _: None,
-    )
-    experiment = import_module(f"unweave.reproduce.{entry.file}").EXPERIMENT
-    return run_experiment(experiment, "fiedler", entry.number, request)
-
-
 def first_of_each_file() -> list[Entry]:
     """One item per file: several share one, and show the same numbers."""
     return list({entry.file: entry for entry in reversed(SHALLOW)}.values())
@@ -135,18 +115,15 @@ def first_of_each_file() -> list[Entry]:
 @pytest.mark.slow
 @pytest.mark.parametrize("entry", first_of_each_file(), ids=lambda entry: entry.number)
 def test_every_item_holds_in_its_quick_form(entry: Entry, tmp_path: Path) -> None:
-    found = measured(entry, tmp_path)
+    found = quick_run(entry.file, tmp_path)
     name = entry.file.rpartition(".")[2]
 
     def values(column: str) -> np.ndarray:
         return np.array([row.settings.get(column, (row.values(column) or [np.nan])[0]) for row in found.rows])
 
-    assert found.is_complete
     for column in found.experiment.columns:
         assert column in MAY_BE_EMPTY.get(name, ()) or np.all(np.isfinite(values(column))), column
     assert CLAIMS[name](values)
-    for file, figure in found.pictures().items():
-        figure.savefig(tmp_path / file, dpi=40)
 
 
 def test_every_item_has_a_file_and_a_claim() -> None:

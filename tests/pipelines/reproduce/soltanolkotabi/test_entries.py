@@ -1,28 +1,18 @@
 """Every item of [soltanolkotabi] in its quick form: numbers are finite, and what the item claims holds for them."""
 
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from unweave.reproduce.experiment import Row, Scale
-from unweave.reproduce.measured import MeasuredRows, run_experiment
-from unweave.reproduce.registry import Request
+from reproductions import quick_run
+from unweave.reproduce.experiment import Row
 from unweave.reproduce.soltanolkotabi.entries import ENTRIES
 
 Claim = Callable[[Sequence[Row]], bool]
 # Curves of three networks per size cross one half within this of the published size.
 NEAR = 2.0
-
-
-def run_quickly(file: str, number: str, folder: Path) -> MeasuredRows:
-    request = Request(
-        out=folder, data=None, scale=Scale.QUICK, workers=None, sizes={}, is_two_classes=False, seed=0,
-        max_seconds=None, tell=lambda *_: None, say=lambda _: None,
-    )  # fmt: skip
-    return run_experiment(import_module(f"unweave.reproduce.{file}").EXPERIMENT, "soltanolkotabi", number, request)
 
 
 def all_of(rows: Sequence[Row], holds: Callable[[dict[str, float]], bool]) -> bool:
@@ -84,7 +74,7 @@ def test_every_item_has_a_claim() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.number)
 def test_items_run_and_their_claims_hold(entry, tmp_path: Path) -> None:
-    found = run_quickly(entry.file, entry.number, tmp_path)
+    found = quick_run(entry.file, tmp_path)
     assert found.is_complete
     for row in found.rows:
         for name in found.experiment.columns:

@@ -49,7 +49,7 @@ from unweave.reproduce.allenzhu.images.published import (
     TRAIN_ONLY,
     fixed,
 )
-from unweave.reproduce.allenzhu.images.tangent_kernel import AdamLoop
+from unweave.reproduce.allenzhu.images.tangent_kernel import adam_loop
 from unweave.reproduce.allenzhu.images.visualisation import visualise_features
 
 TableRows = dict[str, dict[int | str, float]]
@@ -230,7 +230,7 @@ def _method_row(training: ImageTraining, name: str, train: Callable[[str, int], 
 
 def _trained_tangent(training: ImageTraining, network: NetworkPlan, name: str, seed: int) -> nn.Module:
     model = training.tangent(network.blueprint, seed)
-    training.train(name, model, network.recipes[0], seed=seed, loop=AdamLoop)
+    training.train(name, model, network.recipes[0], seed=seed, loop=adam_loop)
     return model
 
 

@@ -21,7 +21,7 @@ from unweave.folders import read_file, write_files
 from unweave.reproduce.allenzhu.images.architectures import WideResidualNetwork
 from unweave.reproduce.allenzhu.images.blueprints import Blueprint
 from unweave.reproduce.allenzhu.images.configurations import FigureConfiguration
-from unweave.reproduce.allenzhu.images.tangent_kernel import AdamLoop, TangentNetwork, settle_norms
+from unweave.reproduce.allenzhu.images.tangent_kernel import Loop, TangentNetwork, settle_norms
 from unweave.seals import UNSEALED, check_tensors, seal_tensors
 
 # Told what is trained, and how many trainings are done.
@@ -90,7 +90,7 @@ class ImageTraining:
         *,
         seed: int,
         penalty: Penalty = NO_PENALTY,
-        loop: type[RecipeLoop] | type[AdamLoop] = RecipeLoop,
+        loop: Callable[..., Loop] = RecipeLoop,
     ) -> None:
         """Train all parameters that take gradients, or read what the same training has left.
 

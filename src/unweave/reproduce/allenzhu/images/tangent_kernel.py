@@ -5,7 +5,7 @@ is the linear term alone, by Adam, with parameters t of its own for every class 
 """
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Callable
 from functools import cache
 
 import torch
@@ -16,6 +16,9 @@ from unweave.explore.feature_correction.recipes import BatchTransform, Recipe
 from unweave.explore.feature_correction.subjects import Deadline
 from unweave.explore.feature_correction.training import EVALUATION_ROWS, Penalty, Stream, loss_of, seed_of
 from unweave.reproduce.allenzhu.images.tensors import Images, Logits
+
+# Trains parameters of a model by a penalty, a seed and a deadline, and gives losses.
+Loop = Callable[[nn.Module, list[nn.Parameter], Penalty, int, Deadline], list[float]]
 
 
 class TangentNetwork(nn.Module):
@@ -75,42 +78,30 @@ def settle_norms(network: nn.Module, images: Images) -> None:
     network.eval()
 
 
-@dataclass(frozen=True, eq=False)
-class AdamLoop:
-    """A training loop like `RecipeLoop`, with Adam's steps in place of momentum.
+def adam_loop(recipe: Recipe, inputs: torch.Tensor, labels: torch.Tensor, prepare: BatchTransform | None) -> Loop:
+    """Make a training loop like `RecipeLoop`, with Adam's steps in place of momentum, which gives all losses."""
+    batches = max(min(round(len(inputs) / recipe.batch), len(inputs) // 2), 1)
 
-    Args:
-        recipe: epochs, batches and learning rates.
-        inputs: of training.
-        labels: classes.
-        prepare: what is done to a batch first.
-    """
-
-    recipe: Recipe
-    inputs: torch.Tensor
-    labels: torch.Tensor
-    prepare: BatchTransform | None
-
-    def __call__(
-        self, model: nn.Module, parameters: list[nn.Parameter], penalty: Penalty, seed: int, deadline: Deadline
+    def train(
+        model: nn.Module, parameters: list[nn.Parameter], penalty: Penalty, seed: int, deadline: Deadline
     ) -> list[float]:
-        """Train; batches are drawn by the seed alone. Gives the loss of every step."""
-        recipe, generator = self.recipe, torch.Generator().manual_seed(seed_of(Stream.BATCHES, seed))
+        generator = torch.Generator().manual_seed(seed_of(Stream.BATCHES, seed))
         optimiser = torch.optim.Adam(parameters, lr=recipe.learning_rate, weight_decay=recipe.weight_decay)
         model.train()
-        batches = max(min(round(len(self.inputs) / recipe.batch), len(self.inputs) // 2), 1)
         losses: list[float] = []
         for epoch in range(recipe.epochs):
             for group in optimiser.param_groups:
                 group["lr"] = recipe.learning_rate_at(epoch)
-            for rows in torch.randperm(len(self.inputs), generator=generator).tensor_split(batches):
+            for rows in torch.randperm(len(inputs), generator=generator).tensor_split(batches):
                 deadline.check()
-                rows = rows.to(self.inputs.device)
-                inputs, labels = self.inputs[rows], self.labels[rows]
-                inputs = inputs if self.prepare is None else self.prepare(model, inputs, labels, generator)
+                rows = rows.to(inputs.device)
+                batch = inputs[rows]
+                batch = batch if prepare is None else prepare(model, batch, labels[rows], generator)
                 optimiser.zero_grad(set_to_none=True)
-                loss = loss_of(model(inputs), labels) + penalty()
+                loss = loss_of(model(batch), labels[rows]) + penalty()
                 loss.backward()
                 optimiser.step()
                 losses.append(loss.item())
         return losses
+
+    return train
