@@ -8,7 +8,10 @@ installed.
 """
 
 import argparse
+import os
 import re
+import subprocess
+import sys
 import tomllib
 from collections.abc import Iterator
 from contextlib import suppress
@@ -121,11 +124,22 @@ def needed(requirements: list[str]) -> Iterator[Requirement]:
             raise SystemExit(f"{current.name} is not installed: pip install -e '.[dev]' first.") from None
 
 
+def configured_index() -> str:
+    """The index that pip is told to use."""
+    told = subprocess.run(
+        [sys.executable, "-m", "pip", "config", "get", "global.index-url"], capture_output=True, text=True
+    )
+    address = os.environ.get("PIP_INDEX_URL") or told.stdout.strip()
+    if not address:
+        raise SystemExit("pip has no index in its configuration: name one with --index.")
+    return address.rstrip("/")
+
+
 def main() -> None:
     """Ask and print."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--index", default="https://pypi.org/simple", help="address of an index")
-    index = parser.parse_args().index
+    parser.add_argument("--index", help="address of an index; that of pip's configuration if omitted")
+    index = parser.parse_args().index or configured_index()
     project = tomllib.loads(PYPROJECT.read_text(encoding="utf-8"))["project"]
     extras = {name: each for name, each in project["optional-dependencies"].items() if name not in ("all", "dev")}
     print(f"| for | package | {' | '.join(SYSTEMS)} |\n| --- | --- |{' --- |' * len(SYSTEMS)}")
