@@ -93,6 +93,8 @@ def judge(
     labels = np.where(is_active, inside, outside)
     estimator = HalfspaceUnionClassifier if rng.random() < 0.5 else HalfspaceIntersectionClassifier
     neurons = len(truth.rows) or None if rng.random() < 0.2 else None
+    # More half spaces than samples are refused, as they should be.
+    neurons = None if neurons is not None and neurons > samples else neurons
     model = estimator(neurons=neurons, random_state=seed).fit(shape.points(plain), labels)
     fresh = shape.draw(rng, FRESH)
     said = model.predict(shape.points(fresh))
