@@ -48,12 +48,12 @@ def test_it_is_named_what_could_hide_where_nothing_was_tried(change: dict[str, o
 @pytest.mark.parametrize(
     ("change", "outcome", "words"),
     [
-        ({"is_complete": False}, Outcome.PARTLY_IDENTIFIED, "right on at least 99%"),
+        ({"is_complete": False}, Outcome.PARTLY_IDENTIFIED, "of the spread) on at least 99%"),
         ({"is_constant": True}, Outcome.PARTLY_IDENTIFIED, "constant on at least 99%"),
-        ({"missed": 3}, Outcome.PARTLY_IDENTIFIED, "right on at least 97.4%"),
+        ({"missed": 3}, Outcome.PARTLY_IDENTIFIED, "of the spread) on at least 97.4%"),
         ({"missed_trials": 3}, Outcome.PARTLY_IDENTIFIED, "What is missing there"),
         ({"missed": 280}, Outcome.NOT_IDENTIFIED, "no network of the known kinds"),
-        ({"missed": 3, "is_constant": True}, Outcome.PARTLY_IDENTIFIED, "right on at least 97.4%"),
+        ({"missed": 3, "is_constant": True}, Outcome.PARTLY_IDENTIFIED, "of the spread) on at least 97.4%"),
         (
             {"missed": 3, "is_constant": True, "is_rounded": True},
             Outcome.NOT_IDENTIFIED,

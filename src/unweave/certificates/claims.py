@@ -27,6 +27,7 @@ from unweave.certificates.evidence import (
     misses,
     not_explained,
     not_pinned_down,
+    right_on,
     too_noisy,
 )
 from unweave.networks.network import Network
@@ -199,9 +200,8 @@ class ClaimRules:
         is_noise = evidence.limit <= self.largest_noise
         if is_noise and right_share_of(evidence) >= self.right_shares[0] and not evidence.is_refuted:
             return Outcome.PARTLY_IDENTIFIED, (
-                f"{evidence.network}: right on at least {percent(right_share_of(evidence))} of the domain "
-                f"{confidence(evidence)}, but not everywhere: {misses(evidence)}. What is missing there, "
-                "neurons or something else than a network, was not found."
+                f"{evidence.network}: {right_on(evidence, right_share_of(evidence))}, but not everywhere: "
+                f"{misses(evidence)}. What is missing there, neurons or something else than a network, was not found."
             )
         return Outcome.NOT_IDENTIFIED, not_explained(evidence)
 

@@ -82,6 +82,14 @@ def confidence(evidence: Evidence) -> str:
     return f"(confidence {percent(evidence.certificate.confidence)})"
 
 
+def right_on(evidence: Evidence, share: float) -> str:
+    """Say where a network is right, and how near an answer is that counts as met."""
+    return (
+        f"right up to noise and rounding (about {evidence.floor:.1e} of the spread) on at least {percent(share)} of "
+        f"the domain {confidence(evidence)}"
+    )
+
+
 def misses(evidence: Evidence) -> str:
     """Say what a network misses."""
     certificate = evidence.certificate
@@ -144,17 +152,14 @@ def cut_short(evidence: Evidence, share: float) -> str:
     certificate = evidence.certificate
     trials = f" and {certificate.trials} vertices and points of faces and kinks" if certificate.trials else ""
     return (
-        f"{evidence.network}, right on at least {percent(share)} of the domain {confidence(evidence)}; "
+        f"{evidence.network}, {right_on(evidence, share)}; "
         f"the budget ended before more could be tried than {certificate.fresh_queries} fresh points{trials}: raise it."
     )
 
 
 def blurred(evidence: Evidence, share: float) -> str:
     """Say which outputs nothing is known about, though the network is right in the others."""
-    return (
-        f"{evidence.network}, right on at least {percent(share)} of the domain {confidence(evidence)} in all outputs "
-        f"but these. {evidence.blurred}"
-    )
+    return f"{evidence.network}, {right_on(evidence, share)} in all outputs but these. {evidence.blurred}"
 
 
 CANCEL = "its parameters are so large that they cancel, and float64 keeps too few of their digits"

@@ -133,7 +133,7 @@ class TestLimits:
         found = unweave.identify(model, inputs=4, domain=Box(-1, 1), budget=enough.queries - 200)
         assert enough.is_identified
         assert found.outcome is Outcome.PARTLY_IDENTIFIED
-        assert "right on at least" in found.reason
+        assert "of the spread) on at least" in found.reason
         assert model.asked == found.queries <= enough.queries - 200
 
     def test_rounded_answers_end_within_the_default_budget(self) -> None:
