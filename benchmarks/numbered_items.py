@@ -49,9 +49,9 @@ def main(args: argparse.Namespace) -> None:
     for kind, numbers in items.items():
         print(f"{kind:12} {len(numbers):3d}  {', '.join(numbers)}")
     if args.entries:
-        from unweave.reproduce.registry import ENTRIES
+        from unweave.reproduce.entries import entries_of
 
-        entries = ENTRIES[args.entries]
+        entries = entries_of(args.entries)
         missing = without_entry(items, [entry.number for entry in entries])
         runs = sum(not entry.reason for entry in entries)
         print(f"{len(entries)} entries, {runs} of which run; without entry: {', '.join(missing) or 'none'}")

@@ -1,20 +1,17 @@
 """Quick forms of reproductions, run as the command runs them."""
 
 from collections.abc import Set
-from importlib import import_module
 from math import isfinite
 from pathlib import Path
 
-from unweave.reproduce.experiment import Scale
+from unweave.reproduce.experiment import Scale, experiment_in
 from unweave.reproduce.measured import MeasuredRows, run_experiment
 from unweave.reproduce.registry import Request
 
 
-def quick_run(file: str, out: Path) -> MeasuredRows:
-    """The experiment of a file below `reproduce`; its pictures and files are made, too."""
-    experiment = import_module(f"unweave.reproduce.{file}").EXPERIMENT
-    work, _, name = file.partition(".")
-    found = run_experiment(experiment, work, name, Request(out=out, scale=Scale.QUICK))
+def quick_run(work: str, file: str, out: Path) -> MeasuredRows:
+    """The experiment of a file of a work; its pictures and files are made, too."""
+    found = run_experiment(experiment_in(work, file), work, file, Request(out=out, scale=Scale.QUICK))
     assert found.is_complete
     assert found.report() is not None
     assert all(path.exists() for path in found.save(out))

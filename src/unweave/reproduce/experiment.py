@@ -3,8 +3,9 @@
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from importlib import import_module
 from itertools import product
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -120,6 +121,20 @@ class Experiment:
             Row(each[0][0].settings, [numbers for _, numbers in each], self.published(each[0][0].settings))
             for each in together.values()
         ]
+
+
+def experiment_in(work: str, file: str) -> Experiment:
+    """Read the experiment that a file in the folder of a work is.
+
+    Its names are those of the arguments of `Experiment`: functions `settings` and `measure`, words in `TITLE` and
+    `COLUMNS`, and where it has them `published`, `draw`, `REPETITIONS` and `NOTES`. A file whose experiment another
+    one makes, for several items, has it as `EXPERIMENT`.
+    """
+    names = vars(import_module(f"unweave.reproduce.{work}.{file}"))
+    if "EXPERIMENT" in names:
+        return names["EXPERIMENT"]
+    said = {each.name: names.get(each.name, names.get(each.name.upper())) for each in fields(Experiment)}
+    return Experiment(**{name: value for name, value in said.items() if value is not None})
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,15 @@
 """What `unweave reproduce` lists and runs: the numbered items of works, named by a work's key and a number."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from importlib import import_module
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from unweave.exceptions import InvalidInput, entry_named
 from unweave.jobs import Workers
-from unweave.reproduce.allenzhu.entries import ENTRIES as ALLENZHU
 from unweave.reproduce.allenzhu.images.configurations import FIGURES
-from unweave.reproduce.awasthi.entries import ENTRIES as AWASTHI
-from unweave.reproduce.entries import Entry
-from unweave.reproduce.experiment import Scale
-from unweave.reproduce.fiedler.entries import ENTRIES as FIEDLER
-from unweave.reproduce.goel.entries import ENTRIES as GOEL
-from unweave.reproduce.soltanolkotabi.entries import ENTRIES as SOLTANOLKOTABI
+from unweave.reproduce.entries import Entry, entries_of
+from unweave.reproduce.experiment import Scale, experiment_in
 from unweave.writing import Document
 
 if TYPE_CHECKING:
@@ -115,8 +109,7 @@ def _by_cells(work: str, entry: Entry) -> Reproduction:
             raise InvalidInput(f"{work}:{entry.number} can't be run: {entry.reason}")
         from unweave.reproduce.measured import run_experiment
 
-        experiment = import_module(f"unweave.reproduce.{entry.file}").EXPERIMENT
-        return run_experiment(experiment, work, entry.number, request)
+        return run_experiment(experiment_in(work, entry.file), work, entry.number, request)
 
     return Reproduction(work, entry, run)
 
@@ -129,7 +122,8 @@ def _on_images(entry: Entry) -> Reproduction:
 
         return run_image_figure(entry.number, request)
 
-    return Reproduction("allenzhu", entry, run)
+    figure = FIGURES[entry.number]
+    return Reproduction("allenzhu", replace(entry, shows=f"{figure.measured}; {' and '.join(figure.datasets)}"), run)
 
 
 def _reproduction(work: str, entry: Entry) -> Reproduction:
@@ -138,15 +132,9 @@ def _reproduction(work: str, entry: Entry) -> Reproduction:
     return _on_images(entry) if is_on_images else _by_cells(work, entry)
 
 
-ENTRIES: Mapping[str, Sequence[Entry]] = {
-    "fiedler": FIEDLER,
-    "awasthi": AWASTHI,
-    "soltanolkotabi": SOLTANOLKOTABI,
-    "goel": GOEL,
-    "allenzhu": ALLENZHU,
-}
+WORKS = ("fiedler", "awasthi", "soltanolkotabi", "goel", "allenzhu")
 REPRODUCTIONS: dict[str, Reproduction] = {
-    each.name: each for work, entries in ENTRIES.items() for each in (_reproduction(work, entry) for entry in entries)
+    each.name: each for work in WORKS for each in (_reproduction(work, entry) for entry in entries_of(work))
 }
 
 

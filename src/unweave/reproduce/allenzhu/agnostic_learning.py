@@ -7,7 +7,7 @@ import numpy as np
 from unweave.arrays import PerPoint, Points
 from unweave.learn.hierarchical.joint_fit import JointLevenbergMarquardt
 from unweave.reproduce.allenzhu.planted_tasks import OTHER_SIZES, PlantedTask
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 
 NOISE, FUNCTION = "noise", "a sine of the inputs"
 
@@ -51,19 +51,15 @@ def _disturbance(kind: str, points: Points, rng: np.random.Generator) -> PerPoin
     return np.sqrt(2.0) * np.sin(3.0 * np.sum(points, axis=1) / np.sqrt(points.shape[1]))
 
 
-EXPERIMENT = Experiment(
-    title="learning from labels beyond the class",
-    settings=settings,
-    measure=measure,
-    columns={
-        "opt": "OPT",
-        "risk": "risk of what is learnt",
-        "ratio": "risk / OPT: 1 + gamma",
-        "distance": "distance to the planted network",
-    },
-    notes=(
-        OTHER_SIZES,
-        "The theorem: risk at most (1 + gamma) OPT + e^2 for any constant gamma > 0. OPT is that of the planted "
-        "network. Training is second order, on all levels at once, instead of Algorithm 1.",
-    ),
+TITLE = "learning from labels beyond the class"
+COLUMNS = {
+    "opt": "OPT",
+    "risk": "risk of what is learnt",
+    "ratio": "risk / OPT: 1 + gamma",
+    "distance": "distance to the planted network",
+}
+NOTES = (
+    OTHER_SIZES,
+    "The theorem: risk at most (1 + gamma) OPT + e^2 for any constant gamma > 0. OPT is that of the planted "
+    "network. Training is second order, on all levels at once, instead of Algorithm 1.",
 )

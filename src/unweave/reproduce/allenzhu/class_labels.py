@@ -7,7 +7,7 @@ import numpy as np
 from unweave.learn.hierarchical.estimators import HierarchicalClassifier
 from unweave.networks.quadratic.teacher import make_teacher
 from unweave.reproduce.allenzhu.planted_tasks import OTHER_SIZES
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 
 
 def settings(scale: Scale) -> Sequence[Settings]:
@@ -39,14 +39,10 @@ def measure(cell: Cell) -> Numbers:
     return {"alone": wrong[0], "both": wrong[1], "given": 100.0 * float(np.mean(np.sign(fresh_given) != truth))}
 
 
-EXPERIMENT = Experiment(
-    title="signs of a planted network plus an input: wrong classes, in percent",
-    settings=settings,
-    measure=measure,
-    columns={"given": "x_0 alone", "alone": "with level 2", "both": "with levels 2 and 3"},
-    notes=(
-        OTHER_SIZES,
-        "The theorem: with poly(d/e) samples the share of wrong classes is at most e. Training is by the library's "
-        "classifier, second order on a logistic loss, instead of Algorithm 1.",
-    ),
+TITLE = "signs of a planted network plus an input: wrong classes, in percent"
+COLUMNS = {"given": "x_0 alone", "alone": "with level 2", "both": "with levels 2 and 3"}
+NOTES = (
+    OTHER_SIZES,
+    "The theorem: with poly(d/e) samples the share of wrong classes is at most e. Training is by the library's "
+    "classifier, second order on a logistic loss, instead of Algorithm 1.",
 )

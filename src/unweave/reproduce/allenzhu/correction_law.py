@@ -8,7 +8,7 @@ import numpy as np
 from unweave.networks.quadratic.teacher import GaussianInputs, Inputs, UniformInputs
 from unweave.reproduce.allenzhu.planted_tasks import OTHER_SIZES
 from unweave.reproduce.allenzhu.traces import measure_correction_law
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Row, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -86,23 +86,17 @@ def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     return {"figure.png": figure}
 
 
-EXPERIMENT = Experiment(
-    title="error of the features of level 2 against the weight of level 3",
-    settings=settings,
-    measure=measure,
-    columns={
-        "slope": "slope of the error, level 2 alone",
-        "constant": "error / weight^2, largest",
-        "alone": f"error at weight {WEIGHTS[0]}: alone",
-        "corrected": "corrected once",
-        "again": "corrected again",
-    },
-    published=published,
-    draw=draw,
-    notes=(
-        OTHER_SIZES,
-        "The theorem: after training the first l levels, features of level l' are off by a constant times "
-        "(alpha_(l+1)^2 + e^2) / alpha_l'^2. Level 2 alone is l = l' = 2. Corrections are least squares for both "
-        "levels in turn, not descent; no constants are printed.",
-    ),
+TITLE = "error of the features of level 2 against the weight of level 3"
+COLUMNS = {
+    "slope": "slope of the error, level 2 alone",
+    "constant": "error / weight^2, largest",
+    "alone": f"error at weight {WEIGHTS[0]}: alone",
+    "corrected": "corrected once",
+    "again": "corrected again",
+}
+NOTES = (
+    OTHER_SIZES,
+    "The theorem: after training the first l levels, features of level l' are off by a constant times "
+    "(alpha_(l+1)^2 + e^2) / alpha_l'^2. Level 2 alone is l = l' = 2. Corrections are least squares for both "
+    "levels in turn, not descent; no constants are printed.",
 )

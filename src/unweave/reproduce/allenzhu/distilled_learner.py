@@ -12,7 +12,7 @@ from unweave.arrays import pack_squares
 from unweave.networks.quadratic.densenet import Level, QuadraticDenseNet
 from unweave.networks.quadratic.wiring import FIRST_LEVEL, Wiring, make_wiring
 from unweave.reproduce.allenzhu.algorithm1 import GaussianFrame, frame_condition
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 
 POINTS = 200
 
@@ -86,18 +86,14 @@ def _read_terms(wiring: Wiring, level: int, frames: Sequence[np.ndarray]) -> int
     return sum(wiring.inputs if source < FIRST_LEVEL else len(frames[source - FIRST_LEVEL]) for source in sources)
 
 
-EXPERIMENT = Experiment(
-    title="the learner with distillation, and the quadratic network that it is",
-    settings=settings,
-    measure=measure,
-    columns={
-        "difference": "largest relative difference of answers",
-        "small": "entries of K",
-        "wide": "entries of W",
-        "condition": "condition of R*R",
-    },
-    notes=(
-        "Figure 7 is a drawing of the learner's structure without numbers; measured is that the structure, computed as "
-        "drawn, is the quadratic network of the theory.",
-    ),
+TITLE = "the learner with distillation, and the quadratic network that it is"
+COLUMNS = {
+    "difference": "largest relative difference of answers",
+    "small": "entries of K",
+    "wide": "entries of W",
+    "condition": "condition of R*R",
+}
+NOTES = (
+    "Figure 7 is a drawing of the learner's structure without numbers; measured is that the structure, computed as "
+    "drawn, is the quadratic network of the theory.",
 )

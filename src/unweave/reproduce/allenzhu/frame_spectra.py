@@ -6,7 +6,7 @@ import numpy as np
 
 from unweave.arrays import pack_squares
 from unweave.reproduce.allenzhu.algorithm1 import GaussianFrame, StructuredFrame, frame_condition
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 
 
 def settings(scale: Scale) -> Sequence[Settings]:
@@ -30,22 +30,18 @@ def measure(cell: Cell) -> Numbers:
     }
 
 
-EXPERIMENT = Experiment(
-    title="random frames that feed features to higher levels",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 5, Scale.USUAL: 50, Scale.FULL: 1_000},
-    columns={
-        "smallest": "s_min(R*R)",
-        "scaled": "times k^4",
-        "largest": "s_max(R*R)",
-        "norm": "|R|",
-        "condition": "condition of R*R",
-        "structured": "the same, structured frame",
-    },
-    notes=(
-        "The lemma: s_min is at least 1 / O(k^4 p^2), s_max and |R| are O(1 + log(k/p) / k^2) and O(1 + sqrt(log(1/p)) "
-        "/ k), with probability 1 - p. No constants are printed.",
-        "The structured frame, with rows e_i and (e_i + e_j) / sqrt 2, is ours.",
-    ),
+TITLE = "random frames that feed features to higher levels"
+REPETITIONS = {Scale.QUICK: 5, Scale.USUAL: 50, Scale.FULL: 1_000}
+COLUMNS = {
+    "smallest": "s_min(R*R)",
+    "scaled": "times k^4",
+    "largest": "s_max(R*R)",
+    "norm": "|R|",
+    "condition": "condition of R*R",
+    "structured": "the same, structured frame",
+}
+NOTES = (
+    "The lemma: s_min is at least 1 / O(k^4 p^2), s_max and |R| are O(1 + log(k/p) / k^2) and O(1 + sqrt(log(1/p)) "
+    "/ k), with probability 1 - p. No constants are printed.",
+    "The structured frame, with rows e_i and (e_i + e_j) / sqrt 2, is ours.",
 )

@@ -10,7 +10,7 @@ from unweave.networks.quadratic.wiring import FIRST_LEVEL
 from unweave.reproduce.allenzhu.planted_tasks import OTHER_SIZES, PlantedTask
 from unweave.reproduce.allenzhu.staged import StagedTraining
 from unweave.reproduce.allenzhu.traces import FeatureTrace, trace_features
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Row, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -85,23 +85,18 @@ def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     return {"figure.png": figure}
 
 
-EXPERIMENT = Experiment(
-    title="errors of features while higher levels are switched on",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 1, Scale.USUAL: 2, Scale.FULL: 10},
-    columns={
-        "lower_alone": "level 2 before level 3",
-        "lower_with_3": "before level 4",
-        "lower_end": "at the end",
-        "upper_alone": "level 3 before level 4",
-        "upper_end": "at the end",
-        "error": "error of the answers",
-    },
-    draw=draw,
-    notes=(
-        OTHER_SIZES,
-        "Figure 5 is a drawing without numbers. Its arrows are measured: forward, a level is learnt on top of those "
-        "below; backward, features below get better when a level above takes away what they had wrongly absorbed.",
-    ),
+TITLE = "errors of features while higher levels are switched on"
+REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 2, Scale.FULL: 10}
+COLUMNS = {
+    "lower_alone": "level 2 before level 3",
+    "lower_with_3": "before level 4",
+    "lower_end": "at the end",
+    "upper_alone": "level 3 before level 4",
+    "upper_end": "at the end",
+    "error": "error of the answers",
+}
+NOTES = (
+    OTHER_SIZES,
+    "Figure 5 is a drawing without numbers. Its arrows are measured: forward, a level is learnt on top of those "
+    "below; backward, features below get better when a level above takes away what they had wrongly absorbed.",
 )

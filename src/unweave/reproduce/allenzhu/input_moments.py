@@ -7,7 +7,7 @@ from math import factorial
 import numpy as np
 
 from unweave.networks.quadratic.teacher import GaussianInputs, Inputs, MixedGaussianInputs, UniformInputs
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 
 DISTRIBUTIONS: dict[str, Inputs] = {
     "Gaussian": GaussianInputs(),
@@ -68,20 +68,16 @@ def preserved(terms: np.ndarray, top: np.ndarray) -> float:
     return float(1.0 / np.linalg.eigvalsh(rest.T @ rest / len(rest))[0])
 
 
-EXPERIMENT = Experiment(
-    title="assumptions on the distribution of inputs, measured on samples",
-    settings=settings,
-    measure=measure,
-    columns={
-        "isotropy": "c_6 of (5.1)",
-        "fourth": "E f^4 / (E f^2)^2, largest",
-        "fourth_bound": "9^q (Gaussian)",
-        "kept": "c_1(q) of (5.4)",
-        "kept_bound": "q! (Gaussian)",
-    },
-    notes=(
-        f"The fourth moment is the largest among {POLYNOMIALS} random polynomials, not over all; c_1 is over all of "
-        "them, for the sample. 9^q is the bound of hyper-contractivity for Gaussians, q! the one that [allenzhu] "
-        "prints.",
-    ),
+TITLE = "assumptions on the distribution of inputs, measured on samples"
+COLUMNS = {
+    "isotropy": "c_6 of (5.1)",
+    "fourth": "E f^4 / (E f^2)^2, largest",
+    "fourth_bound": "9^q (Gaussian)",
+    "kept": "c_1(q) of (5.4)",
+    "kept_bound": "q! (Gaussian)",
+}
+NOTES = (
+    f"The fourth moment is the largest among {POLYNOMIALS} random polynomials, not over all; c_1 is over all of "
+    "them, for the sample. 9^q is the bound of hyper-contractivity for Gaussians, q! the one that [allenzhu] "
+    "prints.",
 )

@@ -6,7 +6,7 @@ from unweave.learn.hierarchical.joint_fit import JointLevenbergMarquardt
 from unweave.networks.quadratic.densenet import QuadraticDenseNet
 from unweave.reproduce.allenzhu.planted_tasks import OTHER_SIZES, PlantedTask
 from unweave.reproduce.allenzhu.staged import StagedTraining
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 
 SECOND_ORDER, STAGED, LAYER_WISE = "second order, joint", "staged, joint", "layer-wise"
 STEPS = {Scale.QUICK: 500, Scale.USUAL: 1_000, Scale.FULL: 10_000}
@@ -46,15 +46,11 @@ def _trained(task: PlantedTask, training: str, steps: int) -> QuadraticDenseNet:
     return staged(wiring, task.points, task.labels, mean_squares=task.means, rng=task.rng).network
 
 
-EXPERIMENT = Experiment(
-    title="errors on fresh points of planted networks",
-    settings=settings,
-    measure=measure,
-    columns={"error": "error", "level_2": "features of level 2", "level_3": "features of level 3"},
-    notes=(
-        OTHER_SIZES,
-        "The theorem: Algorithm 1 reaches any error e from poly(d/e) samples. That algorithm itself is algorithm-1; "
-        "here its practical form (staged) and second-order steps on all levels stand for it, with level 3 of weight "
-        "0.3.",
-    ),
+TITLE = "errors on fresh points of planted networks"
+COLUMNS = {"error": "error", "level_2": "features of level 2", "level_3": "features of level 3"}
+NOTES = (
+    OTHER_SIZES,
+    "The theorem: Algorithm 1 reaches any error e from poly(d/e) samples. That algorithm itself is algorithm-1; "
+    "here its practical form (staged) and second-order steps on all levels stand for it, with level 3 of weight "
+    "0.3.",
 )

@@ -15,7 +15,7 @@ from unweave.reproduce.allenzhu.baselines import (
     compare_methods,
 )
 from unweave.reproduce.allenzhu.kernel_ridge import NeuralTangentKernel, PolynomialKernel
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 
 TOP_WEIGHT = 0.1
 LEVELS = 3
@@ -53,21 +53,17 @@ def measure(cell: Cell) -> Numbers:
     }
 
 
-EXPERIMENT = Experiment(
-    title="one feature per level on supports of four inputs: errors of methods on equal samples",
-    settings=settings,
-    measure=measure,
-    columns={
-        "error": "error over variance",
-        "absolute": "mean squared error",
-        "order": "alpha_L^2 log(d)^-2^(L+2)",
-    },
-    notes=(
-        "The theorems: with fewer than about C(d, 2^(L-1)) / 1000 samples, or as many features, every kernel, every "
-        "fixed feature map, and two layers of low degree leave at least a constant times the last column (the theorem "
-        "on two layers another power of it). They are asymptotic: L <= log log(d) / 100 is no whole level for any d "
-        "that can be computed with, so that the order of errors is shown, not the bound tested.",
-        "The power of log(d) is that of Theorem I.3 and of the proof; Theorem I.1 prints another one, see the errata.",
-        "Sizes are ours; L = 3 levels, the last of weight 0.1.",
-    ),
+TITLE = "one feature per level on supports of four inputs: errors of methods on equal samples"
+COLUMNS = {
+    "error": "error over variance",
+    "absolute": "mean squared error",
+    "order": "alpha_L^2 log(d)^-2^(L+2)",
+}
+NOTES = (
+    "The theorems: with fewer than about C(d, 2^(L-1)) / 1000 samples, or as many features, every kernel, every "
+    "fixed feature map, and two layers of low degree leave at least a constant times the last column (the theorem "
+    "on two layers another power of it). They are asymptotic: L <= log log(d) / 100 is no whole level for any d "
+    "that can be computed with, so that the order of errors is shown, not the bound tested.",
+    "The power of log(d) is that of Theorem I.3 and of the proof; Theorem I.1 prints another one, see the errata.",
+    "Sizes are ours; L = 3 levels, the last of weight 0.1.",
 )

@@ -6,7 +6,7 @@ from unweave.networks.quadratic.teacher import UniformInputs
 from unweave.reproduce.allenzhu.algorithm1 import Algorithm1, FrameKind, GaussianFrame, StructuredFrame
 from unweave.reproduce.allenzhu.planted_tasks import OTHER_SIZES, PlantedTask
 from unweave.reproduce.allenzhu.schedules import PlateauSchedule
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 
 FRAMES: dict[str, FrameKind] = {"Gaussian": GaussianFrame(), "structured": StructuredFrame()}
 
@@ -48,24 +48,20 @@ def measure(cell: Cell) -> Numbers:
     }
 
 
-EXPERIMENT = Experiment(
-    title="the algorithm of the theory on planted networks",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 1, Scale.USUAL: 2, Scale.FULL: 10},
-    columns={
-        "widths": "all widths read right",
-        "switches": "things switched on",
-        "objective": "last objective over first",
-        "error": "error",
-        "level_2": "features of level 2",
-        "level_3": "features of level 3",
-        "truncated": "share of squares cut off",
-    },
-    notes=(
-        OTHER_SIZES,
-        "Switches go by plateaus of the objective and by visible gaps of singular values: the printed thresholds, "
-        "powers of d such as d^(1/(6 C^l)), are near 1 for any d that can be computed with. Steps take batches of 32 "
-        "samples.",
-    ),
+TITLE = "the algorithm of the theory on planted networks"
+REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 2, Scale.FULL: 10}
+COLUMNS = {
+    "widths": "all widths read right",
+    "switches": "things switched on",
+    "objective": "last objective over first",
+    "error": "error",
+    "level_2": "features of level 2",
+    "level_3": "features of level 3",
+    "truncated": "share of squares cut off",
+}
+NOTES = (
+    OTHER_SIZES,
+    "Switches go by plateaus of the objective and by visible gaps of singular values: the printed thresholds, "
+    "powers of d such as d^(1/(6 C^l)), are near 1 for any d that can be computed with. Steps take batches of 32 "
+    "samples.",
 )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from unweave._kernels.truncated_square import truncated_square
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Row, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -59,22 +59,17 @@ def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     return {"figure.png": figure}
 
 
-EXPERIMENT = Experiment(
-    title="the truncated square with bound B'",
-    settings=settings,
-    measure=measure,
-    repetitions=dict.fromkeys(Scale, 1),
-    columns={
-        "height": "B'' / B'^2",
-        "inside": "distance to z^2 inside, over B'^2",
-        "fall": "largest fall for z > 0",
-        "derivative_1": "largest |first derivative| / B'",
-        "derivative_2": "largest |second| / B'",
-        "derivative_3": "largest |third| / B'",
-    },
-    draw=draw,
-    notes=(
-        "[allenzhu] asks for any monotone function with derivatives O(B') between B' and 2 B'; ours is a polynomial "
-        "there that is twice differentiable, with a third derivative that jumps. [allenzhu] draws it without numbers.",
-    ),
+TITLE = "the truncated square with bound B'"
+REPETITIONS = dict.fromkeys(Scale, 1)
+COLUMNS = {
+    "height": "B'' / B'^2",
+    "inside": "distance to z^2 inside, over B'^2",
+    "fall": "largest fall for z > 0",
+    "derivative_1": "largest |first derivative| / B'",
+    "derivative_2": "largest |second| / B'",
+    "derivative_3": "largest |third| / B'",
+}
+NOTES = (
+    "[allenzhu] asks for any monotone function with derivatives O(B') between B' and 2 B'; ours is a polynomial "
+    "there that is twice differentiable, with a third derivative that jumps. [allenzhu] draws it without numbers.",
 )

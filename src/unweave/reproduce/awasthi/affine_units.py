@@ -9,7 +9,7 @@ from unweave.networks.network import Network
 from unweave.networks.planted import relu_network
 from unweave.reproduce.awasthi.exact_moments import affine_error
 from unweave.reproduce.awasthi.risk import population_risk
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 
 INPUTS, NEURONS = 6, 4
 BIASES = (1.0, 2.0, 2.5, 3.0, 4.0, 5.0)
@@ -24,11 +24,13 @@ def affine_parts(network: Network) -> Network:
     return Network.shallow(empty, np.zeros(0), np.zeros((1, 0)), offset, RELU, (heights @ hidden.weights)[None])
 
 
-def _settings(_: Scale) -> list[Settings]:
+def settings(_: Scale) -> list[Settings]:
+    """Give all sizes of biases."""
     return [{"bias": bias} for bias in BIASES]
 
 
-def _measure(cell: Cell) -> Numbers:
+def measure(cell: Cell) -> Numbers:
+    """Fit a plane to neurons with large biases, and compare with the exact error."""
     bias, rng = float(cell.settings["bias"]), np.random.default_rng(cell.seed)
     signs = rng.choice([-1.0, 1.0], NEURONS)
     network = relu_network(rng, inputs=INPUTS, neurons=NEURONS, special_biases=tuple(bias * signs))
@@ -42,16 +44,12 @@ def _measure(cell: Cell) -> Numbers:
     }
 
 
-EXPERIMENT = Experiment(
-    title="neurons with large biases as affine functions",
-    settings=_settings,
-    measure=_measure,
-    repetitions={Scale.QUICK: 3, Scale.USUAL: 20, Scale.FULL: 100},
-    columns={
-        "error": "root mean square of all of them",
-        "bound": "sum of |a_i| times the error of one",
-        "single": "exact error of one, (1 + b^2) Phi(-b) - b phi(b), root",
-        "printed": "root of b^2 exp(-b^2 / 2), the bound without its constant",
-    },
-    notes=(f"{INPUTS} inputs, {NEURONS} neurons with biases of this size and either sign.",),
-)
+TITLE = "neurons with large biases as affine functions"
+REPETITIONS = {Scale.QUICK: 3, Scale.USUAL: 20, Scale.FULL: 100}
+COLUMNS = {
+    "error": "root mean square of all of them",
+    "bound": "sum of |a_i| times the error of one",
+    "single": "exact error of one, (1 + b^2) Phi(-b) - b phi(b), root",
+    "printed": "root of b^2 exp(-b^2 / 2), the bound without its constant",
+}
+NOTES = (f"{INPUTS} inputs, {NEURONS} neurons with biases of this size and either sign.",)

@@ -6,7 +6,7 @@ from scipy.optimize import linear_sum_assignment
 
 from unweave.learn.relu_network.jennrich import Jennrich
 from unweave.networks.planted import conditioned_rows
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 
 ENTRIES, TERMS, SLICES = 8, 5, 6
 NOISE, CONDITIONS = (1e-10, 1e-8, 1e-6, 1e-4), (1.0, 10.0)
@@ -25,11 +25,13 @@ def largest_distance(found: Terms, truth: Terms) -> float:
     return float(np.max(distances[mine, its]))
 
 
-def _settings(_: Scale) -> list[Settings]:
+def settings(_: Scale) -> list[Settings]:
+    """Give all condition numbers and sizes of noise."""
     return [{"condition": condition, "noise": noise} for condition in CONDITIONS for noise in NOISE]
 
 
-def _measure(cell: Cell) -> Numbers:
+def measure(cell: Cell) -> Numbers:
+    """Take a tensor apart that has noise, and compare its terms."""
     rng, noise = np.random.default_rng(cell.seed), float(cell.settings["noise"])
     factors = conditioned_rows(rng, TERMS, ENTRIES, condition=float(cell.settings["condition"]))
     truth = rank_one_terms(factors, rng.standard_normal((TERMS, SLICES)))
@@ -40,18 +42,14 @@ def _measure(cell: Cell) -> Numbers:
     return {"error": error, "ratio": error / noise}
 
 
-EXPERIMENT = Experiment(
-    title="rank-one terms of a tensor with errors",
-    settings=_settings,
-    measure=_measure,
-    repetitions={Scale.QUICK: 3, Scale.USUAL: 20, Scale.FULL: 100},
-    columns={
-        "error": "largest Frobenius error of a term",
-        "ratio": "the same, in units of the largest noise of an entry",
-    },
-    notes=(
-        f"{TERMS} terms, {ENTRIES} x {ENTRIES} x {SLICES}. The theorem bounds the noise of an entry by polynomials of "
-        "the error, the condition number and the separation, without exponents: errors are measured to be linear in "
-        "the noise, with a factor that grows with the condition number.",
-    ),
+TITLE = "rank-one terms of a tensor with errors"
+REPETITIONS = {Scale.QUICK: 3, Scale.USUAL: 20, Scale.FULL: 100}
+COLUMNS = {
+    "error": "largest Frobenius error of a term",
+    "ratio": "the same, in units of the largest noise of an entry",
+}
+NOTES = (
+    f"{TERMS} terms, {ENTRIES} x {ENTRIES} x {SLICES}. The theorem bounds the noise of an entry by polynomials of "
+    "the error, the condition number and the separation, without exponents: errors are measured to be linear in "
+    "the noise, with a factor that grows with the condition number.",
 )

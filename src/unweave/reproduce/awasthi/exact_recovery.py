@@ -14,7 +14,7 @@ from unweave.reproduce.awasthi.population_regression import regress_in_expectati
 from unweave.reproduce.awasthi.risk import population_risk
 from unweave.reproduce.awasthi.tensor_algorithms import recover_exact
 from unweave.reproduce.awasthi.unit_errors import unit_errors
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 
 BLIND = (0.0, 1.0, -1.0, sqrt(3.0), sqrt(3.0 + sqrt(6.0)))
 SIZES = {
@@ -24,11 +24,13 @@ SIZES = {
 }
 
 
-def _settings(scale: Scale) -> list[Settings]:
+def settings(scale: Scale) -> list[Settings]:
+    """Give inputs, neurons and the lowest order of a tensor."""
     return [{"inputs": d, "neurons": m, "order": order} for d, m, order in SIZES[scale]]
 
 
-def _measure(cell: Cell) -> Numbers:
+def measure(cell: Cell) -> Numbers:
+    """Recover a network from exact tensors."""
     inputs, neurons, order = (int(cell.settings[name]) for name in ("inputs", "neurons", "order"))
     rng = np.random.default_rng(cell.seed)
     truth = relu_network(rng, inputs=inputs, neurons=neurons, special_biases=BLIND)
@@ -43,21 +45,21 @@ def _measure(cell: Cell) -> Numbers:
     }
 
 
-EXPERIMENT = Experiment(
-    title="parameters from exact tensors",
-    settings=_settings,
-    measure=_measure,
-    columns={
-        "odd": "neurons seen in the odd tensor",
-        "even": "in the even one",
-        "returned": "neurons returned",
-        "largest error": "largest |w - w'| + |a - a'| + |b - b'|",
-        "risk": "root of the predictor's population risk",
-    },
-    published=lambda settings: {"returned": float(settings["neurons"]), "largest error": 0.0, "risk": 0.0},
-    notes=(
-        "Order 1 is measured with signs, which Algorithm 3 finds; from order 2 on signs are open.",
-        "The rank of the even tensor is that of its (l, l + 2) flattening: the printed (l, l + 1) has not its order.",
-        "The closed form of the risk has rounding errors near 1e-16 of the squares: 1e-8 in its root.",
-    ),
+def published(settings: Settings) -> dict[str, float]:
+    """Give what the work claims: every neuron, and no error."""
+    return {"returned": float(settings["neurons"]), "largest error": 0.0, "risk": 0.0}
+
+
+TITLE = "parameters from exact tensors"
+COLUMNS = {
+    "odd": "neurons seen in the odd tensor",
+    "even": "in the even one",
+    "returned": "neurons returned",
+    "largest error": "largest |w - w'| + |a - a'| + |b - b'|",
+    "risk": "root of the predictor's population risk",
+}
+NOTES = (
+    "Order 1 is measured with signs, which Algorithm 3 finds; from order 2 on signs are open.",
+    "The rank of the even tensor is that of its (l, l + 2) flattening: the printed (l, l + 1) has not its order.",
+    "The closed form of the risk has rounding errors near 1e-16 of the squares: 1e-8 in its root.",
 )

@@ -12,7 +12,7 @@ from unweave.networks.planted import relu_network
 from unweave.reproduce.awasthi.exact_moments import hermite_tensors
 from unweave.reproduce.awasthi.exact_recovery import BLIND
 from unweave.reproduce.awasthi.tensor_algorithms import recover_scalars
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 
 ORDERS = {Scale.QUICK: (1, 2, 3), Scale.USUAL: (1, 2, 3), Scale.FULL: (1, 2, 3, 4)}
 INPUTS, NEURONS = 5, 5
@@ -33,11 +33,13 @@ def printed_scalars(table: Float64[np.ndarray, "orders neurons"], *, order: int)
     return biases, heights
 
 
-def _settings(scale: Scale) -> list[Settings]:
+def settings(scale: Scale) -> list[Settings]:
+    """Give all orders."""
     return [{"order": order} for order in ORDERS[scale]]
 
 
-def _measure(cell: Cell) -> Numbers:
+def measure(cell: Cell) -> Numbers:
+    """Compute scalars by the right indices and by the printed ones."""
     order, rng = int(cell.settings["order"]), np.random.default_rng(cell.seed)
     truth = relu_network(rng, inputs=INPUTS, neurons=NEURONS, special_biases=BLIND)
     hidden, output = truth.layers
@@ -57,19 +59,19 @@ def _measure(cell: Cell) -> Numbers:
     return numbers
 
 
-EXPERIMENT = Experiment(
-    title="biases and output weights from exact coefficients",
-    settings=_settings,
-    measure=_measure,
-    columns={
-        "bias": "largest error of a bias",
-        "output weight": "of an output weight",
-        "printed bias": "of a bias, indices as printed",
-        "printed weight": "of an output weight, indices as printed",
-    },
-    published=lambda _: {"bias": 0.0, "output weight": 0.0},
-    notes=(
-        "Algorithm 2 takes the order q of a tensor for the degree of the polynomial, which is q - 2 [Lemma 4.5 has it "
-        "right]; as printed it is wrong from order 2 on. Order 1 has formulas of its own, which are right.",
-    ),
+def published(_: Settings) -> dict[str, float]:
+    """Give the errors that the work claims: none."""
+    return {"bias": 0.0, "output weight": 0.0}
+
+
+TITLE = "biases and output weights from exact coefficients"
+COLUMNS = {
+    "bias": "largest error of a bias",
+    "output weight": "of an output weight",
+    "printed bias": "of a bias, indices as printed",
+    "printed weight": "of an output weight, indices as printed",
+}
+NOTES = (
+    "Algorithm 2 takes the order q of a tensor for the degree of the polynomial, which is q - 2 [Lemma 4.5 has it "
+    "right]; as printed it is wrong from order 2 on. Order 1 has formulas of its own, which are right.",
 )

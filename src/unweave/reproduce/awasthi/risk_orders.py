@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from unweave.networks.planted import relu_network
 from unweave.reproduce.awasthi.pictures import COLOURS, SIZE
 from unweave.reproduce.awasthi.risk import population_risk, risk_by_order
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Row, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 
 INPUTS, NEURONS = 6, 4
 SAMPLES = {Scale.QUICK: 200_000, Scale.USUAL: 2_000_000, Scale.FULL: 20_000_000}
@@ -16,11 +16,13 @@ HIGHEST, BLOCK = 80, 200_000
 CASES = {"biases up to 1.2": 1.2, "biases up to 3": 3.0, "no biases": 0.0}
 
 
-def _settings(scale: Scale) -> list[Settings]:
+def settings(scale: Scale) -> list[Settings]:
+    """Give all kinds of biases."""
     return [{"biases": case, "samples": SAMPLES[scale]} for case in CASES]
 
 
-def _measure(cell: Cell) -> Numbers:
+def measure(cell: Cell) -> Numbers:
+    """Compute the risk in closed form, by samples and order by order."""
     rng, largest = np.random.default_rng(cell.seed), CASES[str(cell.settings["biases"])]
     one, other = (relu_network(rng, inputs=INPUTS, neurons=NEURONS, largest_bias=largest) for _ in range(2))
     risk = population_risk(one, other)
@@ -39,7 +41,8 @@ def _measure(cell: Cell) -> Numbers:
     }
 
 
-def _draw(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw(rows: Sequence[Row]) -> dict[str, Figure]:
+    """Draw what is left of the risk over the order."""
     figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.add_subplot()
     for row, colour in zip(rows, COLOURS, strict=False):
@@ -55,20 +58,15 @@ def _draw(rows: Sequence[Row]) -> dict[str, Figure]:
     return {"orders.png": figure}
 
 
-EXPERIMENT = Experiment(
-    title="the population risk in closed form, and as a sum over tensors",
-    settings=_settings,
-    measure=_measure,
-    columns={
-        "risk": "risk in closed form",
-        "samples": "mean over samples",
-        "order 4": "share left after order 4",
-        "order 20": "after order 20",
-        "last": f"after order {HIGHEST}",
-    },
-    draw=_draw,
-    notes=(
-        f"{INPUTS} inputs, {NEURONS} neurons in both networks. The sum of [awasthi, Prop. 3.6] is exact in the limit; "
-        "its terms fall slowly, because a kink has all orders.",
-    ),
+TITLE = "the population risk in closed form, and as a sum over tensors"
+COLUMNS = {
+    "risk": "risk in closed form",
+    "samples": "mean over samples",
+    "order 4": "share left after order 4",
+    "order 20": "after order 20",
+    "last": f"after order {HIGHEST}",
+}
+NOTES = (
+    f"{INPUTS} inputs, {NEURONS} neurons in both networks. The sum of [awasthi, Prop. 3.6] is exact in the limit; "
+    "its terms fall slowly, because a kink has all orders.",
 )

@@ -5,7 +5,7 @@ from math import factorial, sqrt
 import numpy as np
 from numpy.polynomial import hermite_e
 
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 
 DEGREES = {Scale.QUICK: 8, Scale.USUAL: 12, Scale.FULL: 16}
 # Roots of polynomials of a higher degree than these lose digits to their conditioning.
@@ -36,29 +36,27 @@ def proven_separation(degree: int) -> float:
     return sqrt(factorial(degree - 1) / 2) if degree >= 2 else 0.0
 
 
-def _settings(scale: Scale) -> list[Settings]:
+def settings(scale: Scale) -> list[Settings]:
+    """Give all degrees."""
     return [{"degree": degree} for degree in range(DEGREES[scale] + 1)]
 
 
-def _measure(cell: Cell) -> Numbers:
+def measure(cell: Cell) -> Numbers:
+    """Find the smallest value that two consecutive polynomials share."""
     degree = int(cell.settings["degree"])
     return {"minimum": root_separation(degree), "proven": proven_separation(degree)}
 
 
-def _published(settings: Settings) -> dict[str, float]:
+def published(settings: Settings) -> dict[str, float]:
+    """Give the printed bound."""
     return {"minimum": printed_separation(int(settings["degree"]))}
 
 
-EXPERIMENT = Experiment(
-    title="separation of the roots of consecutive Hermite polynomials",
-    settings=_settings,
-    measure=_measure,
-    repetitions=dict.fromkeys(Scale, 1),
-    columns={"minimum": "min of max(|He_k|, |He_k+1|) (printed bound)", "proven": "bound that the proof shows"},
-    published=_published,
-    notes=(
-        "The printed bound sqrt(k!/2) holds for k = 0 only. The proof bounds the polynomials of degrees k + 1 and "
-        "k + 2 by it, which is sqrt((k-1)!/2) for degrees k and k + 1, and it needs k + 1 >= 2.",
-        "That consecutive polynomials have no common zero, which is all that the algorithms use, stands.",
-    ),
+TITLE = "separation of the roots of consecutive Hermite polynomials"
+REPETITIONS = dict.fromkeys(Scale, 1)
+COLUMNS = {"minimum": "min of max(|He_k|, |He_k+1|) (printed bound)", "proven": "bound that the proof shows"}
+NOTES = (
+    "The printed bound sqrt(k!/2) holds for k = 0 only. The proof bounds the polynomials of degrees k + 1 and "
+    "k + 2 by it, which is sqrt((k-1)!/2) for degrees k and k + 1, and it needs k + 1 >= 2.",
+    "That consecutive polynomials have no common zero, which is all that the algorithms use, stands.",
 )

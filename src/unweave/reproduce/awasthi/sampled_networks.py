@@ -11,7 +11,7 @@ from unweave.reproduce.awasthi.measured_noise import noisy_tensors, recover_meas
 from unweave.reproduce.awasthi.pictures import draw_by_samples
 from unweave.reproduce.awasthi.risk import population_risk
 from unweave.reproduce.awasthi.unit_errors import FOUND_COLUMNS, found_numbers
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Row, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 
 SIZES = {
     Scale.QUICK: [(5, 3, (10_000, 100_000, 1_000_000))],
@@ -22,7 +22,8 @@ SIZES = {
 CASES = (("plain", 0.0), ("controlled", 0.0), ("controlled", 0.5))
 
 
-def _settings(scale: Scale) -> list[Settings]:
+def settings(scale: Scale) -> list[Settings]:
+    """Give sizes, estimators of moments, noise and samples."""
     return [
         {"inputs": d, "neurons": m, "moments": moments, "noise": noise, "samples": samples}
         for d, m, counts in SIZES[scale]
@@ -31,7 +32,8 @@ def _settings(scale: Scale) -> list[Settings]:
     ]
 
 
-def _measure(cell: Cell) -> Numbers:
+def measure(cell: Cell) -> Numbers:
+    """Recover a network with signs from samples."""
     inputs, neurons, samples = (int(cell.settings[name]) for name in ("inputs", "neurons", "samples"))
     rng = np.random.default_rng(cell.seed)
     truth = relu_network(rng, inputs=inputs, neurons=neurons, special_biases=(0.0, 1.0))
@@ -43,21 +45,17 @@ def _measure(cell: Cell) -> Numbers:
     return {**found_numbers(units, truth, is_signed=True), "risk": risk}
 
 
-def _draw(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw(rows: Sequence[Row]) -> dict[str, Figure]:
+    """Draw errors over samples."""
     words = "median error of a neuron"
     picture = draw_by_samples(rows, "median error", words=words, groups=("moments", "noise", "inputs", "neurons"))
     return {"errors.png": picture}
 
 
-EXPERIMENT = Experiment(
-    title="all parameters with signs from samples, linearly independent weights",
-    settings=_settings,
-    measure=_measure,
-    columns=FOUND_COLUMNS | {"risk": "root of the population risk"},
-    draw=_draw,
-    notes=(
-        "Errors are measured with signs: a neuron with the wrong one has an error near 2. Signs are decided by the "
-        "nearer of the two values that the unknown of Algorithm 3 can have.",
-        "The theorem promises errors below any epsilon from a polynomial number of samples, without constants.",
-    ),
+TITLE = "all parameters with signs from samples, linearly independent weights"
+COLUMNS = FOUND_COLUMNS | {"risk": "root of the population risk"}
+NOTES = (
+    "Errors are measured with signs: a neuron with the wrong one has an error near 2. Signs are decided by the "
+    "nearer of the two values that the unknown of Algorithm 3 can have.",
+    "The theorem promises errors below any epsilon from a polynomial number of samples, without constants.",
 )

@@ -16,7 +16,7 @@ from unweave.reproduce.awasthi.pictures import draw_by_samples
 from unweave.reproduce.awasthi.predictor import TWO_FEATURES, PredictorSettings, consolidated, fit_predictor
 from unweave.reproduce.awasthi.risk import population_risk
 from unweave.reproduce.awasthi.tensor_algorithms import RecoveredUnits
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Row, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 
 INPUTS, NEURONS, ACCURACY, BOUND = 5, 3, 0.02, 4.0
 SAMPLES = {
@@ -28,7 +28,8 @@ SAMPLES = {
 CASES = {"moderate": (), "two large": (3.5, -3.5)}
 
 
-def _settings(scale: Scale) -> list[Settings]:
+def settings(scale: Scale) -> list[Settings]:
+    """Give biases, estimators of moments and samples."""
     return [
         {"biases": biases, "moments": moments, "samples": samples}
         for biases in CASES
@@ -42,7 +43,8 @@ def _recovered(points: Points, values: Values, *, is_controlled: bool, rng: np.r
     return recover_measured(noisy, order=1, most_neurons=2 * NEURONS, rng=rng)
 
 
-def _measure(cell: Cell) -> Numbers:
+def measure(cell: Cell) -> Numbers:
+    """Learn a predictor from one half of the samples, and judge it in closed form."""
     rng, large = np.random.default_rng(cell.seed), CASES[str(cell.settings["biases"])]
     truth = relu_network(rng, inputs=INPUTS, neurons=NEURONS + len(large), special_biases=(*large, 0.0, 1.0))
     points = rng.standard_normal((int(cell.settings["samples"]), INPUTS))
@@ -75,32 +77,28 @@ def _large_error(truth: Network, count: int) -> float:
     return float(np.abs(output.weights[0, :count]) @ np.sqrt(affine_error(hidden.biases[:count])))
 
 
-def _draw(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw(rows: Sequence[Row]) -> dict[str, Figure]:
+    """Draw risks over samples."""
     words = "root of the population risk"
     return {"risks.png": draw_by_samples(rows, "risk", words=words, groups=("moments", "biases"))}
 
 
-EXPERIMENT = Experiment(
-    title="predictors from samples",
-    settings=_settings,
-    measure=_measure,
-    columns={
-        "neurons": "neurons found in the first half",
-        "units": "hidden units of the predictor, at most two more",
-        "risk": "root of its population risk",
-        "empty": "of the zero function",
-        "large": "what large biases may cost",
-        "gap": "proven gap of the loss",
-        "left out": "samples left out",
-    },
-    draw=_draw,
-    notes=(
-        f"{INPUTS} inputs, {NEURONS} neurons with biases up to 1.2, and none or two with biases 3.5 and -3.5, which "
-        "are affine functions up to the error of the column.",
-        "Mended: parameters beyond their bound are moved to it before features are made of them. As printed, a neuron "
-        "of noise with an output weight of a million leaves out every sample, and the predictor is the zero function.",
-        "Two features per neuron, as [awasthi, footnote 5] allows; then the consolidated network has at most two more "
-        "hidden units than neurons were found.",
-        "The risk is in closed form, not measured on samples.",
-    ),
+TITLE = "predictors from samples"
+COLUMNS = {
+    "neurons": "neurons found in the first half",
+    "units": "hidden units of the predictor, at most two more",
+    "risk": "root of its population risk",
+    "empty": "of the zero function",
+    "large": "what large biases may cost",
+    "gap": "proven gap of the loss",
+    "left out": "samples left out",
+}
+NOTES = (
+    f"{INPUTS} inputs, {NEURONS} neurons with biases up to 1.2, and none or two with biases 3.5 and -3.5, which "
+    "are affine functions up to the error of the column.",
+    "Mended: parameters beyond their bound are moved to it before features are made of them. As printed, a neuron "
+    "of noise with an output weight of a million leaves out every sample, and the predictor is the zero function.",
+    "Two features per neuron, as [awasthi, footnote 5] allows; then the consolidated network has at most two more "
+    "hidden units than neurons were found.",
+    "The risk is in closed form, not measured on samples.",
 )

@@ -9,7 +9,7 @@ from unweave.networks.planted import relu_network
 from unweave.reproduce.awasthi.measured_noise import measured_thresholds, noisy_tensors, recover_measured
 from unweave.reproduce.awasthi.pictures import draw_by_samples
 from unweave.reproduce.awasthi.unit_errors import FOUND_COLUMNS, found_numbers
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Row, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 
 # Inputs, neurons, order and numbers of samples.
 SIZES = {
@@ -24,7 +24,8 @@ SIZES = {
 MOMENTS = ("plain", "controlled")
 
 
-def _settings(scale: Scale) -> list[Settings]:
+def settings(scale: Scale) -> list[Settings]:
+    """Give sizes, orders, estimators of moments and samples."""
     return [
         {"inputs": d, "neurons": m, "order": order, "moments": moments, "samples": samples}
         for d, m, order, counts in SIZES[scale]
@@ -33,7 +34,8 @@ def _settings(scale: Scale) -> list[Settings]:
     ]
 
 
-def _measure(cell: Cell) -> Numbers:
+def measure(cell: Cell) -> Numbers:
+    """Recover neurons up to their signs from samples."""
     inputs, neurons, order, samples = (int(cell.settings[name]) for name in ("inputs", "neurons", "order", "samples"))
     rng = np.random.default_rng(cell.seed)
     truth = relu_network(rng, inputs=inputs, neurons=neurons, special_biases=(0.0, 1.0))
@@ -49,25 +51,21 @@ def _measure(cell: Cell) -> Numbers:
     }
 
 
-def _draw(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw(rows: Sequence[Row]) -> dict[str, Figure]:
+    """Draw errors over samples."""
     words = "median error of a neuron"
     return {"errors.png": draw_by_samples(rows, "median error", words=words, groups=("moments", "inputs", "neurons"))}
 
 
-EXPERIMENT = Experiment(
-    title="neurons up to signs from samples",
-    settings=_settings,
-    measure=_measure,
-    columns=FOUND_COLUMNS | {"odd threshold": "eta_1 of the odd tensor", "even threshold": "eta_1 of the even tensor"},
-    draw=_draw,
-    notes=(
-        "The number of neurons is not given, only twice as many as an upper bound. Two of the biases are 0 and 1, to "
-        "which the odd and the even tensor are blind at order 1.",
-        "The theorem promises errors below any epsilon from a polynomial number of samples, without constants. Errors "
-        "fall like 1 / sqrt(samples) once a neuron is above the thresholds; dotted lines have that slope.",
-        "plain: the estimator of [awasthi, eq. 14]; controlled: the same after a polynomial of degree 2 was taken from "
-        "the answers, which [awasthi] does not do.",
-        "Ours beyond the printed algorithm: absolute values in step 4, and neurons whose coefficients are within three "
-        "of their standard errors are left out after it.",
-    ),
+TITLE = "neurons up to signs from samples"
+COLUMNS = FOUND_COLUMNS | {"odd threshold": "eta_1 of the odd tensor", "even threshold": "eta_1 of the even tensor"}
+NOTES = (
+    "The number of neurons is not given, only twice as many as an upper bound. Two of the biases are 0 and 1, to "
+    "which the odd and the even tensor are blind at order 1.",
+    "The theorem promises errors below any epsilon from a polynomial number of samples, without constants. Errors "
+    "fall like 1 / sqrt(samples) once a neuron is above the thresholds; dotted lines have that slope.",
+    "plain: the estimator of [awasthi, eq. 14]; controlled: the same after a polynomial of degree 2 was taken from "
+    "the answers, which [awasthi] does not do.",
+    "Ours beyond the printed algorithm: absolute values in step 4, and neurons whose coefficients are within three "
+    "of their standard errors are left out after it.",
 )

@@ -14,7 +14,7 @@ from unweave.learn.relu_network.units import relu_coefficient
 from unweave.networks.network import Network
 from unweave.networks.symmetries import reflect
 from unweave.reproduce.awasthi.risk import population_risk
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 
 INPUTS = 3
 CASES = ("no biases", "biases in balance", "biases out of balance")
@@ -32,11 +32,13 @@ def balanced_network(rng: np.random.Generator, *, inputs: int, case: str) -> Net
     return Network.shallow(weights, biases, (heights / np.linalg.norm(heights))[None], np.zeros(1), RELU)
 
 
-def _settings(_: Scale) -> list[Settings]:
+def settings(_: Scale) -> list[Settings]:
+    """Give all balances of the weights."""
     return [{"inputs": INPUTS, "neurons": INPUTS + 2, "case": case} for case in CASES]
 
 
-def _measure(cell: Cell) -> Numbers:
+def measure(cell: Cell) -> Numbers:
+    """Flip signs, and compare the functions."""
     rng = np.random.default_rng(cell.seed)
     network = balanced_network(rng, inputs=INPUTS, case=str(cell.settings["case"]))
     hidden, output = network.layers
@@ -53,21 +55,17 @@ def _measure(cell: Cell) -> Numbers:
     }
 
 
-EXPERIMENT = Experiment(
-    title="signs that leave the function as it is: all neurons flipped",
-    settings=_settings,
-    measure=_measure,
-    repetitions={Scale.QUICK: 3, Scale.USUAL: 20, Scale.FULL: 100},
-    columns={
-        "difference": "root mean square between both functions",
-        "order 0": "difference of order 0",
-        "slope": "left of the first equation of (5)",
-        "printed offset": "left of the second, as printed",
-        "mended offset": "left of the second, with the missing sign",
-    },
-    notes=(
-        "The second equation of (5) lacks a factor xi_i on its left: as printed it is not zero for networks that are "
-        "the same function, and the mended one is.",
-        "Roots of the closed form of the risk are exact up to 1e-8.",
-    ),
+TITLE = "signs that leave the function as it is: all neurons flipped"
+REPETITIONS = {Scale.QUICK: 3, Scale.USUAL: 20, Scale.FULL: 100}
+COLUMNS = {
+    "difference": "root mean square between both functions",
+    "order 0": "difference of order 0",
+    "slope": "left of the first equation of (5)",
+    "printed offset": "left of the second, as printed",
+    "mended offset": "left of the second, with the missing sign",
+}
+NOTES = (
+    "The second equation of (5) lacks a factor xi_i on its left: as printed it is not zero for networks that are "
+    "the same function, and the mended one is.",
+    "Roots of the closed form of the risk are exact up to 1e-8.",
 )

@@ -20,7 +20,7 @@ from unweave.reproduce.awasthi.predictor import TWO_FEATURES, PredictorSettings,
 from unweave.reproduce.awasthi.risk import population_risk
 from unweave.reproduce.awasthi.tensor_algorithms import recover_exact
 from unweave.reproduce.awasthi.unit_errors import unit_errors
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Row, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 
 TAUS = {
     Scale.QUICK: (0.0, 0.1, 0.3, 1.0),
@@ -60,7 +60,8 @@ def smallest_singular_value(weights: Atoms, *, order: int) -> float:
     return sqrt(max(float(values[0]), 0.0))
 
 
-def _settings(scale: Scale) -> list[Settings]:
+def settings(scale: Scale) -> list[Settings]:
+    """Give sizes, orders and sizes of the perturbation."""
     return [
         {"inputs": d, "neurons": most_neurons(d, order), "order": order, "tau": tau, "samples": SAMPLES[scale]}
         for d, order in SIZES
@@ -68,7 +69,8 @@ def _settings(scale: Scale) -> list[Settings]:
     ]
 
 
-def _measure(cell: Cell) -> Numbers:
+def measure(cell: Cell) -> Numbers:
+    """Perturb weights that are dependent, and recover them."""
     inputs, neurons, order, samples = (int(cell.settings[name]) for name in ("inputs", "neurons", "order", "samples"))
     rng, tau = np.random.default_rng(cell.seed), float(cell.settings["tau"])
     truth = smoothed(worst_network(rng, inputs=inputs, neurons=neurons), rng, tau=tau)
@@ -90,7 +92,8 @@ def _measure(cell: Cell) -> Numbers:
     }
 
 
-def _draw(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw(rows: Sequence[Row]) -> dict[str, Figure]:
+    """Draw the smallest singular value over the perturbation."""
     figure = Figure(figsize=SIZE, layout="constrained")
     axes = figure.add_subplot()
     for colour, (inputs, order) in zip(COLOURS, SIZES, strict=False):
@@ -109,21 +112,16 @@ def _draw(rows: Sequence[Row]) -> dict[str, Figure]:
     return {"singular_values.png": figure}
 
 
-EXPERIMENT = Experiment(
-    title="smoothed analysis: directions of a plane, moved at random",
-    settings=_settings,
-    measure=_measure,
-    repetitions={Scale.QUICK: 2, Scale.USUAL: 5, Scale.FULL: 20},
-    columns={
-        "smallest": "s_m of the powers of order l",
-        "bound": "(tau / d)^l / sqrt(m)",
-        "exact error": "median error of a neuron, exact tensors (missing: 9)",
-        "neurons found": "neurons found in samples",
-        "risk": "root of the predictor's risk / spread of answers",
-    },
-    draw=_draw,
-    notes=(
-        "The bound of [awasthi, Sec. 6] has a constant c_l that is not given: s_m stands above the bound with c_l = 1.",
-        "Without smoothing (tau = 0) the powers are dependent: exact tensors do not give the neurons then.",
-    ),
+TITLE = "smoothed analysis: directions of a plane, moved at random"
+REPETITIONS = {Scale.QUICK: 2, Scale.USUAL: 5, Scale.FULL: 20}
+COLUMNS = {
+    "smallest": "s_m of the powers of order l",
+    "bound": "(tau / d)^l / sqrt(m)",
+    "exact error": "median error of a neuron, exact tensors (missing: 9)",
+    "neurons found": "neurons found in samples",
+    "risk": "root of the predictor's risk / spread of answers",
+}
+NOTES = (
+    "The bound of [awasthi, Sec. 6] has a constant c_l that is not given: s_m stands above the bound with c_l = 1.",
+    "Without smoothing (tau = 0) the powers are dependent: exact tensors do not give the neurons then.",
 )

@@ -14,7 +14,7 @@ from unweave.networks.planted import relu_network
 from unweave.reproduce.awasthi.exact_moments import hermite_tensors
 from unweave.reproduce.awasthi.measured_noise import noisy_tensors
 from unweave.reproduce.awasthi.pictures import draw_by_samples
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Row, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 
 INPUTS, NEURONS = 8, 5
 SAMPLES = {
@@ -37,11 +37,13 @@ def squared_norms(squared_lengths: PerPoint, *, inputs: int, order: int) -> PerP
     return r**4 - 12 * r**3 + (36 + 6 * d) * r**2 - (24 + 12 * d) * r + 3 * d**2 + 6 * d
 
 
-def _settings(scale: Scale) -> list[Settings]:
+def settings(scale: Scale) -> list[Settings]:
+    """Give orders and samples."""
     return [{"order": order, "samples": samples} for order in ORDERS for samples in SAMPLES[scale]]
 
 
-def _measure(cell: Cell) -> Numbers:
+def measure(cell: Cell) -> Numbers:
+    """Estimate a tensor from samples, and compare it with the exact one."""
     order, samples = int(cell.settings["order"]), int(cell.settings["samples"])
     rng = np.random.default_rng(cell.seed)
     truth = relu_network(rng, inputs=INPUTS, neurons=NEURONS)
@@ -62,26 +64,22 @@ def _measure(cell: Cell) -> Numbers:
     }
 
 
-def _draw(rows: Sequence[Row]) -> dict[str, Figure]:
+def draw(rows: Sequence[Row]) -> dict[str, Figure]:
+    """Draw errors over samples."""
     return {"errors.png": draw_by_samples(rows, "error", words="Frobenius error of the tensor", groups=("order",))}
 
 
-EXPERIMENT = Experiment(
-    title="errors of Hermite tensors from samples",
-    settings=_settings,
-    measure=_measure,
-    repetitions={Scale.QUICK: 3, Scale.USUAL: 5, Scale.FULL: 20},
-    columns={
-        "error": "Frobenius error of T_k",
-        "expected": "root of its exact second moment",
-        "halves": "half the difference of two halves",
-        "controlled": "error with a polynomial taken out",
-        "controlled halves": "half the difference of its halves",
-    },
-    draw=_draw,
-    notes=(
-        f"{INPUTS} inputs, {NEURONS} neurons. The lemma asks for c_k d^k m^2 B^4 / eta^2 samples, up to logarithms, "
-        "for an error of eta, without c_k; the slope of -1/2 is what can be compared.",
-        "Half the difference of two halves of the samples estimates the error without the truth.",
-    ),
+TITLE = "errors of Hermite tensors from samples"
+REPETITIONS = {Scale.QUICK: 3, Scale.USUAL: 5, Scale.FULL: 20}
+COLUMNS = {
+    "error": "Frobenius error of T_k",
+    "expected": "root of its exact second moment",
+    "halves": "half the difference of two halves",
+    "controlled": "error with a polynomial taken out",
+    "controlled halves": "half the difference of its halves",
+}
+NOTES = (
+    f"{INPUTS} inputs, {NEURONS} neurons. The lemma asks for c_k d^k m^2 B^4 / eta^2 samples, up to logarithms, "
+    "for an error of eta, without c_k; the slope of -1/2 is what can be compared.",
+    "Half the difference of two halves of the samples estimates the error without the truth.",
 )

@@ -6,7 +6,7 @@ import numpy as np
 
 from unweave.arrays import Atoms, pack_squares, unpack
 from unweave.numerics.matrix_subspace import MatrixSubspace
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.fiedler.entangled_metrics import distances_up_to_sign
 from unweave.reproduce.fiedler.frame_bounds import atom_certificate
 from unweave.reproduce.fiedler.incoherence import frame_constant
@@ -72,27 +72,23 @@ def _checked(
     return distance, bound, atom_certificate(values[-1], values[-2], error=error, frame=frame)
 
 
-EXPERIMENT = Experiment(
-    title="an atom's certificate from two eigenvalues, the error of the span and the frame constant",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 1, Scale.USUAL: 3, Scale.FULL: 20},
-    columns={
-        "frame": "nu",
-        "share": "share of matrices that the theorem is about",
-        "distance": "largest distance of eigenvector to atom",
-        "bound": "bound (median)",
-        "blind": "bound without coefficients (median)",
-        "ratio": "largest distance / bound",
-        "blind_ratio": "the same without coefficients",
-    },
-    notes=(
-        "The condition is printed with the wrong sign of 2 delta: here (1 - nu) lambda_1 > lambda_2 + 2 delta, "
-        "which makes the "
-        "denominator positive.",
-        "The printed bound needs the coefficients of the other atoms. Where only eigenvalues are known, their norm "
-        "is bounded "
-        "from lambda_1, delta and nu: the column without coefficients.",
-        "Where the share is 0 no matrix fulfils the condition, and there is nothing to compare.",
-    ),
+TITLE = "an atom's certificate from two eigenvalues, the error of the span and the frame constant"
+REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 3, Scale.FULL: 20}
+COLUMNS = {
+    "frame": "nu",
+    "share": "share of matrices that the theorem is about",
+    "distance": "largest distance of eigenvector to atom",
+    "bound": "bound (median)",
+    "blind": "bound without coefficients (median)",
+    "ratio": "largest distance / bound",
+    "blind_ratio": "the same without coefficients",
+}
+NOTES = (
+    "The condition is printed with the wrong sign of 2 delta: here (1 - nu) lambda_1 > lambda_2 + 2 delta, "
+    "which makes the "
+    "denominator positive.",
+    "The printed bound needs the coefficients of the other atoms. Where only eigenvalues are known, their norm "
+    "is bounded "
+    "from lambda_1, delta and nu: the column without coefficients.",
+    "Where the share is 0 no matrix fulfils the condition, and there is nothing to compare.",
 )

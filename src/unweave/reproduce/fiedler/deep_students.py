@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from unweave.activations import TANH
 from unweave.networks.network import Network
 from unweave.networks.planted import deep_network
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Row, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 from unweave.reproduce.fiedler.shallow_pictures import COLOURS, mean_curve, panels, plain
 from unweave.reproduce.fiedler.students import DEEP_SHIFTS, StudentDescent, uniform_relative
 
@@ -91,26 +91,21 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
     return {"deep-students.png": figure}
 
 
-EXPERIMENT = Experiment(
-    title="deep students by stochastic descent, over rates and samples",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 5},
-    columns={
-        "count": "samples",
-        "first": "relative uniform error at the start",
-        "last": "at the end",
-        "loss": "training MSE",
-        "epochs": "epochs",
-    },
-    draw=draw,
-    notes=(
-        "[fiedler] trains shapes 50-50-25-10 and 50-50-35-25-10 for two hours of a GPU and prints curves without "
-        "numbers; what the text says: "
-        "larger rates do better, more samples do not help, and with four layers the error stays near 0.1.",
-        "Here steps are limited. m is the number of all neurons; the output layer is tanh as the others; errors are "
-        "squared and summed over "
-        "outputs as in (1.12), whereas a mean over outputs would be a smaller rate. N(0, 0.005) is read as a "
-        "standard deviation.",
-    ),
+TITLE = "deep students by stochastic descent, over rates and samples"
+REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 5}
+COLUMNS = {
+    "count": "samples",
+    "first": "relative uniform error at the start",
+    "last": "at the end",
+    "loss": "training MSE",
+    "epochs": "epochs",
+}
+NOTES = (
+    "[fiedler] trains shapes 50-50-25-10 and 50-50-35-25-10 for two hours of a GPU and prints curves without "
+    "numbers; what the text says: "
+    "larger rates do better, more samples do not help, and with four layers the error stays near 0.1.",
+    "Here steps are limited. m is the number of all neurons; the output layer is tanh as the others; errors are "
+    "squared and summed over "
+    "outputs as in (1.12), whereas a mean over outputs would be a smaller rate. N(0, 0.005) is read as a "
+    "standard deviation.",
 )

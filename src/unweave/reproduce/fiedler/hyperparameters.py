@@ -8,7 +8,7 @@ from unweave.activations import TANH
 from unweave.networks.network import Network
 from unweave.networks.planted import unit_network
 from unweave.oracles.oracle import CallableOracle
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.fiedler.near_frames import span_of_squares
 from unweave.reproduce.fiedler.shallow_identification import ShallowReferenceIdentifier, WeightRecovery
 from unweave.reproduce.fiedler.shallow_trials import ORDERS, neurons_of
@@ -69,30 +69,24 @@ def published(given: Settings) -> dict[str, float]:
     }
 
 
-EXPERIMENT = Experiment(
-    title="settings of the identification of shallow networks, and its queries",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 1},
-    columns={
-        "neurons": "neurons",
-        "hessians": "Hessians",
-        "starts": "starts",
-        "threshold": "threshold",
-        "steps": "steps",
-        "samples": "training samples",
-        "queries": "queries, predicted",
-        "asked": "queries, counted",
-    },
-    published=published,
-    notes=(
-        "The table's cells are not in the text that was read; what the prose of Section 3.6 says of every setting "
-        "stands in parentheses. "
-        "Settings of one value: step 2 of the power method, differences of 1e-2, shifts in [-0.6, 0.6], rate 1e-3, "
-        "batches of 64, "
-        "descent until a mean squared error of 1e-8.",
-        "How 2/5 D^order is rounded is not said; here up. A Hessian costs 2 D (D + 1) queries, as in [fiedler, "
-        "(4.77)].",
-        f"Queries are counted up to {COUNTED} neurons (nan above).",
-    ),
+TITLE = "settings of the identification of shallow networks, and its queries"
+REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 1}
+COLUMNS = {
+    "neurons": "neurons",
+    "hessians": "Hessians",
+    "starts": "starts",
+    "threshold": "threshold",
+    "steps": "steps",
+    "samples": "training samples",
+    "queries": "queries, predicted",
+    "asked": "queries, counted",
+}
+NOTES = (
+    "The table's cells are not in the text that was read; what the prose of Section 3.6 says of every setting "
+    "stands in parentheses. "
+    "Settings of one value: step 2 of the power method, differences of 1e-2, shifts in [-0.6, 0.6], rate 1e-3, "
+    "batches of 64, "
+    "descent until a mean squared error of 1e-8.",
+    "How 2/5 D^order is rounded is not said; here up. A Hessian costs 2 D (D + 1) queries, as in [fiedler, (4.77)].",
+    f"Queries are counted up to {COUNTED} neurons (nan above).",
 )

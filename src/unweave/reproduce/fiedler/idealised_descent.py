@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from unweave.activations import TANH
 from unweave.arrays import Atoms, PerNeuron, Points
 from unweave.networks.planted import unit_network
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Row, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 from unweave.reproduce.fiedler.shallow_pictures import ACCENT, COLOURS, INK, mean_curve, panels, plain
 
 STEPS = {Scale.QUICK: 200, Scale.USUAL: 1_000, Scale.FULL: 10_000}
@@ -142,27 +142,22 @@ def _draw_plane(panel: Axes, row: Row) -> None:
     plain(panel)
 
 
-EXPERIMENT = Experiment(
-    title="descent on the shifts stays near descent on the idealised, strictly convex objective",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 1, Scale.USUAL: 3, Scale.FULL: 10},
-    columns={
-        "least": "smallest eigenvalue of A",
-        "condition": "its condition",
-        "first": "distance at the start",
-        "last": "distance at the end",
-        "ideal": "idealised, at the end",
-        "drift": "largest distance of both ways",
-        "rises": "steps away of the idealised (0)",
-    },
-    draw=draw,
-    notes=(
-        "[fiedler, Fig. 3.2] is a sketch; here both ways are computed on a planted network, with the step one over "
-        "the largest "
-        "eigenvalue. With exact weights both ends are the true shifts; with weights that are off, descent ends near "
-        "them.",
-        "(3.83) and (3.85) differ by a factor of 2 in the gradient; here the gradient is that of (3.83), the "
-        "linearisation of J.",
-    ),
+TITLE = "descent on the shifts stays near descent on the idealised, strictly convex objective"
+REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 3, Scale.FULL: 10}
+COLUMNS = {
+    "least": "smallest eigenvalue of A",
+    "condition": "its condition",
+    "first": "distance at the start",
+    "last": "distance at the end",
+    "ideal": "idealised, at the end",
+    "drift": "largest distance of both ways",
+    "rises": "steps away of the idealised (0)",
+}
+NOTES = (
+    "[fiedler, Fig. 3.2] is a sketch; here both ways are computed on a planted network, with the step one over "
+    "the largest "
+    "eigenvalue. With exact weights both ends are the true shifts; with weights that are off, descent ends near "
+    "them.",
+    "(3.83) and (3.85) differ by a factor of 2 in the gradient; here the gradient is that of (3.83), the "
+    "linearisation of J.",
 )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.fiedler import incoherence as measures
 from unweave.reproduce.fiedler.near_frames import random_atoms
 
@@ -37,28 +37,24 @@ def measure(cell: Cell) -> Numbers:
     }
 
 
-EXPERIMENT = Experiment(
-    title="incoherence constants of uniform directions: they should not depend on the size",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 1, Scale.USUAL: 3, Scale.FULL: 10},
-    columns={
-        "neurons": "neurons",
-        "certified": "c1 certified",
-        "refuted": "c1 refuted",
-        "coherence_constant": "c2",
-        "gramian": "c3",
-        "coherence": "largest cosine",
-        "welch": "Welch bound",
-        "frame": "nu (upper)",
-    },
-    notes=(
-        f"c1 is for the deviation {ISOMETRY}: subsets of ceil(c1 D / log m) are that close to orthonormal. All "
-        f"subsets can't be "
-        "visited, so c1 is bracketed: certified by Gershgorin circles, refuted by the worst subset that a search "
-        "found.",
-        "No constants are printed in [fiedler]. nu is far above 1 for random directions, so that Theorems 2.1 to "
-        "2.8 do not "
-        "apply to them; that is why [fiedler, Thm. 2.10] uses c1 to c3.",
-    ),
+TITLE = "incoherence constants of uniform directions: they should not depend on the size"
+REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 3, Scale.FULL: 10}
+COLUMNS = {
+    "neurons": "neurons",
+    "certified": "c1 certified",
+    "refuted": "c1 refuted",
+    "coherence_constant": "c2",
+    "gramian": "c3",
+    "coherence": "largest cosine",
+    "welch": "Welch bound",
+    "frame": "nu (upper)",
+}
+NOTES = (
+    f"c1 is for the deviation {ISOMETRY}: subsets of ceil(c1 D / log m) are that close to orthonormal. All "
+    f"subsets can't be "
+    "visited, so c1 is bracketed: certified by Gershgorin circles, refuted by the worst subset that a search "
+    "found.",
+    "No constants are printed in [fiedler]. nu is far above 1 for random directions, so that Theorems 2.1 to "
+    "2.8 do not "
+    "apply to them; that is why [fiedler, Thm. 2.10] uses c1 to c3.",
 )

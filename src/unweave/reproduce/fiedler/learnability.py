@@ -13,7 +13,7 @@ from unweave.networks.network import Network
 from unweave.networks.planted import unit_network
 from unweave.numerics.matrix_subspace import span_of_hessians
 from unweave.oracles.oracle import CallableOracle
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.fiedler.derivative_sources import EntrywiseDifferences
 from unweave.reproduce.fiedler.entangled_metrics import projector_gap
 from unweave.reproduce.fiedler.incoherence import coherence, gramian, gramian_constant
@@ -120,24 +120,20 @@ def _span_errors(truth: Network, points: np.ndarray, *, step: float) -> Numbers:
     }
 
 
-EXPERIMENT = Experiment(
-    title="alpha of (SNM3) and the error of the measured span, with their bounds",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 1, Scale.USUAL: 3, Scale.FULL: 10},
-    columns={
-        "alpha": "alpha",
-        "product": "Thm 3.5: at least",
-        "explicit": "the same by c2",
-        "many": "alpha of 20 m Hessians",
-        "few": "of m log D Hessians",
-        "error": "error of the span",
-        "bound": "Prop 1.1: at most",
-        "proxy": "singular value outside / inside",
-    },
-    notes=(
-        "alpha is computed from Hermite coefficients, without sampling; few Hessians show less of it.",
-        "Bounds by c2 are negative, and say nothing, where m (log m / D)^2 is not small.",
-        "The bound on the span is Wedin's with its factor 2, as in Proposition 1.1; (3.23) leaves it out.",
-    ),
+TITLE = "alpha of (SNM3) and the error of the measured span, with their bounds"
+REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 3, Scale.FULL: 10}
+COLUMNS = {
+    "alpha": "alpha",
+    "product": "Thm 3.5: at least",
+    "explicit": "the same by c2",
+    "many": "alpha of 20 m Hessians",
+    "few": "of m log D Hessians",
+    "error": "error of the span",
+    "bound": "Prop 1.1: at most",
+    "proxy": "singular value outside / inside",
+}
+NOTES = (
+    "alpha is computed from Hermite coefficients, without sampling; few Hessians show less of it.",
+    "Bounds by c2 are negative, and say nothing, where m (log m / D)^2 is not small.",
+    "The bound on the span is Wedin's with its factor 2, as in Proposition 1.1; (3.23) leaves it out.",
 )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Row, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 from unweave.reproduce.fiedler.incoherence import coherence, frame_constant, gramian_constant, welch_bound
 from unweave.reproduce.fiedler.near_frames import random_atoms, span_of_squares, values_at
 from unweave.reproduce.fiedler.shallow_pictures import ACCENT, INK, QUIET, panels
@@ -61,24 +61,19 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
     return {"mercedes-benz.png": figure}
 
 
-EXPERIMENT = Experiment(
-    title="simplex frames: tight, and as incoherent as unit vectors can be",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 1},
-    columns={
-        "lower": "lower frame bound",
-        "upper": "upper frame bound",
-        "frame": "nu",
-        "coherence": "largest cosine",
-        "welch": "Welch bound",
-        "gramian": "c3",
-        "aside": "smallest Phi of 200 random directions",
-    },
-    draw=draw,
-    notes=(
-        "In the plane three squares span all symmetric matrices, so that Phi is 1 in every direction: the frame is "
-        "tight, and nothing "
-        "can be recovered from its span.",
-    ),
+TITLE = "simplex frames: tight, and as incoherent as unit vectors can be"
+REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 1}
+COLUMNS = {
+    "lower": "lower frame bound",
+    "upper": "upper frame bound",
+    "frame": "nu",
+    "coherence": "largest cosine",
+    "welch": "Welch bound",
+    "gramian": "c3",
+    "aside": "smallest Phi of 200 random directions",
+}
+NOTES = (
+    "In the plane three squares span all symmetric matrices, so that Phi is 1 in every direction: the frame is "
+    "tight, and nothing "
+    "can be recovered from its span.",
 )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.fiedler.entangled_metrics import distances_up_to_sign, worst_of_truth
 from unweave.reproduce.fiedler.frame_bounds import overcomplete_constant, overcomplete_threshold
 from unweave.reproduce.fiedler.incoherence import coherence, gramian_constant
@@ -55,29 +55,24 @@ def measure(cell: Cell) -> Numbers:
     }
 
 
-EXPERIMENT = Experiment(
-    title="local maximisers of Phi for random atoms: two per atom above a level, within the root of the error",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 1, Scale.USUAL: 2, Scale.FULL: 10},
-    columns={
-        "regime": "m log(m)^2 / D^2 (at most 1)",
-        "coherence": "c2",
-        "gramian": "c3",
-        "found": "share of atoms found",
-        "near": "maximisers above the level per atom (1)",
-        "distance": "largest distance of an atom",
-        "bound": "bound on it",
-        "smallest": "smallest Phi near an atom",
-        "spurious": "largest Phi elsewhere",
-        "constant": "least C of (2.54)",
-        "unconverged": "starts still moving",
-    },
-    notes=(
-        "The constants of the theorem are not explicit. Measured is the least C with which no maximiser that was "
-        "found elsewhere is "
-        "above the level of (2.54): 0 where all were near atoms.",
-        "The bound on the distance is the root of the error; distances are seen to be of the order of the error "
-        "itself.",
-    ),
+TITLE = "local maximisers of Phi for random atoms: two per atom above a level, within the root of the error"
+REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 2, Scale.FULL: 10}
+COLUMNS = {
+    "regime": "m log(m)^2 / D^2 (at most 1)",
+    "coherence": "c2",
+    "gramian": "c3",
+    "found": "share of atoms found",
+    "near": "maximisers above the level per atom (1)",
+    "distance": "largest distance of an atom",
+    "bound": "bound on it",
+    "smallest": "smallest Phi near an atom",
+    "spurious": "largest Phi elsewhere",
+    "constant": "least C of (2.54)",
+    "unconverged": "starts still moving",
+}
+NOTES = (
+    "The constants of the theorem are not explicit. Measured is the least C with which no maximiser that was "
+    "found elsewhere is "
+    "above the level of (2.54): 0 where all were near atoms.",
+    "The bound on the distance is the root of the error; distances are seen to be of the order of the error itself.",
 )

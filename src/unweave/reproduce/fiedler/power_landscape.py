@@ -7,7 +7,7 @@ import numpy as np
 
 from unweave.arrays import Atoms, pack_squares
 from unweave.numerics.matrix_subspace import MatrixSubspace
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.fiedler import frame_bounds as bounds
 from unweave.reproduce.fiedler.entangled_metrics import distances_up_to_sign
 from unweave.reproduce.fiedler.incoherence import frame_constant, upper_frame_constant
@@ -143,40 +143,36 @@ def _counted(planted: Landscape) -> Numbers:
     }
 
 
-EXPERIMENT = Experiment(
-    title="local maximisers of Phi: levels, distances to atoms, and their number",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 1, Scale.USUAL: 3, Scale.FULL: 10},
-    columns={
-        "frame": "nu",
-        "low": "Thm 2.7: spurious at most",
-        "largest_low": "largest spurious Phi",
-        "high": "Thm 2.7: good at least",
-        "smallest_high": "smallest good Phi",
-        "between": "between (0)",
-        "distance": "largest distance",
-        "bound_value": "Cor 2.2",
-        "bound_good": "(2.33)",
-        "ratio": "distance / Cor 2.2",
-        "cap": "Thm 2.6: cosine at least",
-        "cosine": "smallest cosine",
-        "threshold": "Thm 2.8: threshold",
-        "count": "maximisers above per atom (1)",
-        "root": "Thm 2.8: distance at most",
-        "unconverged": "starts still moving",
-    },
-    notes=(
-        "nan: the theorem's conditions do not hold, or there was nothing of that kind.",
-        "Maximisers are the ends of 5 m log D ascents that fulfil (2.38); what no start reaches is not seen. "
-        "Opposite vectors are "
-        "counted once.",
-        "Rotated spans are turned into random directions by one angle, so that delta is exact. Spurious ones hold "
-        "the maximiser of "
-        "[fiedler, Lemma 2.19], which needs fewer atoms than inputs; nu is then of the upper half of (2.10), which "
-        "is all that "
-        "the proofs use.",
-        "Threshold 9 of Theorem 2.7 is used where 7 is printed in Theorem 2.6, and (2.33) with the numerator of "
-        "Corollary 2.2.",
-    ),
+TITLE = "local maximisers of Phi: levels, distances to atoms, and their number"
+REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 3, Scale.FULL: 10}
+COLUMNS = {
+    "frame": "nu",
+    "low": "Thm 2.7: spurious at most",
+    "largest_low": "largest spurious Phi",
+    "high": "Thm 2.7: good at least",
+    "smallest_high": "smallest good Phi",
+    "between": "between (0)",
+    "distance": "largest distance",
+    "bound_value": "Cor 2.2",
+    "bound_good": "(2.33)",
+    "ratio": "distance / Cor 2.2",
+    "cap": "Thm 2.6: cosine at least",
+    "cosine": "smallest cosine",
+    "threshold": "Thm 2.8: threshold",
+    "count": "maximisers above per atom (1)",
+    "root": "Thm 2.8: distance at most",
+    "unconverged": "starts still moving",
+}
+NOTES = (
+    "nan: the theorem's conditions do not hold, or there was nothing of that kind.",
+    "Maximisers are the ends of 5 m log D ascents that fulfil (2.38); what no start reaches is not seen. "
+    "Opposite vectors are "
+    "counted once.",
+    "Rotated spans are turned into random directions by one angle, so that delta is exact. Spurious ones hold "
+    "the maximiser of "
+    "[fiedler, Lemma 2.19], which needs fewer atoms than inputs; nu is then of the upper half of (2.10), which "
+    "is all that "
+    "the proofs use.",
+    "Threshold 9 of Theorem 2.7 is used where 7 is printed in Theorem 2.6, and (2.33) with the numerator of "
+    "Corollary 2.2.",
 )

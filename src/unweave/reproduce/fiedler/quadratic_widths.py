@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from unweave.reproduce.experiment import Experiment, Row, Scale, Settings
-from unweave.reproduce.fiedler.reconstruction import COLUMNS, NOTES, POINTS, SECONDS, measure, published
+from unweave.reproduce.experiment import Row, Scale, Settings
+from unweave.reproduce.fiedler import reconstruction
+from unweave.reproduce.fiedler.reconstruction import POINTS, SECONDS
 from unweave.reproduce.fiedler.shallow_pictures import COLOURS, draw_lines, panels
 
 SIZES = {Scale.QUICK: (8, 10), Scale.USUAL: (10, 12, 14, 20), Scale.FULL: tuple(SECONDS)}
@@ -30,22 +31,18 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
     return {"quadratic-widths.png": figure}
 
 
-EXPERIMENT = Experiment(
-    title="shallow networks with 2/5 D^2 neurons",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 10},
-    columns=COLUMNS,
-    published=published,
-    draw=draw,
-    notes=(
-        *NOTES,
-        "At 8 to 14 inputs a weight is mostly missed and a false one taken, which spoils shifts; at 8 and 10 inputs "
-        "neither four times the steps nor a test of rest changed that. [fiedler] has 20 to 50 inputs, and says that "
-        "errors "
-        "fall with them: of the network with 20 inputs that was tried all 160 weights and signs were found.",
-        "After 1000 steps some starts have a Phi above the threshold and have not come to rest. [fiedler, Alg. 2.2] "
-        "does "
-        "not test that; such ends are kept only where starts reach fewer atoms than there are neurons.",
-    ),
+measure = reconstruction.measure
+published = reconstruction.published
+TITLE = "shallow networks with 2/5 D^2 neurons"
+REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 10}
+COLUMNS = reconstruction.COLUMNS
+NOTES = (
+    *reconstruction.NOTES,
+    "At 8 to 14 inputs a weight is mostly missed and a false one taken, which spoils shifts; at 8 and 10 inputs "
+    "neither four times the steps nor a test of rest changed that. [fiedler] has 20 to 50 inputs, and says that "
+    "errors "
+    "fall with them: of the network with 20 inputs that was tried all 160 weights and signs were found.",
+    "After 1000 steps some starts have a Phi above the threshold and have not come to rest. [fiedler, Alg. 2.2] "
+    "does "
+    "not test that; such ends are kept only where starts reach fewer atoms than there are neurons.",
 )

@@ -7,7 +7,7 @@ import numpy as np
 
 from unweave.arrays import Atoms
 from unweave.numerics.matrix_subspace import MatrixSubspace
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.fiedler.entangled_metrics import distances_up_to_sign, worst_of_truth
 from unweave.reproduce.fiedler.near_frames import random_atoms, rotated_span, span_of_squares
 from unweave.reproduce.fiedler.power_ends import ManyStartsPower
@@ -90,27 +90,22 @@ def _searched(method: str, span: MatrixSubspace, rng: np.random.Generator) -> tu
     return found.atoms, found.starts
 
 
-EXPERIMENT = Experiment(
-    title="atoms of a span with an error of 1e-4, by ascent of the spectral norm and by the subspace power method",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 1, Scale.USUAL: 2, Scale.FULL: 10},
-    columns={
-        "found": "share of atoms found",
-        "false": "false atoms",
-        "error": "largest distance to an atom",
-        "starts": "starts",
-        "expected": "coupon collector",
-        "seconds": "CPU s",
-    },
-    notes=(
-        "[fiedler] prints no numbers for these algorithms alone; step size 2 and 1000 steps are those of its "
-        "Section 3.6.",
-        "Where Algorithm 2.2 says until convergence, an ascent ends at a residual of 1e-9. The line that adds an "
-        "atom if it is new is not "
-        "legible in print: here it is new if no atom is within 0.05, up to sign.",
-        "The batched form is that of the experiments: 5 m log D starts at once, always 1000 steps. Algorithm 2.1 "
-        "has no rule for "
-        "when to stop looking; here rounds of m starts end when all atoms are found, or after 5 m (1 + log m).",
-    ),
+TITLE = "atoms of a span with an error of 1e-4, by ascent of the spectral norm and by the subspace power method"
+REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 2, Scale.FULL: 10}
+COLUMNS = {
+    "found": "share of atoms found",
+    "false": "false atoms",
+    "error": "largest distance to an atom",
+    "starts": "starts",
+    "expected": "coupon collector",
+    "seconds": "CPU s",
+}
+NOTES = (
+    "[fiedler] prints no numbers for these algorithms alone; step size 2 and 1000 steps are those of its Section 3.6.",
+    "Where Algorithm 2.2 says until convergence, an ascent ends at a residual of 1e-9. The line that adds an "
+    "atom if it is new is not "
+    "legible in print: here it is new if no atom is within 0.05, up to sign.",
+    "The batched form is that of the experiments: 5 m log D starts at once, always 1000 steps. Algorithm 2.1 "
+    "has no rule for "
+    "when to stop looking; here rounds of m starts end when all atoms are found, or after 5 m (1 + log m).",
 )

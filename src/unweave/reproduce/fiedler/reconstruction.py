@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Row, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 from unweave.reproduce.fiedler.shallow_pictures import draw_squares
 from unweave.reproduce.fiedler.shallow_trials import ORDERS, trial
 
@@ -79,13 +79,5 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
     return {"reconstruction.png": draw_squares(rows, "order", "inputs", shown)}
 
 
-EXPERIMENT = Experiment(
-    title="shallow networks by Hessians, subspace power method, derivatives at the origin and descent on the shifts",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 1, Scale.USUAL: 2, Scale.FULL: 10},
-    columns=COLUMNS,
-    published=published,
-    draw=draw,
-    notes=NOTES,
-)
+TITLE = "shallow networks by Hessians, subspace power method, derivatives at the origin and descent on the shifts"
+REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 2, Scale.FULL: 10}

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Row, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 from unweave.reproduce.fiedler.shallow_pictures import draw_squares
-from unweave.reproduce.fiedler.student_trials import COLUMNS, NOTES, SHOWN, student_trial
+from unweave.reproduce.fiedler.student_trials import ERRORS, NOTES_OF_STUDENTS, SHOWN, student_trial
 
 # Inputs, powers of the inputs that make samples and neurons, gradient steps.
 SIZES = {
@@ -44,12 +44,7 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
     return {"shallow-students.png": draw_squares(rows, "samples order", "order", SHOWN)}
 
 
-EXPERIMENT = Experiment(
-    title="shallow students by stochastic descent, over samples and neurons",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 5},
-    columns=COLUMNS,
-    draw=draw,
-    notes=NOTES,
-)
+TITLE = "shallow students by stochastic descent, over samples and neurons"
+REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 5}
+COLUMNS = ERRORS
+NOTES = NOTES_OF_STUDENTS

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from unweave.activations import SIGMOID, TANH, Activation
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Row, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 from unweave.reproduce.fiedler.shallow_model import monotone_limit
 from unweave.reproduce.fiedler.shallow_pictures import ACCENT, INK, QUIET, panels, plain
 
@@ -64,26 +64,25 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
     return {"shift-interval.png": figure}
 
 
-EXPERIMENT = Experiment(
-    title="interval of recoverable shifts: where the second derivative is monotone",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 1},
-    columns={
-        "limit": "largest shift",
-        "kappa": "kappa",
-        "least_third": "smallest |g'''| up to the published one",
-        "turns": "g'' turns before the published one (1 or 0)",
-        "first": "high part of g' (> 0)",
-        "second": "high part of g'' (> 0)",
-    },
-    published=lambda given: {"limit": PUBLISHED[str(given["activation"])]},
-    draw=draw,
-    notes=(
-        "For the sigmoid 1.5 is printed, but its second derivative turns at log(2 + sqrt 3) = 1.317: shifts between "
-        "have a twin.",
-        "High parts are squared Hermite coefficients of degree four and more, the smallest over all admissible "
-        "shifts: (SNM2) asks that "
-        "they are not 0.",
-    ),
+def published(given: Settings) -> dict[str, float]:
+    """Give half the interval of the activation."""
+    return {"limit": PUBLISHED[str(given["activation"])]}
+
+
+TITLE = "interval of recoverable shifts: where the second derivative is monotone"
+REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 1}
+COLUMNS = {
+    "limit": "largest shift",
+    "kappa": "kappa",
+    "least_third": "smallest |g'''| up to the published one",
+    "turns": "g'' turns before the published one (1 or 0)",
+    "first": "high part of g' (> 0)",
+    "second": "high part of g'' (> 0)",
+}
+NOTES = (
+    "For the sigmoid 1.5 is printed, but its second derivative turns at log(2 + sqrt 3) = 1.317: shifts between "
+    "have a twin.",
+    "High parts are squared Hermite coefficients of degree four and more, the smallest over all admissible "
+    "shifts: (SNM2) asks that "
+    "they are not 0.",
 )

@@ -10,7 +10,7 @@ from unweave.arrays import Atoms
 from unweave.networks.planted import unit_network
 from unweave.numerics.subspace_power import SubspacePower
 from unweave.oracles.oracle import CallableOracle
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Row, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 from unweave.reproduce.fiedler.shallow_identification import WeightRecovery
 from unweave.reproduce.fiedler.shallow_pictures import ACCENT, COLOURS, QUIET, draw_lines, panels
 from unweave.reproduce.fiedler.shallow_trials import matched
@@ -94,27 +94,22 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
     return {"shift-scales.png": figure}
 
 
-EXPERIMENT = Experiment(
-    title="scales of the shifts' errors before and after descent, from measured errors of weights",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 10},
-    columns={
-        "found": "share of weights found",
-        "before": "(3.142), before descent",
-        "after": "(3.143), after",
-        "ratio": "after / before",
-        "frobenius": "part of ||W - W'||",
-        "overlaps": "part of pairs",
-        "total": "part of the sum",
-    },
-    draw=draw,
-    notes=(
-        "[fiedler, Fig. 3.5] is at 50 inputs and prints no numbers; what it says: (3.143) is below (3.142), and the "
-        "sum of the "
-        "errors (blue) is the smallest part of it.",
-        "Weights are recovered from the Hessians of Section 3.6 by the library's own search instead of 1000 steps "
-        "from 5 m log D starts: it "
-        "ends at the same maximisers, whose errors are measured here.",
-    ),
+TITLE = "scales of the shifts' errors before and after descent, from measured errors of weights"
+REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 10}
+COLUMNS = {
+    "found": "share of weights found",
+    "before": "(3.142), before descent",
+    "after": "(3.143), after",
+    "ratio": "after / before",
+    "frobenius": "part of ||W - W'||",
+    "overlaps": "part of pairs",
+    "total": "part of the sum",
+}
+NOTES = (
+    "[fiedler, Fig. 3.5] is at 50 inputs and prints no numbers; what it says: (3.143) is below (3.142), and the "
+    "sum of the "
+    "errors (blue) is the smallest part of it.",
+    "Weights are recovered from the Hessians of Section 3.6 by the library's own search instead of 1000 steps "
+    "from 5 m log D starts: it "
+    "ends at the same maximisers, whose errors are measured here.",
 )

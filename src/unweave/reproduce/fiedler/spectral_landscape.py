@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from unweave.numerics.matrix_subspace import MatrixSubspace
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.fiedler.entangled_metrics import distances_up_to_sign
 from unweave.reproduce.fiedler.frame_bounds import spectral_dichotomy
 from unweave.reproduce.fiedler.incoherence import frame_constant
@@ -64,28 +64,24 @@ def ascended(span: MatrixSubspace, coefficients: np.ndarray) -> tuple[np.ndarray
     return *top_eigenpairs(coefficients, span), falls, moved
 
 
-EXPERIMENT = Experiment(
-    title="local maximisers of the spectral norm: the squared first eigenvalue avoids a gap",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 1, Scale.USUAL: 3, Scale.FULL: 10},
-    columns={
-        "frame": "nu",
-        "applies": "conditions hold (1 or 0)",
-        "low": "38 delta + 13 nu",
-        "high": "1 - 38 delta - 13 nu",
-        "smallest": "smallest squared lambda_1",
-        "between": "maximisers between (0 by the theorem)",
-        "distance": "largest distance of a good one to an atom",
-        "falls": "steps that lower lambda_1 (0 by Lemma 2.11)",
-        "moved": "longest last step",
-    },
-    notes=(
-        "Maximisers are the ends of projected ascent [fiedler, Alg. 2.1] from random matrices of the span: what it "
-        "does not reach "
-        "is not seen.",
-        "The condition needs nu below 1/52, which holds for as many nearly orthonormal atoms as inputs; the last "
-        "row of the "
-        "usual size is a tight frame of one atom more, to which the theorem does not apply.",
-    ),
+TITLE = "local maximisers of the spectral norm: the squared first eigenvalue avoids a gap"
+REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 3, Scale.FULL: 10}
+COLUMNS = {
+    "frame": "nu",
+    "applies": "conditions hold (1 or 0)",
+    "low": "38 delta + 13 nu",
+    "high": "1 - 38 delta - 13 nu",
+    "smallest": "smallest squared lambda_1",
+    "between": "maximisers between (0 by the theorem)",
+    "distance": "largest distance of a good one to an atom",
+    "falls": "steps that lower lambda_1 (0 by Lemma 2.11)",
+    "moved": "longest last step",
+}
+NOTES = (
+    "Maximisers are the ends of projected ascent [fiedler, Alg. 2.1] from random matrices of the span: what it "
+    "does not reach "
+    "is not seen.",
+    "The condition needs nu below 1/52, which holds for as many nearly orthonormal atoms as inputs; the last "
+    "row of the "
+    "usual size is a tight frame of one atom more, to which the theorem does not apply.",
 )

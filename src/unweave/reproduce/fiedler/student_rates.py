@@ -5,10 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Row, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 from unweave.reproduce.fiedler.shallow_pictures import COLOURS, draw_lines, panels
 from unweave.reproduce.fiedler.shallow_trials import neurons_of
-from unweave.reproduce.fiedler.student_trials import COLUMNS, NOTES, SHOWN, student_trial
+from unweave.reproduce.fiedler.student_trials import ERRORS, NOTES_OF_STUDENTS, SHOWN, student_trial
 
 # Inputs, powers of the inputs that make neurons, rates, gradient steps.
 SIZES = {
@@ -50,12 +50,10 @@ def draw(rows: Sequence[Row]) -> dict[str, Figure]:
     return {"student-rates.png": figure}
 
 
-EXPERIMENT = Experiment(
-    title="shallow students by stochastic descent, over rates and neurons",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 3},
-    columns=COLUMNS,
-    draw=draw,
-    notes=(*NOTES, "The rates of the figure are not in the text that was read; ours are halved from one to the next."),
+TITLE = "shallow students by stochastic descent, over rates and neurons"
+REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 3}
+COLUMNS = ERRORS
+NOTES = (
+    *NOTES_OF_STUDENTS,
+    "The rates of the figure are not in the text that was read; ours are halved from one to the next.",
 )

@@ -7,7 +7,7 @@ from unweave.reproduce.experiment import Cell, Numbers
 from unweave.reproduce.fiedler.shallow_trials import matched, neurons_of, uniform_difference
 from unweave.reproduce.fiedler.students import StudentDescent, shallow_teacher
 
-COLUMNS = {
+ERRORS = {
     "neurons": "neurons",
     "samples": "samples",
     "parameters": "parameters",
@@ -17,7 +17,7 @@ COLUMNS = {
     "shifts": "shift error",
     "steps_taken": "gradient steps",
 }
-NOTES = (
+NOTES_OF_STUDENTS = (
     "Training is limited by gradient steps, not by minutes of a GPU, and sizes are smaller than published but at "
     "full size. Rates are for the "
     "mean squared error (1.10) as printed, without a factor 1/2.",

@@ -12,7 +12,7 @@ from sklearn.preprocessing import PolynomialFeatures
 from unweave.activations import RELU, TANH
 from unweave.learn.lowest_layer.estimators import LowestLayerRegressor
 from unweave.networks.planted import upper_network
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.goel.modular import modular_fit
 from unweave.reproduce.goel.planted import MISSED, orthonormal_rows, row_angles
 from unweave.result import Outcome
@@ -23,11 +23,13 @@ CUTS = ("sum and pairs", "network of two layers")
 THRESHOLDS = (0.5, 1.0, 1.5, 2.0)
 
 
-def _settings(scale: Scale) -> list[Settings]:
+def settings(scale: Scale) -> list[Settings]:
+    """Give what lies above, and thresholds."""
     return [{"above": above, "threshold": t, "samples": SAMPLES[scale]} for above in CUTS for t in THRESHOLDS]
 
 
-def _measure(cell: Cell) -> Numbers:
+def measure(cell: Cell) -> Numbers:
+    """Learn the lowest layer, then what lies above it."""
     rng, samples = np.random.default_rng(cell.seed), int(cell.settings["samples"])
     rows = orthonormal_rows(rng, rows=INPUTS, inputs=INPUTS)
     points = rng.standard_normal((samples + FRESH, INPUTS))
@@ -54,21 +56,17 @@ def _measure(cell: Cell) -> Numbers:
     }
 
 
-EXPERIMENT = Experiment(
-    title="networks that are learnt at a cut",
-    settings=_settings,
-    measure=_measure,
-    columns={
-        "score": "mu of the cut: smaller is more independent",
-        "upper": "its upper limit",
-        "median angle": "median angle of the rows below, degrees",
-        "left": "share of the variance left on fresh samples",
-        "claimed": f"verdict: lower part identified and mu below {LARGEST_SCORE:g}",
-    },
-    notes=(
-        "Appendix E names a property of a cut, E(prod_S X) / E(X_j) < mu^(|S| - 1), and no algorithm. The lower part "
-        "is learnt here as if labels were linear in its units, and refined; the upper part by regression on "
-        f"polynomials of degree {DEGREE} of the units, as which the appendix models it.",
-        f"{INPUTS} orthonormal rows of relu units; the network above has tanh layers with random weights.",
-    ),
+TITLE = "networks that are learnt at a cut"
+COLUMNS = {
+    "score": "mu of the cut: smaller is more independent",
+    "upper": "its upper limit",
+    "median angle": "median angle of the rows below, degrees",
+    "left": "share of the variance left on fresh samples",
+    "claimed": f"verdict: lower part identified and mu below {LARGEST_SCORE:g}",
+}
+NOTES = (
+    "Appendix E names a property of a cut, E(prod_S X) / E(X_j) < mu^(|S| - 1), and no algorithm. The lower part "
+    "is learnt here as if labels were linear in its units, and refined; the upper part by regression on "
+    f"polynomials of degree {DEGREE} of the units, as which the appendix models it.",
+    f"{INPUTS} orthonormal rows of relu units; the network above has tanh layers with random weights.",
 )

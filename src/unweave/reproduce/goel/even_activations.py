@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float64
 from scipy.special import eval_hermitenorm
 
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.goel.even_units import even_rows, row_margin
 from unweave.reproduce.goel.planted import orthonormal_rows, row_angles
 
@@ -35,11 +35,13 @@ def normalised_coefficients(activation: Even) -> Float64[np.ndarray, "degrees"]:
     return np.array([0.0 if k % 2 else density @ (values * eval_hermitenorm(k, a)) / norms[k] for k in range(5)])
 
 
-def _settings(scale: Scale) -> list[Settings]:
+def settings(scale: Scale) -> list[Settings]:
+    """Give activations and weights of pairs."""
     return [{"activation": name, "pairs": c, "samples": SAMPLES[scale]} for name in ACTIVATIONS for c in PAIRS]
 
 
-def _measure(cell: Cell) -> Numbers:
+def measure(cell: Cell) -> Numbers:
+    """Learn the lowest layer with an even activation."""
     activation, pairs = ACTIVATIONS[str(cell.settings["activation"])], float(cell.settings["pairs"])
     rng = np.random.default_rng(cell.seed)
     rows = orthonormal_rows(rng, rows=INPUTS, inputs=INPUTS)
@@ -64,23 +66,19 @@ def _measure(cell: Cell) -> Numbers:
     }
 
 
-EXPERIMENT = Experiment(
-    title="rows under even activations",
-    settings=_settings,
-    measure=_measure,
-    columns={
-        "margin": "margin of the condition, corrected",
-        "printed margin": "as printed",
-        "median angle": "median angle in degrees, up to signs",
-        "largest angle": "largest angle",
-        "claimed": f"verdict: halves agree to {CLAIMED_ANGLE:g} degrees",
-    },
-    notes=(
-        f"{INPUTS} orthonormal rows, sum of units and so many times all pairs, no threshold.",
-        "The condition is printed with 6 u_2^2 / (u_0 u_4), which belongs to coefficients of polynomials that are not "
-        "normalised; with the normalised ones of [goel, App. A] it is sqrt 6. Where the printed margin is negative and "
-        "the corrected one is not, rows are found as far as samples allow.",
-        "Rows are found one after the other in the complement of those before, which a maximum per row does not need "
-        "(a margin above zero does not make every row a maximum).",
-    ),
+TITLE = "rows under even activations"
+COLUMNS = {
+    "margin": "margin of the condition, corrected",
+    "printed margin": "as printed",
+    "median angle": "median angle in degrees, up to signs",
+    "largest angle": "largest angle",
+    "claimed": f"verdict: halves agree to {CLAIMED_ANGLE:g} degrees",
+}
+NOTES = (
+    f"{INPUTS} orthonormal rows, sum of units and so many times all pairs, no threshold.",
+    "The condition is printed with 6 u_2^2 / (u_0 u_4), which belongs to coefficients of polynomials that are not "
+    "normalised; with the normalised ones of [goel, App. A] it is sqrt 6. Where the printed margin is negative and "
+    "the corrected one is not, rows are found as far as samples allow.",
+    "Rows are found one after the other in the complement of those before, which a maximum per row does not need "
+    "(a margin above zero does not make every row a maximum).",
 )

@@ -5,7 +5,7 @@ from math import exp
 import numpy as np
 
 from unweave.arrays import Vector
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.goel.exponential_units import hessian_clusters, simplex_sets
 
 SAMPLES = {Scale.QUICK: 120_000, Scale.USUAL: 1_000_000, Scale.FULL: 10_000_000}
@@ -37,11 +37,13 @@ def ascent_end(sets: tuple[tuple[int, ...], ...], rng: np.random.Generator, lam:
     return float(np.max(z))
 
 
-def _settings(scale: Scale) -> list[Settings]:
+def settings(scale: Scale) -> list[Settings]:
+    """Give all families of sets."""
     return [{"sets": name, "samples": SAMPLES[scale]} for name in CASES]
 
 
-def _measure(cell: Cell) -> Numbers:
+def measure(cell: Cell) -> Numbers:
+    """Find sets of units by exponentials."""
     rng, truth = np.random.default_rng(cell.seed), CASES[str(cell.settings["sets"])]
     points = rng.standard_normal((int(cell.settings["samples"]), INPUTS))
     values = np.exp(np.column_stack([points[:, list(group)].sum(axis=1) for group in truth]))
@@ -57,21 +59,17 @@ def _measure(cell: Cell) -> Numbers:
     }
 
 
-EXPERIMENT = Experiment(
-    title="sets under exponential units without threshold",
-    settings=_settings,
-    measure=_measure,
-    repetitions={Scale.QUICK: 3, Scale.USUAL: 5, Scale.FULL: 20},
-    columns={
-        "hessian": "rows of the moment of order 2: sets are right",
-        "hessian claimed": "verdict",
-        "simplex": "maxima on a simplex: right",
-        "simplex claimed": "verdict",
-        "printed end": f"largest entry after ascent of the printed objective (beyond {RUNAWAY:g}: unbounded)",
-    },
-    notes=(
-        "The printed objective g(z) - lambda |z|_1 - gamma |z|^2 grows without bound, because g is exponential: ascent "
-        "runs away. On the simplex z >= 0, sum z = 1 it has a maximum for every set.",
-        "Rows of the moment of order 2 are equal for inputs of one set; no optimisation is needed.",
-    ),
+TITLE = "sets under exponential units without threshold"
+REPETITIONS = {Scale.QUICK: 3, Scale.USUAL: 5, Scale.FULL: 20}
+COLUMNS = {
+    "hessian": "rows of the moment of order 2: sets are right",
+    "hessian claimed": "verdict",
+    "simplex": "maxima on a simplex: right",
+    "simplex claimed": "verdict",
+    "printed end": f"largest entry after ascent of the printed objective (beyond {RUNAWAY:g}: unbounded)",
+}
+NOTES = (
+    "The printed objective g(z) - lambda |z|_1 - gamma |z|^2 grows without bound, because g is exponential: ascent "
+    "runs away. On the simplex z >= 0, sum z = 1 it has a maximum for every set.",
+    "Rows of the moment of order 2 are equal for inputs of one set; no optimisation is needed.",
 )

@@ -4,7 +4,7 @@ import numpy as np
 
 from unweave.activations import STEP
 from unweave.learn.lowest_layer.estimators import HalfspaceIntersectionClassifier
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.goel.planted import labels_of, orthonormal_rows, row_angles
 from unweave.result import Outcome
 
@@ -17,7 +17,8 @@ FACES = {Scale.QUICK: (3,), Scale.USUAL: (3, 5), Scale.FULL: (5, 10)}
 THRESHOLDS, FRESH = (1.5, 2.0), 50_000
 
 
-def _settings(scale: Scale) -> list[Settings]:
+def settings(scale: Scale) -> list[Settings]:
+    """Give faces, distances and samples."""
     return [
         {"faces": faces, "distance": t, "samples": samples}
         for faces in FACES[scale]
@@ -26,7 +27,8 @@ def _settings(scale: Scale) -> list[Settings]:
     ]
 
 
-def _measure(cell: Cell) -> Numbers:
+def measure(cell: Cell) -> Numbers:
+    """Find the faces of an intersection of half spaces."""
     faces, distance, samples = (float(cell.settings[name]) for name in ("faces", "distance", "samples"))
     rng = np.random.default_rng(cell.seed)
     rows = orthonormal_rows(rng, rows=int(faces), inputs=int(faces))
@@ -44,20 +46,16 @@ def _measure(cell: Cell) -> Numbers:
     }
 
 
-EXPERIMENT = Experiment(
-    title="intersections of half spaces",
-    settings=_settings,
-    measure=_measure,
-    columns={
-        "found": "half spaces found",
-        "median angle": "median angle in degrees",
-        "largest angle": "largest angle",
-        "wrong": "share of fresh samples with a wrong label",
-        "claimed": "verdict: identified, at least in part",
-    },
-    notes=(
-        "As many orthonormal normals as inputs, one distance; the number of half spaces is not given.",
-        "Our way, not the printed one: moments or cumulants to start with, then linear programmes on the samples. The "
-        "printed refinement, [goel, Alg. 1], is measured under that name.",
-    ),
+TITLE = "intersections of half spaces"
+COLUMNS = {
+    "found": "half spaces found",
+    "median angle": "median angle in degrees",
+    "largest angle": "largest angle",
+    "wrong": "share of fresh samples with a wrong label",
+    "claimed": "verdict: identified, at least in part",
+}
+NOTES = (
+    "As many orthonormal normals as inputs, one distance; the number of half spaces is not given.",
+    "Our way, not the printed one: moments or cumulants to start with, then linear programmes on the samples. The "
+    "printed refinement, [goel, Alg. 1], is measured under that name.",
 )

@@ -6,7 +6,7 @@ Verdict: sets are claimed if the gap between what belongs to them and what does 
 import numpy as np
 
 from unweave.exceptions import InvalidInput
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.goel.exponential_units import IndicatorSets, correlation_graph
 from unweave.reproduce.goel.overlapping import clique_sets, tensor_sets
 
@@ -27,13 +27,15 @@ def sampled_units(points: np.ndarray, sets: tuple[tuple[int, ...], ...]) -> np.n
     return np.exp(RHO * (sums - THRESHOLD))
 
 
-def _settings(scale: Scale) -> list[Settings]:
+def settings(scale: Scale) -> list[Settings]:
+    """Give all families of sets."""
     return [
         {"sets": name, "inputs": 1 + max(map(max, sets)) + 1, "samples": SAMPLES[scale]} for name, sets in SETS.items()
     ]
 
 
-def _measure(cell: Cell) -> Numbers:
+def measure(cell: Cell) -> Numbers:
+    """Read sets of units from moments and from a graph."""
     rng, truth = np.random.default_rng(cell.seed), SETS[str(cell.settings["sets"])]
     # One input belongs to no set.
     points = rng.standard_normal((int(cell.settings["samples"]), int(cell.settings["inputs"])))
@@ -59,26 +61,22 @@ def _by_tensors(points: np.ndarray, labels: np.ndarray, rng: np.random.Generator
         return IndicatorSets((), 0.0, np.inf)
 
 
-EXPERIMENT = Experiment(
-    title="sets of inputs under exponential units",
-    settings=_settings,
-    measure=_measure,
-    columns={
-        "graph": "printed graph: sets are right",
-        "graph claimed": "verdict",
-        "cliques": "maximal cliques: right",
-        "cliques claimed": "verdict",
-        "tensors": "tensors of orders 2 and 3: right",
-        "tensors claimed": "verdict",
-    },
-    notes=(
-        "The theorem does not say that sets are disjoint; its proof does. Components of the graph are wrong for sets "
-        "that overlap. Maximal cliques are right for a chain; in a ring the shared inputs make one clique too many, "
-        "and the graph can't tell. Tensors tell all sets whose indicators are linearly independent. Cliques and "
-        "tensors are ours.",
-        "The threshold of the graph is printed as rho, the exponent of the units; here it lies in the largest gap. "
-        "The printed mu lacks a factor: it is exp(-rho t + rho^2 m / 2) for m inputs in a set.",
-        "The verdict speaks of correlations and entries, not of the model: a graph is claimed wherever its gap is "
-        "clear, also where overlapping sets make its answer wrong. That of the tensors is right in all cases here.",
-    ),
+TITLE = "sets of inputs under exponential units"
+COLUMNS = {
+    "graph": "printed graph: sets are right",
+    "graph claimed": "verdict",
+    "cliques": "maximal cliques: right",
+    "cliques claimed": "verdict",
+    "tensors": "tensors of orders 2 and 3: right",
+    "tensors claimed": "verdict",
+}
+NOTES = (
+    "The theorem does not say that sets are disjoint; its proof does. Components of the graph are wrong for sets "
+    "that overlap. Maximal cliques are right for a chain; in a ring the shared inputs make one clique too many, "
+    "and the graph can't tell. Tensors tell all sets whose indicators are linearly independent. Cliques and "
+    "tensors are ours.",
+    "The threshold of the graph is printed as rho, the exponent of the units; here it lies in the largest gap. "
+    "The printed mu lacks a factor: it is exp(-rho t + rho^2 m / 2) for m inputs in a set.",
+    "The verdict speaks of correlations and entries, not of the model: a graph is claimed wherever its gap is "
+    "clear, also where overlapping sets make its answer wrong. That of the tensors is right in all cases here.",
 )

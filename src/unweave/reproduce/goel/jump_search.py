@@ -10,7 +10,7 @@ from scipy.special import ndtr
 
 from unweave.activations import RELU, STEP, Activation
 from unweave.arrays import Atoms, PerNeuron, PerPoint, Points
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.goel.delta_search import delta_search, jumps_across
 from unweave.reproduce.goel.planted import orthonormal_rows, row_angles
 
@@ -41,13 +41,15 @@ def jump_errors(points: Points, labels: PerPoint, directions: Atoms, *, unit: Ac
     return sums / (width if unit is STEP else width**2) / len(points)
 
 
-def _settings(scale: Scale) -> list[Settings]:
+def settings(scale: Scale) -> list[Settings]:
+    """Give what is planted beyond single units."""
     return [
         {"case": case, "inputs": INPUTS[scale], "samples": SAMPLES[scale], "directions": NET[scale]} for case in CASES
     ]
 
 
-def _measure(cell: Cell) -> Numbers:
+def measure(cell: Cell) -> Numbers:
+    """Search directions for a jump, and compare it with the prediction."""
     inputs, samples, directions = (int(cell.settings[name]) for name in ("inputs", "samples", "directions"))
     case, rng = str(cell.settings["case"]), np.random.default_rng(cell.seed)
     unit, width = (RELU, RELU_WIDTH) if case.startswith("relu") else (STEP, WIDTH)
@@ -99,23 +101,19 @@ def _predicted(case: str, inputs: int) -> float:
     return density * (1 + 0.5 * others if case == "signs mixed" else others)
 
 
-EXPERIMENT = Experiment(
-    title="rows where labels jump or bend",
-    settings=_settings,
-    measure=_measure,
-    columns={
-        "median angle": "median angle in degrees",
-        "largest angle": "largest angle",
-        "weakest": "weakest jump on fresh samples / its error",
-        "claimed": f"verdict: all beyond {CLAIMED_ERRORS:g}",
-        "jump": "jump (relu: change of slope) at the first row",
-        "predicted": "phi(t) E(dP/dX_1)",
-    },
-    notes=(
-        f"Threshold {THRESHOLD:g}, orthonormal rows. The number of samples is polynomial, that of directions is not: "
-        "exhaustive up to 4 inputs here.",
-        "In the case without rows the labels are shuffled: nothing may be claimed there.",
-        "Claim 4 is printed with the absolute value of cot(alpha), which has its sign; the extra terms of Lemma 19 "
-        "belong to one side only and cancel.",
-    ),
+TITLE = "rows where labels jump or bend"
+COLUMNS = {
+    "median angle": "median angle in degrees",
+    "largest angle": "largest angle",
+    "weakest": "weakest jump on fresh samples / its error",
+    "claimed": f"verdict: all beyond {CLAIMED_ERRORS:g}",
+    "jump": "jump (relu: change of slope) at the first row",
+    "predicted": "phi(t) E(dP/dX_1)",
+}
+NOTES = (
+    f"Threshold {THRESHOLD:g}, orthonormal rows. The number of samples is polynomial, that of directions is not: "
+    "exhaustive up to 4 inputs here.",
+    "In the case without rows the labels are shuffled: nothing may be claimed there.",
+    "Claim 4 is printed with the absolute value of cot(alpha), which has its sign; the extra terms of Lemma 19 "
+    "belong to one side only and cancel.",
 )

@@ -5,7 +5,7 @@ import numpy as np
 from unweave.exceptions import InvalidInput
 from unweave.learn.lowest_layer.directions import WhitenedPower
 from unweave.learn.lowest_layer.units import unit_coefficients, unit_named
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.goel.landscapes import Landscape
 from unweave.reproduce.goel.planted import MISSED, labels_of, orthonormal_rows, row_angles
 from unweave.samples.hermite.inputs import Coordinates
@@ -22,7 +22,8 @@ SIGMOID_THRESHOLDS = {Scale.QUICK: (7.0,), Scale.USUAL: (4.0, 5.0, 7.0), Scale.F
 RESTARTS, UPPERS = 40, ("OR", "sum and pairs")
 
 
-def _settings(scale: Scale) -> list[Settings]:
+def settings(scale: Scale) -> list[Settings]:
+    """Give units, upper layers and thresholds."""
     cases = [(unit, upper, t) for unit in ("step", "relu") for upper in UPPERS for t in THRESHOLDS[scale]]
     cases += [("sigmoid", UPPERS[1], t) for t in SIGMOID_THRESHOLDS[scale]]
     return [
@@ -31,7 +32,8 @@ def _settings(scale: Scale) -> list[Settings]:
     ]
 
 
-def _measure(cell: Cell) -> Numbers:
+def measure(cell: Cell) -> Numbers:
+    """Recover rows by three methods on moments."""
     inputs, threshold = int(cell.settings["inputs"]), float(cell.settings["threshold"])
     unit, rng = unit_named(str(cell.settings["unit"])), np.random.default_rng(cell.seed)
     rows = orthonormal_rows(rng, rows=inputs, inputs=inputs)
@@ -62,21 +64,17 @@ def _power_angle(
     return float(np.median(row_angles(rows, found.directions, is_signed=False)))
 
 
-EXPERIMENT = Experiment(
-    title="rows from moments of labels",
-    settings=_settings,
-    measure=_measure,
-    columns={
-        "one by one": "median angle in degrees, G(z) restarted",
-        "at once": "G(W) of all columns",
-        "power 4": "whitened power iteration, order 4",
-        "power 3": "order 3",
-    },
-    notes=(
-        "Orthonormal rows. The theorems promise 1 / poly(d) for thresholds above c sqrt(log d) (steps, relu) and "
-        "c log d (sigmoid): most angles are useless at threshold 1.2, and some degrees from 2.5 on, as samples allow.",
-        "Both objectives are minimised with the corrected psi and the sign of the coefficient of order 4; thresholds "
-        "are given to them. Order 3 and power iteration are ours. A row that is not found counts as 90 degrees.",
-        "Theorem 13 asks for samples in proportion to the labels; with real-valued labels without noise it needs none.",
-    ),
+TITLE = "rows from moments of labels"
+COLUMNS = {
+    "one by one": "median angle in degrees, G(z) restarted",
+    "at once": "G(W) of all columns",
+    "power 4": "whitened power iteration, order 4",
+    "power 3": "order 3",
+}
+NOTES = (
+    "Orthonormal rows. The theorems promise 1 / poly(d) for thresholds above c sqrt(log d) (steps, relu) and "
+    "c log d (sigmoid): most angles are useless at threshold 1.2, and some degrees from 2.5 on, as samples allow.",
+    "Both objectives are minimised with the corrected psi and the sign of the coefficient of order 4; thresholds "
+    "are given to them. Order 3 and power iteration are ours. A row that is not found counts as 90 degrees.",
+    "Theorem 13 asks for samples in proportion to the labels; with real-valued labels without noise it needs none.",
 )

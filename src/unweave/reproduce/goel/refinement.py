@@ -6,7 +6,7 @@ import numpy as np
 
 from unweave.activations import STEP
 from unweave.arrays import Vector
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.goel.planted import labels_of, orthonormal_rows, row_angles, turned
 from unweave.reproduce.goel.slab_refinement import LEAST_DECREASE, PERTURBATION, refine_by_band, refine_by_search
 
@@ -58,7 +58,8 @@ def _angle(row: Vector, direction: Vector) -> float:
     return 2 * float(np.arcsin(np.clip(np.linalg.norm(row - direction) / 2, 0.0, 1.0)))
 
 
-def _settings(scale: Scale) -> list[Settings]:
+def settings(scale: Scale) -> list[Settings]:
+    """Give inputs and methods."""
     return [
         {"inputs": d, "method": method, "samples": samples, "rounds": rounds}
         for d, samples, rounds in SIZES[scale]
@@ -66,7 +67,8 @@ def _settings(scale: Scale) -> list[Settings]:
     ]
 
 
-def _measure(cell: Cell) -> Numbers:
+def measure(cell: Cell) -> Numbers:
+    """Refine a row from a start nearby."""
     inputs, samples, rounds = (int(cell.settings[name]) for name in ("inputs", "samples", "rounds"))
     method, rng = str(cell.settings["method"]), np.random.default_rng(cell.seed)
     rows = orthonormal_rows(rng, rows=inputs, inputs=inputs)
@@ -95,23 +97,19 @@ def _measure(cell: Cell) -> Numbers:
     }
 
 
-EXPERIMENT = Experiment(
-    title="rows refined by random perturbations",
-    settings=_settings,
-    measure=_measure,
-    columns={
-        "start": "angle at the start in degrees",
-        "end": "at the end",
-        "accepted": "share of perturbations that are accepted",
-        "rate": "c, if a round takes the angle to its (1 - c / d)-fold",
-    },
-    notes=(
-        "The acceptance test is printed as alpha' <= 0.01 alpha / d, which hardly ever holds; what the analysis needs "
-        "is a decrease by a constant times alpha / d. With it and exact angles the claim of Theorem 5 holds: c is "
-        "positive and does not depend on d.",
-        "With angles from samples the steps are too small to be resolved: most of what is accepted is chance. The band "
-        "method, which is ours, turns by the whole angle at once.",
-        f"Union of d orthonormal half spaces with threshold {THRESHOLD:g}; samples where another one may be active are "
-        "left out.",
-    ),
+TITLE = "rows refined by random perturbations"
+COLUMNS = {
+    "start": "angle at the start in degrees",
+    "end": "at the end",
+    "accepted": "share of perturbations that are accepted",
+    "rate": "c, if a round takes the angle to its (1 - c / d)-fold",
+}
+NOTES = (
+    "The acceptance test is printed as alpha' <= 0.01 alpha / d, which hardly ever holds; what the analysis needs "
+    "is a decrease by a constant times alpha / d. With it and exact angles the claim of Theorem 5 holds: c is "
+    "positive and does not depend on d.",
+    "With angles from samples the steps are too small to be resolved: most of what is accepted is chance. The band "
+    "method, which is ours, turns by the whole angle at once.",
+    f"Union of d orthonormal half spaces with threshold {THRESHOLD:g}; samples where another one may be active are "
+    "left out.",
 )

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 from unweave.arrays import Vector
 from unweave.learn.lowest_layer.units import monic_coefficients, unit_coefficients, unit_named
 from unweave.numerics.symmetric_tensors import Tensor
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.goel.landscapes import Landscape
 
 INPUTS = 4
@@ -53,11 +53,13 @@ def _hessian(landscape: Landscape, z: Vector) -> np.ndarray:
     return 0.5 * (hessian + hessian.T)
 
 
-def _settings(_: Scale) -> list[Settings]:
+def settings(_: Scale) -> list[Settings]:
+    """Give units and thresholds."""
     return [{"unit": unit, "threshold": t} for unit in ("step", "relu") for t in THRESHOLDS]
 
 
-def _measure(cell: Cell) -> Numbers:
+def measure(cell: Cell) -> Numbers:
+    """Compare the landscape with that of single units."""
     name, threshold = str(cell.settings["unit"]), float(cell.settings["threshold"])
     whole, linear = (_landscape(name, threshold, has_pairs=has_pairs) for has_pairs in (True, False))
     start = 0.5 * np.random.default_rng(cell.seed).standard_normal(INPUTS)
@@ -74,22 +76,18 @@ def _measure(cell: Cell) -> Numbers:
     }
 
 
-EXPERIMENT = Experiment(
-    title="minima of the objective, and of that of the linear part",
-    settings=_settings,
-    measure=_measure,
-    repetitions={Scale.QUICK: 3, Scale.USUAL: 10, Scale.FULL: 50},
-    columns={
-        "gradient": "|grad G_lin| at a minimum of G",
-        "gradient bound": "|grad G| + |grad (G - G_lin)|",
-        "eigenvalue": "least eigenvalue of the Hessian of G_lin",
-        "eigenvalue bound": "that of G minus |Hessian of the difference|",
-        "angle": "angle of the minimum to a row, degrees",
-    },
-    notes=(
-        f"{INPUTS} orthonormal rows, sum of all units and pairs, exact moments; objectives in units of |u_4|.",
-        "Theorem 4 is the triangle inequality at one point; what it is for shows in the last column: the higher the "
-        "threshold, the nearer the minima are to rows.",
-        "The definition of an approximate minimum is printed with lambda_min(Hessian) <= tau; it is >= -tau.",
-    ),
+TITLE = "minima of the objective, and of that of the linear part"
+REPETITIONS = {Scale.QUICK: 3, Scale.USUAL: 10, Scale.FULL: 50}
+COLUMNS = {
+    "gradient": "|grad G_lin| at a minimum of G",
+    "gradient bound": "|grad G| + |grad (G - G_lin)|",
+    "eigenvalue": "least eigenvalue of the Hessian of G_lin",
+    "eigenvalue bound": "that of G minus |Hessian of the difference|",
+    "angle": "angle of the minimum to a row, degrees",
+}
+NOTES = (
+    f"{INPUTS} orthonormal rows, sum of all units and pairs, exact moments; objectives in units of |u_4|.",
+    "Theorem 4 is the triangle inequality at one point; what it is for shows in the last column: the higher the "
+    "threshold, the nearer the minima are to rows.",
+    "The definition of an approximate minimum is printed with lambda_min(Hessian) <= tau; it is >= -tau.",
 )

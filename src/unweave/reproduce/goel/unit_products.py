@@ -7,7 +7,7 @@ from scipy.integrate import quad
 from scipy.special import ndtr
 
 from unweave.activations import STEP
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.goel.planted import labels_of, orthonormal_rows
 
 COSINES, THRESHOLDS, ROWS = (-0.5, 0.0, 0.5), (2.0, 4.0, 6.0, 8.0), 10
@@ -43,11 +43,13 @@ def _single(threshold: float, cosine: float) -> float:
     return sqrt(largest / smallest) * exp(-(threshold**2) / (2 * largest))
 
 
-def _settings(scale: Scale) -> list[Settings]:
+def settings(scale: Scale) -> list[Settings]:
+    """Give cosines and thresholds."""
     return [{"cosine": c, "threshold": t, "samples": SAMPLES[scale]} for c in COSINES for t in THRESHOLDS]
 
 
-def _measure(cell: Cell) -> Numbers:
+def measure(cell: Cell) -> Numbers:
+    """Compare the probability that two units act with its bounds."""
     cosine, threshold = float(cell.settings["cosine"]), float(cell.settings["threshold"])
     joint = joint_probability(threshold, cosine)
     numbers: Numbers = {
@@ -68,22 +70,18 @@ def _measure(cell: Cell) -> Numbers:
     return numbers
 
 
-EXPERIMENT = Experiment(
-    title="two units at once, and labels without their products",
-    settings=_settings,
-    measure=_measure,
-    repetitions=dict.fromkeys(Scale, 1),
-    columns={
-        "log joint": "log10 of Pr(both active)",
-        "log printed": "log10 of the printed bound",
-        "log mended": "of the mended bound",
-        "difference": f"E|f - f_lin|, {ROWS} rows, sum and pairs",
-        "exact difference": "exact",
-        "difference bound": "bound for all products",
-    },
-    notes=(
-        "Lemma 1 as printed fails for positively correlated rows with high thresholds: its proof drops the cross terms "
-        "of a triangular factor. The square of the other factor bounds the probability in all cases here.",
-        "Lemma 2 has no constants; for orthonormal rows (1 + q)^d - 1 - d q with q = Pr[active] bounds the difference.",
-    ),
+TITLE = "two units at once, and labels without their products"
+REPETITIONS = dict.fromkeys(Scale, 1)
+COLUMNS = {
+    "log joint": "log10 of Pr(both active)",
+    "log printed": "log10 of the printed bound",
+    "log mended": "of the mended bound",
+    "difference": f"E|f - f_lin|, {ROWS} rows, sum and pairs",
+    "exact difference": "exact",
+    "difference bound": "bound for all products",
+}
+NOTES = (
+    "Lemma 1 as printed fails for positively correlated rows with high thresholds: its proof drops the cross terms "
+    "of a triangular factor. The square of the other factor bounds the probability in all cases here.",
+    "Lemma 2 has no constants; for orthonormal rows (1 + q)^d - 1 - d q with q = Pr[active] bounds the difference.",
 )

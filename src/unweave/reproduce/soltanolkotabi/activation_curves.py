@@ -8,7 +8,7 @@ import numpy as np
 from unweave.activations import ERF, RELU, SIGMOID, TANH, Activation, softplus
 from unweave.explore.landscape.figures import FIGURES, ActivationFigure
 from unweave.learn.overparameterized.conditions import activation_constants, mean_curvature, mean_slope
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Row, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,19 +54,14 @@ def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     return {"figure.png": draw_activations(shown)}
 
 
-EXPERIMENT = Experiment(
-    title="activations with b = 4",
-    settings=settings,
-    measure=measure,
-    repetitions=dict.fromkeys(Scale, 1),
-    columns={
-        "slope": "mean slope mu(1)",
-        "curvature": "mean curvature gamma(1)",
-        "case": "case of Assumption 2.3 (1: a, 2: b, 0: outside)",
-    },
-    draw=draw,
-    notes=(
-        "The erf of Example 2.4 is an integral of exp(-t^2 / 2), which is sqrt(2) erf(z / sqrt 2) in usual notation.",
-        "The relu has no second derivative and is outside of the assumption, though its mean curvature is not zero.",
-    ),
+TITLE = "activations with b = 4"
+REPETITIONS = dict.fromkeys(Scale, 1)
+COLUMNS = {
+    "slope": "mean slope mu(1)",
+    "curvature": "mean curvature gamma(1)",
+    "case": "case of Assumption 2.3 (1: a, 2: b, 0: outside)",
+}
+NOTES = (
+    "The erf of Example 2.4 is an integral of exp(-t^2 / 2), which is sqrt(2) erf(z / sqrt 2) in usual notation.",
+    "The relu has no second derivative and is outside of the assumption, though its mean curvature is not zero.",
 )

@@ -10,7 +10,7 @@ from unweave.learn.quadratic.problem import QuadraticProblem
 from unweave.learn.quadratic.saddles import smallest_eigenpair
 from unweave.learn.quadratic.search import TrustRegion
 from unweave.learn.quadratic.train import random_start
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 
 STARTS = 4
 
@@ -69,21 +69,17 @@ def _least_squares(points: np.ndarray, labels: np.ndarray) -> float:
     return float(np.mean((squares @ found - labels) ** 2)) / 2
 
 
-EXPERIMENT = Experiment(
-    title="squares with fixed output weights of both signs, random labels: loss over that of zero weights",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 2, Scale.USUAL: 10, Scale.FULL: 20},
-    columns={
-        "optimum": "best quadratic form",
-        "excess": f"worst of {STARTS} searches above it",
-        "spread": "between the searches",
-        "curvature": "curvature at a saddle, in 2 |R|",
-    },
-    notes=(
-        "Up to d (d + 1) / 2 samples the best form explains all labels: that is the constant c of the theorem "
-        "[soltanolkotabi, Lemma 5.6]. The curvature -1 is the one of the direction in the proof.",
-        "The last row is outside of the theorem, with one negative output weight too few: the best form is out of "
-        "reach, and searches of the same samples end at different losses for some seeds, which the CSV file shows.",
-    ),
+TITLE = "squares with fixed output weights of both signs, random labels: loss over that of zero weights"
+REPETITIONS = {Scale.QUICK: 2, Scale.USUAL: 10, Scale.FULL: 20}
+COLUMNS = {
+    "optimum": "best quadratic form",
+    "excess": f"worst of {STARTS} searches above it",
+    "spread": "between the searches",
+    "curvature": "curvature at a saddle, in 2 |R|",
+}
+NOTES = (
+    "Up to d (d + 1) / 2 samples the best form explains all labels: that is the constant c of the theorem "
+    "[soltanolkotabi, Lemma 5.6]. The curvature -1 is the one of the direction in the proof.",
+    "The last row is outside of the theorem, with one negative output weight too few: the best form is out of "
+    "reach, and searches of the same samples end at different losses for some seeds, which the CSV file shows.",
 )

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from unweave.reproduce.experiment import Cell, Experiment, Numbers
+from unweave.reproduce.experiment import Cell, Numbers
 from unweave.reproduce.soltanolkotabi.planted_settings import OTHER_SIZES, bounds_of, spectrum_settings
 
 
@@ -19,19 +19,16 @@ def measure(cell: Cell) -> Numbers:
     }
 
 
-EXPERIMENT = Experiment(
-    title="the spectrum of the Jacobian against the sizes of the network",
-    settings=spectrum_settings,
-    measure=measure,
-    columns={
-        "smallest": "s_min(J)",
-        "lower": "c of (7.12)",
-        "by_width": "s_min(J) / sqrt(k d)",
-        "largest": "s_max(J)",
-        "upper": "C of (7.13)",
-    },
-    notes=(
-        OTHER_SIZES,
-        "A constant that stays where it is while d grows is one. For odd activations (tanh) c is without s_min(W).",
-    ),
+settings = spectrum_settings
+TITLE = "the spectrum of the Jacobian against the sizes of the network"
+COLUMNS = {
+    "smallest": "s_min(J)",
+    "lower": "c of (7.12)",
+    "by_width": "s_min(J) / sqrt(k d)",
+    "largest": "s_max(J)",
+    "upper": "C of (7.13)",
+}
+NOTES = (
+    OTHER_SIZES,
+    "A constant that stays where it is while d grows is one. For odd activations (tanh) c is without s_min(W).",
 )

@@ -6,7 +6,7 @@ import numpy as np
 
 from unweave.learn.overparameterized.descent import GradientDescent
 from unweave.learn.overparameterized.jacobian import TrainingPoint
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.soltanolkotabi.convergence_rates import convergence_rate
 from unweave.reproduce.soltanolkotabi.planted_settings import ACTIVATIONS
 from unweave.reproduce.soltanolkotabi.spectrum_bounds import planted_point
@@ -74,21 +74,17 @@ def _from_afar(planted: TrainingPoint, relative: float, rng: np.random.Generator
     }
 
 
-EXPERIMENT = Experiment(
-    title="gradient descent on planted networks: share of the loss that a step takes away",
-    settings=settings,
-    measure=measure,
-    columns={
-        "distance": "|W0 - W*| / |W*|",
-        "promised": "promised share",
-        "seen": "seen share",
-        "fallen": "last loss over first",
-        "steps": "steps",
-    },
-    notes=(
-        f"From the ball of the theorem, {BALL_STEPS} steps of its length with its constants measured at the planted "
-        "network; the seen share is that of the worst step. From farther away, where the theorem says nothing, steps "
-        "are 0.9 over the largest curvature, and the promise is alpha s_min(J)^2 / n with the Jacobian at the end.",
-        "[soltanolkotabi] prints no numbers for this statement, names none of its constants, and gives no start.",
-    ),
+TITLE = "gradient descent on planted networks: share of the loss that a step takes away"
+COLUMNS = {
+    "distance": "|W0 - W*| / |W*|",
+    "promised": "promised share",
+    "seen": "seen share",
+    "fallen": "last loss over first",
+    "steps": "steps",
+}
+NOTES = (
+    f"From the ball of the theorem, {BALL_STEPS} steps of its length with its constants measured at the planted "
+    "network; the seen share is that of the worst step. From farther away, where the theorem says nothing, steps "
+    "are 0.9 over the largest curvature, and the promise is alpha s_min(J)^2 / n with the Jacobian at the end.",
+    "[soltanolkotabi] prints no numbers for this statement, names none of its constants, and gives no start.",
 )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.soltanolkotabi.spectrum_bounds import product_spectrum
 
 # Samples per square of inputs: up to d (d + 1) / 2 points have independent squares.
@@ -33,15 +33,11 @@ def measure(cell: Cell) -> Numbers:
     }
 
 
-EXPERIMENT = Experiment(
-    title="the spectrum of the squares of Gaussian points",
-    settings=settings,
-    measure=measure,
-    columns={
-        "smallest": "s_min(X*X)",
-        "lower": "c of (7.14)",
-        "largest": "s_max(X*X)",
-        "upper": "C of (7.15)",
-    },
-    notes=("[soltanolkotabi] prints no numbers for this statement: sizes are ours.",),
-)
+TITLE = "the spectrum of the squares of Gaussian points"
+COLUMNS = {
+    "smallest": "s_min(X*X)",
+    "lower": "c of (7.14)",
+    "largest": "s_max(X*X)",
+    "upper": "C of (7.15)",
+}
+NOTES = ("[soltanolkotabi] prints no numbers for this statement: sizes are ours.",)

@@ -8,7 +8,7 @@ import numpy as np
 
 from unweave.explore.landscape.figures import FIGURES, TrainingFigure
 from unweave.explore.landscape.trainings import TrainingCurves, training_curves
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Row, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Row, Scale, Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,21 +83,16 @@ def draw(rows: Sequence[Row]) -> "dict[str, Figure]":
     return pictures
 
 
-EXPERIMENT = Experiment(
-    title="gradient descent on random labels: root of the loss",
-    settings=settings,
-    measure=measure,
-    columns={
-        "weights": "k d / n",
-        "error": "root of the loss at the end",
-        "is_zero": "reached 1e-5",
-        "steps": "steps to 1e-5",
-    },
-    draw=draw,
-    notes=(
-        "[soltanolkotabi] reports a global minimum for k d > 1.5 n. The numbers of neurons of its curves and the step "
-        "length are not printed; ours is set by the curvature at the start.",
-        "The text trains 1^T phi(W x), with output weights of one; such a network can't answer with the negative half "
-        "of the labels, as the rows with ones show. From random signs, which are trained, too, it can.",
-    ),
+TITLE = "gradient descent on random labels: root of the loss"
+COLUMNS = {
+    "weights": "k d / n",
+    "error": "root of the loss at the end",
+    "is_zero": "reached 1e-5",
+    "steps": "steps to 1e-5",
+}
+NOTES = (
+    "[soltanolkotabi] reports a global minimum for k d > 1.5 n. The numbers of neurons of its curves and the step "
+    "length are not printed; ours is set by the curvature at the start.",
+    "The text trains 1^T phi(W x), with output weights of one; such a network can't answer with the negative half "
+    "of the labels, as the rows with ones show. From random signs, which are trained, too, it can.",
 )

@@ -12,7 +12,7 @@ from unweave.learn.quadratic.problem import QuadraticProblem, State
 from unweave.learn.quadratic.saddles import smallest_eigenpair
 from unweave.learn.quadratic.search import SteepestDescent, TrustRegion
 from unweave.learn.quadratic.train import LocalSolver, random_start
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.soltanolkotabi.cubic_regularisation import CubicRegularisation
 from unweave.reproduce.soltanolkotabi.perturbed_descent import PerturbedGradientDescent
 from unweave.reproduce.soltanolkotabi.stochastic_descent import StochasticDescent
@@ -76,22 +76,18 @@ def sharper_bound(state: State, trace: float) -> float:
     return 0.25 * float(np.sum(state.weights * state.gradient)) + 0.5 * max(0.0, -lowest) * trace
 
 
-EXPERIMENT = Experiment(
-    title="planted squares, output weights of one sign: loss and bound where algorithms end",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 1, Scale.USUAL: 3, Scale.FULL: 10},
-    columns={
-        "loss": "loss",
-        "bound": "bound of the theorem",
-        "sharper": "sharper bound",
-        "gradient": "norm of the gradient",
-        "curvature": "negative curvature",
-        "steps": "steps (passes, if stochastic)",
-    },
-    notes=(
-        "[soltanolkotabi] prints no numbers for this statement: sizes are ours.",
-        "The sharper bound is <W, grad> / 4 + T max(0, -lambda_min(R)) / 2: the proof's own steps with the factors of "
-        "its gradient corrected (see the errata), for any inputs and without a probability.",
-    ),
+TITLE = "planted squares, output weights of one sign: loss and bound where algorithms end"
+REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 3, Scale.FULL: 10}
+COLUMNS = {
+    "loss": "loss",
+    "bound": "bound of the theorem",
+    "sharper": "sharper bound",
+    "gradient": "norm of the gradient",
+    "curvature": "negative curvature",
+    "steps": "steps (passes, if stochastic)",
+}
+NOTES = (
+    "[soltanolkotabi] prints no numbers for this statement: sizes are ours.",
+    "The sharper bound is <W, grad> / 4 + T max(0, -lambda_min(R)) / 2: the proof's own steps with the factors of "
+    "its gradient corrected (see the errata), for any inputs and without a probability.",
 )

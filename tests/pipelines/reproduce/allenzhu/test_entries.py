@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import torch
 
-from unweave.reproduce.allenzhu.entries import ENTRIES
 from unweave.reproduce.allenzhu.images.configurations import FIGURES
+from unweave.reproduce.entries import entries_of
 from unweave.reproduce.experiment import Row, Scale
 from unweave.reproduce.measured import MeasuredRows
 from unweave.reproduce.registry import REPRODUCTIONS, Request
@@ -67,11 +67,11 @@ CLAIMS: dict[str, Claim] = {
 
 
 def test_every_item_has_a_claim() -> None:
-    assert {*CLAIMS, *FIGURES} == {entry.number for entry in ENTRIES}
+    assert {*CLAIMS, *FIGURES} == {entry.number for entry in entries_of("allenzhu")}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [entry.number for entry in ENTRIES])
+@pytest.mark.parametrize("number", [entry.number for entry in entries_of("allenzhu")])
 def test_items_run_and_their_claims_hold(number: str, tmp_path: Path) -> None:
     torch.set_num_threads(1)
     found = REPRODUCTIONS[f"allenzhu:{number}"].run(quick(tmp_path))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from reproductions import assert_finite, quick_run
-from unweave.reproduce.awasthi.entries import ENTRIES
+from unweave.reproduce.entries import entries_of
 from unweave.reproduce.experiment import Row
 
 Claim = Callable[[Sequence[Row]], bool]
@@ -79,16 +79,16 @@ CLAIMS: dict[str, Claim] = {
     "power_conditioning": lambda rows: bool(np.all(column(rows, "ratio") >= column(rows, "sharper"))),
 }
 MAY_BE_INFINITE = {"median error", "largest error"}
-FILES = sorted({entry.file for entry in ENTRIES if not entry.reason})
+FILES = sorted({entry.file for entry in entries_of("awasthi") if not entry.reason})
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("file", FILES)
 def test_an_entry_in_quick_form(file: str, tmp_path: Path) -> None:
-    found = quick_run(file, tmp_path)
+    found = quick_run("awasthi", file, tmp_path)
     assert_finite(found, but=MAY_BE_INFINITE)
-    assert CLAIMS[file.partition(".")[2]](found.rows)
+    assert CLAIMS[file](found.rows)
 
 
 def test_every_file_has_a_claim() -> None:
-    assert {file.partition(".")[2] for file in FILES} == set(CLAIMS)
+    assert set(FILES) == set(CLAIMS)

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from reproductions import quick_run
+from unweave.reproduce.entries import entries_of
 from unweave.reproduce.experiment import Row
-from unweave.reproduce.soltanolkotabi.entries import ENTRIES
 
+ENTRIES = entries_of("soltanolkotabi")
 Claim = Callable[[Sequence[Row]], bool]
 # Curves of three networks per size cross one half within this of the published size.
 NEAR = 2.0
@@ -74,7 +75,7 @@ def test_every_item_has_a_claim() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("entry", ENTRIES, ids=lambda entry: entry.number)
 def test_items_run_and_their_claims_hold(entry, tmp_path: Path) -> None:
-    found = quick_run(entry.file, tmp_path)
+    found = quick_run("soltanolkotabi", entry.file, tmp_path)
     assert found.is_complete
     for row in found.rows:
         for name in found.experiment.columns:

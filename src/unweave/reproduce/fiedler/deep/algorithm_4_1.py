@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from unweave.oracles.oracle import CallableOracle
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.fiedler.deep.teachers import set_ups, teacher_of
 from unweave.reproduce.fiedler.derivative_sources import EntrywiseDifferences
 from unweave.reproduce.fiedler.entangled import target_span
@@ -42,22 +42,18 @@ def measure(cell: Cell) -> Numbers:
     }
 
 
-EXPERIMENT = Experiment(
-    title="entangled weights from queries",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 2, Scale.USUAL: 5, Scale.FULL: 10},
-    columns={
-        "subspace": "subspace error",
-        "worst": "largest error of an entangled weight",
-        "false_positives": "false positives",
-        "outputs": "largest error of an output direction",
-        "queries": "queries",
-        "seconds": "s",
-    },
-    notes=(
-        "Ascents are independent and run at the same time, as in the published experiments, not one after the other. "
-        "The span is over all outputs; line 3 prints the number of layers for that of outputs.",
-        "Directions of outputs come from gradients, in their order and with their signs.",
-    ),
+TITLE = "entangled weights from queries"
+REPETITIONS = {Scale.QUICK: 2, Scale.USUAL: 5, Scale.FULL: 10}
+COLUMNS = {
+    "subspace": "subspace error",
+    "worst": "largest error of an entangled weight",
+    "false_positives": "false positives",
+    "outputs": "largest error of an output direction",
+    "queries": "queries",
+    "seconds": "s",
+}
+NOTES = (
+    "Ascents are independent and run at the same time, as in the published experiments, not one after the other. "
+    "The span is over all outputs; line 3 prints the number of layers for that of outputs.",
+    "Directions of outputs come from gradients, in their order and with their signs.",
 )

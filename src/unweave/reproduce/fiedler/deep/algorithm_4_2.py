@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from unweave.reproduce.experiment import Experiment, Scale, Settings
+from unweave.reproduce.experiment import Scale, Settings
 from unweave.reproduce.fiedler.deep.recovery import measure_labels
 from unweave.reproduce.fiedler.deep.teachers import DIFFERENCES, set_ups
 
@@ -20,24 +20,21 @@ def settings(scale: Scale) -> Sequence[Settings]:
     return [row | {"derivatives": DIFFERENCES, "radius": radius} for row in set_ups(inputs, shapes)]
 
 
-EXPERIMENT = Experiment(
-    title="layers of entangled weights from queries at far points",
-    settings=settings,
-    measure=measure_labels,
-    repetitions={Scale.QUICK: 3, Scale.USUAL: 10, Scale.FULL: 10},
-    columns={
-        "share_1": "share right in layer 1",
-        "share_2": "share right in layer 2",
-        "share_3": "share right in layer 3",
-        "is_right": "runs all right",
-        "is_right_radii": "all right, radii tried (ours)",
-        "is_right_null_space": "all right, null space (ours)",
-    },
-    notes=(
-        "Line 2 prints the set with directions of outputs; they are left out, as line 1 says. k-means begins with "
-        "k-means++ ten times, and directions within 0.2 of an output's are that output's: both numbers are not "
-        "published.",
-        "Layers of networks with four layers are given, as published; the column on the null space is not.",
-        "Shares and runs are medians over the seeds; the file of numbers has all of them.",
-    ),
+measure = measure_labels
+TITLE = "layers of entangled weights from queries at far points"
+REPETITIONS = {Scale.QUICK: 3, Scale.USUAL: 10, Scale.FULL: 10}
+COLUMNS = {
+    "share_1": "share right in layer 1",
+    "share_2": "share right in layer 2",
+    "share_3": "share right in layer 3",
+    "is_right": "runs all right",
+    "is_right_radii": "all right, radii tried (ours)",
+    "is_right_null_space": "all right, null space (ours)",
+}
+NOTES = (
+    "Line 2 prints the set with directions of outputs; they are left out, as line 1 says. k-means begins with "
+    "k-means++ ten times, and directions within 0.2 of an output's are that output's: both numbers are not "
+    "published.",
+    "Layers of networks with four layers are given, as published; the column on the null space is not.",
+    "Shares and runs are medians over the seeds; the file of numbers has all of them.",
 )

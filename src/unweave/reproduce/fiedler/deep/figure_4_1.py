@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.fiedler.deep.concentration import sphere_points
 from unweave.reproduce.fiedler.deep.pictures import draw_cone
 from unweave.reproduce.fiedler.deep.teachers import EXACT, teacher_of
@@ -47,21 +47,17 @@ def measure(cell: Cell) -> Numbers:
     }
 
 
-EXPERIMENT = Experiment(
-    title="drift of Hessians out of the span at the base point",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 1, Scale.USUAL: 5, Scale.FULL: 10},
-    columns={
-        "drift": "distance of Hessians to the span",
-        "bound": "bound on it (Lemma 4.2)",
-        "slope": "distance over change inside",
-        "gap": "sine of the angle to the span found",
-    },
-    draw=draw_cone,
-    notes=(
-        "The published figure is a sketch without numbers. Distances are root mean squares over points and outputs.",
-        "Both the distance to the span and the change inside it grow with the radius, so that the cone keeps its "
-        "slope, and the span that is found does not come nearer however small the radius is.",
-    ),
+draw = draw_cone
+TITLE = "drift of Hessians out of the span at the base point"
+REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 5, Scale.FULL: 10}
+COLUMNS = {
+    "drift": "distance of Hessians to the span",
+    "bound": "bound on it (Lemma 4.2)",
+    "slope": "distance over change inside",
+    "gap": "sine of the angle to the span found",
+}
+NOTES = (
+    "The published figure is a sketch without numbers. Distances are root mean squares over points and outputs.",
+    "Both the distance to the span and the change inside it grow with the radius, so that the cone keeps its "
+    "slope, and the span that is found does not come nearer however small the radius is.",
 )

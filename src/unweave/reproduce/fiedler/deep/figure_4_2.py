@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from unweave.reproduce.experiment import Experiment, Scale, Settings
+from unweave.reproduce.experiment import Scale, Settings
 from unweave.reproduce.fiedler.deep.concentration import PUBLISHED_ROWS, QUICK_ROWS, ConcentrationRows, measure_span
 from unweave.reproduce.fiedler.deep.pictures import draw_span_errors
 
@@ -18,18 +18,15 @@ def settings(scale: Scale) -> Sequence[Settings]:
     return ROWS[scale]()
 
 
-EXPERIMENT = Experiment(
-    title="error of the span of Hessians by radius, depth and shape",
-    settings=settings,
-    measure=measure_span,
-    repetitions={Scale.QUICK: 1, Scale.USUAL: 2, Scale.FULL: 1},
-    columns={"subspace": "subspace error over root of neurons"},
-    draw=draw_span_errors,
-    notes=(
-        "The picture that was published has no numbers: for radii up to 0.1 the error is small and does not depend on "
-        "the radius, at 10 it is clearly larger, and for all shapes it jumps at 900 to 1000 neurons with 100 inputs "
-        "and 10 outputs. Here the dotted line marks inputs times outputs.",
-        "Smaller sizes have fewer outputs, so that depth costs more than there; the radius 1 is too far for them.",
-        "The number of repetitions is not published.",
-    ),
+measure = measure_span
+draw = draw_span_errors
+TITLE = "error of the span of Hessians by radius, depth and shape"
+REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 2, Scale.FULL: 1}
+COLUMNS = {"subspace": "subspace error over root of neurons"}
+NOTES = (
+    "The picture that was published has no numbers: for radii up to 0.1 the error is small and does not depend on "
+    "the radius, at 10 it is clearly larger, and for all shapes it jumps at 900 to 1000 neurons with 100 inputs "
+    "and 10 outputs. Here the dotted line marks inputs times outputs.",
+    "Smaller sizes have fewer outputs, so that depth costs more than there; the radius 1 is too far for them.",
+    "The number of repetitions is not published.",
 )

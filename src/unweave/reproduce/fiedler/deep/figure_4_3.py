@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from unweave.reproduce.experiment import Experiment, Scale, Settings
+from unweave.reproduce.experiment import Scale, Settings
 from unweave.reproduce.fiedler.deep.concentration import PUBLISHED_ROWS, ConcentrationRows, measure_recovery
 from unweave.reproduce.fiedler.deep.pictures import draw_recovered_shares
 
@@ -18,22 +18,19 @@ def settings(scale: Scale) -> Sequence[Settings]:
     return ROWS[scale]()
 
 
-EXPERIMENT = Experiment(
-    title="entangled weights found by the power method, and false ones, by radius, depth and shape",
-    settings=settings,
-    measure=measure_recovery,
-    repetitions={Scale.QUICK: 1, Scale.USUAL: 2, Scale.FULL: 1},
-    columns={
-        "subspace": "subspace error over root of neurons",
-        "recovered": "share found",
-        "false_positives": "share false",
-    },
-    draw=draw_recovered_shares,
-    notes=(
-        "The picture that was published has no numbers: with 100 inputs, 10 outputs and small radii all are found up "
-        "to 900 or 1000 neurons, a little less from 500 on with four layers that hardly narrow; beyond 1100 few are.",
-        "An entangled weight is found if an end is within 0.05, up to sign; an end is false if it is farther than that "
-        "from all. Ascents are 1.5 m log m of 300 steps for m neurons, 10,000 of 15,000 in the published size.",
-        "Networks of four layers with 20 inputs and 4 outputs are too small: there are false ends from the beginning.",
-    ),
+measure = measure_recovery
+draw = draw_recovered_shares
+TITLE = "entangled weights found by the power method, and false ones, by radius, depth and shape"
+REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 2, Scale.FULL: 1}
+COLUMNS = {
+    "subspace": "subspace error over root of neurons",
+    "recovered": "share found",
+    "false_positives": "share false",
+}
+NOTES = (
+    "The picture that was published has no numbers: with 100 inputs, 10 outputs and small radii all are found up "
+    "to 900 or 1000 neurons, a little less from 500 on with four layers that hardly narrow; beyond 1100 few are.",
+    "An entangled weight is found if an end is within 0.05, up to sign; an end is false if it is farther than that "
+    "from all. Ascents are 1.5 m log m of 300 steps for m neurons, 10,000 of 15,000 in the published size.",
+    "Networks of four layers with 20 inputs and 4 outputs are too small: there are false ends from the beginning.",
 )

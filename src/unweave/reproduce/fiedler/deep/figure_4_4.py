@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from unweave.reproduce.experiment import Experiment, Scale, Settings
+from unweave.reproduce.experiment import Scale, Settings
 from unweave.reproduce.fiedler.deep.concentration import PUBLISHED_NEURONS, measure_span
 from unweave.reproduce.fiedler.deep.pictures import draw_transition
 
@@ -31,18 +31,15 @@ def _neurons(scale: Scale, product: int) -> tuple[int, ...]:
     return PUBLISHED_NEURONS if scale is Scale.FULL else tuple(round(load * product) for load in LOADS)
 
 
-EXPERIMENT = Experiment(
-    title="error of the span of Hessians by inputs, outputs and neurons",
-    settings=settings,
-    measure=measure_span,
-    repetitions={Scale.QUICK: 1, Scale.USUAL: 3, Scale.FULL: 1},
-    columns={"subspace": "subspace error over root of neurons"},
-    draw=draw_transition,
-    notes=(
-        "The picture that was published has no numbers; its text puts the tipping point near inputs times outputs, "
-        "and leaves open why. Near a point Hessians are affine in it, so that those of all outputs span at most "
-        "outputs times (inputs + 1) dimensions: more neurons than that can't show.",
-        "The depth of the published networks is not given: three layers here. The tipping point is taken where the "
-        "error passes 0.3, between its two levels.",
-    ),
+measure = measure_span
+draw = draw_transition
+TITLE = "error of the span of Hessians by inputs, outputs and neurons"
+REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 3, Scale.FULL: 1}
+COLUMNS = {"subspace": "subspace error over root of neurons"}
+NOTES = (
+    "The picture that was published has no numbers; its text puts the tipping point near inputs times outputs, "
+    "and leaves open why. Near a point Hessians are affine in it, so that those of all outputs span at most "
+    "outputs times (inputs + 1) dimensions: more neurons than that can't show.",
+    "The depth of the published networks is not given: three layers here. The tipping point is taken where the "
+    "error passes 0.3, between its two levels.",
 )

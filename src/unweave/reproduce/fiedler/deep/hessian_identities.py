@@ -9,7 +9,7 @@ from unweave.arrays import Vector
 from unweave.networks.network import Network
 from unweave.networks.planted import deep_network
 from unweave.oracles.oracle import CallableOracle
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.fiedler.derivative_sources import EntrywiseDifferences
 from unweave.reproduce.fiedler.entangled import (
     entangled_weights,
@@ -70,14 +70,10 @@ def _relative(found: np.ndarray, truth: np.ndarray) -> float:
     return float(np.max(np.linalg.norm(found - truth, axis=1)) / np.max(np.linalg.norm(truth, axis=1)))
 
 
-EXPERIMENT = Experiment(
-    title="entangled weights as gradients, and Hessians as sums of their squares",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 2, Scale.USUAL: 10, Scale.FULL: 100},
-    columns={"gradient_defect": "gradients, relative difference", "hessian_defect": "Hessians, relative difference"},
-    notes=(
-        "Both sides of (4.18) and (4.20), the right ones by differences of fourth order; what is left is the error of "
-        "the differences, 1e-7 or less for Hessians.",
-    ),
+TITLE = "entangled weights as gradients, and Hessians as sums of their squares"
+REPETITIONS = {Scale.QUICK: 2, Scale.USUAL: 10, Scale.FULL: 100}
+COLUMNS = {"gradient_defect": "gradients, relative difference", "hessian_defect": "Hessians, relative difference"}
+NOTES = (
+    "Both sides of (4.18) and (4.20), the right ones by differences of fourth order; what is left is the error of "
+    "the differences, 1e-7 or less for Hessians.",
 )

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from unweave.oracles.oracle import CallableOracle
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.fiedler.deep.concentration import sphere_points
 from unweave.reproduce.fiedler.deep.recovery_tables import INPUTS, RADIUS, SHAPES, SMALL_INPUTS, SMALL_SHAPES
 from unweave.reproduce.fiedler.deep.teachers import teacher_of
@@ -79,32 +79,27 @@ def _asked(source: DerivativeSource, points: np.ndarray, oracle: CallableOracle)
     return float(oracle.ledger.sent - before)
 
 
-EXPERIMENT = Experiment(
-    title="settings of the pipeline, and the queries that they cost",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 1},
-    columns={
-        "points": "points of Hessians",
-        "norm": "their norm",
-        "near_queries": "queries near",
-        "far_queries": "queries far",
-        "shared_queries": "queries near, answers shared (ours)",
-        "starts": "starts of the power method",
-        "step": "step of differences",
-        "power_steps": "power steps",
-        "threshold": "threshold",
-        "rate": "rate of descent",
-        "batch": "batch",
-        "samples": "samples of descent",
-        "unknowns": "unknowns of descent",
-        "parameters": "weights and shifts",
-    },
-    published=published,
-    notes=(
-        "The published table is a picture in the text at hand: its numbers are those of the text around it. The step "
-        "of the power method is not among them; ours is 2.",
-        "Queries are counted by the oracle while all Hessians are measured. The descent here leaves out the first left "
-        "diagonal, which is one at every solution: its unknowns are fewer by the number of inputs.",
-    ),
+TITLE = "settings of the pipeline, and the queries that they cost"
+REPETITIONS = {Scale.QUICK: 1, Scale.USUAL: 1, Scale.FULL: 1}
+COLUMNS = {
+    "points": "points of Hessians",
+    "norm": "their norm",
+    "near_queries": "queries near",
+    "far_queries": "queries far",
+    "shared_queries": "queries near, answers shared (ours)",
+    "starts": "starts of the power method",
+    "step": "step of differences",
+    "power_steps": "power steps",
+    "threshold": "threshold",
+    "rate": "rate of descent",
+    "batch": "batch",
+    "samples": "samples of descent",
+    "unknowns": "unknowns of descent",
+    "parameters": "weights and shifts",
+}
+NOTES = (
+    "The published table is a picture in the text at hand: its numbers are those of the text around it. The step "
+    "of the power method is not among them; ours is 2.",
+    "Queries are counted by the oracle while all Hessians are measured. The descent here leaves out the first left "
+    "diagonal, which is one at every solution: its unknowns are fewer by the number of inputs.",
 )

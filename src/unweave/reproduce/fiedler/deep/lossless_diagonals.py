@@ -8,7 +8,7 @@ import numpy as np
 from unweave.activations import activation_named
 from unweave.identification.peeling.reparametrised import Diagonals, ReparametrisedNetwork
 from unweave.networks.planted import deep_network
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.fiedler.diagonal_solutions import consistency_defect, exact_solution
 from unweave.reproduce.fiedler.entangled_metrics import uniform_error
 
@@ -68,22 +68,18 @@ def permutation_defect(rng: np.random.Generator, size: int) -> float:
     return float(np.max(np.abs(matrix.T @ np.diag(diagonal) @ matrix - np.diag(matrix.T @ diagonal))))
 
 
-EXPERIMENT = Experiment(
-    title="diagonals for which the reparametrised network is the network",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 2, Scale.USUAL: 10, Scale.FULL: 100},
-    columns={
-        "first": "first solution, relative error",
-        "second": "second solution, relative error",
-        "signs": "any signs (Prop. 4.4), relative error",
-        "left": "left diagonals from the others, relative error",
-        "permuted": "Lemma 4.5, largest difference",
-    },
-    notes=(
-        "Directions come in a random order, with random scales and signs. The left diagonals are in the order of the "
-        "layer before; (4.68) prints that of the layer itself.",
-        "Signs of hidden layers are free for odd activations, here tanh and sin; those of the output layer turn the "
-        "outputs.",
-    ),
+TITLE = "diagonals for which the reparametrised network is the network"
+REPETITIONS = {Scale.QUICK: 2, Scale.USUAL: 10, Scale.FULL: 100}
+COLUMNS = {
+    "first": "first solution, relative error",
+    "second": "second solution, relative error",
+    "signs": "any signs (Prop. 4.4), relative error",
+    "left": "left diagonals from the others, relative error",
+    "permuted": "Lemma 4.5, largest difference",
+}
+NOTES = (
+    "Directions come in a random order, with random scales and signs. The left diagonals are in the order of the "
+    "layer before; (4.68) prints that of the layer itself.",
+    "Signs of hidden layers are free for odd activations, here tanh and sin; those of the output layer turn the "
+    "outputs.",
 )

@@ -6,7 +6,7 @@ import numpy as np
 
 from unweave.arrays import Vector
 from unweave.networks.network import Network
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.fiedler.deep.teachers import set_ups, teacher_of
 from unweave.reproduce.fiedler.entangled import (
     EntangledBounds,
@@ -55,21 +55,16 @@ def _ratios(network: Network, bounds: EntangledBounds, point: Vector, other: Vec
     return {"norm": float(max(norms)), "drift": float(max(drifts)), "coefficient": float(max(coefficients))}
 
 
-EXPERIMENT = Experiment(
-    title="entangled weights and coefficients of Hessians over their bounds",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 2, Scale.USUAL: 5, Scale.FULL: 10},
-    columns={
-        f"{part}_{name}": f"{words}, {name}"
-        for name in FORMS
-        for part, words in (("norm", "norm (4.28)"), ("drift", "drift (4.29)"), ("coefficient", "coefficient (4.30)"))
-    },
-    notes=(
-        "Largest ratios over layers and random pairs of points, which are 1 at most where the statement holds. The "
-        "printed bounds take one constant for three derivatives of the activations, the sharper ones keep the first "
-        "and the second apart.",
-        "The coefficients of a bending output layer are bounded by the second derivative alone, which (4.30) leaves "
-        "out.",
-    ),
+TITLE = "entangled weights and coefficients of Hessians over their bounds"
+REPETITIONS = {Scale.QUICK: 2, Scale.USUAL: 5, Scale.FULL: 10}
+COLUMNS = {
+    f"{part}_{name}": f"{words}, {name}"
+    for name in FORMS
+    for part, words in (("norm", "norm (4.28)"), ("drift", "drift (4.29)"), ("coefficient", "coefficient (4.30)"))
+}
+NOTES = (
+    "Largest ratios over layers and random pairs of points, which are 1 at most where the statement holds. The "
+    "printed bounds take one constant for three derivatives of the activations, the sharper ones keep the first "
+    "and the second apart.",
+    "The coefficients of a bending output layer are bounded by the second derivative alone, which (4.30) leaves out.",
 )

@@ -10,7 +10,7 @@ from unweave.arrays import PackedHessians, Points, pack_squares
 from unweave.networks.network import Network
 from unweave.networks.planted import deep_network
 from unweave.oracles.oracle import CallableOracle
-from unweave.reproduce.experiment import Cell, Experiment, Numbers, Scale, Settings
+from unweave.reproduce.experiment import Cell, Numbers, Scale, Settings
 from unweave.reproduce.fiedler.deep.concentration import sphere_points
 from unweave.reproduce.fiedler.derivative_sources import EntrywiseDifferences
 from unweave.reproduce.fiedler.entangled import (
@@ -134,33 +134,29 @@ def _leading(rows: np.ndarray, rank: int) -> np.ndarray:
     return np.linalg.svd(rows, full_matrices=False)[2][:rank].T
 
 
-EXPERIMENT = Experiment(
-    title="error of the span of Hessians and its bounds",
-    settings=settings,
-    measure=measure,
-    repetitions={Scale.QUICK: 3, Scale.USUAL: 10, Scale.FULL: 100},
-    columns={
-        "error": "error of the span",
-        "bound": "bound, corrected",
-        "printed_bound": "bound as printed",
-        "is_met": "condition on alpha met",
-        "difference": "Lemma 4.3: difference / bound",
-        "exact_value": "Lemma 4.4: singular value / bound",
-        "measured_value": "measured value / corrected bound",
-        "needed": "points that the tail bound asks for",
-    },
-    notes=(
-        "Unseen 0 is Theorem 4.1, unseen 1 Proposition 4.2, there with the span of the neurons that reach the outputs: "
-        "that of projected Hessians (4.45) is not smaller, as drift has a part along the unseen neuron.",
-        "The statements hold where the error is at most the bound, the ratio of Lemma 4.3 at most 1 and those of "
-        "Lemma 4.4 at least 1.",
-        "The printed constant is universal and unspecified: the drift is bounded by the explicit constant of the proof "
-        "times the radius, with the inner product of (4.43) over the layers before.",
-        "The printed denominators sqrt(alpha/2 - C^2) rest on ||M M' - N N'|| <= ||M - N||^2, which is wrong; "
-        "sqrt(alpha/2) - C follows from Weyl's inequality.",
-        "First-layer units have no shifts here, and the weights of the second layer and the radius shrink from row to "
-        "row, until the condition on alpha is met and the bound means something. With unit weights, as in the "
-        "published experiments, it is not met.",
-        "Hessians are by differences with the step 0.005.",
-    ),
+TITLE = "error of the span of Hessians and its bounds"
+REPETITIONS = {Scale.QUICK: 3, Scale.USUAL: 10, Scale.FULL: 100}
+COLUMNS = {
+    "error": "error of the span",
+    "bound": "bound, corrected",
+    "printed_bound": "bound as printed",
+    "is_met": "condition on alpha met",
+    "difference": "Lemma 4.3: difference / bound",
+    "exact_value": "Lemma 4.4: singular value / bound",
+    "measured_value": "measured value / corrected bound",
+    "needed": "points that the tail bound asks for",
+}
+NOTES = (
+    "Unseen 0 is Theorem 4.1, unseen 1 Proposition 4.2, there with the span of the neurons that reach the outputs: "
+    "that of projected Hessians (4.45) is not smaller, as drift has a part along the unseen neuron.",
+    "The statements hold where the error is at most the bound, the ratio of Lemma 4.3 at most 1 and those of "
+    "Lemma 4.4 at least 1.",
+    "The printed constant is universal and unspecified: the drift is bounded by the explicit constant of the proof "
+    "times the radius, with the inner product of (4.43) over the layers before.",
+    "The printed denominators sqrt(alpha/2 - C^2) rest on ||M M' - N N'|| <= ||M - N||^2, which is wrong; "
+    "sqrt(alpha/2) - C follows from Weyl's inequality.",
+    "First-layer units have no shifts here, and the weights of the second layer and the radius shrink from row to "
+    "row, until the condition on alpha is met and the bound means something. With unit weights, as in the "
+    "published experiments, it is not met.",
+    "Hessians are by differences with the step 0.005.",
 )
