@@ -111,6 +111,20 @@ def test_few_points_lower_the_margin(seed: int) -> None:
     assert found.residual < 1e-10
 
 
+@pytest.mark.parametrize("spread", [1.0, 1e-3, 1e-5, 0.0])
+def test_normal_equations_give_the_digits_of_singular_values(spread: float, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    network = relu_network(rng, inputs=5, neurons=3)
+    points = rng.standard_normal((4_000, 5))
+    # Two columns that are nearly, or exactly, the same leave a direction that is hard, or impossible, to see.
+    points[:, 4] = points[:, 3] + spread * points[:, 4]
+    values = network(points) + 0.01 * rng.standard_normal((4_000, 1))
+    start = disturbed_network(network, rng, 0.01)
+    quick, orthogonal = (PatternLeastSquares(least_condition=each)(start, points, values) for each in (1e-5, 1.0))
+    assert quick.residual == pytest.approx(orthogonal.residual, rel=1e-9)
+    np.testing.assert_allclose(quick.network(points), orthogonal.network(points), atol=1e-8)
+
+
 def test_wrong_use_is_refused(seed: int) -> None:
     rng = np.random.default_rng(seed)
     points = rng.standard_normal((100, 3))
